@@ -1,0 +1,184 @@
+"""LDP-Auditor: empirical epsilon from how well an attack tells two inputs apart.
+
+Source: Arcolezi and Gambs, "Revealing the True Cost of Locally Differentially
+Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
+"""
+
+import functools
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from .. import attacks, checks, stats, streams
+from ..mechanisms import Client, FrequencyOracle
+from ..mechanisms import make as make_mechanism
+from .result import AuditResult
+
+__all__ = ["audit", "audit_cell", "rows", "expected"]
+
+_FAST_CHUNK = 2**18  # trials per stream of the fast samplers
+_REPORT_CELLS = 2**22  # coordinates held in memory at once when real reports are made
+
+
+def _chunks(trials, size):
+    return [min(size, trials - start) for start in range(0, trials, size)]
+
+
+def audit(
+    mechanism,
+    attack="guess",
+    *,
+    trials=10**6,
+    alpha=0.01,
+    seed=1,
+    delta=None,
+    faithful=False,
+    pair=None,
+    threads=1,
+):
+    """Audit a mechanism or client with a distinguishability attack.
+
+    Parameters
+    ----------
+    mechanism : FrequencyOracle or Client
+        What is audited; it carries the claimed epsilon.
+    attack : str or attack
+        ``"guess"`` (the paper's attack), ``"tight"`` (the optimal two-value
+        event), or any object with the verbs listed in `ldpkit.attacks`.
+    trials : int
+        Reports per input, at least 1; the paper uses 10^6.
+    alpha : float
+        Significance in (0, 1). The published statistic spends ``alpha / 4`` on
+        each of two bounds, `AuditResult.lower` spends ``alpha / 2``.
+    seed : int
+        Non-negative. Every input and chunk of trials has its own stream, so the
+        result does not depend on `threads`.
+    delta : float, optional
+        Delta subtracted from the true-positive rate, in [0, 1); the mechanism's
+        own by default.
+    faithful : bool
+        Make every report with the real client instead of drawing only the
+        coordinates that decide the attack. Clients are always audited so.
+    pair : (int, int), optional
+        The two audited values; ``(0, k - 1)`` by default.
+    threads : int
+        Chunks counted at the same time, at least 1.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter that is out of range, or what a client did wrong.
+    """
+    if not isinstance(mechanism, (FrequencyOracle, Client)):
+        raise ValueError(f"mechanism must be a frequency oracle or a Client, got {mechanism!r}")
+    attack = attacks.make(attack) if isinstance(attack, str) else attack
+    trials, threads = checks.integer("trials", trials, 1), checks.integer("threads", threads, 1)
+    delta = mechanism.delta if delta is None else checks.real("delta", delta, 0, 1, closed="[)")
+    published, valid = (stats.tail_mass(alpha, name) for name in ("published", "valid"))
+    k = mechanism.k
+    first, second = (checks.integer("pair", v, 0, k - 1) for v in (pair or (0, k - 1)))
+    if first == second:
+        raise ValueError(f"pair must hold two different values, got {pair}")
+    faithful = bool(faithful) or isinstance(mechanism, Client)
+    chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // k)) if faithful else _FAST_CHUNK)
+    name = ("audit", mechanism.name, mechanism.parameters, attack.name, faithful, [first, second])
+
+    def count(side, index):
+        rng = streams.generator(seed, *name, side, index)
+        if not faithful:
+            return attack.sample(mechanism, chunks[index], side == "tp", rng)
+        reports = mechanism.perturb(np.full(chunks[index], first if side == "tp" else second), rng)
+        return int(np.count_nonzero(attack.accepts(mechanism, reports, (first, second), rng)))
+
+    start = time.perf_counter()
+    jobs = [(side, index) for side in ("tp", "fp") for index in range(len(chunks))]
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(lambda job: count(*job), jobs))
+    seconds = time.perf_counter() - start
+    tp, fp = sum(found[: len(chunks)]), sum(found[len(chunks) :])
+    exact, exact_sd = expected(mechanism, attack, trials=trials, alpha=alpha, delta=delta) or (None, None)
+    return AuditResult(
+        mechanism=mechanism.name,
+        parameters=mechanism.parameters,
+        attack=attack.name,
+        trials=trials,
+        alpha=float(alpha),
+        seed=seed,
+        faithful=faithful,
+        counts={"tp": tp, "fp": fp},
+        rates={"tpr": tp / trials, "fpr": fp / trials},
+        epsilon_emp=float(stats.epsilon_lower(tp, fp, trials, delta, tail=published)),
+        lower=max(0.0, float(stats.epsilon_lower(tp, fp, trials, delta, tail=valid))),
+        exact=exact,
+        exact_sd=exact_sd,
+        claim=mechanism.epsilon,
+        delta=delta,
+        seconds=seconds,
+    )
+
+
+def expected(mechanism, attack="guess", *, trials=10**6, alpha=0.01, delta=None):
+    """Exact mean and standard deviation of the published statistic, from the mechanism's law.
+
+    Parameters
+    ----------
+    mechanism, attack, trials, alpha, delta
+        As in `audit`.
+
+    Returns
+    -------
+    (float, float) or None
+        ``None`` where no law is known, as for a client.
+    """
+    attack = attacks.make(attack) if isinstance(attack, str) else attack
+    rates = attack.rates(mechanism)
+    if rates is None:
+        return None
+    delta = mechanism.delta if delta is None else delta
+    return _expected(*rates, trials, delta, stats.tail_mass(alpha))
+
+
+@functools.lru_cache(maxsize=256)
+def _expected(tpr, fpr, trials, delta, tail):  # repeated runs of a cell share it
+    return stats.expected_epsilon(tpr, fpr, trials, delta, tail=tail)
+
+
+def audit_cell(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, faithful=False, runs=1, **parameters):
+    """Audit a mechanism given by name, several times: one cell of a grid, as flat dictionaries.
+
+    Parameters
+    ----------
+    mechanism : str
+        A name of `ldpkit.mechanisms.MECHANISMS`.
+    attack, trials, alpha, seed, faithful
+        As in `audit`.
+    runs : int
+        Independent repetitions, each on its own stream.
+    **parameters
+        Parameters of the mechanism.
+
+    Returns
+    -------
+    list of dict
+        One `AuditResult.row` per run, with the number of the `run` and the
+        exact rates, without the time.
+    """
+    return rows(make_mechanism(mechanism, **parameters), attack, trials, alpha, seed, faithful, runs)
+
+
+def rows(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, faithful=False, runs=1):
+    """Audit a mechanism or client `runs` times; see `audit_cell`, which takes it by name."""
+    attack = attacks.make(attack) if isinstance(attack, str) else attack
+    tpr, fpr = attack.rates(mechanism) or (None, None)
+    found = []
+    for run in range(checks.integer("runs", runs, 1)):
+        own = streams.derive(seed, "run", run)
+        row = audit(mechanism, attack, trials=trials, alpha=alpha, seed=own, faithful=faithful).row()
+        del row["seconds"]
+        found.append(row | {"run": run, "exact_tpr": tpr, "exact_fpr": fpr})
+    return found

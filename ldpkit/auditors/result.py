@@ -1,0 +1,112 @@
+"""What an audit returns, whichever auditor made it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["AuditResult"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditResult:
+    """One audit: what was counted, what the paper would report, and what may be concluded.
+
+    Attributes
+    ----------
+    mechanism : str
+        Name of the audited mechanism or client.
+    parameters : mapping
+        Its parameters (``k``, ``epsilon``, ...).
+    attack : str
+        Which attack or event was counted.
+    trials : int
+        Reports per input.
+    alpha : float
+        Significance: `lower` exceeds the truth with probability at most alpha.
+    seed : int
+    faithful : bool
+        Whether real reports were made (always so for a client).
+    counts, rates : mapping
+        What was counted (``tp``, ``fp``, ...) and as a share of the trials.
+    epsilon_emp : float
+        The statistic exactly as the paper computes it; ``-inf`` if the counts say nothing.
+    lower : float
+        Lower bound of the true epsilon, valid at level ``1 - alpha``; at least 0,
+        which always holds.
+    exact, exact_sd : float or None
+        Exact expectation and standard deviation of `epsilon_emp` under the
+        mechanism's law, where the law is known.
+    claim : float
+        Claimed epsilon; ``inf`` if none is claimed.
+    delta : float
+        Delta of the claimed guarantee.
+    seconds : float
+        Wall time of the counting; not part of equality.
+    """
+
+    mechanism: str
+    parameters: Mapping
+    attack: str
+    trials: int
+    alpha: float
+    seed: int
+    faithful: bool
+    counts: Mapping
+    rates: Mapping
+    epsilon_emp: float
+    lower: float
+    exact: float | None
+    exact_sd: float | None
+    claim: float
+    delta: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def violated(self):
+        """Whether the audit proves that the claim does not hold."""
+        return self.lower > self.claim
+
+    @property
+    def verdict(self):
+        """One sentence saying what the audit shows."""
+        sure = f"with {100 * (1 - self.alpha):g} % confidence"
+        if self.violated:
+            return f"VIOLATION: {sure} the reports leak at least epsilon = {self.lower:.4f}, more than the claimed {self.claim:g}."
+        if self.claim == math.inf:
+            return f"No epsilon is claimed; {sure} the reports leak at least epsilon = {self.lower:.4f}."
+        return (
+            f"No violation found: {sure} the reports leak at least epsilon = {self.lower:.4f}, "
+            f"which the claimed {self.claim:g} allows. This does not prove the claim."
+        )
+
+    def row(self):
+        """Flatten into a dictionary with the keys of the command line's JSON.
+
+        Infinite values become ``None`` where they mean "nothing is claimed" or
+        "nothing can be said", so that the dictionary can be written as JSON.
+        """
+
+        def finite(x):
+            return x if x is None or math.isfinite(x) else None
+
+        named = {key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")}
+        return {
+            "mechanism": self.mechanism,
+            **named,
+            "epsilon": finite(self.claim),
+            "delta": self.delta,
+            "trials": self.trials,
+            "alpha": self.alpha,
+            "seed": self.seed,
+            "attack": self.attack,
+            "faithful": self.faithful,
+            **self.counts,
+            **self.rates,
+            "epsilon_emp": finite(self.epsilon_emp),
+            "lower": self.lower,
+            "exact_epsilon_emp": finite(self.exact) if self.exact is not None else None,
+            "exact_sd": finite(self.exact_sd) if self.exact_sd is not None else None,
+            "claim": finite(self.claim),
+            "violated": self.violated,
+            "seconds": self.seconds,
+        }

@@ -1,0 +1,132 @@
+"""What every mechanism promises, and the estimator shared by all pure protocols.
+
+A mechanism is a frozen dataclass: its fields are its parameters, checked at
+construction. It knows the client (`perturb`), the server (`estimate`,
+`variance`) and its own probabilities, and nothing about attacks.
+"""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from .. import checks
+
+__all__ = ["Mechanism", "FrequencyOracle", "SupportOracle", "MAX_EPSILON"]
+
+MAX_EPSILON = 700.0
+"""Largest accepted epsilon: beyond it ``exp(-epsilon)`` leaves double precision."""
+
+
+class Mechanism(ABC):
+    """A client that randomises one user's record.
+
+    Attributes
+    ----------
+    name : str
+        The literature's abbreviation.
+    epsilon, delta : float
+        The claimed guarantee; ``epsilon = inf`` means that none is claimed.
+    """
+
+    name: ClassVar[str]
+    delta = 0.0
+
+    @property
+    def parameters(self):
+        """The fields of the mechanism as a dictionary, in declaration order."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    @abstractmethod
+    def perturb(self, values, rng):
+        """Randomise one value per user with the real client.
+
+        Parameters
+        ----------
+        values : int array, shape (n,)
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        array
+            One report per user along the first axis.
+        """
+
+
+class FrequencyOracle(Mechanism):
+    """A mechanism over ``0..k-1`` from whose reports frequencies are estimated.
+
+    Attributes
+    ----------
+    k : int
+        Domain size, at least 2.
+    report : str
+        What a report looks like:
+
+        - ``"value"``: one integer, array (n,);
+        - ``"bits"``: one bit per value, uint8 array (n, k);
+        - ``"subset"``: distinct values, integer array (n, w), no order, ``-1`` pads;
+        - ``"vector"``: one real number per value, float array (n, k);
+        - ``"hash"``: structured array (n,) with the user's ``seed`` and ``cell``.
+    """
+
+    report: ClassVar[str]
+
+    def __post_init__(self):
+        object.__setattr__(self, "k", checks.integer("k", self.k, 2))
+        epsilon = checks.real("epsilon", self.epsilon, 0, MAX_EPSILON, closed="(]")
+        object.__setattr__(self, "epsilon", epsilon)
+
+    @abstractmethod
+    def estimate(self, reports):
+        """Return unbiased frequency estimates, shape (k,), from reports of n >= 1 users."""
+
+    @abstractmethod
+    def variance(self, n, frequency=0.0):
+        """Return the variance of one estimated frequency.
+
+        Parameters
+        ----------
+        n : int
+            Number of users.
+        frequency : float or array
+            True frequency of the value; 0 gives the usual approximation.
+        """
+
+    def _checked(self, reports, shape, dtype=None):
+        """Return `reports` as an array after checking its shape; ``None`` matches any length."""
+        reports = np.asarray(reports)
+        fits = reports.ndim == len(shape) and all(w in (None, h) for h, w in zip(reports.shape, shape))
+        if not fits or reports.shape[0] == 0 or (dtype is not None and reports.dtype != dtype):
+            wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ")"
+            raise ValueError(
+                f"reports of {self.name} must have shape {wanted} with n >= 1"
+                f"{f' and type {dtype}' if dtype is not None else ''}, got {reports.shape} of {reports.dtype}"
+            )
+        return reports
+
+
+class SupportOracle(FrequencyOracle):
+    """A pure protocol in the sense of Wang et al. (2017).
+
+    Every report supports a set of values; the user's own value is in it with
+    probability `p`, any other value with probability `q` (subclasses give both).
+    """
+
+    @abstractmethod
+    def support_counts(self, reports):
+        """Return how many reports support each value, shape (k,)."""
+
+    def estimate(self, reports):
+        counts = self.support_counts(reports)
+        return (counts / len(reports) - self.q) / (self.p - self.q)
+
+    estimate.__doc__ = FrequencyOracle.estimate.__doc__
+
+    def variance(self, n, frequency=0.0):
+        n = checks.integer("n", n, 1)
+        p, q = self.p, self.q
+        return (q * (1 - q) + frequency * (p - q) * (1 - p - q)) / (n * (p - q) ** 2)
+
+    variance.__doc__ = FrequencyOracle.variance.__doc__

@@ -1,0 +1,174 @@
+"""Anybody's client as a mechanism: the door through which real packages are audited."""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import checks
+from .base import Mechanism
+
+__all__ = ["Client", "ClientError", "load"]
+
+
+class ClientError(ValueError):
+    """The client under audit failed, or returned something that is not a report."""
+
+
+def load(path):
+    """Import ``"module:function"`` and return the function.
+
+    Raises
+    ------
+    ClientError
+        If the text has another form, or module or function cannot be imported.
+    """
+    module, _, name = path.partition(":")
+    if not module or not name:
+        raise ClientError(f"client must be given as module:function, got {path!r}")
+    try:
+        function = importlib.import_module(module)
+        for part in name.split("."):
+            function = getattr(function, part)
+    except Exception as error:  # importing foreign code can raise anything
+        raise ClientError(f"client {path!r} cannot be imported: {type(error).__name__}: {error}") from error
+    if not callable(function):
+        raise ClientError(f"client {path!r} is not callable but a {type(function).__name__}")
+    return function
+
+
+def _takes_one_value(function):
+    """Whether the callable has the form ``f(value) -> report`` rather than ``f(values, rng)``."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise ClientError("client has no readable signature; wrap it in a Python function f(values, rng)") from error
+    positional = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [p for p in positional if p.default is p.empty]
+    if len(required) == 2 or (len(required) < 2 and len(positional) >= 2 and positional[1].name == "rng"):
+        return False
+    if len(required) == 1:
+        return True
+    raise ClientError(f"client must take (values, rng) or (value), its signature is {signature}")
+
+
+@dataclass(frozen=True)
+class Client(Mechanism):
+    """A callable under audit.
+
+    Parameters
+    ----------
+    function : callable
+        ``f(values, rng) -> reports``, with an int array of n users' values and a
+        `numpy.random.Generator`, returning n reports; or ``f(value) -> report``
+        for one user (then the randomness is the client's own and a seed does not
+        repeat the audit).
+    k : int
+        Domain size; values are ``0..k-1``.
+    report : {"value", "bits", "subset"}
+        What a report is: one integer, k bits, or a collection of distinct values.
+    epsilon, delta : float
+        The guarantee the client claims.
+    name : str
+        How the client is called in results.
+    """
+
+    function: Callable
+    k: int
+    report: str
+    epsilon: float
+    delta: float = 0.0
+    name: str = "client"
+
+    def __post_init__(self):
+        object.__setattr__(self, "k", checks.integer("k", self.k, 2))
+        object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, 0, closed="()"))
+        object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="[)"))
+        checks.one_of("report", self.report, ("value", "bits", "subset"))
+        if not callable(self.function):
+            raise ClientError(f"client must be callable, got {self.function!r}")
+
+    @property
+    def parameters(self):
+        return {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
+
+    def perturb(self, values, rng):
+        """Call the client and return its reports, checked.
+
+        Raises
+        ------
+        ClientError
+            If the client raises, changes its input array, or returns something
+            of the wrong length, shape or range, or NaN.
+        """
+        values = checks.values(values, self.k)
+        handed = values.copy()
+        try:
+            if _takes_one_value(self.function):
+                reports = [self.function(int(v)) for v in handed]
+            else:
+                reports = self.function(handed, rng)
+        except ClientError:
+            raise
+        except Exception as error:
+            raise ClientError(f"client {self.name} raised {type(error).__name__}: {error}") from error
+        if not np.array_equal(handed, values):
+            raise ClientError(
+                f"client {self.name} changed its input array; reports of different users must not share memory"
+            )
+        try:
+            count = len(reports)
+        except TypeError:
+            count = None
+        if count != len(values):
+            raise ClientError(f"client {self.name} must return {len(values)} reports, got {count or type(reports).__name__}")
+        return getattr(self, f"_as_{self.report}")(reports)
+
+    def _refuse(self, wanted, got):
+        raise ClientError(f"client {self.name} must return {wanted}, got {got}")
+
+    def _integers(self, array, low, wanted):
+        """`array` as integers in ``low..k-1``."""
+        if array.dtype.kind not in "biuf":
+            self._refuse(wanted, f"an array of {array.dtype}")
+        bad = ~((array >= low) & (array < self.k) & (array == np.floor(array)))  # NaN fails every comparison
+        if bad.any():
+            self._refuse(wanted, array[bad].flat[0])
+        return array.astype(np.int64)
+
+    def _array(self, reports, wanted):
+        try:
+            return np.asarray(reports)
+        except ValueError as error:
+            self._refuse(wanted, f"ragged reports ({error})")
+
+    def _as_value(self, reports):
+        wanted = f"one integer in 0..{self.k - 1} per user"
+        reports = self._array(reports, wanted)
+        if reports.ndim != 1:
+            self._refuse(wanted, f"shape {reports.shape}")
+        return self._integers(reports, 0, wanted)
+
+    def _as_bits(self, reports):
+        wanted = f"{self.k} bits per user"
+        reports = self._array(reports, wanted)
+        if reports.ndim != 2 or reports.shape[1] != self.k:
+            self._refuse(wanted, f"shape {reports.shape}")
+        if reports.dtype.kind not in "biuf" or not np.isin(reports, (0, 1)).all():
+            self._refuse(wanted + " that are 0 or 1", "other entries")
+        return reports.astype(np.uint8)
+
+    def _as_subset(self, reports):
+        wanted = f"a collection of distinct values in 0..{self.k - 1} per user"
+        try:
+            rows = [np.asarray(sorted(row), float).ravel() for row in reports]
+        except (TypeError, ValueError) as error:
+            self._refuse(wanted, f"something else ({error})")
+        out = np.full((len(rows), max(1, max(map(len, rows)))), -1, np.int64)
+        for i, row in enumerate(rows):
+            out[i, : len(row)] = self._integers(row, 0, wanted)
+        if ((out[:, 1:] == out[:, :-1]) & (out[:, 1:] >= 0)).any():
+            self._refuse(wanted, "a repeated value")
+        return out

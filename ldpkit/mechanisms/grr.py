@@ -1,0 +1,59 @@
+"""Generalised randomised response: report the value itself, sometimes a wrong one."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import checks
+from .base import SupportOracle
+
+__all__ = ["GRR", "respond"]
+
+
+def respond(values, k, keep, rng):
+    """k-ary randomised response on an int array: keep with probability `keep`, else a uniform other value."""
+    kept = rng.random(values.shape) < keep
+    other = rng.integers(0, k - 1, values.shape)
+    return np.where(kept, values, other + (other >= values))
+
+
+@dataclass(frozen=True)
+class GRR(SupportOracle):
+    """Generalised randomised response (k-RR): the value, or a uniform other one.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in (0, 700].
+
+    Notes
+    -----
+    ``p = e^eps / (e^eps + k - 1)``, ``q = 1 / (e^eps + k - 1)``
+    (Kairouz, Bonawitz and Ramage 2016; LDP-Auditor, section 2).
+    """
+
+    k: int
+    epsilon: float
+    name = "GRR"
+    report = "value"
+
+    @property
+    def p(self):
+        """Probability of reporting the true value."""
+        return 1 / (1 + (self.k - 1) * math.exp(-self.epsilon))
+
+    @property
+    def q(self):
+        """Probability of reporting one given other value."""
+        return math.exp(-self.epsilon) * self.p
+
+    def perturb(self, values, rng):
+        """Return reports, int array (n,); see `Mechanism.perturb`."""
+        return respond(checks.values(values, self.k), self.k, self.p, rng)
+
+    def support_counts(self, reports):
+        reports = checks.values(self._checked(reports, (None,)), self.k, "reports")
+        return np.bincount(reports, minlength=self.k)

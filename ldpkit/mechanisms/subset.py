@@ -1,0 +1,83 @@
+"""Subset selection: report a set of values of fixed size."""
+
+import math
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from .. import checks
+from .base import SupportOracle
+
+__all__ = ["SS"]
+
+
+@numba.njit(cache=True, nogil=True)
+def _subsets(values, k, size, keep, rng):
+    """Uniformly ordered subsets; the true value is a member with probability `keep`."""
+    out = np.empty((values.size, size), np.int64)
+    deck = np.arange(k)  # any permutation serves as the next start, so it is never reset
+    for i in range(values.size):
+        own = values[i]
+        for j in range(k):  # bring the true value to the end, out of the draw
+            if deck[j] == own:
+                deck[j], deck[k - 1] = deck[k - 1], deck[j]
+                break
+        include = rng.random() < keep
+        for j in range(size - include):
+            r = j + int(rng.random() * (k - 1 - j))
+            deck[j], deck[r] = deck[r], deck[j]
+            out[i, j] = deck[j]
+        if include:  # a random place: a fixed one would give the true value away
+            r = int(rng.random() * size)
+            out[i, size - 1] = out[i, r]
+            out[i, r] = own
+    return out
+
+
+@dataclass(frozen=True)
+class SS(SupportOracle):
+    """Subset selection: ``omega`` distinct values, the true one among them with a higher chance.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in (0, 700].
+
+    Notes
+    -----
+    ``omega = max(1, rint(k / (e^eps + 1)))``; the true value belongs to the
+    subset with ``p = omega e^eps / (omega e^eps + k - omega)`` and the rest is
+    uniform without replacement (Ye and Barg 2018; Wang et al. 2016). A report
+    is an array of ``omega`` values in uniformly random order.
+    """
+
+    k: int
+    epsilon: float
+    name = "SS"
+    report = "subset"
+
+    @property
+    def omega(self):
+        """Subset size."""
+        return max(1, int(np.rint(self.k * (math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))))))
+
+    @property
+    def p(self):
+        """Probability that the subset holds the true value."""
+        return self.omega / (self.omega + (self.k - self.omega) * math.exp(-self.epsilon))
+
+    @property
+    def q(self):
+        """Probability that the subset holds one given other value."""
+        return (self.p * (self.omega - 1) + (1 - self.p) * self.omega) / (self.k - 1)
+
+    def perturb(self, values, rng):
+        """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
+        return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, rng)
+
+    def support_counts(self, reports):
+        reports = self._checked(reports, (None, self.omega))
+        return np.bincount(checks.values(reports.ravel(), self.k, "reports"), minlength=self.k)

@@ -1,0 +1,154 @@
+"""Unary encoding: one bit per value, each flipped independently."""
+
+import math
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from .. import checks
+from .base import SupportOracle
+
+__all__ = ["UnaryEncoding", "SUE", "OUE", "FaultyUE"]
+
+
+@numba.njit(cache=True, nogil=True)
+def _bits(values, k, own, other, rng):
+    """Independent bits: `own` is the chance of a one at the user's value, `other` elsewhere."""
+    out = np.empty((values.size, k), np.uint8)
+    for i in range(values.size):
+        v = values[i]
+        for u in range(k):
+            out[i, u] = rng.random() < (own if u == v else other)
+    return out
+
+
+class UnaryEncoding(SupportOracle):
+    """Base of all protocols whose report is a vector of independent bits with rates `p` and `q`."""
+
+    report = "bits"
+
+    def perturb(self, values, rng):
+        """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
+        return _bits(checks.values(values, self.k), self.k, self.p, self.q, rng)
+
+    def support_counts(self, reports):
+        reports = self._checked(reports, (None, self.k))
+        if not np.isin(reports, (0, 1)).all():
+            raise ValueError(f"reports of {self.name} must hold only 0 and 1")
+        return reports.sum(axis=0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SUE(UnaryEncoding):
+    """Symmetric unary encoding: keep every bit with the same probability (basic RAPPOR).
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in (0, 700].
+
+    Notes
+    -----
+    ``p = e^(eps/2) / (e^(eps/2) + 1)``, ``q = 1 - p`` (Erlingsson et al. 2014).
+    """
+
+    k: int
+    epsilon: float
+    name = "SUE"
+
+    @property
+    def p(self):
+        """Probability of a one at the true value."""
+        return 1 / (1 + math.exp(-self.epsilon / 2))
+
+    @property
+    def q(self):
+        """Probability of a one at any other value."""
+        return math.exp(-self.epsilon / 2) * self.p
+
+
+@dataclass(frozen=True)
+class OUE(UnaryEncoding):
+    """Optimised unary encoding: a fair coin at the true value, few ones elsewhere.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in (0, 700].
+
+    Notes
+    -----
+    ``p = 1/2``, ``q = 1 / (e^eps + 1)`` (Wang et al. 2017).
+    """
+
+    k: int
+    epsilon: float
+    name = "OUE"
+
+    @property
+    def p(self):
+        """Probability of a one at the true value."""
+        return 0.5
+
+    @property
+    def q(self):
+        """Probability of a one at any other value."""
+        return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
+
+
+@dataclass(frozen=True)
+class FaultyUE(UnaryEncoding):
+    """The unary encoding that pure-ldp 1.1.2 shipped: the own bit is drawn twice.
+
+    Its client first flips all bits, the own one included, as if they were zero
+    and then sets the own bit again with probability `p`, without clearing it.
+    The own bit is therefore the OR of two draws, and the report leaks more than
+    the claimed epsilon.
+
+    Parameters
+    ----------
+    k, epsilon
+        As in `SUE`; epsilon is the **claimed** budget.
+    protocol : {"SUE", "OUE"}
+        Which probabilities the client meant to use.
+
+    Notes
+    -----
+    True loss ``ln(p' (1 - q) / (q (1 - p')))`` with ``p' = p + q - p q``.
+    """
+
+    k: int
+    epsilon: float
+    protocol: str = "SUE"
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.one_of("protocol", self.protocol, ("SUE", "OUE"))
+
+    @property
+    def name(self):
+        return f"Faulty{self.protocol}"
+
+    @property
+    def _meant(self):
+        return {"SUE": SUE, "OUE": OUE}[self.protocol](self.k, self.epsilon)
+
+    @property
+    def p(self):
+        """Probability of a one at the true value, after the double draw."""
+        return self._meant.p + self.q - self._meant.p * self.q
+
+    @property
+    def q(self):
+        """Probability of a one at any other value."""
+        return self._meant.q
+
+    @property
+    def true_epsilon(self):
+        """The privacy loss of the reports as they are."""
+        return math.log(self.p * (1 - self.q) / (self.q * (1 - self.p)))
