@@ -1,0 +1,5 @@
+"""``python -m ldpkit`` is the command ``ldpkit``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,105 @@
+"""One look for all figures: readable in grey, safe for the colour-blind, the same axes as the papers."""
+
+import math
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+
+__all__ = ["COLOURS", "MARKERS", "use", "panels", "epsilon_curves", "epsilon_bars", "shared_legend"]
+
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31"]
+"""Okabe and Ito's palette, ordered so that neighbours also differ in lightness."""
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+
+
+def use():
+    """Set the book's style for all figures that follow."""
+    mpl.rcParams.update({
+        "figure.facecolor": "white", "savefig.facecolor": "white", "figure.dpi": 110,
+        "axes.prop_cycle": mpl.cycler(color=COLOURS), "axes.grid": True, "grid.alpha": 0.35, "grid.linewidth": 0.6,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10.5, "axes.labelsize": 10,
+        "font.size": 9.5, "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.4, "lines.markersize": 5,
+        "svg.hashsalt": "ldpkit", "svg.fonttype": "path",
+    })  # fmt: skip
+    try:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("svg", metadata={"Date": None})
+    except ImportError:  # outside a notebook
+        pass
+
+
+def panels(count, columns=4, size=(2.9, 2.5)):
+    """Return a figure with `count` axes that share both scales, and the list of axes."""
+    rows = math.ceil(count / columns)
+    columns = min(columns, count)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(size[0] * columns, size[1] * rows), sharex=True, sharey=True,
+        squeeze=False, layout="constrained",
+    )  # fmt: skip
+    flat = list(axes.flat)
+    for unused in flat[count:]:
+        unused.remove()
+    return figure, flat[:count]
+
+
+def _floor(values, low):
+    """The papers plot on a logarithmic axis: values at or below `low` are drawn on its lower edge."""
+    return [max(v, low) for v in values]
+
+
+def epsilon_curves(axis, table, *, x="epsilon", lines="k", value="epsilon_emp", exact="exact_epsilon_emp",
+                   claim="epsilon", low=0.02):  # fmt: skip
+    """Draw empirical epsilon against `x`, one series per value of `lines`.
+
+    Markers are the mean of this run's repetitions with one standard deviation,
+    solid lines the exact expectation, the dashed line the claim. Categories are
+    evenly spaced, as in the papers.
+
+    Parameters
+    ----------
+    axis : matplotlib axes
+    table : pandas.DataFrame
+        One row per repetition, with the columns named by the other parameters.
+    low : float
+        Lower edge of the axis; smaller values are drawn on it.
+
+    Returns
+    -------
+    list
+        Handles for a legend.
+    """
+    ticks = sorted(table[x].unique())
+    place = {tick: i for i, tick in enumerate(ticks)}
+    if claim:
+        levels = table.groupby(x)[claim].first()
+        axis.plot([place[t] for t in levels.index], levels, "k--", lw=1, label="claimed $\\varepsilon$")
+    for i, (name, rows) in enumerate(table.groupby(lines)):
+        runs = rows.groupby(x)[value]
+        mean, sd = runs.mean(), runs.std().fillna(0)
+        at = [place[t] for t in mean.index]
+        axis.plot(at, _floor(rows.groupby(x)[exact].first(), low), color=COLOURS[i])
+        axis.errorbar(at, _floor(mean, low), yerr=sd, fmt=MARKERS[i], color=COLOURS[i], mfc="white", capsize=2,
+                      label=f"{lines} = {name}", zorder=3)  # fmt: skip
+    axis.set_yscale("log")
+    axis.set_ylim(bottom=low * 0.9)
+    axis.set_xticks(range(len(ticks)), [f"{t:g}" for t in ticks])
+    axis.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+    return axis.get_legend_handles_labels()
+
+
+def epsilon_bars(axis, table, *, category="mechanism", value="epsilon_emp", exact="exact_epsilon_emp"):
+    """Draw the mean of `value` per category as bars, its standard deviation and the exact expectation."""
+    runs = table.groupby(category, sort=False)
+    mean, sd, law = runs[value].mean(), runs[value].std().fillna(0), runs[exact].first()
+    at = range(len(mean))
+    bars = axis.bar(at, mean, yerr=sd, capsize=3, color=COLOURS[4], edgecolor="black", lw=0.8, label="this run", zorder=2)
+    axis.plot(at, law, ls="none", marker="_", ms=26, mew=2, color=COLOURS[1], label="exact expectation", zorder=3)
+    axis.bar_label(bars, [f"{m:.2f}" for m in mean], padding=4)
+    axis.set_xticks(at, mean.index)
+    return axis.get_legend_handles_labels()
+
+
+def shared_legend(figure, handles_labels, columns=6):
+    """Put one legend under all panels."""
+    figure.legend(*handles_labels, loc="outside lower center", ncols=columns)

@@ -1,0 +1,140 @@
+"""The papers' numbers, and how ours compare: published | this run | exact.
+
+A number of a paper enters the book only through ``data/published/*.csv``. Every
+notebook records its comparisons on a `Scoreboard`; the build merges them into
+one table and fails if something differs without an explanation.
+"""
+
+import math
+import os
+from pathlib import Path
+
+import pandas as pd
+
+from . import checks, paths
+
+__all__ = ["load", "lookup", "items", "verdict", "Scoreboard", "COLUMNS", "VERDICTS"]
+
+COLUMNS = [
+    "item", "series", "x", "published", "published_error",
+    "reproduced", "reproduced_se", "exact", "verdict", "note",
+]  # fmt: skip
+VERDICTS = ("reproduced", "differs-explained", "differs", "no-published-value")
+RELATIONS = ("=", "<=", ">=")
+
+_AGREE = 5  # standard errors; one comparison in 1.7 million fails by chance
+_FILE = "LDPKIT_SCOREBOARD"  # set by the book's runner; a reader's own run records nothing
+
+
+def load(paper):
+    """Return the published numbers of one paper as a table.
+
+    Parameters
+    ----------
+    paper : str
+        ``"ldp_auditor"``, ...
+
+    Raises
+    ------
+    FileNotFoundError
+        If the checkout holds no such file.
+    """
+    path = paths.PUBLISHED / f"{paper}.csv"
+    if not path.exists():
+        raise FileNotFoundError(f"no published numbers at {path}; they are part of the checkout, not of the wheel")
+    return pd.read_csv(path)
+
+
+def lookup(paper, item, series=None, x=None):
+    """Return one published number.
+
+    Raises
+    ------
+    KeyError
+        Unless exactly one row matches.
+    """
+    table = load(paper)
+    rows = table[table["item"] == item]
+    for column, wanted in (("series", series), ("x", x)):
+        if wanted is not None:
+            rows = rows[rows[column] == wanted]
+    if len(rows) != 1:
+        raise KeyError(f"{len(rows)} published numbers of {paper} match item={item!r}, series={series!r}, x={x!r}")
+    return float(rows["value"].iloc[0])
+
+
+def items():
+    """Return the list of figures and tables the book is to regenerate (``item``, ``title``)."""
+    return pd.read_csv(paths.ROOT / "data" / "items.csv")
+
+
+def verdict(reproduced, se, *, published=None, published_error=0.0, exact=None, relation="=", note=""):
+    """Judge one number.
+
+    Parameters
+    ----------
+    reproduced, se : float
+        This run's value and its standard error (0 if computed exactly).
+    published, published_error : float, optional
+        The paper's value and how far its printed or digitised form may be off.
+    exact : float, optional
+        What exact mathematics says.
+    relation : {"=", "<=", ">="}
+        How the paper says our value should stand to `published`.
+    note : str
+        The explanation, where they differ.
+
+    Returns
+    -------
+    str
+        One of `VERDICTS`. A run more than five standard errors away from exact
+        mathematics ``differs``, whatever the note says.
+    """
+    checks.one_of("relation", relation, RELATIONS)
+    if not math.isfinite(reproduced):
+        return "differs"
+    if exact is not None and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact):
+        return "differs"
+    if published is None:
+        return "no-published-value"
+    slack = published_error + _AGREE * se
+    gap = reproduced - published
+    if {"=": abs(gap), "<=": gap, ">=": -gap}[relation] <= slack:
+        return "reproduced"
+    return "differs-explained" if note else "differs"
+
+
+class Scoreboard:
+    """The comparisons of one notebook.
+
+    Parameters
+    ----------
+    item : str
+        Id from the list of items, for example ``"ldp_auditor/fig2"``.
+    """
+
+    def __init__(self, item):
+        self.item = checks.one_of("item", item, items()["item"])
+        self.rows = []
+
+    def add(self, series, x, reproduced, se=0.0, *, published=None, published_error=0.0, exact=None,
+            relation="=", note=""):  # fmt: skip
+        """Record one comparison; parameters as in `verdict`, with the `series` and `x` it belongs to."""
+        found = verdict(
+            reproduced, se, published=published, published_error=published_error,
+            exact=exact, relation=relation, note=note,
+        )  # fmt: skip
+        self.rows.append((self.item, series, x, published, published_error if published is not None else None,
+                          reproduced, se, exact, found, note))  # fmt: skip
+
+    def table(self):
+        """Return the comparisons as a table with the columns `COLUMNS`."""
+        return pd.DataFrame(self.rows, columns=COLUMNS)
+
+    def publish(self):
+        """Hand the comparisons to the build, if this run belongs to one; return the counts of verdicts."""
+        target = os.environ.get(_FILE)
+        if target:
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            self.table().to_csv(target, index=False)
+        return self.table()["verdict"].value_counts().rename_axis("verdict").to_frame("comparisons")
