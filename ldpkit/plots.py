@@ -5,7 +5,7 @@ import math
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 
-__all__ = ["COLOURS", "MARKERS", "use", "panels", "epsilon_curves", "epsilon_bars", "shared_legend"]
+__all__ = ["COLOURS", "MARKERS", "use", "panels", "epsilon_curves", "epsilon_bars", "shared_legend", "show"]
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31"]
 """Okabe and Ito's palette, ordered so that neighbours also differ in lightness."""
@@ -95,11 +95,30 @@ def epsilon_bars(axis, table, *, category="mechanism", value="epsilon_emp", exac
     at = range(len(mean))
     bars = axis.bar(at, mean, yerr=sd, capsize=3, color=COLOURS[4], edgecolor="black", lw=0.8, label="this run", zorder=2)
     axis.plot(at, law, ls="none", marker="_", ms=26, mew=2, color=COLOURS[1], label="exact expectation", zorder=3)
-    axis.bar_label(bars, [f"{m:.2f}" for m in mean], padding=4)
+    axis.bar_label(bars, [f"{m:.2f}" for m in mean], label_type="center")
     axis.set_xticks(at, mean.index)
     return axis.get_legend_handles_labels()
 
 
 def shared_legend(figure, handles_labels, columns=6):
-    """Put one legend under all panels."""
-    figure.legend(*handles_labels, loc="outside lower center", ncols=columns)
+    """Put one legend above all panels."""
+    figure.legend(*handles_labels, loc="outside upper center", ncols=columns)
+
+
+def show(table, precision=3, index=False, bold=None):
+    """Return a table in the book's look.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    precision : int
+        Decimals of floating-point columns; missing values stay empty.
+    index : bool
+        Whether to show the row labels.
+    bold : str, optional
+        A boolean column: rows where it is true are set in bold.
+    """
+    style = table.style.format(precision=precision, na_rep="").set_table_attributes('class="dataframe"')
+    if bold:
+        style = style.apply(lambda row: ["font-weight: bold" if row[bold] else ""] * len(row), axis=1)
+    return style if index else style.hide(axis="index")

@@ -18,7 +18,7 @@ __all__ = [
     "FaultyUE", "Client", "ClientError",
 ]  # fmt: skip
 
-MECHANISMS = {m.name: m for m in (GRR, SS, SUE, OUE, BLH, OLH, SHE, THE, LHO)}
+MECHANISMS = {m.name: m for m in (GRR, SS, SUE, OUE, BLH, OLH, SHE, THE, LHO, FaultyUE)}
 """The mechanisms by the names the literature gives them."""
 
 

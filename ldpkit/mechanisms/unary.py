@@ -103,7 +103,7 @@ class OUE(UnaryEncoding):
 
 @dataclass(frozen=True)
 class FaultyUE(UnaryEncoding):
-    """The unary encoding that pure-ldp 1.1.2 shipped: the own bit is drawn twice.
+    """Unary encoding as shipped by pure-ldp 1.1.2, which leaks more than it claims: the own bit is drawn twice.
 
     Its client first flips all bits, the own one included, as if they were zero
     and then sets the own bit again with probability `p`, without clearing it.
@@ -125,14 +125,11 @@ class FaultyUE(UnaryEncoding):
     k: int
     epsilon: float
     protocol: str = "SUE"
+    name = "FaultyUE"
 
     def __post_init__(self):
         super().__post_init__()
         checks.one_of("protocol", self.protocol, ("SUE", "OUE"))
-
-    @property
-    def name(self):
-        return f"Faulty{self.protocol}"
 
     @property
     def _meant(self):

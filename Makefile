@@ -1,0 +1,53 @@
+# Two commands matter: `make book` and `make test`. Both need only python3 (with venv and pip) and make.
+PYTHON ?= python3
+SCALE  ?= paper
+JOBS   ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+BIN    := .venv/bin
+UV     := $(BIN)/uv pip install -q -p $(BIN)/python
+PACKAGES := $(patsubst book/packages/%.txt,_build/packages/%/.ready,$(wildcard book/packages/*.txt))
+
+export PYDEVD_DISABLE_FILE_VALIDATION = 1
+export OMP_WAIT_POLICY = passive
+
+.DEFAULT_GOAL := help
+.PHONY: help book test browser lab packages lock clean
+
+help:  ## say what each command does
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
+	@$(BIN)/python book/_tools/execute.py --scale $(SCALE) --jobs $(JOBS)
+	@$(BIN)/jupyter-book build --all -W --keep-going -n -q . > _build/sphinx.log 2>&1 || { cat _build/sphinx.log; exit 1; }
+	@$(BIN)/python book/_tools/check_pages.py
+	@echo "The book is at _build/html/index.html"
+
+test: .venv/ready packages  ## run the test suite
+	$(BIN)/python -m pytest -q --ignore=tests/browser tests
+
+browser: .venv/ready  ## test the built book in Chromium (run `make book` before)
+	$(BIN)/python -m pytest -q tests/browser
+
+lab: .venv/ready packages  ## open the notebooks in JupyterLab, the built book at /static/
+	$(BIN)/jupyter lab --ServerApp.extra_static_paths="$(CURDIR)/_build/html"
+
+packages: $(PACKAGES)
+
+# Each audited package has a folder of its own; uv never touches the book's environment here.
+_build/packages/%/.ready: book/packages/%.txt .venv/ready
+	@rm -rf _build/packages/$*
+	@$(UV) --target _build/packages/$* --no-deps -r $<
+	@touch $@
+
+.venv/ready: pyproject.toml requirements.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing the environment into .venv"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
+	@$(UV) -r requirements.lock
+	@$(UV) --no-deps -e .
+	@touch $@
+
+lock: .venv/ready  ## resolve the dependencies again, for Python 3.11 to 3.13
+	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --extra dev --no-header --no-annotate pyproject.toml -o requirements.lock
+
+clean:  ## remove everything that was built, keep the environment
+	rm -rf _build

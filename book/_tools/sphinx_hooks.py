@@ -1,0 +1,84 @@
+"""Sphinx extension: show executed notebooks in place of their sources, and write the scoreboard page."""
+
+from pathlib import Path
+
+import pandas as pd
+
+SCOREBOARD = "book/scoreboard"
+_MARK = {"reproduced": "✓ reproduced", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
+         "no-published-value": "· without a published number"}  # fmt: skip
+
+
+def _swap(app, docname, source):
+    root = Path(app.srcdir)
+    if str(app.env.doc2path(docname, base=False)).endswith(".ipynb"):
+        copy = root / "_build" / "executed" / f"{docname}.ipynb"
+        app.env.note_dependency(str(copy))
+        if copy.exists():
+            source[0] = copy.read_text(encoding="utf-8")
+    elif docname == SCOREBOARD:
+        board = root / "_build" / "scoreboard.csv"
+        app.env.note_dependency(str(board))
+        source[0] = source[0].replace("<!-- scoreboard -->", _scoreboard(root, board))
+
+
+def _number(x):
+    return "" if pd.isna(x) else f"{x:.4g}" if isinstance(x, float) else str(x)
+
+
+def _table(widths, header, rows):
+    """A list table in MyST, with relative column widths."""
+    lines = ["```{list-table}", ":header-rows: 1", ":widths: " + " ".join(map(str, widths)), ""]
+    for row in [header, *rows]:
+        lines += [("* - " if i == 0 else "  - ") + str(cell) for i, cell in enumerate(row)]
+    return "\n".join([*lines, "```"])
+
+
+def _glance(root, items, counts):
+    """One table per paper: which items are there, and how their numbers fared."""
+    for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
+        rows = []
+        for item in group.itertuples():
+            name = item.item.split("/")[1]
+            page = f"[{name}](/book/{item.item}.ipynb)" if (root / "book" / f"{item.item}.ipynb").exists() else name
+            row = counts.loc[item.item] if item.item in counts.index else {}
+            found = ", ".join(f"{row[v]} {text}" for v, text in _MARK.items() if row.get(v, 0))
+            rows.append((page, item.title, found or "not yet"))
+        yield f"### {paper}\n\n" + _table((1, 5, 6), ("item", "title", "comparisons"), rows)
+
+
+def _scoreboard(root, path):
+    """The page's tables as MyST: items at a glance, then what papers print, then every comparison."""
+    if not path.exists():
+        return "The book has not been executed yet: run `make book`."
+    board = pd.read_csv(path)
+    items = pd.read_csv(root / "data" / "items.csv")
+    counts = board.groupby(["item", "verdict"]).size().unstack(fill_value=0)
+    parts = [*_glance(root, items, counts), "## What the papers print"]
+    printed = board[board["published"].notna()]
+    if printed.empty:
+        parts.append("Nothing was compared: the papers' numbers belong to the papers' scale, `make book`.")
+    else:
+        parts.append(_table(
+            (3, 5, 2, 2, 3, 2, 8),
+            ("item", "series", "x", "published", "this run ± se", "exact", "verdict"),
+            [(r.item, r.series, _number(r.x), _number(r.published),
+              _number(r.reproduced) + (f" ± {r.reproduced_se:.2g}" if r.reproduced_se else ""), _number(r.exact),
+              _MARK[r.verdict] + (f": {r.note}" if r.verdict == "differs-explained" else ""))
+             for r in printed.itertuples()],
+        ))  # fmt: skip
+    parts.append("## This run against exact mathematics")
+    judged = board[board["exact"].notna() & (board["reproduced_se"] > 0)]
+    z = (judged["reproduced"] - judged["exact"]).abs() / judged["reproduced_se"]
+    far = z.groupby(judged["item"]).agg(["size", "max"])
+    parts.append(_table(
+        (2, 2, 3),
+        ("item", "simulated numbers", "largest distance in standard errors"),
+        [(i, int(r["size"]), f"{r['max']:.2f}") for i, r in far.iterrows()],
+    ))  # fmt: skip
+    return "\n\n".join(parts)
+
+
+def setup(app):
+    app.connect("source-read", _swap)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
