@@ -88,7 +88,8 @@ def verdict(reproduced, se, *, published=None, published_error=0.0, exact=None, 
     -------
     str
         One of `VERDICTS`. A run more than five standard errors away from exact
-        mathematics ``differs``, whatever the note says.
+        mathematics ``differs``, whatever the note says. A statement ("at most")
+        is judged by the exact value where there is one, not by a noisy run.
     """
     checks.one_of("relation", relation, RELATIONS)
     if not math.isfinite(reproduced):
@@ -97,8 +98,10 @@ def verdict(reproduced, se, *, published=None, published_error=0.0, exact=None, 
         return "differs"
     if published is None:
         return "no-published-value"
-    slack = published_error + _AGREE * se
-    gap = reproduced - published
+    found, slack = reproduced, published_error + _AGREE * se
+    if relation != "=" and exact is not None:
+        found, slack = exact, published_error
+    gap = found - published
     if {"=": abs(gap), "<=": gap, ">=": -gap}[relation] <= slack:
         return "reproduced"
     return "differs-explained" if note else "differs"

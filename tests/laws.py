@@ -1,0 +1,74 @@
+"""Shared by the tests: exact p-values, the oracle tables, and the grid of mechanisms.
+
+False alarms: seeds are fixed, so a test that passes keeps passing until the code changes. For the change, every
+p-value must stay above `P_MIN`. No file compares more than 2,000 of them, so by the union bound correct code makes
+a file fail with probability at most 1e-4. Counts are judged by exact binomial and hypergeometric tails, never by a
+normal approximation.
+"""
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from ldpkit.mechanisms import LHO, OLH, FaultyUE, make
+
+P_MIN = 1e-4 / 2000
+DATA = Path(__file__).parent / "data"
+PURE = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
+EVERY = [*PURE, "LHO", "FaultySUE", "FaultyOUE"]
+
+
+def build(label, k, epsilon):
+    """Mechanism called `label` in the tests and tables; LHO takes the hash range of OLH at this epsilon."""
+    if label == "LHO":
+        return LHO(k, OLH(k, epsilon).g)
+    protocol = label.removeprefix("Faulty").removesuffix("_bug")
+    return make(label, k=k, epsilon=epsilon) if protocol == label else FaultyUE(k, epsilon, protocol)
+
+
+def table(name):
+    """Rows of a table in `tests/data` as dictionaries of strings: their digits carry the precision."""
+    with open(DATA / f"{name}.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def mechanism_of(row):
+    """Mechanism that a row of a table is about."""
+    if row["mechanism"] == "LHO":
+        return LHO(25 if row["k"] == "any" else int(row["k"]), int(row["g"]))
+    return build(row["mechanism"], int(row["k"]), float(row["eps"]))
+
+
+def unit(number, digits):
+    """Unit of the last of `digits` significant digits (tables drop trailing zeros)."""
+    return 10.0 ** (math.floor(math.log10(abs(number))) - digits + 1)
+
+
+def binomial_p(count, n, rate):
+    """Exact two-sided p-value of `count` under Binomial(n, rate)."""
+    return min(1.0, 2 * min(stats.binom.cdf(count, n, rate), stats.binom.sf(count - 1, n, rate)))
+
+
+def same_rate_p(one, n_one, two, n_two):
+    """Exact two-sided p-value of two counts having one rate (Fisher's test, tails doubled)."""
+    law = stats.hypergeom(n_one + n_two, one + two, n_one)
+    return min(1.0, 2 * min(law.cdf(one), law.sf(one - 1)))
+
+
+def chi_square_p(counts, probabilities):
+    """Chi-square p-value; neighbouring cells are merged until each expects at least 25."""
+    cells = [[0.0, 0.0]]
+    for got, wanted in zip(np.ravel(counts), np.ravel(probabilities) * np.sum(counts)):
+        if cells[-1][1] >= 25:
+            cells.append([0.0, 0.0])
+        cells[-1][0] += got
+        cells[-1][1] += wanted
+    if cells[-1][1] < 25:  # the rest joins the last full cell
+        got, wanted = cells.pop()
+        cells[-1][0] += got
+        cells[-1][1] += wanted
+    got, wanted = np.array(cells).T
+    return stats.chi2.sf(((got - wanted) ** 2 / wanted).sum(), len(cells) - 1)
