@@ -1,0 +1,293 @@
+"""The attacks: exact law, fast samplers and real reports, which must agree pairwise.
+
+Exact laws are compared with printed test vectors (half a unit of the last digit), with the oracle tables, with an
+enumeration of all reports and with adaptive quadrature.
+
+Simulated counts are compared with the exact law by exact binomial tails and with each other by Fisher's exact test.
+The family of all pairwise comparisons (`COMPARISONS` p-values) has a false-alarm rate of `FAMILY` = 1e-4 by
+Bonferroni; the other statistical tests use `laws.P_MIN`. A correct package fails this file with probability below 2e-4.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from laws import EVERY, P_MIN, binomial_p, build, chi_square_p, mechanism_of, same_rate_p, table, unit
+from scipy import integrate
+
+from ldpkit import attacks
+from ldpkit.attacks.distinguish import laplace_success, support_success
+from ldpkit.mechanisms import BLH, GRR, LHO, OUE, SHE, SS, SUE, THE, Client, make
+from ldpkit.mechanisms.hashing import HASH_REPORT, hash_cell
+
+GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
+TIGHT_EPSILON = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE"]
+
+
+def rng(*seed):
+    return np.random.default_rng(seed or 1)
+
+
+# --- exact law ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", table("vectors"), ids=lambda row: f"{row['mechanism']}-{row['eps']}-{row['k']}")
+def test_exact_rates_equal_the_test_vectors(row):
+    mechanism = mechanism_of(row)
+    tpr, fpr = GUESS.rates(mechanism)
+    assert (tpr, fpr) == pytest.approx((float(row["TPR"]), float(row["FPR"])), abs=0.501e-10)
+    assert math.log(tpr / fpr) == pytest.approx(float(row["eps_pop"]), abs=0.501e-6)
+    first, second = TIGHT.rates(mechanism)
+    assert (first, second) == pytest.approx((float(row["P1"]), float(row["P2"])), abs=0.501e-8)
+    assert math.log(first / second) == pytest.approx(float(row["ln_ratio"]), abs=0.501e-6)
+
+
+@pytest.mark.parametrize("k, g, tpr, epsilon", [(25, 2, 0.0799999976, 0.735707), (200, 10, 0.05, 2.348866)])
+def test_exact_rates_of_local_hashing_only_equal_the_test_vectors(k, g, tpr, epsilon):
+    found = GUESS.rates(LHO(k, g))
+    assert found[0] == pytest.approx(tpr, abs=0.501e-10)
+    assert math.log(found[0] / found[1]) == pytest.approx(epsilon, abs=0.501e-6)
+    assert found[0] == pytest.approx((1 - (1 - 1 / g) ** k) * g / k, rel=1e-13)
+    assert TIGHT.rates(LHO(k, g)) == (1 - 1 / g, 0.0)
+
+
+def test_exact_rates_of_the_guess_equal_the_oracle():
+    for row in table("exact"):
+        assert GUESS.rates(mechanism_of(row)) == pytest.approx((float(row["TPR"]), float(row["FPR"])), rel=1e-8), row
+
+
+def test_exact_rates_of_the_tight_event_equal_the_oracle():
+    for row in table("tight"):
+        for found, printed in zip(TIGHT.rates(mechanism_of(row)), (float(row["P1"]), float(row["P2"]))):
+            assert found == pytest.approx(printed, abs=0.5001 * unit(printed, 8) if printed else 0), row
+
+
+@pytest.mark.parametrize("label", TIGHT_EPSILON)
+@pytest.mark.parametrize("k", [2, 3, 10, 1000])
+def test_the_tight_event_has_the_whole_epsilon_as_log_ratio(label, k):
+    for epsilon in (0.01, 0.25, 1, 4, 10, 20):
+        first, second = TIGHT.rates(build(label, k, epsilon))
+        assert math.log(first / second) == pytest.approx(epsilon, rel=1e-6), epsilon
+
+
+@pytest.mark.parametrize("label", sorted(set(TIGHT_EPSILON) - {"OLH"}))
+@pytest.mark.parametrize("epsilon", [30, 100])
+def test_the_log_ratio_of_the_tight_event_keeps_its_precision_for_large_epsilon(label, epsilon):
+    first, second = TIGHT.rates(build(label, 10, epsilon))
+    assert second > 0 and math.log(first / second) == pytest.approx(epsilon, rel=1e-6)
+
+
+def test_the_tight_event_on_thresholded_bits_stays_below_the_claim():
+    for epsilon in (0.25, 1, 4, 10):
+        first, second = TIGHT.rates(THE(10, epsilon))
+        assert math.log(first / second) < epsilon
+
+
+@pytest.mark.parametrize("label", EVERY)
+@pytest.mark.parametrize("k", [2, 3, 100])
+def test_rates_of_the_guess_share_out_the_probability_of_all_values(label, k):
+    tpr, fpr = GUESS.rates(build(label, k, 1.0))
+    assert tpr + (k - 1) * fpr == pytest.approx(1, rel=1e-14)
+    assert tpr > fpr > 0
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+@pytest.mark.parametrize("p, q", [(0.5, 0.2), (0.9, 0.1), (0.3, 0.0), (1.0, 0.5), (0.6, 1e-12)])
+def test_the_success_on_bits_equals_the_sum_over_all_reports(p, q, k):
+    total = 0.0
+    for bits in itertools.product([0, 1], repeat=k):
+        rates = [p] + [q] * (k - 1)
+        mass = math.prod(r if bit else 1 - r for r, bit in zip(rates, bits))
+        total += mass * (bits[0] / sum(bits) if any(bits) else 1 / k)
+    assert support_success(p, q, k) == pytest.approx(total, rel=1e-12)
+
+
+def quadrature(scale, k):
+    """Chance that a Laplace variable raised by 1 is the largest of k, by adaptive integration over its noise."""
+    shift = 1 / scale
+
+    def density(z):
+        x = z + shift
+        log_below = math.log1p(-math.exp(-x) / 2) if x >= 0 else x - math.log(2)
+        return 0.5 * math.exp(-abs(z) + (k - 1) * log_below)
+
+    edge = math.log(k) - shift  # where the largest of the others usually lies
+    knots = sorted({-60.0, -shift, 0.0, edge - 2, edge, edge + 2, edge + 8, 60.0})
+    return sum(integrate.quad(density, *ends, epsabs=0, epsrel=1e-12)[0] for ends in itertools.pairwise(knots))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 10])
+@pytest.mark.parametrize("k", [2, 3, 10, 100, 10_000])
+def test_the_success_on_noisy_histograms_equals_adaptive_quadrature(k, epsilon):
+    assert laplace_success(2 / epsilon, k) == pytest.approx(quadrature(2 / epsilon, k), rel=1e-10)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1, 10, 40])
+def test_the_success_on_two_noisy_coordinates_has_its_closed_form(epsilon):
+    s = epsilon / 2  # the difference of two Laplace variables exceeds -s
+    assert laplace_success(2 / epsilon, 2) == pytest.approx(1 - math.exp(-s) * (2 + s) / 4, rel=1e-12)
+
+
+def test_the_success_on_noisy_histograms_scales_with_the_shift():
+    assert laplace_success(3.0, 7, shift=1.5) == pytest.approx(laplace_success(2.0, 7), rel=1e-13)
+    assert laplace_success(1.0, 7, shift=0.0) == pytest.approx(1 / 7, rel=1e-12)
+
+
+def test_a_client_has_no_exact_law():
+    client = Client(lambda values, rng: values, 5, "value", 1.0)
+    assert GUESS.rates(client) is None and TIGHT.rates(client) is None
+
+
+# --- pairwise agreement ---------------------------------------------------------------------------------
+
+DOMAINS, EPSILONS = [2, 3, 10, 100], [0.5, 3.0]
+FAMILY = 1e-4
+COMPARISONS = 3 * len(EVERY) * len(DOMAINS) * len(EPSILONS) * 2 * 2  # three pairs; two attacks; two inputs
+FAST, FAITHFUL = 10**6, 200_000
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("k", DOMAINS)
+@pytest.mark.parametrize("label", EVERY)
+def test_fast_samples_real_reports_and_exact_rates_agree(label, k, epsilon):
+    mechanism, pair = build(label, k, epsilon), (0, k - 1)
+    for truth in (True, False):
+        reports = mechanism.perturb(np.full(FAITHFUL, pair[0] if truth else pair[1]), rng(k, truth, 1))
+        for number, attack in enumerate((GUESS, TIGHT)):
+            rate = attack.rates(mechanism)[0 if truth else 1]
+            fast = attack.sample(mechanism, FAST, truth, rng(k, truth, 2, number))
+            real = np.count_nonzero(attack.accepts(mechanism, reports, pair, rng(k, truth, 3)))
+            found = {
+                "fast, exact": binomial_p(fast, FAST, rate),
+                "real, exact": binomial_p(real, FAITHFUL, rate),
+                "fast, real": same_rate_p(fast, FAST, real, FAITHFUL),
+            }
+            assert min(found.values()) > FAMILY / COMPARISONS, (attack.name, truth, found)
+
+
+@pytest.mark.parametrize("attack", [GUESS, TIGHT], ids=["guess", "tight"])
+@pytest.mark.parametrize("label", EVERY)
+def test_neither_order_of_the_pair_is_favoured(label, attack):
+    mechanism, n = build(label, 10, 1.0), 60_000
+    low, high = (mechanism.perturb(np.full(n, v), rng(4, v)) for v in (0, 9))
+    for one, two, rate in ((low, high, 0), (high, low, 1)):
+        counts = [np.count_nonzero(attack.accepts(mechanism, r, p, rng(5))) for r, p in ((one, (0, 9)), (two, (9, 0)))]
+        assert same_rate_p(counts[0], n, counts[1], n) > P_MIN
+        assert min(binomial_p(count, n, attack.rates(mechanism)[rate]) for count in counts) > P_MIN
+
+
+@pytest.mark.parametrize("label", EVERY)
+def test_wrong_guesses_are_spread_evenly_over_the_other_values(label):
+    mechanism, n = build(label, 6, 1.0), 120_000
+    tpr, fpr = GUESS.rates(mechanism)
+    guesses = GUESS.predict(mechanism, mechanism.perturb(np.full(n, 2), rng(6)), rng(7))
+    assert chi_square_p(np.bincount(guesses, minlength=6), [tpr if v == 2 else fpr for v in range(6)]) > P_MIN
+
+
+def test_the_fast_samplers_have_the_right_variance():
+    # a sampler could have the right mean and wrongly dependent trials: compare many small batches with the binomial law
+    for label in ("SS", "OUE", "SHE"):
+        mechanism, generator = build(label, 10, 1.0), rng(8)
+        for attack in (GUESS, TIGHT):
+            counts = [attack.sample(mechanism, 4, True, generator) for _ in range(20_000)]
+            rate = attack.rates(mechanism)[0]
+            law = [math.comb(4, c) * rate**c * (1 - rate) ** (4 - c) for c in range(5)]
+            assert chi_square_p(np.bincount(counts, minlength=5), law) > P_MIN, (label, attack.name)
+
+
+# --- ties ------------------------------------------------------------------------------------------------
+
+
+def spread(mechanism, report, n=60_000):
+    """How often each value is guessed when one report is seen n times."""
+    reports = np.repeat(np.asarray(report)[None], n, axis=0)
+    return np.bincount(GUESS.predict(mechanism, reports, rng(9)), minlength=mechanism.k)
+
+
+def hashed(mechanism, supported):
+    """A report whose support set has the wanted size, and the set."""
+    for seed in range(100_000):
+        for cell in range(mechanism.g):
+            found = [u for u in range(mechanism.k) if hash_cell(u, np.uint64(seed), mechanism.g) == cell]
+            if len(found) == supported:
+                return np.array((seed, cell), HASH_REPORT), found
+
+
+@pytest.mark.parametrize(
+    "mechanism, report, supported",
+    [
+        (GRR(6, 1.0), 4, [4]),
+        (OUE(6, 1.0), [0, 1, 0, 0, 1, 1], [1, 4, 5]),
+        (SUE(6, 1.0), [1] * 6, range(6)),
+        (THE(6, 1.0), [0, 0, 0, 0, 0, 1], [5]),
+        (OUE(6, 1.0), [0] * 6, range(6)),
+        (SS(6, 0.1), [5, 0, 3], [0, 3, 5]),
+        (SS(6, 1.0), [1, 2], [1, 2]),
+        (Client(len, 6, "subset", 1.0), [1, 4, -1, -1], [1, 4]),
+        (Client(len, 6, "subset", 1.0), [-1, -1, -1, -1], range(6)),
+        (Client(len, 6, "bits", 1.0), [0, 1, 0, 1, 0, 0], [1, 3]),
+        (SHE(6, 1.0), [1.5, 0.2, 7.0, 1.0, 0.99, -3.0], [0, 2, 3]),
+        (SHE(6, 1.0), [-1.5, -0.2, -7.0, -1e-9, 0.0, -3.0], range(6)),
+        (SHE(6, 1.0), [0.5, 0.2, -7.0, 0.4999, 0.0, -3.0], [0]),
+    ],
+)
+def test_the_guess_is_uniform_over_the_supported_values(mechanism, report, supported):
+    counts = spread(mechanism, report)
+    supported = list(supported)
+    assert counts[supported].sum() == counts.sum()
+    if len(supported) > 1:
+        assert chi_square_p(counts[supported], np.full(len(supported), 1 / len(supported))) > P_MIN
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("mechanism", [BLH(6, 1.0), make("OLH", k=6, epsilon=2.0), LHO(6, 3)], ids=["BLH", "OLH", "LHO"])
+def test_the_guess_on_a_hash_is_uniform_over_the_values_in_the_cell(mechanism, size):
+    report, supported = hashed(mechanism, size)
+    counts = spread(mechanism, report)
+    assert counts[supported].sum() == counts.sum()
+    if size > 1:
+        assert chi_square_p(counts[supported], np.full(size, 1 / size)) > P_MIN
+
+
+def test_the_guess_on_an_empty_cell_is_uniform_over_the_domain():
+    mechanism = make("OLH", k=6, epsilon=2.0)
+    report, supported = hashed(mechanism, 0)
+    assert supported == []
+    assert chi_square_p(spread(mechanism, report), np.full(6, 1 / 6)) > P_MIN
+
+
+@pytest.mark.parametrize(
+    "mechanism, report, accepted",
+    [
+        (GRR(4, 1.0), 1, True),
+        (GRR(4, 1.0), 3, False),
+        (OUE(4, 1.0), [0, 1, 1, 0], True),
+        (OUE(4, 1.0), [0, 1, 0, 1], False),
+        (OUE(4, 1.0), [1, 0, 0, 0], False),
+        (SS(4, 0.1), [2, 1], True),
+        (SS(4, 0.1), [3, 1], False),
+        (SS(4, 0.1), [0, 2], False),
+        (SHE(4, 1.0), [9.0, 1.0, 9.0, 0.0], True),
+        (SHE(4, 1.0), [0.0, 0.99, 0.0, -5.0], False),
+        (SHE(4, 1.0), [0.0, 5.0, 0.0, 0.01], False),
+    ],
+)
+def test_the_tight_event_is_first_supported_and_second_not(mechanism, report, accepted):
+    assert TIGHT.accepts(mechanism, np.asarray(report)[None], (1, 3)).tolist() == [accepted]
+
+
+def test_the_tight_event_on_a_hash_is_first_in_the_cell_and_second_not():
+    mechanism = BLH(6, 1.0)
+    reports = mechanism.perturb(np.zeros(200, int), rng(10))
+    cells = {v: np.array([hash_cell(v, s, 2) for s in reports["seed"]]) == reports["cell"] for v in (1, 3)}
+    assert TIGHT.accepts(mechanism, reports, (1, 3)).tolist() == (cells[1] & ~cells[3]).tolist()
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+
+def test_attacks_are_made_by_name_and_an_unknown_one_is_refused_with_the_nearest():
+    assert (attacks.make("guess"), attacks.make("tight")) == (GUESS, TIGHT)
+    with pytest.raises(ValueError, match="attack must be one of guess, tight, got 'gess'; did you mean 'guess'"):
+        attacks.make("gess")
