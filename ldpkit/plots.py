@@ -18,7 +18,7 @@ def use():
         "figure.facecolor": "white", "savefig.facecolor": "white", "figure.dpi": 110,
         "axes.prop_cycle": mpl.cycler(color=COLOURS), "axes.grid": True, "grid.alpha": 0.35, "grid.linewidth": 0.6,
         "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10.5, "axes.labelsize": 10,
-        "font.size": 9.5, "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.4, "lines.markersize": 5,
+        "font.size": 9.5, "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.1, "lines.markersize": 5,
         "svg.hashsalt": "ldpkit", "svg.fonttype": "path",
     })  # fmt: skip
     try:

@@ -113,7 +113,10 @@ def test_bits_of_the_satisfy_the_smaller_epsilon_of_the_specification(epsilon, r
 
 @pytest.mark.parametrize(
     "protocol, true",
-    [("SUE", [1.229, 1.369, 1.520, 1.680, 2.408, 4.143, 6.051]), ("OUE", [1.189, 1.294, 1.415, 1.551, 2.240, 4.036, 6.005])],
+    [
+        ("SUE", [1.229, 1.369, 1.520, 1.680, 2.408, 4.143, 6.051]),
+        ("OUE", [1.189, 1.294, 1.415, 1.551, 2.240, 4.036, 6.005]),
+    ],
 )
 def test_true_epsilon_of_the_faulty_unary_encoding(protocol, true):
     for epsilon, wanted in zip(GRID, true):
@@ -268,7 +271,9 @@ def test_bits_are_jointly_independent(label):
     mechanism, own = build(label, 3, 1.0), 1
     reports = mechanism.perturb(np.full(N, own), rng(12))
     rates = [mechanism.p if value == own else mechanism.q for value in range(3)]
-    law = [math.prod(r if bit else 1 - r for r, bit in zip(rates, bits)) for bits in itertools.product([0, 1], repeat=3)]
+    law = [
+        math.prod(r if bit else 1 - r for r, bit in zip(rates, bits)) for bits in itertools.product([0, 1], repeat=3)
+    ]
     assert chi_square_p(np.bincount(reports @ [4, 2, 1], minlength=8), law) > P_MIN
 
 

@@ -35,7 +35,10 @@ def test_clopper_pearson_equals_the_call_of_the_papers_code(trials, alpha):
 
 @pytest.mark.parametrize("trials", [1, 7, 10**6])
 def test_clopper_pearson_at_no_and_at_every_success(trials):
-    assert stats.clopper_pearson(0, trials, TAIL) == (0.0, pytest.approx(-math.expm1(math.log(TAIL) / trials), rel=1e-9))
+    assert stats.clopper_pearson(0, trials, TAIL) == (
+        0.0,
+        pytest.approx(-math.expm1(math.log(TAIL) / trials), rel=1e-9),
+    )
     assert stats.clopper_pearson(trials, trials, TAIL) == (pytest.approx(TAIL ** (1 / trials), rel=1e-12), 1.0)
 
 
@@ -65,7 +68,12 @@ def test_the_bounds_at_the_ceiling_are_those_printed_in_the_paper():
 
 @pytest.mark.parametrize(
     "convention, trials, printed",
-    [("valid", 10**6, 12.14812), ("published", 10**6, 12.02517), ("valid", 10**4, 7.54269), ("published", 10**4, 7.41970)],
+    [
+        ("valid", 10**6, 12.14812),
+        ("published", 10**6, 12.02517),
+        ("valid", 10**4, 7.54269),
+        ("published", 10**4, 7.41970),
+    ],
 )
 def test_the_ceiling_of_both_tails(convention, trials, printed):
     tail = stats.tail_mass(ALPHA, convention)

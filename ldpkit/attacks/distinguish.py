@@ -175,17 +175,20 @@ def _alias_table(mass):
 
 @numba.njit(cache=True, nogil=True)
 def _sample_support(trials, own, other, k, first, keep, alias, rng):
+    """Two draws a trial and no branch on random bits: a mispredicted jump costs more than a draw."""
     hits = 0
     both, third = own * other, own + (1 - own) * other
     for _ in range(trials):
-        r = rng.random()  # one draw decides both bits: [both | own only | other only | none]
+        r = rng.random()  # decides both bits: [both | own only | other only | none]
         b1 = r < own
         b2 = (r < both) | ((r >= own) & (r < third))
-        x = rng.random() * keep.size
+        x = rng.random() * keep.size  # decides the rest: cell, side of the alias table, and, given those, the guess
         i = int(x)
-        size = b1 + b2 + first + (i if x - i < keep[i] else alias[i])
-        # no branch on random bits: mispredicted jumps would cost more than the draws
-        hits += (b1 | (size == 0)) & (rng.random() * (size if size else k) < 1)
+        stay = x - i < keep[i]
+        left = x - i if stay else x - i - keep[i]
+        width = keep[i] if stay else 1 - keep[i]  # left / width is uniform, whichever side it is
+        size = b1 + b2 + first + (i if stay else alias[i])
+        hits += (b1 | (size == 0)) & (left * (size if size else k) < width)
     return hits
 
 
@@ -196,7 +199,7 @@ def _sample_subset(trials, k, omega, p, truth, rng):
         member = rng.random() < p
         if not truth:  # the rest of the subset is uniform without replacement
             member = rng.random() * (k - 1) < omega - member
-        hits += member and rng.random() * omega < 1
+        hits += member & (rng.random() * omega < 1)
     return hits
 
 

@@ -1,0 +1,147 @@
+"""The papers' numbers, the judgement of ours, and the scoreboard. Nothing here is random."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from ldpkit import published
+from ldpkit.published import COLUMNS, VERDICTS, Scoreboard, items, load, lookup, verdict
+
+
+@pytest.mark.parametrize(
+    "reproduced, se, given, wanted",
+    [
+        # no published value: only exact mathematics can contradict
+        (1.0, 0.1, {}, "no-published-value"),
+        (1.0, 0.1, {"exact": 1.49}, "no-published-value"),
+        (1.0, 0.1, {"exact": 1.51}, "differs"),
+        (1.0, 0.1, {"exact": 0.49}, "differs"),
+        (1.0, 0.0, {"exact": 1.0 + 1e-10}, "no-published-value"),
+        (1.0, 0.0, {"exact": 1.0 + 1e-8}, "differs"),
+        # equal: within the printed precision and five standard errors
+        (1.0, 0.1, {"published": 1.49}, "reproduced"),
+        (1.0, 0.1, {"published": 0.51}, "reproduced"),
+        (1.0, 0.1, {"published": 1.51}, "differs"),
+        (1.0, 0.1, {"published": 0.49}, "differs"),
+        (1.0, 0.1, {"published": 1.7, "published_error": 0.25}, "reproduced"),
+        (1.0, 0.1, {"published": 1.8, "published_error": 0.25}, "differs"),
+        (12.025, 0.0, {"published": 12.0252, "published_error": 0.0005}, "reproduced"),
+        (1.0, 0.0, {"published": 1.0}, "reproduced"),
+        # at most
+        (1.0, 0.1, {"published": 2.0, "relation": "<="}, "reproduced"),
+        (1.0, 0.1, {"published": 0.51, "relation": "<="}, "reproduced"),
+        (1.0, 0.1, {"published": 0.49, "relation": "<="}, "differs"),
+        # at least
+        (1.0, 0.1, {"published": 0.1, "relation": ">="}, "reproduced"),
+        (1.0, 0.1, {"published": 1.49, "relation": ">="}, "reproduced"),
+        (1.0, 0.1, {"published": 1.51, "relation": ">="}, "differs"),
+        # a statement is judged by the exact value where there is one
+        (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.95}, "differs"),
+        (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.85}, "reproduced"),
+        (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.95, "published_error": 0.05}, "reproduced"),
+        (1.0, 0.1, {"published": 1.1, "relation": ">=", "exact": 1.05}, "differs"),
+        (1.0, 0.1, {"published": 1.1, "relation": ">=", "exact": 1.15}, "reproduced"),
+        # an explanation helps against the paper, never against mathematics
+        (1.0, 0.1, {"published": 1.51, "note": "rounding"}, "differs-explained"),
+        (1.0, 0.1, {"published": 1.49, "note": "rounding"}, "reproduced"),
+        (1.0, 0.1, {"published": 1.0, "exact": 1.6, "note": "rounding"}, "differs"),
+        # nothing computed
+        (math.nan, 0.1, {"published": 1.0, "note": "lost"}, "differs"),
+        (math.inf, 0.1, {}, "differs"),
+        (-math.inf, 0.1, {"exact": -math.inf}, "differs"),
+    ],
+)
+def test_verdicts(reproduced, se, given, wanted):
+    assert verdict(reproduced, se, **given) == wanted
+    assert wanted in VERDICTS
+
+
+@pytest.mark.parametrize("published_value", [None, 1.0])
+@pytest.mark.parametrize("se, exact", [(math.nan, 2.0), (0.0, math.nan), (0.0, math.inf), (0.1, -math.inf)])
+def test_a_comparison_that_cannot_be_made_never_counts_as_agreement(se, exact, published_value):
+    assert verdict(1.0, se, exact=exact, published=published_value) == "differs"
+
+
+def test_an_unknown_relation_is_refused():
+    with pytest.raises(ValueError, match="relation must be one of =, <=, >=, got '<'"):
+        verdict(1.0, 0.1, published=1.0, relation="<")
+
+
+def test_the_scoreboard_has_exactly_the_agreed_columns():
+    assert COLUMNS == "item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note".split(",")
+    assert set(VERDICTS) == {"reproduced", "differs-explained", "differs", "no-published-value"}
+    board = Scoreboard("ldp_auditor/fig2")
+    assert list(board.table().columns) == COLUMNS and board.table().empty
+
+
+def test_the_scoreboard_records_what_it_is_given():
+    board = Scoreboard("ldp_auditor/fig2")
+    board.add("GRR", 2, 1.0, 0.1, published=1.2, published_error=0.05, exact=1.1)
+    board.add("BLH", 4, 2.0, 0.1, published=1.0, note="rounding")
+    board.add("OLH", "k=25", 3.0)
+    rows = board.table().astype(object).where(board.table().notna(), None).values.tolist()
+    assert rows == [
+        ["ldp_auditor/fig2", "GRR", 2, 1.2, 0.05, 1.0, 0.1, 1.1, "reproduced", ""],
+        ["ldp_auditor/fig2", "BLH", 4, 1.0, 0.0, 2.0, 0.1, None, "differs-explained", "rounding"],
+        ["ldp_auditor/fig2", "OLH", "k=25", None, None, 3.0, 0.0, None, "no-published-value", ""],
+    ]
+
+
+def test_publishing_counts_the_verdicts_and_writes_nothing_outside_a_build(tmp_path, monkeypatch):
+    monkeypatch.delenv("LDPKIT_SCOREBOARD", raising=False)
+    monkeypatch.chdir(tmp_path)
+    board = Scoreboard("ldp_auditor/fig1")
+    for reproduced in (1.0, 1.0, 2.0):
+        board.add("GRR", 2, reproduced, published=1.0)
+    assert board.publish()["comparisons"].to_dict() == {"reproduced": 2, "differs": 1}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_publishing_in_a_build_writes_the_table(tmp_path, monkeypatch):
+    target = tmp_path / "new" / "folder" / "board.csv"
+    monkeypatch.setenv("LDPKIT_SCOREBOARD", str(target))
+    board = Scoreboard("ldp_auditor/fig1")
+    board.add('one, "two"', 2.5, 1.0, 0.25, published=1.0, exact=1.0, note="a, b")
+    board.publish()
+    pd.testing.assert_frame_equal(pd.read_csv(target), board.table())
+    assert target.read_text().splitlines()[0] == ",".join(COLUMNS)
+
+
+@pytest.mark.parametrize("item, near", [("ldp_auditor/fig22", "ldp_auditor/fig2"), ("LDP_auditor/fig8", "ldp_auditor/fig8")])
+def test_an_unknown_item_is_refused_with_the_nearest(item, near):
+    with pytest.raises(ValueError, match=f"item must be one of .*, got '{item}'; did you mean '{near}'"):
+        Scoreboard(item)
+
+
+def test_the_list_of_items_is_complete():
+    found = items()
+    assert list(found.columns) == ["item", "title"]
+    assert len(found) == found["item"].nunique() == 48
+    assert found["item"].str.partition("/")[0].value_counts().to_dict() == {
+        "ldp_auditor": 11, "refinement": 15, "kv_auditor": 7, "rad": 7, "ldp_sgd": 8,
+    }  # fmt: skip
+    assert found.notna().all(axis=None) and (found["title"].str.strip() != "").all()
+
+
+def test_a_published_number_is_looked_up_by_item_series_and_x():
+    assert lookup("ldp_auditor", "eps_OPT", x=10**6) == lookup("ldp_auditor", "eps_OPT", "alpha=0.01", 10**6)
+    assert isinstance(lookup("ldp_auditor", "eps_OPT", x=10**4), float)
+    assert list(load("ldp_auditor").columns) == ["item", "series", "x", "value", "source"]
+
+
+@pytest.mark.parametrize(
+    "item, given, count", [("no such item", {}, 0), ("eps_OPT", {}, 2), ("eps_OPT", {"x": 7}, 0), ("eps_OPT", {"series": "?"}, 0)]
+)
+def test_a_lookup_that_does_not_match_exactly_one_number_fails(item, given, count):
+    with pytest.raises(KeyError, match=f"{count} published numbers of ldp_auditor match item='{item}'"):
+        lookup("ldp_auditor", item, **given)
+
+
+def test_an_unknown_paper_is_named():
+    with pytest.raises(FileNotFoundError, match="no published numbers at .*no_such_paper.csv"):
+        load("no_such_paper")
+
+
+def test_the_environment_variable_is_the_one_of_the_build():
+    assert published._FILE == "LDPKIT_SCOREBOARD"

@@ -1,0 +1,292 @@
+"""Sweeps: the same table from any worker, a store that survives damage and failure, and isolated packages.
+
+Nothing here is statistical: results are compared byte for byte. What was computed is counted by files that the cells
+leave behind, since cells may run in other processes.
+"""
+
+import itertools
+import os
+import random
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+from ldpkit import streams
+from ldpkit.auditors import audit_cell
+from ldpkit.sweep import cells, isolated, sweep
+
+GRID = {"mechanism": ["GRR", "OUE", "OLH"], "k": [5, 12], "epsilon": [0.5, 2.0], "trials": 5000, "runs": 2}
+
+
+def square(x, seed, trace=None, forbidden=None):
+    """A cell that leaves a file behind, and fails while the file `forbidden` exists and names it."""
+    if forbidden and Path(forbidden).exists() and Path(forbidden).read_text() == str(x):
+        raise ArithmeticError(f"no square of {x}")
+    if trace:
+        (Path(trace) / f"{x}-{uuid.uuid4().hex}").touch()
+    return {"square": x * x, "third": x / 3, "drawn": streams.generator(seed, "draw").random(), "seed": seed}
+
+
+def several(n, seed):
+    return [{"i": i, "value": np.float64(i) / n, "word": "a,b"} for i in range(n)]
+
+
+def version_of_toy(seed):
+    import toy
+
+    return {"version": toy.VERSION, "file": toy.__file__}
+
+
+def unplain(seed):
+    return {"value": object()}
+
+
+def traced(folder):
+    """How often each cell was computed."""
+    return sorted(path.name.partition("-")[0] for path in Path(folder).iterdir())
+
+
+@pytest.fixture
+def trace(tmp_path):
+    (tmp_path / "trace").mkdir()
+    return tmp_path / "trace"
+
+
+@pytest.fixture(scope="module")
+def table():
+    return sweep(audit_cell, GRID, seed=1, workers=1).to_csv()
+
+
+# --- the same table ---------------------------------------------------------------------------------
+
+
+def test_rows_come_in_the_order_of_the_grid_with_the_last_parameter_fastest():
+    assert cells({"a": [1, 2], "b": ["x", "y"], "c": 5}) == [
+        {"a": a, "b": b, "c": 5} for a, b in itertools.product([1, 2], ["x", "y"])
+    ]
+    found = sweep(audit_cell, GRID, seed=1, workers=2)
+    wanted = itertools.product(GRID["mechanism"], GRID["k"], GRID["epsilon"], range(2))
+    assert list(found[["mechanism", "k", "epsilon", "run"]].itertuples(index=False, name=None)) == list(wanted)
+
+
+def test_a_list_of_cells_keeps_its_order_even_if_the_cells_differ():
+    listed = [{"x": 3}, {"x": 1}, {"x": 2}]
+    assert sweep(square, listed, seed=1, workers=2)["x"].tolist() == [3, 1, 2]
+    assert sweep(square, iter(listed), seed=1, workers=1)["x"].tolist() == [3, 1, 2]
+
+
+def test_numpy_values_in_grid_and_results_become_plain():
+    plain = sweep(square, {"x": [1, 2]}, seed=1, workers=1)
+    for grid in ({"x": np.array([1, 2])}, [{"x": np.int64(1)}, {"x": np.int32(2)}], {"x": range(1, 3)}, {"x": (1, 2)}):
+        pd.testing.assert_frame_equal(sweep(square, grid, seed=1, workers=1), plain)
+
+
+def test_a_cell_may_give_several_rows():
+    found = sweep(several, {"n": [2, 1]}, seed=1, workers=1)
+    assert found.values.tolist() == [[2, 0, 0.0, "a,b"], [2, 1, 0.5, "a,b"], [1, 0, 0.0, "a,b"]]
+
+
+@pytest.mark.parametrize("workers", [1, 2, None])
+def test_any_number_of_workers_gives_the_same_bytes(workers, table):
+    assert sweep(audit_cell, GRID, seed=1, workers=workers).to_csv() == table
+
+
+def test_a_thread_pool_gives_the_same_bytes_and_stays_open(table):
+    with ThreadPoolExecutor(2) as pool:
+        assert sweep(audit_cell, GRID, seed=1, executor=pool).to_csv() == table
+        assert pool.submit(abs, -1).result() == 1
+
+
+def test_a_dask_cluster_gives_the_same_bytes(table, tmp_path):
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        found = sweep(audit_cell, GRID, seed=1, executor=client.get_executor(pure=False), store=tmp_path)
+    assert found.to_csv() == table
+    assert sweep(audit_cell, GRID, seed=1, workers=1, store=tmp_path).to_csv() == table
+
+
+def test_another_seed_gives_another_table(table):
+    assert sweep(audit_cell, GRID, seed=2, workers=1).to_csv() != table
+
+
+def test_a_cell_does_not_depend_on_the_rest_of_the_grid():
+    whole = sweep(square, {"x": range(6)}, seed=1, workers=2)
+    alone = sweep(square, [{"x": 4}], seed=1, workers=1)
+    assert whole[whole["x"] == 4].reset_index(drop=True).to_csv() == alone.to_csv()
+    assert whole["seed"].nunique() == whole["drawn"].nunique() == 6
+
+
+def test_the_same_cell_twice_gives_the_same_row_twice():
+    found = sweep(square, {"x": [7, 7]}, seed=1, workers=2)
+    assert found.iloc[0].tolist() == found.iloc[1].tolist()
+
+
+def test_an_empty_grid_gives_an_empty_table():
+    assert sweep(square, {"x": []}, seed=1).empty and sweep(square, [], seed=1).empty
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", None, True])
+def test_a_seed_that_is_no_natural_number_is_refused(seed):
+    with pytest.raises(ValueError, match="seed must be an integer >= 0"):
+        sweep(square, {"x": [1]}, seed=seed)
+
+
+@pytest.mark.parametrize("workers", [-1, 1.5, "2", True])
+def test_workers_that_are_no_positive_integer_are_refused(workers):
+    with pytest.raises(ValueError, match="workers must be an integer >= 1"):
+        sweep(square, {"x": [1]}, seed=1, workers=workers)
+
+
+def test_cells_and_results_must_be_plain():
+    with pytest.raises(TypeError, match="must be plain numbers, strings, lists or dictionaries, got object"):
+        sweep(square, {"x": [object()]}, seed=1)
+    with pytest.raises(RuntimeError, match="cell {} failed: TypeError: cells and results must be plain"):
+        sweep(unplain, [{}], seed=1, workers=1)
+
+
+# --- the store ----------------------------------------------------------------------------------------
+
+
+def stored(tmp_path, trace, workers=1, seed=1, xs=range(6)):
+    return sweep(square, {"x": xs, "trace": str(trace)}, seed=seed, workers=workers, store=tmp_path / "store").to_csv()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_second_call_computes_nothing_and_gives_the_same_bytes(tmp_path, trace, workers):
+    first = stored(tmp_path, trace, workers)
+    assert traced(trace) == list("012345")
+    assert stored(tmp_path, trace, workers) == first == stored(tmp_path, trace, 3 - workers)
+    assert traced(trace) == list("012345")
+    assert first == sweep(square, {"x": range(6), "trace": str(trace)}, seed=1, workers=1).to_csv()
+
+
+def test_a_larger_grid_computes_only_what_is_new_and_another_seed_everything(tmp_path, trace):
+    stored(tmp_path, trace, xs=[1, 2])
+    stored(tmp_path, trace, xs=[0, 1, 2, 3])
+    assert traced(trace) == list("0123")
+    stored(tmp_path, trace, seed=2, xs=[0, 1])
+    assert traced(trace) == list("001123")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_store_holds_one_whole_file_per_cell_and_no_temporary_one(tmp_path, trace, workers):
+    stored(tmp_path, trace, workers)
+    assert len(list((tmp_path / "store").iterdir())) == 6
+    assert {path.suffix for path in (tmp_path / "store").iterdir()} == {".json"}
+
+
+def flip(data):
+    place = random.Random(1).randrange(70, len(data))  # beyond the check sum and its line end
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+DAMAGE = {
+    "truncated": lambda data: data[: len(data) // 2],
+    "cut by one byte": lambda data: data[:-1],
+    "emptied": lambda data: b"",
+    "bit flipped": flip,
+    "bit flipped in the check sum": lambda data: bytes([data[0] ^ 1]) + data[1:],
+    "not UTF-8": lambda data: data[:80] + b"\xff\xfe" + data[80:],
+    "something else": lambda data: b"[1, 2, 3]\n",
+    "two entries": lambda data: data + data,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_entry_is_reported_and_computed_again_to_the_same_bytes(tmp_path, trace, damage):
+    first = stored(tmp_path, trace)
+    entry = next(path for path in sorted((tmp_path / "store").iterdir()) if '"square": 16' in path.read_text())
+    whole = entry.read_bytes()
+    entry.write_bytes(DAMAGE[damage](whole))
+    with pytest.warns(UserWarning, match=rf"stored result {entry.name} of .*'x': 4.* is damaged; it is computed again"):
+        again = stored(tmp_path, trace)
+    assert again == first and entry.read_bytes() == whole
+    assert traced(trace) == list("0123445")
+
+
+def test_an_entry_of_another_cell_under_this_name_is_not_believed(tmp_path, trace):
+    first = stored(tmp_path, trace, xs=[1, 2])
+    one, two = sorted((tmp_path / "store").iterdir())
+    content = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    assert one.read_bytes() != content
+    with pytest.warns(UserWarning, match="damaged"):
+        assert stored(tmp_path, trace, xs=[1, 2]) == first
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_failing_cell_is_named_and_what_was_finished_is_not_computed_again(tmp_path, trace, workers):
+    forbidden = tmp_path / "forbidden"
+    forbidden.write_text("4")
+    grid = {"x": range(6), "trace": str(trace), "forbidden": str(forbidden)}
+    with pytest.raises(RuntimeError, match=r"cell \{'x': 4, .*\} failed: ArithmeticError: no square of 4") as caught:
+        sweep(square, grid, seed=1, workers=workers, store=tmp_path / "store")
+    assert isinstance(caught.value.__cause__, ArithmeticError)
+    kept = {text.partition('"square": ')[2].split(",")[0] for text in map(Path.read_text, (tmp_path / "store").iterdir())}
+    if workers == 1:
+        assert kept == {"0", "1", "4", "9"}
+    assert "16" not in kept
+    forbidden.unlink()
+    for path in trace.iterdir():
+        path.unlink()
+    found = sweep(square, grid, seed=1, workers=workers, store=tmp_path / "store")
+    assert {str(int(x) ** 2) for x in traced(trace)} == {str(x * x) for x in range(6)} - kept
+    assert found.to_csv() == sweep(square, grid, seed=1, workers=1).to_csv()
+
+
+def test_a_failing_cell_leaves_a_given_executor_usable(tmp_path):
+    forbidden = tmp_path / "forbidden"
+    forbidden.write_text("1")
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(RuntimeError, match="no square of 1"):
+            sweep(square, {"x": range(4), "forbidden": str(forbidden)}, seed=1, executor=pool)
+        assert pool.submit(abs, -1).result() == 1
+
+
+def test_the_store_distinguishes_functions(tmp_path):
+    sweep(several, {"n": [2]}, seed=1, workers=1, store=tmp_path)
+    sweep(few := lambda n, seed: {"n2": n}, {"n": [2]}, seed=1, workers=1, store=tmp_path)
+    assert few and len(list(tmp_path.iterdir())) == 2
+
+
+# --- isolated packages -----------------------------------------------------------------------------------
+
+
+def test_isolated_pools_import_each_their_own_version_of_a_package(tmp_path):
+    for version in ("1", "2"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "toy.py").write_text(f"VERSION = {version!r}\n")
+    for version in ("1", "2", "1"):
+        with isolated(tmp_path / version, workers=1) as pool:
+            found = sweep(version_of_toy, [{}], seed=1, executor=pool)
+        assert found["version"].tolist() == [version]
+        assert Path(found["file"][0]) == (tmp_path / version / "toy.py").resolve()
+    with pytest.raises(ModuleNotFoundError):
+        version_of_toy(1)
+
+
+def test_the_first_of_several_folders_wins(tmp_path):
+    for version in ("1", "2"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "toy.py").write_text(f"VERSION = {version!r}\n")
+    with isolated(tmp_path / "2", tmp_path / "1", workers=1) as pool:
+        assert pool.submit(version_of_toy, 1).result()["version"] == "2"
+
+
+def test_isolated_folders_may_be_relative(tmp_path, monkeypatch):
+    (tmp_path / "toy.py").write_text("VERSION = 'here'\n")
+    monkeypatch.chdir(tmp_path)
+    with isolated(os.curdir, workers=1) as pool:
+        assert pool.submit(version_of_toy, 1).result()["version"] == "here"
+
+
+def test_a_missing_folder_is_named():
+    with pytest.raises(FileNotFoundError, match=r"folder .*no_such_folder does not exist; `make packages` installs"):
+        isolated("no_such_folder")
