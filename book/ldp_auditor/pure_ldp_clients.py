@@ -29,7 +29,7 @@ def unary(values, rng, k=100, epsilon=1.0, protocol="OUE"):
     return np.array([package.privatise(value) for value in values.tolist()])
 
 
-def audit_release(release, protocol, k, epsilon, attack, trials, alpha, seed):
-    """Audit one release's client: one cell of a sweep. `release` only names the cell."""
+def audit_release(release, protocol, k, epsilon, attacks, trials, alpha, seed):
+    """Audit one release's client with some attacks: one cell of a sweep. `release` only names the cell."""
     client = functools.partial(unary, k=k, epsilon=epsilon, protocol=protocol)
-    return rows(Client(client, k, "bits", epsilon, name=f"pure-ldp {release} {protocol}"), attack, trials, alpha, seed)
+    return rows(Client(client, k, "bits", epsilon, name=f"pure-ldp {release} {protocol}"), attacks, trials, alpha, seed)

@@ -5,6 +5,7 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 """
 
 import functools
+import itertools
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +16,7 @@ from ..mechanisms import Client, FrequencyOracle
 from ..mechanisms import make as make_mechanism
 from .result import AuditResult
 
-__all__ = ["audit", "audit_cell", "rows", "expected"]
+__all__ = ["audit", "audits", "audit_cell", "rows", "expected"]
 
 _FAST_CHUNK = 2**18  # trials per stream of the fast samplers
 _REPORT_CELLS = 2**22  # coordinates held in memory at once when real reports are made
@@ -74,9 +75,29 @@ def audit(
     ValueError
         Naming the parameter that is out of range, or what a client did wrong.
     """
+    return audits(
+        mechanism, [attack], trials=trials, alpha=alpha, seed=seed, delta=delta,
+        faithful=faithful, pair=pair, threads=threads,
+    )[0]  # fmt: skip
+
+
+def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, faithful=False, pair=None, threads=1):
+    """Audit with several attacks at once; real reports are made once and shown to all of them.
+
+    Parameters
+    ----------
+    attack : sequence of str or attack
+        Each result is valid by itself; `alpha` is not divided among them.
+    mechanism, trials, alpha, seed, delta, faithful, pair, threads
+        As in `audit`.
+
+    Returns
+    -------
+    list of AuditResult
+    """
     if not isinstance(mechanism, (FrequencyOracle, Client)):
         raise ValueError(f"mechanism must be a frequency oracle or a Client, got {mechanism!r}")
-    attack = attacks.make(attack) if isinstance(attack, str) else attack
+    chosen = [attacks.make(a) if isinstance(a, str) else a for a in attack]
     trials, threads = checks.integer("trials", trials, 1), checks.integer("threads", threads, 1)
     delta = mechanism.delta if delta is None else checks.real("delta", delta, 0, 1, closed="[)")
     published, valid = (stats.tail_mass(alpha, name) for name in ("published", "valid"))
@@ -86,40 +107,42 @@ def audit(
         raise ValueError(f"pair must hold two different values, got {pair}")
     faithful = bool(faithful) or isinstance(mechanism, Client)
     chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // k)) if faithful else _FAST_CHUNK)
-    name = ("audit", mechanism.name, mechanism.parameters, attack.name, faithful, [first, second])
+    name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])
 
-    def count(side, index):
+    def count(job):
+        side, index = job
         rng = streams.generator(seed, *name, side, index)
         if not faithful:
-            return attack.sample(mechanism, chunks[index], side == "tp", rng)
+            return [a.sample(mechanism, chunks[index], side == "tp", rng) for a in chosen]
         reports = mechanism.perturb(np.full(chunks[index], first if side == "tp" else second), rng)
-        return int(np.count_nonzero(attack.accepts(mechanism, reports, (first, second), rng)))
+        return [int(np.count_nonzero(a.accepts(mechanism, reports, (first, second), rng))) for a in chosen]
 
     start = time.perf_counter()
-    jobs = [(side, index) for side in ("tp", "fp") for index in range(len(chunks))]
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda job: count(*job), jobs))
+        found = np.array(list(pool.map(count, itertools.product(("tp", "fp"), range(len(chunks))))))
     seconds = time.perf_counter() - start
-    tp, fp = sum(found[: len(chunks)]), sum(found[len(chunks) :])
-    exact, exact_sd = expected(mechanism, attack, trials=trials, alpha=alpha, delta=delta) or (None, None)
-    return AuditResult(
-        mechanism=mechanism.name,
-        parameters=mechanism.parameters,
-        attack=attack.name,
-        trials=trials,
-        alpha=float(alpha),
-        seed=seed,
-        faithful=faithful,
-        counts={"tp": tp, "fp": fp},
-        rates={"tpr": tp / trials, "fpr": fp / trials},
-        epsilon_emp=float(stats.epsilon_lower(tp, fp, trials, delta, tail=published)),
-        lower=max(0.0, float(stats.epsilon_lower(tp, fp, trials, delta, tail=valid))),
-        exact=exact,
-        exact_sd=exact_sd,
-        claim=mechanism.epsilon,
-        delta=delta,
-        seconds=seconds,
-    )
+    results = []
+    for a, (tp, fp) in zip(chosen, found.reshape(2, len(chunks), -1).sum(axis=1).T.tolist()):
+        exact, exact_sd = expected(mechanism, a, trials=trials, alpha=alpha, delta=delta) or (None, None)
+        results.append(AuditResult(
+            mechanism=mechanism.name,
+            parameters=mechanism.parameters,
+            attack=a.name,
+            trials=trials,
+            alpha=float(alpha),
+            seed=seed,
+            faithful=faithful,
+            counts={"tp": tp, "fp": fp},
+            rates={"tpr": tp / trials, "fpr": fp / trials},
+            epsilon_emp=float(stats.epsilon_lower(tp, fp, trials, delta, tail=published)),
+            lower=max(0.0, float(stats.epsilon_lower(tp, fp, trials, delta, tail=valid))),
+            exact=exact,
+            exact_sd=exact_sd,
+            claim=mechanism.epsilon,
+            delta=delta,
+            seconds=seconds,
+        ))  # fmt: skip
+    return results
 
 
 def expected(mechanism, attack="guess", *, trials=10**6, alpha=0.01, delta=None):
@@ -172,13 +195,14 @@ def audit_cell(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, fait
 
 
 def rows(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, faithful=False, runs=1):
-    """Audit a mechanism or client `runs` times; see `audit_cell`, which takes it by name."""
-    attack = attacks.make(attack) if isinstance(attack, str) else attack
-    tpr, fpr = attack.rates(mechanism) or (None, None)
+    """Audit a mechanism or client `runs` times with one attack or a list of them; see `audit_cell`."""
+    chosen = [attacks.make(a) if isinstance(a, str) else a for a in (attack if isinstance(attack, list) else [attack])]
+    laws = [a.rates(mechanism) or (None, None) for a in chosen]
     found = []
     for run in range(checks.integer("runs", runs, 1)):
         own = streams.derive(seed, "run", run)
-        row = audit(mechanism, attack, trials=trials, alpha=alpha, seed=own, faithful=faithful).row()
-        del row["seconds"]
-        found.append(row | {"run": run, "exact_tpr": tpr, "exact_fpr": fpr})
+        for result, (tpr, fpr) in zip(audits(mechanism, chosen, trials=trials, alpha=alpha, seed=own, faithful=faithful), laws):
+            row = result.row() | {"run": run, "exact_tpr": tpr, "exact_fpr": fpr}
+            del row["seconds"]
+            found.append(row)
     return found

@@ -15,8 +15,9 @@ from .. import checks
 
 __all__ = ["Mechanism", "FrequencyOracle", "SupportOracle", "MAX_EPSILON"]
 
-MAX_EPSILON = 700.0
-"""Largest accepted epsilon: beyond it ``exp(-epsilon)`` leaves double precision."""
+MAX_EPSILON = 30.0
+"""Largest accepted epsilon: beyond it ``1 - p`` loses its digits, and no audit of
+up to 10^12 reports could see a difference (its ceiling is 25.8)."""
 
 
 class Mechanism(ABC):

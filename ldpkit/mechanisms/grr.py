@@ -27,7 +27,7 @@ class GRR(SupportOracle):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 700].
+        Privacy budget, in (0, 30].
 
     Notes
     -----

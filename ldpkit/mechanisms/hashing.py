@@ -113,7 +113,7 @@ class BLH(LocalHashing):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 700].
+        Privacy budget, in (0, 30].
 
     Notes
     -----

@@ -52,7 +52,7 @@ class SHE(FrequencyOracle):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 700].
+        Privacy budget, in (0, 30].
 
     Notes
     -----
@@ -97,7 +97,7 @@ class THE(UnaryEncoding):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 700]; holds for the noisy vector. The bits alone
+        Privacy budget, in (0, 30]; holds for the noisy vector. The bits alone
         satisfy the smaller ``ln(p (1 - q) / (q (1 - p)))``.
 
     Notes

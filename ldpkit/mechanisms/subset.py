@@ -44,7 +44,7 @@ class SS(SupportOracle):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 700].
+        Privacy budget, in (0, 30].
 
     Notes
     -----
@@ -72,7 +72,7 @@ class SS(SupportOracle):
     @property
     def q(self):
         """Probability that the subset holds one given other value."""
-        return (self.p * (self.omega - 1) + (1 - self.p) * self.omega) / (self.k - 1)
+        return (self.omega - self.p) / (self.k - 1)
 
     def perturb(self, values, rng):
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""

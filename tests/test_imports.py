@@ -1,0 +1,107 @@
+"""The shape of the package: imports point downwards, files stay small, public names exist and say what they are."""
+
+import ast
+import graphlib
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+import ldpkit
+
+ROOT = Path(ldpkit.__file__).parent
+FILES = {
+    ".".join(["ldpkit", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+FLOORS = [
+    {"ldpkit"},
+    {"checks", "paths"},
+    {"streams"},
+    {"stats"},
+    {"mechanisms"},
+    {"attacks"},
+    {"auditors"},
+    {"sweep", "published", "plots", "datasets"},
+    {"cli"},
+    {"__main__"},
+]
+
+
+def floor(module):
+    """How high a module lies; modules of one room share a floor."""
+    room = module.split(".")[1] if "." in module else "ldpkit"
+    return next(height for height, rooms in enumerate(FLOORS) if room in rooms)
+
+
+def imported(module):
+    """Modules of the package that a module's source imports, wherever in the file."""
+    package = module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
+    found = set()
+    for node in ast.walk(ast.parse(FILES[module].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "ldpkit"}
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            if source.split(".")[0] == "ldpkit":
+                names = {f"{source}.{alias.name}" for alias in node.names}
+                found |= {name if name in FILES else source for name in names}
+    return found - {module}
+
+
+def test_every_module_has_a_floor():
+    assert {floor(module) for module in FILES} == set(range(len(FLOORS)))
+    assert {module.split(".")[1] for module in FILES if "." in module} == set.union(*FLOORS[1:])
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_point_downwards(module):
+    room = module.split(".")[:2]
+    for other in imported(module):
+        assert other.split(".")[:2] == room or floor(other) < floor(module), f"{module} imports {other}"
+
+
+def test_rooms_of_one_floor_do_not_import_each_other_and_nothing_imports_in_a_circle():
+    order = list(graphlib.TopologicalSorter({module: imported(module) for module in FILES}).static_order())
+    assert set(order) == set(FILES)
+
+
+def test_the_reader_of_imports_sees_them_all():
+    assert imported("ldpkit.attacks.distinguish") == {
+        "ldpkit.mechanisms", "ldpkit.mechanisms.hashing", "ldpkit.mechanisms.histogram", "ldpkit.stats",
+    }  # fmt: skip
+    assert {"ldpkit", "ldpkit.attacks", "ldpkit.auditors"} <= imported("ldpkit.cli")
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_files_stay_short_and_say_what_they_are(module):
+    text = FILES[module].read_text()
+    assert len(text.splitlines()) <= 400
+    assert ast.get_docstring(ast.parse(text))
+
+
+def public(module):
+    return getattr(importlib.import_module(module), "__all__", [])
+
+
+@pytest.mark.parametrize("module", sorted(set(FILES) - {"ldpkit", "ldpkit.__main__"}))
+def test_exported_names_exist_once_and_public_code_is_documented(module):
+    names, loaded = public(module), importlib.import_module(module)
+    assert names and len(names) == len(set(names))
+    for name in names:
+        thing = getattr(loaded, name)
+        if inspect.isfunction(thing) or inspect.isclass(thing):
+            assert inspect.cleandoc(thing.__doc__ or "").strip(), name
+
+
+@pytest.mark.parametrize("module", sorted(set(FILES) - {"ldpkit", "ldpkit.__main__"}))
+def test_public_methods_and_properties_are_documented(module):
+    loaded = importlib.import_module(module)
+    for name in public(module):
+        thing = getattr(loaded, name)
+        if inspect.isclass(thing):
+            for member in vars(thing):
+                if not member.startswith("_") and callable(getattr(thing, member)):
+                    assert inspect.getdoc(getattr(thing, member)), f"{name}.{member}"
