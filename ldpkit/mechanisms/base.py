@@ -78,6 +78,8 @@ class FrequencyOracle(Mechanism):
         object.__setattr__(self, "k", checks.integer("k", self.k, 2))
         epsilon = checks.real("epsilon", self.epsilon, 0, MAX_EPSILON, closed="(]")
         object.__setattr__(self, "epsilon", epsilon)
+        if "delta" in self.parameters:
+            object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="()"))
 
     @abstractmethod
     def estimate(self, reports):

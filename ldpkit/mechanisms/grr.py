@@ -8,7 +8,7 @@ import numpy as np
 from .. import checks
 from .base import SupportOracle
 
-__all__ = ["GRR", "respond"]
+__all__ = ["GRR", "AGRR", "respond", "response_rates"]
 
 
 def respond(values, k, keep, rng):
@@ -16,6 +16,13 @@ def respond(values, k, keep, rng):
     kept = rng.random(values.shape) < keep
     other = rng.integers(0, k - 1, values.shape)
     return np.where(kept, values, other + (other >= values))
+
+
+def response_rates(k, epsilon, delta=0.0):
+    """Probabilities of the true value and of one given other value under (A)GRR on k values."""
+    small = math.exp(-epsilon)
+    total = 1 + (k - 1) * small
+    return (1 + (k - 1) * delta * small) / total, (1 - delta) * small / total
 
 
 @dataclass(frozen=True)
@@ -43,12 +50,12 @@ class GRR(SupportOracle):
     @property
     def p(self):
         """Probability of reporting the true value."""
-        return 1 / (1 + (self.k - 1) * math.exp(-self.epsilon))
+        return response_rates(self.k, self.epsilon, self.delta)[0]
 
     @property
     def q(self):
         """Probability of reporting one given other value."""
-        return math.exp(-self.epsilon) * self.p
+        return response_rates(self.k, self.epsilon, self.delta)[1]
 
     def perturb(self, values, rng):
         """Return reports, int array (n,); see `Mechanism.perturb`."""
@@ -57,3 +64,24 @@ class GRR(SupportOracle):
     def support_counts(self, reports):
         reports = checks.values(self._checked(reports, (None,)), self.k, "reports")
         return np.bincount(reports, minlength=self.k)
+
+
+@dataclass(frozen=True)
+class AGRR(GRR):
+    """Approximate GRR: keeps the value a little more often than GRR, in exchange for a delta.
+
+    Parameters
+    ----------
+    k, epsilon
+        As in `GRR`.
+    delta : float
+        Probability with which the guarantee may fail, in (0, 1).
+
+    Notes
+    -----
+    ``p = (e^eps + (k - 1) delta) / (e^eps + k - 1)``, ``q = (1 - delta) / (e^eps + k - 1)``
+    (LDP-Auditor, Eq. 9 as corrected in the errata).
+    """
+
+    delta: float
+    name = "AGRR"

@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import checks
 from .base import SupportOracle
-from .grr import respond
+from .grr import respond, response_rates
 
-__all__ = ["LocalHashing", "BLH", "OLH", "LHO", "hash_cell", "HASH_REPORT"]
+__all__ = ["LocalHashing", "BLH", "OLH", "ABLH", "AOLH", "LHO", "hash_cell", "HASH_REPORT"]
 
 HASH_REPORT = np.dtype([("seed", "<u8"), ("cell", "<i8")])
 """Type of one report: the user's hash seed and the reported cell."""
@@ -83,7 +83,7 @@ class LocalHashing(SupportOracle):
     @property
     def p(self):
         """Probability of reporting the true value's cell."""
-        return 1 / (1 + (self.g - 1) * math.exp(-self.epsilon))
+        return response_rates(self.g, self.epsilon, self.delta)[0]
 
     @property
     def q(self):
@@ -153,11 +153,64 @@ class OLH(LocalHashing):
     def __post_init__(self):
         checks.real("epsilon", self.epsilon, 0, 22, closed="(]")
         super().__post_init__()
+        checks.integer("g", self.g, 2, MAX_CELLS)
 
     @property
     def g(self):
         """Hash range."""
         return int(np.rint(math.exp(self.epsilon))) + 1
+
+
+@dataclass(frozen=True)
+class ABLH(BLH):
+    """Approximate binary local hashing: `BLH` with AGRR on the two cells.
+
+    Parameters
+    ----------
+    k, epsilon
+        As in `BLH`.
+    delta : float
+        Probability with which the guarantee may fail, in (0, 1).
+
+    Notes
+    -----
+    The hashed report satisfies the smaller ``(1 - 1/g) delta``.
+    """
+
+    delta: float
+    name = "ABLH"
+
+
+@dataclass(frozen=True)
+class AOLH(OLH):
+    """Approximate optimised local hashing: AGRR on the cells, whose number minimises the variance.
+
+    Parameters
+    ----------
+    k, epsilon
+        As in `OLH`.
+    delta : float
+        Probability with which the guarantee may fail, in (0, 1).
+
+    Notes
+    -----
+    The variance is proportional to ``(E + g - 1)^2 / ((g - 1) (E - 1 + g delta)^2)``
+    with ``E = e^eps``; its minimiser is the smaller root of a quadratic, rounded,
+    and at least 2 (LDP-Auditor, section 2; the errata say which root).
+    """
+
+    delta: float
+    name = "AOLH"
+
+    @property
+    def g(self):
+        """Hash range."""
+        grown = math.expm1(self.epsilon)
+        b, c = grown * (1 - 3 * self.delta), grown * (grown + 2 - 2 * self.delta)
+        inner = b * b - 4 * self.delta * c
+        if inner < 0:
+            raise ValueError(f"delta must be smaller for AOLH at epsilon = {self.epsilon:g}, got {self.delta:g}")
+        return max(2, int(np.rint(2 * c / (b + math.sqrt(inner)))))
 
 
 @dataclass(frozen=True)

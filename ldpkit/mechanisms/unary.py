@@ -9,7 +9,7 @@ import numpy as np
 from .. import checks
 from .base import SupportOracle
 
-__all__ = ["UnaryEncoding", "SUE", "OUE", "FaultyUE"]
+__all__ = ["UnaryEncoding", "SUE", "OUE", "ASUE", "FaultyUE"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -99,6 +99,40 @@ class OUE(UnaryEncoding):
     def q(self):
         """Probability of a one at any other value."""
         return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
+
+
+@dataclass(frozen=True)
+class ASUE(UnaryEncoding):
+    """Approximate symmetric unary encoding.
+
+    Parameters
+    ----------
+    k, epsilon
+        As in `SUE`.
+    delta : float
+        Probability with which the guarantee may fail, in (0, 1).
+
+    Notes
+    -----
+    With ``R = sqrt(e^eps (1 - delta) + delta)``: ``p = (e^eps - R) / (e^eps - 1)`` and
+    ``q = (R - 1) / (e^eps - 1) = 1 - p`` (LDP-Auditor, section 2).
+    """
+
+    k: int
+    epsilon: float
+    delta: float
+    name = "ASUE"
+
+    @property
+    def p(self):
+        """Probability of a one at the true value."""
+        return 1 - self.q
+
+    @property
+    def q(self):
+        """Probability of a one at any other value."""
+        # (R - 1) / (E - 1) with R^2 - 1 = (E - 1)(1 - delta): no difference of near numbers
+        return (1 - self.delta) / (1 + math.sqrt(math.exp(self.epsilon) * (1 - self.delta) + self.delta))
 
 
 @dataclass(frozen=True)
