@@ -24,12 +24,12 @@ class _Count(click.ParamType):
     name = "integer"
 
     def convert(self, value, param, ctx):
-        try:
-            number = float(value)
-            if number == int(number):
-                return int(number)
-        except (ValueError, OverflowError):
-            pass
+        for read in (int, float):  # digit by digit where possible: 2**53 + 1 is not a float
+            try:
+                if read(value) == int(read(value)):
+                    return int(read(value))
+            except (ValueError, OverflowError):
+                pass
         self.fail(f"{value!r} is not a whole number", param, ctx)
 
 
@@ -43,7 +43,7 @@ def cli():
 def list_mechanisms():
     """List the mechanisms, one line each."""
     for name, mechanism in MECHANISMS.items():
-        click.echo(f"{name:<8}{mechanism.__doc__.splitlines()[0]}")
+        click.echo(f"{name:<10}{mechanism.__doc__.splitlines()[0]}")
 
 
 @cli.command()

@@ -92,7 +92,7 @@ def verdict(reproduced, se, *, published=None, published_error=0.0, exact=None, 
         is judged by the exact value where there is one, not by a noisy run.
     """
     checks.one_of("relation", relation, RELATIONS)
-    if not math.isfinite(reproduced):
+    if not all(math.isfinite(x) for x in (reproduced, se, published_error, exact or 0.0, published or 0.0)):
         return "differs"
     if exact is not None and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact):
         return "differs"

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from concurrent.futures import as_completed
 from pathlib import Path
 
+import cloudpickle
 import loky
 import numpy as np
 import pandas as pd
@@ -95,10 +96,10 @@ class _Store:
 
 
 def _source_digest(func):
-    """Digest of the file that defines `func`, for functions outside the package."""
-    module = sys.modules.get(func.__module__)
-    path = getattr(module, "__file__", None)
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] if path else None
+    """Digest of the file that defines `func`, or of its code if it was defined in a notebook."""
+    path = getattr(sys.modules.get(func.__module__), "__file__", None)
+    source = Path(path).read_bytes() if path else cloudpickle.dumps(getattr(func, "__code__", func))
+    return hashlib.sha256(source).hexdigest()[:16]
 
 
 def sweep(func, grid, *, seed, workers=None, executor=None, store=None, label=None):

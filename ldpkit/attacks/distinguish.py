@@ -8,19 +8,18 @@ index" favours one input and changes the audit.
 Sources: LDP-Auditor, section 4.2 and Algorithm 1; Arcolezi et al. (2023).
 """
 
-import functools
 import math
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
-from ..mechanisms import FrequencyOracle
+from ..mechanisms import Chained, FrequencyOracle
 from ..mechanisms.hashing import hash_cell
-from ..mechanisms.histogram import laplace
 from ..stats import binomial_window
+from . import laws, samplers
 
-__all__ = ["Guess", "support_success", "laplace_success"]
+__all__ = ["Guess"]
 
 
 # --- the guess on real reports -------------------------------------------------------------------
@@ -80,154 +79,55 @@ def _guess_vector(vectors, low, high, rng):
     return guess
 
 
-# --- exact law -----------------------------------------------------------------------------------
-
-
-def _mean_reciprocal(n, q):
-    """``E[1 / (1 + Binomial(n, q))]``, stable for tiny q."""
-    return 1.0 if q == 0 else -math.expm1((n + 1) * math.log1p(-q)) / ((n + 1) * q)
-
-
-def support_success(p, q, k):
-    """Probability that a uniform element of the support set is the true value.
-
-    The true value is supported with probability `p`, each of the other ``k - 1``
-    independently with probability `q`; an empty set gives a uniform guess.
-    Holds for unary encodings and, with ``q = 1/g``, exactly for local hashing
-    with a fully random hash.
-
-    Parameters
-    ----------
-    p, q : float
-        Support probabilities, ``0 <= q < 1``.
-    k : int
-        Domain size.
-    """
-    return p * _mean_reciprocal(k - 1, q) + (1 - p) * math.exp((k - 1) * math.log1p(-q)) / k
-
-
-@functools.cache
-def _legendre():
-    return np.polynomial.legendre.leggauss(200)
-
-
-def laplace_success(scale, k, shift=1.0):
-    """Probability that one Laplace variable raised by `shift` is the largest of k.
-
-    Parameters
-    ----------
-    scale : float
-        Scale of the Laplace noise, positive.
-    k : int
-        Number of variables.
-    shift : float
-        How far the true coordinate lies above the others.
-
-    Notes
-    -----
-    With ``c = exp(-shift / scale)`` the three parts are a shifted variable above
-    `shift`, between 0 and `shift`, and below 0. The middle one is integrated in
-    the logarithm of the survival function by Gauss-Legendre panels.
-    """
-    c = math.exp(-shift / scale)
-    nodes, weights = _legendre()
-    edges = np.linspace(math.log(c / 2), math.log(0.5), 9)
-    half = np.diff(edges)[:, None] / 2
-    u = np.exp(edges[:-1, None] + half * (nodes + 1))
-    middle = (half * weights * np.exp((k - 1) * np.log1p(-u)) / u).sum()
-    return _mean_reciprocal(k - 1, c / 2) / 2 + c * middle / 4 + c * 2.0**-k / k
-
-
-# --- fast samplers: only the coordinates that decide the outcome ------------------------------------
-# Both inputs are one situation: `own` is the law of the coordinate of the value the attack is
-# asked about, `other` that of the second audited value; the true one of the two is raised.
-
-
-@numba.njit(cache=True)
-def _alias_table(mass):
-    """Vose's alias table of a probability vector."""
-    n = mass.size
-    keep, alias = mass * n / mass.sum(), np.arange(n)
-    order = np.empty(n, np.int64)
-    small, large = 0, n
+@numba.njit(cache=True, nogil=True)
+def _tally_hash(tally, seeds, cells, g):
+    n, k = tally.shape
     for i in range(n):
-        if keep[i] < 1:
-            order[small] = i
-            small += 1
+        for u in range(k):
+            tally[i, u] += hash_cell(u, seeds[i], g) == cells[i]
+
+
+def _tally(mechanism, rounds):
+    """How much all rounds of each user support each value, float array (n, k)."""
+    tally = np.zeros((len(rounds[0]), mechanism.k))
+    users = np.arange(len(tally))
+    for reports in rounds:
+        if mechanism.report == "value":
+            tally[users, reports] += 1
+        elif mechanism.report == "subset":
+            np.add.at(tally, (users[:, None], reports), 1)
+        elif mechanism.report == "hash":
+            _tally_hash(tally, reports["seed"], reports["cell"], mechanism.g)
         else:
-            large -= 1
-            order[large] = i
-    while small > 0 and large < n:
-        small -= 1
-        i, j = order[small], order[large]
-        alias[i] = j
-        keep[j] -= 1 - keep[i]
-        if keep[j] < 1:
-            large += 1
-            order[small] = j
-            small += 1
-    for i in range(small):  # rounding leftovers
-        keep[order[i]] = 1
-    for i in range(large, n):
-        keep[order[i]] = 1
-    return keep, alias
+            tally += reports
+    return tally
 
 
-@numba.njit(cache=True, nogil=True)
-def _sample_support(trials, own, other, k, first, keep, alias, rng):
-    """Two draws a trial and no branch on random bits: a mispredicted jump costs more than a draw."""
-    hits = 0
-    both, third = own * other, own + (1 - own) * other
-    for _ in range(trials):
-        r = rng.random()  # decides both bits: [both | own only | other only | none]
-        b1 = r < own
-        b2 = (r < both) | ((r >= own) & (r < third))
-        x = rng.random() * keep.size  # decides the rest: cell, side of the alias table, and, given those, the guess
-        i = int(x)
-        stay = x - i < keep[i]
-        left = x - i if stay else x - i - keep[i]
-        width = keep[i] if stay else 1 - keep[i]  # left / width is uniform, whichever side it is
-        size = b1 + b2 + first + (i if stay else alias[i])
-        hits += (b1 | (size == 0)) & (left * (size if size else k) < width)
-    return hits
-
-
-@numba.njit(cache=True, nogil=True)
-def _sample_subset(trials, k, omega, p, truth, rng):
-    hits = 0
-    for _ in range(trials):
-        member = rng.random() < p
-        if not truth:  # the rest of the subset is uniform without replacement
-            member = rng.random() * (k - 1) < omega - member
-        hits += member & (rng.random() * omega < 1)
-    return hits
-
-
-@numba.njit(cache=True, nogil=True)
-def _sample_laplace(trials, own, other, k, rng):
-    """Is noise raised by `own` (in units of the scale) above noise raised by `other` and k-2 plain ones."""
-    hits = 0
-    for _ in range(trials):
-        y = own + laplace(rng)
-        if y <= other + laplace(rng):
-            continue
-        # survival of the largest of k-2: 1 - U^(1/(k-2)), compared with the survival of y
-        tail = -math.expm1(-rng.standard_exponential() / (k - 2)) if k > 2 else 1.0
-        hits += (0.5 * math.exp(-y) if y >= 0 else 1 - 0.5 * math.exp(y)) < tail
-    return hits
+def _guess_buckets(mechanism, reports, rng):
+    """A uniform sampled bucket with a one, or any bucket if there is none; then a uniform value inside."""
+    bucket = _guess_bits((reports == 1).astype(np.uint8), rng)
+    return bucket * mechanism.size + rng.integers(0, mechanism.size, len(bucket))
 
 
 @dataclass(frozen=True)
 class Guess:
     """Name a value that the report supports; accept if it is the first of the pair.
 
+    Of several rounds, the value that most of them support is named (for noisy
+    vectors, the largest sum); of several attributes, one is picked at random.
+
     Notes
     -----
     All values are treated alike, so with ``A`` the probability that the guess is
     the true value the false-positive rate is ``(1 - A) / (k - 1)``.
+    Sources: LDP-Auditor, Algorithms 1, 2 and 4.
     """
 
     name = "guess"
+
+    def declare(self, mechanism, trials, tail):
+        """Return the attack as it will be used; there is nothing to choose."""
+        return self
 
     def predict(self, mechanism, reports, rng):
         """Guess the value behind each report.
@@ -236,7 +136,7 @@ class Guess:
         ----------
         mechanism : Mechanism
             Whose `report` kind says how to read the reports.
-        reports : array
+        reports : array or list of arrays
             As returned by ``mechanism.perturb``.
         rng : numpy.random.Generator
             Breaks ties.
@@ -253,28 +153,55 @@ class Guess:
             return _guess_subset(reports, mechanism.k, rng)
         if mechanism.report == "hash":
             return _guess_hash(reports["seed"], reports["cell"], mechanism.k, mechanism.g, rng)
-        return _guess_vector(reports, 0.0, 1.0, rng)  # Laplace likelihood is flat outside [0, 1]
+        if mechanism.report == "buckets":
+            return _guess_buckets(mechanism, reports, rng)
+        if mechanism.report == "rounds":
+            if mechanism.memoise:
+                return self.predict(mechanism.inner, reports[0], rng)
+            return _guess_vector(_tally(mechanism.inner, reports), -np.inf, np.inf, rng)
+        if mechanism.report == "tuple":
+            guesses = [self.predict(mechanism.attribute(j), r, rng) for j, r in enumerate(reports)]
+            return np.choose(rng.integers(0, mechanism.d, len(guesses[0])), guesses)
+        # a Laplace likelihood is flat outside [0, 1]; a Gaussian one is not
+        low, high = (0.0, 1.0) if mechanism.noise == "laplace" else (-np.inf, np.inf)
+        return _guess_vector(reports, low, high, rng)
 
     def accepts(self, mechanism, reports, pair, rng):
         """Whether each guess is the first value of `pair`; bool array (n,)."""
         return self.predict(mechanism, reports, rng) == pair[0]
 
     def success(self, mechanism):
-        """Exact probability that the guess is the true value (attacker success rate)."""
-        if mechanism.report == "value":
-            return mechanism.p
-        if mechanism.report == "subset":
-            return mechanism.p / mechanism.omega
-        if mechanism.report == "vector":
-            return laplace_success(mechanism.scale, mechanism.k)
-        return support_success(mechanism.p, mechanism.q, mechanism.k)
+        """Exact probability that the guess is the true value (attacker success rate); ``None`` if unknown."""
+        m = mechanism
+        if m.report == "value":
+            return m.p
+        if m.report == "subset":
+            return m.p / m.omega
+        if m.report == "vector":
+            return {"laplace": laws.laplace_success, "gaussian": laws.gaussian_success}[m.noise](m.scale, m.k)
+        if m.report == "buckets":
+            share = m.bits / m.buckets
+            inside = share * m.p * laws.mean_reciprocal(m.bits - 1, m.q)
+            empty = share * (1 - m.p) * (1 - m.q) ** (m.bits - 1) + (1 - share) * (1 - m.q) ** m.bits
+            return (inside + empty / m.buckets) / m.size
+        if m.report == "rounds":
+            return _rounds_success(self, m)
+        return laws.support_success(m.p, m.q, m.k)
 
     def rates(self, mechanism):
-        """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
-        if not isinstance(mechanism, FrequencyOracle):
+        """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in several rounds)."""
+        m = mechanism
+        if not isinstance(m, FrequencyOracle):
             return None
-        success = self.success(mechanism)
-        return success, (1 - success) / (mechanism.k - 1)
+        if m.report == "tuple":
+            shares = [self.success(m.attribute(j)) / m.d + (1 - 1 / m.d) / size for j, size in enumerate(m.sizes)]
+            return np.mean(shares), np.mean([(1 - a) / (size - 1) for a, size in zip(shares, m.sizes)])
+        success = self.success(m)
+        if success is None:
+            return None
+        if m.report == "buckets":  # the two values lie in different buckets
+            return success, (1 - success * m.size) / ((m.buckets - 1) * m.size)
+        return success, (1 - success) / (m.k - 1)
 
     def sample(self, mechanism, trials, truth, rng):
         """Number of acceptances among `trials` reports, without building the reports.
@@ -287,14 +214,110 @@ class Guess:
             Whether the input is the first value of the pair or the second.
         rng : numpy.random.Generator
         """
-        k = mechanism.k
-        if mechanism.report == "value":
-            return int(np.count_nonzero(rng.random(trials) < (mechanism.p if truth else mechanism.q)))
-        if mechanism.report == "subset":
-            return _sample_subset(trials, k, mechanism.omega, mechanism.p, truth, rng)
-        if mechanism.report == "vector":
-            shift = 1 / mechanism.scale
-            return _sample_laplace(trials, shift * truth, shift * (not truth), k, rng)
-        own, other = (mechanism.p, mechanism.q) if truth else (mechanism.q, mechanism.p)
-        counts, mass = binomial_window(k - 2, mechanism.q)
-        return _sample_support(trials, own, other, k, counts[0], *_alias_table(mass), rng)
+        m, k = mechanism, mechanism.k
+        if m.report == "value":
+            return int(np.count_nonzero(rng.random(trials) < (m.p if truth else m.q)))
+        if m.report == "subset":
+            return samplers.subset(trials, k, m.omega, m.p, truth, rng)
+        if m.report == "vector":
+            kernel = {"laplace": samplers.laplace_noise, "gaussian": samplers.gaussian_noise}[m.noise]
+            return kernel(trials, truth / m.scale, (not truth) / m.scale, k, rng)
+        if m.report == "rounds":
+            return _sample_rounds(self, m, trials, truth, rng)
+        if m.report == "tuple":
+            return _sample_tuple(self, m, trials, truth, rng)
+        if m.report == "buckets":
+            return _sample_buckets(m, trials, truth, rng)
+        own, other = (m.p, m.q) if truth else (m.q, m.p)
+        counts, mass = binomial_window(k - 2, m.q)
+        return samplers.support(trials, own, other, k, counts[0], *samplers.alias_table(mass), rng)
+
+
+# --- several rounds, several attributes, buckets ----------------------------------------------------
+
+
+def _binomial(tau, rate):
+    """Law of ``Binomial(tau, rate)`` on 0..tau; what lies outside its window is zero."""
+    counts, mass = binomial_window(tau, rate, width=12.0)
+    full = np.zeros(tau + 1)
+    full[counts] = mass
+    return full
+
+
+def _round_counts(mechanism):
+    """Laws of the own and of one other value's count over the rounds, and the win probability per own count."""
+    m = mechanism
+    if isinstance(m, Chained):
+        keep, flip = m.second
+        if m.protocol == "GRR":  # the permanent value wins or loses as in fresh GRR
+            return _binomial(m.tau, keep), laws.response_wins(m.k, m.tau)
+        p, q = m.permanent.p, m.permanent.q
+        own, other = (r * _binomial(m.tau, keep) + (1 - r) * _binomial(m.tau, flip) for r in (p, q))
+        return own, laws.count_wins(other, m.k)
+    base = m.mechanism
+    own = _binomial(m.tau, base.p)
+    if base.report == "value" or base.report == "subset":
+        return own, laws.response_wins(m.k, m.tau)
+    return own, laws.count_wins(_binomial(m.tau, base.q), m.k)
+
+
+def _rounds_success(attack, mechanism):
+    m, base = mechanism, mechanism.inner
+    if m.memoise:
+        return attack.success(base)
+    if base.report == "subset" and base.omega > 1:
+        return None
+    if base.report == "vector":
+        if base.noise == "gaussian":
+            return laws.gaussian_success(base.scale / math.sqrt(m.tau), m.k)
+        return laws.laplace_sum_success(m.tau, m.k, m.tau / base.scale)
+    own, wins = _round_counts(m)
+    success = float(own @ wins)
+    if isinstance(m, Chained) and m.protocol == "GRR":
+        return base.p * success + (1 - base.p) * (1 - success) / (m.k - 1)
+    return success
+
+
+def _sample_rounds(attack, mechanism, trials, truth, rng):
+    m, base = mechanism, mechanism.inner
+    if m.memoise:
+        return attack.sample(base, trials, truth, rng)
+    if base.report == "subset" and base.omega > 1:
+        return samplers.subset_rounds(trials, m.k, base.omega, base.p, m.tau, truth, rng)
+    if base.report == "vector":
+        if base.noise == "gaussian":
+            shift = math.sqrt(m.tau) / base.scale
+            return samplers.gaussian_noise(trials, shift * truth, shift * (not truth), m.k, rng)
+        x, log_survival, _ = laws.laplace_sum(m.tau)
+        return samplers.laplace_sum(trials, m.tau, m.tau / base.scale, x[1], log_survival, m.k, truth, rng)
+    own, wins = _round_counts(m)
+    first = int(np.flatnonzero(own)[0])
+    table = samplers.alias_table(own[first : int(np.flatnonzero(own)[-1]) + 1])
+    if isinstance(m, Chained) and m.protocol == "GRR":
+        # the permanent round turns the input into the audited value, the other one, or a third
+        here = rng.binomial(trials, base.p if truth else base.q)
+        return samplers.counts(here, wins, first, *table, m.k, True, rng) + samplers.counts(
+            trials - here, wins, first, *table, m.k, False, rng
+        )
+    return samplers.counts(trials, wins, first, *table, m.k, truth, rng)
+
+
+def _sample_tuple(attack, mechanism, trials, truth, rng):
+    """The attribute looked at is the sampled one with chance 1/d; a fake one names each value equally often."""
+    hits = 0
+    for j, looked in enumerate(rng.multinomial(trials, np.full(mechanism.d, 1 / mechanism.d))):
+        real = rng.binomial(looked, 1 / mechanism.d)
+        hits += attack.sample(mechanism.attribute(j), int(real), truth, rng)
+        hits += rng.binomial(looked - real, 1 / mechanism.sizes[j])
+    return int(hits)
+
+
+def _sample_buckets(mechanism, trials, truth, rng):
+    m = mechanism
+    sampled = rng.random(trials) < m.bits / m.buckets
+    own = sampled & (rng.random(trials) < m.p)
+    size = own + rng.binomial(np.where(sampled, m.bits - 1, m.bits), m.q)
+    won = np.where(size > 0, own & (rng.random(trials) * size < 1), rng.random(trials) * m.buckets < 1)
+    if not truth:
+        won = ~won & (rng.random(trials) * (m.buckets - 1) < 1)
+    return int(np.count_nonzero(won & (rng.random(trials) * m.size < 1)))

@@ -8,14 +8,17 @@ population value of ``ln(tpr / fpr)`` is the whole epsilon, which the guess of
 coordinates of the report only and is fixed before any data are seen.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
 import numba
 import numpy as np
+import scipy
 
-from ..mechanisms import FrequencyOracle
+from ..mechanisms import Chained, FrequencyOracle
 from ..mechanisms.hashing import hash_cell
+from ..stats import epsilon_lower, expected_epsilon
 
 __all__ = ["TwoValueTest"]
 
@@ -32,9 +35,19 @@ def _hits(seeds, cells, value, g):
 class TwoValueTest:
     """Accept if the report supports the first value of the pair and not the second.
 
-    For a single reported value this is equality; for a noisy vector, a first
+    For a single reported value this is equality; for Laplace vectors, a first
     coordinate of at least 1 and a second of at most 0. For bits, hashes and
-    subsets the event is "first supported, second not".
+    subsets the event is "first supported, second not". Where the likelihood
+    ratio takes many values, the event is "ratio above a threshold":
+
+    - Gaussian vectors: ``(y1 - y2) / (sqrt(2) sigma)``, over all rounds together;
+    - several rounds: the event counted per round, minus its mirror image;
+    - several attributes: the likelihood ratio of the whole tuple.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        Where one is needed; `declare` chooses it before any data are seen.
 
     Notes
     -----
@@ -42,11 +55,32 @@ class TwoValueTest:
     the noisy vector, so the test stays below the claim there.
     """
 
+    threshold: float | None = None
     name = "tight"
+
+    def declare(self, mechanism, trials, tail):
+        """Return the test with its threshold fixed: the one with the best statistic to expect from the law.
+
+        Parameters
+        ----------
+        mechanism : FrequencyOracle
+        trials : int
+            Reports per input that will be made.
+        tail : float
+            Tail mass of each bound, see `ldpkit.stats.tail_mass`.
+        """
+        if self.threshold is not None or not isinstance(mechanism, FrequencyOracle):
+            return self
+        threshold = _best_threshold(mechanism, trials, tail)
+        return self if threshold is None else TwoValueTest(threshold)
 
     def accepts(self, mechanism, reports, pair, rng=None):
         """Whether each report lies in the event; bool array (n,)."""
         first, second = pair
+        if mechanism.report == "rounds":
+            if mechanism.memoise:
+                return self.accepts(mechanism.inner, reports[0], pair)
+            return self._score(mechanism, reports, pair) >= self.threshold
         if mechanism.report == "value":
             return reports == first
         if mechanism.report == "bits":
@@ -56,36 +90,212 @@ class TwoValueTest:
         if mechanism.report == "hash":
             one, two = (_hits(reports["seed"], reports["cell"], v, mechanism.g) for v in pair)
             return one & ~two
+        if mechanism.report == "tuple":
+            symbols = np.stack([_symbols(mechanism, r, pair) for r in reports])
+            return _ratio(mechanism, [(symbols == s).sum(axis=0) for s in range(4)]) >= self.threshold
+        if mechanism.report == "buckets":
+            one, two = (reports[:, v // mechanism.size] for v in pair)
+            return (one == 1) & (two != 1)
+        if mechanism.noise == "gaussian":
+            return (reports[:, first] - reports[:, second]) / (math.sqrt(2) * mechanism.scale) >= self.threshold
         return (reports[:, first] >= 1) & (reports[:, second] <= 0)
+
+    def _score(self, mechanism, rounds, pair):
+        """Statistic of several rounds that is compared with the threshold."""
+        base = mechanism.inner
+        if base.report == "vector" and base.noise == "gaussian":
+            total = sum(r[:, pair[0]] - r[:, pair[1]] for r in rounds)
+            return total / (math.sqrt(2 * mechanism.tau) * base.scale)
+        one = TwoValueTest()
+        return sum(one.accepts(base, r, pair).astype(int) - one.accepts(base, r, pair[::-1]) for r in rounds)
 
     def rates(self, mechanism):
         """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
         if not isinstance(mechanism, FrequencyOracle):
             return None
-        if mechanism.report == "vector":
-            return 0.25, math.exp(-2 / mechanism.scale) / 4
-        k, p, q = mechanism.k, mechanism.p, mechanism.q
-        if mechanism.report == "value":
-            return p, q
-        if mechanism.report == "subset":
-            return p * (k - mechanism.omega) / (k - 1), (1 - p) * mechanism.omega / (k - 1)
-        # bits; and hashes, where another value shares the reported cell with probability q = 1/g
-        return p * (1 - q), q * (1 - p)
+        return _rates(self, mechanism, self.threshold)
 
     def sample(self, mechanism, trials, truth, rng):
         """Number of reports in the event among `trials`, drawn from its two coordinates; see `Guess.sample`."""
-        if mechanism.report == "vector":
-            shift = 1 / mechanism.scale
-            one, two = (s * shift + rng.laplace(size=trials) for s in (truth, not truth))
-            return int(np.count_nonzero((one >= shift) & (two <= 0)))
-        p, q = mechanism.p, mechanism.q
+        m = mechanism
+        if m.report == "vector":
+            if m.noise == "gaussian":
+                shift = (1 if truth else -1) / (math.sqrt(2) * m.scale)
+                return int(np.count_nonzero(rng.standard_normal(trials) + shift >= self.threshold))
+            one, two = (s / m.scale + rng.laplace(size=trials) for s in (truth, not truth))
+            return int(np.count_nonzero((one >= 1 / m.scale) & (two <= 0)))
+        if m.report == "rounds":
+            return self._sample_rounds(m, trials, truth, rng)
+        if m.report == "tuple":
+            return self._sample_tuple(m, trials, truth, rng)
         first = rng.random(trials)
-        if mechanism.report == "value":
-            return int(np.count_nonzero(first < (p if truth else q)))
+        if m.report == "value":
+            return int(np.count_nonzero(first < (m.p if truth else m.q)))
         second = rng.random(trials)
-        if mechanism.report == "subset":
-            true = first < p
-            rest = second * (mechanism.k - 1) < mechanism.omega - true  # is one given other value a member
+        if m.report == "subset":
+            true = first < m.p
+            rest = second * (m.k - 1) < m.omega - true  # is one given other value a member
             return int(np.count_nonzero(true & ~rest if truth else rest & ~true))
-        own, other = (p, q) if truth else (q, p)
+        own, other = (m.p, m.q) if truth else (m.q, m.p)
+        if m.report == "buckets":
+            one = rng.random(trials) * m.buckets < m.bits
+            two = rng.random(trials) * (m.buckets - 1) < m.bits - one
+            return int(np.count_nonzero(one & (first < own) & ~(two & (second < other))))
         return int(np.count_nonzero((first < own) & (second >= other)))
+
+    def _sample_rounds(self, m, trials, truth, rng):
+        base = m.inner
+        if m.memoise:
+            return self.sample(base, trials, truth, rng)
+        if base.report == "vector" and base.noise == "gaussian":
+            shift = (1 if truth else -1) * math.sqrt(m.tau / 2) / base.scale
+            return int(np.count_nonzero(rng.standard_normal(trials) + shift >= self.threshold))
+        weight, up, down = np.array(_states(m)).T
+        if not truth:
+            up, down = down, up
+        state = rng.choice(len(weight), size=trials, p=weight) if len(weight) > 1 else np.zeros(trials, int)
+        ups = rng.binomial(m.tau, up[state])
+        downs = rng.binomial(m.tau - ups, (down / (1 - up))[state])
+        return int(np.count_nonzero(ups - downs >= self.threshold))
+
+    def _sample_tuple(self, m, trials, truth, rng):
+        base, fake = _symbol_laws(m)
+        own = base[0] if truth else base[1]
+        counts = rng.multinomial(m.d - 1, fake, size=trials)
+        np.add.at(counts, (np.arange(trials), rng.choice(4, size=trials, p=own)), 1)
+        return int(np.count_nonzero(_ratio(m, counts.T) >= self.threshold))
+
+
+def _rates(test, m, threshold):
+    """Exact rates of the event at a threshold; see `TwoValueTest` for the events."""
+    if m.report == "vector" and m.noise == "gaussian":
+        shift = 1 / (math.sqrt(2) * m.scale)
+        return float(scipy.special.ndtr(shift - threshold)), float(scipy.special.ndtr(-shift - threshold))
+    if m.report == "vector":
+        return 0.25, math.exp(-2 / m.scale) / 4
+    if m.report == "rounds":
+        base = m.inner
+        if m.memoise:
+            return _rates(test, base, threshold)
+        if base.report == "vector" and base.noise == "gaussian":
+            shift = math.sqrt(m.tau / 2) / base.scale
+            return float(scipy.special.ndtr(shift - threshold)), float(scipy.special.ndtr(-shift - threshold))
+        law = _difference_law(m)
+        at = int(threshold) + m.tau
+        return min(1.0, float(law[at:].sum())), min(1.0, float(law[::-1][at:].sum()))  # sums may round up
+    if m.report == "tuple":
+        ratio, one, two = _tuple_law(m)
+        inside = ratio >= threshold
+        return min(1.0, float(one[inside].sum())), min(1.0, float(two[inside].sum()))
+    k, p, q = m.k, m.p, m.q
+    if m.report == "value":
+        return p, q
+    if m.report == "subset":
+        return p * (k - m.omega) / (k - 1), (1 - p) * m.omega / (k - 1)
+    if m.report == "buckets":
+        share, both = m.bits / m.buckets, m.bits * (m.bits - 1) / (m.buckets * (m.buckets - 1))
+        return share * p - both * p * q, share * q - both * p * q
+    # bits; and hashes, where another value shares the reported cell with probability q = 1/g
+    return p * (1 - q), q * (1 - p)
+
+
+def _thresholds(m):
+    """Candidates for the threshold, or ``None`` if the event needs none."""
+    if m.report == "tuple":
+        if len(set(m.sizes)) > 1:
+            raise ValueError(f"the tight test of {m.name} needs equal domain sizes, got k = {m.k}")
+        return np.unique(_tuple_law(m)[0])
+    if m.report == "rounds" and m.memoise:
+        return _thresholds(m.inner)
+    base = m.inner if m.report == "rounds" else m
+    if base.report == "vector" and base.noise == "gaussian":
+        return np.arange(0, 6.01, 0.05)
+    return np.arange(0, m.tau + 1) if m.report == "rounds" else None
+
+
+@functools.lru_cache(maxsize=256)
+def _best_threshold(m, trials, tail):
+    """Threshold with the largest expected statistic; a quick estimate picks those worth the exact sum."""
+    grid = _thresholds(m)
+    if grid is None:
+        return None
+    rates = np.array([_rates(None, m, t) for t in grid])
+    counts = np.rint(trials * rates).astype(np.int64)
+    quick = epsilon_lower(counts[:, 0], counts[:, 1], trials, m.published_delta, tail=tail)
+    near = np.argsort(-quick, kind="stable")[:16]
+    exact = [expected_epsilon(*rates[i], trials, m.published_delta, tail=tail)[0] for i in near]
+    return float(grid[near[int(np.argmax(exact))]])
+
+
+def _states(m):
+    """States of the permanent round, if any, and in each the chances per round of the event and its mirror image."""
+    if not isinstance(m, Chained):
+        return [(1.0, *_rates(None, m.inner, None))]
+    keep, flip = m.second
+    p, q = m.permanent.p, m.permanent.q
+    if m.protocol == "GRR":  # the permanent value is the first of the pair, the second, or a third
+        return [(p, keep, flip), (q, flip, keep), (1 - p - q, flip, flip)]
+    rate = {1: keep, 0: flip}
+    return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
+            for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
+
+
+@functools.lru_cache(maxsize=64)
+def _difference_law(m):
+    """Law of (events - mirror images) over all rounds under the first input, on -tau..tau."""
+    total = np.zeros(2 * m.tau + 1)
+    for weight, up, down in _states(m):
+        power, step, rounds = np.ones(1), np.array([down, 1 - up - down, up]), m.tau
+        while rounds:  # all terms are positive: no digits are lost
+            if rounds & 1:
+                power = np.convolve(power, step)
+            step, rounds = np.convolve(step, step), rounds >> 1
+        total += weight * power
+    return total
+
+
+def _symbol_laws(m):
+    """Laws of what one component says about the pair: under either value if sampled, and if fake.
+
+    Symbols: 0 the first only, 1 the second only, 2 both, 3 neither.
+    """
+    base = m.attribute(0)
+    p, q, k = base.p, base.q, m.smallest
+    if m.base == "GRR":
+        one, fake = np.array([p, q, 0, max(0.0, 1 - p - q)]), np.array([1 / k, 1 / k, 0, 1 - 2 / k])
+    else:
+        one = np.array([p * (1 - q), q * (1 - p), p * q, (1 - p) * (1 - q)])
+        none = np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])
+        hot = (one + one[[1, 0, 2, 3]]) / k + (1 - 2 / k) * none
+        fake = none if m.base.endswith("z") else hot
+    return np.array([one, one[[1, 0, 2, 3]]]), fake
+
+
+def _ratio(m, counts):
+    """Likelihood ratio of tuples with so many components of each symbol."""
+    base, fake = _symbol_laws(m)
+    weight = np.divide(base, fake, out=np.zeros_like(base), where=fake > 0)
+    one, two = (sum(n * w for n, w in zip(counts, side)) for side in weight)
+    return np.round(one / two, 12)  # equal ratios must compare equal, however they were summed
+
+
+def _symbols(m, component, pair):
+    """Symbol of each user's report on one attribute."""
+    one, two = ((component == v) if m.base == "GRR" else (component[:, v] != 0) for v in pair)
+    return np.where(one & two, 2, np.where(one, 0, np.where(two, 1, 3)))
+
+
+@functools.lru_cache(maxsize=64)
+def _tuple_law(m):
+    """Ratios of all symbol counts, and their probabilities under either input."""
+    base, fake = _symbol_laws(m)
+    d = m.d
+    counts = np.array([(a, b, c, d - a - b - c) for a in range(d + 1) for b in range(d + 1 - a)
+                       for c in range(d + 1 - a - b)])  # fmt: skip
+    counts = counts[((fake > 0) | (counts == 0)).all(axis=1)]
+    log_fake = np.log(fake, out=np.zeros(4), where=fake > 0)
+    ways = scipy.special.gammaln(d + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
+    mass = np.exp(ways + counts @ log_fake)
+    weight = np.divide(base, fake, out=np.zeros_like(base), where=fake > 0)
+    one, two = (mass * (counts @ side) / d for side in weight)
+    return _ratio(m, counts.T), one, two

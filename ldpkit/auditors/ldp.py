@@ -56,8 +56,9 @@ def audit(
         Non-negative. Every input and chunk of trials has its own stream, so the
         result does not depend on `threads`.
     delta : float, optional
-        Delta subtracted from the true-positive rate, in [0, 1); the mechanism's
-        own by default.
+        Delta subtracted from the true-positive rate, in [0, 1). By default the
+        mechanism's own for the bound, and what the paper's code subtracts for
+        the statistic.
     faithful : bool
         Make every report with the real client instead of drawing only the
         coordinates that decide the attack. Clients are always audited so.
@@ -99,14 +100,17 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
         raise ValueError(f"mechanism must be a frequency oracle or a Client, got {mechanism!r}")
     chosen = [attacks.make(a) if isinstance(a, str) else a for a in attack]
     trials, threads = checks.integer("trials", trials, 1), checks.integer("threads", threads, 1)
-    delta = mechanism.delta if delta is None else checks.real("delta", delta, 0, 1, closed="[)")
     published, valid = (stats.tail_mass(alpha, name) for name in ("published", "valid"))
-    k = mechanism.k
+    chosen = [a.declare(mechanism, trials, published) for a in chosen]
+    if delta is not None:
+        delta = checks.real("delta", delta, 0, 1, closed="[)")
+    stated, proven = (mechanism.published_delta, mechanism.delta) if delta is None else (delta, delta)
+    k = getattr(mechanism, "smallest", mechanism.k)
     first, second = (checks.integer("pair", v, 0, k - 1) for v in (pair or (0, k - 1)))
     if first == second:
         raise ValueError(f"pair must hold two different values, got {pair}")
     faithful = bool(faithful) or isinstance(mechanism, Client)
-    chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // k)) if faithful else _FAST_CHUNK)
+    chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])
 
     def count(job):
@@ -114,7 +118,7 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
         rng = streams.generator(seed, *name, side, index)
         if not faithful:
             return [a.sample(mechanism, chunks[index], side == "tp", rng) for a in chosen]
-        reports = mechanism.perturb(np.full(chunks[index], first if side == "tp" else second), rng)
+        reports = mechanism.perturb(mechanism.inputs(first if side == "tp" else second, chunks[index]), rng)
         return [int(np.count_nonzero(a.accepts(mechanism, reports, (first, second), rng))) for a in chosen]
 
     start = time.perf_counter()
@@ -123,7 +127,7 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
     seconds = time.perf_counter() - start
     results = []
     for a, (tp, fp) in zip(chosen, found.reshape(2, len(chunks), -1).sum(axis=1).T.tolist()):
-        exact, exact_sd = expected(mechanism, a, trials=trials, alpha=alpha, delta=delta) or (None, None)
+        exact, exact_sd = expected(mechanism, a, trials=trials, alpha=alpha, delta=stated) or (None, None)
         results.append(AuditResult(
             mechanism=mechanism.name,
             parameters=mechanism.parameters,
@@ -134,12 +138,12 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
             faithful=faithful,
             counts={"tp": tp, "fp": fp},
             rates={"tpr": tp / trials, "fpr": fp / trials},
-            epsilon_emp=float(stats.epsilon_lower(tp, fp, trials, delta, tail=published)),
-            lower=max(0.0, float(stats.epsilon_lower(tp, fp, trials, delta, tail=valid))),
+            epsilon_emp=float(stats.epsilon_lower(tp, fp, trials, stated, tail=published)),
+            lower=max(0.0, float(stats.epsilon_lower(tp, fp, trials, proven, tail=valid))),
             exact=exact,
             exact_sd=exact_sd,
             claim=mechanism.epsilon,
-            delta=delta,
+            delta=proven,
             seconds=seconds,
         ))  # fmt: skip
     return results
@@ -159,11 +163,11 @@ def expected(mechanism, attack="guess", *, trials=10**6, alpha=0.01, delta=None)
         ``None`` where no law is known, as for a client.
     """
     attack = attacks.make(attack) if isinstance(attack, str) else attack
-    rates = attack.rates(mechanism)
+    tail = stats.tail_mass(alpha)
+    rates = attack.declare(mechanism, trials, tail).rates(mechanism)
     if rates is None:
         return None
-    delta = mechanism.delta if delta is None else delta
-    return _expected(*rates, trials, delta, stats.tail_mass(alpha))
+    return _expected(*rates, trials, mechanism.published_delta if delta is None else delta, tail)
 
 
 @functools.lru_cache(maxsize=256)
@@ -197,6 +201,7 @@ def audit_cell(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, fait
 def rows(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, faithful=False, runs=1):
     """Audit a mechanism or client `runs` times with one attack or a list of them; see `audit_cell`."""
     chosen = [attacks.make(a) if isinstance(a, str) else a for a in (attack if isinstance(attack, list) else [attack])]
+    chosen = [a.declare(mechanism, trials, stats.tail_mass(alpha)) for a in chosen]
     laws = [a.rates(mechanism) or (None, None) for a in chosen]
     found = []
     for run in range(checks.integer("runs", runs, 1)):

@@ -1,24 +1,34 @@
 """Client side of every audited protocol: one file per family, the same verbs everywhere."""
 
 import inspect
+from functools import partial
 
 from .. import checks
 from .base import FrequencyOracle, Mechanism, SupportOracle
 from .client import Client, ClientError
-from .grr import GRR
-from .hashing import BLH, LHO, OLH
+from .gaussian import AGM, GM
+from .grr import AGRR, GRR
+from .hashing import ABLH, AOLH, BLH, LHO, OLH
 from .histogram import SHE, THE
+from .longitudinal import BucketFlip, Chained, Repeated
+from .multidimensional import BASES, RSFD
 from .subset import SS
-from .unary import OUE, SUE, FaultyUE
+from .unary import ASUE, OUE, SUE, FaultyUE
 
 __all__ = [
     "MECHANISMS", "make",
     "Mechanism", "FrequencyOracle", "SupportOracle",
     "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
+    "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM",
+    "RSFD", "Repeated", "Chained", "BucketFlip",
     "FaultyUE", "Client", "ClientError",
 ]  # fmt: skip
 
-MECHANISMS = {m.name: m for m in (GRR, SS, SUE, OUE, BLH, OLH, SHE, THE, LHO, FaultyUE)}
+MECHANISMS = {
+    m.name: m for m in (GRR, SS, SUE, OUE, BLH, OLH, SHE, THE, LHO, AGRR, ASUE, ABLH, AOLH, GM, AGM, BucketFlip, FaultyUE)
+}
+MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}
+MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 """The mechanisms by the names the literature gives them."""
 
 
@@ -30,7 +40,8 @@ def make(name, **parameters):
     name : str
         A key of `MECHANISMS`.
     **parameters
-        Its fields; ``None`` means not given.
+        Its fields; ``None`` means not given. `tau` (and `memoise`) wrap a
+        mechanism that has no such field in `Repeated`.
 
     Raises
     ------
@@ -41,6 +52,10 @@ def make(name, **parameters):
     cls = MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
     given = {key: value for key, value in parameters.items() if value is not None}
     wanted = inspect.signature(cls).parameters
+    if "tau" not in wanted and ("tau" in given or given.get("memoise")):
+        again = {key: given.pop(key) for key in ("tau", "memoise") if key in given}
+        return Repeated(make(name, **given), again.get("tau", 1), again.get("memoise", False))
+    given.pop("memoise", None)
     missing = [p for p, spec in wanted.items() if p not in given and spec.default is spec.empty]
     extra = [p for p in given if p not in wanted]
     if missing or extra:

@@ -13,11 +13,17 @@ import numpy as np
 
 from .. import checks
 
-__all__ = ["Mechanism", "FrequencyOracle", "SupportOracle", "MAX_EPSILON"]
+__all__ = ["Mechanism", "FrequencyOracle", "SupportOracle", "MIN_EPSILON", "MAX_EPSILON", "MAX_DOMAIN"]
+
+MIN_EPSILON = 1e-6
+"""Smallest accepted epsilon: below it ``p - q`` loses its digits."""
 
 MAX_EPSILON = 30.0
 """Largest accepted epsilon: beyond it ``1 - p`` loses its digits, and no audit of
 up to 10^12 reports could see a difference (its ceiling is 25.8)."""
+
+MAX_DOMAIN = 2**31 - 1
+"""Largest accepted domain size."""
 
 
 class Mechanism(ABC):
@@ -33,6 +39,11 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     delta = 0.0
+
+    @property
+    def published_delta(self):
+        """The delta that the paper's code subtracts; differs from `delta` only where that code errs."""
+        return self.delta
 
     @property
     def parameters(self):
@@ -69,14 +80,26 @@ class FrequencyOracle(Mechanism):
         - ``"bits"``: one bit per value, uint8 array (n, k);
         - ``"subset"``: distinct values, integer array (n, w), no order, ``-1`` pads;
         - ``"vector"``: one real number per value, float array (n, k);
-        - ``"hash"``: structured array (n,) with the user's ``seed`` and ``cell``.
+        - ``"hash"``: structured array (n,) with the user's ``seed`` and ``cell``;
+        - ``"rounds"``: a list of such arrays, one per collection;
+        - ``"tuple"``: a list of such arrays, one per attribute;
+        - ``"buckets"``: bits of sampled buckets, int8 array, ``-1`` if not sampled.
     """
 
     report: ClassVar[str]
 
+    @property
+    def width(self):
+        """Numbers in one user's report at most: how many reports fit into memory at once."""
+        return self.k
+
+    def inputs(self, value, n):
+        """Return the values of n users who all hold `value`."""
+        return np.full(n, value)
+
     def __post_init__(self):
-        object.__setattr__(self, "k", checks.integer("k", self.k, 2))
-        epsilon = checks.real("epsilon", self.epsilon, 0, MAX_EPSILON, closed="(]")
+        object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
+        epsilon = checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
         object.__setattr__(self, "epsilon", epsilon)
         if "delta" in self.parameters:
             object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="()"))

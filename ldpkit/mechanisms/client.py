@@ -32,7 +32,7 @@ def load(path):
         function = importlib.import_module(module)
         for part in name.split("."):
             function = getattr(function, part)
-    except Exception as error:  # importing foreign code can raise anything
+    except (Exception, SystemExit) as error:  # importing foreign code can raise anything
         raise ClientError(f"client {path!r} cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(function):
         raise ClientError(f"client {path!r} is not callable but a {type(function).__name__}")
@@ -91,6 +91,14 @@ class Client(Mechanism):
             raise ClientError(f"client must be callable, got {self.function!r}")
 
     @property
+    def width(self):
+        return self.k
+
+    def inputs(self, value, n):
+        """Return the values of n users who all hold `value`."""
+        return np.full(n, value)
+
+    @property
     def parameters(self):
         return {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
 
@@ -112,7 +120,7 @@ class Client(Mechanism):
                 reports = self.function(handed, rng)
         except ClientError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ClientError(f"client {self.name} raised {type(error).__name__}: {error}") from error
         if not np.array_equal(handed, values):
             raise ClientError(

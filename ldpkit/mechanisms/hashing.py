@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from .. import checks
-from .base import SupportOracle
+from .base import MAX_DOMAIN, MIN_EPSILON, SupportOracle
 from .grr import respond, response_rates
 
 __all__ = ["LocalHashing", "BLH", "OLH", "ABLH", "AOLH", "LHO", "hash_cell", "HASH_REPORT"]
@@ -113,7 +113,7 @@ class BLH(LocalHashing):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 30].
+        Privacy budget, in [1e-6, 30].
 
     Notes
     -----
@@ -139,7 +139,7 @@ class OLH(LocalHashing):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 22]: the hash range must stay below 2^32.
+        Privacy budget, in [1e-6, 22]: the hash range must stay below 2^32.
 
     Notes
     -----
@@ -151,7 +151,7 @@ class OLH(LocalHashing):
     name = "OLH"
 
     def __post_init__(self):
-        checks.real("epsilon", self.epsilon, 0, 22, closed="(]")
+        checks.real("epsilon", self.epsilon, MIN_EPSILON, 22)
         super().__post_init__()
         checks.integer("g", self.g, 2, MAX_CELLS)
 
@@ -235,7 +235,7 @@ class LHO(LocalHashing):
     epsilon = math.inf
 
     def __post_init__(self):
-        object.__setattr__(self, "k", checks.integer("k", self.k, 2))
+        object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
         object.__setattr__(self, "g", checks.integer("g", self.g, 2, MAX_CELLS))
 
     @property

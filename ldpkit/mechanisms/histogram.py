@@ -12,7 +12,7 @@ from .. import checks
 from .base import FrequencyOracle
 from .unary import UnaryEncoding
 
-__all__ = ["SHE", "THE", "laplace"]
+__all__ = ["NoisyHistogram", "SHE", "THE", "laplace"]
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -43,8 +43,36 @@ def _thresholded(values, k, scale, theta, rng):
     return out
 
 
+class NoisyHistogram(FrequencyOracle):
+    """Base of the mechanisms that add noise to a one-hot vector and send it.
+
+    Attributes
+    ----------
+    noise : {"laplace", "gaussian"}
+        Law of the independent noise on every coordinate.
+    scale : float
+        Scale of the Laplace, or standard deviation of the Gaussian noise.
+    """
+
+    report = "vector"
+
+    def estimate(self, reports):
+        reports = self._checked(reports, (None, self.k))
+        if not np.isfinite(reports).all():
+            raise ValueError(f"reports of {self.name} must be finite")
+        return reports.mean(axis=0)
+
+    estimate.__doc__ = FrequencyOracle.estimate.__doc__
+
+    def variance(self, n, frequency=0.0):
+        noise = self.scale**2 * {"laplace": 2, "gaussian": 1}[self.noise]
+        return noise / checks.integer("n", n, 1) + 0.0 * frequency
+
+    variance.__doc__ = FrequencyOracle.variance.__doc__
+
+
 @dataclass(frozen=True)
-class SHE(FrequencyOracle):
+class SHE(NoisyHistogram):
     """Summation with histogram encoding: the one-hot vector plus Laplace noise.
 
     Parameters
@@ -52,19 +80,20 @@ class SHE(FrequencyOracle):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 30].
+        Privacy budget, in [1e-6, 30].
 
     Notes
     -----
     Independent Laplace noise of scale ``2 / eps`` on every coordinate
-    (Dwork et al. 2006; Wang et al. 2017). The noise comes from floating-point
-    draws; attacks on its low-order bits are not modelled.
+    (Dwork et al. 2006; Wang et al. 2017), so the variance of an estimate is
+    ``8 / (n eps^2)``. The noise comes from floating-point draws; attacks on its
+    low-order bits are not modelled.
     """
 
     k: int
     epsilon: float
     name = "SHE"
-    report = "vector"
+    noise = "laplace"
 
     @property
     def scale(self):
@@ -74,18 +103,6 @@ class SHE(FrequencyOracle):
     def perturb(self, values, rng):
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
         return _noisy(checks.values(values, self.k), self.k, self.scale, rng)
-
-    def estimate(self, reports):
-        reports = self._checked(reports, (None, self.k))
-        if not np.isfinite(reports).all():
-            raise ValueError("reports of SHE must be finite")
-        return reports.mean(axis=0)
-
-    estimate.__doc__ = FrequencyOracle.estimate.__doc__
-
-    def variance(self, n, frequency=0.0):
-        """Return ``8 / (n eps^2)``, whatever the frequency; see `FrequencyOracle.variance`."""
-        return 8 / (checks.integer("n", n, 1) * self.epsilon**2) + 0.0 * frequency
 
 
 @dataclass(frozen=True)
@@ -97,7 +114,7 @@ class THE(UnaryEncoding):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 30]; holds for the noisy vector. The bits alone
+        Privacy budget, in [1e-6, 30]; holds for the noisy vector. The bits alone
         satisfy the smaller ``ln(p (1 - q) / (q (1 - p)))``.
 
     Notes

@@ -44,7 +44,7 @@ class SS(SupportOracle):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 30].
+        Privacy budget, in [1e-6, 30].
 
     Notes
     -----

@@ -48,7 +48,7 @@ class SUE(UnaryEncoding):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 30].
+        Privacy budget, in [1e-6, 30].
 
     Notes
     -----
@@ -79,7 +79,7 @@ class OUE(UnaryEncoding):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in (0, 30].
+        Privacy budget, in [1e-6, 30].
 
     Notes
     -----

@@ -1,0 +1,180 @@
+"""Exact success probabilities of the guess: closed forms and one-dimensional integrals.
+
+With A the probability that the guess is the true value, and all values treated
+alike, the true-positive rate is A and the false-positive rate (1 - A) / (k - 1).
+"""
+
+import functools
+import math
+
+import numpy as np
+import scipy
+
+__all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "count_wins", "count_success", "response_wins",
+           "laplace_sum", "laplace_sum_success"]  # fmt: skip
+
+
+def mean_reciprocal(n, q):
+    """``E[1 / (1 + Binomial(n, q))]``, stable for tiny q."""
+    return 1.0 if q == 0 else -math.expm1((n + 1) * math.log1p(-q)) / ((n + 1) * q)
+
+
+def support_success(p, q, k):
+    """Probability that a uniform element of the support set is the true value.
+
+    The true value is supported with probability `p`, each of the other ``k - 1``
+    independently with probability `q`; an empty set gives a uniform guess.
+    Holds for unary encodings and, with ``q = 1/g``, exactly for local hashing
+    with a fully random hash.
+
+    Parameters
+    ----------
+    p, q : float
+        Support probabilities, ``0 <= q < 1``.
+    k : int
+        Domain size.
+    """
+    return p * mean_reciprocal(k - 1, q) + (1 - p) * math.exp((k - 1) * math.log1p(-q)) / k
+
+
+@functools.cache
+def _legendre():
+    return np.polynomial.legendre.leggauss(200)
+
+
+def laplace_success(scale, k, shift=1.0):
+    """Probability that one Laplace variable raised by `shift` is the largest of k.
+
+    Parameters
+    ----------
+    scale : float
+        Scale of the Laplace noise, positive.
+    k : int
+        Number of variables.
+    shift : float
+        How far the true coordinate lies above the others.
+
+    Notes
+    -----
+    With ``c = exp(-shift / scale)`` the three parts are a shifted variable above
+    `shift`, between 0 and `shift`, and below 0. The middle one is integrated in
+    the logarithm of the survival function by Gauss-Legendre panels.
+    """
+    c = math.exp(-shift / scale)
+    nodes, weights = _legendre()
+    edges = np.linspace(math.log(c / 2), math.log(0.5), 9)
+    half = np.diff(edges)[:, None] / 2
+    u = np.exp(edges[:-1, None] + half * (nodes + 1))
+    middle = (half * weights * np.exp((k - 1) * np.log1p(-u)) / u).sum()
+    return mean_reciprocal(k - 1, c / 2) / 2 + c * middle / 4 + c * 2.0**-k / k
+
+
+def gaussian_success(sigma, k, shift=1.0):
+    """Probability that one Gaussian variable raised by `shift` is the largest of k, all with deviation `sigma`."""
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    edges = np.linspace(-12, 12, 41)
+    half = np.diff(edges)[:, None] / 2
+    z = edges[:-1, None] + half * (nodes + 1)
+    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return float((half * weights * density * np.exp((k - 1) * scipy.special.log_ndtr(z + shift / sigma))).sum())
+
+
+# --- repeated collections: the guess is the value that most reports support -------------------------
+
+
+def count_wins(mass, k):
+    """Probability of winning with each own count, when the other ``k - 1`` counts are independent with law `mass`.
+
+    The largest count wins, ties are broken uniformly.
+
+    Parameters
+    ----------
+    mass : float array, shape (tau + 1,)
+        Probabilities of the counts 0..tau of one other value.
+    k : int
+        Domain size.
+    """
+    above = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)  # summed from the small end: keeps the tail's digits
+    log_cdf = np.where(above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(np.maximum(np.cumsum(mass), 1e-320)))
+    share = np.clip(mass / np.exp(log_cdf), 0, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ties = np.where(share > 0, -np.expm1(k * np.log1p(-share)) / (k * share), 1.0)
+    return np.exp((k - 1) * log_cdf) * ties
+
+
+def count_success(own, other, k):
+    """Probability that the true value has the largest count; `own` and `other` are laws of counts 0..tau."""
+    return float(own @ count_wins(other, k))
+
+
+@functools.lru_cache(maxsize=64)
+def response_wins(k, tau):
+    """Probability of winning with each own count 0..tau, when the rest of tau reports is uniform on k - 1 values.
+
+    This is GRR: the other counts are multinomial, so they are followed by
+    generating functions; Poisson weights keep all terms positive. The doubling
+    rule builds the sum over the number of tied values in ``log2(k)`` steps.
+    Depends on `k` and `tau` only.
+    """
+    wins = np.zeros(tau + 1)
+    wins[tau] = 1.0
+    for c in range(-(-tau // k), tau):
+        m = tau - c
+        weights = np.exp(scipy.special.xlogy(np.arange(m + 1), m / (k - 1)) - m / (k - 1)
+                         - scipy.special.gammaln(np.arange(m + 1) + 1))  # fmt: skip
+        a, b = np.where(np.arange(m + 1) <= c, weights, 0), np.where(np.arange(m + 1) < c, weights, 0)
+        one = np.zeros(m + 1)
+        one[0] = 1.0
+        power_a, power_b, total = one, one, np.zeros(m + 1)  # a^n, b^n, sum a^i b^(n-1-i) at n = 0
+        for bit in bin(k)[2:]:
+            total = np.convolve(total, power_a + power_b)[: m + 1]
+            power_a, power_b = (np.convolve(x, x)[: m + 1] for x in (power_a, power_b))
+            if bit == "1":
+                total = np.convolve(a, total)[: m + 1] + power_b
+                power_a, power_b = np.convolve(a, power_a)[: m + 1], np.convolve(b, power_b)[: m + 1]
+        poisson = math.exp(m * math.log(m) - m - math.lgamma(m + 1))
+        wins[c] = total[m] / (k * poisson)
+    return wins
+
+
+@functools.lru_cache(maxsize=16)
+def laplace_sum(tau):
+    """Logarithms of survival and density of the sum of `tau` unit Laplace variables, on a grid from 0 up.
+
+    Returns
+    -------
+    x, log_survival, log_density : float arrays
+        ``x`` runs to where the survival falls below 1e-40 or so.
+
+    Notes
+    -----
+    The sum is a difference of two Gamma(tau) variables: for ``x >= 0`` a mixture
+    of Gamma(tau - j) tails with negative-binomial weights.
+    """
+    x = np.linspace(0, 14 * math.sqrt(2 * tau) + 20, 4001)
+    j = np.arange(tau)
+    log_w = scipy.special.gammaln(tau + j) - scipy.special.gammaln(tau) - scipy.special.gammaln(j + 1) - (tau + j) * math.log(2)
+    survival, density = np.zeros_like(x), np.zeros_like(x)
+    for weight, shape in zip(np.exp(log_w), tau - j):
+        survival += weight * scipy.special.gammaincc(shape, x)
+        density += weight * np.exp(scipy.special.xlogy(shape - 1, x) - x - scipy.special.gammaln(shape))
+    return x, np.log(survival), np.log(density)
+
+
+def laplace_sum_success(tau, k, shift):
+    """Probability that a sum of `tau` unit Laplace variables raised by `shift` is the largest of k such sums."""
+    x, log_survival, log_density = laplace_sum(tau)
+    survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    total = 0.0
+    for low, high in ((-x[-1], -shift), (-shift, 0.0), (0.0, x[-1])):
+        if high <= low:
+            continue
+        edges = np.linspace(low, high, 25)
+        half = np.diff(edges)[:, None] / 2
+        s = edges[:-1, None] + half * (nodes + 1)
+        at = s + shift
+        tail = np.where(np.abs(at) <= x[-1], np.exp(survival(np.minimum(np.abs(at), x[-1]))), 0.0)
+        log_cdf = np.where(at >= 0, np.log1p(-tail), np.log(np.maximum(tail, 1e-300)))
+        total += (half * weights * np.exp(density(np.abs(s)) + (k - 1) * log_cdf)).sum()
+    return float(total)

@@ -1,0 +1,110 @@
+"""Gaussian noise on a one-hot vector: (epsilon, delta)-LDP by the classical and by the analytic calibration."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy
+
+from .. import checks
+from .histogram import NoisyHistogram
+
+__all__ = ["GM", "AGM", "gaussian_delta"]
+
+SENSITIVITY = math.sqrt(2)
+"""Euclidean distance of two one-hot vectors."""
+
+
+def gaussian_delta(epsilon, sigma):
+    """Smallest delta with which Gaussian noise on a one-hot vector is (epsilon, delta)-LDP.
+
+    Parameters
+    ----------
+    epsilon : float
+    sigma : float
+        Standard deviation of the noise on every coordinate.
+
+    Notes
+    -----
+    ``Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D)``, ``D = sqrt 2``
+    (Balle and Wang 2018, Theorem 8).
+    """
+    near, far = SENSITIVITY / (2 * sigma), epsilon * sigma / SENSITIVITY
+    return scipy.special.ndtr(near - far) - math.exp(epsilon + scipy.special.log_ndtr(-near - far))
+
+
+class _Gaussian(NoisyHistogram):
+    noise = "gaussian"
+
+    def perturb(self, values, rng):
+        """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
+        values = checks.values(values, self.k)
+        reports = rng.normal(0, self.scale, (values.size, self.k))
+        reports[np.arange(values.size), values] += 1
+        return reports
+
+
+@dataclass(frozen=True)
+class GM(_Gaussian):
+    """Gaussian mechanism with the classical noise scale.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 1]: the classical calibration holds only there.
+    delta : float
+        In (0, 1).
+
+    Notes
+    -----
+    ``sigma = (sqrt 2 / eps) sqrt(2 ln(1.25 / delta))`` (Dwork and Roth 2014, Theorem A.1).
+    More noise than needed: see `AGM`.
+    """
+
+    k: int
+    epsilon: float
+    delta: float
+    name = "GM"
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.real("epsilon", self.epsilon, 1e-6, 1)
+
+    @property
+    def scale(self):
+        """Standard deviation of the noise."""
+        return SENSITIVITY / self.epsilon * math.sqrt(2 * math.log(1.25 / self.delta))
+
+
+@dataclass(frozen=True)
+class AGM(_Gaussian):
+    """Analytic Gaussian mechanism: the smallest noise with which the guarantee holds.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+    delta : float
+        In (0, 1).
+
+    Notes
+    -----
+    Solves ``gaussian_delta(epsilon, sigma) = delta`` for sigma (Balle and Wang 2018, Algorithm 1).
+    """
+
+    k: int
+    epsilon: float
+    delta: float
+    name = "AGM"
+
+    @cached_property
+    def scale(self):
+        """Standard deviation of the noise."""
+        # in ln sigma the excess falls from 1 - delta to -delta: a bracket always exists
+        return math.exp(scipy.optimize.brentq(
+            lambda s: gaussian_delta(self.epsilon, math.exp(s)) - self.delta, -10, 40, xtol=1e-13, rtol=1e-14))  # fmt: skip

@@ -1,0 +1,278 @@
+"""Repeated collections: the same value reported several times, with fresh or with remembered noise."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .. import checks
+from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, FrequencyOracle
+from .grr import GRR, respond
+from .unary import OUE, SUE
+
+__all__ = ["Repeated", "Chained", "BucketFlip"]
+
+
+class _Rounds(FrequencyOracle):
+    """Base: a report is a list of `tau` rounds, each in the form of the mechanism `inner`."""
+
+    report = "rounds"
+    memoise = False
+
+    @property
+    def width(self):
+        return self.tau * self.inner.width
+
+    def estimate(self, reports):
+        """Return the mean of the estimates of all rounds, shape (k,)."""
+        if len(reports) != self.tau:
+            raise ValueError(f"reports of {self.name} must have {self.tau} rounds, got {len(reports)}")
+        return np.mean([self.inner.estimate(r) for r in reports], axis=0)
+
+
+@dataclass(frozen=True)
+class Repeated(_Rounds):
+    """The same value reported `tau` times.
+
+    Parameters
+    ----------
+    mechanism : FrequencyOracle
+        The client of one collection.
+    tau : int
+        Number of collections, at least 1.
+    memoise : bool
+        Draw the noise once and send the same report every time, instead of
+        fresh noise in every collection.
+
+    Notes
+    -----
+    Fresh noise costs ``tau epsilon`` and ``tau delta`` in total; a remembered
+    report costs what one report costs. The audited code subtracts the delta of
+    one report from `tau` of them (`published_delta`); only `delta` certifies.
+    Source: LDP-Auditor, Algorithm 2 and Appendix F.
+    """
+
+    mechanism: FrequencyOracle
+    tau: int
+    memoise: bool = False
+
+    def __post_init__(self):
+        if not isinstance(self.mechanism, FrequencyOracle):
+            raise ValueError(f"mechanism must be a frequency oracle, got {self.mechanism!r}")
+        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
+
+    @property
+    def name(self):
+        return self.mechanism.name
+
+    @property
+    def parameters(self):
+        return self.mechanism.parameters | {"tau": self.tau, "memoise": self.memoise}
+
+    @property
+    def inner(self):
+        """The mechanism whose reports the rounds look like."""
+        return self.mechanism
+
+    @property
+    def k(self):
+        return self.mechanism.k
+
+    @property
+    def epsilon(self):
+        return self.mechanism.epsilon * (1 if self.memoise else self.tau)
+
+    @property
+    def delta(self):
+        return self.mechanism.delta * (1 if self.memoise else self.tau)
+
+    @property
+    def published_delta(self):
+        """What the audited code subtracts: the delta of a single report."""
+        return self.mechanism.delta
+
+    def perturb(self, values, rng):
+        """Return a list of `tau` arrays of reports; see `Mechanism.perturb`."""
+        if self.memoise:
+            return [self.mechanism.perturb(values, rng)] * self.tau
+        return [self.mechanism.perturb(values, rng) for _ in range(self.tau)]
+
+    def variance(self, n, frequency=0.0):
+        return self.mechanism.variance(n, frequency) / (1 if self.memoise else self.tau)
+
+
+@dataclass(frozen=True)
+class Chained(_Rounds):
+    """Two rounds of noise: a permanent one drawn once, and a fresh one on top of it in every collection.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Budget of the permanent round, which holds for any number of collections.
+    first : float
+        Budget of the first report, smaller than `epsilon`.
+    tau : int
+        Number of collections, at least 1.
+    protocol : {"SUE", "OSUE", "GRR"}
+        SUE on SUE (RAPPOR), SUE on OUE, or GRR on GRR.
+
+    Notes
+    -----
+    The second round is chosen so that one report alone satisfies `first`
+    exactly. Sources: Erlingsson et al. (2014); Arcolezi et al. (2022);
+    LDP-Auditor, Appendix F. The GRR chain of multi-freq-ldpy adds more noise
+    than needed; see the errata.
+    """
+
+    k: int
+    epsilon: float
+    first: float
+    tau: int = 1
+    protocol: str = "SUE"
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "GRR"))
+        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
+        object.__setattr__(self, "first", checks.real("first", self.first, MIN_EPSILON, self.epsilon, closed="[)"))
+
+    @property
+    def name(self):
+        return f"L-{self.protocol}"
+
+    @property
+    def permanent(self):
+        """The mechanism of the permanent round."""
+        return {"SUE": SUE, "OSUE": OUE, "GRR": GRR}[self.protocol](self.k, self.epsilon)
+
+    @property
+    def inner(self):
+        return self.permanent
+
+    @cached_property
+    def second(self):
+        """Probabilities ``(keep, flip)`` of the second round: one stays one, zero becomes one."""
+        p1, q1, e1, e = self.permanent.p, self.permanent.q, math.exp(self.first), math.exp(self.epsilon)
+        if self.protocol == "GRR":
+            keep = (GRR(self.k, self.first).p - q1) / (p1 - q1)
+            return keep, (1 - keep) / (self.k - 1)
+        if self.protocol == "SUE":
+            keep = (SUE(self.k, self.first).p + p1 - 1) / (2 * p1 - 1)
+        else:
+            keep = (1 - e1 * e) / (e1 - e - e1 * e + 1)
+        return keep, 1 - keep
+
+    @property
+    def p(self):
+        """Probability that one report supports the true value."""
+        keep, flip = self.second
+        return self.permanent.p * keep + (1 - self.permanent.p) * flip
+
+    @property
+    def q(self):
+        """Probability that one report supports one given other value."""
+        keep, flip = self.second
+        if self.protocol == "GRR":
+            return (1 - self.p) / (self.k - 1)
+        return self.permanent.q * keep + (1 - self.permanent.q) * flip
+
+    def perturb(self, values, rng):
+        """Return a list of `tau` arrays of reports; see `Mechanism.perturb`."""
+        kept = self.permanent.perturb(values, rng)
+        keep, flip = self.second
+        if self.protocol == "GRR":
+            return [respond(kept, self.k, keep, rng) for _ in range(self.tau)]
+        return [(rng.random(kept.shape) < np.where(kept, keep, flip)).astype(np.uint8) for _ in range(self.tau)]
+
+    def estimate(self, reports):
+        """Return the mean of the estimates of all rounds, shape (k,)."""
+        counts = np.mean([self.permanent.support_counts(r) for r in reports], axis=0)
+        return (counts / len(reports[0]) - self.q) / (self.p - self.q)
+
+    def variance(self, n, frequency=0.0):
+        """Return the variance of one estimated frequency; the permanent round does not average out."""
+        n, (keep, flip) = checks.integer("n", n, 1), self.second
+        between, total = 0.0, 0.0
+        for share, one in ((frequency, self.permanent.p), (1 - frequency, self.permanent.q)):
+            mean = one * keep + (1 - one) * flip
+            total += share * mean * (1 - mean)
+            between += share * one * (1 - one) * (keep - flip) ** 2
+        return (between + (total - between) / self.tau) / (n * (self.p - self.q) ** 2)
+
+
+@dataclass(frozen=True)
+class BucketFlip(FrequencyOracle):
+    """dBitFlipPM: some buckets of the domain, one flipped bit each, drawn once and sent every time.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30]; holds for any number of collections.
+    buckets : int
+        Number of equal buckets; divides `k`.
+    bits : int
+        Number of buckets each user reports on, in 1..buckets.
+
+    Notes
+    -----
+    The sampled buckets are the user's own choice and sent along. Report: int8
+    array (n, buckets), -1 where a bucket was not sampled (Ding, Kulkarni and
+    Yekhanin 2017; LDP-Auditor, Appendix F). Estimates are for buckets.
+    """
+
+    k: int
+    epsilon: float
+    buckets: int
+    bits: int
+    name = "dBitFlipPM"
+    report = "buckets"
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "buckets", checks.integer("buckets", self.buckets, 2, min(self.k, MAX_DOMAIN)))
+        if self.k % self.buckets:
+            raise ValueError(f"buckets must divide k = {self.k}, got {self.buckets}")
+        object.__setattr__(self, "bits", checks.integer("bits", self.bits, 1, self.buckets))
+        checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
+
+    @property
+    def size(self):
+        """Values per bucket."""
+        return self.k // self.buckets
+
+    @property
+    def p(self):
+        """Probability of a one at the true bucket, if sampled."""
+        return SUE(2, self.epsilon).p
+
+    @property
+    def q(self):
+        """Probability of a one at any other sampled bucket."""
+        return SUE(2, self.epsilon).q
+
+    def perturb(self, values, rng):
+        """Return bits, int8 array (n, buckets), -1 where not sampled; see `Mechanism.perturb`."""
+        own = checks.values(values, self.k) // self.size
+        rate = np.where(np.arange(self.buckets) == own[:, None], self.p, self.q)
+        drawn = (rng.random(rate.shape) < rate).astype(np.int8)
+        sampled = rng.random(rate.shape).argpartition(self.bits - 1, axis=1)[:, : self.bits]
+        out = np.full(rate.shape, -1, np.int8)
+        np.put_along_axis(out, sampled, np.take_along_axis(drawn, sampled, 1), 1)
+        return out
+
+    def estimate(self, reports):
+        """Return estimated bucket frequencies, shape (buckets,)."""
+        reports = self._checked(reports, (None, self.buckets))
+        shown = (reports >= 0).sum(axis=0)
+        return ((reports == 1).sum(axis=0) / np.maximum(shown, 1) - self.q) / (self.p - self.q)
+
+    def variance(self, n, frequency=0.0):
+        """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n bits / buckets``."""
+        n = checks.integer("n", n, 1) * self.bits / self.buckets
+        one = frequency * self.p + (1 - frequency) * self.q
+        return one * (1 - one) / (n * (self.p - self.q) ** 2)

@@ -1,0 +1,131 @@
+"""Several attributes: report one truly, at an amplified budget, and fake the others (RS+FD)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import checks
+from .base import MAX_DOMAIN, FrequencyOracle
+from .grr import GRR
+from .unary import OUE, SUE, _bits
+
+__all__ = ["RSFD"]
+
+BASES = ("GRR", "SUE-z", "SUE-r", "OUE-z", "OUE-r")
+
+
+@dataclass(frozen=True)
+class RSFD(FrequencyOracle):
+    """Random sampling plus fake data over d attributes.
+
+    Parameters
+    ----------
+    k : int or sequence of int
+        Domain size of every attribute, or one per attribute; at least 2 each.
+    d : int
+        Number of attributes, at least 2.
+    epsilon : float
+        Claimed budget. It holds for records that differ in **one** attribute.
+    base : {"GRR", "SUE-z", "SUE-r", "OUE-z", "OUE-r"}
+        Mechanism of the sampled attribute, and how the others are faked: a
+        uniform value (GRR), the encoding of nothing (z), or of a uniform value (r).
+
+    Notes
+    -----
+    The sampled attribute is reported at ``amplified = ln(d (e^eps - 1) + 1)``;
+    for records that differ in every attribute only this larger value holds
+    (Arcolezi et al. 2021; LDP-Auditor, Algorithms 3 and 4, and the errata).
+    A report is a list of d arrays, one per attribute.
+    """
+
+    k: int | tuple
+    d: int
+    epsilon: float
+    base: str = "GRR"
+    report = "tuple"
+
+    def __post_init__(self):
+        object.__setattr__(self, "d", checks.integer("d", self.d, 2))
+        checks.one_of("base", self.base, BASES)
+        if np.ndim(self.k):
+            if len(self.k) != self.d:
+                raise ValueError(f"k must be one integer or {self.d} of them, one per attribute, got {len(self.k)}")
+            object.__setattr__(self, "k", tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in self.k))
+            checks.real("epsilon", self.epsilon, 1e-6, 27)
+        else:
+            super().__post_init__()
+            checks.real("epsilon", self.epsilon, 1e-6, 27)
+
+    @property
+    def name(self):
+        return f"RSFD[{self.base}]"
+
+    @property
+    def sizes(self):
+        """Domain size of each attribute, a tuple of length d."""
+        return self.k if isinstance(self.k, tuple) else (self.k,) * self.d
+
+    @property
+    def smallest(self):
+        """Domain size of the smallest attribute: values below it exist in all of them."""
+        return min(self.sizes)
+
+    @property
+    def width(self):
+        return sum(self.sizes)
+
+    @property
+    def amplified(self):
+        """Budget at which the sampled attribute is reported."""
+        return math.log1p(self.d * math.expm1(self.epsilon))
+
+    def attribute(self, j):
+        """The mechanism of attribute `j` when it is the sampled one."""
+        return {"GRR": GRR, "SUE": SUE, "OUE": OUE}[self.base[:3]](self.sizes[j], self.amplified)
+
+    def inputs(self, value, n):
+        """Return the records of n users who hold `value` in every attribute, array (n, d)."""
+        return np.full((n, self.d), value)
+
+    def perturb(self, values, rng):
+        """Randomise records, int array (n, d); return a list of d arrays of reports."""
+        values = np.asarray(values)
+        if values.ndim != 2 or values.shape[1] != self.d:
+            raise ValueError(f"values must have shape (n, {self.d}), got {values.shape}")
+        sampled = rng.integers(0, self.d, len(values))
+        out = []
+        for j, size in enumerate(self.sizes):
+            mechanism, own = self.attribute(j), checks.values(values[:, j], size)
+            fake = rng.integers(0, size, len(own))
+            if self.base == "GRR":
+                out.append(np.where(sampled == j, mechanism.perturb(own, rng), fake))
+            else:  # -1 is nobody's value: the encoding of nothing
+                none = np.full_like(own, -1) if self.base.endswith("z") else fake
+                out.append(_bits(np.where(sampled == j, own, none), size, mechanism.p, mechanism.q, rng))
+        return out
+
+    def support(self, j):
+        """Probabilities ``(p, q)`` that component `j` supports its true value, and one given other value."""
+        mechanism, size = self.attribute(j), self.sizes[j]
+        if self.base == "GRR":
+            fake = 1 / size
+        else:
+            fake = mechanism.q + (mechanism.p - mechanism.q) / size * self.base.endswith("r")
+        return tuple(rate / self.d + (1 - 1 / self.d) * fake for rate in (mechanism.p, mechanism.q))
+
+    def estimate(self, reports):
+        """Return a list of d arrays of unbiased frequency estimates."""
+        if len(reports) != self.d:
+            raise ValueError(f"reports of {self.name} must have {self.d} components, got {len(reports)}")
+        out = []
+        for j, component in enumerate(reports):
+            p, q = self.support(j)
+            out.append((self.attribute(j).support_counts(component) / len(component) - q) / (p - q))
+        return out
+
+    def variance(self, n, frequency=0.0):
+        """Return the variance of one estimated frequency of the first attribute."""
+        p, q = self.support(0)
+        one = frequency * p + (1 - frequency) * q
+        return one * (1 - one) / (checks.integer("n", n, 1) * (p - q) ** 2)
