@@ -12,7 +12,7 @@ import click
 
 from . import __version__, attacks
 from .auditors import audit as run_audit
-from .mechanisms import MECHANISMS, Client, make
+from .mechanisms import MECHANISMS, Client, make, takes
 from .mechanisms.client import load
 
 __all__ = ["main"]
@@ -43,7 +43,8 @@ def cli():
 def list_mechanisms():
     """List the mechanisms, one line each."""
     for name, mechanism in MECHANISMS.items():
-        click.echo(f"{name:<10}{mechanism.__doc__.splitlines()[0]}")
+        described = getattr(mechanism, "func", mechanism)  # some names fix a parameter of a class
+        click.echo(f"{name:<13}{described.__doc__.splitlines()[0]}")
 
 
 @cli.command()
@@ -53,7 +54,13 @@ def list_mechanisms():
 @click.option("--k", type=_Count(), required=True, help="Domain size.")
 @click.option("--epsilon", type=float, help="Claimed epsilon.")
 @click.option("--delta", type=float, default=0.0, show_default=True, help="Claimed delta.")
-@click.option("--g", type=_Count(), help="Hash range (LHO only).")
+@click.option("--g", type=_Count(), help="Hash range (LHO).")
+@click.option("--tau", type=_Count(), help="Collections of the same value.")
+@click.option("--memoise", is_flag=True, help="With --tau: send one remembered report every time.")
+@click.option("--first", type=float, help="Epsilon of the first report (L-SUE, L-OSUE, L-GRR).")
+@click.option("--d", type=_Count(), help="Attributes (RSFD[...]).")
+@click.option("--buckets", type=_Count(), help="Buckets of the domain (dBitFlipPM).")
+@click.option("--bits", type=_Count(), help="Buckets each user reports on (dBitFlipPM).")
 @click.option("--trials", type=_Count(), default=10**6, show_default=True, help="Reports per input.")
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
 @click.option("--seed", type=_Count(), default=1, show_default=True)
@@ -63,21 +70,26 @@ def list_mechanisms():
 @click.option("--threads", type=_Count(), default=1, show_default=True, help="Does not change the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def audit(ctx, mechanism, client, report, k, epsilon, delta, g, trials, alpha, seed, attack, pair, faithful, threads, as_json):
+def audit(ctx, mechanism, client, report, k, epsilon, delta, trials, alpha, seed, attack, pair, faithful, threads, as_json, **own):
     """Audit a mechanism, or any client, with a distinguishability attack."""
     if (mechanism is None) == (client is None):
         raise click.UsageError("give either --mechanism or --client")
     if client is None:
         if report is not None:
             raise click.UsageError("--report describes the reports of a --client")
-        target = make(mechanism, k=k, epsilon=epsilon, g=g)
+        own["memoise"] = own["memoise"] or None
+        if takes_delta := takes(mechanism, "delta"):
+            own["delta"] = delta
+        target = make(mechanism, k=k, epsilon=epsilon, **own)
     else:
-        if report is None or epsilon is None or g is not None:
-            raise click.UsageError("--client needs --report and --epsilon, and takes no --g")
+        given = [f"--{name}" for name, value in own.items() if value]
+        if report is None or epsilon is None or given:
+            raise click.UsageError(f"--client needs --report and --epsilon{', and takes no ' + given[0] if given else ''}")
+        takes_delta = True
         sys.path.insert(0, os.getcwd())
         target = Client(load(client), k, report, epsilon, delta, client)
     result = run_audit(
-        target, attack, trials=trials, alpha=alpha, seed=seed, delta=delta,
+        target, attack, trials=trials, alpha=alpha, seed=seed, delta=None if takes_delta else delta or None,
         faithful=faithful, pair=pair or None, threads=threads,
     )  # fmt: skip
     if as_json:

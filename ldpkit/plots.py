@@ -4,12 +4,14 @@ import math
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 
-__all__ = ["COLOURS", "MARKERS", "use", "panels", "epsilon_curves", "epsilon_bars", "shared_legend", "show"]
+__all__ = ["COLOURS", "MARKERS", "use", "panels", "epsilon_curves", "epsilon_bars", "delta_bars", "shared_legend",
+           "summary", "show"]  # fmt: skip
 
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31"]
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31", "#7F7F7F", "#5E3C99"]
 """Okabe and Ito's palette, ordered so that neighbours also differ in lightness."""
-MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", ">"]
 
 
 def use():
@@ -80,7 +82,7 @@ def epsilon_curves(axis, table, *, x="epsilon", lines="k", value="epsilon_emp", 
         at = [place[t] for t in mean.index]
         axis.plot(at, _floor(rows.groupby(x)[exact].first(), low), color=COLOURS[i])
         axis.errorbar(at, _floor(mean, low), yerr=sd, fmt=MARKERS[i], color=COLOURS[i], mfc="white", capsize=2,
-                      label=f"{lines} = {name}", zorder=3)  # fmt: skip
+                      label=str(name) if isinstance(name, str) else f"{lines} = {name}", zorder=3)  # fmt: skip
     axis.set_yscale("log")
     axis.set_ylim(bottom=low * 0.9)
     axis.set_xticks(range(len(ticks)), [f"{t:g}" for t in ticks])
@@ -100,9 +102,66 @@ def epsilon_bars(axis, table, *, category="mechanism", value="epsilon_emp", exac
     return axis.get_legend_handles_labels()
 
 
+def delta_bars(cell, protocols, sizes):
+    """Draw grouped bars of empirical epsilon: one row per domain size, one panel per protocol, one bar per delta.
+
+    Parameters
+    ----------
+    cell : pandas.DataFrame
+        Columns ``protocol``, ``k``, ``epsilon``, ``delta``, ``mean``, ``spread`` and ``exact``.
+    protocols, sizes : list
+        Columns and rows of panels.
+    """
+    figure, axes = panels(len(protocols) * len(sizes), columns=len(protocols), size=(1.9, 2.2))
+    budgets, deltas = sorted(cell["epsilon"].unique()), sorted(cell["delta"].unique())
+    width = 0.8 / len(deltas)
+    handles = {}
+    for i, axis in enumerate(axes):
+        size, name = sizes[i // len(protocols)], protocols[i % len(protocols)]
+        rows = cell[(cell["protocol"] == name) & (cell["k"] == size)]
+        for j, delta in enumerate(deltas):
+            here = rows[rows["delta"] == delta].sort_values("epsilon")
+            at = np.array([budgets.index(e) for e in here["epsilon"]]) + (j - (len(deltas) - 1) / 2) * width
+            if len(here):
+                bar = axis.bar(at, here["mean"], width, yerr=here["spread"], color=COLOURS[j], edgecolor="black", lw=0.4,
+                               error_kw={"lw": 0.7})  # fmt: skip
+                handles.setdefault(f"$\\delta$ = {delta:g}", bar)
+                axis.plot(at, here["exact"], "_", color="black", ms=6, mew=1.5, zorder=3)
+        for x, budget in enumerate(budgets):
+            axis.plot([x - 0.45, x + 0.45], [budget, budget], ":", color="black", lw=1)
+        axis.set_title(f"{name}, $k$ = {size}", fontsize=9)
+        axis.set_yscale("log")
+        axis.set_ylim(bottom=0.01)
+        axis.set_xticks(range(len(budgets)), [f"{b:g}" for b in budgets], fontsize=8)
+        axis.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+    figure.supxlabel("claimed $\\varepsilon$", fontsize=10)
+    figure.supylabel("empirical $\\varepsilon$", fontsize=10)
+    shared_legend(figure, (list(handles.values()), list(handles)))
+
+
 def shared_legend(figure, handles_labels, columns=6):
     """Put one legend above all panels."""
     figure.legend(*handles_labels, loc="outside upper center", ncols=columns)
+
+
+def summary(table, by=("mechanism", "k", "epsilon")):
+    """Collapse the runs of each cell.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `by`, and ``mean`` and ``spread`` (standard deviation) of
+        the statistic over the runs, its ``exact`` expectation, and the exact
+        standard error ``se`` of the mean; ``exact`` and ``se`` are empty where
+        no law is known.
+    """
+    cell = table.groupby(list(by), sort=False, dropna=False).agg(
+        mean=("epsilon_emp", "mean"), spread=("epsilon_emp", "std"), exact=("exact_epsilon_emp", "first"),
+        sd=("exact_sd", "first"), runs=("epsilon_emp", "size")).reset_index()  # fmt: skip
+    cell["spread"] = cell["spread"].fillna(0.0)
+    cell[["exact", "sd"]] = cell[["exact", "sd"]].astype(float)
+    cell["se"] = cell.pop("sd") / cell.pop("runs") ** 0.5
+    return cell
 
 
 def show(table, precision=3, index=False, bold=None):

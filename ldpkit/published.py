@@ -130,6 +130,12 @@ class Scoreboard:
         self.rows.append((self.item, series, x, published, published_error if published is not None else None,
                           reproduced, se, exact, found, note))  # fmt: skip
 
+    def add_cells(self, cell, series=("mechanism", "k"), x="epsilon"):
+        """Record every row of `ldpkit.plots.summary` whose exact expectation is known and finite."""
+        for row in cell[cell["exact"].notna()].to_dict("records"):
+            name = ", ".join(str(row[s]) if s in ("mechanism", "attack") else f"{s}={row[s]:g}" for s in series)
+            self.add(name, row[x], row["mean"], row["se"], exact=row["exact"])
+
     def table(self):
         """Return the comparisons as a table with the columns `COLUMNS`."""
         return pd.DataFrame(self.rows, columns=COLUMNS)
@@ -139,5 +145,9 @@ class Scoreboard:
         target = os.environ.get(_FILE)
         if target:
             Path(target).parent.mkdir(parents=True, exist_ok=True)
-            self.table().to_csv(target, index=False)
+            table = self.table()
+            if Path(target).exists():  # a page may hold several items
+                others = pd.read_csv(target)
+                table = pd.concat([others[others["item"] != self.item], table], ignore_index=True)
+            table.to_csv(target, index=False)
         return self.table()["verdict"].value_counts().rename_axis("verdict").to_frame("comparisons")

@@ -159,7 +159,7 @@ def _log_moments(rate, trials, log_bound):
     Counts at which the logarithm is ``-inf`` are left out if together they have
     probability below 1e-12; otherwise the mean is ``-inf`` and the variance NaN.
     Windows of more than a few hundred counts are evaluated at `_KNOTS`
-    Chebyshev points and interpolated there (relative error below 1e-12).
+    Chebyshev points and interpolated there (relative error below 1e-9).
     """
     counts, mass = binomial_window(trials, rate)
     if counts.size <= 4 * _KNOTS or not np.isfinite(log_bound(counts[:1])[0]):

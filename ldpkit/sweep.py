@@ -67,11 +67,16 @@ class _Store:
     def __init__(self, folder, func, seed):
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.base = [f"{func.__module__}.{func.__qualname__}", code_digest(), _source_digest(func), seed]
+        self.base = [f"{func.__module__}.{getattr(func, '__qualname__', func)}", code_digest(), _source_digest(func), seed]
 
     def path(self, cell):
         key = json.dumps([self.base, cell], sort_keys=True)
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+
+    @staticmethod
+    def _check(path, text):
+        """First line of a file: vouches for the content and for the name it is stored under."""
+        return hashlib.sha256(f"{path.stem}\n{text}".encode()).hexdigest()
 
     def read(self, cell):
         """Return the stored text, or ``None``; a damaged file is reported and removed."""
@@ -82,7 +87,7 @@ class _Store:
             return None
         except UnicodeDecodeError:
             check, text = "", ""
-        if check != hashlib.sha256(text.encode()).hexdigest():
+        if check != self._check(path, text):
             warnings.warn(f"stored result {path.name} of {cell} is damaged; it is computed again", stacklevel=3)
             path.unlink()
             return None
@@ -91,7 +96,7 @@ class _Store:
     def write(self, cell, text):
         path = self.path(cell)
         with tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".tmp", delete=False, encoding="utf-8") as file:
-            file.write(hashlib.sha256(text.encode()).hexdigest() + "\n" + text)
+            file.write(self._check(path, text) + "\n" + text)
         os.replace(file.name, path)
 
 

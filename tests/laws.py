@@ -14,17 +14,24 @@ import numpy as np
 from scipy import stats
 
 from ldpkit.mechanisms import LHO, OLH, FaultyUE, make
+from ldpkit.mechanisms.grr import AGRR
+from ldpkit.mechanisms.hashing import ABLH, AOLH
+from ldpkit.mechanisms.unary import ASUE
 
 P_MIN = 1e-4 / 2000
 DATA = Path(__file__).parent / "data"
 PURE = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
-EVERY = [*PURE, "LHO", "FaultySUE", "FaultyOUE"]
+APPROXIMATE = {cls.name: cls for cls in (AGRR, ASUE, ABLH, AOLH)}
+EVERY = [*PURE, *APPROXIMATE, "LHO", "FaultySUE", "FaultyOUE"]
+DELTA = 0.02  # of the approximate protocols: large enough to show in counts
 
 
-def build(label, k, epsilon):
+def build(label, k, epsilon, delta=DELTA):
     """Mechanism called `label` in the tests and tables; LHO takes the hash range of OLH at this epsilon."""
     if label == "LHO":
         return LHO(k, OLH(k, epsilon).g)
+    if label in APPROXIMATE:
+        return APPROXIMATE[label](k, epsilon, delta)
     protocol = label.removeprefix("Faulty").removesuffix("_bug")
     return make(label, k=k, epsilon=epsilon) if protocol == label else FaultyUE(k, epsilon, protocol)
 
@@ -39,7 +46,7 @@ def mechanism_of(row):
     """Mechanism that a row of a table is about."""
     if row["mechanism"] == "LHO":
         return LHO(25 if row["k"] == "any" else int(row["k"]), int(row["g"]))
-    return build(row["mechanism"], int(row["k"]), float(row["eps"]))
+    return build(row["mechanism"], int(row["k"]), float(row["eps"]), float(row["delta"]))
 
 
 def unit(number, digits):

@@ -13,11 +13,11 @@ import math
 
 import numpy as np
 import pytest
-from laws import EVERY, P_MIN, binomial_p, build, chi_square_p, mechanism_of, same_rate_p, table, unit
+from laws import APPROXIMATE, EVERY, P_MIN, binomial_p, build, chi_square_p, mechanism_of, same_rate_p, table, unit
 from scipy import integrate
 
 from ldpkit import attacks
-from ldpkit.attacks.distinguish import laplace_success, support_success
+from ldpkit.attacks.laws import laplace_success, support_success
 from ldpkit.mechanisms import BLH, GRR, LHO, OUE, SHE, SS, SUE, THE, Client, make
 from ldpkit.mechanisms.base import MAX_EPSILON
 from ldpkit.mechanisms.hashing import HASH_REPORT, hash_cell
@@ -38,10 +38,11 @@ def test_exact_rates_equal_the_test_vectors(row):
     mechanism = mechanism_of(row)
     tpr, fpr = GUESS.rates(mechanism)
     assert (tpr, fpr) == pytest.approx((float(row["TPR"]), float(row["FPR"])), abs=0.501e-10)
-    assert math.log(tpr / fpr) == pytest.approx(float(row["eps_pop"]), abs=0.501e-6)
+    delta = float(row["delta"])
+    assert math.log((tpr - delta) / fpr) == pytest.approx(float(row["eps_pop"]), abs=0.501e-6)
     first, second = TIGHT.rates(mechanism)
     assert (first, second) == pytest.approx((float(row["P1"]), float(row["P2"])), abs=0.501e-8)
-    assert math.log(first / second) == pytest.approx(float(row["ln_ratio"]), abs=0.501e-6)
+    assert math.log((first - delta) / second) == pytest.approx(float(row["ln_ratio"]), abs=0.501e-6)
 
 
 @pytest.mark.parametrize("k, g, tpr, epsilon", [(25, 2, 0.0799999976, 0.735707), (200, 10, 0.05, 2.348866)])
@@ -71,6 +72,16 @@ def test_the_tight_event_has_the_whole_epsilon_as_log_ratio(label, k):
         first, second = TIGHT.rates(build(label, k, epsilon))
         rounding = 2**-52 * math.exp(epsilon)  # of a p next to 1, relative to 1 - p >= e^-eps / (1 + e^-eps)
         assert math.log(first / second) == pytest.approx(epsilon, abs=1e-12 + 2 * rounding), epsilon
+
+
+@pytest.mark.parametrize("label", APPROXIMATE)
+@pytest.mark.parametrize("delta", [1e-6, 0.02])
+def test_the_tight_event_reaches_the_guarantee_of_the_approximate_protocols(label, delta):
+    for epsilon in (0.5, 1, 4, 10):
+        mechanism = build(label, 10, epsilon, delta)
+        first, second = TIGHT.rates(mechanism)
+        real = delta * (1 - 1 / mechanism.g) if mechanism.report == "hash" else delta
+        assert math.log((first - real) / second) == pytest.approx(epsilon, abs=1e-10), epsilon
 
 
 def test_the_tight_event_on_thresholded_bits_stays_below_the_claim():

@@ -16,7 +16,7 @@ import pytest
 from ldpkit import cli
 from ldpkit.auditors import audit
 from ldpkit.mechanisms import GRR, LHO, MECHANISMS, OUE, FaultyUE
-from ldpkit.mechanisms.base import MAX_EPSILON
+from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
 KEYS = (
@@ -211,20 +211,32 @@ def test_a_client_carries_its_claimed_delta(here, call):
 
 OUE_5 = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"
 BAD = [
-    ("audit --mechanism OUE --k 1 --epsilon 1", "k must be an integer >= 2, got 1"),
-    ("audit --mechanism OUE --k 0 --epsilon 1", "k must be an integer >= 2, got 0"),
+    ("audit --mechanism OUE --k 1 --epsilon 1", f"k must be an integer in [2, {MAX_DOMAIN}], got 1"),
+    ("audit --mechanism OUE --k 0 --epsilon 1", f"k must be an integer in [2, {MAX_DOMAIN}], got 0"),
     ("audit --mechanism OUE --k 2.5 --epsilon 1", "'--k': '2.5' is not a whole number"),
     ("audit --mechanism OUE --k ten --epsilon 1", "'--k': 'ten' is not a whole number"),
     ("audit --mechanism OUE --k nan --epsilon 1", "'--k': 'nan' is not a whole number"),
     ("audit --mechanism OUE --k inf --epsilon 1", "'--k': 'inf' is not a whole number"),
     ("audit --mechanism OUE --epsilon 1", "Missing option '--k'"),
     ("audit --mechanism OUE --k 5", "mechanism OUE needs epsilon; its parameters are k, epsilon"),
-    ("audit --mechanism OUE --k 5 --epsilon 0", f"epsilon must be a number in (0, {MAX_EPSILON:g}], got 0"),
-    ("audit --mechanism OUE --k 5 --epsilon -1", f"epsilon must be a number in (0, {MAX_EPSILON:g}], got -1"),
-    ("audit --mechanism OUE --k 5 --epsilon nan", f"epsilon must be a number in (0, {MAX_EPSILON:g}], got nan"),
-    ("audit --mechanism OUE --k 5 --epsilon inf", f"epsilon must be a number in (0, {MAX_EPSILON:g}], got inf"),
+    (
+        "audit --mechanism OUE --k 5 --epsilon 0",
+        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got 0",
+    ),
+    (
+        "audit --mechanism OUE --k 5 --epsilon -1",
+        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got -1",
+    ),
+    (
+        "audit --mechanism OUE --k 5 --epsilon nan",
+        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got nan",
+    ),
+    (
+        "audit --mechanism OUE --k 5 --epsilon inf",
+        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got inf",
+    ),
     ("audit --mechanism OUE --k 5 --epsilon one", "'--epsilon': 'one' is not a valid float"),
-    ("audit --mechanism OLH --k 5 --epsilon 23", "epsilon must be a number in (0, 22], got 23"),
+    ("audit --mechanism OLH --k 5 --epsilon 23", "epsilon must be a number in [1e-06, 22], got 23"),
     ("audit --mechanism LHO --k 5", "mechanism LHO needs g; its parameters are k, g"),
     ("audit --mechanism LHO --k 5 --g 1", "g must be an integer in [2, 4294967296], got 1"),
     ("audit --mechanism LHO --k 5 --g 2 --epsilon 1", "mechanism LHO does not take epsilon"),

@@ -231,7 +231,8 @@ def test_a_failing_cell_is_named_and_what_was_finished_is_not_computed_again(tmp
     for path in trace.iterdir():
         path.unlink()
     found = sweep(square, grid, seed=1, workers=workers, store=tmp_path / "store")
-    assert len(traced(trace)) == 6 - kept and "4" in traced(trace)
+    computed = set(traced(trace))  # a cell that was still running when the other failed may have left a second file
+    assert len(computed) == 6 - kept and "4" in computed
     assert found.to_csv() == sweep(square, grid, seed=1, workers=1).to_csv()
 
 
@@ -264,17 +265,17 @@ def test_the_store_does_not_believe_results_of_a_function_edited_since_in_its_no
 # --- isolated packages -----------------------------------------------------------------------------------
 
 
-def test_isolated_pools_import_each_their_own_version_of_a_package(tmp_path):
-    for version in ("1", "2"):
+def test_isolated_pools_import_each_their_own_version_of_a_package(tmp_path, monkeypatch):
+    for version in ("1", "2", "installed"):
         (tmp_path / version).mkdir()
         (tmp_path / version / "toy.py").write_text(f"VERSION = {version!r}\n")
+    monkeypatch.syspath_prepend(tmp_path / "installed")
     for version in ("1", "2"):
         with isolated(tmp_path / version, workers=1) as pool:
             found = sweep(version_of_toy, [{}], seed=1, executor=pool)
         assert found["version"].tolist() == [version]
         assert Path(found["file"][0]) == (tmp_path / version / "toy.py").resolve()
-    with pytest.raises(ModuleNotFoundError):
-        version_of_toy(1)
+    assert "toy" not in sys.modules
 
 
 def test_the_first_of_several_folders_wins(tmp_path):

@@ -5,6 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 SCOREBOARD = "book/scoreboard"
+# items that share the page of another
+_SHARED = {"ldp_auditor/fig10": "ldp_auditor/fig4", "ldp_auditor/fig11": "ldp_auditor/fig6",
+           "ldp_auditor/fig12": "ldp_auditor/fig7"}  # fmt: skip
 _MARK = {"reproduced": "✓ reproduced", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
          "no-published-value": "· without a published number"}  # fmt: skip
 
@@ -40,7 +43,8 @@ def _glance(root, items, counts):
         rows = []
         for item in group.itertuples():
             name = item.item.split("/")[1]
-            page = f"[{name}](/book/{item.item}.ipynb)" if (root / "book" / f"{item.item}.ipynb").exists() else name
+            home = _SHARED.get(item.item, item.item)
+            page = f"[{name}](/book/{home}.ipynb)" if (root / "book" / f"{home}.ipynb").exists() else name
             row = counts.loc[item.item] if item.item in counts.index else {}
             found = ", ".join(f"{row[v]} {text}" for v, text in _MARK.items() if row.get(v, 0))
             rows.append((page, item.title, found or "not yet"))

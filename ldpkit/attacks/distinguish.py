@@ -272,7 +272,7 @@ def _rounds_success(attack, mechanism):
             return laws.gaussian_success(base.scale / math.sqrt(m.tau), m.k)
         return laws.laplace_sum_success(m.tau, m.k, m.tau / base.scale)
     own, wins = _round_counts(m)
-    success = float(own @ wins)
+    success = min(1.0, float(own @ wins))  # the sum may round up
     if isinstance(m, Chained) and m.protocol == "GRR":
         return base.p * success + (1 - base.p) * (1 - success) / (m.k - 1)
     return success

@@ -99,16 +99,17 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
     if not isinstance(mechanism, (FrequencyOracle, Client)):
         raise ValueError(f"mechanism must be a frequency oracle or a Client, got {mechanism!r}")
     chosen = [attacks.make(a) if isinstance(a, str) else a for a in attack]
-    trials, threads = checks.integer("trials", trials, 1), checks.integer("threads", threads, 1)
+    trials, threads = checks.integer("trials", trials, 1, 10**12), checks.integer("threads", threads, 1)
     published, valid = (stats.tail_mass(alpha, name) for name in ("published", "valid"))
     chosen = [a.declare(mechanism, trials, published) for a in chosen]
     if delta is not None:
         delta = checks.real("delta", delta, 0, 1, closed="[)")
     stated, proven = (mechanism.published_delta, mechanism.delta) if delta is None else (delta, delta)
     k = getattr(mechanism, "smallest", mechanism.k)
-    first, second = (checks.integer("pair", v, 0, k - 1) for v in (pair or (0, k - 1)))
-    if first == second:
+    pair = (0, k - 1) if pair is None else pair
+    if np.shape(pair) != (2,) or pair[0] == pair[1]:
         raise ValueError(f"pair must hold two different values, got {pair}")
+    first, second = (checks.integer("pair", v, 0, k - 1) for v in pair)
     faithful = bool(faithful) or isinstance(mechanism, Client)
     chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])

@@ -16,7 +16,7 @@ from .subset import SS
 from .unary import ASUE, OUE, SUE, FaultyUE
 
 __all__ = [
-    "MECHANISMS", "make",
+    "MECHANISMS", "make", "takes",
     "Mechanism", "FrequencyOracle", "SupportOracle",
     "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
     "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM",
@@ -30,6 +30,11 @@ MECHANISMS = {
 MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 """The mechanisms by the names the literature gives them."""
+
+
+def takes(name, parameter):
+    """Whether the mechanism called `name` has a field `parameter`."""
+    return parameter in inspect.signature(MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]).parameters
 
 
 def make(name, **parameters):

@@ -170,6 +170,8 @@ class Client(Mechanism):
 
     def _as_subset(self, reports):
         wanted = f"a collection of distinct values in 0..{self.k - 1} per user"
+        if any(isinstance(row, (str, bytes)) for row in reports):
+            self._refuse(wanted, "text")
         try:
             rows = [np.asarray(sorted(row), float).ravel() for row in reports]
         except (TypeError, ValueError) as error:

@@ -1,0 +1,80 @@
+"""The hash family of local hashing: xxHash64 bit for bit, and its law against that of a fully random hash.
+
+Statistical tests: fixed seeds; chi-square with at least 25 expected per cell and exact binomial tails. The file
+compares fewer than 200 p-values with `laws.P_MIN`, so a correct package fails it with probability below 1e-4 (see
+`laws`).
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+import xxhash
+from laws import P_MIN, binomial_p, build, chi_square_p
+from scipy import stats
+
+from ldpkit.mechanisms import (
+    BLH,
+)
+from ldpkit.mechanisms.hashing import _cells, hash_cell, xxh64
+
+HASHES = ["BLH", "OLH", "ABLH", "AOLH", "LHO"]
+N = 200_000
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+def test_xxh64_equals_the_reference_bit_for_bit():
+    generator, edges = rng(15), [0, 1, 2**31 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1]
+    pairs = list(itertools.product([0, 1, 255, 2**32, 2**63 - 1], edges))
+    pairs += zip(generator.integers(0, 2**63, 5000).tolist(), generator.integers(0, 2**64, 5000, np.uint64).tolist())
+    for value, seed in pairs:
+        wanted = xxhash.xxh64_intdigest(value.to_bytes(8, "little"), seed)
+        assert int(xxh64(np.int64(value), np.uint64(seed))) == wanted, (value, seed)
+
+
+@pytest.mark.parametrize("g", [2, 3, 56, 22027, 2**32])
+def test_a_cell_is_the_scaled_upper_half_of_the_hash(g):
+    for seed in rng(16).integers(0, 2**64, 200, np.uint64):
+        upper = xxhash.xxh64_intdigest((7).to_bytes(8, "little"), int(seed)) >> 32
+        assert hash_cell(np.int64(7), seed, g) == upper * g >> 32
+
+
+@pytest.mark.parametrize("g", [2, 3, 10, 56])
+def test_cells_are_uniform_and_pairwise_independent_like_a_random_hash(g):
+    n = 400_000
+    seeds = rng(17).integers(0, 2**64, n, np.uint64)
+    cells = {value: _cells(np.full(n, value), seeds, g) for value in (0, 1, 2, 255, 256, 9999)}
+    for found in cells.values():
+        assert chi_square_p(np.bincount(found, minlength=g), np.full(g, 1 / g)) > P_MIN
+    for one, two in itertools.combinations(cells, 2):
+        joint = np.bincount(cells[one] * g + cells[two], minlength=g * g)
+        assert chi_square_p(joint, np.full(g * g, 1 / g**2)) > P_MIN, (one, two)
+
+
+def test_cells_of_three_values_are_jointly_independent():
+    g, n = 4, 400_000
+    seeds = rng(18).integers(0, 2**64, n, np.uint64)
+    for values in itertools.combinations(range(5), 3):
+        found = sum(_cells(np.full(n, value), seeds, g) * g**place for place, value in enumerate(values))
+        assert chi_square_p(np.bincount(found, minlength=g**3), np.full(g**3, g**-3.0)) > P_MIN, values
+
+
+@pytest.mark.parametrize("label", HASHES)
+def test_the_support_set_follows_the_law_of_a_random_hash(label):
+    mechanism, k, own = build(label, 10, 1.0), 10, 4
+    reports = mechanism.perturb(np.full(N, own), rng(19))
+    supported = np.array([_cells(np.full(N, u), reports["seed"], mechanism.g) == reports["cell"] for u in range(k)])
+    others = supported.sum(axis=0) - supported[own]
+    law = np.outer([1 - mechanism.p, mechanism.p], stats.binom.pmf(np.arange(k), k - 1, mechanism.q))
+    assert chi_square_p(np.bincount(supported[own] * k + others, minlength=2 * k), law) > P_MIN
+    assert mechanism.support_counts(reports).tolist() == supported.sum(axis=1).tolist()
+
+
+def test_every_user_draws_a_hash_of_their_own():
+    seeds = BLH(5, 1.0).perturb(np.zeros(N, int), rng(20))["seed"]
+    assert np.unique(seeds).size == N
+    for bit in range(64):
+        assert binomial_p(np.count_nonzero(seeds >> np.uint64(bit) & np.uint64(1)), N, 0.5) > P_MIN
