@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from ldpkit.mechanisms import LHO, OLH, FaultyUE, make
+from ldpkit.mechanisms import LHO, OLH, FaultyUE, Repeated, make
 from ldpkit.mechanisms.grr import AGRR
 from ldpkit.mechanisms.hashing import ABLH, AOLH
 from ldpkit.mechanisms.unary import ASUE
@@ -22,6 +22,7 @@ P_MIN = 1e-4 / 2000
 DATA = Path(__file__).parent / "data"
 PURE = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
 APPROXIMATE = {cls.name: cls for cls in (AGRR, ASUE, ABLH, AOLH)}
+GAUSSIAN = ["GM", "AGM"]
 EVERY = [*PURE, *APPROXIMATE, "LHO", "FaultySUE", "FaultyOUE"]
 DELTA = 0.02  # of the approximate protocols: large enough to show in counts
 
@@ -32,6 +33,8 @@ def build(label, k, epsilon, delta=DELTA):
         return LHO(k, OLH(k, epsilon).g)
     if label in APPROXIMATE:
         return APPROXIMATE[label](k, epsilon, delta)
+    if label in GAUSSIAN:
+        return make(label, k=k, epsilon=epsilon, delta=delta)
     protocol = label.removeprefix("Faulty").removesuffix("_bug")
     return make(label, k=k, epsilon=epsilon) if protocol == label else FaultyUE(k, epsilon, protocol)
 
@@ -46,7 +49,9 @@ def mechanism_of(row):
     """Mechanism that a row of a table is about."""
     if row["mechanism"] == "LHO":
         return LHO(25 if row["k"] == "any" else int(row["k"]), int(row["g"]))
-    return build(row["mechanism"], int(row["k"]), float(row["eps"]), float(row["delta"]))
+    k = 25 if row["k"] == "any" else int(row["k"])
+    mechanism = build(row["mechanism"], k, float(row["eps"]), float(row["delta"]))
+    return mechanism if row.get("tau", "1") == "1" else Repeated(mechanism, int(row["tau"]))
 
 
 def unit(number, digits):
@@ -63,6 +68,29 @@ def same_rate_p(one, n_one, two, n_two):
     """Exact two-sided p-value of two counts having one rate (Fisher's test, tails doubled)."""
     law = stats.hypergeom(n_one + n_two, one + two, n_one)
     return min(1.0, 2 * min(law.cdf(one), law.sf(one - 1)))
+
+
+def least_p(attack, mechanism, seed, fast=200_000, real=40_000):
+    """Smallest p-value when fast samples, real reports and exact rates (if known) are compared under both inputs."""
+    pair, rates, found = (0, getattr(mechanism, "smallest", mechanism.k) - 1), attack.rates(mechanism), []
+    for side, value in enumerate(pair):
+        rng = np.random.default_rng([seed, side])
+        drawn = attack.sample(mechanism, fast, side == 0, rng)
+        reports = mechanism.perturb(mechanism.inputs(value, real), rng)
+        seen = np.count_nonzero(attack.accepts(mechanism, reports, pair, rng))
+        found.append(same_rate_p(drawn, fast, seen, real))
+        if rates is not None:
+            found += [binomial_p(drawn, fast, rates[side]), binomial_p(seen, real, rates[side])]
+    return min(found)
+
+
+def estimation_p(estimates, truth, variance):
+    """Smallest p-value of repeated estimates (one per row) having this mean and variance; each sums many reports."""
+    n, estimates = len(estimates), np.asarray(estimates)
+    z = (estimates.mean(axis=0) - truth) / np.sqrt(variance / n)
+    ratio = (n - 1) * estimates.var(axis=0, ddof=1) / variance
+    spread = 2 * np.minimum(stats.chi2.cdf(ratio, n - 1), stats.chi2.sf(ratio, n - 1))
+    return min(2 * stats.norm.sf(np.abs(z)).min(), spread.min())
 
 
 def chi_square_p(counts, probabilities):

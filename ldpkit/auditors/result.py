@@ -82,6 +82,9 @@ class AuditResult:
     def row(self):
         """Flatten into a dictionary with the keys of the command line's JSON.
 
+        ``epsilon`` and ``delta`` are the mechanism's parameters; ``claim`` is what is
+        claimed for all reports together, which differs for repeated collections.
+
         Infinite values become ``None`` where they mean "nothing is claimed" or
         "nothing can be said", so that the dictionary can be written as JSON.
         """
@@ -93,8 +96,8 @@ class AuditResult:
         return {
             "mechanism": self.mechanism,
             **named,
-            "epsilon": finite(self.claim),
-            "delta": self.delta,
+            "epsilon": self.parameters.get("epsilon", finite(self.claim)),
+            "delta": self.parameters.get("delta", self.delta),
             "trials": self.trials,
             "alpha": self.alpha,
             "seed": self.seed,
