@@ -50,6 +50,14 @@ def _floor(values, low):
     return [max(v, low) for v in values]
 
 
+def _plain_log(axis):
+    """Label a logarithmic axis with plain numbers, at 1, 2 and 5 if it is short."""
+    low, high = axis.get_ylim()
+    axis.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 30 * low else (1,)))
+    axis.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+    axis.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+
+
 def epsilon_curves(axis, table, *, x="epsilon", lines="k", value="epsilon_emp", exact="exact_epsilon_emp",
                    claim="epsilon", low=0.02):  # fmt: skip
     """Draw empirical epsilon against `x`, one series per value of `lines`.
@@ -86,7 +94,7 @@ def epsilon_curves(axis, table, *, x="epsilon", lines="k", value="epsilon_emp", 
     axis.set_yscale("log")
     axis.set_ylim(bottom=low * 0.9)
     axis.set_xticks(range(len(ticks)), [f"{t:g}" for t in ticks])
-    axis.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+    _plain_log(axis)
     return axis.get_legend_handles_labels()
 
 
@@ -133,7 +141,7 @@ def delta_bars(cell, protocols, sizes):
         axis.set_yscale("log")
         axis.set_ylim(bottom=0.01)
         axis.set_xticks(range(len(budgets)), [f"{b:g}" for b in budgets], fontsize=8)
-        axis.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+        _plain_log(axis)
     figure.supxlabel("claimed $\\varepsilon$", fontsize=10)
     figure.supylabel("empirical $\\varepsilon$", fontsize=10)
     shared_legend(figure, (list(handles.values()), list(handles)))
