@@ -53,8 +53,9 @@ def test_noise_of_the_analytic_gaussian_mechanism(epsilon, sigma, digits):
 
 
 @pytest.mark.parametrize(
-    "epsilon, sigma, real", [(0.25, 27.406357, 0.1656), (0.5, 13.703179, 0.3526), (0.75, 9.135452, 0.5485), (1, 6.851589, 0.7510)]
-)  # fmt: skip
+    "epsilon, sigma, real",
+    [(0.25, 27.406357, 0.1656), (0.5, 13.703179, 0.3526), (0.75, 9.135452, 0.5485), (1, 6.851589, 0.7510)],
+)
 def test_the_classical_gaussian_noise_and_the_smaller_epsilon_it_really_gives(epsilon, sigma, real):
     scale = GM(10, epsilon, 1e-5).scale
     assert scale == pytest.approx(sigma, abs=0.501e-6)
@@ -142,7 +143,7 @@ def test_no_event_exceeds_the_guarantee_of_agrr_and_asue_and_one_reaches_it(epsi
 def test_no_event_exceeds_the_smaller_delta_of_the_hashing_protocols_and_one_reaches_it(label, epsilon, delta):
     hashing = build(label, 10, epsilon, delta)
     g, p, other = hashing.g, hashing.p, (1 - hashing.p) / (hashing.g - 1)
-    cells = list(itertools.product(range(g), repeat=3))  # cells of the two values, and the reported one: all of the view
+    cells = list(itertools.product(range(g), repeat=3))  # of the two values, and the reported one
     first, second = ([(p if cell[value] == cell[2] else other) / g**2 for cell in cells] for value in (0, 1))
     assert excess(first, second, epsilon) == pytest.approx((1 - 1 / g) * delta, rel=1e-8)
 

@@ -1,4 +1,4 @@
-"""Noise that is drawn once: two chained rounds of noise (L-SUE, L-OSUE, L-GRR) and flipped bits of buckets (dBitFlipPM).
+"""Noise drawn once: two chained rounds of noise (L-SUE, L-OSUE, L-GRR) and flipped bits of buckets (dBitFlipPM).
 
 Exact rates are compared with the specification's vectors (half a unit of the last of ten digits) and with enumerations
 of all permanent states and all reports. Simulated counts and estimates give fewer than 600 p-values, each judged by
@@ -15,7 +15,7 @@ from laws import P_MIN, binomial_p, build, chi_square_p, estimation_p, least_p
 from ldpkit import attacks
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit, expected
-from ldpkit.mechanisms import GRR, OUE, SUE, BucketFlip, Chained, Repeated, make
+from ldpkit.mechanisms import GRR, OUE, RSFD, SUE, BucketFlip, Chained, Repeated, make
 
 GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
 PROTOCOLS = ["SUE", "OSUE", "GRR"]
@@ -40,7 +40,7 @@ def test_one_report_has_exactly_its_epsilon(protocol, k):
         assert m.permanent == {"SUE": SUE, "OSUE": OUE, "GRR": GRR}[protocol](k, epsilon)
 
 
-@pytest.mark.parametrize("k, protocol", itertools.product([2, 5], PROTOCOLS))
+@pytest.mark.parametrize("k, protocol", list(itertools.product([2, 5], PROTOCOLS)))
 def test_each_round_supports_every_value_as_often_as_p_and_q_say(protocol, k):
     m, n = Chained(k, 2.0, 1.0, 3, protocol), 30_000
     for reports in m.perturb(np.full(n, 1), rng(k)):
@@ -58,7 +58,7 @@ def test_exact_rates_equal_the_vectors_of_rappor_and_their_limit():
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_rates_run_from_those_of_the_first_report_to_those_of_the_permanent_round(protocol, k):
     single = {"SUE": SUE, "GRR": GRR}.get(protocol)
-    chain = [Chained(k, 2.0, 1.0, tau, protocol) for tau in (1, 4, 16, 64, 3000)]
+    chain = [Chained(k, 2.0, 1.0, tau, protocol) for tau in (1, 4, 16, 64, 500)]
     found = [GUESS.rates(m)[0] for m in chain]
     assert found == sorted(found)
     if single:  # with two SUE or two GRR rounds, one report is again SUE or GRR
@@ -67,7 +67,7 @@ def test_rates_run_from_those_of_the_first_report_to_those_of_the_permanent_roun
 
 
 def enumerated(m):
-    """Supports of all sequences of reports, array (sequences, tau, k), and their laws under the first and last value."""
+    """Supports of all sequences of reports, array (sequences, tau, k), and their laws under either audited value."""
     k, (keep, flip) = m.k, m.second
     states = np.eye(k, dtype=int) if m.protocol == "GRR" else np.array(list(itertools.product([0, 1], repeat=k)))
     p, q = m.permanent.p, m.permanent.q
@@ -195,7 +195,8 @@ def bucket_reports(m):
     return np.array(reports), np.array(laws)
 
 
-TINY = [BucketFlip(*given) for given in [(2, 1.0, 2, 1), (2, 1.0, 2, 2), (6, 0.7, 3, 2), (4, 2.0, 4, 3), (12, 3.0, 4, 1), (9, 1.5, 3, 3)]]
+TINY = [(2, 1.0, 2, 1), (2, 1.0, 2, 2), (6, 0.7, 3, 2), (4, 2.0, 4, 3), (12, 3.0, 4, 1), (9, 1.5, 3, 3)]
+TINY = [BucketFlip(*given) for given in TINY]
 
 
 @pytest.mark.parametrize("m", TINY, ids=str)
@@ -217,13 +218,14 @@ def test_fast_samples_real_reports_and_exact_rates_on_buckets_agree(m):
 
 
 @pytest.mark.parametrize("attack", ["guess", "tight"])
-def test_two_values_of_one_bucket_are_refused_or_cannot_be_told_apart(attack):
+def test_two_values_of_one_bucket_are_refused_because_nothing_tells_them_apart(attack):
     m = BucketFlip(24, 2.0, 12, 4)
-    try:
-        result = audit(m, attack, pair=(0, 1), trials=20_000)
-    except ValueError:
-        return
-    assert result.lower == 0 and abs(result.counts["tp"] - result.counts["fp"]) < 1000
+    for pair in ((0, 1), (23, 22)):
+        with pytest.raises(ValueError, match="pair must lie in two different buckets of 2 values, got"):
+            audit(m, attack, pair=pair, trials=1000)
+    near = audit(m, attack, pair=(1, 2), trials=20_000, faithful=True)
+    for side, rate in zip(("tp", "fp"), attacks.make(attack).rates(m)):
+        assert binomial_p(near.counts[side], 20_000, rate) > P_MIN
 
 
 def test_bucket_reports_follow_their_whole_law():
@@ -240,7 +242,7 @@ def test_bucket_reports_follow_their_whole_law():
 def test_bucket_estimates_are_unbiased_and_vary_as_their_formula_says(bits, epsilon):
     m, n, repeats = BucketFlip(8, epsilon, 4, bits), 400, 1000
     truth = np.array([0.5, 0.3, 0.2, 0.0])
-    values = rng(6).choice(8, size=n * repeats, p=np.repeat(truth / 2, 2))  # users drawn at random
+    values = np.tile(np.repeat(np.arange(8), np.rint(np.repeat(truth / 2, 2) * n).astype(int)), repeats)  # the same users
     estimates = [m.estimate(part) for part in np.split(m.perturb(values, rng(7)), repeats)]
     assert estimation_p(estimates, truth, m.variance(n, truth)) > P_MIN
 
@@ -268,7 +270,7 @@ def test_bad_parameters_of_buckets_are_refused(given, message):
         BucketFlip(**({"k": 24, "epsilon": 2.0, "buckets": 12, "bits": 4} | given))
 
 
-@pytest.mark.parametrize("reports", [[[0, 1]], [0, 1, 0], np.zeros((0, 3), np.int8), [[0, 1, 7]], [[0, 1, -2]]])
+@pytest.mark.parametrize("reports", [[[0, 1]], [0, 1, 0], np.zeros((0, 3), np.int8), [[0, 1, 7]], [[0, 1, -2]], [[0, 1, 1]], [[-1, -1, 1]]])
 def test_bucket_reports_of_a_wrong_shape_or_range_are_refused(reports):
     with pytest.raises(ValueError, match="reports of dBitFlipPM"):
         BucketFlip(6, 1.0, 3, 2).estimate(reports)
@@ -278,20 +280,12 @@ def test_bucket_reports_of_a_wrong_shape_or_range_are_refused(reports):
 
 
 @pytest.mark.parametrize("memoise", [False, True])
-@pytest.mark.parametrize("attack", ["guess", "tight"])
 @pytest.mark.parametrize(
-    "inner",
-    [BucketFlip(6, 1.0, 3, 2), make("RSFD[GRR]", k=6, d=2, epsilon=1.0), Chained(6, 2.0, 1.0, 2), Repeated(SUE(6, 1.0), 2)],
-    ids=["dBitFlipPM", "RSFD", "L-SUE", "Repeated"],
+    "inner", [BucketFlip(6, 1.0, 3, 2), RSFD(6, 2, 1.0), Chained(6, 2.0, 1.0, 2), Repeated(SUE(6, 1.0), 2)], ids=str
 )
-def test_repeating_any_other_mechanism_is_refused_or_right(inner, attack, memoise):
-    try:
-        m = Repeated(inner, 2, memoise)
-        chosen = attacks.make(attack).declare(m, 10_000, 0.0025)
-        chosen.rates(m)
-    except ValueError:
-        return
-    assert least_p(chosen, m, 7, fast=20_000, real=20_000) > P_MIN
+def test_only_a_single_report_on_one_attribute_is_repeated(inner, memoise):
+    with pytest.raises(ValueError, match="mechanism must be a single-report protocol of one attribute, got"):
+        Repeated(inner, 2, memoise)
 
 
 @pytest.mark.parametrize("label", ["LHO", "FaultySUE", "AGRR", "ASUE", "ABLH", "AOLH"])

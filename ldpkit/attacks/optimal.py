@@ -155,7 +155,7 @@ class TwoValueTest:
             up, down = down, up
         state = rng.choice(len(weight), size=trials, p=weight) if len(weight) > 1 else np.zeros(trials, int)
         ups = rng.binomial(m.tau, up[state])
-        downs = rng.binomial(m.tau - ups, (down / (1 - up))[state])
+        downs = rng.binomial(m.tau - ups, np.minimum(1.0, down / (1 - up))[state])  # the quotient may round up
         return int(np.count_nonzero(ups - downs >= self.threshold))
 
     def _sample_tuple(self, m, trials, truth, rng):
@@ -234,7 +234,7 @@ def _states(m):
     keep, flip = m.second
     p, q = m.permanent.p, m.permanent.q
     if m.protocol == "GRR":  # the permanent value is the first of the pair, the second, or a third
-        return [(p, keep, flip), (q, flip, keep), (1 - p - q, flip, flip)]
+        return [(p, keep, flip), (q, flip, keep), (max(0.0, 1 - p - q), flip, flip)]
     rate = {1: keep, 0: flip}
     return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
             for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip

@@ -110,6 +110,8 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
     if np.shape(pair) != (2,) or pair[0] == pair[1]:
         raise ValueError(f"pair must hold two different values, got {pair}")
     first, second = (checks.integer("pair", v, 0, k - 1) for v in pair)
+    if mechanism.report == "buckets" and first // mechanism.size == second // mechanism.size:
+        raise ValueError(f"pair must lie in two different buckets of {mechanism.size} values, got {pair}")
     faithful = bool(faithful) or isinstance(mechanism, Client)
     chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])

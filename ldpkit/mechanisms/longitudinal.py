@@ -24,10 +24,14 @@ class _Rounds(FrequencyOracle):
     def width(self):
         return self.tau * self.inner.width
 
-    def estimate(self, reports):
-        """Return the mean of the estimates of all rounds, shape (k,)."""
+    def _rounds(self, reports):
         if len(reports) != self.tau:
             raise ValueError(f"reports of {self.name} must have {self.tau} rounds, got {len(reports)}")
+        return reports
+
+    def estimate(self, reports):
+        """Return the mean of the estimates of all rounds, shape (k,)."""
+        reports = self._rounds(reports)
         return np.mean([self.inner.estimate(r) for r in reports], axis=0)
 
 
@@ -60,6 +64,8 @@ class Repeated(_Rounds):
     def __post_init__(self):
         if not isinstance(self.mechanism, FrequencyOracle):
             raise ValueError(f"mechanism must be a frequency oracle, got {self.mechanism!r}")
+        if self.mechanism.report not in ("value", "bits", "subset", "hash", "vector"):
+            raise ValueError(f"mechanism must send one report about one attribute to be repeated, got {self.mechanism!r}")
         object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
 
     @property
@@ -189,7 +195,7 @@ class Chained(_Rounds):
 
     def estimate(self, reports):
         """Return the mean of the estimates of all rounds, shape (k,)."""
-        counts = np.mean([self.permanent.support_counts(r) for r in reports], axis=0)
+        counts = np.mean([self.permanent.support_counts(r) for r in self._rounds(reports)], axis=0)
         return (counts / len(reports[0]) - self.q) / (self.p - self.q)
 
     def variance(self, n, frequency=0.0):
@@ -268,11 +274,14 @@ class BucketFlip(FrequencyOracle):
     def estimate(self, reports):
         """Return estimated bucket frequencies, shape (buckets,)."""
         reports = self._checked(reports, (None, self.buckets))
+        if not np.isin(reports, (-1, 0, 1)).all() or not ((reports >= 0).sum(axis=1) == self.bits).all():
+            raise ValueError(f"reports of {self.name} must hold {self.bits} bits each, and -1 elsewhere")
         shown = (reports >= 0).sum(axis=0)
         return ((reports == 1).sum(axis=0) / np.maximum(shown, 1) - self.q) / (self.p - self.q)
 
     def variance(self, n, frequency=0.0):
         """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n bits / buckets``."""
-        n = checks.integer("n", n, 1) * self.bits / self.buckets
-        one = frequency * self.p + (1 - frequency) * self.q
-        return one * (1 - one) / (n * (self.p - self.q) ** 2)
+        share, p, q = self.bits / self.buckets, self.p, self.q
+        within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)
+        between = (1 - share) * frequency * (1 - frequency) * (p - q) ** 2  # who happens to show this bucket
+        return (within + between) / (checks.integer("n", n, 1) * share * (p - q) ** 2)

@@ -127,5 +127,5 @@ class RSFD(FrequencyOracle):
     def variance(self, n, frequency=0.0):
         """Return the variance of one estimated frequency of the first attribute."""
         p, q = self.support(0)
-        one = frequency * p + (1 - frequency) * q
-        return one * (1 - one) / (checks.integer("n", n, 1) * (p - q) ** 2)
+        within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)
+        return within / (checks.integer("n", n, 1) * (p - q) ** 2)
