@@ -242,7 +242,8 @@ def test_bucket_reports_follow_their_whole_law():
 def test_bucket_estimates_are_unbiased_and_vary_as_their_formula_says(bits, epsilon):
     m, n, repeats = BucketFlip(8, epsilon, 4, bits), 400, 1000
     truth = np.array([0.5, 0.3, 0.2, 0.0])
-    values = np.tile(np.repeat(np.arange(8), np.rint(np.repeat(truth / 2, 2) * n).astype(int)), repeats)  # the same users
+    users = np.repeat(np.arange(8), np.rint(np.repeat(truth / 2, 2) * n).astype(int))
+    values = np.tile(users, repeats)  # the same users every time
     estimates = [m.estimate(part) for part in np.split(m.perturb(values, rng(7)), repeats)]
     assert estimation_p(estimates, truth, m.variance(n, truth)) > P_MIN
 
@@ -270,7 +271,10 @@ def test_bad_parameters_of_buckets_are_refused(given, message):
         BucketFlip(**({"k": 24, "epsilon": 2.0, "buckets": 12, "bits": 4} | given))
 
 
-@pytest.mark.parametrize("reports", [[[0, 1]], [0, 1, 0], np.zeros((0, 3), np.int8), [[0, 1, 7]], [[0, 1, -2]], [[0, 1, 1]], [[-1, -1, 1]]])
+@pytest.mark.parametrize(
+    "reports",
+    [[[0, 1]], [0, 1, 0], np.zeros((0, 3), np.int8), [[0, 1, 7]], [[0, 1, -2]], [[0, 1, 1]], [[-1, -1, 1]]],
+)
 def test_bucket_reports_of_a_wrong_shape_or_range_are_refused(reports):
     with pytest.raises(ValueError, match="reports of dBitFlipPM"):
         BucketFlip(6, 1.0, 3, 2).estimate(reports)
@@ -284,7 +288,7 @@ def test_bucket_reports_of_a_wrong_shape_or_range_are_refused(reports):
     "inner", [BucketFlip(6, 1.0, 3, 2), RSFD(6, 2, 1.0), Chained(6, 2.0, 1.0, 2), Repeated(SUE(6, 1.0), 2)], ids=str
 )
 def test_only_a_single_report_on_one_attribute_is_repeated(inner, memoise):
-    with pytest.raises(ValueError, match="mechanism must be a single-report protocol of one attribute, got"):
+    with pytest.raises(ValueError, match="mechanism must send one report about one attribute to be repeated, got"):
         Repeated(inner, 2, memoise)
 
 

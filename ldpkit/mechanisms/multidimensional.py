@@ -26,7 +26,8 @@ class RSFD(FrequencyOracle):
     d : int
         Number of attributes, at least 2.
     epsilon : float
-        Claimed budget. It holds for records that differ in **one** attribute.
+        Claimed budget. For GRR and z it holds for records that differ in **one**
+        attribute; for r and more than two values it does not hold even there.
     base : {"GRR", "SUE-z", "SUE-r", "OUE-z", "OUE-r"}
         Mechanism of the sampled attribute, and how the others are faked: a
         uniform value (GRR), the encoding of nothing (z), or of a uniform value (r).
