@@ -28,7 +28,7 @@ browser: .venv/ready  ## test the built book in Chromium (run `make book` before
 	$(BIN)/python -m pytest -q tests/browser
 
 bench: .venv/ready  ## time one audit of every protocol
-	$(BIN)/python benchmarks/audits.py
+	$(BIN)/python benchmarks/audits.py --k 100
 
 lab: .venv/ready packages  ## open the notebooks in JupyterLab, the built book at /static/
 	$(BIN)/jupyter lab --ServerApp.extra_static_paths="$(CURDIR)/_build/html"
