@@ -113,7 +113,7 @@ class TwoValueTest:
         """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
         if not isinstance(mechanism, FrequencyOracle):
             return None
-        return _rates(self, mechanism, self.threshold)
+        return _rates(mechanism, self.threshold)
 
     def sample(self, mechanism, trials, truth, rng):
         """Number of reports in the event among `trials`, drawn from its two coordinates; see `Guess.sample`."""
@@ -166,7 +166,7 @@ class TwoValueTest:
         return int(np.count_nonzero(_ratio(m, counts.T) >= self.threshold))
 
 
-def _rates(test, m, threshold):
+def _rates(m, threshold):
     """Exact rates of the event at a threshold; see `TwoValueTest` for the events."""
     if m.report == "vector" and m.noise == "gaussian":
         shift = 1 / (math.sqrt(2) * m.scale)
@@ -176,7 +176,7 @@ def _rates(test, m, threshold):
     if m.report == "rounds":
         base = m.inner
         if m.memoise:
-            return _rates(test, base, threshold)
+            return _rates(base, threshold)
         if base.report == "vector" and base.noise == "gaussian":
             shift = math.sqrt(m.tau / 2) / base.scale
             return float(scipy.special.ndtr(shift - threshold)), float(scipy.special.ndtr(-shift - threshold))
@@ -219,7 +219,7 @@ def _best_threshold(m, trials, tail):
     grid = _thresholds(m)
     if grid is None:
         return None
-    rates = np.array([_rates(None, m, t) for t in grid])
+    rates = np.array([_rates(m, t) for t in grid])
     counts = np.rint(trials * rates).astype(np.int64)
     quick = epsilon_lower(counts[:, 0], counts[:, 1], trials, m.published_delta, tail=tail)
     near = np.argsort(-quick, kind="stable")[:16]
@@ -230,7 +230,7 @@ def _best_threshold(m, trials, tail):
 def _states(m):
     """States of the permanent round, if any, and in each the chances per round of the event and its mirror image."""
     if not isinstance(m, Chained):
-        return [(1.0, *_rates(None, m.inner, None))]
+        return [(1.0, *_rates(m.inner, None))]
     keep, flip = m.second
     p, q = m.permanent.p, m.permanent.q
     if m.protocol == "GRR":  # the permanent value is the first of the pair, the second, or a third
