@@ -64,7 +64,7 @@ def lookup(paper, item, series=None, x=None):
 
 
 def items():
-    """Return the list of figures and tables the book is to regenerate (``item``, ``title``)."""
+    """Return the list of figures and tables the book is to regenerate (``item``, ``title``, the ``page`` it is on)."""
     return pd.read_csv(paths.ROOT / "data" / "items.csv")
 
 

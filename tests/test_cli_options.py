@@ -11,7 +11,7 @@ import pytest
 
 from ldpkit import cli
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import AGM, GM, MECHANISMS, RSFD, SUE, BucketFlip, Chained, Repeated, make
+from ldpkit.mechanisms import AGM, GM, MECHANISMS, RSFD, SUE, BucketFlip, Chained, Repeated, make, takes
 from ldpkit.mechanisms.multidimensional import BASES
 
 REST = (
@@ -140,8 +140,8 @@ def test_a_client_takes_no_parameters_of_mechanisms(call, option):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_several_collections_of_any_mechanism_are_audited_or_refused_in_one_line(call, name):
     wanted = {"g": 3, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2}
-    own = "".join(f" --{key} {value}" for key, value in wanted.items() if cli.takes(name, key))
-    own += " --epsilon 0.7" if cli.takes(name, "epsilon") else ""
+    own = "".join(f" --{key} {value}" for key, value in wanted.items() if takes(name, key))
+    own += " --epsilon 0.7" if takes(name, "epsilon") else ""
     again, how = ("--tau 3", "--tau 3 --memoise", "--memoise"), ("guess", "tight --faithful")
     for options, attack in itertools.product(again, how):
         status, out, err = call(f"audit --mechanism {name} --k 6{own} {options} --attack {attack} --trials 500")

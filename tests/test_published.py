@@ -118,11 +118,12 @@ def test_an_unknown_item_is_refused_with_the_nearest(item, near):
 
 def test_the_list_of_items_is_complete():
     found = items()
-    assert list(found.columns) == ["item", "title"]
+    assert list(found.columns) == ["item", "title", "page"]
     assert len(found) == found["item"].nunique() == 48
     assert found["item"].str.partition("/")[0].value_counts().to_dict() == {
         "ldp_auditor": 11, "refinement": 15, "kv_auditor": 7, "rad": 7, "ldp_sgd": 8,
     }  # fmt: skip
+    assert set(found["page"]) <= set(found["item"]) | {"kv_auditor/tables"}
     assert found.notna().all(axis=None) and (found["title"].str.strip() != "").all()
 
 

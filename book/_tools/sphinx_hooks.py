@@ -5,9 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 SCOREBOARD = "book/scoreboard"
-# items that share the page of another
-_SHARED = {"ldp_auditor/fig10": "ldp_auditor/fig4", "ldp_auditor/fig11": "ldp_auditor/fig6",
-           "ldp_auditor/fig12": "ldp_auditor/fig7"}  # fmt: skip
+_CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
          "no-published-value": "· without a published number"}  # fmt: skip
 
@@ -43,12 +41,26 @@ def _glance(root, items, counts):
         rows = []
         for item in group.itertuples():
             name = item.item.split("/")[1]
-            home = _SHARED.get(item.item, item.item)
-            page = f"[{name}](/book/{home}.ipynb)" if (root / "book" / f"{home}.ipynb").exists() else name
+            page = f"[{name}](/book/{item.page}.ipynb)" if (root / "book" / f"{item.page}.ipynb").exists() else name
             row = counts.loc[item.item] if item.item in counts.index else {}
             found = ", ".join(f"{row[v]} {text}" for v, text in _MARK.items() if row.get(v, 0))
             rows.append((page, item.title, found or "not yet"))
         yield f"### {paper}\n\n" + _table((1, 5, 6), ("item", "title", "comparisons"), rows)
+
+
+def _printed_rows(printed):
+    """One row per number; a digitised curve of many points with one verdict takes one row."""
+    for (item, series, verdict), group in printed.groupby(["item", "series", "verdict"], sort=False):
+        if len(group) > _CURVE:
+            apart = ((group["reproduced"] - group["published"]).abs() / group["published"].abs().clip(lower=1e-12)).max()
+            cells = [f"{len(group)} points", "curve", f"furthest {100 * apart:.2g} %", ""]
+            yield item, series, *cells, _MARK[verdict] + "".join(f": {n}" for n in group["note"].dropna().unique()[:1])
+            continue
+        for r in group.itertuples():
+            spread = f" ± {r.reproduced_se:.2g}" if r.reproduced_se else ""
+            note = f": {r.note}" if verdict == "differs-explained" else ""
+            yield (item, series, _number(r.x), _number(r.published), _number(r.reproduced) + spread, _number(r.exact),
+                   _MARK[verdict] + note)  # fmt: skip
 
 
 def _scoreboard(root, path):
@@ -63,14 +75,8 @@ def _scoreboard(root, path):
     if printed.empty:
         parts.append("Nothing was compared: the papers' numbers belong to the papers' scale, `make book`.")
     else:
-        parts.append(_table(
-            (3, 5, 2, 2, 3, 2, 8),
-            ("item", "series", "x", "published", "this run ± se", "exact", "verdict"),
-            [(r.item, r.series, _number(r.x), _number(r.published),
-              _number(r.reproduced) + (f" ± {r.reproduced_se:.2g}" if r.reproduced_se else ""), _number(r.exact),
-              _MARK[r.verdict] + (f": {r.note}" if r.verdict == "differs-explained" else ""))
-             for r in printed.itertuples()],
-        ))  # fmt: skip
+        header = ("item", "series", "x", "published", "this run ± se", "exact", "verdict")
+        parts.append(_table((3, 5, 2, 2, 3, 2, 8), header, list(_printed_rows(printed))))
     parts.append("## This run against exact mathematics")
     judged = board[board["exact"].notna() & (board["reproduced_se"] > 0)]
     z = (judged["reproduced"] - judged["exact"]).abs() / judged["reproduced_se"]

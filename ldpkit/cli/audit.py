@@ -1,42 +1,17 @@
-"""The command line: ``ldpkit audit`` and ``ldpkit list``.
+"""``ldpkit audit`` and ``ldpkit list``: frequency protocols and any client."""
 
-Exit status: 0, the audit ran and found no violation; 1, it proves one; 2, bad
-input, with one line on standard error.
-"""
-
-import json
 import os
 import sys
 
 import click
 
-from . import __version__, attacks
-from .auditors import audit as run_audit
-from .mechanisms import MECHANISMS, Client, make, takes
-from .mechanisms.client import load
+from .. import attacks
+from ..auditors import audit as run_audit
+from ..mechanisms import MECHANISMS, Client, make, takes
+from ..mechanisms.client import load
+from .base import Count, as_json, cli, write
 
-__all__ = ["main"]
-
-
-class _Count(click.ParamType):
-    """A whole number that may be written as ``1e6``."""
-
-    name = "integer"
-
-    def convert(self, value, param, ctx):
-        for read in (int, float):  # digit by digit where possible: 2**53 + 1 is not a float
-            try:
-                if read(value) == int(read(value)):
-                    return int(read(value))
-            except (ValueError, OverflowError):
-                pass
-        self.fail(f"{value!r} is not a whole number", param, ctx)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="ldpkit")
-def cli():
-    """Audit local differential privacy."""
+__all__ = ["audit", "list_mechanisms"]
 
 
 @cli.command("list")
@@ -51,24 +26,24 @@ def list_mechanisms():
 @click.option("--mechanism", metavar="NAME", help="A mechanism from `ldpkit list`.")
 @click.option("--client", metavar="MODULE:FUNCTION", help="An importable client f(values, rng) or f(value).")
 @click.option("--report", type=click.Choice(["bits", "value", "subset"]), help="What the client's reports are.")
-@click.option("--k", type=_Count(), required=True, help="Domain size.")
+@click.option("--k", type=Count(), required=True, help="Domain size.")
 @click.option("--epsilon", type=float, help="Claimed epsilon.")
 @click.option("--delta", type=float, default=0.0, show_default=True, help="Claimed delta.")
-@click.option("--g", type=_Count(), help="Hash range (LHO).")
-@click.option("--tau", type=_Count(), help="Collections of the same value.")
+@click.option("--g", type=Count(), help="Hash range (LHO).")
+@click.option("--tau", type=Count(), help="Collections of the same value.")
 @click.option("--memoise", is_flag=True, help="With --tau: send one remembered report every time.")
 @click.option("--first", type=float, help="Epsilon of the first report (L-SUE, L-OSUE, L-GRR).")
-@click.option("--d", type=_Count(), help="Attributes (RSFD[...]).")
-@click.option("--buckets", type=_Count(), help="Buckets of the domain (dBitFlipPM).")
-@click.option("--bits", type=_Count(), help="Buckets each user reports on (dBitFlipPM).")
-@click.option("--trials", type=_Count(), default=10**6, show_default=True, help="Reports per input.")
+@click.option("--d", type=Count(), help="Attributes (RSFD[...]).")
+@click.option("--buckets", type=Count(), help="Buckets of the domain (dBitFlipPM).")
+@click.option("--bits", type=Count(), help="Buckets each user reports on (dBitFlipPM).")
+@click.option("--trials", type=Count(), default=10**6, show_default=True, help="Reports per input.")
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
-@click.option("--seed", type=_Count(), default=1, show_default=True)
+@click.option("--seed", type=Count(), default=1, show_default=True)
 @click.option("--attack", default="guess", show_default=True, help=f"One of {', '.join(attacks.ATTACKS)}.")
-@click.option("--pair", type=_Count(), nargs=2, help="The two audited values.  [default: 0 and k-1]")
+@click.option("--pair", type=Count(), nargs=2, help="The two audited values.  [default: 0 and k-1]")
 @click.option("--faithful", is_flag=True, help="Make every report in full.")
-@click.option("--threads", type=_Count(), default=1, show_default=True, help="Does not change the result.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--threads", type=Count(), default=1, show_default=True, help="Does not change the result.")
+@as_json
 @click.pass_context
 def audit(ctx, mechanism, client, report, k, epsilon, delta, trials, alpha, seed, attack, pair, faithful, threads, as_json, **own):
     """Audit a mechanism, or any client, with a distinguishability attack."""
@@ -92,18 +67,15 @@ def audit(ctx, mechanism, client, report, k, epsilon, delta, trials, alpha, seed
         target, attack, trials=trials, alpha=alpha, seed=seed, delta=None if takes_delta else delta or None,
         faithful=faithful, pair=pair or None, threads=threads,
     )  # fmt: skip
-    if as_json:
-        click.echo(json.dumps(result.row(), allow_nan=False))
-    else:
-        _print_table(result)
+    write(result.row(), _table(result), result.verdict, as_json)
     ctx.exit(1 if result.violated else 0)
 
 
-def _print_table(result):
+def _table(result):
     row = result.row()
     exact = "unknown" if result.exact is None else f"{result.exact:.4f} (sd {result.exact_sd:.4f})"
     named = ", ".join(f"{key} = {value}" for key, value in result.parameters.items() if key not in ("epsilon", "delta"))
-    lines = [
+    return [
         ("mechanism", f"{result.mechanism} ({named})"),
         ("claim", ("none" if row["claim"] is None else f"epsilon = {row['claim']:g}") + f", delta = {result.delta:g}"),
         ("attack", f"{result.attack}, {result.trials:,} reports per input" + (", all real" if result.faithful else "")),
@@ -114,23 +86,3 @@ def _print_table(result):
         ("lower", f"{result.lower:.4f} at level {1 - result.alpha:g}"),
         ("seconds", f"{result.seconds:.2f}"),
     ]
-    for key, text in lines:
-        click.echo(f"{key:<12} {text}")
-    click.echo(result.verdict)
-
-
-def main(arguments=None):
-    """Run the command line; every foreseeable error becomes one line and status 2."""
-    try:
-        status = cli.main(arguments, prog_name="ldpkit", standalone_mode=False)
-    except click.Abort:
-        click.echo("ldpkit: interrupted", err=True)
-        sys.exit(130)
-    except click.ClickException as error:
-        message = error.format_message()
-    except (ValueError, MemoryError) as error:
-        message = str(error) or "out of memory"
-    else:
-        sys.exit(status if isinstance(status, int) else 0)
-    click.echo("ldpkit: " + " ".join(message.split()), err=True)
-    sys.exit(2)
