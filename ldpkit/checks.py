@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-__all__ = ["integer", "real", "one_of", "values"]
+__all__ = ["integer", "real", "one_of", "values", "counts"]
 
 
 def integer(name, value, low, high=None):
@@ -87,4 +87,14 @@ def values(array, k, name="values"):
     bad = (array < 0) | (array >= k)
     if bad.any():
         raise ValueError(f"{name} must lie in 0..{k - 1}, got {array[bad][0]} at position {int(np.argmax(bad))}")
+    return array.astype(np.int64, copy=False)
+
+
+def counts(array, k, name="counts"):
+    """Return how many users hold each of k values: whole numbers >= 0, at least one of them positive."""
+    array = np.asarray(array)
+    if array.shape != (k,) or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} must be {k} integers, got shape {array.shape} of {array.dtype}")
+    if (array < 0).any() or not array.any():
+        raise ValueError(f"{name} must be >= 0 and not all 0, got {array.min()} at position {int(array.argmin())}")
     return array.astype(np.int64, copy=False)

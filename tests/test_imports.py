@@ -22,7 +22,7 @@ FLOORS = [
     {"stats"},
     {"mechanisms"},
     {"attacks"},
-    {"auditors"},
+    {"auditors", "optimize"},
     {"sweep", "published", "plots", "datasets"},
     {"cli"},
     {"__main__"},

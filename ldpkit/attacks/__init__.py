@@ -14,8 +14,9 @@ Every attack offers the same four verbs:
 from .. import checks
 from .distinguish import Guess
 from .optimal import TwoValueTest
+from .poison import MaximalGain
 
-__all__ = ["ATTACKS", "Guess", "TwoValueTest", "make"]
+__all__ = ["ATTACKS", "Guess", "MaximalGain", "TwoValueTest", "make"]
 
 ATTACKS = {attack.name: attack for attack in (Guess(), TwoValueTest())}
 """The attacks by name."""

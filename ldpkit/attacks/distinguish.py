@@ -186,7 +186,7 @@ class Guess:
             return (inside + empty / m.buckets) / m.size
         if m.report == "rounds":
             return _rounds_success(self, m)
-        return laws.support_success(m.p, m.q, m.k)
+        return float(laws.support_success(m.p, m.q, m.k))
 
     def rates(self, mechanism):
         """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in several rounds)."""

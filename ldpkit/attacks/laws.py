@@ -16,7 +16,8 @@ __all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_su
 
 def mean_reciprocal(n, q):
     """``E[1 / (1 + Binomial(n, q))]``, stable for tiny q."""
-    return 1.0 if q == 0 else -math.expm1((n + 1) * math.log1p(-q)) / ((n + 1) * q)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.equal(q, 0), 1.0, -np.expm1((n + 1) * np.log1p(np.negative(q))) / np.multiply(n + 1, q))[()]
 
 
 def support_success(p, q, k):
@@ -29,12 +30,12 @@ def support_success(p, q, k):
 
     Parameters
     ----------
-    p, q : float
+    p, q : float or array
         Support probabilities, ``0 <= q < 1``.
     k : int
         Domain size.
     """
-    return p * mean_reciprocal(k - 1, q) + (1 - p) * math.exp((k - 1) * math.log1p(-q)) / k
+    return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
 
 
 @functools.cache

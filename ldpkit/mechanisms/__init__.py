@@ -8,25 +8,28 @@ from .base import FrequencyOracle, Mechanism, SupportOracle
 from .client import Client, ClientError
 from .gaussian import AGM, GM
 from .grr import AGRR, GRR
-from .hashing import ABLH, AOLH, BLH, LHO, OLH
-from .histogram import SHE, THE
+from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
+from .histogram import ATHE, SHE, THE
 from .longitudinal import BucketFlip, Chained, Repeated
 from .multidimensional import BASES, RSFD
-from .subset import SS
-from .unary import ASUE, OUE, SUE, FaultyUE
+from .subset import ASS, SS
+from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 
 __all__ = [
     "MECHANISMS", "make", "takes",
     "Mechanism", "FrequencyOracle", "SupportOracle",
     "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
+    "ASS", "AUE", "ALH", "ATHE",
     "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM",
     "RSFD", "Repeated", "Chained", "BucketFlip",
     "FaultyUE", "Client", "ClientError",
 ]  # fmt: skip
 
 MECHANISMS = {
-    m.name: m for m in (GRR, SS, SUE, OUE, BLH, OLH, SHE, THE, LHO, AGRR, ASUE, ABLH, AOLH, GM, AGM, BucketFlip, FaultyUE)
-}
+    m.name: m
+    for m in (GRR, SS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
+              AGRR, ASUE, ABLH, AOLH, GM, AGM, BucketFlip, FaultyUE)
+}  # fmt: skip
 MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 """The mechanisms by the names the literature gives them."""

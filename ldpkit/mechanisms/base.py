@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import checks
 
-__all__ = ["Mechanism", "FrequencyOracle", "SupportOracle", "MIN_EPSILON", "MAX_EPSILON", "MAX_DOMAIN"]
+__all__ = ["Mechanism", "FrequencyOracle", "SupportOracle", "support_variance", "MIN_EPSILON", "MAX_EPSILON", "MAX_DOMAIN"]
 
 MIN_EPSILON = 1e-6
 """Smallest accepted epsilon: below it ``p - q`` loses its digits."""
@@ -133,12 +133,20 @@ class FrequencyOracle(Mechanism):
         return reports
 
 
+def support_variance(p, q, frequency=0.0):
+    """Variance per user of a frequency estimated from support counts; numbers or arrays."""
+    return (q * (1 - q) + frequency * (p - q) * (1 - p - q)) / (p - q) ** 2
+
+
 class SupportOracle(FrequencyOracle):
     """A pure protocol in the sense of Wang et al. (2017).
 
     Every report supports a set of values; the user's own value is in it with
     probability `p`, any other value with probability `q` (subclasses give both).
+    With `independent` values are supported independently of each other.
     """
+
+    independent = False
 
     @abstractmethod
     def support_counts(self, reports):
@@ -150,9 +158,30 @@ class SupportOracle(FrequencyOracle):
 
     estimate.__doc__ = FrequencyOracle.estimate.__doc__
 
+    def sample_estimate(self, counts, rng):
+        """Draw the estimates that fresh reports of a whole population would give.
+
+        If values are supported independently, support counts are drawn as sums
+        of two binomials; otherwise every report is made.
+
+        Parameters
+        ----------
+        counts : int array, shape (k,)
+            How many users hold each value.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        float array, shape (k,)
+        """
+        counts = checks.counts(counts, self.k)
+        if not self.independent:
+            return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))
+        n = counts.sum()
+        supported = rng.binomial(counts, self.p) + rng.binomial(n - counts, self.q)
+        return (supported / n - self.q) / (self.p - self.q)
+
     def variance(self, n, frequency=0.0):
-        n = checks.integer("n", n, 1)
-        p, q = self.p, self.q
-        return (q * (1 - q) + frequency * (p - q) * (1 - p - q)) / (n * (p - q) ** 2)
+        return support_variance(self.p, self.q, frequency) / checks.integer("n", n, 1)
 
     variance.__doc__ = FrequencyOracle.variance.__doc__

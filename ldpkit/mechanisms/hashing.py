@@ -15,7 +15,7 @@ from .. import checks
 from .base import MAX_DOMAIN, MIN_EPSILON, SupportOracle
 from .grr import respond, response_rates
 
-__all__ = ["LocalHashing", "BLH", "OLH", "ABLH", "AOLH", "LHO", "hash_cell", "HASH_REPORT"]
+__all__ = ["LocalHashing", "BLH", "OLH", "ALH", "ABLH", "AOLH", "LHO", "hash_cell", "HASH_REPORT"]
 
 HASH_REPORT = np.dtype([("seed", "<u8"), ("cell", "<i8")])
 """Type of one report: the user's hash seed and the reported cell."""
@@ -79,6 +79,7 @@ class LocalHashing(SupportOracle):
     """
 
     report = "hash"
+    independent = True
 
     @property
     def p(self):
@@ -159,6 +160,34 @@ class OLH(LocalHashing):
     def g(self):
         """Hash range."""
         return int(np.rint(math.exp(self.epsilon))) + 1
+
+
+@dataclass(frozen=True)
+class ALH(LocalHashing):
+    """Adaptive local hashing: the hash range is chosen, see `ldpkit.optimize.refine`.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+    g : int
+        Hash range, in [2, 2^32].
+
+    Notes
+    -----
+    Attack-aware refinement, section 4.
+    """
+
+    k: int
+    epsilon: float
+    g: int
+    name = "ALH"
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "g", checks.integer("g", self.g, 2, MAX_CELLS))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from .. import checks
 from .base import FrequencyOracle
 from .unary import UnaryEncoding
 
-__all__ = ["NoisyHistogram", "SHE", "THE", "laplace"]
+__all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "laplace", "threshold_rates"]
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -64,6 +64,16 @@ class NoisyHistogram(FrequencyOracle):
 
     estimate.__doc__ = FrequencyOracle.estimate.__doc__
 
+    def sample_estimate(self, counts, rng):
+        """Draw the estimates of a whole population: true frequencies plus the mean of n noises; see `SupportOracle`."""
+        counts = checks.counts(counts, self.k)
+        n = counts.sum()
+        if self.noise == "gaussian":
+            noise = math.sqrt(n) * rng.standard_normal(self.k)
+        else:  # a sum of Laplace variables is a difference of two Gamma variables
+            noise = rng.standard_gamma(n, self.k) - rng.standard_gamma(n, self.k)
+        return (counts + self.scale * noise) / n
+
     def variance(self, n, frequency=0.0):
         noise = self.scale**2 * {"laplace": 2, "gaussian": 1}[self.noise]
         return noise / checks.integer("n", n, 1) + 0.0 * frequency
@@ -105,8 +115,31 @@ class SHE(NoisyHistogram):
         return _noisy(checks.values(values, self.k), self.k, self.scale, rng)
 
 
+def threshold_rates(epsilon, theta):
+    """Probabilities that the true and that any other noisy coordinate exceeds `theta`, in [0, 1]."""
+    return 1 - np.exp(epsilon * (theta - 1) / 2) / 2, np.exp(-epsilon * theta / 2) / 2
+
+
+class ThresholdedHistogram(UnaryEncoding):
+    """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses give `theta`."""
+
+    @property
+    def p(self):
+        """Probability of a one at the true value."""
+        return float(threshold_rates(self.epsilon, self.theta)[0])
+
+    @property
+    def q(self):
+        """Probability of a one at any other value."""
+        return float(threshold_rates(self.epsilon, self.theta)[1])
+
+    def perturb(self, values, rng):
+        """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
+        return _thresholded(checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, rng)
+
+
 @dataclass(frozen=True)
-class THE(UnaryEncoding):
+class THE(ThresholdedHistogram):
     """Thresholding with histogram encoding: which noisy coordinates exceed a threshold.
 
     Parameters
@@ -139,16 +172,30 @@ class THE(UnaryEncoding):
 
         return float(scipy.optimize.minimize_scalar(variance, bounds=(0.5, 1), method="bounded").x)
 
-    @property
-    def p(self):
-        """Probability of a one at the true value."""
-        return 1 - math.exp(self.epsilon * (self.theta - 1) / 2) / 2
 
-    @property
-    def q(self):
-        """Probability of a one at any other value."""
-        return math.exp(-self.epsilon * self.theta / 2) / 2
+@dataclass(frozen=True)
+class ATHE(ThresholdedHistogram):
+    """Adaptive thresholding: the threshold is chosen, see `ldpkit.optimize.refine`.
 
-    def perturb(self, values, rng):
-        """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
-        return _thresholded(checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, rng)
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30], of the noisy vector; see `THE`.
+    theta : float
+        Threshold, in [0, 1]; the paper searches [1/2, 1].
+
+    Notes
+    -----
+    Attack-aware refinement, section 4.
+    """
+
+    k: int
+    epsilon: float
+    theta: float
+    name = "ATHE"
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "theta", checks.real("theta", self.theta, 0, 1))

@@ -9,7 +9,7 @@ import numpy as np
 from .. import checks
 from .base import SupportOracle
 
-__all__ = ["SS"]
+__all__ = ["SubsetSelection", "SS", "ASS", "inclusion_rates"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -35,8 +35,38 @@ def _subsets(values, k, size, keep, rng):
     return out
 
 
+def inclusion_rates(k, epsilon, omega):
+    """Probabilities that a subset of `omega` values holds the true value, and one given other value."""
+    p = omega / (omega + (k - omega) * math.exp(-epsilon))
+    return p, (omega - p) / (k - 1)
+
+
+class SubsetSelection(SupportOracle):
+    """Base of the protocols whose report is a set of `omega` values; subclasses give `omega`."""
+
+    report = "subset"
+
+    @property
+    def p(self):
+        """Probability that the subset holds the true value."""
+        return inclusion_rates(self.k, self.epsilon, self.omega)[0]
+
+    @property
+    def q(self):
+        """Probability that the subset holds one given other value."""
+        return inclusion_rates(self.k, self.epsilon, self.omega)[1]
+
+    def perturb(self, values, rng):
+        """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
+        return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, rng)
+
+    def support_counts(self, reports):
+        reports = self._checked(reports, (None, self.omega))
+        return np.bincount(checks.values(reports.ravel(), self.k, "reports"), minlength=self.k)
+
+
 @dataclass(frozen=True)
-class SS(SupportOracle):
+class SS(SubsetSelection):
     """Subset selection: ``omega`` distinct values, the true one among them with a higher chance.
 
     Parameters
@@ -57,27 +87,37 @@ class SS(SupportOracle):
     k: int
     epsilon: float
     name = "SS"
-    report = "subset"
 
     @property
     def omega(self):
         """Subset size."""
         return max(1, int(np.rint(self.k * (math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))))))
 
-    @property
-    def p(self):
-        """Probability that the subset holds the true value."""
-        return self.omega / (self.omega + (self.k - self.omega) * math.exp(-self.epsilon))
 
-    @property
-    def q(self):
-        """Probability that the subset holds one given other value."""
-        return (self.omega - self.p) / (self.k - 1)
+@dataclass(frozen=True)
+class ASS(SubsetSelection):
+    """Adaptive subset selection: the subset's size is chosen, see `ldpkit.optimize.refine`.
 
-    def perturb(self, values, rng):
-        """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
-        return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, rng)
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+    omega : int
+        Subset size, in [1, k - 1].
 
-    def support_counts(self, reports):
-        reports = self._checked(reports, (None, self.omega))
-        return np.bincount(checks.values(reports.ravel(), self.k, "reports"), minlength=self.k)
+    Notes
+    -----
+    Every size satisfies epsilon-LDP; larger ones hide the true value among more
+    others (attack-aware refinement, section 4).
+    """
+
+    k: int
+    epsilon: float
+    omega: int
+    name = "ASS"
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "omega", checks.integer("omega", self.omega, 1, self.k - 1))

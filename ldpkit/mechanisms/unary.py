@@ -9,7 +9,7 @@ import numpy as np
 from .. import checks
 from .base import SupportOracle
 
-__all__ = ["UnaryEncoding", "SUE", "OUE", "ASUE", "FaultyUE"]
+__all__ = ["UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -27,6 +27,7 @@ class UnaryEncoding(SupportOracle):
     """Base of all protocols whose report is a vector of independent bits with rates `p` and `q`."""
 
     report = "bits"
+    independent = True
 
     def perturb(self, values, rng):
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
@@ -99,6 +100,45 @@ class OUE(UnaryEncoding):
     def q(self):
         """Probability of a one at any other value."""
         return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
+
+
+def other_rate(p, epsilon):
+    """Probability of a one at any other value that makes bits with rate `p` at the true one exactly epsilon-LDP."""
+    return p / (p + math.exp(epsilon) * (1 - p))
+
+
+@dataclass(frozen=True)
+class AUE(UnaryEncoding):
+    """Adaptive unary encoding: the rate of the true bit is chosen, see `ldpkit.optimize.refine`.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+    p : float
+        Probability of a one at the true value, in (0, 1); 1/2 gives OUE.
+
+    Notes
+    -----
+    ``q = p / (p + e^eps (1 - p))``, so that ``eps = ln(p (1 - q) / (q (1 - p)))``
+    (attack-aware refinement, section 4).
+    """
+
+    k: int
+    epsilon: float
+    p: float
+    name = "AUE"
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "p", checks.real("p", self.p, 0, 1, closed="()"))
+
+    @property
+    def q(self):
+        """Probability of a one at any other value."""
+        return other_rate(self.p, self.epsilon)
 
 
 @dataclass(frozen=True)

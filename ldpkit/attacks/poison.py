@@ -1,0 +1,136 @@
+"""Poisoning: fake users who send reports that promote chosen values.
+
+The maximal gain attack of Cao, Jia and Gong (2021): every fake report supports
+as many targets as the protocol lets it, and the estimates of the targets rise.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from .. import checks
+from ..mechanisms.hashing import HASH_REPORT, hash_cell
+
+__all__ = ["MaximalGain"]
+
+
+@numba.njit(cache=True, nogil=True)
+def _fullest_cell(seeds, r, g):
+    """The seed whose hash sends the most of 0..r-1 to one cell: how many, the seed, the cell."""
+    most, best, where = 0, seeds[0], 0
+    for seed in seeds:
+        for v in range(r):
+            cell = hash_cell(v, seed, g)
+            count = 0
+            for u in range(r):
+                count += hash_cell(u, seed, g) == cell
+            if count > most:
+                most, best, where = count, seed, cell
+    return most, best, where
+
+
+@dataclass(frozen=True)
+class MaximalGain:
+    """Fake users promote the values ``0..targets-1``.
+
+    Parameters
+    ----------
+    share : float
+        Share of fake users among all, in (0, 1).
+    targets : int
+        Number of promoted values, at least 1.
+    frequency : float
+        Total true frequency of the targets, in [0, 1].
+
+    Notes
+    -----
+    The gain is the sum over the targets of the expected change of their
+    estimates. A fake report that supports `c` of the `r` targets changes it by
+
+    ``share * ((c - r q) / (p - q) - frequency)``
+
+    (attack-aware refinement, section 5; Cao et al. 2021 for GRR, OUE and OLH).
+    """
+
+    share: float = 0.05
+    targets: int = 10
+    frequency: float = 0.01
+    name = "maximal gain"
+
+    def __post_init__(self):
+        object.__setattr__(self, "share", checks.real("share", self.share, 0, 1, closed="()"))
+        object.__setattr__(self, "targets", checks.integer("targets", self.targets, 1))
+        object.__setattr__(self, "frequency", checks.real("frequency", self.frequency, 0, 1))
+
+    def gain(self, p, q, supported):
+        """Expected gain from support probabilities, if a fake report supports so many targets; numbers or arrays."""
+        return self.share * ((supported - self.targets * q) / (p - q) - self.frequency)
+
+    def supported(self, mechanism):
+        """How many targets one report can support at best.
+
+        For local hashing all of them: the attacker is given a hash that sends
+        them to one cell. `craft` searches for one and finds less.
+        """
+        most = {"value": 1, "subset": getattr(mechanism, "omega", 1)}.get(mechanism.report, self.targets)
+        return min(most, self.targets)
+
+    def expected(self, mechanism):
+        """Expected gain; infinite for noisy vectors, whose coordinates have no bound."""
+        if mechanism.report == "vector":
+            return math.inf
+        return float(self.gain(mechanism.p, mechanism.q, self.supported(mechanism)))
+
+    def craft(self, mechanism, count, rng, tries=1000):
+        """Return the reports of `count` fake users.
+
+        Parameters
+        ----------
+        mechanism : SupportOracle
+            Not smaller than the number of targets.
+        count : int
+        rng : numpy.random.Generator
+        tries : int
+            Hash seeds among which all fake users take the best one.
+
+        Returns
+        -------
+        array, int
+            The reports, and how many targets each of them supports.
+        """
+        r = checks.integer("targets", self.targets, 1, mechanism.k)
+        supported = self.supported(mechanism)
+        if mechanism.report == "value":
+            return rng.integers(0, r, count), 1
+        if mechanism.report == "bits":
+            return np.tile((np.arange(mechanism.k) < r).astype(np.uint8), (count, 1)), supported
+        if mechanism.report == "subset":
+            rest = mechanism.omega - supported
+            draws = [np.append(rng.choice(r, supported, replace=False), r + rng.choice(mechanism.k - r, rest, replace=False))
+                     for _ in range(count)]  # fmt: skip
+            return rng.permuted(np.array(draws), axis=1), supported
+        if mechanism.report != "hash":
+            raise ValueError(f"mechanism must report a value, bits, a subset or a hash to be poisoned, got {mechanism.name}")
+        seeds = rng.integers(0, 2**64, checks.integer("tries", tries, 1), dtype=np.uint64)
+        supported, seed, cell = _fullest_cell(seeds, r, mechanism.g)
+        reports = np.empty(count, HASH_REPORT)
+        reports["seed"], reports["cell"] = seed, cell
+        return reports, supported
+
+    def simulate(self, mechanism, values, rng, tries=1000):
+        """Poison the real reports of users who hold `values`.
+
+        Returns
+        -------
+        gain, expected : float
+            What this run gained, and the expectation at the targets' true
+            frequency, the whole number of fake users and what `craft` found.
+        """
+        genuine = mechanism.perturb(values, rng)
+        fakes = round(len(values) * self.share / (1 - self.share))
+        crafted, supported = self.craft(mechanism, fakes, rng, tries)
+        before, after = mechanism.estimate(genuine), mechanism.estimate(np.concatenate([genuine, crafted]))
+        own = MaximalGain(fakes / (fakes + len(values)), self.targets, float(np.mean(np.asarray(values) < self.targets)))
+        return float((after - before)[: self.targets].sum()), float(own.gain(mechanism.p, mechanism.q, supported))

@@ -1,0 +1,63 @@
+"""``ldpkit refine``: choose a protocol's parameter against attacks."""
+
+import math
+
+import click
+
+from .. import optimize
+from ..attacks import MaximalGain
+from .base import Count, as_json, cli, write
+
+__all__ = ["refine"]
+
+
+@cli.command()
+@click.option("--family", required=True, help=f"One of {', '.join(optimize.FAMILIES)}.")
+@click.option("--k", type=Count(), required=True, help="Domain size.")
+@click.option("--epsilon", type=float, required=True, help="Privacy budget.")
+@click.option("--w-asr", type=float, default=0.5, show_default=True, help="Weight of the attacker's success rate.")
+@click.option("--w-mse", type=float, default=0.5, show_default=True, help="Weight of the variance per user.")
+@click.option("--w-epg", type=float, default=0.0, show_default=True, help="Weight of the expected poisoning gain.")
+@click.option("--strategy", default="weighted", show_default=True, help=f"One of {', '.join(optimize.STRATEGIES)}.")
+@click.option("--limit", type=float, default=0.1, show_default=True, help="Largest success rate (epsilon-constraint).")
+@click.option("--published", is_flag=True, help="The paper's grid of p and its success rate of local hashing.")
+@click.option("--share", type=float, default=0.05, show_default=True, help="Share of fake users.")
+@click.option("--targets", type=Count(), help="Values they promote.  [default: 10, or k if smaller]")
+@click.option("--frequency", type=float, default=0.01, show_default=True, help="True frequency of those values together.")
+@as_json
+def refine(family, k, epsilon, w_asr, w_mse, w_epg, strategy, limit, published, share, targets, frequency, as_json):
+    """Choose the parameter of an adaptive protocol and compare it with the classical ones."""
+    attack = MaximalGain(share, min(10, max(k, 1)) if targets is None else targets, frequency)
+    law, grid = ("published", "published") if published else ("exact", None)
+    weights = (w_asr, w_mse, w_epg)
+    chosen = optimize.refine(
+        family, k, epsilon, weights=weights, strategy=strategy, limit=limit, grid=grid, law=law, poisoning=attack
+    )
+    kind = optimize.FAMILIES[family]
+    protocols = [chosen, *(classical(k, epsilon) for classical in kind.classical)]
+    rows = [_row(m, kind.parameter) | optimize.scores(m, law, attack) for m in protocols]
+    empty = strategy == "hypervolume" and rows[0]["mse"] >= 1
+    write(
+        {"family": family, "k": k, "epsilon": epsilon, "strategy": strategy, "weights": weights, **_plain(rows[0]),
+         "classical": [_plain(row) for row in rows[1:]]},
+        [("protocol", f"{kind.parameter:<12}{'ASR':<12}{'MSE':<12}EPG"), *(_line(row, kind.parameter) for row in rows)],
+        f"{rows[0]['mechanism']} is refined by strategy {strategy}; MSE is the variance per user, EPG the gain of "
+        f"{share:g} fake users on {attack.targets} targets."
+        + (" Its variance exceeds 1, so every hypervolume is 0 and the first point of the front was taken." if empty else ""),
+        as_json,
+    )  # fmt: skip
+
+
+def _row(mechanism, parameter):
+    return {"mechanism": mechanism.name, parameter: getattr(mechanism, parameter, None)}
+
+
+def _plain(row):
+    """The row as JSON can hold it: an unlimited gain has no number."""
+    return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+
+
+def _line(row, parameter):
+    own = "-" if row[parameter] is None else f"{row[parameter]:.6g}"
+    gain = f"{row['epg']:.6f}" if math.isfinite(row["epg"]) else "unlimited"
+    return row["mechanism"], f"{own:<12}{row['asr']:<12.6f}{row['mse']:<12.6g}{gain}"

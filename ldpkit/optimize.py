@@ -1,0 +1,359 @@
+"""Attack-aware refinement: choose a protocol's parameter by what attackers gain and what estimates lose.
+
+Three objectives, all to be small: the attacker's success rate (ASR), the
+variance of an estimated frequency per user (MSE) and, beyond the paper, the
+expected poisoning gain (EPG). Mind the scale: with one user the variance weighs
+as much as a probability; with thousands of users the same weights give the
+classical protocols back.
+
+Source: Arcolezi and Gambs, "Revisiting Locally Differentially Private
+Protocols: Towards Better Trade-offs in Privacy, Utility, and Attack Resistance".
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from . import checks
+from .attacks import Guess, MaximalGain, laws
+from .mechanisms import ALH, ASS, ATHE, AUE, BLH, OLH, OUE, SHE, SS, SUE, THE, make
+from .mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, support_variance
+from .mechanisms.grr import response_rates
+from .mechanisms.hashing import LocalHashing
+from .mechanisms.histogram import threshold_rates
+from .mechanisms.subset import inclusion_rates
+from .mechanisms.unary import other_rate
+
+__all__ = ["Family", "FAMILIES", "STRATEGIES", "LAWS", "Front", "front", "pareto", "select", "refine", "build", "success",
+           "scores", "table"]  # fmt: skip
+
+LAWS = ("exact", "published")
+"""Success rates of local hashing: exact, or with the mean number of colliding values in place of its law."""
+
+_MAX_GRID = 2**21
+
+
+def _every(name, low, high):
+    """All whole numbers of a grid, if they are not too many."""
+    if high > _MAX_GRID:
+        raise ValueError(f"the grid of {name} would run to {high}, past {_MAX_GRID}: k or epsilon must be smaller, or give a grid")
+    return np.arange(low, high + 1)
+
+
+def _subset_sizes(k, epsilon):
+    if k < 3:
+        raise ValueError(f"k must be at least 3 for family ss (the paper's grid ends at k - 2), got {k}")
+    return _every("omega", 1, k - 2)
+
+
+def _hash_ranges(k, epsilon):
+    return _every("g", 2, max(k - 1, round(math.exp(epsilon)) + 1))
+
+
+def _log_odds(k, epsilon):
+    """Rates from 1/2 upwards, evenly spaced in log-odds: large budgets need ``1 - p`` of order ``e^-eps``."""
+    return 1 / (1 + np.exp(-np.linspace(0, min(epsilon + 12, 36), 2001)))  # at 37 the rate is 1 in floating point
+
+
+@dataclass(frozen=True)
+class Family:
+    """Protocols that differ in one parameter.
+
+    Attributes
+    ----------
+    adaptive : type
+        The mechanism whose `parameter` is chosen.
+    classical : tuple of types
+        Those with a fixed rule for it.
+    parameter, symbol : str
+        Its name, and how the papers write it.
+    rates : callable
+        ``(k, epsilon, parameter) -> p, q``, for an array of parameters.
+    grid, published_grid : callable
+        ``(k, epsilon) -> parameters`` to choose from, here and in the paper.
+    """
+
+    adaptive: type
+    classical: tuple
+    parameter: str
+    symbol: str
+    rates: Callable
+    grid: Callable
+    published_grid: Callable
+
+
+FAMILIES = {
+    "ss": Family(ASS, (SS,), "omega", r"\omega", inclusion_rates, _subset_sizes, _subset_sizes),
+    "ue": Family(AUE, (SUE, OUE), "p", "p", lambda k, epsilon, p: (p, other_rate(p, epsilon)), _log_odds,
+                 lambda k, epsilon: np.linspace(0.5, 0.999999, 100)),
+    "lh": Family(ALH, (BLH, OLH), "g", "g", lambda k, epsilon, g: (response_rates(g, epsilon)[0], 1 / g),
+                 _hash_ranges, _hash_ranges),
+    "he": Family(ATHE, (SHE, THE), "theta", r"\theta", lambda k, epsilon, theta: threshold_rates(epsilon, theta),
+                 lambda k, epsilon: np.linspace(0.5, 1, 100), lambda k, epsilon: np.linspace(0.5, 1, 100)),
+}  # fmt: skip
+"""The families by name: subset selection, unary encoding, local hashing, histogram encoding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """The objectives of one family over a grid of its parameter; arrays of one length.
+
+    Attributes
+    ----------
+    parameter, asr, mse, epg : array
+        Chosen parameter, attacker's success rate, variance of an estimated
+        frequency for one user, and expected poisoning gain.
+    """
+
+    parameter: np.ndarray
+    asr: np.ndarray
+    mse: np.ndarray
+    epg: np.ndarray
+
+    def objectives(self, count=2):
+        """The first `count` objectives as columns, shape (points, count)."""
+        return np.column_stack([self.asr, self.mse, self.epg][:count])
+
+
+def _hash_success(p, g, k, law):
+    """ASR of local hashing; `published` divides by the mean number of values in a cell (eq. 15 of the paper)."""
+    return laws.support_success(p, 1 / g, k) if law == "exact" else p / np.maximum(k / g, 1)
+
+
+def _poisoning(attack, k):
+    """The attack whose gain counts: the paper's ten targets if none is given, or the whole of a smaller domain."""
+    attack = MaximalGain(targets=min(10, k)) if attack is None else attack
+    checks.integer("targets", attack.targets, 1, k)
+    return attack
+
+
+def front(family, k, epsilon, *, grid=None, law="exact", poisoning=None):
+    """Evaluate one family on a grid of its parameter.
+
+    Parameters
+    ----------
+    family : {"ss", "ue", "lh", "he"}
+    k : int
+        Domain size, at least 2 (3 for ``ss``).
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+    grid : array, optional
+        Parameters to evaluate; the family's own by default.
+        ``"published"`` means the paper's, which differs for ``ue``.
+    law : {"exact", "published"}
+        Success rate of local hashing.
+    poisoning : MaximalGain, optional
+        The attack whose gain counts; by default it promotes ten values, or all if there are fewer.
+
+    Returns
+    -------
+    Front
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, or the first grid point that no mechanism accepts.
+    """
+    chosen = FAMILIES[checks.one_of("family", family, FAMILIES)]
+    checks.one_of("law", law, LAWS)
+    k, epsilon = checks.integer("k", k, 2, MAX_DOMAIN), checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
+    if grid is None or (isinstance(grid, str) and grid == "published"):
+        grid = (chosen.grid if grid is None else chosen.published_grid)(k, epsilon)
+    else:
+        grid = np.asarray(grid)
+        if grid.ndim != 1 or not grid.size or grid.dtype.kind not in "iuf":
+            raise ValueError(f"grid must be a non-empty list of numbers or 'published', got {grid!r}")
+        for end in (grid.min(), grid.max()):  # the mechanism knows what it accepts
+            chosen.adaptive(k, epsilon, end)
+    p, q = chosen.rates(k, epsilon, grid)
+    poisoning = _poisoning(poisoning, k)
+    if family == "lh":
+        asr = _hash_success(p, grid, k, law)
+    else:
+        asr = p / grid if family == "ss" else laws.support_success(p, q, k)
+    supported = np.minimum(grid, poisoning.targets) if family == "ss" else poisoning.targets
+    return Front(grid, asr, support_variance(p, q), poisoning.gain(p, q, supported))
+
+
+def pareto(points):
+    """Indices of the points that no other point beats, in their order.
+
+    A point is beaten if another one is nowhere larger and different; of equal
+    points the first is kept.
+
+    Parameters
+    ----------
+    points : float array, shape (n, objectives)
+    """
+    order = np.lexsort(points.T[::-1])
+    if points.shape[1] == 2:  # sorted by the first objective: the second must fall below all before
+        second = points[order, 1]
+        best = np.minimum.accumulate(np.append(np.inf, second[:-1]))
+        return np.sort(order[second < best])
+    kept = []
+    while order.size:  # the first of what is left is beaten by nothing; drop what it beats
+        kept.append(order[0])
+        order = order[(points[order] < points[order[0]]).any(axis=1)]
+    return np.sort(np.array(kept))
+
+
+def _utopia(points, weights, limit):
+    return np.linalg.norm(points, axis=1)
+
+
+def _elbow(points, weights, limit):
+    order = np.argsort(points[:, 0], kind="stable")
+    start, chord = points[order[0]], points[order[-1]] - points[order[0]]
+    if len(points) <= 2 or not chord.any():
+        return _utopia(points, weights, limit)
+    away = points - start
+    along = (away @ chord / (chord @ chord))[:, None] * chord
+    return -np.linalg.norm(away - along, axis=1)
+
+
+def _epsilon_constraint(points, weights, limit):
+    rest = points[:, 1:] @ np.ones(points.shape[1] - 1)
+    allowed = points[:, 0] <= limit
+    return np.where(allowed, rest, np.inf) if allowed.any() else _utopia(points, weights, limit)
+
+
+STRATEGIES = {
+    "weighted": lambda points, weights, limit: points @ weights,
+    "utopia": _utopia,
+    "elbow": _elbow,
+    "epsilon-constraint": _epsilon_constraint,
+    "hypervolume": lambda points, weights, limit: -np.prod(np.maximum(0, 1 - points), axis=1),
+    "chebyshev": lambda points, weights, limit: (points * weights).max(axis=1) + 1e-6 * (points @ weights),
+}
+"""What each strategy minimises over the Pareto front, see `select`."""
+
+
+def select(points, strategy="weighted", weights=None, limit=0.1):
+    """Choose one point of a Pareto front; the first one among equals.
+
+    Parameters
+    ----------
+    points : float array, shape (n, objectives)
+        Objectives to be small, the success rate first.
+    strategy : str
+        ``weighted``: smallest weighted sum. ``utopia``: nearest to zero.
+        ``elbow``: furthest from the chord between the ends of the front.
+        ``epsilon-constraint``: smallest sum of the others where the first
+        objective is at most `limit`; nearest to zero if it nowhere is.
+        ``hypervolume``: largest product of ``1 - objective``, 0 if one of them
+        exceeds 1; if all products are 0 this is the first point of the front.
+        ``chebyshev``: smallest largest weighted objective.
+    weights : sequence of float, optional
+        Non-negative, not all zero; equal by default. Only their ratios matter.
+    limit : float
+        In [0, 1].
+
+    Returns
+    -------
+    int
+        Index into `points`.
+    """
+    points = np.asarray(points, float)
+    if points.ndim != 2 or not points.size or not np.isfinite(points).all():
+        raise ValueError(f"points must be a non-empty table of finite numbers, got shape {points.shape}")
+    score = STRATEGIES[checks.one_of("strategy", strategy, STRATEGIES)]
+    weights = _weights(np.ones(points.shape[1]) if weights is None else weights, points.shape[1])
+    limit = checks.real("limit", limit, 0, 1)
+    if strategy == "weighted":  # needs no front, and the paper uses none
+        return int(np.argmin(points @ weights))
+    kept = pareto(points)
+    return int(kept[np.argmin(score(points[kept], weights, limit))])
+
+
+def _weights(weights, count):
+    weights = np.array([checks.real(f"weights[{i}]", w, 0) for i, w in enumerate(weights)])
+    if len(weights) != count or not weights.any():
+        raise ValueError(f"weights must be {count} numbers >= 0, not all zero, got {weights.tolist()}")
+    return weights / weights.sum()
+
+
+def refine(family, k, epsilon, *, weights=(0.5, 0.5, 0.0), strategy="weighted", limit=0.1, grid=None, law="exact",
+           poisoning=None):  # fmt: skip
+    """Return the adaptive mechanism of a family with its parameter chosen.
+
+    Parameters
+    ----------
+    weights : (float, float, float)
+        Of ASR, MSE and EPG, see `select`. The poisoning gain is an objective
+        only if its weight is positive.
+    family, k, epsilon, grid, law, poisoning
+        As in `front`.
+    strategy, limit
+        As in `select`.
+
+    Returns
+    -------
+    ASS, AUE, ALH or ATHE
+        An ordinary mechanism; `scores` gives its numbers.
+
+    Examples
+    --------
+    >>> refine("ss", 100, 4)
+    ASS(k=100, epsilon=4.0, omega=7)
+    """
+    whole = _weights(weights, 3)
+    found = front(family, k, epsilon, grid=grid, law=law, poisoning=poisoning)
+    count = 3 if whole[2] else 2
+    chosen = found.parameter[select(found.objectives(count), strategy, whole[:count], limit)]
+    return FAMILIES[family].adaptive(k, epsilon, chosen.item())
+
+
+def build(name, k, epsilon, **options):
+    """Return a protocol by name: an adaptive one refined with `options` of `refine`, any other with its own rule."""
+    for family, kind in FAMILIES.items():
+        if kind.adaptive.name == name:
+            return refine(family, k, epsilon, **options)
+    return make(name, k=k, epsilon=epsilon)
+
+
+def success(mechanism, law="exact"):
+    """Attacker's success rate of a frequency oracle, see `front` for `law`."""
+    if checks.one_of("law", law, LAWS) == "published" and isinstance(mechanism, LocalHashing):
+        # the paper inserts the real number e^eps + 1 for the hash range of OLH
+        g = math.exp(mechanism.epsilon) + 1 if isinstance(mechanism, OLH) else mechanism.g
+        return float(_hash_success(response_rates(g, mechanism.epsilon)[0], g, mechanism.k, law))
+    return float(Guess().success(mechanism))
+
+
+def scores(mechanism, law="exact", poisoning=None):
+    """Return ``asr``, ``mse`` (one user) and ``epg`` of a frequency oracle as a dictionary."""
+    return {
+        "asr": success(mechanism, law),
+        "mse": float(mechanism.variance(1)),
+        "epg": _poisoning(poisoning, mechanism.k).expected(mechanism),
+    }
+
+
+def table(protocols, k, epsilon, **options):
+    """Return the scores of protocols over domain sizes and budgets as a tidy table.
+
+    Parameters
+    ----------
+    protocols : sequence of str
+    k, epsilon : sequences of numbers
+    **options
+        As in `refine`; ``law`` also applies to the classical protocols.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``mechanism``, ``k``, ``epsilon``, ``parameter`` (what was
+        chosen; empty for other protocols), ``asr``, ``mse`` and ``epg``.
+    """
+    chosen = {kind.adaptive.name: kind.parameter for kind in FAMILIES.values()}
+    rows = []
+    for name, size, budget in itertools.product(protocols, k, epsilon):
+        mechanism = build(name, size, budget, **options)
+        rows.append({"mechanism": name, "k": size, "epsilon": budget,
+                     "parameter": getattr(mechanism, chosen[name]) if name in chosen else None,
+                     **scores(mechanism, options.get("law", "exact"), options.get("poisoning"))})  # fmt: skip
+    return pd.DataFrame(rows)
