@@ -2,9 +2,9 @@
 
 Three objectives, all to be small: the attacker's success rate (ASR), the
 variance of an estimated frequency per user (MSE) and, beyond the paper, the
-expected poisoning gain (EPG). Mind the scale: with one user the variance weighs
-as much as a probability; with thousands of users the same weights give the
-classical protocols back.
+expected poisoning gain (EPG). Mind the scale: here the variance of one user
+weighs as much as a probability; with thousands of users the error all but
+vanishes beside it, and the same weights would give the estimates up.
 
 Source: Arcolezi and Gambs, "Revisiting Locally Differentially Private
 Protocols: Towards Better Trade-offs in Privacy, Utility, and Attack Resistance".

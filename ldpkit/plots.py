@@ -6,7 +6,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-__all__ = ["COLOURS", "MARKERS", "use", "panels", "epsilon_curves", "epsilon_bars", "delta_bars", "shared_legend",
+__all__ = ["COLOURS", "MARKERS", "use", "panels", "plain_log", "epsilon_curves", "epsilon_bars", "delta_bars", "shared_legend",
            "summary", "show"]  # fmt: skip
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31", "#7F7F7F", "#5E3C99"]
@@ -50,12 +50,13 @@ def _floor(values, low):
     return [max(v, low) for v in values]
 
 
-def _plain_log(axis):
-    """Label a logarithmic axis with plain numbers, at 1, 2 and 5 if it is short."""
-    low, high = axis.get_ylim()
-    axis.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 30 * low else (1,)))
-    axis.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
-    axis.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+def plain_log(axis, which="y"):
+    """Label a logarithmic axis, ``"x"`` or ``"y"``, with plain numbers, at 1, 2 and 5 if it is short."""
+    low, high = getattr(axis, f"get_{which}lim")()
+    scale = getattr(axis, f"{which}axis")
+    scale.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 30 * low else (1,)))
+    scale.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+    scale.set_minor_formatter(mpl.ticker.NullFormatter())
 
 
 def epsilon_curves(axis, table, *, x="epsilon", lines="k", value="epsilon_emp", exact="exact_epsilon_emp",
@@ -94,7 +95,7 @@ def epsilon_curves(axis, table, *, x="epsilon", lines="k", value="epsilon_emp", 
     axis.set_yscale("log")
     axis.set_ylim(bottom=low * 0.9)
     axis.set_xticks(range(len(ticks)), [f"{t:g}" for t in ticks])
-    _plain_log(axis)
+    plain_log(axis)
     return axis.get_legend_handles_labels()
 
 
@@ -141,7 +142,7 @@ def delta_bars(cell, protocols, sizes):
         axis.set_yscale("log")
         axis.set_ylim(bottom=0.01)
         axis.set_xticks(range(len(budgets)), [f"{b:g}" for b in budgets], fontsize=8)
-        _plain_log(axis)
+        plain_log(axis)
     figure.supxlabel("claimed $\\varepsilon$", fontsize=10)
     figure.supylabel("empirical $\\varepsilon$", fontsize=10)
     shared_legend(figure, (list(handles.values()), list(handles)))

@@ -1,0 +1,40 @@
+"""One cell of the Adult experiment: a protocol estimates everybody's age while an attacker guesses each of them."""
+
+import numpy as np
+
+from ldpkit import datasets, optimize, streams
+from ldpkit.attacks import Guess
+
+
+def ages(k):
+    """How many people hold each of k values: all ages 0..99, or (k = 74) only those that occur, 17..90."""
+    counts = datasets.adult_ages().reindex(range(17, 91) if k == 74 else range(k), fill_value=0).to_numpy()
+    if counts.sum() != 48_842:
+        raise ValueError(f"k must be 74, or at least 91 to hold every age, got {k}")
+    return counts
+
+
+def squared_error(estimate, truth):
+    """Mean squared error after the paper's repair: negative estimates become 0, the rest is scaled to sum to 1."""
+    repaired = np.maximum(estimate, 0)
+    return float(np.mean((repaired / repaired.sum() - truth) ** 2))
+
+
+def adult(protocol, k, epsilon, runs, real_runs, seed):
+    """Error and success rate over `runs` draws from the exact laws and `real_runs` with every report made."""
+    counts = ages(k)
+    n, truth, values = counts.sum(), counts / counts.sum(), np.repeat(np.arange(k), counts)
+    mechanism = optimize.build(protocol, k, epsilon, grid="published", law="published")
+    drawn, errors, hits = [], [], []
+    for run in range(runs):
+        drawn.append(squared_error(mechanism.sample_estimate(counts, streams.generator(seed, "drawn", run)), truth))
+    for run in range(real_runs):
+        rng = streams.generator(seed, "real", run)
+        reports = mechanism.perturb(values, rng)
+        errors.append(squared_error(mechanism.estimate(reports), truth))
+        hits.append(float(np.mean(Guess().predict(mechanism, reports, rng) == values)))
+    return {
+        "mse": np.mean(drawn), "mse_sd": np.std(drawn, ddof=1), "real_mse": np.mean(errors), "real_asr": np.mean(hits),
+        "law_mse": mechanism.variance(n), "full_mse": float(mechanism.variance(n, 1 / k)),
+        "asr": optimize.success(mechanism), "law_asr": optimize.success(mechanism, "published"), "n": n,
+    }  # fmt: skip

@@ -1,0 +1,49 @@
+"""What the pages on refinement share: the protocols, the papers' grids, and curves by domain size."""
+
+import matplotlib as mpl
+import numpy as np
+
+from ldpkit import plots, published
+
+PROTOCOLS = ["GRR", "SUE", "BLH", "SHE", "SS", "OUE", "OLH", "THE", "ASS", "AUE", "ALH", "ATHE"]
+"""Row by row: basic, optimised, adaptive."""
+
+
+def digitised(item):
+    """The paper's curves of one figure: ``mechanism``, ``k`` (empty if the curve holds for all), ``x``, ``value``."""
+    table = published.load("refinement")
+    table = table[table["item"].str.startswith(item)].reset_index(drop=True)
+    parts = table["series"].str.extract(r"(?P<mechanism>\w+)(?:\[k=(?P<k>\d+)\])?")
+    return parts.assign(k=parts["k"].astype(float), x=table["x"].astype(float), value=table["value"])
+
+
+def shades(sizes):
+    """A colour for each domain size, dark to light."""
+    return dict(zip(sizes, mpl.colormaps["viridis"](np.linspace(0, 0.88, len(sizes)))))
+
+
+def by_size(axis, rows, value, paper):
+    """One line per domain size, over the paper's own curve as a broad grey one."""
+    for k, colour in shades(sorted(rows["k"].unique())).items():
+        seen = paper[(paper["k"] == k) | paper["k"].isna()]
+        axis.plot(seen["x"], seen["value"], color="0.82", lw=3.5, zorder=1)
+        own = rows[rows["k"] == k]
+        axis.plot(own["epsilon"], own[value], color=colour, label=f"$k$ = {k:,}", zorder=2)
+
+
+def plane(table, sizes):
+    """Success rate against variance for all protocols: one panel per protocol, one line per size, the budget as colour."""
+    figure, axes = plots.panels(len(PROTOCOLS), columns=4, size=(2.7, 2.2))
+    for axis, name in zip(axes, PROTOCOLS):
+        for marker, k in zip(plots.MARKERS, sizes):
+            rows = table[(table["mechanism"] == name) & (table["k"] == k)]
+            axis.plot(rows["mse"], rows["asr"], color="0.7", lw=0.7, zorder=1)
+            dots = axis.scatter(rows["mse"], rows["asr"], c=rows["epsilon"], cmap="viridis", marker=marker, s=16, zorder=2,
+                                edgecolors="0.3", linewidths=0.3, label=f"$k$ = {k:,}")  # fmt: skip
+        axis.set_title(name)
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+    figure.colorbar(dots, ax=axes, label="$\\varepsilon$", shrink=0.6)
+    figure.supxlabel("MSE (variance of one frequency, one user)", fontsize=10)
+    figure.supylabel("attacker's success rate", fontsize=10)
+    plots.shared_legend(figure, axes[0].get_legend_handles_labels())
