@@ -146,8 +146,8 @@ def front(family, k, epsilon, *, grid=None, law="exact", poisoning=None):
         ``"published"`` means the paper's, which differs for ``ue``.
     law : {"exact", "published"}
         Success rate of local hashing.
-    poisoning : MaximalGain, optional
-        The attack whose gain counts; by default it promotes ten values, or all if there are fewer.
+    poisoning : attack, optional
+        The `ldpkit.attacks.MaximalGain` whose gain counts; by default it promotes ten values, or all if there are fewer.
 
     Returns
     -------

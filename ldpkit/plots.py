@@ -93,6 +93,7 @@ def epsilon_curves(axis, table, *, x="epsilon", lines="k", value="epsilon_emp", 
         axis.errorbar(at, _floor(mean, low), yerr=sd, fmt=MARKERS[i], color=COLOURS[i], mfc="white", capsize=2,
                       label=str(name) if isinstance(name, str) else f"{lines} = {name}", zorder=3)  # fmt: skip
     axis.set_yscale("log")
+    axis.autoscale(axis="y")  # an earlier panel on the same scale has fixed it; this one may reach further
     axis.set_ylim(bottom=low * 0.9)
     axis.set_xticks(range(len(ticks)), [f"{t:g}" for t in ticks])
     plain_log(axis)
