@@ -54,7 +54,7 @@ def plain_log(axis, which="y"):
     """Label a logarithmic axis, ``"x"`` or ``"y"``, with plain numbers, at 1, 2 and 5 if it is short."""
     low, high = getattr(axis, f"get_{which}lim")()
     scale = getattr(axis, f"{which}axis")
-    scale.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 30 * low else (1,)))
+    scale.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 60 * low else (1,)))
     scale.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
     scale.set_minor_formatter(mpl.ticker.NullFormatter())
 

@@ -1,5 +1,7 @@
 """What the pages on refinement share: the protocols, the papers' grids, and curves by domain size."""
 
+import functools
+
 import matplotlib as mpl
 import numpy as np
 
@@ -9,6 +11,7 @@ PROTOCOLS = ["GRR", "SUE", "BLH", "SHE", "SS", "OUE", "OLH", "THE", "ASS", "AUE"
 """Row by row: basic, optimised, adaptive."""
 
 
+@functools.cache
 def digitised(item):
     """The paper's curves of one figure: ``mechanism``, ``k`` (empty if the curve holds for all), ``x``, ``value``."""
     table = published.load("refinement")
@@ -31,12 +34,22 @@ def by_size(axis, rows, value, paper):
         axis.plot(own["epsilon"], own[value], color=colour, label=f"$k$ = {k:,}", zorder=2)
 
 
+def path(axis, name, k, epsilon):
+    """The paper's path of one protocol between success rate and variance, as a broad grey line; it prints none for GRR."""
+    rate, error = (digitised(f"fig_{m}_vs_epsilon") for m in ("asr", "mse"))
+    error = error[error["k"].isna() | (error["k"] == k)]
+    both = rate[rate["k"] == k].merge(error, on=["mechanism", "x"])
+    both = both[(both["mechanism"] == name) & both["x"].isin(epsilon)].sort_values("x")
+    axis.plot(both["value_y"], both["value_x"], color="0.85", lw=4, zorder=0)
+
+
 def plane(table, sizes):
     """Success rate against variance for all protocols: one panel per protocol, one line per size, the budget as colour."""
     figure, axes = plots.panels(len(PROTOCOLS), columns=4, size=(2.7, 2.2))
     for axis, name in zip(axes, PROTOCOLS):
         for marker, k in zip(plots.MARKERS, sizes):
             rows = table[(table["mechanism"] == name) & (table["k"] == k)]
+            path(axis, name, k, rows["epsilon"])
             axis.plot(rows["mse"], rows["asr"], color="0.7", lw=0.7, zorder=1)
             dots = axis.scatter(rows["mse"], rows["asr"], c=rows["epsilon"], cmap="viridis", marker=marker, s=16, zorder=2,
                                 edgecolors="0.3", linewidths=0.3, label=f"$k$ = {k:,}")  # fmt: skip
