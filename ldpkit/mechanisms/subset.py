@@ -37,8 +37,9 @@ def _subsets(values, k, size, keep, rng):
 
 def inclusion_rates(k, epsilon, omega):
     """Probabilities that a subset of `omega` values holds the true value, and one given other value."""
-    p = omega / (omega + (k - omega) * math.exp(-epsilon))
-    return p, (omega - p) / (k - 1)
+    small = math.exp(-epsilon)
+    total = omega + (k - omega) * small
+    return omega / total, omega * (omega - 1 + (k - omega) * small) / (k - 1) / total  # q without a difference of near numbers
 
 
 class SubsetSelection(SupportOracle):
