@@ -118,7 +118,8 @@ class AUE(UnaryEncoding):
     epsilon : float
         Privacy budget, in [1e-6, 30].
     p : float
-        Probability of a one at the true value, in (0, 1); 1/2 gives OUE.
+        Probability of a one at the true value, in (0, 1); 1/2 gives OUE. It
+        must differ from `q` by 1e-12 or more: nearer rates are rounding.
 
     Notes
     -----
@@ -134,6 +135,8 @@ class AUE(UnaryEncoding):
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "p", checks.real("p", self.p, 0, 1, closed="()"))
+        if self.p - self.q < 1e-12:
+            raise ValueError(f"p must exceed q = {self.q:g} by at least 1e-12 at epsilon = {self.epsilon:g}, got {self.p!r}")
 
     @property
     def q(self):
