@@ -167,6 +167,7 @@ def front(family, k, epsilon, *, grid=None, law="exact", poisoning=None):
         grid = np.asarray(grid)
         if grid.ndim != 1 or not grid.size or grid.dtype.kind not in "iuf":
             raise ValueError(f"grid must be a non-empty list of numbers or 'published', got {grid!r}")
+        grid = grid.astype(float if grid.dtype.kind == "f" else np.int64)  # short types overflow below
         for end in (grid.min(), grid.max()):  # the mechanism knows what it accepts
             chosen.adaptive(k, epsilon, end)
     p, q = chosen.rates(k, epsilon, grid)
@@ -270,9 +271,11 @@ def select(points, strategy="weighted", weights=None, limit=0.1):
 
 
 def _weights(weights, count):
-    weights = np.array([checks.real(f"weights[{i}]", w, 0) for i, w in enumerate(weights)])
+    listed = weights if np.iterable(weights) else [weights]
+    weights = np.array([checks.real(f"weights[{i}]", w, 0) for i, w in enumerate(listed)])
     if len(weights) != count or not weights.any():
         raise ValueError(f"weights must be {count} numbers >= 0, not all zero, got {weights.tolist()}")
+    weights /= weights.max()  # the sum of large weights may overflow
     return weights / weights.sum()
 
 
