@@ -74,8 +74,10 @@ class MaximalGain:
         For local hashing all of them: the attacker is given a hash that sends
         them to one cell. `craft` searches for one and finds less.
         """
-        most = {"value": 1, "subset": getattr(mechanism, "omega", 1)}.get(mechanism.report, self.targets)
-        return min(most, self.targets)
+        r = checks.integer("targets", self.targets, 1, mechanism.k)
+        if mechanism.report not in ("value", "bits", "subset", "hash"):
+            raise ValueError(f"mechanism must report a value, bits, a subset or a hash to be poisoned, got {mechanism.name}")
+        return min(r, {"value": 1, "subset": getattr(mechanism, "omega", r)}.get(mechanism.report, r))
 
     def expected(self, mechanism):
         """Expected gain; infinite for noisy vectors, whose coordinates have no bound."""
@@ -100,8 +102,7 @@ class MaximalGain:
         array, int
             The reports, and how many targets each of them supports.
         """
-        r = checks.integer("targets", self.targets, 1, mechanism.k)
-        supported = self.supported(mechanism)
+        r, count, supported = self.targets, checks.integer("count", count, 1), self.supported(mechanism)
         if mechanism.report == "value":
             return rng.integers(0, r, count), 1
         if mechanism.report == "bits":
@@ -111,8 +112,6 @@ class MaximalGain:
             draws = [np.append(rng.choice(r, supported, replace=False), r + rng.choice(mechanism.k - r, rest, replace=False))
                      for _ in range(count)]  # fmt: skip
             return rng.permuted(np.array(draws), axis=1), supported
-        if mechanism.report != "hash":
-            raise ValueError(f"mechanism must report a value, bits, a subset or a hash to be poisoned, got {mechanism.name}")
         seeds = rng.integers(0, 2**64, checks.integer("tries", tries, 1), dtype=np.uint64)
         supported, seed, cell = _fullest_cell(seeds, r, mechanism.g)
         reports = np.empty(count, HASH_REPORT)
