@@ -36,14 +36,14 @@ def refine(family, k, epsilon, w_asr, w_mse, w_epg, strategy, limit, published, 
     kind = optimize.FAMILIES[family]
     protocols = [chosen, *(classical(k, epsilon) for classical in kind.classical)]
     rows = [_row(m, kind.parameter) | optimize.scores(m, law, attack) for m in protocols]
-    empty = strategy == "hypervolume" and rows[0]["mse"] >= 1
+    empty = strategy == "hypervolume" and (rows[0]["mse"] >= 1 or w_epg > 0 and rows[0]["epg"] >= 1)
     write(
         {"family": family, "k": k, "epsilon": epsilon, "strategy": strategy, "weights": weights, **_plain(rows[0]),
          "classical": [_plain(row) for row in rows[1:]]},
         [("protocol", f"{kind.parameter:<12}{'ASR':<12}{'MSE':<12}EPG"), *(_line(row, kind.parameter) for row in rows)],
         f"{rows[0]['mechanism']} is refined by strategy {strategy}; MSE is the variance per user, EPG the gain of "
         f"{share:g} fake users on {attack.targets} targets."
-        + (" Its variance exceeds 1, so every hypervolume is 0 and the first point of the front was taken." if empty else ""),
+        + (" An objective is nowhere below 1, so every hypervolume is 0 and the first point of the front was taken." if empty else ""),
         as_json,
     )  # fmt: skip
 
