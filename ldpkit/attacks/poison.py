@@ -83,7 +83,8 @@ class MaximalGain:
         """Expected gain; infinite for noisy vectors, whose coordinates have no bound."""
         if mechanism.report == "vector":
             return math.inf
-        return float(self.gain(mechanism.p, mechanism.q, self.supported(mechanism)))
+        supported = self.supported(mechanism)
+        return float(self.gain(mechanism.p, mechanism.q, supported))
 
     def craft(self, mechanism, count, rng, tries=1000):
         """Return the reports of `count` fake users.

@@ -43,7 +43,7 @@ def refine(family, k, epsilon, w_asr, w_mse, w_epg, strategy, limit, published, 
         [("protocol", f"{kind.parameter:<12}{'ASR':<12}{'MSE':<12}EPG"), *(_line(row, kind.parameter) for row in rows)],
         f"{rows[0]['mechanism']} is refined by strategy {strategy}; MSE is the variance per user, EPG the gain of "
         f"{share:g} fake users on {attack.targets} targets."
-        + (" An objective is nowhere below 1, so every hypervolume is 0 and the first point of the front was taken." if empty else ""),
+        + (" Some objective is always at least 1: every hypervolume is 0 and the front's first point was taken." if empty else ""),
         as_json,
     )  # fmt: skip
 
