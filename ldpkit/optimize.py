@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 import pandas as pd
 
@@ -180,6 +181,21 @@ def front(family, k, epsilon, *, grid=None, law="exact", poisoning=None):
     return Front(grid, asr, support_variance(p, q), poisoning.gain(p, q, supported))
 
 
+@numba.njit(cache=True, nogil=True)
+def _unbeaten(rank, third):
+    """Whether no point before has at most this rank and at most this third objective (a Fenwick tree of minima)."""
+    least, kept = np.full(rank.size + 1, np.inf), np.empty(rank.size, np.bool_)
+    for i in range(rank.size):
+        best, at = np.inf, rank[i] + 1
+        while at > 0:
+            best, at = min(best, least[at]), at - (at & -at)
+        kept[i] = third[i] < best
+        at = rank[i] + 1
+        while at <= rank.size:
+            least[at], at = min(least[at], third[i]), at + (at & -at)
+    return kept
+
+
 def pareto(points):
     """Indices of the points that no other point beats, in their order.
 
@@ -188,18 +204,14 @@ def pareto(points):
 
     Parameters
     ----------
-    points : float array, shape (n, objectives)
+    points : float array, shape (n, 2) or (n, 3)
     """
-    order = np.lexsort(points.T[::-1])
-    if points.shape[1] == 2:  # sorted by the first objective: the second must fall below all before
-        second = points[order, 1]
-        best = np.minimum.accumulate(np.append(np.inf, second[:-1]))
-        return np.sort(order[second < best])
-    kept = []
-    while order.size:  # the first of what is left is beaten by nothing; drop what it beats
-        kept.append(order[0])
-        order = order[(points[order] < points[order[0]]).any(axis=1)]
-    return np.sort(np.array(kept))
+    if points.ndim != 2 or points.shape[1] not in (2, 3):
+        raise ValueError(f"points must have 2 or 3 columns, got shape {points.shape}")
+    order = np.lexsort(points.T[::-1])  # a point can only be beaten by one before it
+    rank = np.unique(points[order, 1], return_inverse=True)[1]
+    third = points[order, 2] if points.shape[1] == 3 else np.zeros(len(points))
+    return np.sort(order[_unbeaten(rank, third)])
 
 
 def _utopia(points, weights, limit):
@@ -238,7 +250,7 @@ def select(points, strategy="weighted", weights=None, limit=0.1):
 
     Parameters
     ----------
-    points : float array, shape (n, objectives)
+    points : float array, shape (n, 2) or (n, 3)
         Objectives to be small, the success rate first.
     strategy : str
         ``weighted``: smallest weighted sum. ``utopia``: nearest to zero.
