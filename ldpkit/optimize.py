@@ -221,7 +221,7 @@ def _utopia(points, weights, limit):
 def _elbow(points, weights, limit):
     order = np.argsort(points[:, 0], kind="stable")
     start, chord = points[order[0]], points[order[-1]] - points[order[0]]
-    if len(points) <= 2 or not chord.any():
+    if len(points) <= 2:
         return _utopia(points, weights, limit)
     away = points - start
     along = (away @ chord / (chord @ chord))[:, None] * chord
