@@ -23,7 +23,10 @@ DATA = Path(__file__).parent / "data"
 PURE = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
 APPROXIMATE = {cls.name: cls for cls in (AGRR, ASUE, ABLH, AOLH)}
 GAUSSIAN = ["GM", "AGM"]
-EVERY = [*PURE, *APPROXIMATE, "LHO", "FaultySUE", "FaultyOUE"]
+ADAPTIVE = {"ASS": ("omega", lambda k: max(1, k // 3)), "AUE": ("p", lambda k: 0.7), "ALH": ("g", lambda k: 4),
+            "ATHE": ("theta", lambda k: 0.65)}  # fmt: skip
+"""The adaptive protocols with a parameter that no classical one has, for a domain of this size."""
+EVERY = [*PURE, *ADAPTIVE, *APPROXIMATE, "LHO", "FaultySUE", "FaultyOUE"]
 DELTA = 0.02  # of the approximate protocols: large enough to show in counts
 
 
@@ -31,6 +34,9 @@ def build(label, k, epsilon, delta=DELTA):
     """Mechanism called `label` in the tests and tables; LHO takes the hash range of OLH at this epsilon."""
     if label == "LHO":
         return LHO(k, OLH(k, epsilon).g)
+    if label in ADAPTIVE:
+        name, parameter = ADAPTIVE[label]
+        return make(label, k=k, epsilon=epsilon, **{name: parameter(k)})
     if label in APPROXIMATE:
         return APPROXIMATE[label](k, epsilon, delta)
     if label in GAUSSIAN:

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import APPROXIMATE, DELTA, EVERY, PURE, build
+from laws import ADAPTIVE, APPROXIMATE, DELTA, EVERY, PURE, build
 from scipy import optimize
 
 from ldpkit.mechanisms import (
@@ -198,7 +198,7 @@ def test_a_domain_size_that_is_no_integer_in_its_range_is_refused(label, k):
         dataclasses.replace(build(label, 5, 1.0), k=k)
 
 
-@pytest.mark.parametrize("label", [*PURE, *APPROXIMATE, "FaultySUE"])
+@pytest.mark.parametrize("label", [*PURE, *ADAPTIVE, *APPROXIMATE, "FaultySUE"])
 @pytest.mark.parametrize(
     "epsilon", [0, -1, MIN_EPSILON / 2, math.nan, math.inf, -math.inf, "1", None, True, MAX_EPSILON + 1]
 )
