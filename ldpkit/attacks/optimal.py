@@ -191,7 +191,8 @@ def _rates(m, threshold):
     if m.report == "value":
         return p, q
     if m.report == "subset":
-        return p * (k - m.omega) / (k - 1), (1 - p) * m.omega / (k - 1)
+        first = p * (k - m.omega) / (k - 1)
+        return first, first * math.exp(-m.epsilon)  # (1 - p) omega / (k - 1), had 1 - p its digits
     if m.report == "buckets":
         share, both = m.bits / m.buckets, m.bits * (m.bits - 1) / (m.buckets * (m.buckets - 1))
         return share * p - both * p * q, share * q - both * p * q
