@@ -60,7 +60,7 @@ def audit(ctx, mechanism, client, report, k, epsilon, delta, trials, alpha, seed
             own["delta"] = delta
         target = make(mechanism, k=k, epsilon=epsilon, **own)
     else:
-        given = [f"--{name}" for name, value in own.items() if value]
+        given = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
         if report is None or epsilon is None or given:
             raise click.UsageError(f"--client needs --report and --epsilon{', and takes no ' + given[0] if given else ''}")
         takes_delta = True
