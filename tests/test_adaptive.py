@@ -110,8 +110,11 @@ def test_ordered_subsets_follow_their_law(mechanism, own):
 
 
 @pytest.mark.parametrize("own", [0, 2])
-@pytest.mark.parametrize("mechanism", [AUE(3, 1.0, 0.8), AUE(3, 2.0, 0.2), ATHE(3, 2.0, 0.6), ATHE(3, 1.0, 1.0), ALH(3, 1.0, 2),
-                                       ALH(3, 2.0, 5)], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "mechanism",
+    [AUE(3, 1.0, 0.8), AUE(3, 2.0, 0.2), ATHE(3, 2.0, 0.6), ATHE(3, 1.0, 1.0), ALH(3, 1.0, 2), ALH(3, 2.0, 5)],
+    ids=str,
+)
 def test_the_supported_sets_follow_their_joint_law(mechanism, own):
     reports, law = supports(mechanism)
     wanted, places = np.zeros(8), 2 ** np.arange(3)
@@ -126,8 +129,8 @@ def test_the_supported_sets_follow_their_joint_law(mechanism, own):
 @pytest.mark.parametrize("attack", [GUESS, TIGHT], ids=["guess", "tight"])
 @pytest.mark.parametrize(
     "mechanism",
-    [ASS(9, 1.0, 8), ASS(30, 4.0, 1), ASS(30, 4.0, 12), AUE(5, 0.5, 0.05), AUE(30, 6.0, 0.99), AUE(100, 10.0, 0.9999), ALH(30, 6.0, 2),
-     ALH(30, 3.0, 40), ATHE(5, 1.0, 0.0), ATHE(30, 8.0, 1.0)],
+    [ASS(9, 1.0, 8), ASS(30, 4.0, 1), ASS(30, 4.0, 12), AUE(5, 0.5, 0.05), AUE(30, 6.0, 0.99), AUE(100, 10.0, 0.9999),
+     ALH(30, 6.0, 2), ALH(30, 3.0, 40), ATHE(5, 1.0, 0.0), ATHE(30, 8.0, 1.0)],
     ids=str,
 )  # fmt: skip
 def test_fast_samples_real_reports_and_exact_rates_agree(mechanism, attack):
@@ -163,7 +166,9 @@ def test_audits_count_at_the_exact_rates_and_never_refute_the_claim(mechanism, a
 )
 def test_the_classical_parameter_gives_the_classical_protocol(adaptive, classical):
     assert (adaptive.p, adaptive.q) == pytest.approx((classical.p, classical.q), rel=1e-14)
-    assert adaptive.report == classical.report and GUESS.success(adaptive) == pytest.approx(GUESS.success(classical), rel=1e-14)
+    assert adaptive.report == classical.report and GUESS.success(adaptive) == pytest.approx(
+        GUESS.success(classical), rel=1e-14
+    )
     values = np.arange(6).repeat(20)
     assert np.array_equal(adaptive.perturb(values, rng(6)), classical.perturb(values, rng(6)))
 
@@ -176,7 +181,11 @@ def test_a_subset_of_one_value_is_randomised_response(k, epsilon):
 
 
 def test_the_names_are_made_from_their_parameters():
-    assert make("ASS", k=5, epsilon=1.0, omega=2) == ASS(5, 1.0, 2) and ASS(5, 1.0, 2).parameters == {"k": 5, "epsilon": 1.0, "omega": 2}
+    assert make("ASS", k=5, epsilon=1.0, omega=2) == ASS(5, 1.0, 2) and ASS(5, 1.0, 2).parameters == {
+        "k": 5,
+        "epsilon": 1.0,
+        "omega": 2,
+    }
     assert make("AUE", k=5, epsilon=1, p=0.7) == AUE(5, 1.0, 0.7)
     assert make("ALH", k=5, epsilon=1, g=np.int32(3)) == ALH(5, 1.0, 3) and type(ALH(5, 1.0, np.int32(3)).g) is int
     assert make("ATHE", k=5, epsilon=1, theta=1) == ATHE(5, 1.0, 1.0)
@@ -202,7 +211,11 @@ def exact_rates(mechanism):
 
 
 EXTREME = [
-    *(ASS(k, e, w) for k, w in ((3, 1), (3, 2), (1000, 998), (10**9, 5), (2**31 - 1, 2**30)) for e in (MIN_EPSILON, 5.0, MAX_EPSILON)),
+    *(
+        ASS(k, e, w)
+        for k, w in ((3, 1), (3, 2), (1000, 998), (10**9, 5), (2**31 - 1, 2**30))
+        for e in (MIN_EPSILON, 5.0, MAX_EPSILON)
+    ),
     *(AUE(9, e, p) for e in (0.01, 5.0, MAX_EPSILON) for p in (1e-9, 0.5, 1 - 1e-9)),
     *(AUE(9, e, p) for e, p in ((MAX_EPSILON, 1 - 2**-52), (MIN_EPSILON, 0.5), (MIN_EPSILON, 1 - 2e-6))),
     *(ALH(9, e, g) for e in (MIN_EPSILON, 5.0, MAX_EPSILON) for g in (2, 2**32)),
@@ -216,7 +229,9 @@ def test_rates_keep_their_digits_at_the_ends_of_the_range(mechanism):
     p, q = exact_rates(mechanism)
     rounding = 2**-52 * math.exp(mechanism.epsilon)  # of a p next to 1 that is given
     assert mechanism.p == pytest.approx(float(p), rel=1e-14)
-    assert mechanism.q == pytest.approx(float(q), rel=1e-14 + (4 * rounding if mechanism.name == "AUE" and mechanism.p > 0.999 else 0))
+    assert mechanism.q == pytest.approx(
+        float(q), rel=1e-14 + (4 * rounding if mechanism.name == "AUE" and mechanism.p > 0.999 else 0)
+    )
     variance = float(q * (1 - q) / (p - q) ** 2)
     lost = 4e-16 * float(p / (p - q))  # of the difference of two rounded rates
     assert mechanism.variance(1) == pytest.approx(variance, rel=1e-13 + 4 * lost + 4 * rounding * (mechanism.name == "AUE"))
@@ -260,7 +275,9 @@ COUNTS = np.array([30, 12, 0, 8])
 
 def support_law(mechanism, held, n):
     """Law of how many of n reports support a value that `held` of the users hold."""
-    own, other = (stats.binom.pmf(np.arange(size + 1), size, rate) for size, rate in ((held, mechanism.p), (n - held, mechanism.q)))
+    own, other = (
+        stats.binom.pmf(np.arange(size + 1), size, rate) for size, rate in ((held, mechanism.p), (n - held, mechanism.q))
+    )
     return np.convolve(own, other)
 
 

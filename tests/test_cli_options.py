@@ -11,7 +11,8 @@ import pytest
 
 from ldpkit import cli
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import AGM, GM, MECHANISMS, RSFD, SUE, BucketFlip, Chained, Repeated, make, takes
+from ldpkit.mechanisms import (AGM, ALH, ASS, ATHE, AUE, GM, MECHANISMS, RSFD, SUE, BucketFlip, Chained, Repeated, make,
+                               takes)  # fmt: skip
 from ldpkit.mechanisms.multidimensional import BASES
 
 REST = (
@@ -35,6 +36,11 @@ CASES = [
     ("GM --k 5 --epsilon 0.5 --delta 0.01", GM(5, 0.5, 0.01), ["k"]),
     ("AGM --k 5 --epsilon 2 --delta 1e-5", AGM(5, 2.0, 1e-5), ["k"]),
     ("AGRR --k 5 --epsilon 2 --delta 1e-5", make("AGRR", k=5, epsilon=2.0, delta=1e-5), ["k"]),
+    ("ASS --k 5 --epsilon 1 --omega 2", ASS(5, 1.0, 2), ["k", "omega"]),
+    ("AUE --k 5 --epsilon 1 --p 0.7", AUE(5, 1.0, 0.7), ["k", "p"]),
+    ("ALH --k 5 --epsilon 1 --g 3", ALH(5, 1.0, 3), ["k", "g"]),
+    ("ATHE --k 5 --epsilon 1 --theta 0.6", ATHE(5, 1.0, 0.6), ["k", "theta"]),
+    ("ATHE --k 5 --epsilon 1 --theta 0 --tau 2", Repeated(ATHE(5, 1.0, 0.0), 2), ["k", "theta", "tau", "memoise"]),
     ("SUE --k 5 --epsilon 0.5 --tau 3", Repeated(SUE(5, 0.5), 3), ["k", "tau", "memoise"]),
     ("SUE --k 5 --epsilon 0.5 --tau 3 --memoise", Repeated(SUE(5, 0.5), 3, True), ["k", "tau", "memoise"]),
     ("SUE --k 5 --epsilon 0.5 --memoise", Repeated(SUE(5, 0.5), 1, True), ["k", "tau", "memoise"]),
@@ -89,7 +95,7 @@ def test_a_claim_for_one_changed_attribute_is_refuted_for_all_of_them(call):
 
 def test_the_help_names_every_option(call):
     out = call("audit --help")[1]
-    assert all(f"--{name}" in out for name in "tau memoise first d buckets bits delta g".split())
+    assert all(f"--{name}" in out for name in "tau memoise first d buckets bits delta g omega p theta".split())
 
 
 BAD = [
@@ -119,6 +125,22 @@ BAD = [
     ("dBitFlipPM --k 24 --epsilon 1 --buckets 5 --bits 2", "buckets must divide k = 24, got 5"),
     ("dBitFlipPM --k 24 --epsilon 1 --buckets 4 --bits 5", "bits must be an integer in [1, 4], got 5"),
     ("dBitFlipPM --k 24 --epsilon 1 --buckets 4", "mechanism dBitFlipPM needs bits"),
+    ("ASS --k 5 --epsilon 1", "mechanism ASS needs omega; its parameters are k, epsilon, omega"),
+    ("ASS --k 5 --epsilon 1 --omega 0", "omega must be an integer in [1, 4], got 0"),
+    ("ASS --k 5 --epsilon 1 --omega 5", "omega must be an integer in [1, 4], got 5"),
+    ("ASS --k 5 --epsilon 1 --omega 1.5", "'--omega': '1.5' is not a whole number"),
+    ("AUE --k 5 --epsilon 1", "mechanism AUE needs p; its parameters are k, epsilon, p"),
+    ("AUE --k 5 --epsilon 1 --p 0", "p must be a number in (0, 1), got 0.0"),
+    ("AUE --k 5 --epsilon 1 --p nan", "p must be a number in (0, 1), got nan"),
+    ("AUE --k 5 --epsilon 1e-6 --p 0.9999999999999999", "p must exceed q = 1 by at least 1e-12"),
+    ("AUE --k 5 --epsilon 30 --p 5e-324", "p must exceed q = 0 by at least 1e-12 at epsilon = 30, got 5e-324"),
+    ("ALH --k 5 --epsilon 1", "mechanism ALH needs g; its parameters are k, epsilon, g"),
+    ("ALH --k 5 --epsilon 1 --g 1", "g must be an integer in [2, 4294967296], got 1"),
+    ("ATHE --k 5 --epsilon 1", "mechanism ATHE needs theta; its parameters are k, epsilon, theta"),
+    ("ATHE --k 5 --epsilon 1 --theta 1.1", "theta must be a number in [0, 1], got 1.1"),
+    ("SS --k 5 --epsilon 1 --omega 2", "mechanism SS does not take omega; its parameters are k, epsilon"),
+    ("OUE --k 5 --epsilon 1 --p 0.5", "mechanism OUE does not take p; its parameters are k, epsilon"),
+    ("THE --k 5 --epsilon 1 --theta 0", "mechanism THE does not take theta; its parameters are k, epsilon"),
     ("L-SUI --k 5 --epsilon 2 --first 1", "got 'L-SUI'; did you mean 'L-SUE'?"),
 ]
 
@@ -130,7 +152,10 @@ def test_bad_input_gives_status_two_and_one_line(call, text, message):
     assert message in err
 
 
-@pytest.mark.parametrize("option", ["--tau 3", "--d 2", "--first 1", "--buckets 2", "--bits 1", "--g 3", "--memoise"])
+OWN = "--tau 3, --d 2, --first 1, --buckets 2, --bits 1, --g 3, --memoise, --omega 2, --p 0.5, --theta 0.5, --theta 0"
+
+
+@pytest.mark.parametrize("option", OWN.split(", "))
 def test_a_client_takes_no_parameters_of_mechanisms(call, option):
     status, out, err = call(f"audit --client m:f --report bits --k 5 --epsilon 1 --trials 10 {option}")
     assert (status, out) == (2, "") and err.startswith("ldpkit: ") and err.count("\n") == 1
@@ -139,7 +164,7 @@ def test_a_client_takes_no_parameters_of_mechanisms(call, option):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_several_collections_of_any_mechanism_are_audited_or_refused_in_one_line(call, name):
-    wanted = {"g": 3, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2}
+    wanted = {"g": 3, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2, "omega": 2, "p": 0.6, "theta": 0.7}
     own = "".join(f" --{key} {value}" for key, value in wanted.items() if takes(name, key))
     own += " --epsilon 0.7" if takes(name, "epsilon") else ""
     again, how = ("--tau 3", "--tau 3 --memoise", "--memoise"), ("guess", "tight --faithful")
