@@ -23,7 +23,8 @@ class AuditResult:
         Reports per input.
     alpha : float
         Significance: `lower` exceeds the truth with probability at most alpha.
-    seed : int
+    seed : int or None
+        ``None`` if the counts were made elsewhere.
     faithful : bool
         Whether real reports were made (always so for a client).
     counts, rates : mapping
@@ -40,6 +41,11 @@ class AuditResult:
         Claimed epsilon; ``inf`` if none is claimed.
     delta : float
         Delta of the claimed guarantee.
+    limit : float or None
+        What `epsilon_emp` tends to with ever more trials, where an auditor says so.
+    interval : (float, float) or None
+        Interval of epsilon at level ``1 - alpha`` that trusts the mechanism's law,
+        where an auditor has one.
     seconds : float
         Wall time of the counting; not part of equality.
     """
@@ -49,7 +55,7 @@ class AuditResult:
     attack: str
     trials: int
     alpha: float
-    seed: int
+    seed: int | None
     faithful: bool
     counts: Mapping
     rates: Mapping
@@ -59,6 +65,8 @@ class AuditResult:
     exact_sd: float | None
     claim: float
     delta: float = 0.0
+    limit: float | None = None
+    interval: tuple | None = None
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -92,6 +100,9 @@ class AuditResult:
         def finite(x):
             return x if x is None or math.isfinite(x) else None
 
+        more = {} if self.limit is None else {"limit": self.limit}
+        if self.interval is not None:
+            more |= {"interval_low": finite(self.interval[0]), "interval_high": finite(self.interval[1])}
         named = {key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")}
         return {
             "mechanism": self.mechanism,
@@ -109,6 +120,7 @@ class AuditResult:
             "lower": self.lower,
             "exact_epsilon_emp": finite(self.exact) if self.exact is not None else None,
             "exact_sd": finite(self.exact_sd) if self.exact_sd is not None else None,
+            **more,
             "claim": finite(self.claim),
             "violated": self.violated,
             "seconds": self.seconds,

@@ -5,6 +5,7 @@ from functools import partial
 
 from .. import checks
 from .base import FrequencyOracle, Mechanism, SupportOracle
+from .central import DPSGD
 from .client import Client, ClientError
 from .gaussian import AGM, GM
 from .grr import AGRR, GRR
@@ -12,7 +13,7 @@ from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
 from .histogram import ATHE, SHE, THE
 from .longitudinal import BucketFlip, Chained, Repeated
 from .multidimensional import BASES, RSFD
-from .subset import ASS, SS
+from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 
 __all__ = [
@@ -22,12 +23,12 @@ __all__ = [
     "ASS", "AUE", "ALH", "ATHE",
     "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM",
     "RSFD", "Repeated", "Chained", "BucketFlip",
-    "FaultyUE", "Client", "ClientError",
+    "FaultyUE", "Client", "ClientError", "FloorSS", "DPSGD",
 ]  # fmt: skip
 
 MECHANISMS = {
     m.name: m
-    for m in (GRR, SS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
+    for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
               AGRR, ASUE, ABLH, AOLH, GM, AGM, BucketFlip, FaultyUE)
 }  # fmt: skip
 MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}

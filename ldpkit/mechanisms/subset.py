@@ -9,7 +9,7 @@ import numpy as np
 from .. import checks
 from .base import SupportOracle
 
-__all__ = ["SubsetSelection", "SS", "ASS", "inclusion_rates"]
+__all__ = ["SubsetSelection", "SS", "FloorSS", "ASS", "inclusion_rates"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -93,6 +93,28 @@ class SS(SubsetSelection):
     def omega(self):
         """Subset size."""
         return max(1, int(np.rint(self.k * (math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))))))
+
+
+@dataclass(frozen=True)
+class FloorSS(SS):
+    """Subset selection with its size rounded down, as the paper on reconstruction advantage defines it.
+
+    Parameters
+    ----------
+    k, epsilon
+        As in `SS`.
+
+    Notes
+    -----
+    ``omega = max(1, floor(k / (e^eps + 1)))``.
+    """
+
+    name = "FloorSS"
+
+    @property
+    def omega(self):
+        """Subset size."""
+        return max(1, math.floor(self.k * (math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon)))))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,220 @@
+"""Reconstruction attacks: from the output of a mechanism, name the record behind it.
+
+An attack is judged by its success probability (ReRo) and by its advantage (RAD):
+the success minus that of the same attack on the output of an independent
+record. The optimal attack maximises the advantage, not the success.
+
+Throughout, records are ``0..m-1`` with prior `prior`; ``success[z, g]`` says
+whether the guess g succeeds on record z (the identity by default: perfect
+reconstruction); ``side[z]`` is the label the adversary knows of the target
+(constant by default: nothing; ``arange(m)``: membership inference).
+
+Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
+Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
+"""
+
+import warnings
+
+import numpy as np
+import scipy
+
+from .. import checks
+
+__all__ = ["kappa", "rad_exact", "optimal_attack", "attack_value", "posterior_gain", "score_runs", "impute"]
+
+_TIE = 1e-12  # scores closer than this are equal but for rounding
+
+
+def checked_prior(prior):
+    """Return `prior` as a float array; it must have no negative mass and sum to one."""
+    prior = np.asarray(prior, float)
+    if prior.ndim != 1 or prior.size < 2 or not np.isfinite(prior).all():
+        raise ValueError(f"prior must be a list of at least two finite numbers, got shape {prior.shape}")
+    if (prior < 0).any():
+        raise ValueError(f"prior must have no negative mass, got {prior.min():g} at record {int(prior.argmin())}")
+    if abs(prior.sum() - 1) > 1e-9:
+        raise ValueError(f"prior must sum to 1, got {prior.sum():.12g}")
+    return prior
+
+
+def checked_success(success, m):
+    success = np.eye(m) if success is None else np.asarray(success)
+    if success.shape != (m, m) or not np.isin(success, (0, 1)).all():
+        raise ValueError(f"success must be a matrix of 0 and 1 of shape {(m, m)}, got shape {success.shape}")
+    return success.astype(float)
+
+
+def _checked_side(side, m):
+    side = np.zeros(m, int) if side is None else np.asarray(side)
+    if side.shape != (m,):
+        raise ValueError(f"side must hold one label for each of the {m} records, got shape {side.shape}")
+    return np.unique(side, return_inverse=True)[1]
+
+
+def _game(law, prior, success, side):
+    law, prior = np.asarray(law, float), checked_prior(prior)
+    m = prior.size
+    if law.ndim != 2 or len(law) != m or (law < 0).any() or not np.allclose(law.sum(1), 1, atol=1e-9, rtol=0):
+        raise ValueError(f"law must have {m} rows of probabilities that sum to 1, one per record, got shape {law.shape}")
+    return law, prior, checked_success(success, m), _checked_side(side, m)
+
+
+def kappa(prior, success=None):
+    """Chance of success without looking: ``(kappa, largest, smallest)``.
+
+    Returns
+    -------
+    kappa : float
+        Probability that two independent records coincide, ``sum(prior**2)``.
+    largest, smallest : float
+        Success probability of the best and of the worst constant guess, over
+        all records, those without prior mass included.
+    """
+    prior = checked_prior(prior)
+    blind = prior @ checked_success(success, prior.size)
+    return float((prior**2).sum()), float(blind.max()), float(blind.min())
+
+
+def _scores(law, prior, success, side, maximise):
+    """For every known label the score of each guess on each output, shape (m, outputs)."""
+    gain = law if checks.one_of("maximise", maximise, ("rad", "rero")) == "rero" else law - prior @ law
+    for label in range(side.max() + 1):
+        here = side == label
+        yield success[here].T @ (prior[here, None] * gain[here])
+
+
+def rad_exact(law, prior, success=None, side=None):
+    """Largest reconstruction advantage that any attack on a finite mechanism has (Theorem 4.3).
+
+    Parameters
+    ----------
+    law : float array, shape (m, outputs)
+        Row z is the law of the output for record z.
+    prior : float array, shape (m,)
+    success : 0/1 array, shape (m, m), optional
+    side : array, shape (m,), optional
+        See the module's text.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or a row or the prior is no probability vector.
+    """
+    return float(sum(score.max(0).sum() for score in _scores(*_game(law, prior, success, side), "rad")))
+
+
+def optimal_attack(law, prior, success=None, side=None, *, rng, maximise="rad"):
+    """The best guess for every known label and output, ties broken at random (Algorithm 1).
+
+    Parameters
+    ----------
+    law, prior, success, side
+        As in `rad_exact`.
+    rng : numpy.random.Generator
+    maximise : {"rad", "rero"}
+        The advantage, or the success (the Bayes attack, which need not have any advantage).
+
+    Returns
+    -------
+    int array, shape (labels, outputs)
+        Labels in sorted order. A guess outside the class of the label is the way to abstain.
+    """
+    guesses = []
+    for score in _scores(*_game(law, prior, success, side), maximise):
+        best = score >= score.max(0) - _TIE
+        guesses.append(np.where(best, rng.random(score.shape), -1).argmax(0))
+    return np.array(guesses)
+
+
+def attack_value(guesses, law, prior, success=None, side=None):
+    """Exact ``(rero, rad)`` of an attack given as a table of guesses (see `optimal_attack`)."""
+    law, prior, success, side = _game(law, prior, success, side)
+    hit = success[np.arange(prior.size)[:, None], np.asarray(guesses)[side]]  # (m, outputs)
+    rero = float(prior @ (law * hit).sum(1))
+    return rero, rero - float(prior @ (hit @ (prior @ law)))
+
+
+def posterior_gain(loglik, prior):
+    """Posterior minus prior of every record: what Algorithm 1 ranks at perfect reconstruction.
+
+    Parameters
+    ----------
+    loglik : float array, shape (n, m)
+        Log-likelihoods of the records for n outputs, up to a constant per output.
+    """
+    prior = checked_prior(prior)
+    with np.errstate(divide="ignore"):
+        return scipy.special.softmax(np.asarray(loglik, float) + np.log(prior), axis=1) - prior
+
+
+def score_runs(gain, truth, prior, side=None):
+    """ReRo and RAD at perfect reconstruction from simulated outputs.
+
+    In every class of `side` the record with the largest gain is named if its
+    gain is positive; otherwise the attack abstains. The second term of RAD is
+    computed for each output over all targets, not simulated.
+
+    Parameters
+    ----------
+    gain : float array, shape (n, m)
+        From `posterior_gain` for the optimal attack, or any other score.
+    truth : int array, shape (n,)
+        The record behind each output.
+    prior, side
+        As in `rad_exact`.
+
+    Returns
+    -------
+    dict
+        ``rero`` and ``counted`` (RAD) from counted successes, and ``posterior``:
+        the mean of the gain that was named, an estimate of the optimal attack's
+        RAD with a far smaller variance, meaningful for `posterior_gain` only.
+        Each with its standard error ``*_se``.
+    """
+    prior, gain = checked_prior(prior), np.asarray(gain, float)
+    truth = checks.values(truth, prior.size, "truth")
+    if gain.shape != (truth.size, prior.size) or truth.size < 2:
+        raise ValueError(f"gain must have shape (n, {prior.size}) with n >= 2 rows, one per truth, got {gain.shape}")
+    rows, side = np.arange(truth.size), _checked_side(side, prior.size)
+    named, kept = np.zeros(gain.shape), np.zeros(truth.size)
+    for label in range(side.max() + 1):
+        members = np.flatnonzero(side == label)
+        best = members[gain[:, members].argmax(1)]  # scores are continuous: no ties
+        won = np.maximum(gain[rows, best], 0)
+        named[rows, best] = won > 0
+        kept += won
+    samples = {"rero": named[rows, truth], "counted": named[rows, truth] - named @ prior, "posterior": kept}
+    found = {name: float(values.mean()) for name, values in samples.items()}
+    return found | {f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()}
+
+
+def impute(known, targets, sensitive):
+    """Guess a sensitive attribute from the public ones, without looking at any output of a mechanism.
+
+    Parameters
+    ----------
+    known, targets : pandas.DataFrame
+        The records the adversary has in full, and those of which the column
+        `sensitive` is to be guessed (it is not read).
+    sensitive : str
+
+    Returns
+    -------
+    array, shape (len(targets),)
+        Guesses of a multinomial logistic regression (ridge 1) on one-hot data,
+        numbers cut at the ten-quantiles of the known records.
+    """
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
+
+    if sensitive not in known.columns:
+        raise ValueError(f"sensitive must be one of {', '.join(known.columns)}, got {sensitive!r}")
+    public = known.drop(columns=sensitive)
+    numbers = public.select_dtypes("number").columns
+    encode = make_column_transformer((KBinsDiscretizer(10), numbers), (OneHotEncoder(handle_unknown="ignore"), ~public.columns.isin(numbers)))
+    model = make_pipeline(encode, LogisticRegression(max_iter=1000))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Bins whose width are too small")  # few distinct values: fewer bins
+        return model.fit(public, known[sensitive]).predict(targets[public.columns])

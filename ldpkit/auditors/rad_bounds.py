@@ -1,0 +1,190 @@
+"""Bounds of the reconstruction advantage (RAD) and of the success (ReRo), as printed and corrected.
+
+Where the printed form of a bound is false or void, ``printed=True`` returns it
+for comparison; the default always holds. A trade-off function is a callable f:
+``f(alpha)`` is the smallest type-II error of any test of one output law against
+a neighbouring one at type-I error alpha.
+
+Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
+Privacy", PVLDB 19(7), 2026, sections 2, 4 and 5; item numbers are theirs.
+"""
+
+import math
+
+import numpy as np
+import scipy
+
+from .. import checks
+from ..attacks import TwoValueTest
+from ..attacks.reconstruct import checked_success, checked_prior
+
+__all__ = [
+    "tradeoff_dp", "tradeoff_gdp", "tradeoff_laplace", "tradeoff_support", "total_variation", "tv_dp", "tv_composed",
+    "rero_eq1", "rero_eq3", "rad_thm42", "rad_thm51", "rad_prop52", "rad_thm53", "rad_cor54",
+    "grr_ex44", "oue_ex45", "laplace_ex47", "gaussian_ex48",
+]  # fmt: skip
+
+
+def _dp(epsilon, delta):
+    return checks.real("epsilon", epsilon, 0), checks.real("delta", delta, 0, 1)
+
+
+def _three_lines(epsilon, delta, tv):
+    """The largest of the three lines with slopes ``-e^eps``, -1 and ``-e^-eps``."""
+
+    def f(alpha):
+        return np.maximum.reduce([0 * alpha, 1 - delta - math.exp(epsilon) * alpha, 1 - tv - alpha,
+                                  math.exp(-epsilon) * (1 - delta - alpha)])  # fmt: skip
+
+    return f
+
+
+def tradeoff_dp(epsilon, delta=0.0):
+    """Trade-off function of (epsilon, delta)-DP."""
+    epsilon, delta = _dp(epsilon, delta)
+    return _three_lines(epsilon, delta, 1.0)
+
+
+def tradeoff_support(mechanism):
+    """Trade-off function of GRR, OUE or SS: the middle line is the two-value event's."""
+    tpr, fpr = TwoValueTest().rates(mechanism)
+    return _three_lines(mechanism.epsilon, 0.0, tpr - fpr)
+
+
+def tradeoff_gdp(mu):
+    """Trade-off function of mu-GDP."""
+    mu = checks.real("mu", mu, 0)
+    return lambda alpha: scipy.special.ndtr(scipy.special.ndtri(1 - np.asarray(alpha)) - mu)
+
+
+def tradeoff_laplace(epsilon):
+    """Trade-off function of Laplace noise of scale ``1 / epsilon`` at sensitivity 1."""
+    epsilon, _ = _dp(epsilon, 0)
+    up, down = math.exp(epsilon), math.exp(-epsilon)
+
+    def f(alpha):
+        alpha = np.asarray(alpha, float)
+        middle = down / (4 * np.maximum(alpha, down / 4))
+        return np.where(alpha < down / 2, 1 - up * alpha, np.where(alpha <= 0.5, middle, down * (1 - alpha)))[()]
+
+    return f
+
+
+def _peak(f, low, high):
+    """Largest ``1 - f(alpha) - alpha`` on ``[low, high]``; it is concave because f is convex."""
+    found = scipy.optimize.minimize_scalar(lambda a: f(a) + a, bounds=(low, high), method="bounded", options={"xatol": 1e-14})
+    return float(max(1 - f(a) - a for a in (low, high, found.x)))
+
+
+def total_variation(f):
+    """Total variation of two neighbouring output laws with trade-off function `f` (Eq. 2, left)."""
+    return _peak(f, 0.0, 1.0)
+
+
+def tv_dp(epsilon, delta=0.0):
+    """Largest total variation under (epsilon, delta)-DP (Eq. 2, right)."""
+    epsilon, delta = _dp(epsilon, delta)
+    small = math.exp(-epsilon)
+    return (1 - small + 2 * delta * small) / (1 + small)
+
+
+def tv_composed(tv, rounds):
+    """Bound of the total variation of `rounds` independent outputs; holds, but is loose."""
+    return -math.expm1(checks.integer("rounds", rounds, 1) * math.log1p(-checks.real("tv", tv, 0, 1, closed="[)")))
+
+
+def rero_eq1(epsilon, kappa_plus):
+    """ReRo of any attack without side knowledge under pure DP (Eq. 1)."""
+    return kappa_plus * math.exp(_dp(epsilon, 0)[0])
+
+
+def rero_eq3(f, kappa_plus):
+    """ReRo of any attack without side knowledge (Eq. 3); for DP-SGD f may be that of adding the record."""
+    return float(1 - f(kappa_plus))
+
+
+def rad_thm42(tv, kappa):
+    """RAD of any attack with any side knowledge (Theorem 4.2)."""
+    return tv * (1 - kappa)
+
+
+def rad_thm51(f, kappa, kappa_plus, kappa_minus):
+    """RAD without side knowledge, the two forms of Theorem 5.1; the second interval must be cut at 1."""
+    wide = min(1.0, kappa_plus / (1 - kappa)) if kappa < 1 else 1.0
+    return _peak(f, kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
+
+
+def rad_prop52(epsilon, delta, kappa, kappa_plus, kappa_minus, *, printed=False):
+    """RAD without side knowledge under (epsilon, delta)-DP (Proposition 5.2).
+
+    As printed, the second term has `kappa_plus` where `kappa_minus` is needed, and is false.
+    """
+    epsilon, delta = _dp(epsilon, delta)
+    grow = math.expm1(epsilon)
+    second = ((1 - (kappa_plus if printed else kappa_minus)) * grow + delta) * math.exp(-epsilon)
+    return min(kappa_plus * grow + delta, second, tv_dp(epsilon, delta) * (1 - kappa))
+
+
+def _gamma(m, epsilon, delta):
+    """Sum over the records of the total variations from the uniform mixture (Eq. 11)."""
+    small = math.exp(-epsilon)
+    return (m - 1) * (1 - small + m * delta * small) / (1 + (m - 1) * small)
+
+
+def rad_thm53(prior, epsilon, delta=0.0, *, printed=False):
+    """RAD at perfect reconstruction, any side knowledge, any (epsilon, delta)-DP mechanism (Theorem 5.3).
+
+    As printed, the remainder has ``2 delta`` where ``m delta`` is needed, which is false for m > 2.
+    """
+    prior, (epsilon, delta) = np.sort(checked_prior(prior))[::-1], _dp(epsilon, delta)
+    m, tv = prior.size, tv_dp(epsilon, delta)
+    total = _gamma(m, epsilon, 2 * delta / m if printed else delta)
+    rest = total - tv * (np.arange(m + 1) - np.append(0, np.cumsum(prior)))
+    full = int(np.flatnonzero(rest >= -1e-15)[-1])
+    last = rest[full] * prior[full] if full < m else 0.0
+    return float(tv * (prior * (1 - prior))[:full].sum() + max(last, 0.0))
+
+
+def rad_cor54(m, epsilon, delta=0.0):
+    """Largest RAD of any (epsilon, delta)-DP mechanism, uniform prior, perfect reconstruction (Corollary 5.4); attained."""
+    m, (epsilon, delta) = checks.integer("m", m, 2), _dp(epsilon, delta)
+    return _gamma(m, epsilon, delta) / m
+
+
+def grr_ex44(mechanism, prior, success=None, *, printed=False):
+    """Exact RAD of GRR without side knowledge (Example 4.4); the printed bracket vanishes for every prior."""
+    prior = checked_prior(prior)
+    success = checked_success(success, prior.size)
+    blind = np.where(success > 0, prior @ success, np.inf).min(1)  # the most specific guess that names a record
+    kept = (1 - prior.sum()) * blind.min() if printed else 1 - prior @ blind
+    return float((mechanism.p - mechanism.q) * kept)
+
+
+def oue_ex45(mechanism, prior, *, printed=False):
+    """Exact RAD of OUE without side knowledge (Example 4.5); printed without the ascending order that it needs."""
+    prior = checked_prior(prior) if printed else np.sort(checked_prior(prior))
+    q, m = mechanism.q, prior.size
+    weight = (1 - q) ** np.arange(m - 1, -1, -1) * prior
+    before = np.cumsum(prior) - prior
+    return float((1 - 2 * q) / (2 * (1 - q)) * (weight @ (1 - prior) - q * weight @ before))
+
+
+def laplace_ex47(gaps, scale):
+    """Exact RAD behind Laplace noise, uniform prior, no side knowledge (Example 4.7).
+
+    Parameters
+    ----------
+    gaps : float array, shape (m - 1,)
+        Distances between the sorted query values. As printed all are equal and
+        span the sensitivity, which is not stated and is the worst case.
+    scale : float
+        Scale of the noise.
+    """
+    gaps = np.asarray(gaps, float)
+    return float(-np.expm1(-gaps / (2 * checks.real("scale", scale, 0, closed="()"))).sum() / (gaps.size + 1))
+
+
+def gaussian_ex48(gaps, sigma):
+    """Exact RAD behind Gaussian noise of standard deviation `sigma`; as `laplace_ex47` (Example 4.8)."""
+    gaps = np.asarray(gaps, float)
+    return float(scipy.special.erf(gaps / (8**0.5 * checks.real("sigma", sigma, 0, closed="()"))).sum() / (gaps.size + 1))
