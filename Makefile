@@ -10,7 +10,7 @@ export PYDEVD_DISABLE_FILE_VALIDATION = 1
 export OMP_WAIT_POLICY = passive
 
 .DEFAULT_GOAL := help
-.PHONY: help book test browser bench lab packages lock clean
+.PHONY: help book test browser bench lab data packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -32,6 +32,9 @@ bench: .venv/ready  ## time one audit of every protocol
 
 lab: .venv/ready packages  ## open the notebooks in JupyterLab, the built book at /static/
 	$(BIN)/jupyter lab --ServerApp.extra_static_paths="$(CURDIR)/_build/html"
+
+data: .venv/ready  ## fetch MNIST, Fashion-MNIST and Adult, and check them
+	$(BIN)/ldpkit data
 
 packages: $(PACKAGES)
 

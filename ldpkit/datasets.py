@@ -101,6 +101,7 @@ def download(name, base=None):
     import pooch
 
     checks.one_of("data set", name, FILES)
+    pooch.get_logger().setLevel("WARNING")
     base = base or os.environ.get("LDPKIT_DATA_URL")
     source = f"{base.rstrip('/')}/{name}" if base else SOURCES[name]
     for file, known in FILES[name].items():

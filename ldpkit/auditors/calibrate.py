@@ -11,12 +11,14 @@ import dataclasses
 import math
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from .. import checks
 from .rad import invert_blackbox, invert_known
+from .rad_bounds import rero_eq3, tradeoff_laplace
 
-__all__ = ["Calibration", "calibrate", "CALIBRATED"]
+__all__ = ["CALIBRATED", "Calibration", "calibrate", "rero_epsilon"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,3 +126,18 @@ def calibrate(mechanism, risk, m, *, sensitivity=1.0, steps=100, knowledge="none
     else:
         epsilon = 2 * math.atanh(2 * share) if 2 * share < 1 else math.inf
     return Calibration(*asked, epsilon=epsilon)
+
+
+def rero_epsilon(risk, m):
+    """Budget of the Laplace mechanism by the general bound of the success, ``1 - f(1/m) = risk`` (Eq. 3, Figure 2).
+
+    Parameters
+    ----------
+    risk : float
+        Accepted success probability (not advantage), in (1/m, 1).
+    m : int
+        Number of equally likely records.
+    """
+    m = checks.integer("m", m, 2)
+    risk = checks.real("risk", risk, 1 / m, 1, closed="()")
+    return brentq(lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13)

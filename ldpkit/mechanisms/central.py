@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
+from threadpoolctl import threadpool_limits
 
 from .. import checks
 from .gaussian import SENSITIVITY, gaussian_delta
@@ -160,7 +161,8 @@ class DPSGD:
             candidate's clipped gradient; ``accuracy`` on `test`, or NaN.
         """
         values = checks.values(values, self.k)
-        return np.concatenate([self._train(values[i : i + _BATCH], rng) for i in range(0, max(1, values.size), _BATCH)])
+        with threadpool_limits(1, "blas"):  # sums are formed in the same order however many cores there are
+            return np.concatenate([self._train(values[i : i + _BATCH], rng) for i in range(0, max(1, values.size), _BATCH)])
 
     def _train(self, truth, rng):
         """One batch of runs, stacked: weights (d, runs, hidden) and (runs, hidden, classes)."""

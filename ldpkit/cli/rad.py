@@ -1,0 +1,69 @@
+"""``ldpkit rad`` and ``ldpkit calibrate``: reconstruction advantage."""
+
+import dataclasses
+import math
+
+import click
+
+from ..auditors.calibrate import CALIBRATED
+from ..auditors.calibrate import calibrate as run_calibrate
+from ..auditors.rad import PROTOCOLS, rad_result, rad_uniform
+from ..checks import one_of
+from .base import Count, as_json, cli, write
+
+__all__ = ["rad", "calibrate"]
+
+
+@cli.command()
+@click.option("--mechanism", metavar="NAME", help=f"One of {', '.join(PROTOCOLS)}; trusted to make the reports.")
+@click.option("--m", type=Count(), required=True, help="Number of equally likely records.")
+@click.option("--epsilon", type=float, help="Budget; with counts, the claim.")
+@click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim (counts only).")
+@click.option("--successes", type=Count(), help="Reports whose record was named.")
+@click.option("--reports", type=Count(), help="Reports, equally many of every record.")
+@click.option("--alpha", type=float, default=0.02, show_default=True, help="Significance (counts only).")
+@as_json
+@click.pass_context
+def rad(ctx, mechanism, m, epsilon, delta, successes, reports, alpha, as_json):
+    """Exact reconstruction advantage of a protocol, or what counted reconstructions prove about epsilon."""
+    if (successes is None) != (reports is None):
+        raise click.UsageError("--successes and --reports belong together")
+    if successes is None:
+        if mechanism is None or epsilon is None:
+            raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
+        protocol = PROTOCOLS[one_of("mechanism", mechanism, PROTOCOLS)](m, epsilon)
+        exact = rad_uniform(protocol)
+        row = {"mechanism": mechanism, "m": m, "epsilon": protocol.epsilon, "rad": exact, "success_rate": exact + 1 / m}
+        lines = [("mechanism", f"{mechanism} (m = {m}, epsilon = {protocol.epsilon:g})"), ("RAD", f"{exact:.8f}"),
+                 ("success", f"{exact + 1 / m:.8f}, of which {1 / m:.8f} by chance")]  # fmt: skip
+        return write(row, lines, "No attack has a larger advantage at a uniform prior without side knowledge.", as_json)
+    claim = math.inf if epsilon is None else epsilon
+    result = rad_result(successes, reports, m, mechanism, claim=claim, delta=delta, alpha=alpha)
+    sure = f"at level {1 - alpha:g}"
+    lines = [("counts", f"{successes:,} of {reports:,} reports reconstructed"),
+             ("RAD", f"{result.rates['advantage']:.6f}"), ("epsilon_emp", f"{result.epsilon_emp:.4f}"),
+             ("lower", f"{result.lower:.4f} for any mechanism, {sure}")]  # fmt: skip
+    if result.interval:
+        lines.append(("interval", f"[{result.interval[0]:.4f}, {result.interval[1]:.4f}] if it is {mechanism}, {sure}"))
+    write(result.row(), lines, result.verdict, as_json)
+    ctx.exit(1 if result.violated else 0)
+
+
+@cli.command()
+@click.option("--risk", type=float, required=True, help="Accepted reconstruction advantage, in (0, (m-1)/m).")
+@click.option("--mechanism", metavar="NAME", required=True, help=f"One of {', '.join(CALIBRATED)}.")
+@click.option("--m", type=Count(), required=True, help="Candidates for the unknown record, equally likely.")
+@click.option("--steps", type=Count(), default=100, show_default=True, help="Steps (dpsgd).")
+@click.option("--sensitivity", type=float, default=1.0, show_default=True, help="Of the query (laplace, gaussian).")
+@click.option("--knowledge", default="none", show_default=True, help="none, or any: what else the adversary knows.")
+@as_json
+def calibrate(risk, mechanism, m, steps, sensitivity, knowledge, as_json):
+    """Find the least noise that keeps an accepted risk."""
+    found = run_calibrate(mechanism, risk, m, sensitivity=sensitivity, steps=steps, knowledge=knowledge)
+    unit = "clipping norms on the summed gradients" if mechanism == "dpsgd" else "the query's unit"
+    texts = {"epsilon": lambda x: "any: the risk is never reached" if x == math.inf else f"{x:.6f}",
+             "noise": lambda x: f"{x:.6f} in {unit}", "printed": lambda x: f"{x:.6f} by the paper's rule, too little"}  # fmt: skip
+    given = {name: value for name, value in dataclasses.asdict(found).items() if name in texts and value is not None}
+    lines = [("mechanism", f"{mechanism}, {m} candidates"), *((name, texts[name](value)) for name, value in given.items())]
+    who = "who knows nothing else" if knowledge == "none" else "with any side knowledge"
+    write(found.row(), lines, f"No adversary {who} has a reconstruction advantage above {risk:g}.", as_json)
