@@ -31,12 +31,12 @@ def use():
         pass
 
 
-def panels(count, columns=4, size=(2.9, 2.5)):
-    """Return a figure with `count` axes that share both scales, and the list of axes."""
+def panels(count, columns=4, size=(2.9, 2.5), sharey=True):
+    """Return a figure with `count` axes that share both scales (the vertical one if `sharey`), and the list of axes."""
     rows = math.ceil(count / columns)
     columns = min(columns, count)
     figure, axes = plt.subplots(
-        rows, columns, figsize=(size[0] * columns, size[1] * rows), sharex=True, sharey=True,
+        rows, columns, figsize=(size[0] * columns, size[1] * rows), sharex=True, sharey=sharey,
         squeeze=False, layout="constrained",
     )  # fmt: skip
     flat = list(axes.flat)

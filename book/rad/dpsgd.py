@@ -17,21 +17,24 @@ from ldpkit.sweep import sweep
 SIGMA = [75, 40, 27, 21, 9.5, 5]
 CANDIDATES = 8
 KNOWN = 999
-SCORED = 1000  # test images that measure the accuracy
 RUNS_PER_CELL = 40
 
 
 @functools.cache
 def records(data):
-    """Known records, candidates and test records: the first 999 images, the eight after the 1,000th, 1,000 others."""
-    if data == "digits":
-        x, y = datasets.digits()
-        test = slice(KNOWN + 1 + CANDIDATES, None)
-        rest = x[test], y[test]
+    """Known records, candidates and test records of one data set.
+
+    The first 999 are known and the eight after the 1,000th are the candidates. MNIST's are training images, scored
+    on the first 1,000 test images; Fashion-MNIST's (any will do) are the first 2,000 test images, as are their scores.
+    """
+    if data == "mnist":
+        (x, y), (test_x, test_y) = datasets.images("mnist")
+        scored = test_x[:1000], test_y[:1000]
     else:
-        (x, y), rest = datasets.images(data)
+        x, y = datasets.digits() if data == "digits" else datasets.images("fashion_mnist")[1]
+        scored = x[KNOWN + 1 + CANDIDATES : 2000], y[KNOWN + 1 + CANDIDATES : 2000]
     chosen = slice(KNOWN + 1, KNOWN + 1 + CANDIDATES)
-    return (x[:KNOWN], y[:KNOWN]), (x[chosen], y[chosen]), (rest[0][:SCORED], rest[1][:SCORED])
+    return (x[:KNOWN], y[:KNOWN]), (x[chosen], y[chosen]), scored
 
 
 def cell(data, sigma, runs, part, seed):
@@ -43,6 +46,12 @@ def cell(data, sigma, runs, part, seed):
         {"truth": int(z), **{name: np.round(run[name], 6).tolist() for name in ("loglik", "dot", "accuracy")}}
         for z, run in zip(truth, found)
     ]
+
+
+def load(data):
+    """The committed runs of one data set, as `train` returns them."""
+    with np.load(paths.ROOT / "data" / "results" / f"rad_dpsgd_{data}.npz") as file:
+        return dict(file)
 
 
 def train(data, runs, seed, sigma=SIGMA, workers=None):

@@ -13,6 +13,8 @@ Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
 """
 
+import itertools
+import math
 import warnings
 
 import numpy as np
@@ -20,7 +22,7 @@ import scipy
 
 from .. import checks
 
-__all__ = ["kappa", "rad_exact", "optimal_attack", "attack_value", "posterior_gain", "score_runs", "impute"]
+__all__ = ["kappa", "finite_law", "rad_exact", "optimal_attack", "attack_value", "posterior_gain", "score_runs", "impute"]
 
 _TIE = 1e-12  # scores closer than this are equal but for rounding
 
@@ -75,6 +77,32 @@ def kappa(prior, success=None):
     return float((prior**2).sum()), float(blind.max()), float(blind.min())
 
 
+def finite_law(mechanism):
+    """Law of every possible report of GRR, a unary encoding or SS, one column per report, for small domains.
+
+    Parameters
+    ----------
+    mechanism : FrequencyOracle
+        Whose reports are values, at most 16 bits, or subsets.
+
+    Returns
+    -------
+    float array, shape (k, reports)
+        For `rad_exact` and `optimal_attack`.
+    """
+    m, k = mechanism, mechanism.k
+    if m.report == "value":
+        return np.where(np.eye(k) == 1, m.p, m.q)
+    if m.report == "bits" and k <= 16:
+        bits = np.array(list(itertools.product((0, 1), repeat=k)))
+        other = np.where(bits, m.q, 1 - m.q)
+        return np.stack([np.where(bits[:, z], m.p, 1 - m.p) * np.delete(other, z, axis=1).prod(1) for z in range(k)])
+    if m.report == "subset" and math.comb(k, m.omega) <= 2**16:
+        member = np.array([np.isin(np.arange(k), s) for s in itertools.combinations(range(k), m.omega)]).T
+        return np.where(member, m.p / math.comb(k - 1, m.omega - 1), (1 - m.p) / math.comb(k - 1, m.omega))
+    raise ValueError(f"mechanism must have at most 65,536 reports that can be listed, got {m.name} with k = {k}")
+
+
 def _scores(law, prior, success, side, maximise):
     """For every known label the score of each guess on each output, shape (m, outputs)."""
     gain = law if checks.one_of("maximise", maximise, ("rad", "rero")) == "rero" else law - prior @ law
@@ -103,33 +131,34 @@ def rad_exact(law, prior, success=None, side=None):
     return float(sum(score.max(0).sum() for score in _scores(*_game(law, prior, success, side), "rad")))
 
 
-def optimal_attack(law, prior, success=None, side=None, *, rng, maximise="rad"):
-    """The best guess for every known label and output, ties broken at random (Algorithm 1).
+def optimal_attack(law, prior, success=None, side=None, *, maximise="rad"):
+    """The best guesses for every known label and output (Algorithm 1).
 
     Parameters
     ----------
     law, prior, success, side
         As in `rad_exact`.
-    rng : numpy.random.Generator
     maximise : {"rad", "rero"}
         The advantage, or the success (the Bayes attack, which need not have any advantage).
 
     Returns
     -------
-    int array, shape (labels, outputs)
-        Labels in sorted order. A guess outside the class of the label is the way to abstain.
+    float array, shape (labels, m, outputs)
+        With which probability each record is named, uniform among ties; labels
+        in sorted order. A guess outside the class of the label is the way to abstain.
     """
-    guesses = []
-    for score in _scores(*_game(law, prior, success, side), maximise):
-        best = score >= score.max(0) - _TIE
-        guesses.append(np.where(best, rng.random(score.shape), -1).argmax(0))
-    return np.array(guesses)
+    best = np.array([score >= score.max(0) - _TIE for score in _scores(*_game(law, prior, success, side), maximise)])
+    return best / best.sum(1, keepdims=True)
 
 
-def attack_value(guesses, law, prior, success=None, side=None):
-    """Exact ``(rero, rad)`` of an attack given as a table of guesses (see `optimal_attack`)."""
+def attack_value(attack, law, prior, success=None, side=None):
+    """Exact ``(rero, rad)`` of any attack, given as probabilities of guesses (see `optimal_attack`)."""
     law, prior, success, side = _game(law, prior, success, side)
-    hit = success[np.arange(prior.size)[:, None], np.asarray(guesses)[side]]  # (m, outputs)
+    attack = np.asarray(attack, float)
+    shape = (int(side.max()) + 1, *law.shape)
+    if attack.shape != shape or not np.allclose(attack.sum(1), 1):
+        raise ValueError(f"attack must hold probabilities of shape {shape}, got {attack.shape}")
+    hit = np.array([success[z] @ attack[side[z]] for z in range(prior.size)])  # (m, outputs)
     rero = float(prior @ (law * hit).sum(1))
     return rero, rero - float(prior @ (hit @ (prior @ law)))
 
