@@ -120,7 +120,7 @@ def _read(name, file):
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != FILES[name][file]:
-        raise ValueError(f"file {path} is not the original (SHA-256 {found}, not {FILES[name][file]}); remove it, then {help_}")
+        raise ValueError(f"file {path} is not the original (its SHA-256 is {found}); remove it, then {help_}")
     return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
@@ -143,7 +143,7 @@ def images(name):
             array = np.load(packed)[key]
             head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
             if hashlib.sha256(head + array.tobytes()).hexdigest() != _UNPACKED[file]:
-                raise ValueError(f"array {key} of {packed} is not that of the original {file}; remove the file, then `make data`")
+                raise ValueError(f"array {key} of {packed} is not that of the original {file}; remove it, then `make data`")
         else:
             content = _read(name, file)
             size = struct.unpack(f">{content[3]}I", content[4 : 4 + 4 * content[3]])

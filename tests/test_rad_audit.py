@@ -79,7 +79,10 @@ def test_an_audit_repeats_and_uses_equally_many_reports_of_every_record():
     assert one.limit == 5.0 and one.interval[0] < one.epsilon_emp < one.interval[1]
 
 
-@pytest.mark.parametrize("protocol, m, epsilon", [("GRR", 3052, 1.0), ("GRR", 3052, 12.0), ("SS", 3052, 4.0), ("OUE", 5356, 9.0), ("OUE", 5356, 13.0)])
+@pytest.mark.parametrize(
+    "protocol, m, epsilon",
+    [("GRR", 3052, 1.0), ("GRR", 3052, 12.0), ("SS", 3052, 4.0), ("OUE", 5356, 9.0), ("OUE", 5356, 13.0)],
+)
 def test_intervals_cover_and_the_blackbox_bound_holds(protocol, m, epsilon):
     """Misses are at most Binomial(400, 0.02); more than 24 happen with probability below 1e-5."""
     runs = [rad_audit(protocol, m, epsilon, seed=i) for i in range(400)]
@@ -91,6 +94,7 @@ def test_intervals_cover_and_the_blackbox_bound_holds(protocol, m, epsilon):
 
 def test_golden_intervals():
     """Medians of the 98 % interval at m = 3052, within one step of a count."""
+
     def middle(protocol, epsilon):
         mechanism = PROTOCOLS[protocol](3052, epsilon)
         return epsilon_interval(round(998_004 * (rad_uniform(mechanism) + 1 / 3052)), 998_004, 3052, protocol)
@@ -191,7 +195,8 @@ def test_bad_requests_for_noise(given, message):
 
 @pytest.mark.parametrize("call, message", [
     (lambda: epsilon_interval(3, 2, 5), r"successes must be an integer in \[0, 2\], got 3"),
-    (lambda: epsilon_interval(1, 2, 5, alpha=1.0), "alpha"), (lambda: epsilon_interval(1, 2, 5, "SUE"), "mechanism must be one of"),
+    (lambda: epsilon_interval(1, 2, 5, alpha=1.0), "alpha"),
+    (lambda: epsilon_interval(1, 2, 5, "SUE"), "mechanism must be one of"),
     (lambda: invert_blackbox(0.81, 5), "advantage must be a number in"), (lambda: invert_known("GRR", 2.0, 5), "advantage"),
     (lambda: rad_audit("GRR", 3052, 1.0, reports=3051), "reports must be an integer >= 3052"),
     (lambda: rad_audit("GRR", 3052, -1.0), "epsilon"),

@@ -26,10 +26,17 @@ def idx(array):
 def originals():
     """Small files in the originals' formats: three training and two test images, three and one records."""
     rng = np.random.default_rng(1)
-    arrays = {"train-images-idx3-ubyte.gz": rng.integers(0, 256, (3, 28, 28), np.uint8), "train-labels-idx1-ubyte.gz": np.uint8([5, 0, 4]),
-              "t10k-images-idx3-ubyte.gz": rng.integers(0, 256, (2, 28, 28), np.uint8), "t10k-labels-idx1-ubyte.gz": np.uint8([7, 2])}  # fmt: skip
+    arrays = {
+        "train-images-idx3-ubyte.gz": rng.integers(0, 256, (3, 28, 28), np.uint8),
+        "train-labels-idx1-ubyte.gz": np.uint8([5, 0, 4]),
+        "t10k-images-idx3-ubyte.gz": rng.integers(0, 256, (2, 28, 28), np.uint8),
+        "t10k-labels-idx1-ubyte.gz": np.uint8([7, 2]),
+    }
     person = "39, State-gov, 77516, Bachelors, 13, Never-married, ?, Not-in-family, White, Male, 2174, 0, 40, United-States, "
-    adult = {"adult.data": f"{person}<=50K\n{person}>50K\n{person}<=50K\n\n", "adult.test": f"|1x3 Cross validator\n{person}>50K.\n\n"}
+    adult = {
+        "adult.data": f"{person}<=50K\n{person}>50K\n{person}<=50K\n\n",
+        "adult.test": f"|1x3 Cross validator\n{person}>50K.\n\n",
+    }
     return arrays, {name: text.encode() for name, text in adult.items()}
 
 
@@ -102,7 +109,9 @@ def test_a_server_without_the_file_or_no_server_at_all(mirror, monkeypatch):
     (mirror / "served" / "adult" / "adult.data").unlink()
     with pytest.raises(ValueError, match="file adult/adult.data could not be fetched from .*404"):
         datasets.download("adult")
-    with pytest.raises(ValueError, match="file mnist/train-images-idx3-ubyte.gz could not be fetched from http://127.0.0.1:1/mnist"):
+    with pytest.raises(
+        ValueError, match="file mnist/train-images-idx3-ubyte.gz could not be fetched from http://127.0.0.1:1/mnist"
+    ):
         datasets.download("mnist", base="http://127.0.0.1:1")
 
 

@@ -184,7 +184,11 @@ def test_stored_mnist_runs_agree_with_the_oracle(sigma):
                 what = "posterior" if "posterior" in row["series"] else "counted"
                 theirs = float(row["note"].split("SE=")[1])
                 assert abs(found[what] - float(row["value"])) <= 4 * math.hypot(theirs, found[f"{what}_se"]), row
-    accuracy = next(float(r["value"]) for r in ORACLE if r["series"] == "test_accuracy" and r["item"] == "fig3_mnist" and float(r["x"]) == sigma)
+    accuracy = next(
+        float(r["value"])
+        for r in ORACLE
+        if r["series"] == "test_accuracy" and r["item"] == "fig3_mnist" and float(r["x"]) == sigma
+    )
     assert table["accuracy"][here].mean() == pytest.approx(accuracy, abs=0.04)  # scored on 1,000 test images, 1.6 % each
 
 
@@ -196,14 +200,18 @@ def test_live_digits_agree_with_the_oracle():
     found = score_runs(gain, truth, prior, np.arange(8))
     rows = {r["series"]: r for r in ORACLE if r["item"] == "fig3_digits" and float(r["x"]) == 5.0}
     row = rows["aux_full_RAD_posterior_form"]
-    assert abs(found["posterior"] - float(row["value"])) <= 4 * math.hypot(found["posterior_se"], float(row["note"].split("SE=")[1]))
+    assert abs(found["posterior"] - float(row["value"])) <= 4 * math.hypot(
+        found["posterior_se"], float(row["note"].split("SE=")[1])
+    )
 
 
 @pytest.mark.parametrize("name", ["empirical", "uniform", "two-point"])
 @pytest.mark.parametrize("eta", [0, 40, 80, 100])
 def test_simulated_sums_agree_with_the_envelope(name, eta):
     hours = adult_hours().to_numpy()
-    prior = {"empirical": hours / hours.sum(), "uniform": np.full(101, 1 / 101), "two-point": np.r_[0.5, np.zeros(99), 0.5]}[name]
+    prior = {"empirical": hours / hours.sum(), "uniform": np.full(101, 1 / 101), "two-point": np.r_[0.5, np.zeros(99), 0.5]}[
+        name
+    ]
     for epsilon in (1.0, 4.6, 10.0):
         rero, rad = laplace_sum_exact(prior, eta, epsilon)
         found = laplace_sum_runs(prior, eta, epsilon, runs=2000, rng=generator(1, name, eta, epsilon))

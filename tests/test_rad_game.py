@@ -130,12 +130,16 @@ def test_trade_off_functions_equal_the_neyman_pearson_curve(make):
 def test_trade_off_functions_of_noise_equal_their_tests():
     at, epsilon, mu = np.linspace(0.001, 0.999, 97), 1.7, 0.8
     threshold = stats.laplace.isf(at, scale=1 / epsilon)
-    assert bounds.tradeoff_laplace(epsilon)(at) == pytest.approx(stats.laplace.cdf(threshold - 1, scale=1 / epsilon), abs=1e-12)
+    assert bounds.tradeoff_laplace(epsilon)(at) == pytest.approx(
+        stats.laplace.cdf(threshold - 1, scale=1 / epsilon), abs=1e-12
+    )
     assert bounds.tradeoff_gdp(mu)(at) == pytest.approx(stats.norm.cdf(stats.norm.isf(at) - mu), abs=1e-12)
     assert bounds.total_variation(bounds.tradeoff_laplace(epsilon)) == pytest.approx(1 - math.exp(-epsilon / 2), abs=1e-12)
     assert bounds.total_variation(bounds.tradeoff_gdp(mu)) == pytest.approx(2 * stats.norm.cdf(mu / 2) - 1, abs=1e-12)
     for delta in (0.0, 0.1):
-        assert bounds.total_variation(bounds.tradeoff_dp(epsilon, delta)) == pytest.approx(bounds.tv_dp(epsilon, delta), abs=1e-9)
+        assert bounds.total_variation(bounds.tradeoff_dp(epsilon, delta)) == pytest.approx(
+            bounds.tv_dp(epsilon, delta), abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -151,7 +155,10 @@ def test_no_bound_is_ever_exceeded(seed):
         assert none <= bounds.rad_prop52(epsilon, 0, mass, plus, minus) + 1e-12
         assert rad_exact(rows, prior, side=side) <= bounds.rad_thm53(prior, epsilon) + 1e-12
         guess = optimal_attack(rows, prior, success, maximise="rero")
-        assert attack_value(guess, rows, prior, success)[0] <= min(bounds.rero_eq3(f, plus), bounds.rero_eq1(epsilon, plus)) + 1e-9
+        assert (
+            attack_value(guess, rows, prior, success)[0]
+            <= min(bounds.rero_eq3(f, plus), bounds.rero_eq1(epsilon, plus)) + 1e-9
+        )
         printed_fails += none > bounds.rad_prop52(epsilon, 0, mass, plus, minus, printed=True) + 1e-12
     assert printed_fails > 0
     assert rad_exact(finite_law(GRR(4, epsilon)), np.full(4, 0.25)) == pytest.approx(bounds.rad_cor54(4, epsilon), abs=1e-14)
@@ -198,7 +205,10 @@ def test_the_composed_total_variation_holds_and_is_loose():
 
 def test_the_worst_prior_depends_on_the_mechanism_and_the_budget():
     two, eight = np.r_[0.5, 0.5, np.zeros(6)], np.full(8, 1 / 8)
-    found = [[round(rad_exact(finite_law(m), p), 3) for p in (two, eight)] for m in (GRR(8, 1.0), OUE(8, 1.0), OUE(8, 5.0), FloorSS(8, 5.0))]
+    found = [
+        [round(rad_exact(finite_law(m), p), 3) for p in (two, eight)]
+        for m in (GRR(8, 1.0), OUE(8, 1.0), OUE(8, 5.0), FloorSS(8, 5.0))
+    ]
     assert found == [[0.088, 0.155], [0.116, 0.095], [0.247, 0.423], [0.474, 0.830]]
 
 
@@ -220,7 +230,12 @@ def test_noise_behind_unequal_gaps_and_the_worst_spacing(scale):
     ([1.0], "at least two"), ([[0.5, 0.5]], "shape"), ([0.5, math.nan], "finite"),
 ])  # fmt: skip
 def test_a_prior_that_is_none_is_refused(prior, message):
-    for call in (kappa, lambda p: rad_exact(np.eye(2), p), lambda p: bounds.rad_thm53(p, 1.0), lambda p: laplace_sum_exact(p, 0, 1.0)):
+    for call in (
+        kappa,
+        lambda p: rad_exact(np.eye(2), p),
+        lambda p: bounds.rad_thm53(p, 1.0),
+        lambda p: laplace_sum_exact(p, 0, 1.0),
+    ):
         with pytest.raises(ValueError, match=message):
             call(prior)
 
@@ -310,7 +325,9 @@ def test_exact_rows_of_the_oracle(item):
     assert len(rows) >= 36
     for row in rows:
         digits = len(row["value"].partition(".")[2])
-        assert ITEMS[item](row["series"], float(row["x"])) == pytest.approx(float(row["value"]), abs=0.50001 * 10**-digits), row
+        assert ITEMS[item](row["series"], float(row["x"])) == pytest.approx(float(row["value"]), abs=0.50001 * 10**-digits), (
+            row
+        )
 
 
 @pytest.mark.parametrize("item", ["fig5", "fig5_geolife"])

@@ -242,7 +242,8 @@ def impute(known, targets, sensitive):
         raise ValueError(f"sensitive must be one of {', '.join(known.columns)}, got {sensitive!r}")
     public = known.drop(columns=sensitive)
     numbers = public.select_dtypes("number").columns
-    encode = make_column_transformer((KBinsDiscretizer(10), numbers), (OneHotEncoder(handle_unknown="ignore"), ~public.columns.isin(numbers)))
+    others = public.columns.difference(numbers)
+    encode = make_column_transformer((KBinsDiscretizer(10), numbers), (OneHotEncoder(handle_unknown="ignore"), others))
     model = make_pipeline(encode, LogisticRegression(max_iter=1000))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Bins whose width are too small")  # few distinct values: fewer bins

@@ -61,8 +61,11 @@ def calibrate(risk, mechanism, m, steps, sensitivity, knowledge, as_json):
     """Find the least noise that keeps an accepted risk."""
     found = run_calibrate(mechanism, risk, m, sensitivity=sensitivity, steps=steps, knowledge=knowledge)
     unit = "clipping norms on the summed gradients" if mechanism == "dpsgd" else "the query's unit"
-    texts = {"epsilon": lambda x: "any: the risk is never reached" if x == math.inf else f"{x:.6f}",
-             "noise": lambda x: f"{x:.6f} in {unit}", "printed": lambda x: f"{x:.6f} by the paper's rule, too little"}  # fmt: skip
+    texts = {
+        "epsilon": lambda x: "any: the risk is never reached" if x == math.inf else f"{x:.6f}",
+        "noise": lambda x: f"{x:.6f} in {unit}",
+        "printed": lambda x: f"{x:.6f} by the paper's rule, too little",
+    }
     given = {name: value for name, value in dataclasses.asdict(found).items() if name in texts and value is not None}
     lines = [("mechanism", f"{mechanism}, {m} candidates"), *((name, texts[name](value)) for name, value in given.items())]
     who = "who knows nothing else" if knowledge == "none" else "with any side knowledge"
