@@ -8,6 +8,7 @@ PACKAGES := $(patsubst book/packages/%.txt,_build/packages/%/.ready,$(wildcard b
 
 export PYDEVD_DISABLE_FILE_VALIDATION = 1
 export OMP_WAIT_POLICY = passive
+export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help book test browser bench lab data packages lock clean

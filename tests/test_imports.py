@@ -19,7 +19,7 @@ FLOORS = [
     {"ldpkit"},
     {"checks", "paths"},
     {"streams"},
-    {"stats"},
+    {"stats", "nets", "nets_torch"},
     {"mechanisms"},
     {"attacks"},
     {"auditors", "optimize"},

@@ -193,7 +193,8 @@ def test_stored_mnist_runs_agree_with_the_oracle(sigma):
 
 
 def test_live_digits_agree_with_the_oracle():
-    x, y = digits()
+    images, y = digits()
+    x = 2 * images.reshape(len(images), -1) - 1
     known, candidates = (x[:999], y[:999]), (x[1000:1008], y[1000:1008])
     truth, prior = np.arange(40) % 8, np.full(8, 1 / 8)
     gain = posterior_gain(DPSGD(known, candidates, 5.0).perturb(truth, generator(1, "digits"))["loglik"], prior)

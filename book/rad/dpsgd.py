@@ -32,6 +32,7 @@ def records(data):
         scored = test_x[:1000], test_y[:1000]
     else:
         x, y = datasets.digits() if data == "digits" else datasets.images("fashion_mnist")[1]
+        x = 2 * x.reshape(len(x), -1) - 1 if data == "digits" else x  # pixels in [-1, 1]
         scored = x[KNOWN + 1 + CANDIDATES : 2000], y[KNOWN + 1 + CANDIDATES : 2000]
     chosen = slice(KNOWN + 1, KNOWN + 1 + CANDIDATES)
     return (x[:KNOWN], y[:KNOWN]), (x[chosen], y[chosen]), scored

@@ -20,7 +20,7 @@ class AuditResult:
     attack : str
         Which attack or event was counted.
     trials : int
-        Reports per input.
+        Reports per input; for gradients all trials, half of them with each input.
     alpha : float
         Significance: `lower` exceeds the truth with probability at most alpha.
     seed : int or None
@@ -46,6 +46,8 @@ class AuditResult:
     interval : (float, float) or None
         Interval of epsilon at level ``1 - alpha`` that trusts the mechanism's law,
         where an auditor has one.
+    estimates : mapping
+        Further estimates by name, see the auditor.
     seconds : float
         Wall time of the counting; not part of equality.
     """
@@ -67,6 +69,7 @@ class AuditResult:
     delta: float = 0.0
     limit: float | None = None
     interval: tuple | None = None
+    estimates: Mapping = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -121,6 +124,7 @@ class AuditResult:
             "exact_epsilon_emp": finite(self.exact) if self.exact is not None else None,
             "exact_sd": finite(self.exact_sd) if self.exact_sd is not None else None,
             **more,
+            **{key: finite(value) for key, value in self.estimates.items()},
             "claim": finite(self.claim),
             "violated": self.violated,
             "seconds": self.seconds,

@@ -8,6 +8,7 @@ from .base import FrequencyOracle, Mechanism, SupportOracle
 from .central import DPSGD
 from .client import Client, ClientError
 from .gaussian import AGM, GM
+from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from .grr import AGRR, GRR
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
 from .histogram import ATHE, SHE, THE
@@ -23,7 +24,7 @@ __all__ = [
     "ASS", "AUE", "ALH", "ATHE",
     "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM",
     "RSFD", "Repeated", "Chained", "BucketFlip",
-    "FaultyUE", "Client", "ClientError", "FloorSS", "DPSGD",
+    "FaultyUE", "Client", "ClientError", "FloorSS", "DPSGD", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG",
 ]  # fmt: skip
 
 MECHANISMS = {

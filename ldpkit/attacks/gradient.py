@@ -1,0 +1,207 @@
+"""Attacks on randomised gradients: five ways to craft two gradients, two rules to tell which one was randomised.
+
+A rule answers *first* or *second*. Its errors are named as in the paper: a false
+positive answers second although the first gradient was randomised, a false
+negative answers first although it was the second. Both rates depend on the two
+norms and the angle between the gradients only, see `Pairs.shape`.
+
+Sources: the LDP-SGD paper, Table 2 (adversaries) and Algorithm 2 (cosine rule).
+The lune rule is ours: the set where the likelihood ratio is as large as it can be.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .. import checks
+
+__all__ = ["Pairs", "dummy", "benign", "label_flip", "gradient_flip", "collude", "Cosine", "Lune", "RULES", "FLIPS"]
+
+FLIPS = ("random", "next", "runner_up")
+"""Which wrong label `label_flip` takes; the paper does not say."""
+
+
+# --- pairs of gradients ---------------------------------------------------------------------------
+
+
+def _lengths(gradients):
+    return np.sqrt(np.einsum("ij,ij->i", gradients, gradients, dtype=float))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Crafted pairs of gradients, one of which is drawn anew in every trial.
+
+    Parameters
+    ----------
+    name : str
+        The adversary that crafted them.
+    first, second : float array, shape (M, d)
+        Finite. One gradient of a pair may be zero, not both.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, a gradient is not finite, or nothing tells the two apart.
+    """
+
+    name: str
+    first: np.ndarray
+    second: np.ndarray
+
+    def __post_init__(self):
+        shapes = np.shape(self.first), np.shape(self.second)
+        if shapes[0] != shapes[1] or len(shapes[0]) != 2 or 0 in shapes[0]:
+            raise ValueError(f"first and second must have one shape (pairs, d), got {shapes[0]} and {shapes[1]}")
+        if not all(np.isfinite(norms).all() for norms in self.norms):
+            raise ValueError("gradients must be finite, got NaN or infinite entries")
+        if (np.maximum(*self.norms) == 0).any():
+            raise ValueError("gradients must not both be zero: no report can tell them apart")
+
+    @cached_property
+    def norms(self):
+        """Lengths of the first and of the second gradients, two arrays (M,)."""
+        return _lengths(self.first), _lengths(self.second)
+
+    @cached_property
+    def angles(self):
+        """Angle of each pair, in [0, pi]; pi if one of the two gradients is zero."""
+        (a, b), found = self.norms, np.full(len(self.first), math.pi)
+        for i in np.flatnonzero((a > 0) & (b > 0)):  # pair by pair: no copy of the pool; exact for small angles, too
+            u, v = self.first[i] / a[i], self.second[i] / b[i]
+            found[i] = 2 * math.atan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
+        return found
+
+    def shape(self, clip):
+        """Return what decides an attack: ``min(1, norm / clip)`` of both gradients, and their angle."""
+        return *(np.minimum(1, norms / clip) for norms in self.norms), self.angles
+
+
+def dummy(d, norm=1.0):
+    """Return the pair that needs no model: all entries equal, and its negative; both of length `norm`."""
+    d, norm = checks.integer("d", d, 2), checks.real("norm", norm, 0, closed="()")
+    first = np.full((1, d), norm / math.sqrt(d))
+    return Pairs("dummy", first, -first)
+
+
+def benign(net, x, y, count, rng):
+    """Return `count` pairs of gradients of two different records."""
+    first = rng.integers(0, len(y), count)
+    second = (first + rng.integers(1, len(y), count)) % len(y)
+    return Pairs("benign", net.gradients(x[first], y[first]), net.gradients(x[second], y[second]))
+
+
+def label_flip(net, x, y, count, rng, flip="random"):
+    """Return `count` pairs of gradients of one record with its label and with a wrong one.
+
+    Parameters
+    ----------
+    flip : {"random", "next", "runner_up"}
+        The wrong label: uniform among the others, the next number, or the likeliest for the net.
+    """
+    at = rng.integers(0, len(y), count)
+    x, y = x[at], y[at]
+    if checks.one_of("flip", flip, FLIPS) == "runner_up":
+        odds = net.predict(x)
+        odds[np.arange(count), y] = -1
+        wrong = odds.argmax(axis=1)
+    else:
+        wrong = (y + (rng.integers(1, net.classes, count) if flip == "random" else 1)) % net.classes
+    return Pairs("label flip", net.gradients(x, y), net.gradients(x, wrong))
+
+
+def gradient_flip(net, x, y, count, rng, name="gradient flip"):
+    """Return `count` pairs of a record's gradient and its negative."""
+    at = rng.integers(0, len(y), count)
+    first = net.gradients(x[at], y[at])
+    return Pairs(name, first, -first)
+
+
+def collude(net, x, y, count, rng, teach):
+    """Return `count` pairs as `gradient_flip` makes them from the model of a server that helps.
+
+    The server hands out a model that has never seen the client's label, so that the gradient is long.
+
+    Parameters
+    ----------
+    teach : callable
+        ``teach(net, x, y)`` trains the fresh net on the records of one class.
+    """
+    malicious = net.fresh(rng)
+    teach(malicious, x[y == 0], y[y == 0])
+    return gradient_flip(malicious, x[y != 0], y[y != 0], count, rng, "collusion")
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+class _Rule:
+    """What the rules share: they look at the components of a report along both gradients."""
+
+    def accepts(self, mechanism, reports, pair, rng):
+        """Whether the rule answers *first* on real reports.
+
+        Parameters
+        ----------
+        mechanism : GradientMechanism
+        reports : float array, shape (n, d)
+        pair : (array, array)
+            First and second gradient of every trial, each of shape (n, d).
+        rng : numpy.random.Generator
+            Breaks ties, which only parallel gradients have.
+        """
+        along = (np.einsum("ij,ij->i", reports, g, dtype=float) / np.maximum(_lengths(g), 1e-300) for g in pair)
+        return self._first(mechanism, *along, rng)
+
+    def sample(self, mechanism, trials, pairs, first, rng):
+        """Draw the number of answers *first* in `trials` trials, all with the first or all with the second gradient."""
+        one, two, angle = pairs.shape(mechanism.clip)
+        at = rng.integers(0, len(angle), trials)
+        own, other = mechanism.plane(angle[at], (one if first else two)[at], trials, rng)
+        return int(np.count_nonzero(self._first(mechanism, *((own, other) if first else (other, own)), rng)))
+
+    def rates(self, mechanism, pairs):
+        """Return the exact false-positive and false-negative rate over the pairs."""
+        one, two, angle = pairs.shape(mechanism.clip)
+        return tuple(float(np.mean(rate)) for rate in self._rates(mechanism, one, two, angle))
+
+
+class Cosine(_Rule):
+    """Answer the gradient with the larger cosine similarity to the report (Algorithm 2)."""
+
+    name = "cosine"
+    bound = "pooled"
+
+    def _first(self, mechanism, one, two, rng):
+        return (one > two) | ((one == two) & (rng.random(len(one)) < 0.5))
+
+    def _rates(self, mechanism, one, two, angle):
+        inside, outside = mechanism.levels
+        # a projected gradient errs in the half of the plane beyond the bisector; it meets the cap in overlap / 2
+        error = (outside + (inside - outside) * mechanism.overlap(angle)) / 2
+        return 0.5 - one * (0.5 - error), 0.5 - two * (0.5 - error)
+
+
+class Lune(_Rule):
+    """Answer *second* where the report is in the cap of the second gradient and not in that of the first.
+
+    There the likelihood ratio is ``e^epsilon`` for gradients as long as the clipping norm, whatever their angle.
+    """
+
+    name = "lune"
+    bound = "sides"
+
+    def _first(self, mechanism, one, two, rng):
+        return (two < mechanism.gamma) | (one >= mechanism.gamma)
+
+    def _rates(self, mechanism, one, two, angle):
+        inside, outside = mechanism.levels
+        lune, opposite = mechanism.q - mechanism.overlap(angle), mechanism.overlap(math.pi - angle)
+        positive = outside * lune + (1 - one) / 2 * (inside - outside) * opposite
+        return positive, 1 - lune * ((1 + two) / 2 * inside + (1 - two) / 2 * outside)
+
+
+RULES = {rule.name: rule for rule in (Cosine(), Lune())}
+"""The rules by name."""

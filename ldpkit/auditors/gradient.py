@@ -1,0 +1,171 @@
+"""Audits of randomised gradients: the paper's estimate, a nearly unbiased one, and bounds that hold.
+
+Source: the LDP-SGD paper, Algorithm 2 and Equation 3. Its estimate is a plug-in of two
+observed rates: biased upwards, infinite if one error never occurs, no bound.
+"""
+
+import functools
+import math
+import time
+
+import numpy as np
+
+from .. import checks, stats, streams
+from ..attacks.gradient import RULES
+from .result import AuditResult
+
+__all__ = ["audit_gradient", "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"]
+
+_CELLS = 2**21  # coordinates held in memory at once when real reports are made
+
+
+def epsilon_from_errors(fpr, fnr):
+    """Epsilon at which the two error rates are as small as they can be (Equation 3); infinite if one of them is 0."""
+    with np.errstate(divide="ignore"):
+        fpr, fnr = np.asarray(fpr, float), np.asarray(fnr, float)
+        return np.maximum(np.log1p(-fpr) - np.log(fnr), np.log1p(-fnr) - np.log(fpr))[()]
+
+
+@functools.lru_cache(maxsize=1024)
+def plugin_expectation(fpr, fnr, first, second):
+    """Exact mean and standard deviation of Equation 3 at known rates, where it is finite.
+
+    Parameters
+    ----------
+    fpr, fnr : float
+    first, second : int
+        Trials with the first and with the second gradient.
+
+    Returns
+    -------
+    mean, sd, infinite : float
+        Of the finite values, and the probability of an infinite one; the first two are NaN if there is none.
+    """
+    (fp, at_fp), (fn, at_fn) = stats.binomial_window(first, fpr), stats.binomial_window(second, fnr)
+    value, mass = epsilon_from_errors(fp[:, None] / first, fn / second), np.outer(at_fp, at_fn)
+    finite = np.isfinite(value)
+    value, kept = value[finite], mass[finite]
+    if not kept.sum() > 0:
+        return math.nan, math.nan, 1.0
+    mean = float(value @ kept / kept.sum())
+    return mean, math.sqrt(float((value - mean) ** 2 @ kept / kept.sum())), float(mass[~finite].sum())
+
+
+def pooled(errors, trials):
+    """Nearly unbiased estimate from all errors together, ``logit(1 - (X + 1/2) / (K + 1))``; always finite."""
+    return np.log((trials - errors + 0.5) / (errors + 0.5))
+
+
+def lower_pooled(fp, fn, trials, alpha, delta=0.0):
+    """Lower bound of epsilon from all errors together, valid at level ``1 - alpha``.
+
+    With epsilon-LDP no rule errs less often than ``1 / (1 + e^eps)``. A sum of two binomials is no more likely
+    than one binomial of the same mean to fall as far below it as matters here (Hoeffding 1956).
+
+    Parameters
+    ----------
+    fp, fn : int
+        Errors, each in `trials` trials.
+    alpha : float
+        In (0, 1/4].
+    delta : float
+        Of the guarantee, in [0, 1); the least error rate is then ``(1 - delta) / (1 + e^eps)``.
+    """
+    high = stats.clopper_pearson(fp + fn, 2 * trials, checks.real("alpha", alpha, 0, 0.25, closed="(]"))[1]
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum((1 - checks.real("delta", delta, 0, 1, closed="[)")) / high - 1, 0))
+
+
+def lower_sides(fp, fn, trials, alpha, delta=0.0):
+    """Lower bound of epsilon from Equation 3 with two Clopper-Pearson bounds, each at ``alpha / 2``.
+
+    Parameters
+    ----------
+    fp, fn, trials, alpha, delta
+        As in `lower_pooled`.
+    """
+    one, two = (stats.epsilon_lower(trials - a, b, trials, delta, tail=checks.real("alpha", alpha, 0, 1, closed="()") / 2)
+                for a, b in ((fp, fn), (fn, fp)))  # fmt: skip
+    return np.maximum(one, two)
+
+
+BOUNDS = {"pooled": lower_pooled, "sides": lower_sides}
+"""The valid bounds by name; a rule says which suits it."""
+
+
+def _count(mechanism, rule, pairs, trials, first, seed, name):
+    """Answers *first* on real reports of one input."""
+    found, size = 0, max(1, _CELLS // mechanism.d)
+    for start in range(0, trials, size):
+        rng = streams.generator(seed, *name, start)
+        at = rng.integers(0, len(pairs.first), min(size, trials - start))
+        pair = pairs.first[at], pairs.second[at]
+        reports = mechanism.perturb(pair[0] if first else pair[1], rng)
+        found += int(np.count_nonzero(rule.accepts(mechanism, reports, pair, rng)))
+    return found
+
+
+def audit_gradient(mechanism, pairs, rule="cosine", *, trials=1000, alpha=0.01, seed=1, faithful=False):
+    """Audit a randomised gradient with crafted pairs and a rule that tells them apart.
+
+    Parameters
+    ----------
+    mechanism : GradientMechanism
+    pairs : Pairs
+        A fresh one is drawn in every trial.
+    rule : {"cosine", "lune"}
+        The paper's rule, or the strongest event; see `ldpkit.attacks.gradient`.
+    trials : int
+        Even, at least 2: half of them with each gradient (the paper: 1000, with a coin for each).
+    alpha : float
+        Significance, in (0, 1/4]. The dummy audit is tight: about so often its bound exceeds the claim by chance.
+    seed : int
+    faithful : bool
+        Make every report with the real client in d dimensions instead of drawing its two deciding components.
+
+    Returns
+    -------
+    AuditResult
+        ``epsilon_emp`` is Equation 3, ``exact`` its expectation (given that it is finite), ``limit`` Equation 3 at the
+        exact rates, ``estimates`` the pooled one. ``lower`` is the pooled bound for the cosine rule and the
+        two-sided one for the lune rule, whose errors differ much.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter that is out of range.
+    """
+    rule = RULES[checks.one_of("rule", rule, RULES)]
+    trials, alpha = checks.integer("trials", trials, 2, 10**9), checks.real("alpha", alpha, 0, 0.25, closed="(]")
+    if trials % 2:
+        raise ValueError(f"trials must be even, half with each gradient, got {trials}")
+    if pairs.first.shape[1] != mechanism.d:
+        raise ValueError(f"gradients must have the mechanism's dimension {mechanism.d}, got {pairs.first.shape[1]}")
+    name = ("gradient", mechanism.name, mechanism.parameters, pairs.name, rule.name, bool(faithful))
+    half, start = trials // 2, time.perf_counter()
+    if faithful:
+        kept, missed = (_count(mechanism, rule, pairs, half, side, seed, (*name, side)) for side in (True, False))
+    else:
+        kept, missed = (rule.sample(mechanism, half, pairs, side, streams.generator(seed, *name, side)) for side in (True, False))
+    seconds = time.perf_counter() - start
+    fp, fn, rates = half - kept, missed, rule.rates(mechanism, pairs)
+    exact, exact_sd, infinite = plugin_expectation(*rates, half, half)
+    return AuditResult(
+        mechanism=mechanism.name,
+        parameters=mechanism.parameters | {"adversary": pairs.name},
+        attack=rule.name,
+        trials=trials,
+        alpha=alpha,
+        seed=seed,
+        faithful=bool(faithful),
+        counts={"fp": fp, "fn": fn},
+        rates={"fpr": fp / half, "fnr": fn / half},
+        epsilon_emp=float(epsilon_from_errors(fp / half, fn / half)),
+        lower=max(0.0, float(BOUNDS[rule.bound](fp, fn, half, alpha))),
+        exact=exact,
+        exact_sd=exact_sd,
+        claim=mechanism.epsilon,
+        limit=float(epsilon_from_errors(*rates)),
+        estimates={"pooled": float(pooled(fp + fn, trials)), "infinite": infinite},
+        seconds=seconds,
+    )

@@ -1,0 +1,94 @@
+"""``ldpkit audit-gradient`` and ``ldpkit audit-shuffle``: randomised gradients, alone and shuffled."""
+
+import click
+
+from .. import auditors, checks, datasets, nets, streams
+from ..attacks import gradient as crafts
+from ..mechanisms import GRADIENT
+from .base import Count, as_json, cli, write
+
+__all__ = ["audit_gradient", "audit_shuffle"]
+
+MECHANISMS = {name.lower(): mechanism for name, mechanism in GRADIENT.items()}
+
+
+def _craft(adversary, dimension, norm, iterations, flip, seed):
+    """Pairs of the adversary; all but the dummy train the network of the digits first."""
+    if adversary == "dummy":
+        return crafts.dummy(4810 if dimension is None else dimension, norm)
+    if dimension is not None:
+        raise click.UsageError("--dimension belongs to --adversary dummy; the network of the digits has 4810 parameters")
+    try:
+        x, y = datasets.digits()
+    except ModuleNotFoundError as error:
+        raise click.UsageError(str(error)) from error
+    rng = streams.generator(seed, "audit-gradient", adversary)
+    teach = lambda net, x, y, rounds=20: nets.train(net, x, y, rounds=rounds, lr=0.2, rng=rng)  # noqa: E731
+    net = teach(nets.mlp([64, 64, 10], rng), x, y, checks.integer("iterations", iterations, 0, 10**6))
+    if adversary == "collusion":
+        return crafts.collude(net, x, y, 1000, rng, teach)
+    if adversary == "label":
+        return crafts.label_flip(net, x, y, 1000, rng, flip)
+    return {"benign": crafts.benign, "flip": crafts.gradient_flip}[adversary](net, x, y, 1000, rng)
+
+
+@cli.command("audit-gradient")
+@click.option("--adversary", type=click.Choice(["dummy", "flip", "label", "benign", "collusion"]), required=True)
+@click.option("--epsilon", type=float, required=True, help="Budget of one report.")
+@click.option("--mechanism", type=click.Choice(list(MECHANISMS)), default="ldp-sgd", show_default=True)
+@click.option("--rule", type=click.Choice(list(crafts.RULES)), default="cosine", show_default=True, help="How reports are told apart.")
+@click.option("--dimension", type=Count(), help="Of the dummy gradient.  [default: 4810]")
+@click.option("--norm", type=float, default=1.0, show_default=True, help="Of the dummy gradient.")
+@click.option("--clip", type=float, default=1.0, show_default=True, help="Clipping norm.")
+@click.option("--iterations", type=Count(), default=100, show_default=True, help="Training before the audit; 100 records each.")
+@click.option("--flip", type=click.Choice(crafts.FLIPS), default="random", show_default=True, help="Wrong label (label).")
+@click.option("--trials", type=Count(), default=1000, show_default=True, help="Even; half with each gradient.")
+@click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
+@click.option("--seed", type=Count(), default=1, show_default=True)
+@click.option("--faithful", is_flag=True, help="Make every report in full.")
+@as_json
+@click.pass_context
+def audit_gradient(ctx, adversary, epsilon, mechanism, rule, dimension, norm, clip, iterations, flip, trials, alpha, seed,
+                   faithful, as_json):  # fmt: skip
+    """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
+    pairs = _craft(adversary, dimension, norm, iterations, flip, seed)
+    target = MECHANISMS[mechanism](pairs.first.shape[1], epsilon, clip)
+    result = auditors.audit_gradient(target, pairs, rule, trials=trials, alpha=alpha, seed=seed, faithful=faithful)
+    _write(ctx, result, f"{pairs.name}, {rule} rule", as_json)
+
+
+@cli.command("audit-shuffle")
+@click.option("--epsilon", type=float, required=True, help="Budget of one report.")
+@click.option("--clients", type=Count(), required=True, help="Reports that are shuffled together.")
+@click.option("--delta", type=float, default=1e-6, show_default=True)
+@click.option("--trials", type=Count(), default=1000, show_default=True, help="Even; half with each batch.")
+@click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
+@click.option("--seed", type=Count(), default=1, show_default=True)
+@click.option("--faithful", is_flag=True, help="Randomise and permute real gradients.")
+@as_json
+@click.pass_context
+def audit_shuffle(ctx, epsilon, clients, delta, trials, alpha, seed, faithful, as_json):
+    """Audit shuffled LDP-SGD: can the server tell two batches apart that differ in one gradient?"""
+    result = auditors.audit_shuffle(epsilon, clients, delta, trials=trials, alpha=alpha, seed=seed, faithful=faithful)
+    _write(ctx, result, "two batches, threshold rule", as_json)
+
+
+def _write(ctx, result, attack, as_json):
+    more = {"tight": "exact epsilon of the two batches", "upper": "numerical bound for all batches",
+            "pooled": "epsilon of the accuracy, nearly unbiased"}  # fmt: skip
+    number = lambda value: "unknown" if value is None else f"{value:.4f}"  # noqa: E731
+    row = result.row()
+    lines = [
+        ("mechanism", ", ".join([result.mechanism, *(f"{key} = {value}" for key, value in result.parameters.items())])),
+        ("claim", f"epsilon = {result.claim:.4f}, delta = {result.delta:g}"),
+        ("attack", f"{attack}, {result.trials:,} trials" + (", all real" if result.faithful else "")),
+        ("counts", ", ".join(f"{key} = {value:,} ({result.rates[key + 'r']:.4f})" for key, value in result.counts.items())),
+        ("epsilon_emp", f"{number(row['epsilon_emp'])} as the paper computes it"),
+        ("exact", f"{number(row['exact_epsilon_emp'])} (sd {number(row['exact_sd'])}) is its expectation"),
+        ("limit", f"{number(row['limit'])} without sampling noise"),
+        *((key, f"{number(row[key])} {text}") for key, text in more.items() if key in row),
+        ("lower", f"{result.lower:.4f} at level {1 - result.alpha:g}"),
+        ("seconds", f"{result.seconds:.2f}"),
+    ]
+    write(row, lines, result.verdict, as_json)
+    ctx.exit(1 if result.violated else 0)

@@ -1,0 +1,407 @@
+"""Randomised gradients: LDP-SGD and the two mechanisms that generalise it, PrivUnit and PrivUnitG.
+
+All three do the same. The gradient is clipped and projected to one of the two
+points ``+u L`` and ``-u L`` of its own line, which keeps its mean; then a random
+vector is sent whose density is high on the cap of vectors that lean towards the
+projected point by at least `gamma`, and low elsewhere. The two levels differ by
+the factor ``e^epsilon``. For LDP-SGD the cap is a hemisphere.
+
+What an observer can learn about a pair of gradients depends on their plane only,
+where a report is a point of uniform angle and known radius, see `plane` and `overlap`.
+
+Sources: the LDP-SGD paper, Algorithm 1 (after Duchi, Jordan and Wainwright 2018);
+Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numba
+import numpy as np
+import scipy
+
+from .. import checks
+from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
+
+__all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
+
+
+@numba.njit(cache=True, nogil=True)
+def _normals(gradients, words, out):
+    """Fill `out` with normals; return their products with the gradients and their squared lengths.
+
+    Polar method on xoshiro256++ (Blackman and Vigna 2019): its state stays in registers, the sums come for free.
+    """
+    s0, s1, s2, s3 = words
+    n, d = gradients.shape
+    dots, squares = np.empty(n), np.empty(n)
+    for i in range(n):
+        dot, square = 0.0, 0.0
+        for j in range(0, d, 2):
+            a, b, r = 0.0, 0.0, 2.0
+            while r >= 1.0 or r == 0.0:
+                for _ in range(2):  # two uniform numbers in [-1, 1)
+                    word = s0 + s3
+                    word = ((word << np.uint64(23)) | (word >> np.uint64(41))) + s0
+                    shifted = s1 << np.uint64(17)
+                    s2 ^= s0
+                    s3 ^= s1
+                    s1 ^= s2
+                    s0 ^= s3
+                    s2 ^= shifted
+                    s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
+                    a, b = b, np.int64(word >> np.uint64(11)) * 2.0**-52 - 1.0
+                r = a * a + b * b
+            scale = math.sqrt(-2.0 * math.log(r) / r)
+            a *= scale
+            out[i, j] = a
+            dot += a * gradients[i, j]
+            square += a * a
+            if j + 1 < d:
+                b *= scale
+                out[i, j + 1] = b
+                dot += b * gradients[i, j + 1]
+                square += b * b
+        dots[i], squares[i] = dot, square
+    return dots, squares
+
+
+@numba.njit(cache=True, nogil=True)
+def _combine(reports, scale, gradients, shift):
+    """Turn each row of `reports` into ``scale * report + shift * gradient``."""
+    for i in range(len(reports)):
+        for j in range(reports.shape[1]):
+            reports[i, j] = scale[i] * reports[i, j] + shift[i] * gradients[i, j]
+
+
+def mean_axis(d):
+    """Mean length of one coordinate of a uniform unit vector, ``Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))``."""
+    return math.exp(scipy.special.gammaln(d / 2) - scipy.special.gammaln((d + 1) / 2)) / math.sqrt(math.pi)
+
+
+@dataclass(frozen=True)
+class GradientMechanism(Mechanism):
+    """What the three mechanisms share.
+
+    Attributes
+    ----------
+    d, epsilon, clip
+        The parameters of `LDPSGD`.
+    gamma : float
+        Where the cap begins, along the projected direction.
+    q : float
+        Probability of the cap without a gradient.
+    """
+
+    d: int
+    epsilon: float
+    clip: float = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "d", checks.integer("d", self.d, 2, MAX_DOMAIN))
+        object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON))
+        object.__setattr__(self, "clip", checks.real("clip", self.clip, 0, closed="()"))
+
+    @property
+    def p(self):
+        """Probability that a report lies in the cap."""
+        return self.levels[0] * self.q
+
+    @cached_property
+    def levels(self):
+        """Density inside and outside the cap, relative to the law without a gradient; their ratio is ``e^epsilon``."""
+        odds = self.epsilon + math.log(self.q) - math.log1p(-self.q)
+        return float(scipy.special.expit(odds)) / self.q, float(scipy.special.expit(-odds)) / (1 - self.q)
+
+    @cached_property
+    def m(self):
+        """Mean component of a report along the projected direction."""
+        inside, outside = self.levels
+        return (inside - outside) * self._edge()
+
+    # --- client and server ------------------------------------------------------------------------
+
+    def perturb(self, gradients, rng):
+        """Randomise one gradient per user with the real client.
+
+        Parameters
+        ----------
+        gradients : float array, shape (n, d)
+            Finite. A gradient of length 0 has no direction: its report is that of a random one.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        float array, shape (n, d)
+            The random vectors before the server rescales them, of length 1 for LDP-SGD and PrivUnit.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong or a gradient is not finite.
+        """
+        gradients = self._rows("gradients", gradients)
+        norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
+        if not np.isfinite(norms).all():
+            raise ValueError(f"gradients must be finite, got a norm of {norms[~np.isfinite(norms)][0]}")
+        towards = self._project(np.minimum(1, norms / self.clip), rng)
+        if (zero := norms == 0).any():
+            gradients = gradients.copy()
+            gradients[zero] = rng.standard_normal((np.count_nonzero(zero), self.d))
+            norms[zero] = np.linalg.norm(gradients[zero], axis=1)
+        reports = np.empty_like(gradients)
+        dots, squares = _normals(gradients, tuple(rng.integers(0, 2**64, 4, dtype=np.uint64)), reports)
+        scale, axis = self._place(towards, dots / norms, squares, rng)
+        if axis is None:
+            reports *= scale[:, None]
+        else:
+            _combine(reports, scale, gradients, (axis - scale * dots / norms) / norms)
+        return reports
+
+    def _rows(self, name, array):
+        array = np.ascontiguousarray(array, dtype=float)
+        if array.ndim != 2 or array.shape[1] != self.d or len(array) == 0:
+            raise ValueError(f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}")
+        return array
+
+    def _project(self, rho, rng):
+        """The sign of the norm projection: +1 with probability ``(1 + rho) / 2``."""
+        return np.where(rng.random(len(rho)) < (1 + rho) / 2, 1.0, -1.0)
+
+    def estimate(self, reports):
+        """Return the unbiased estimate of the mean clipped gradient, shape (d,), from reports of n >= 1 users."""
+        return self._rows("reports", reports).mean(axis=0) * (self.clip / self.m)
+
+    def variance(self, n, norm=0.0):
+        """Expected squared distance of the estimate from the mean of `n` gradients of length `norm`; 0 gives the largest."""
+        n, norm = checks.integer("n", n, 1), min(checks.real("norm", norm, 0), self.clip)
+        return (self.mean_square * (self.clip / self.m) ** 2 - norm**2) / n
+
+    # --- the plane of two gradients ---------------------------------------------------------------
+
+    def plane(self, theta, rho, n, rng):
+        """Draw the two components of a report that decide which of two gradients made it.
+
+        Parameters
+        ----------
+        theta, rho : float or array, shape (n,)
+            Angle between the two gradients, in [0, pi], and ``min(1, norm / clip)`` of the one that is randomised.
+        n : int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        own, other : float array, shape (n,)
+            Components of the report along the randomised gradient and along the other one.
+        """
+        along, across = self._plane(n, rng)
+        along *= self._project(np.broadcast_to(rho, n), rng)
+        return along, along * np.cos(theta) + across * np.sin(theta)
+
+    def overlap(self, theta):
+        """Probability, without a gradient, of leaning by `gamma` towards both of two directions at angle `theta`.
+
+        Every error rate is a combination of this one function. In the plane the report has a uniform angle,
+        so with ``S(r)`` the probability of a radius above r it equals ``1/(2 pi)`` times the integral of
+        ``S(gamma / cos(t/2))`` from theta to ``2 arccos(gamma)``; at ``theta = 0`` it is `q`, and for LDP-SGD
+        ``(pi - theta) / (2 pi)``.
+        """
+        theta = np.asarray(theta, float)
+        rest = np.maximum(self._last - theta, 0) / 2
+        t = theta[..., None] + rest[..., None] * (_NODES + 1)
+        return rest * (self._beyond(self.gamma / np.cos(t / 2)) @ _WEIGHTS) / (2 * math.pi)
+
+
+class _Sphere(GradientMechanism):
+    """Reports of length 1: the law without a gradient is uniform on the sphere."""
+
+    mean_square = 1.0
+    """Mean squared length of a report."""
+
+    @cached_property
+    def q(self):
+        """Probability of the cap under the uniform law."""
+        return 0.5 * float(scipy.special.betainc((self.d - 1) / 2, 0.5, 1 - self.gamma**2))
+
+    def _edge(self):
+        """Mean of one coordinate of a uniform unit vector where it exceeds `gamma`, times the probability that it does."""
+        return math.exp((self.d - 1) / 2 * math.log1p(-(self.gamma**2))) * mean_axis(self.d) / 2
+
+    @property
+    def _last(self):
+        return 2 * math.acos(self.gamma)
+
+    def _beyond(self, radius):
+        return (1 - np.minimum(radius, 1) ** 2) ** (self.d / 2 - 1)
+
+    def density(self, c, rho, theta=0.0):
+        """Density of the component `c` of a report along a direction at angle `theta` to the randomised gradient.
+
+        Parameters
+        ----------
+        c : float array, shape (n,)
+            Inside (-1, 1).
+        rho, theta : float
+            As in `plane`; the angle 0 is the gradient's own direction.
+        """
+        d = checks.integer("d", self.d, 3)  # in the plane the density is unbounded
+        inside, outside = self.levels
+        uniform = np.exp((d - 3) / 2 * np.log1p(-(c**2)) - scipy.special.betaln(0.5, (d - 1) / 2))
+        covered = 0.0  # share of the slice at c that lies in the cap of the projected gradient
+        for sign in (1, -1):
+            start = (self.gamma - sign * c * math.cos(theta)) / np.maximum(math.sin(theta) * np.sqrt(1 - c**2), 1e-300)
+            start = np.clip(start, -1, 1)
+            above = 0.5 - np.sign(start) / 2 * scipy.special.betainc(0.5, d / 2 - 1, start**2)
+            covered = covered + (1 + sign * rho) / 2 * above
+        return uniform * (outside + (inside - outside) * covered)
+
+
+@dataclass(frozen=True)
+class LDPSGD(_Sphere):
+    """LDP-SGD: a uniform direction, turned to the side of the projected gradient with probability p.
+
+    Parameters
+    ----------
+    d : int
+        Dimension of the gradients, at least 2.
+    epsilon : float
+        Privacy budget of one report (the paper's epsilon_0), in [1e-6, 30].
+    clip : float
+        Clipping norm L, above 0.
+
+    Notes
+    -----
+    ``p = e^eps / (1 + e^eps)``. A shorter gradient of norm r is better protected against its own negative, at
+    ``2 artanh(tanh(eps/2) r / clip)``. Source: the LDP-SGD paper, Algorithm 1.
+    """
+
+    name = "LDP-SGD"
+    gamma = 0.0
+
+    def _place(self, towards, along, squares, rng):
+        kept = np.where(rng.random(len(squares)) < self.p, 1.0, -1.0)
+        return kept * towards * np.where(along >= 0, 1.0, -1.0) / np.sqrt(squares), None
+
+    def _plane(self, n, rng):
+        angle = rng.uniform(0, 2 * math.pi, n)
+        # a uniform direction covers a disk: the square of its radius is Beta(1, (d-2)/2)
+        radius = np.sqrt(-np.expm1(-2 / (self.d - 2) * rng.standard_exponential(n))) if self.d > 2 else 1.0
+        radius = radius * np.where((rng.random(n) < self.p) == (np.cos(angle) >= 0), 1.0, -1.0)
+        return radius * np.cos(angle), radius * np.sin(angle)
+
+
+class _Cap(GradientMechanism):
+    """What PrivUnit and PrivUnitG share: a cap smaller than half, the best one unless it is given."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.gamma is None:
+            # the cap with the longest mean report; it begins within this many standard deviations of an axis
+            top = self._units * (2 + math.sqrt(2 * self.epsilon))
+            best = scipy.optimize.minimize_scalar(
+                lambda gamma: -type(self)(self.d, self.epsilon, self.clip, gamma).m,
+                bounds=(0, min(top, self._limit)), method="bounded", options={"xatol": 1e-9 * top})  # fmt: skip
+            object.__setattr__(self, "gamma", float(best.x))
+        object.__setattr__(self, "gamma", checks.real("gamma", self.gamma, 0, self._limit, closed="[)"))
+        if self.q < 1e-300:
+            raise ValueError(f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}")
+
+    def _axis(self, n, rng):
+        """Draw the component along the projected direction."""
+        inside, share = rng.random(n) < self.p, 1 - rng.random(n)  # a share of 0 would be an infinite quantile
+        return np.where(inside, self._upper(share * self.q), -self._upper(share * (1 - self.q)))
+
+    def _place(self, towards, along, squares, rng):
+        axis = towards * self._axis(len(squares), rng)
+        return self._stretch(axis, squares - along**2), axis
+
+
+@dataclass(frozen=True)
+class PrivUnit(_Cap, _Sphere):
+    """PrivUnit: a uniform point of a cap around the projected gradient with probability p, of the rest otherwise.
+
+    Parameters
+    ----------
+    d, epsilon, clip
+        As in `LDPSGD`.
+    gamma : float, optional
+        Where the cap begins, in [0, 1); by default where the variance is smallest. 0 gives LDP-SGD.
+
+    Notes
+    -----
+    Source: Bhowmick et al. (2018), Algorithm 1, but with ``epsilon = logit(p) - logit(q)`` instead of its
+    sufficient conditions, which spend only a part of the budget.
+    """
+
+    gamma: float | None = None
+    name = "PrivUnit"
+    _limit = 1.0
+
+    @property
+    def _units(self):
+        return 1 / math.sqrt(self.d)
+
+    def _upper(self, mass):
+        half = (self.d - 1) / 2
+        return 1 - 2 * scipy.special.betaincinv(half, half, mass)
+
+    def _stretch(self, axis, square):
+        return np.sqrt((1 - axis**2) / square)
+
+    def _plane(self, n, rng):
+        along = self._axis(n, rng)
+        part = rng.beta(0.5, self.d / 2 - 1, n) if self.d > 2 else np.ones(n)
+        return along, np.sqrt((1 - along**2) * part) * rng.choice((-1.0, 1.0), n)
+
+
+@dataclass(frozen=True)
+class PrivUnitG(_Cap):
+    """PrivUnitG: PrivUnit with Gaussian instead of uniform directions.
+
+    Parameters
+    ----------
+    d, epsilon, clip
+        As in `PrivUnit`.
+    gamma : float, optional
+        Where the cap begins, at least 0, in standard deviations; by default where the variance is smallest.
+
+    Notes
+    -----
+    Source: Asi, Feldman and Talwar (2022).
+    """
+
+    gamma: float | None = None
+    name = "PrivUnitG"
+    _units, _limit, _last = 1.0, math.inf, math.pi
+
+    @property
+    def mean_square(self):
+        """Mean squared length of a report."""
+        return self.d + self.gamma * self.m
+
+    @cached_property
+    def q(self):
+        """Probability of the cap under the normal law."""
+        return float(scipy.special.ndtr(-self.gamma))
+
+    def _edge(self):
+        return math.exp(-(self.gamma**2) / 2) / math.sqrt(2 * math.pi)
+
+    def _beyond(self, radius):
+        return np.exp(-(radius**2) / 2)
+
+    def _upper(self, mass):
+        return -scipy.special.ndtri(mass)
+
+    def _stretch(self, axis, square):
+        return np.ones(len(axis))
+
+    def _plane(self, n, rng):
+        return self._axis(n, rng), rng.standard_normal(n)
+
+
+GRADIENT = {mechanism.name: mechanism for mechanism in (LDPSGD, PrivUnit, PrivUnitG)}
+"""The mechanisms for gradients by name."""
