@@ -1,11 +1,10 @@
-"""Small networks in NumPy with one gradient per example, and the federated loop that trains them.
+"""Small networks in NumPy with one gradient per record, and the federated loop that trains them.
 
 The audit of randomised gradients needs the gradient of the loss of every single
-record; deep-learning packages hand out the sum over a batch. The layers below
-are plain functions of their input and a slice of one flat parameter vector.
+record; deep-learning packages hand out the sum over a batch.
 
 Sources: the LDP-SGD paper, section 5, for the roles of the networks (a simple
-CNN, an LSTM); sizes are ours, small enough to train while a page is executed.
+CNN, an LSTM); their sizes are ours, small enough to train while a page is executed.
 """
 
 import math
@@ -17,49 +16,33 @@ from . import checks
 
 __all__ = ["Net", "mlp", "cnn", "lstm", "train"]
 
-
-class _Layer:
-    """A layer: the `shapes` of its parameters, how they start, and a step in each direction.
-
-    ``forward(parameters, x)`` returns the output and what ``backward`` needs; ``backward(parameters, kept, slope,
-    each)`` returns the slope of the loss at the input and of the parameters, summed over the batch unless `each`.
-    """
-
-    shapes = ()
-
-    def start(self, rng):
-        """Draw initial parameters: uniform within one over the square root of the number of inputs."""
-        return [rng.uniform(-1, 1, shape) / math.sqrt(self.shapes[0][0]) for shape in self.shapes]
+# A layer has the `shapes` of its parameters and three functions: `start` draws them; `forward(parameters, x)` returns the
+# output and what `backward` needs; `backward(parameters, kept, slope)` returns the slope of every record's loss at the
+# input, and at the parameters. Weights multiply from the right.
 
 
-def _outer(x, slope, each):
-    """Slope of a weight matrix from inputs (n, t, i) and slopes of the outputs (n, t, o)."""
-    return x.transpose(0, 2, 1) @ slope if each else x.reshape(-1, x.shape[2]).T @ slope.reshape(-1, slope.shape[2])
+def _uniform(rng, shape, inputs):
+    return rng.uniform(-1, 1, shape) / math.sqrt(inputs)
 
 
-def _total(slope, axes, each):
-    """Sum over `axes`, and over the batch unless `each`."""
-    return slope.sum(axis=axes if each else (0, *axes))
-
-
-class _Dense(_Layer):
-    """Linear layer on the flattened input."""
-
+class _Dense:
     def __init__(self, inputs, outputs):
         self.shapes = ((inputs, outputs), (outputs,))
+
+    def start(self, rng):
+        return [_uniform(rng, shape, self.shapes[0][0]) for shape in self.shapes]
 
     def forward(self, parameters, x):
         flat = x.reshape(len(x), -1)
         return flat @ parameters[0] + parameters[1], (flat, x.shape)
 
-    def backward(self, parameters, kept, slope, each):
+    def backward(self, parameters, kept, slope):
         flat, shape = kept
-        own = [_outer(flat[:, None], slope[:, None], each), _total(slope, (), each)]
-        return (slope @ parameters[0].T).reshape(shape), own
+        return (slope @ parameters[0].T).reshape(shape), [flat[:, :, None] * slope[:, None], slope]
 
 
 class _Conv(_Dense):
-    """Convolution 3 x 3 with stride 1 on images (n, height, width, channels)."""
+    """3 x 3 on images (n, height, width, channels): a dense layer on all patches."""
 
     def __init__(self, inputs, outputs, padding):
         super().__init__(9 * inputs, outputs)
@@ -68,28 +51,26 @@ class _Conv(_Dense):
     def forward(self, parameters, x):
         pad = (self.padding, self.padding)
         padded = np.pad(x, ((0, 0), pad, pad, (0, 0)))
-        windows = sliding_window_view(padded, (3, 3), axis=(1, 2))  # (n, h, w, channels, 3, 3)
-        height, width = windows.shape[1:3]
-        patches = windows.reshape(len(x), height * width, -1)
+        windows = sliding_window_view(padded, (3, 3), axis=(1, 2))  # (n, height, width, channels, 3, 3)
+        patches = windows.reshape(len(x), -1, len(parameters[0]))
         out = patches @ parameters[0] + parameters[1]
-        return out.reshape(len(x), height, width, -1), (patches, padded.shape)
+        return out.reshape(*windows.shape[:3], -1), (patches, padded.shape)
 
-    def backward(self, parameters, kept, slope, each):
+    def backward(self, parameters, kept, slope):
         patches, shape = kept
         n, height, width, _ = slope.shape
-        slope = slope.reshape(n, height * width, -1)
-        own = [_outer(patches, slope, each), _total(slope, (1,), each)]
-        parts = (slope @ parameters[0].T).reshape(n, height, width, shape[3], 3, 3)
+        flat = slope.reshape(n, height * width, -1)
+        parts = (flat @ parameters[0].T).reshape(n, height, width, shape[3], 3, 3)
         padded = np.zeros(shape, parts.dtype)
         for i in range(3):
-            for j in range(3):
+            for j in range(3):  # patches overlap
                 padded[:, i : i + height, j : j + width] += parts[..., i, j]
         inner = slice(self.padding, -self.padding or None)
-        return padded[:, inner, inner], own
+        return padded[:, inner, inner], [patches.transpose(0, 2, 1) @ flat, flat.sum(axis=1)]
 
 
-class _Norm(_Layer):
-    """Normalisation of every channel of every image, with its own scale and shift."""
+class _Norm:
+    """Every channel of every image gets mean 0 and spread 1, then a learned scale and shift."""
 
     def __init__(self, channels):
         self.shapes = ((channels,), (channels,))
@@ -102,21 +83,24 @@ class _Norm(_Layer):
         unit = (x - x.mean(axis=(1, 2), keepdims=True)) / spread
         return unit * parameters[0] + parameters[1], (unit, spread)
 
-    def backward(self, parameters, kept, slope, each):
+    def backward(self, parameters, kept, slope):
         unit, spread = kept
-        own = [_total(slope * unit, (1, 2), each), _total(slope, (1, 2), each)]
+        own = [(slope * unit).sum(axis=(1, 2)), slope.sum(axis=(1, 2))]
         slope = slope * parameters[0]
         along = (slope * unit).mean(axis=(1, 2), keepdims=True)
         return (slope - slope.mean(axis=(1, 2), keepdims=True) - unit * along) / spread, own
 
 
-class _Relu(_Layer):
-    """Positive part."""
+class _Relu:
+    shapes = ()
+
+    def start(self, rng):
+        return []
 
     def forward(self, parameters, x):
         return np.maximum(x, 0), x > 0
 
-    def backward(self, parameters, kept, slope, each):
+    def backward(self, parameters, kept, slope):
         return slope * kept, []
 
 
@@ -129,18 +113,18 @@ class _Pool(_Relu):
         out = squares.max(axis=(2, 4))
         return out, (squares == out[:, :, None, :, None], x.shape)
 
-    def backward(self, parameters, kept, slope, each):
+    def backward(self, parameters, kept, slope):
         largest, shape = kept
-        whole = np.zeros(shape, slope.dtype)
         part = largest * slope[:, :, None, :, None]
+        whole = np.zeros(shape, slope.dtype)
         whole[:, : shape[1] // 2 * 2, : shape[2] // 2 * 2] = part.reshape(shape[0], shape[1] // 2 * 2, -1, shape[3])
         return whole, []
 
 
-class _CharLSTM(_Layer):
-    """Embedding and one LSTM layer on texts (n, length) of symbols 0, 1, ...; the number `symbols` pads at the end.
+class _LSTM:
+    """Embedding and one LSTM layer on texts (n, length) of symbols; the number `symbols` pads at the end.
 
-    The output is the state after the last symbol.
+    The output is the state after the last symbol. Gates: input, forget, new, output.
     """
 
     def __init__(self, symbols, width, hidden):
@@ -148,15 +132,14 @@ class _CharLSTM(_Layer):
         self.shapes = ((symbols + 1, width), (width, 4 * hidden), (hidden, 4 * hidden), (4 * hidden,))
 
     def start(self, rng):
-        rest = [rng.uniform(-1, 1, shape) / math.sqrt(self.hidden) for shape in self.shapes[1:]]
-        return [rng.standard_normal(self.shapes[0]), *rest]
+        return [rng.standard_normal(self.shapes[0]), *(_uniform(rng, shape, self.hidden) for shape in self.shapes[1:])]
 
     def forward(self, parameters, x):
         table, into, again, bias = parameters
         n, length = x.shape
         last = np.maximum((x != self.symbols).sum(axis=1) - 1, 0)
-        states, cells = (np.zeros((length + 1, n, self.hidden)) for _ in range(2))
-        gates = np.empty((length, n, 4, self.hidden))  # input, forget, new, output
+        states, cells = np.zeros((2, length + 1, n, self.hidden))
+        gates = np.empty((length, n, 4, self.hidden))
         drive = table[x] @ into + bias
         for t in range(length):
             z = (drive[:, t] + states[t] @ again).reshape(n, 4, self.hidden)
@@ -166,13 +149,12 @@ class _CharLSTM(_Layer):
             states[t + 1] = gates[t, :, 3] * np.tanh(cells[t + 1])
         return states[last + 1, np.arange(n)], (x, last, states, cells, gates)
 
-    def backward(self, parameters, kept, slope, each):
+    def backward(self, parameters, kept, slope):
         table, into, again, _ = parameters
         x, last, states, cells, gates = kept
-        n, length = x.shape
         at_state, at_cell = np.zeros_like(slope), np.zeros_like(slope)
-        at_gates = np.empty((n, length, 4 * self.hidden))
-        for t in reversed(range(length)):
+        at_gates = np.empty((*x.shape, 4 * self.hidden))
+        for t in reversed(range(x.shape[1])):
             entry, keep, new, out = gates[t].transpose(1, 0, 2)
             at_state = at_state + slope * (last == t)[:, None]
             squashed = np.tanh(cells[t + 1])
@@ -181,19 +163,18 @@ class _CharLSTM(_Layer):
                 at_cell * new * entry * (1 - entry), at_cell * cells[t] * keep * (1 - keep),
                 at_cell * entry * (1 - new**2), at_state * squashed * out * (1 - out)), axis=1)  # fmt: skip
             at_cell, at_state = at_cell * keep, at_gates[:, t] @ again.T
-        shown = np.eye(self.symbols + 1)[x]
-        own = [_outer(shown, at_gates @ into.T, each), _outer(table[x], at_gates, each),
-               _outer(states[:-1].transpose(1, 0, 2), at_gates, each), _total(at_gates, (1,), each)]  # fmt: skip
-        return None, own  # symbols have no slope
+        shown = np.eye(self.symbols + 1)[x].transpose(0, 2, 1)
+        return None, [shown @ (at_gates @ into.T), table[x].transpose(0, 2, 1) @ at_gates,
+                      states[:-1].transpose(1, 2, 0) @ at_gates, at_gates.sum(axis=1)]  # fmt: skip
 
 
 class Net:
-    """A classifier with a softmax cross-entropy loss and one flat parameter vector.
+    """A classifier with softmax, cross-entropy loss and one flat parameter vector.
 
     Parameters
     ----------
     layers : list
-        From input to scores.
+        From records to scores.
     rng : numpy.random.Generator
         Draws the initial parameters.
     dtype : type
@@ -215,18 +196,13 @@ class Net:
         """Return a net of the same layers with newly drawn parameters."""
         return Net(self.layers, rng, self.dtype)
 
-    def _parameters(self):
-        at = 0
+    def _forward(self, x):
+        kept, at = [], 0
         for layer in self.layers:
             own = []
             for shape in layer.shapes:
                 own.append(self.theta[at : at + math.prod(shape)].reshape(shape))
-                at += math.prod(shape)
-            yield own
-
-    def _forward(self, x):
-        kept = []
-        for layer, own in zip(self.layers, self._parameters()):
+                at += own[-1].size
             x, memory = layer.forward(own, x)
             kept.append((layer, own, memory))
         odds = np.exp(x - x.max(axis=1, keepdims=True))
@@ -240,31 +216,19 @@ class Net:
         """Return the share of records whose likeliest class is their label."""
         return float((self.predict(x).argmax(axis=1) == y).mean())
 
-    def gradients(self, x, y, each=True):
-        """Return the gradient of the loss of every record, shape (n, d), or their mean, shape (d,).
-
-        Parameters
-        ----------
-        x : array
-            Records along the first axis, in the form the first layer takes.
-        y : int array, shape (n,)
-            Labels.
-        each : bool
-            Whether to keep the records apart.
-        """
+    def gradients(self, x, y):
+        """Return the gradient of the loss of every record, shape (n, d), for labels `y`."""
         slope, kept = self._forward(x)
         slope[np.arange(len(y)), y] -= 1
         own = []
         for layer, parameters, memory in reversed(kept):
-            slope, found = layer.backward(parameters, memory, slope, each)
+            slope, found = layer.backward(parameters, memory, slope)
             own[:0] = found
-        if each:
-            return np.concatenate([g.reshape(len(y), -1) for g in own], axis=1)
-        return np.concatenate([g.ravel() for g in own]) / len(y)
+        return np.concatenate([g.reshape(len(y), -1) for g in own], axis=1)
 
 
 def mlp(sizes, rng):
-    """Return linear layers with ReLU between; `sizes` from inputs to classes."""
+    """Return dense layers with ReLU between; `sizes` from inputs to classes."""
     layers = [part for i, o in zip(sizes, sizes[1:]) for part in (_Dense(i, o), _Relu())]
     return Net(layers[:-1], rng)
 
@@ -273,13 +237,13 @@ def cnn(shape, classes, rng):
     """Return a CNN of two convolutions (8 and 16 channels, normalised, ReLU, pooled) on images (height, width, channels)."""
     height, width, channels = shape
     flat = 16 * ((height + 2) // 4) * ((width + 2) // 4)
-    layers = [_Conv(channels, 8, 2), _Norm(8), _Relu(), _Pool(), _Conv(8, 16, 1), _Norm(16), _Relu(), _Pool(), _Dense(flat, classes)]
-    return Net(layers, rng, np.float32)
+    layers = [_Conv(channels, 8, 2), _Norm(8), _Relu(), _Pool(), _Conv(8, 16, 1), _Norm(16), _Relu(), _Pool()]
+    return Net([*layers, _Dense(flat, classes)], rng, np.float32)
 
 
 def lstm(symbols, classes, rng):
     """Return an LSTM of 32 units on an embedding of width 16."""
-    return Net([_CharLSTM(symbols, 16, 32), _Dense(32, classes)], rng)
+    return Net([_LSTM(symbols, 16, 32), _Dense(32, classes)], rng)
 
 
 def train(net, x, y, *, rounds, lr, rng, clients=100, mechanism=None, clip=None):
@@ -288,7 +252,7 @@ def train(net, x, y, *, rounds, lr, rng, clients=100, mechanism=None, clip=None)
     Parameters
     ----------
     net : Net
-        Changed in place.
+        Changed in place, and returned.
     x, y : array
         Records and labels; every client holds one, drawn with replacement.
     rounds, clients : int
@@ -296,24 +260,18 @@ def train(net, x, y, *, rounds, lr, rng, clients=100, mechanism=None, clip=None)
     lr : float
         Learning rate, above 0.
     rng : numpy.random.Generator
-    mechanism : mechanism for gradients, optional
-        Randomises every gradient at the client; the server steps along its estimate. Without it, the
-        clients send what they have.
+    mechanism : GradientMechanism, optional
+        Randomises every gradient at the client; the server steps along its estimate of the mean. Without it
+        the clients send what they have.
     clip : float, optional
-        Longest step direction the server accepts; longer ones are shortened.
-
-    Returns
-    -------
-    Net
-        The net itself.
+        Longest step direction that the server accepts; longer ones are shortened.
     """
     lr, rounds = checks.real("lr", lr, 0, closed="()"), checks.integer("rounds", rounds, 0)
+    clients = checks.integer("clients", clients, 1)
     for _ in range(rounds):
-        at = rng.integers(0, len(y), checks.integer("clients", clients, 1))
-        if mechanism is None:
-            step = net.gradients(x[at], y[at], each=False)
-        else:
-            step = mechanism.estimate(mechanism.perturb(net.gradients(x[at], y[at]), rng))
+        at = rng.integers(0, len(y), clients)
+        sent = net.gradients(x[at], y[at])
+        step = sent.mean(axis=0) if mechanism is None else mechanism.estimate(mechanism.perturb(sent, rng))
         if clip is not None:
             step = step * min(1, clip / max(np.linalg.norm(step), 1e-300))
         net.theta -= (lr * step).astype(net.dtype)

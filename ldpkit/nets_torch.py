@@ -1,28 +1,19 @@
-"""The networks of the federated-learning simulator that the LDP-SGD paper probably used; needs the extra ``torch``.
-
-They have the attributes and methods of `ldpkit.nets.Net`, so `ldpkit.nets.train` and the attacks take them, too.
-"""
+"""The networks of the federated-learning simulator that the LDP-SGD paper probably used; needs the extra ``torch``."""
 
 import numpy as np
+
+from .nets import Net
 
 __all__ = ["TorchNet", "convnet", "char_lstm"]
 
 
-def _torch():
-    try:
-        import torch
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("PyTorch is missing: pip install 'ldpkit[torch]'") from error
-    return torch
-
-
-class TorchNet:
-    """A PyTorch classifier with one flat parameter vector `theta` and gradients per record, in evaluation mode.
+class TorchNet(Net):
+    """A PyTorch classifier, in evaluation mode, with the attributes and methods of `ldpkit.nets.Net`.
 
     Parameters
     ----------
     build : callable
-        ``build(torch)`` returns the module; its first input is the array of records.
+        ``build(torch)`` returns the module; it maps an array of records to scores.
     rng : numpy.random.Generator
         Seeds the initial parameters.
 
@@ -32,12 +23,13 @@ class TorchNet:
         Without PyTorch, naming the extra.
     """
 
-    dtype = np.float32
-
     def __init__(self, build, rng):
-        torch = self.torch = _torch()
+        try:
+            import torch
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError("PyTorch is missing: pip install 'ldpkit[torch]'") from error
         torch.manual_seed(int(rng.integers(2**62)))
-        self.build, self.module = build, build(torch).eval()
+        self.torch, self.build, self.module, self.dtype = torch, build, build(torch).eval(), np.float32
         self.weights = list(self.module.parameters())
         self.theta = torch.nn.utils.parameters_to_vector(self.weights).detach().numpy().copy()
         self.d, self.classes = self.theta.size, self.weights[-1].numel()
@@ -52,23 +44,18 @@ class TorchNet:
 
     def predict(self, x):
         """Return the probability of each class, shape (n, classes)."""
-        with self.torch.no_grad():
-            return self._scores(x).softmax(1).numpy()
+        return self._scores(x).softmax(1).detach().numpy()
 
-    def accuracy(self, x, y):
-        """Return the share of records whose likeliest class is their label."""
-        return float((self.predict(x).argmax(axis=1) == y).mean())
-
-    def gradients(self, x, y, each=True):
-        """Return the gradient of the loss of every record, shape (n, d), or their mean, shape (d,)."""
-        if each:
-            return np.stack([self.gradients(x[i : i + 1], y[i : i + 1], False) for i in range(len(y))])
-        loss = self.torch.nn.functional.cross_entropy(self._scores(x), self.torch.from_numpy(np.asarray(y, np.int64)))
-        return np.concatenate([g.numpy().ravel() for g in self.torch.autograd.grad(loss, self.weights)])
+    def gradients(self, x, y):
+        """Return the gradient of the loss of every record, shape (n, d), for labels `y`."""
+        losses = self.torch.nn.functional.cross_entropy(
+            self._scores(x), self.torch.from_numpy(np.asarray(y, np.int64)), reduction="none")  # fmt: skip
+        found = [self.torch.autograd.grad(loss, self.weights, retain_graph=True) for loss in losses]
+        return np.stack([np.concatenate([g.numpy().ravel() for g in own]) for own in found])
 
 
 def convnet(shape, classes, rng):
-    """Return the simulator's ConvNet for float32 images (height, width, channels): four convolutions, one shared normalisation."""
+    """Return the simulator's ConvNet for float32 images (height, width, channels): four convolutions, one normalisation."""
 
     def build(torch):
         nn, (height, width, channels) = torch.nn, shape
@@ -84,7 +71,7 @@ def convnet(shape, classes, rng):
 
 
 def char_lstm(symbols, classes, rng):
-    """Return the simulator's CharLSTM: width 100, two layers of 100 units; the symbol with number `symbols` pads."""
+    """Return the simulator's CharLSTM: embedding 100, two layers of 100 units; the symbol with number `symbols` pads."""
 
     def build(torch):
         class Chars(torch.nn.Module):

@@ -152,8 +152,10 @@ class _Rule:
         rng : numpy.random.Generator
             Breaks ties, which only parallel gradients have.
         """
-        along = (np.einsum("ij,ij->i", reports, g, dtype=float) / np.maximum(_lengths(g), 1e-300) for g in pair)
-        return self._first(mechanism, *along, rng)
+        norms = [_lengths(g) for g in pair]
+        one, two = (np.einsum("ij,ij->i", reports, g, dtype=float) / np.maximum(r, 1e-300) for g, r in zip(pair, norms))
+        # a zero gradient counts as opposite to the other one, which is how the paper's comparison treats it
+        return self._first(mechanism, np.where(norms[0] > 0, one, -two), np.where(norms[1] > 0, two, -one), rng)
 
     def sample(self, mechanism, trials, pairs, first, rng):
         """Draw the number of answers *first* in `trials` trials, all with the first or all with the second gradient."""
@@ -198,9 +200,9 @@ class Lune(_Rule):
 
     def _rates(self, mechanism, one, two, angle):
         inside, outside = mechanism.levels
-        lune, opposite = mechanism.q - mechanism.overlap(angle), mechanism.overlap(math.pi - angle)
-        positive = outside * lune + (1 - one) / 2 * (inside - outside) * opposite
-        return positive, 1 - lune * ((1 + two) / 2 * inside + (1 - two) / 2 * outside)
+        lune, opposite = np.maximum(mechanism.q - mechanism.overlap(angle), 0), mechanism.overlap(math.pi - angle)
+        positive = np.where(one == 0, lune, outside * lune + (1 - one) / 2 * (inside - outside) * opposite)
+        return positive, 1 - lune * np.where(two == 0, 1, (1 + two) / 2 * inside + (1 - two) / 2 * outside)
 
 
 RULES = {rule.name: rule for rule in (Cosine(), Lune())}

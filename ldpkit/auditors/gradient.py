@@ -21,9 +21,9 @@ _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 def epsilon_from_errors(fpr, fnr):
     """Epsilon at which the two error rates are as small as they can be (Equation 3); infinite if one of them is 0."""
-    with np.errstate(divide="ignore"):
-        fpr, fnr = np.asarray(fpr, float), np.asarray(fnr, float)
-        return np.maximum(np.log1p(-fpr) - np.log(fnr), np.log1p(-fnr) - np.log(fpr))[()]
+    fpr, fnr = np.asarray(fpr, float), np.asarray(fnr, float)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a rule that never changes its answer gives 0/0 on one side
+        return np.fmax(np.log1p(-fpr) - np.log(fnr), np.log1p(-fnr) - np.log(fpr))[()]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -79,7 +79,7 @@ def _combine(reports, scale, gradients, shift):
 
 def mean_axis(d):
     """Mean length of one coordinate of a uniform unit vector, ``Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))``."""
-    return math.exp(scipy.special.gammaln(d / 2) - scipy.special.gammaln((d + 1) / 2)) / math.sqrt(math.pi)
+    return 1 / (math.sqrt(math.pi) * float(scipy.special.poch(d / 2, 0.5)))
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class GradientMechanism(Mechanism):
     ----------
     d, epsilon, clip
         The parameters of `LDPSGD`.
-    gamma : float
-        Where the cap begins, along the projected direction.
-    q : float
-        Probability of the cap without a gradient.
+    gamma, q : float
+        Where the cap begins, along the projected direction, and its probability without a gradient.
+    mean_square : float
+        Mean squared length of a report.
     """
 
     d: int
@@ -107,7 +107,7 @@ class GradientMechanism(Mechanism):
 
     @property
     def p(self):
-        """Probability that a report lies in the cap."""
+        """Probability of the cap for a report."""
         return self.levels[0] * self.q
 
     @cached_property
@@ -130,7 +130,7 @@ class GradientMechanism(Mechanism):
         Parameters
         ----------
         gradients : float array, shape (n, d)
-            Finite. A gradient of length 0 has no direction: its report is that of a random one.
+            Finite. A gradient of length 0 has no direction: its report comes from the law without a gradient.
         rng : numpy.random.Generator
 
         Returns
@@ -148,13 +148,14 @@ class GradientMechanism(Mechanism):
         if not np.isfinite(norms).all():
             raise ValueError(f"gradients must be finite, got a norm of {norms[~np.isfinite(norms)][0]}")
         towards = self._project(np.minimum(1, norms / self.clip), rng)
-        if (zero := norms == 0).any():
+        p = np.where(zero := norms == 0, self.q, self.p)
+        if zero.any():
             gradients = gradients.copy()
             gradients[zero] = rng.standard_normal((np.count_nonzero(zero), self.d))
             norms[zero] = np.linalg.norm(gradients[zero], axis=1)
         reports = np.empty_like(gradients)
         dots, squares = _normals(gradients, tuple(rng.integers(0, 2**64, 4, dtype=np.uint64)), reports)
-        scale, axis = self._place(towards, dots / norms, squares, rng)
+        scale, axis = self._place(p, towards, dots / norms, squares, rng)
         if axis is None:
             reports *= scale[:, None]
         else:
@@ -167,8 +168,7 @@ class GradientMechanism(Mechanism):
             raise ValueError(f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}")
         return array
 
-    def _project(self, rho, rng):
-        """The sign of the norm projection: +1 with probability ``(1 + rho) / 2``."""
+    def _project(self, rho, rng):  # the sign of the norm projection
         return np.where(rng.random(len(rho)) < (1 + rho) / 2, 1.0, -1.0)
 
     def estimate(self, reports):
@@ -197,8 +197,9 @@ class GradientMechanism(Mechanism):
         own, other : float array, shape (n,)
             Components of the report along the randomised gradient and along the other one.
         """
-        along, across = self._plane(n, rng)
-        along *= self._project(np.broadcast_to(rho, n), rng)
+        rho = np.broadcast_to(rho, n)
+        along, across = self._plane(np.where(rho == 0, self.q, self.p), rng)
+        along *= self._project(rho, rng)
         return along, along * np.cos(theta) + across * np.sin(theta)
 
     def overlap(self, theta):
@@ -219,20 +220,16 @@ class _Sphere(GradientMechanism):
     """Reports of length 1: the law without a gradient is uniform on the sphere."""
 
     mean_square = 1.0
-    """Mean squared length of a report."""
 
     @cached_property
     def q(self):
         """Probability of the cap under the uniform law."""
         return 0.5 * float(scipy.special.betainc((self.d - 1) / 2, 0.5, 1 - self.gamma**2))
 
-    def _edge(self):
-        """Mean of one coordinate of a uniform unit vector where it exceeds `gamma`, times the probability that it does."""
+    def _edge(self):  # mean of a uniform vector's coordinate where it exceeds gamma, times the probability of that
         return math.exp((self.d - 1) / 2 * math.log1p(-(self.gamma**2))) * mean_axis(self.d) / 2
 
-    @property
-    def _last(self):
-        return 2 * math.acos(self.gamma)
+    _last = property(lambda self: 2 * math.acos(self.gamma))
 
     def _beyond(self, radius):
         return (1 - np.minimum(radius, 1) ** 2) ** (self.d / 2 - 1)
@@ -281,15 +278,15 @@ class LDPSGD(_Sphere):
     name = "LDP-SGD"
     gamma = 0.0
 
-    def _place(self, towards, along, squares, rng):
-        kept = np.where(rng.random(len(squares)) < self.p, 1.0, -1.0)
+    def _place(self, p, towards, along, squares, rng):
+        kept = np.where(rng.random(len(p)) < p, 1.0, -1.0)
         return kept * towards * np.where(along >= 0, 1.0, -1.0) / np.sqrt(squares), None
 
-    def _plane(self, n, rng):
-        angle = rng.uniform(0, 2 * math.pi, n)
+    def _plane(self, p, rng):
+        angle = rng.uniform(0, 2 * math.pi, len(p))
         # a uniform direction covers a disk: the square of its radius is Beta(1, (d-2)/2)
-        radius = np.sqrt(-np.expm1(-2 / (self.d - 2) * rng.standard_exponential(n))) if self.d > 2 else 1.0
-        radius = radius * np.where((rng.random(n) < self.p) == (np.cos(angle) >= 0), 1.0, -1.0)
+        radius = np.sqrt(-np.expm1(-2 / (self.d - 2) * rng.standard_exponential(len(p)))) if self.d > 2 else 1.0
+        radius = radius * np.where((rng.random(len(p)) < p) == (np.cos(angle) >= 0), 1.0, -1.0)
         return radius * np.cos(angle), radius * np.sin(angle)
 
 
@@ -309,13 +306,12 @@ class _Cap(GradientMechanism):
         if self.q < 1e-300:
             raise ValueError(f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}")
 
-    def _axis(self, n, rng):
-        """Draw the component along the projected direction."""
-        inside, share = rng.random(n) < self.p, 1 - rng.random(n)  # a share of 0 would be an infinite quantile
+    def _axis(self, p, rng):  # the component along the projected direction
+        inside, share = rng.random(len(p)) < p, 1 - rng.random(len(p))  # a share of 0 would be an infinite quantile
         return np.where(inside, self._upper(share * self.q), -self._upper(share * (1 - self.q)))
 
-    def _place(self, towards, along, squares, rng):
-        axis = towards * self._axis(len(squares), rng)
+    def _place(self, p, towards, along, squares, rng):
+        axis = towards * self._axis(p, rng)
         return self._stretch(axis, squares - along**2), axis
 
 
@@ -340,21 +336,19 @@ class PrivUnit(_Cap, _Sphere):
     name = "PrivUnit"
     _limit = 1.0
 
-    @property
-    def _units(self):
-        return 1 / math.sqrt(self.d)
+    _units = property(lambda self: 1 / math.sqrt(self.d))
 
     def _upper(self, mass):
         half = (self.d - 1) / 2
         return 1 - 2 * scipy.special.betaincinv(half, half, mass)
 
     def _stretch(self, axis, square):
-        return np.sqrt((1 - axis**2) / square)
+        return np.sqrt((1 - axis**2) / square)  # back to length 1
 
-    def _plane(self, n, rng):
-        along = self._axis(n, rng)
-        part = rng.beta(0.5, self.d / 2 - 1, n) if self.d > 2 else np.ones(n)
-        return along, np.sqrt((1 - along**2) * part) * rng.choice((-1.0, 1.0), n)
+    def _plane(self, p, rng):
+        along = self._axis(p, rng)
+        part = rng.beta(0.5, self.d / 2 - 1, len(p)) if self.d > 2 else 1.0
+        return along, np.sqrt((1 - along**2) * part) * rng.choice((-1.0, 1.0), len(p))
 
 
 @dataclass(frozen=True)
@@ -377,10 +371,7 @@ class PrivUnitG(_Cap):
     name = "PrivUnitG"
     _units, _limit, _last = 1.0, math.inf, math.pi
 
-    @property
-    def mean_square(self):
-        """Mean squared length of a report."""
-        return self.d + self.gamma * self.m
+    mean_square = property(lambda self: self.d + self.gamma * self.m)
 
     @cached_property
     def q(self):
@@ -399,8 +390,8 @@ class PrivUnitG(_Cap):
     def _stretch(self, axis, square):
         return np.ones(len(axis))
 
-    def _plane(self, n, rng):
-        return self._axis(n, rng), rng.standard_normal(n)
+    def _plane(self, p, rng):
+        return self._axis(p, rng), rng.standard_normal(len(p))
 
 
 GRADIENT = {mechanism.name: mechanism for mechanism in (LDPSGD, PrivUnit, PrivUnitG)}
