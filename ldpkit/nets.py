@@ -218,6 +218,8 @@ class Net:
 
     def gradients(self, x, y):
         """Return the gradient of the loss of every record, shape (n, d), for labels `y`."""
+        if len(y) > 100:  # what a hundred records need stays in the cache
+            return np.concatenate([self.gradients(x[i : i + 100], y[i : i + 100]) for i in range(0, len(y), 100)])
         slope, kept = self._forward(x)
         slope[np.arange(len(y)), y] -= 1
         own = []

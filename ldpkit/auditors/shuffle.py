@@ -10,6 +10,7 @@ Feldman, McMillan and Talwar (2023); the numerical bound is a privacy blanket
 (Balle et al. 2019) worked out for LDP-SGD, see `blanket_delta`.
 """
 
+import functools
 import math
 import time
 
@@ -130,6 +131,14 @@ def threshold_rates(clients, epsilon, threshold=None):
     return float(one[few].sum()), float(two[~few].sum())
 
 
+@functools.lru_cache(maxsize=256)
+def _exact(clients, epsilon, delta):  # repeated audits of a cell share it
+    return {
+        "tight": solve(lambda e: pair_delta(clients, epsilon, e), delta, epsilon),
+        "upper": solve(lambda e: blanket_delta(clients, epsilon, e), delta, epsilon),
+    }
+
+
 def _count(mechanism, clients, changed, trials, rng):
     """How many reports lean towards the gradient in each trial, from real reports in a random order."""
     batch = np.zeros((clients, mechanism.d))
@@ -196,10 +205,6 @@ def audit_shuffle(epsilon, clients, delta=1e-6, *, trials=1000, alpha=0.01, seed
         claim=claim,
         delta=delta,
         limit=float(epsilon_from_errors(*rates)),
-        estimates={
-            "pooled": float(pooled(fp + fn, trials)),
-            "tight": solve(lambda e: pair_delta(clients, epsilon, e), delta, epsilon),
-            "upper": solve(lambda e: blanket_delta(clients, epsilon, e), delta, epsilon),
-        },
+        estimates={"pooled": float(pooled(fp + fn, trials))} | _exact(clients, epsilon, delta),
         seconds=seconds,
     )

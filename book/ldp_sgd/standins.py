@@ -1,0 +1,160 @@
+"""The records and networks that stand in for the four data sets of the LDP-SGD paper, and the cells of its figures.
+
+CIFAR-10, FEMNIST, CelebA and Sent140 cannot travel with a book. The stand-ins take their roles: a hard and an easy task with
+ten classes, a task with two, and short texts with a mood.
+"""
+
+import functools
+
+import numpy as np
+
+from ldpkit import datasets, nets, streams
+from ldpkit.attacks import gradient as crafts
+from ldpkit.auditors import audit_gradient
+from ldpkit.mechanisms import LDPSGD
+
+ROLES = {"noisy digits": "CIFAR-10", "digits": "FEMNIST", "even/odd": "CelebA", "made-up text": "Sent140"}
+"""Each stand-in and the data set of the paper in whose place it is used."""
+
+STEPS = {"digits": {"lr": 0.2}, "made-up text": {"lr": 1.0, "clip": 1.0}}
+MAIN = {"noisy digits": 300, "digits": 100, "even/odd": 30, "made-up text": 1000, "your images": 300}
+"""Training iterations before an audit, where the test accuracy is well above chance and gradients are not all short."""
+
+
+def names(images):
+    """Return the stand-ins; a file of images takes the place of the first."""
+    return list(ROLES) if images is None else ["your images", *list(ROLES)[1:]]
+
+
+@functools.lru_cache(maxsize=8)
+def records(name, seed, images=None):
+    """Return training records and labels, and test records and labels (one in eight).
+
+    `images` is the path of an ``.npz`` file with ``x_train`` (bytes, (n, height, width) or (n, height, width, channels))
+    and ``y_train``; it is read for the stand-in ``"your images"`` only.
+    """
+    rng = streams.generator(seed, "records", name)
+    if name == "your images":
+        with np.load(images) as file:
+            x, y = file["x_train"], file["y_train"].astype(int)
+        x = x.reshape(*x.shape[:3], -1).astype(np.float32) / 255
+        x = (x - x.mean(axis=(0, 1, 2))) / x.std(axis=(0, 1, 2))
+    elif name == "made-up text":
+        x, y = datasets.sentences(5500, rng)
+    else:
+        x, y = datasets.digits()
+        order = rng.permutation(len(y))
+        x, y = x[order].astype(np.float32), y[order]
+        if name == "noisy digits":
+            x = x + rng.normal(0, 0.5, x.shape).astype(np.float32)
+        if name == "even/odd":
+            y = y % 2
+    held = len(y) // 8
+    return x[held:], y[held:], x[:held], y[:held]
+
+
+def network(name, x, y, rng):
+    """Return the untrained network of a stand-in."""
+    if name == "made-up text":
+        return nets.lstm(len(datasets.SYMBOLS), 2, rng)
+    if name == "digits":
+        return nets.mlp([x[0].size, 64, 10], rng)
+    return nets.cnn(x.shape[1:], int(y.max()) + 1, rng)
+
+
+def teach(name, rng):
+    """Return the training of a stand-in as a function of net, records and labels."""
+    return lambda net, x, y, rounds=20: nets.train(net, x, y, rounds=rounds, rng=rng, **STEPS.get(name, {"lr": 0.05}))
+
+
+@functools.lru_cache(maxsize=8)
+def checkpoints(name, seed, iterations, images=None):
+    """Train to every number of `iterations` (a rising tuple) and return a net for each."""
+    x, y, *_ = records(name, seed, images)
+    rng = streams.generator(seed, "training", name)
+    net, found, done = network(name, x, y, rng), [], 0
+    for rounds in iterations:
+        teach(name, rng)(net, x, y, rounds - done)
+        done = rounds
+        found.append(net.fresh(streams.generator(seed, "copy")))
+        found[-1].theta = net.theta.copy()
+    return found
+
+
+def craft(name, adversary, net, pairs, seed, images=None):
+    """Return the pairs of an adversary against a trained net; a label flip is called by its wrong label."""
+    x, y, *_ = records(name, seed, images)
+    rng = streams.generator(seed, "pairs", name, adversary)
+    if adversary == "dummy":
+        return crafts.dummy(net.d)
+    if adversary == "collusion":
+        return crafts.collude(net, x, y, pairs, rng, teach(name, rng))
+    if adversary in crafts.FLIPS:
+        return crafts.label_flip(net, x, y, pairs, rng, adversary)
+    return {"benign": crafts.benign, "gradient flip": crafts.gradient_flip}[adversary](net, x, y, pairs, rng)
+
+
+def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, alpha=0.05):
+    """Audit one pool of pairs several times; rows without what never changes."""
+    rows = []
+    for run in range(measurements):
+        result = audit_gradient(mechanism, pool, rule, trials=trials, alpha=alpha, seed=streams.derive(seed, run), faithful=faithful)
+        kept = ("epsilon", "fpr", "fnr", "epsilon_emp", "exact_epsilon_emp", "exact_sd", "limit", "pooled", "lower")
+        rows.append({key: result.row()[key] for key in kept} | {"run": run})
+    return rows
+
+
+def cell(name, adversary, pairs, epsilon, rule, trials, measurements, start, seed, images=None):
+    """Audit one stand-in with one adversary at every budget; `start` seeds records and training."""
+    net = checkpoints(name, start, (MAIN[name],), images)[0]
+    pool = craft(name, adversary, net, pairs, start, images)
+    return [row for e in epsilon for row in measure(pool, LDPSGD(net.d, e), rule, trials, measurements, streams.derive(seed, e))]
+
+
+def training_cell(name, iterations, pairs, epsilon, trials, measurements, start, seed, images=None):
+    """Audit label flips at every checkpoint of one training run, and say what the gradients look like there."""
+    rows = []
+    *_, x, y = records(name, start, images)
+    for rounds, net in zip(iterations, checkpoints(name, start, tuple(iterations), images)):
+        for flip in ("random", "runner_up"):
+            pool = craft(name, flip, net, pairs, start, images)
+            one, two, angle = pool.shape(1.0)
+            state = {"iteration": rounds, "flip": flip, "accuracy": net.accuracy(x, y), "short": float(np.mean(one)),
+                     "angle": float(np.mean(angle) / np.pi), "A1": float(np.mean(one * angle) / np.pi),
+                     "A2": float(np.mean(two * angle) / np.pi)}  # fmt: skip
+            own = streams.derive(seed, rounds, flip)
+            rows += [state | row for row in measure(pool, LDPSGD(net.d, epsilon), "cosine", trials, measurements, own)]
+    return rows
+
+
+def private_cell(epsilon, lr, rounds, every, pairs, start, seed):
+    """Train a linear classifier of the digits with LDP-SGD (without noise if `epsilon` is None) and watch it."""
+    x, y, held_x, held_y = records("digits", start)
+    net, rng, rows = nets.mlp([64, 10], streams.generator(start, "linear")), streams.generator(seed, "private"), []
+    mechanism = None if epsilon is None else LDPSGD(net.d, epsilon)
+    for done in range(0, rounds + 1, every):
+        one, _, _ = crafts.gradient_flip(net, x, y, pairs, streams.generator(start, "watch")).shape(1.0)
+        rows.append({"round": done, "parameters": net.d, "accuracy": net.accuracy(held_x, held_y), "length": float(np.mean(one))})
+        nets.train(net, x, y, rounds=every, lr=lr, rng=rng, mechanism=mechanism)
+    return rows
+
+
+def summary(table, by):
+    """Collapse the measurements of each cell: mean of the finite estimates, its exact expectation and standard error."""
+    cells = table.groupby(by, sort=False).agg(
+        mean=("epsilon_emp", "mean"), spread=("epsilon_emp", "std"), exact=("exact_epsilon_emp", "first"), sd=("exact_sd", "first"),
+        limit=("limit", "first"), pooled=("pooled", "mean"), bound=("lower", "mean"), runs=("epsilon_emp", "count")).reset_index()  # fmt: skip
+    return cells.assign(se=cells["sd"] / cells.pop("runs") ** 0.5)
+
+
+def compare(board, cells, series, x):
+    """Record every cell that has a finite expectation on a scoreboard."""
+    for row in cells[np.isfinite(cells["exact"].astype(float))].to_dict("records"):
+        board.add(", ".join(str(row[s]) for s in series), row[x], row["mean"], row["se"], exact=row["exact"])
+
+
+def furthest(cells):
+    """Return how far the furthest cell lies from its expectation, in standard errors."""
+    return float(((cells["mean"] - cells["exact"]).abs() / cells["se"]).max())
+
+
