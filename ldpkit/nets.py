@@ -269,7 +269,7 @@ def train(net, x, y, *, rounds, lr, rng, clients=100, mechanism=None, clip=None)
         Longest step direction that the server accepts; longer ones are shortened.
     """
     lr, rounds = checks.real("lr", lr, 0, closed="()"), checks.integer("rounds", rounds, 0)
-    clients = checks.integer("clients", clients, 1)
+    clients, _ = checks.integer("clients", clients, 1), checks.integer("records", len(y), 1)
     for _ in range(rounds):
         at = rng.integers(0, len(y), clients)
         sent = net.gradients(x[at], y[at])

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from ldpkit import datasets, nets, streams
+from ldpkit import datasets, nets, plots, streams
 from ldpkit.attacks import gradient as crafts
 from ldpkit.auditors import audit_gradient
 from ldpkit.mechanisms import LDPSGD
@@ -98,7 +98,8 @@ def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, al
     """Audit one pool of pairs several times; rows without what never changes."""
     rows = []
     for run in range(measurements):
-        result = audit_gradient(mechanism, pool, rule, trials=trials, alpha=alpha, seed=streams.derive(seed, run), faithful=faithful)
+        own = streams.derive(seed, run)
+        result = audit_gradient(mechanism, pool, rule, trials=trials, alpha=alpha, seed=own, faithful=faithful)
         kept = ("epsilon", "fpr", "fnr", "epsilon_emp", "exact_epsilon_emp", "exact_sd", "limit", "pooled", "lower")
         rows.append({key: result.row()[key] for key in kept} | {"run": run})
     return rows
@@ -112,7 +113,7 @@ def cell(name, adversary, pairs, epsilon, rule, trials, measurements, start, see
 
 
 def training_cell(name, iterations, pairs, epsilon, trials, measurements, start, seed, images=None):
-    """Audit label flips at every checkpoint of one training run, and say what the gradients look like there."""
+    """Audit label flips at every checkpoint of a training run, and say what the gradients look like there."""
     rows = []
     *_, x, y = records(name, start, images)
     for rounds, net in zip(iterations, checkpoints(name, start, tuple(iterations), images)):
@@ -134,7 +135,8 @@ def private_cell(epsilon, lr, rounds, every, pairs, start, seed):
     mechanism = None if epsilon is None else LDPSGD(net.d, epsilon)
     for done in range(0, rounds + 1, every):
         one, _, _ = crafts.gradient_flip(net, x, y, pairs, streams.generator(start, "watch")).shape(1.0)
-        rows.append({"round": done, "parameters": net.d, "accuracy": net.accuracy(held_x, held_y), "length": float(np.mean(one))})
+        state = {"accuracy": net.accuracy(held_x, held_y), "length": float(np.mean(one))}
+        rows.append({"round": done, "parameters": net.d} | state)
         nets.train(net, x, y, rounds=every, lr=lr, rng=rng, mechanism=mechanism)
     return rows
 
@@ -142,8 +144,8 @@ def private_cell(epsilon, lr, rounds, every, pairs, start, seed):
 def summary(table, by):
     """Collapse the measurements of each cell: mean of the finite estimates, its exact expectation and standard error."""
     cells = table.groupby(by, sort=False).agg(
-        mean=("epsilon_emp", "mean"), spread=("epsilon_emp", "std"), exact=("exact_epsilon_emp", "first"), sd=("exact_sd", "first"),
-        limit=("limit", "first"), pooled=("pooled", "mean"), bound=("lower", "mean"), runs=("epsilon_emp", "count")).reset_index()  # fmt: skip
+        mean=("epsilon_emp", "mean"), exact=("exact_epsilon_emp", "first"), sd=("exact_sd", "first"), limit=("limit", "first"),
+        pooled=("pooled", "mean"), bound=("lower", "mean"), runs=("epsilon_emp", "count")).reset_index()  # fmt: skip
     return cells.assign(se=cells["sd"] / cells.pop("runs") ** 0.5)
 
 
@@ -153,8 +155,16 @@ def compare(board, cells, series, x):
         board.add(", ".join(str(row[s]) for s in series), row[x], row["mean"], row["se"], exact=row["exact"])
 
 
+def draw(axis, rows, x, columns, even=False):
+    """Draw columns of a table against `x`, evenly spaced if wanted; return handles for a legend."""
+    at = range(len(rows)) if even else rows[x]
+    for i, (column, label) in enumerate(columns.items()):
+        axis.plot(at, rows[column], marker=plots.MARKERS[i], mfc="white", label=label)
+    if even:
+        axis.set_xticks(at, rows[x])
+    return axis.get_legend_handles_labels()
+
+
 def furthest(cells):
-    """Return how far the furthest cell lies from its expectation, in standard errors."""
-    return float(((cells["mean"] - cells["exact"]).abs() / cells["se"]).max())
-
-
+    """Return how far the furthest cell lies from its expectation, in standard errors, as text."""
+    return f'{((cells["mean"] - cells["exact"]).abs() / cells["se"]).max():.1f}'

@@ -9,6 +9,8 @@ Every attack offers the same four verbs:
 - ``sample(mechanism, trials, truth, rng)``: the number of acceptances in `trials`
   fresh reports, drawn directly from the few coordinates that decide it;
 - ``name``: what it is called in results.
+
+Attacks on gradients have the same verbs and are in `ldpkit.attacks.gradient`.
 """
 
 from .. import checks

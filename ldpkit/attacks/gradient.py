@@ -86,9 +86,14 @@ def dummy(d, norm=1.0):
     return Pairs("dummy", first, -first)
 
 
+def _draw(y, count, rng, least=1):
+    checks.integer("records", len(y), least)
+    return rng.integers(0, len(y), checks.integer("count", count, 1))
+
+
 def benign(net, x, y, count, rng):
     """Return `count` pairs of gradients of two different records."""
-    first = rng.integers(0, len(y), count)
+    first = _draw(y, count, rng, least=2)
     second = (first + rng.integers(1, len(y), count)) % len(y)
     return Pairs("benign", net.gradients(x[first], y[first]), net.gradients(x[second], y[second]))
 
@@ -101,7 +106,7 @@ def label_flip(net, x, y, count, rng, flip="random"):
     flip : {"random", "next", "runner_up"}
         The wrong label: uniform among the others, the next number, or the likeliest for the net.
     """
-    at = rng.integers(0, len(y), count)
+    at = _draw(y, count, rng)
     x, y = x[at], y[at]
     if checks.one_of("flip", flip, FLIPS) == "runner_up":
         odds = net.predict(x)
@@ -114,7 +119,7 @@ def label_flip(net, x, y, count, rng, flip="random"):
 
 def gradient_flip(net, x, y, count, rng, name="gradient flip"):
     """Return `count` pairs of a record's gradient and its negative."""
-    at = rng.integers(0, len(y), count)
+    at = _draw(y, count, rng)
     first = net.gradients(x[at], y[at])
     return Pairs(name, first, -first)
 
