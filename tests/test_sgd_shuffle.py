@@ -17,6 +17,7 @@ from ldpkit import cli, published
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import audit_gradient, audit_shuffle
 from ldpkit.auditors.shuffle import (
+    _count,
     blanket_delta,
     closed_bound,
     least_clients,
@@ -140,6 +141,13 @@ def test_counts_follow_the_exact_rates(faithful):
         assert stats.binomtest(found, trials // 2, rate).pvalue > P_MIN
     assert result.lower <= result.estimates["tight"] and not result.violated
     assert result == audit_shuffle(1.0, 432, trials=trials, faithful=faithful, seed=3)
+
+
+def test_real_batches_differ_in_one_report():
+    """At a budget of 20 a report leans away with probability 2e-9."""
+    for changed, leaning in ((False, 5), (True, 4)):
+        found = _count(LDPSGD(8, 20.0), 5, changed, 200, np.random.default_rng(1))
+        assert found.tolist() == [leaning] * 200
 
 
 def test_another_threshold_gives_any_value_up_to_epsilon():
