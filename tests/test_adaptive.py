@@ -238,6 +238,14 @@ def test_rates_keep_their_digits_at_the_ends_of_the_range(mechanism):
     assert 1 / mechanism.k < GUESS.success(mechanism) < 1
 
 
+@pytest.mark.parametrize("epsilon", [MIN_EPSILON, 1.0, 10.0, MAX_EPSILON])
+@pytest.mark.parametrize("k, omega", [(3, 2), (10, 9), (1000, 998), (10_000, 9000), (2**31 - 1, 2**30)])
+def test_the_tight_event_on_subsets_of_any_size_has_the_whole_epsilon_as_log_ratio(k, omega, epsilon):
+    first, second = TIGHT.rates(ASS(k, epsilon, omega))
+    assert first == pytest.approx(float(exact_rates(ASS(k, epsilon, omega))[0]) * (k - omega) / (k - 1), rel=1e-13)
+    assert 0 < second and math.log(first / second) == pytest.approx(epsilon, rel=1e-9)
+
+
 @pytest.mark.parametrize("omega", [0, -1, 5, 2.0, "2", None, True, math.nan, 10**30])
 def test_a_subset_size_outside_its_bounds_is_refused(omega):
     with pytest.raises(ValueError, match=r"omega must be an integer in \[1, 4\], got"):

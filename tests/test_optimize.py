@@ -813,7 +813,7 @@ BAD_CHOICES = [
     ({"weights": None}, "weights[0] must be a finite number >= 0, got None"),
     (
         {"strategy": "utopa"},
-        "must be one of weighted, utopia, elbow, epsilon-constraint, hypervolume, chebyshev, got 'utopa'; did you mean 'utopia'?",
+        "one of weighted, utopia, elbow, epsilon-constraint, hypervolume, chebyshev, got 'utopa'; did you mean 'utopia'?",
     ),
     ({"strategy": "epsilon_constraint"}, "did you mean 'epsilon-constraint'?"),
     ({"strategy": "Elbow"}, "did you mean 'elbow'?"),
