@@ -103,7 +103,7 @@ class AuditResult:
         def finite(x):
             return x if x is None or math.isfinite(x) else None
 
-        more = {} if self.limit is None else {"limit": self.limit}
+        more = {} if self.limit is None else {"limit": finite(self.limit)}
         if self.interval is not None:
             more |= {"interval_low": finite(self.interval[0]), "interval_high": finite(self.interval[1])}
         named = {key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")}

@@ -7,23 +7,27 @@ from .. import checks
 from .base import FrequencyOracle, Mechanism, SupportOracle
 from .central import DPSGD
 from .client import Client, ClientError
+from .cpp import CPPGRR, CPPUE, PrivKV
 from .gaussian import AGM, GM
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from .grr import AGRR, GRR
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
 from .histogram import ATHE, SHE, THE
+from .keyvalue import KeyValues
 from .longitudinal import BucketFlip, Chained, Repeated
 from .multidimensional import BASES, RSFD
+from .pckv import PCKVGRR, PCKVUE
 from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 
 __all__ = [
-    "MECHANISMS", "make", "takes",
+    "MECHANISMS", "KEY_VALUE", "make", "takes",
     "Mechanism", "FrequencyOracle", "SupportOracle",
     "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
     "ASS", "AUE", "ALH", "ATHE",
     "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM",
     "RSFD", "Repeated", "Chained", "BucketFlip",
+    "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV",
     "FaultyUE", "Client", "ClientError", "FloorSS", "DPSGD", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG",
 ]  # fmt: skip
 
@@ -35,6 +39,9 @@ MECHANISMS = {
 MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 """The mechanisms by the names the literature gives them."""
+
+KEY_VALUE = {m.name: m for m in (PCKVUE, PCKVGRR, CPPUE, CPPGRR, PrivKV)}
+"""The key-value mechanisms by name."""
 
 
 def takes(name, parameter):

@@ -1,0 +1,421 @@
+"""KV-Auditor: empirical epsilon of key-value mechanisms, from counts of whole records or parts of them.
+
+Every group of users is one multinomial draw from the mechanism's exact law, so
+the number of users costs nothing. Source: Xu, Wang and Meng, "KV-Auditor:
+Auditing Local Differential Privacy for Correlated Key-Value Estimation", CIKM
+2025; where text and released program differ, the program (see the errata).
+"""
+
+import dataclasses
+import functools
+import time
+
+import numpy as np
+
+from .. import checks, stats, streams
+from ..mechanisms import KEY_VALUE
+from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
+from ..mechanisms.keyvalue import alphabet, product_law
+from ..mechanisms.pckv import PCKV, PCKVUE
+from .result import AuditResult
+
+__all__ = ["AUDITORS", "ESTIMATORS", "audit_kv", "audit_laws", "kv_cell", "statistic", "collapse", "guess_rates", "oracle_law"]
+
+AUDITORS = {
+    "hkv": "whole records (or the given positions of PCKV-UE)",
+    "vkv": "two positions of the record",
+    "skv": "a squad with a fixed value against imitators of the broadcast mean (CPP)",
+    "separated": "what is left of the records after subtracting scaled owners (CPP)",
+    "probe": "extra users without the key, who receive either side's means (CPP)",
+    "ldp": "LDP-Auditor's guess of one position (CPP-UE)",
+}
+"""What is compared between the two groups."""
+
+ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
+"""How counts become one number, see `statistic`."""
+
+
+# --- estimators ---------------------------------------------------------------------------------------
+
+
+def _frequent(counts, variation):
+    """Which outputs the released filter keeps: the largest ones, until their coefficient of variation reaches `variation`."""
+    order = np.argsort(-counts, kind="stable")
+    size, total = np.arange(1, counts.size + 1), np.cumsum(counts[order])
+    spread = np.sqrt(np.maximum(size * np.cumsum(counts[order].astype(float) ** 2) / np.maximum(total, 1.0) ** 2 - 1, 0))
+    reached = np.flatnonzero(spread >= variation)
+    return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
+
+
+def statistic(first, second, users, estimator="released", *, alpha=0.05, minimum=5, variation=None):
+    """Turn the counts of all outputs in two groups into one number.
+
+    Parameters
+    ----------
+    first, second : int array, shape (halves, outputs)
+        Counts in each group, over the **whole** alphabet; ``split`` and ``pooled``
+        take two rows, one per half of the users, the others add the rows up.
+    users : int
+        Users per group.
+    estimator : {"released", "printed", "valid", "split", "pooled"}
+        - ``released``: the largest ``|ln(L/U)|`` or ``|ln(U/L)|`` over outputs seen `minimum` times in both groups;
+        - ``printed``: the largest ``ln(U/L)`` (Algorithm 3) over outputs seen in both;
+        - ``valid``: the largest ``ln(L/U)``, either way, with alpha spread over four bounds per output;
+        - ``split``: the same for the one output and direction that looks best in the first half, judged on the second;
+        - ``pooled``: as ``split``, for all outputs together whose ratio in the first half exceeds its best threshold.
+    alpha : float
+        Significance in (0, 1); the last three exceed the truth with probability at most alpha.
+    minimum : int
+        Smallest count that ``released`` looks at, at least 1 (the release: 5 for key-value, 1 for frequency protocols).
+    variation : float, optional
+        The release's undocumented filter of rare outputs (it uses 6); off by default.
+
+    Returns
+    -------
+    value : float
+        ``-inf`` if no output qualifies; the valid ones are at least 0.
+    output : int
+        Number of the output that decides, -1 if there is none.
+    """
+    alpha = checks.real("alpha", alpha, 0, 1, closed="()")
+    checks.one_of("estimator", estimator, ESTIMATORS)
+    if estimator in ("split", "pooled"):
+        return _halved(first, second, users, estimator == "pooled", alpha)
+    first, second = first.sum(axis=0), second.sum(axis=0)
+    least = checks.integer("minimum", minimum, 1) if estimator == "released" else int(estimator == "printed")
+    used = (first >= least) & (second >= least)
+    if variation is not None:
+        used &= _frequent(first, variation) & _frequent(second, variation)
+    used = np.flatnonzero(used)
+    if not used.size:
+        return -np.inf, -1
+    tail = alpha / (4 * first.size) if estimator == "valid" else alpha / 2
+    over = stats.epsilon_lower(first[used], second[used], users, tail=tail)  # ln(L1 / U2)
+    under = stats.epsilon_lower(second[used], first[used], users, tail=tail)  # ln(L2 / U1)
+    score = {
+        "released": np.maximum(np.abs(over), np.abs(under)),
+        "printed": -under,  # ln(U1 / L2): the wrong ends, see the errata
+        "valid": np.maximum(over, under),
+    }[estimator]
+    best = int(np.argmax(score))
+    return max(float(score[best]), 0.0 if estimator == "valid" else -np.inf), int(used[best])
+
+
+def _halved(first, second, users, pooled, alpha):
+    """Choose outputs and direction on the first half of the users, judge them on the second; see `statistic`."""
+    if len(first) != 2 or len(second) != 2:
+        raise ValueError(f"split and pooled need counts of two halves of the users, got {len(first)} and {len(second)}")
+    best = -np.inf, -1, None
+    for up, down in ((first, second), (second, first)):
+        order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
+        found = up[0][order], down[0][order]
+        ends = np.arange(order.size)
+        if pooled:  # a few hundred thresholds will do
+            ends = np.unique(np.geomspace(1, order.size, 400).astype(int)) - 1
+            found = [np.cumsum(side)[ends] for side in found]
+        bound = stats.epsilon_lower(*found, users // 2, tail=alpha / 2)
+        winner = int(np.argmax(bound))
+        if bound[winner] > best[0]:
+            chosen = order[: ends[winner] + 1] if pooled else order[winner]
+            best = bound[winner], int(order[ends[winner]]), (up[1][chosen].sum(), down[1][chosen].sum())
+    value = stats.epsilon_lower(*best[2], users - users // 2, tail=alpha / 2) if best[2] else 0.0
+    return max(0.0, float(value)), best[1]
+
+
+# --- laws and views of them ---------------------------------------------------------------------------
+
+
+def collapse(cells, positions, base, length):
+    """Sum over the symbols that are not looked at.
+
+    Parameters
+    ----------
+    cells : array, shape (..., base ** length)
+        Counts or probabilities of all records; the last symbol moves fastest.
+    positions : sequence of int
+        Symbols that are seen, in the order in which they are to be numbered.
+    """
+    kept = [checks.integer("positions", int(p), 0, length - 1) for p in positions]
+    if len(set(kept)) < len(kept):
+        raise ValueError(f"positions must differ, got {tuple(positions)}")
+    rows = np.shape(cells)[:-1]
+    other = [p for p in range(length) if p not in kept]
+    axes = [*range(len(rows)), *(len(rows) + p for p in kept + other)]
+    shaped = np.reshape(cells, (*rows, *[base] * length)).transpose(axes)
+    return shaped.reshape(*rows, base ** len(kept), -1).sum(axis=-1)
+
+
+@functools.lru_cache(maxsize=8)
+def guess_rates(length, target):
+    """Probability that LDP-Auditor guesses `target`, by bit vector: a uniform set bit, or any position if none is set."""
+    bits = bit_vectors(length)
+    size = bits.sum(axis=1)
+    return np.where(size == 0, 1 / length, bits[:, target] / np.maximum(size, 1))
+
+
+def oracle_law(mechanism, value):
+    """Return the exact law of a frequency oracle's report for one value, over all bit vectors or all values.
+
+    Parameters
+    ----------
+    mechanism : SupportOracle
+        With reports ``"bits"`` or ``"value"``.
+    value : int
+        In ``0..k-1``.
+    """
+    own = np.arange(mechanism.k) == checks.integer("value", value, 0, mechanism.k - 1)
+    rates = np.where(own, mechanism.p, mechanism.q)
+    if checks.one_of("report", mechanism.report, ("bits", "value")) == "value":
+        return rates
+    alphabet(2, mechanism.k)
+    return product_law(np.column_stack([1 - rates, rates]))
+
+
+class _Draw:
+    """Counts of a group of users, one row per half if halves are needed: random with a generator, expected without."""
+
+    def __init__(self, users, halves, rng):
+        self.users, self.halves, self.rng = users, halves, rng
+        self.sizes = [users // 2, users - users // 2] if halves else [users]
+
+    def counts(self, law):
+        return np.outer(self.sizes, law) if self.rng is None else self.rng.multinomial(self.sizes, law / law.sum())
+
+    def thin(self, counts, rates):
+        """Users of whom a guess hits, if each output leads to a hit with its own probability, shape (rows, 1)."""
+        hits = counts * rates if self.rng is None else self.rng.binomial(counts, rates)
+        return hits.sum(axis=1, keepdims=True)
+
+    def half(self):
+        return _Draw(self.users // 2, self.halves, self.rng)
+
+
+# --- experiments: in each round, the pairs of groups that are compared ----------------------------------
+
+
+def _mixed(mechanism, pair, ownership, seen=None):
+    """Law of a user who holds `pair` with probability `ownership` and nothing otherwise; `seen`: positions, or means."""
+    return ownership * mechanism.law([pair], seen) + (1 - ownership) * mechanism.law([], seen)
+
+
+def _records(mechanism, cells):
+    """Counts of records: after a no CPP-UE sends the zero vector."""
+    return np.column_stack([cells[:, 0] + cells[:, 1], cells[:, 2:]]) if isinstance(mechanism, CPPUE) else cells
+
+
+def _once(mechanism, auditor, pairs, ownership, positions, draw):
+    if auditor == "vkv" and positions is None and isinstance(mechanism, PCKVUE):
+        audited = pairs[0][0], pairs[1][0]
+        positions = audited[0], next(p for p in range(mechanism.d) if p not in audited)
+    yield [[draw.counts(_mixed(mechanism, pair, ownership, positions)) for pair in pairs]]
+
+
+def _in_rounds(mechanism, auditor, pairs, ownership, positions, scaling, draw):
+    means, owners = [None, None], []
+    if auditor == "separated":  # first, the average of five runs in which everybody holds the pair
+        for pair in pairs:
+            owners.append(np.mean([_records(mechanism, draw.counts(mechanism.law([pair]))) for _ in range(5)], axis=0))
+    for _ in range(mechanism.rounds):
+        cells = [draw.counts(_mixed(mechanism, pair, ownership, m)) for pair, m in zip(pairs, means)]
+        seen = [_records(mechanism, c) for c in cells]
+        if auditor == "separated":
+            exact = ownership * mechanism.key_rate(means[0]) / mechanism.key_rate()
+            part = 1 / (1 + np.exp(mechanism.value_epsilon)) if scaling == "released" else exact
+            whole = np.floor if draw.rng else np.asarray
+            left = [c - whole(part * o) for c, o in zip(seen, owners)]
+            both = np.all([rest > 1e-12 * c for rest, c in zip(left, seen)], axis=0)  # rounding errors are no residuals
+            seen = [np.where(both, rest, 0) for rest in left]
+        elif auditor == "probe":
+            seen = [_records(mechanism, draw.counts(mechanism.law([], m))) for m in means]
+        elif auditor == "vkv" and isinstance(mechanism, CPPUE):
+            seen = [collapse(c, positions or (0, mechanism.buckets - 1), 2, mechanism.buckets) for c in seen]
+        elif auditor == "ldp":
+            seen = [draw.thin(c, guess_rates(mechanism.buckets, 0)) for c in seen]
+        yield [seen]
+        means = [mechanism.broadcast(*mechanism.tally_counts(c.sum(axis=0)), m) for c, m in zip(cells, means)]
+
+
+def _segmented(mechanism, squads, ownership, draw):
+    """Squads with fixed values against imitators who hold the bucket's mean; the means come from the squads alone."""
+    bucket, _ = mechanism.place(squads)
+    if bucket.ndim != 1 or len(set(bucket.tolist())) != 1:
+        raise ValueError(f"squads must hold values of one bucket, got {squads}")
+    means, half = None, draw.half()
+    for _ in range(mechanism.rounds):
+        held = mechanism.started(means)[0, bucket[0]]
+        cells = [half.counts(_mixed(mechanism, (0, held), ownership, means)) for _ in squads]
+        squad = [half.counts(_mixed(mechanism, (0, value), ownership, means)) for value in squads]
+        yield [[_records(mechanism, s), _records(mechanism, c)] for s, c in zip(squad, cells)]
+        means = mechanism.broadcast(*mechanism.tally_counts(sum(s.sum(axis=0) for s in squad)), means)
+
+
+# --- audits -------------------------------------------------------------------------------------------
+
+
+def _limit(first, second):
+    """Largest absolute log ratio of the expected counts."""
+    first, second = (side.sum(axis=0) for side in (first, second))
+    seen = (first > 0) | (second > 0)
+    with np.errstate(divide="ignore"):
+        return float(np.max(np.abs(np.log(first[seen] / second[seen])), initial=0.0))
+
+
+def _audit(play, users, estimator, alpha, minimum, variation, seed, *, name, parameters, attack="hkv", bounded=True, last=False, **said):  # fmt: skip
+    """Play an experiment with random and with expected counts, and state what each round, or the last, shows."""
+    users = checks.integer("users", users, 1, 10**12)
+    halves = checks.one_of("estimator", estimator, ESTIMATORS) in ("split", "pooled")
+    each = users // 2 if attack == "skv" else users
+    if each < 1 + halves:
+        raise ValueError(f"users must be at least {(1 + halves) * (1 + (attack == 'skv'))} here, got {users}")
+    start = time.perf_counter()
+    rngs = streams.generator(seed, "kv", *name, attack, users, halves), None
+    played, expected = (list(play(_Draw(users, halves, rng))) for rng in rngs)
+    seconds, results = (time.perf_counter() - start) / len(played), []
+    for number, (groups, ideal) in list(enumerate(zip(played, expected), 1))[-1 if last else 0 :]:
+        value, output = statistic(*groups[0], each, estimator, alpha=alpha, minimum=minimum, variation=variation)
+        sure = estimator if halves else "valid"
+        lower = max(statistic(*g, each, sure, alpha=alpha / len(groups))[0] for g in groups) if bounded else 0.0
+        seen = [int(side.sum(axis=0)[output]) if output >= 0 else 0 for side in groups[0]]
+        results.append(AuditResult(
+            trials=each, alpha=float(alpha), faithful=False, epsilon_emp=value, lower=lower, exact=None, exact_sd=None,
+            counts={"outputs": groups[0][0].shape[1], "output": output, "first": seen[0], "second": seen[1]},
+            rates={"first_rate": seen[0] / each, "second_rate": seen[1] / each}, limit=_limit(*ideal[0]), seed=seed,
+            parameters=parameters | {"estimator": estimator, "round": number}, attack=attack, seconds=seconds, **said,
+        ))  # fmt: skip
+    return results
+
+
+def audit_laws(first, second, *, users=10**8, estimator="released", alpha=0.05, minimum=5, variation=None, seed=1, guess=None,
+               mechanism="law", parameters=None, attack="hkv", claim=np.inf):  # fmt: skip
+    """Audit two given laws over the same outputs.
+
+    Parameters
+    ----------
+    first, second : float array, shape (outputs,)
+        Probabilities of every output in the two groups.
+    users : int
+        Users per group, in [1, 10^12].
+    estimator, alpha, minimum, variation
+        See `statistic`.
+    guess : float array, shape (outputs,), optional
+        Audit one event only: a guess that hits with these probabilities, by output (`guess_rates`).
+    seed : int
+        Non-negative; the random stream is named by `mechanism`, `parameters` and `attack` too.
+    mechanism, parameters, attack, claim
+        What the result is to say.
+
+    Returns
+    -------
+    AuditResult
+        `limit` is the statistic without noise.
+    """
+    laws = [np.asarray(law, float) for law in (first, second)]
+    if laws[0].ndim != 1 or laws[0].shape != laws[1].shape or any((x < 0).any() or abs(x.sum() - 1) > 1e-9 for x in laws):
+        raise ValueError("first and second must be probabilities of the same outputs, each adding to 1")
+
+    def play(draw):
+        counts = [draw.counts(law) for law in laws]
+        yield [counts if guess is None else [draw.thin(c, guess) for c in counts]]
+
+    parameters = dict(parameters or {})
+    return _audit(play, users, estimator, alpha, minimum, variation, seed, name=[mechanism, parameters], parameters=parameters,
+                  mechanism=mechanism, attack=attack, claim=float(claim))[0]  # fmt: skip
+
+
+def audit_kv(mechanism, auditor="hkv", *, users=10**8, pairs=None, ownership=0.5, positions=None, squads=(-1.0, -0.5),
+             scaling="released", estimator="released", alpha=0.05, minimum=5, variation=None, last=False, seed=1):  # fmt: skip
+    """Audit a key-value mechanism.
+
+    Parameters
+    ----------
+    mechanism : PCKV or CPP
+        The latter with ``k = 1``.
+    auditor : str
+        A key of `AUDITORS`.
+    users : int
+        Users per group, in [1, 10^12]; the paper uses 10^8.
+    pairs : ((key, value), (key, value)), optional
+        What the users of each group hold, if they hold anything. By default
+        (0, +1) and (1, -1) for PCKV, (0, -1) and (0, +1) for CPP.
+    ownership : float
+        Probability that a user really holds the pair, in [0, 1]; the paper uses 1/2.
+    positions : sequence of int, optional
+        Which symbols of the record are seen. PCKV-UE: all under ``hkv``, under ``vkv`` the first audited key and
+        an unrelated one; CPP-UE under ``vkv``: the first and the last. A report of GRR has no positions.
+    squads : sequence of float
+        Values of the squads of ``skv``, all in one bucket. The statistic is that of the first, as in the
+        paper's table; the bound is the largest of all, each at its share of alpha.
+    scaling : {"released", "exact"}
+        How much of the owners ``separated`` subtracts.
+    estimator, alpha, minimum, variation
+        See `statistic`.
+    last : bool
+        Evaluate the last round only.
+    seed : int
+        Non-negative. Estimators see the same counts, except that ``split`` and ``pooled`` draw two halves.
+
+    Returns
+    -------
+    list of AuditResult
+        One per round, one in all for PCKV; `limit` is the statistic without noise. Residuals are no counts, so
+        ``separated`` has no bound and `lower` is 0: audit ``probe`` instead.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter that is out of range or does not belong to the mechanism.
+    """
+    rounds = isinstance(mechanism, CPP)
+    if not isinstance(mechanism, (PCKV, CPP)) or (rounds and mechanism.k != 1):
+        raise ValueError(f"mechanism must be a PCKV, or a CPP with k = 1, got {mechanism!r}")
+    fit = [a for a in AUDITORS if a in ("hkv", "vkv") or (rounds and (a != "ldp" or isinstance(mechanism, CPPUE)))]
+    checks.one_of(f"auditor of {mechanism.name}", auditor, fit)
+    unary = isinstance(mechanism, PCKVUE) or (isinstance(mechanism, CPPUE) and auditor == "vkv")
+    if positions is not None and not unary:
+        raise ValueError(f"positions must be left out for {mechanism.name} under auditor {auditor}, got {positions!r}")
+    ownership = checks.real("ownership", ownership, 0, 1)
+    checks.one_of("scaling", scaling, ("released", "exact"))
+    if pairs is None:
+        pairs = ((0, -1.0), (0, 1.0)) if rounds else ((0, 1.0), (1, -1.0))
+
+    def play(draw):
+        if auditor == "skv":
+            return _segmented(mechanism, squads, ownership, draw)
+        if rounds:
+            return _in_rounds(mechanism, auditor, pairs, ownership, positions, scaling, draw)
+        return _once(mechanism, auditor, pairs, ownership, positions, draw)
+
+    name = mechanism.name, mechanism.parameters, str(pairs), ownership, str(positions), str(squads), scaling
+    return _audit(play, users, estimator, alpha, minimum, variation, seed, name=name, mechanism=mechanism.name, attack=auditor,
+                  parameters=mechanism.parameters | {"ownership": ownership}, claim=mechanism.epsilon,
+                  bounded=auditor != "separated", last=last)  # fmt: skip
+
+
+def kv_cell(mechanism, auditor="hkv", runs=1, seed=1, **given):
+    """Audit a key-value mechanism given by name, several times: one cell of a grid, as flat dictionaries.
+
+    Parameters
+    ----------
+    mechanism : str
+        A name of `ldpkit.mechanisms.KEY_VALUE`.
+    auditor, seed
+        As in `audit_kv`.
+    runs : int
+        Independent repetitions, each on its own stream.
+    **given
+        Other parameters of the mechanism and of `audit_kv`.
+
+    Returns
+    -------
+    list of dict
+        One `AuditResult.row` per run and round, with the number of the `run`, without the time.
+    """
+    cls = KEY_VALUE[checks.one_of("mechanism", mechanism, KEY_VALUE)]
+    own = {f.name: given.pop(f.name) for f in dataclasses.fields(cls) if f.name in given}
+    found = []
+    for run in range(checks.integer("runs", runs, 1)):
+        for result in audit_kv(cls(**own), auditor, seed=streams.derive(seed, "run", run), **given):
+            row = result.row() | {"run": run}
+            del row["seconds"]
+            found.append(row)
+    return found

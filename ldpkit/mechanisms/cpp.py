@@ -1,0 +1,278 @@
+"""CPP: correlated perturbation in rounds, with values placed on the boundaries of buckets (PrivKV and its successors).
+
+Source: Ye, Hu, Meng and Zheng, "PrivKV: Key-Value Data Collection with Local
+Differential Privacy", IEEE S&P 2019, and its extensions; KV-Auditor, section
+2.2.1, with the budgets and the symmetric bits of its released program.
+"""
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import checks
+from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
+from .grr import respond, response_rates
+from .keyvalue import KeyValues, alphabet
+
+__all__ = ["CPP", "CPPUE", "CPPGRR", "PrivKV", "bit_vectors"]
+
+
+@functools.lru_cache(maxsize=4)
+def bit_vectors(length):
+    """Return all bit vectors of this length, float array (2 ** length, length), the last bit moving fastest."""
+    return ((np.arange(alphabet(2, length))[:, None] >> np.arange(length)[::-1]) & 1).astype(float)
+
+
+@functools.lru_cache(maxsize=4)
+def _sizes(length):
+    return bit_vectors(length).sum(axis=1).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class CPP(Mechanism):
+    """Base of CPP-UE and CPP-GRR.
+
+    In each round a user looks at one uniformly chosen key and says by randomised
+    response whether it is in the set. Only after a yes a value follows: the
+    user's own, or for a key the user does not hold a uniform one of the bucket
+    means that the server broadcast after the round before. The value is rounded
+    to a boundary of its bucket, without bias, and that slot is perturbed.
+
+    Parameters
+    ----------
+    k : int
+        Number of keys, at least 1; audits look at one.
+    epsilon : float
+        Budget of all rounds, in [1e-6, 30]: half for the key, in the first round
+        (later ones answer at random), half for the values, in equal parts.
+    buckets : int
+        Boundary points b of the value range, even and at least 2: two per
+        bucket, so that inner points appear twice.
+    rounds : int
+        Planned number of rounds, at least 1.
+
+    Notes
+    -----
+    Verbs take the broadcast `means`, float array (k, buckets / 2); without them
+    it is the first round, which starts from the middle of each bucket.
+    """
+
+    k: int
+    epsilon: float
+    buckets: int = 4
+    rounds: int = 5
+
+    def __post_init__(self):
+        buckets = checks.integer("buckets", self.buckets, 2, 64)
+        if buckets % 2:
+            raise ValueError(f"buckets must be an even number of boundary points, two per bucket, got {buckets}")
+        object.__setattr__(self, "k", checks.integer("k", self.k, 1, MAX_DOMAIN))
+        object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON))
+        object.__setattr__(self, "rounds", checks.integer("rounds", self.rounds, 1))
+
+    @property
+    def value_epsilon(self):
+        """Parameter of the value's perturbation in each round."""
+        return self.epsilon / (2 * self.rounds)
+
+    def key_rate(self, means=None):
+        """Probability that the answer about the key is true: one half after the first round."""
+        return 1 / (1 + math.exp(-self.epsilon / 2)) if means is None else 0.5
+
+    @property
+    def points(self):
+        """Values of the slots, shape (buckets,): left and right boundary of each bucket."""
+        edges = np.linspace(-1, 1, self.buckets // 2 + 1)
+        return np.column_stack([edges[:-1], edges[1:]]).ravel()
+
+    def started(self, means):
+        """Return the broadcast means, or the middle of each bucket if there are none yet, after checking them."""
+        if means is None:
+            means = self.points.reshape(-1, 2).mean(axis=1) * np.ones((self.k, 1))
+        means = np.asarray(means, float)
+        if means.shape != (self.k, self.buckets // 2) or not np.all(np.abs(means) <= 1):
+            raise ValueError(f"means must be a ({self.k}, {self.buckets // 2}) array within [-1, 1], got shape {means.shape}")
+        return means
+
+    def place(self, values):
+        """Return the bucket of each value (a shared boundary belongs to the left one) and its chance of the left slot."""
+        values = np.asarray(values, float)
+        if not np.all(np.abs(values) <= 1):
+            raise ValueError(f"values must lie in [-1, 1], got {values[~(np.abs(values) <= 1)][0]:g}")
+        width = 4 / self.buckets
+        bucket = np.clip(np.ceil((values + 1) / width).astype(np.int64) - 1, 0, self.buckets // 2 - 1)
+        return bucket, np.clip((self.points[2 * bucket + 1] - values) / width, 0, 1)
+
+    def slot_law(self, values):
+        """Return the law of the slot, shape (buckets,), for a value drawn uniformly from `values`."""
+        bucket, left = self.place(np.atleast_1d(values))
+        law = np.bincount(2 * bucket, left, self.buckets) + np.bincount(2 * bucket + 1, 1 - left, self.buckets)
+        return law / bucket.size
+
+    def perturb(self, sets, rng, means=None):
+        """Return reports of one round, structured array (n,): the `key` looked at, the `bit` about it, the `record`."""
+        if not isinstance(sets, KeyValues) or sets.k != self.k:
+            raise ValueError(f"{self.name} needs KeyValues over k = {self.k} keys, got {getattr(sets, 'k', sets)!r}")
+        rate, n = self.key_rate(means), len(sets)
+        means, key = self.started(means), rng.integers(0, self.k, n)
+        held, value = sets.find(key)
+        drawn = means[key, rng.integers(0, self.buckets // 2, n)]
+        bucket, left = self.place(np.where(held, value, drawn))
+        bit = rng.random(n) < np.where(held, rate, 1 - rate)
+        record = self._respond(2 * bucket + (rng.random(n) >= left), rng)
+        reports = np.zeros(n, [("key", np.int64), ("bit", np.uint8), ("record", record.dtype, record.shape[1:])])
+        reports["key"], reports["bit"] = key, bit
+        reports["record"][bit] = record[bit]  # after a no the record is zero, in GRR too: it means nothing there
+        return reports
+
+    def law(self, pairs, means=None):
+        """Return the exact law of one user's report in one round.
+
+        Parameters
+        ----------
+        pairs : sequence of (key, value)
+            The user's set.
+        means : float array, shape (k, buckets / 2), optional
+            Broadcast means; left out in the first round.
+
+        Returns
+        -------
+        float array, shape (k * (1 + outputs),)
+            For each key: the answer no, then yes with every record, in the order of `encode`.
+        """
+        rate, means = self.key_rate(means), self.started(means)
+        held, value = KeyValues.of([pairs] * self.k, self.k).find(np.arange(self.k))
+        parts = []
+        for key in range(self.k):
+            yes, source = (rate, value[key]) if held[key] else (1 - rate, means[key])
+            parts += [[1 - yes], yes * self._record_law(self.slot_law(source))]
+        return np.concatenate(parts) / self.k
+
+    def encode(self, reports):
+        """Return the number of each report in the order of `law`."""
+        code = self._symbols(reports["record"])
+        return reports["key"] * (1 + self._outputs) + np.where(reports["bit"] == 1, 1 + code, 0)
+
+    def tally_counts(self, counts):
+        """Return what `tally` does, without the users, from counts of outputs for k = 1 in the order of `law`."""
+        return counts[1:].sum()[None], np.einsum("i,ij->j", counts[1:], self._slots)[None]
+
+    def tally(self, reports):
+        """Return users who looked at each key (k,), who answered yes (k,), and reports that hold each slot (k, buckets)."""
+        users = np.bincount(reports["key"], minlength=self.k)
+        yes = np.bincount(reports["key"], reports["bit"], self.k)
+        slots = self._slots[self._symbols(reports["record"])]
+        return users, yes, np.column_stack([np.bincount(reports["key"], s * reports["bit"], self.k) for s in slots.T])
+
+    def calibrate(self, yes, slots):
+        """Estimate how many of the users who answered yes hold each slot, cut to what is possible, (k, buckets)."""
+        own, other = self._rates
+        return np.clip((slots - yes[:, None] * other) / (own - other), 0, yes[:, None])
+
+    def broadcast(self, yes, slots, means=None):
+        """Return the bucket means for the next round; a bucket without a calibrated report keeps its mean."""
+        found = self.calibrate(yes, slots).reshape(self.k, -1, 2)
+        total = found.sum(axis=2)
+        moment = (found * self.points.reshape(-1, 2)).sum(axis=2)
+        return np.where(total > 0, moment / np.where(total > 0, total, 1), self.started(means))
+
+    def estimate(self, reports):
+        """Estimate from the first round.
+
+        Returns
+        -------
+        frequencies : float array, shape (k,)
+            Unbiased; NaN for a key that nobody looked at.
+        means : float array, shape (k,)
+            Drawn towards the middle by users who do not hold the key but answer yes; NaN without a calibrated report.
+        """
+        users, yes, slots = self.tally(reports)
+        found, rate = self.calibrate(yes, slots), self.key_rate()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (yes / users - (1 - rate)) / (2 * rate - 1), found @ self.points / found.sum(axis=1)
+
+    def variance(self, n, frequency=0.0):
+        """Return the variance of one estimated frequency when n / k users look at the key."""
+        n, rate = checks.integer("n", n, 1), self.key_rate()
+        yes = frequency * rate + (1 - frequency) * (1 - rate)
+        return yes * (1 - yes) * self.k / (n * (2 * rate - 1) ** 2)
+
+
+@dataclass(frozen=True)
+class CPPUE(CPP):
+    """CPP with unary encoding of the slot; parameters as in `CPP`.
+
+    Notes
+    -----
+    Every bit is kept with probability ``e^x / (e^x + 1)`` at ``x = value_epsilon``, as in the released
+    program, so that two slots are told apart by ``2x``. The paper's text names OUE.
+    """
+
+    name = "CPP-UE"
+
+    @property
+    def _rates(self):
+        keep = 1 / (1 + math.exp(-self.value_epsilon))
+        return keep, 1 - keep
+
+    @property
+    def _outputs(self):
+        return alphabet(2, self.buckets)
+
+    def _respond(self, slot, rng):
+        own, other = self._rates
+        return (rng.random((slot.size, self.buckets)) < np.where(slot[:, None] == np.arange(self.buckets), own, other)).astype("u1")
+
+    def _symbols(self, record):
+        return record @ (self._outputs >> np.arange(1, self.buckets + 1))
+
+    @property
+    def _slots(self):
+        return bit_vectors(self.buckets)
+
+    def _record_law(self, slot):
+        # all bits as if no slot were set, times what the bit of the slot changes; einsum, as BLAS threads only wait here
+        (own, other), size = self._rates, np.arange(self.buckets + 1)
+        unset = other**size * own ** (self.buckets - size)
+        hit = np.einsum("ij,j->i", self._slots, slot)
+        return unset[_sizes(self.buckets)] * (other / own + (own / other - other / own) * hit)
+
+
+@dataclass(frozen=True)
+class CPPGRR(CPP):
+    """CPP with generalised randomised response over the slots; parameters as in `CPP`."""
+
+    name = "CPP-GRR"
+
+    @property
+    def _rates(self):
+        return response_rates(self.buckets, self.value_epsilon)
+
+    @property
+    def _outputs(self):
+        return self.buckets
+
+    def _respond(self, slot, rng):
+        return respond(slot, self.buckets, self._rates[0], rng)
+
+    def _symbols(self, record):
+        return record
+
+    @property
+    def _slots(self):
+        return np.eye(self.buckets)
+
+    def _record_law(self, slot):
+        own, other = self._rates
+        return other + (own - other) * slot
+
+
+@dataclass(frozen=True)
+class PrivKV(CPPGRR):
+    """PrivKV, and PrivKVM with several rounds: CPP-GRR on the two ends of the value range; parameters as in `CPP`."""
+
+    buckets: int = 2
+    rounds: int = 1
+    name = "PrivKV"

@@ -1,0 +1,115 @@
+"""Key-value sets, and laws over enumerated alphabets of records."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .. import checks
+from .base import MAX_DOMAIN
+
+__all__ = ["KeyValues", "MAX_OUTPUTS", "alphabet", "product_law"]
+
+MAX_OUTPUTS = 2**20
+"""Largest alphabet whose law is enumerated."""
+
+
+def alphabet(base, length):
+    """Return ``base ** length``, the number of outputs, or refuse if they are too many to enumerate."""
+    size = base**length
+    if size > MAX_OUTPUTS:
+        shown = f"{base}^{length} = {size}" if length > 1 else f"{size}"
+        raise ValueError(
+            f"an alphabet of {shown} outputs is too large to enumerate (at most {MAX_OUTPUTS}); "
+            f"audit a few positions of the record instead: auditor 'vkv', or `positions`"
+        )
+    return size
+
+
+def product_law(rates):
+    """Law of independent symbols, one distribution per position; the last position moves fastest."""
+    law = np.ones(1)
+    for rate in rates:
+        law = np.multiply.outer(law, rate).ravel()
+    return law
+
+
+@dataclass(frozen=True, eq=False)
+class KeyValues:
+    """The key-value sets of n users, laid one after the other.
+
+    Parameters
+    ----------
+    indptr : int array, shape (n + 1,)
+        User i holds the pairs ``indptr[i]`` to ``indptr[i + 1] - 1``; a user may hold none.
+    keys : int array, shape (m,)
+        In ``0..k-1``, no key twice for one user.
+    values : float array, shape (m,)
+        In [-1, 1].
+    k : int
+        Number of keys, at least 1.
+
+    Raises
+    ------
+    ValueError
+        Naming the first user, key or value that breaks one of these rules.
+    """
+
+    indptr: np.ndarray
+    keys: np.ndarray
+    values: np.ndarray
+    k: int
+
+    def __post_init__(self):
+        k = checks.integer("k", self.k, 1, MAX_DOMAIN)
+        keys, indptr = checks.values(self.keys, k, "keys"), np.asarray(self.indptr)
+        values = np.asarray(self.values, float)
+        if values.shape != keys.shape:
+            raise ValueError(f"values must have the shape {keys.shape} of keys, got {values.shape}")
+        if not np.all(np.abs(values) <= 1):
+            bad = np.flatnonzero(~(np.abs(values) <= 1))[0]
+            raise ValueError(f"values must lie in [-1, 1], got {values[bad]:g} at position {bad}")
+        rows = indptr.ndim == 1 and indptr.size and np.issubdtype(indptr.dtype, np.integer)
+        if not rows or indptr[0] != 0 or indptr[-1] != keys.size or (np.diff(indptr) < 0).any():
+            raise ValueError(f"indptr must rise from 0 to the number of pairs, {keys.size}")
+        for name, value in (("indptr", indptr), ("keys", keys), ("values", values), ("k", k)):
+            object.__setattr__(self, name, value)
+        twice = np.flatnonzero(np.diff(self._sorted[0]) == 0)
+        if twice.size:
+            user, key = divmod(int(self._sorted[0][twice[0]]), k)
+            raise ValueError(f"keys of one user must differ, got key {key} twice for user {user}")
+
+    @classmethod
+    def of(cls, users, k):
+        """Build from a sequence that holds, for each user, a sequence of (key, value)."""
+        pairs = [pair for user in users for pair in user]
+        keys = np.array([key for key, _ in pairs]) if pairs else np.zeros(0, np.int64)
+        return cls(np.cumsum([0, *map(len, users)]), keys, np.array([value for _, value in pairs], float), k)
+
+    def __len__(self):
+        return self.indptr.size - 1
+
+    @cached_property
+    def _sorted(self):
+        """User and key as one number, in order, and where each stands."""
+        code = np.repeat(np.arange(len(self)), np.diff(self.indptr)) * self.k + self.keys
+        order = np.argsort(code, kind="stable")
+        return code[order], order
+
+    def find(self, keys):
+        """Look up one key per user; return whether each user holds it, and its value (0 if not), both (n,)."""
+        code, order = self._sorted
+        wanted = np.arange(len(self)) * self.k + keys
+        at = np.searchsorted(code, wanted)
+        held = np.zeros(len(self), bool)
+        inside = at < code.size
+        held[inside] = code[at[inside]] == wanted[inside]
+        values = np.zeros(len(self))
+        values[held] = self.values[order[at[held]]]
+        return held, values
+
+    def truth(self):
+        """Return what is to be estimated: the share of users who hold each key, and the mean of its values (NaN if none)."""
+        count = np.bincount(self.keys, minlength=self.k)
+        total = np.bincount(self.keys, self.values, minlength=self.k)
+        return count / len(self), np.where(count > 0, total / np.maximum(count, 1), np.nan)
