@@ -1,4 +1,4 @@
-"""Data: counts that travel with the checkout, data that ship inside a dependency, generated text, files fetched on request.
+"""Data: counts that travel with the checkout, data that ship inside a dependency, made-up text and ratings, files fetched on request.
 
 Only `download` uses the network. What it fetches are the original files, and
 nothing is read whose SHA-256 differs from theirs; there is no substitute for a
@@ -15,9 +15,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from . import checks, paths
+from . import checks, paths, streams
+from .mechanisms import KeyValues
 
-__all__ = ["FILES", "adult_ages", "adult_hours", "digits", "fair", "sentences", "SYMBOLS", "folder", "download", "images", "adult"]
+__all__ = ["FILES", "adult_ages", "adult_hours", "digits", "fair", "sentences", "SYMBOLS", "ratings",
+           "folder", "download", "images", "adult"]  # fmt: skip
 
 SOURCES = {
     "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist",
@@ -213,3 +215,26 @@ def sentences(count, rng, length=25):
         letters = "".join(words)[:length]
         text[: len(letters)] = [SYMBOLS.index(letter) for letter in letters]
     return x, y
+
+
+def ratings(seed, users=105_508, k=5_850):
+    """Return made-up ratings of a shop, `KeyValues` sized like the clothing ratings that PCKV was tried on.
+
+    Most people rate one item, few rate very many; popularity falls like ``1 / (rank + 5)``; item means scatter around
+    0.7; ratings are multiples of 1/2. Items keep their popularity and mean from seed to seed.
+
+    Parameters
+    ----------
+    seed : int
+        Non-negative.
+    users, k : int
+        People, each with at least one rating, and items.
+    """
+    users, k = checks.integer("users", users, 1), checks.integer("k", k, 1)
+    rng, item = streams.generator(seed, "ratings", users, k), streams.generator(0, "items", k)
+    share = item.permutation(1 / (np.arange(k) + 5.0))
+    level = np.clip(item.normal(0.7, 0.25, k), -0.9, 0.95)
+    user = np.repeat(np.arange(users), np.minimum(rng.zipf(2.5, users), k))
+    pair = np.unique(np.column_stack([user, rng.choice(k, user.size, p=share / share.sum())]), axis=0)  # a key counts once
+    half = rng.binomial(4, (1 + level[pair[:, 1]]) / 2) / 2 - 1
+    return KeyValues(np.append(0, np.cumsum(np.bincount(pair[:, 0], minlength=users))), pair[:, 1], half, k)

@@ -12,14 +12,15 @@ import time
 
 import numpy as np
 
-from .. import checks, stats, streams
+from .. import checks, streams
 from ..mechanisms import KEY_VALUE
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
-from ..mechanisms.keyvalue import alphabet, product_law
+from ..mechanisms.keyvalue import alphabet, chosen, product_law
 from ..mechanisms.pckv import PCKV, PCKVUE
+from .ratio import ESTIMATORS, statistic
 from .result import AuditResult
 
-__all__ = ["AUDITORS", "ESTIMATORS", "audit_kv", "audit_laws", "kv_cell", "statistic", "collapse", "guess_rates", "oracle_law"]
+__all__ = ["AUDITORS", "audit_kv", "audit_laws", "kv_cell", "collapse", "guess_rates", "oracle_law"]
 
 AUDITORS = {
     "hkv": "whole records (or the given positions of PCKV-UE)",
@@ -30,96 +31,6 @@ AUDITORS = {
     "ldp": "LDP-Auditor's guess of one position (CPP-UE)",
 }
 """What is compared between the two groups."""
-
-ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
-"""How counts become one number, see `statistic`."""
-
-
-# --- estimators ---------------------------------------------------------------------------------------
-
-
-def _frequent(counts, variation):
-    """Which outputs the released filter keeps: the largest ones, until their coefficient of variation reaches `variation`."""
-    order = np.argsort(-counts, kind="stable")
-    size, total = np.arange(1, counts.size + 1), np.cumsum(counts[order])
-    spread = np.sqrt(np.maximum(size * np.cumsum(counts[order].astype(float) ** 2) / np.maximum(total, 1.0) ** 2 - 1, 0))
-    reached = np.flatnonzero(spread >= variation)
-    return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
-
-
-def statistic(first, second, users, estimator="released", *, alpha=0.05, minimum=5, variation=None):
-    """Turn the counts of all outputs in two groups into one number.
-
-    Parameters
-    ----------
-    first, second : int array, shape (halves, outputs)
-        Counts in each group, over the **whole** alphabet; ``split`` and ``pooled``
-        take two rows, one per half of the users, the others add the rows up.
-    users : int
-        Users per group.
-    estimator : {"released", "printed", "valid", "split", "pooled"}
-        - ``released``: the largest ``|ln(L/U)|`` or ``|ln(U/L)|`` over outputs seen `minimum` times in both groups;
-        - ``printed``: the largest ``ln(U/L)`` (Algorithm 3) over outputs seen in both;
-        - ``valid``: the largest ``ln(L/U)``, either way, with alpha spread over four bounds per output;
-        - ``split``: the same for the one output and direction that looks best in the first half, judged on the second;
-        - ``pooled``: as ``split``, for all outputs together whose ratio in the first half exceeds its best threshold.
-    alpha : float
-        Significance in (0, 1); the last three exceed the truth with probability at most alpha.
-    minimum : int
-        Smallest count that ``released`` looks at, at least 1 (the release: 5 for key-value, 1 for frequency protocols).
-    variation : float, optional
-        The release's undocumented filter of rare outputs (it uses 6); off by default.
-
-    Returns
-    -------
-    value : float
-        ``-inf`` if no output qualifies; the valid ones are at least 0.
-    output : int
-        Number of the output that decides, -1 if there is none.
-    """
-    alpha = checks.real("alpha", alpha, 0, 1, closed="()")
-    checks.one_of("estimator", estimator, ESTIMATORS)
-    if estimator in ("split", "pooled"):
-        return _halved(first, second, users, estimator == "pooled", alpha)
-    first, second = first.sum(axis=0), second.sum(axis=0)
-    least = checks.integer("minimum", minimum, 1) if estimator == "released" else int(estimator == "printed")
-    used = (first >= least) & (second >= least)
-    if variation is not None:
-        used &= _frequent(first, variation) & _frequent(second, variation)
-    used = np.flatnonzero(used)
-    if not used.size:
-        return -np.inf, -1
-    tail = alpha / (4 * first.size) if estimator == "valid" else alpha / 2
-    over = stats.epsilon_lower(first[used], second[used], users, tail=tail)  # ln(L1 / U2)
-    under = stats.epsilon_lower(second[used], first[used], users, tail=tail)  # ln(L2 / U1)
-    score = {
-        "released": np.maximum(np.abs(over), np.abs(under)),
-        "printed": -under,  # ln(U1 / L2): the wrong ends, see the errata
-        "valid": np.maximum(over, under),
-    }[estimator]
-    best = int(np.argmax(score))
-    return max(float(score[best]), 0.0 if estimator == "valid" else -np.inf), int(used[best])
-
-
-def _halved(first, second, users, pooled, alpha):
-    """Choose outputs and direction on the first half of the users, judge them on the second; see `statistic`."""
-    if len(first) != 2 or len(second) != 2:
-        raise ValueError(f"split and pooled need counts of two halves of the users, got {len(first)} and {len(second)}")
-    best = -np.inf, -1, None
-    for up, down in ((first, second), (second, first)):
-        order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
-        found = up[0][order], down[0][order]
-        ends = np.arange(order.size)
-        if pooled:  # a few hundred thresholds will do
-            ends = np.unique(np.geomspace(1, order.size, 400).astype(int)) - 1
-            found = [np.cumsum(side)[ends] for side in found]
-        bound = stats.epsilon_lower(*found, users // 2, tail=alpha / 2)
-        winner = int(np.argmax(bound))
-        if bound[winner] > best[0]:
-            chosen = order[: ends[winner] + 1] if pooled else order[winner]
-            best = bound[winner], int(order[ends[winner]]), (up[1][chosen].sum(), down[1][chosen].sum())
-    value = stats.epsilon_lower(*best[2], users - users // 2, tail=alpha / 2) if best[2] else 0.0
-    return max(0.0, float(value)), best[1]
 
 
 # --- laws and views of them ---------------------------------------------------------------------------
@@ -135,9 +46,7 @@ def collapse(cells, positions, base, length):
     positions : sequence of int
         Symbols that are seen, in the order in which they are to be numbered.
     """
-    kept = [checks.integer("positions", int(p), 0, length - 1) for p in positions]
-    if len(set(kept)) < len(kept):
-        raise ValueError(f"positions must differ, got {tuple(positions)}")
+    kept = chosen(positions, length)
     rows = np.shape(cells)[:-1]
     other = [p for p in range(length) if p not in kept]
     axes = [*range(len(rows)), *(len(rows) + p for p in kept + other)]
@@ -153,8 +62,8 @@ def guess_rates(length, target):
     return np.where(size == 0, 1 / length, bits[:, target] / np.maximum(size, 1))
 
 
-def oracle_law(mechanism, value):
-    """Return the exact law of a frequency oracle's report for one value, over all bit vectors or all values.
+def oracle_law(mechanism, value, positions=None):
+    """Return the exact law of a frequency oracle's report for one value.
 
     Parameters
     ----------
@@ -162,12 +71,21 @@ def oracle_law(mechanism, value):
         With reports ``"bits"`` or ``"value"``.
     value : int
         In ``0..k-1``.
+    positions : sequence of int, optional
+        Which bits are seen, all by default.
+
+    Returns
+    -------
+    float array
+        Over all vectors of these bits, the last moving fastest, or over all values.
     """
+    checks.one_of("report", mechanism.report, ("bits", "value"))
     own = np.arange(mechanism.k) == checks.integer("value", value, 0, mechanism.k - 1)
     rates = np.where(own, mechanism.p, mechanism.q)
-    if checks.one_of("report", mechanism.report, ("bits", "value")) == "value":
+    if mechanism.report == "value":
         return rates
-    alphabet(2, mechanism.k)
+    rates = rates[chosen(positions, mechanism.k)]
+    alphabet(2, rates.size, "look at a few `positions` of the record instead")
     return product_law(np.column_stack([1 - rates, rates]))
 
 
@@ -296,7 +214,7 @@ def audit_laws(first, second, *, users=10**8, estimator="released", alpha=0.05, 
     users : int
         Users per group, in [1, 10^12].
     estimator, alpha, minimum, variation
-        See `statistic`.
+        See `ldpkit.auditors.ratio.statistic`.
     guess : float array, shape (outputs,), optional
         Audit one event only: a guess that hits with these probabilities, by output (`guess_rates`).
     seed : int
@@ -348,7 +266,7 @@ def audit_kv(mechanism, auditor="hkv", *, users=10**8, pairs=None, ownership=0.5
     scaling : {"released", "exact"}
         How much of the owners ``separated`` subtracts.
     estimator, alpha, minimum, variation
-        See `statistic`.
+        See `ldpkit.auditors.ratio.statistic`.
     last : bool
         Evaluate the last round only.
     seed : int
@@ -411,7 +329,7 @@ def kv_cell(mechanism, auditor="hkv", runs=1, seed=1, **given):
         One `AuditResult.row` per run and round, with the number of the `run`, without the time.
     """
     cls = KEY_VALUE[checks.one_of("mechanism", mechanism, KEY_VALUE)]
-    own = {f.name: given.pop(f.name) for f in dataclasses.fields(cls) if f.name in given}
+    own = {f.name: given.pop(f.name) for f in dataclasses.fields(cls) if f.name in given and f.init}
     found = []
     for run in range(checks.integer("runs", runs, 1)):
         for result in audit_kv(cls(**own), auditor, seed=streams.derive(seed, "run", run), **given):

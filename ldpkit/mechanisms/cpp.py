@@ -7,7 +7,7 @@ Differential Privacy", IEEE S&P 2019, and its extensions; KV-Auditor, section
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,7 +22,8 @@ __all__ = ["CPP", "CPPUE", "CPPGRR", "PrivKV", "bit_vectors"]
 @functools.lru_cache(maxsize=4)
 def bit_vectors(length):
     """Return all bit vectors of this length, float array (2 ** length, length), the last bit moving fastest."""
-    return ((np.arange(alphabet(2, length))[:, None] >> np.arange(length)[::-1]) & 1).astype(float)
+    size = alphabet(2, length, "take fewer buckets, or CPP-GRR")
+    return ((np.arange(size)[:, None] >> np.arange(length)[::-1]) & 1).astype(float)
 
 
 @functools.lru_cache(maxsize=4)
@@ -194,10 +195,10 @@ class CPP(Mechanism):
             return (yes / users - (1 - rate)) / (2 * rate - 1), found @ self.points / found.sum(axis=1)
 
     def variance(self, n, frequency=0.0):
-        """Return the variance of one estimated frequency when n / k users look at the key."""
+        """Return the variance of one estimated frequency, to relative order k / n: noise, and the sample that looks at the key."""
         n, rate = checks.integer("n", n, 1), self.key_rate()
-        yes = frequency * rate + (1 - frequency) * (1 - rate)
-        return yes * (1 - yes) * self.k / (n * (2 * rate - 1) ** 2)
+        sampled = (1 - 1 / self.k) * frequency * (1 - frequency)
+        return (rate * (1 - rate) / (2 * rate - 1) ** 2 + sampled) * self.k / n
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ class CPPUE(CPP):
 
     @property
     def _outputs(self):
-        return alphabet(2, self.buckets)
+        return bit_vectors(self.buckets).shape[0]
 
     def _respond(self, slot, rng):
         own, other = self._rates
@@ -273,6 +274,6 @@ class CPPGRR(CPP):
 class PrivKV(CPPGRR):
     """PrivKV, and PrivKVM with several rounds: CPP-GRR on the two ends of the value range; parameters as in `CPP`."""
 
-    buckets: int = 2
+    buckets: int = field(default=2, init=False)
     rounds: int = 1
     name = "PrivKV"

@@ -8,22 +8,29 @@ import numpy as np
 from .. import checks
 from .base import MAX_DOMAIN
 
-__all__ = ["KeyValues", "MAX_OUTPUTS", "alphabet", "product_law"]
+__all__ = ["KeyValues", "MAX_OUTPUTS", "alphabet", "chosen", "product_law"]
 
 MAX_OUTPUTS = 2**20
 """Largest alphabet whose law is enumerated."""
 
 
-def alphabet(base, length):
-    """Return ``base ** length``, the number of outputs, or refuse if they are too many to enumerate."""
+def alphabet(base, length, instead):
+    """Return ``base ** length``, the number of outputs, or refuse if they are too many to enumerate, saying what to do `instead`."""
     size = base**length
     if size > MAX_OUTPUTS:
-        shown = f"{base}^{length} = {size}" if length > 1 else f"{size}"
+        power = f"{base}^{length} = " if length > 1 else ""
         raise ValueError(
-            f"an alphabet of {shown} outputs is too large to enumerate (at most {MAX_OUTPUTS}); "
-            f"audit a few positions of the record instead: auditor 'vkv', or `positions`"
+            f"an alphabet of {power}{size} outputs is too large to enumerate (at most {MAX_OUTPUTS}); {instead}"
         )
     return size
+
+
+def chosen(positions, length):
+    """Return the positions of a record that are looked at as a list, all if ``None``; they must be in it and differ."""
+    kept = [checks.integer("positions", p, 0, length - 1) for p in (range(length) if positions is None else positions)]
+    if len(set(kept)) < len(kept):
+        raise ValueError(f"positions must differ, got {kept}")
+    return kept
 
 
 def product_law(rates):

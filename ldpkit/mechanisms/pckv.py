@@ -14,7 +14,7 @@ import numpy as np
 from .. import checks
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
 from .grr import respond
-from .keyvalue import KeyValues, alphabet, product_law
+from .keyvalue import KeyValues, alphabet, chosen, product_law
 
 __all__ = ["PCKV", "PCKVUE", "PCKVGRR"]
 
@@ -207,8 +207,8 @@ class PCKVUE(PCKV):
         float array, shape (3 ** len(positions),)
             In the order of `encode`.
         """
-        positions = list(range(self.d)) if positions is None else list(positions)
-        alphabet(3, len(positions))
+        positions = chosen(positions, self.d)
+        alphabet(3, len(positions), "look at a few `positions` of the record instead, as auditor 'vkv' does")
         other = np.array([self.b / 2, 1 - self.b, self.b / 2])
         keys, weights, means = self._components(pairs)
         law = weights[~np.isin(keys, positions)].sum() * product_law([other] * len(positions))
@@ -221,8 +221,8 @@ class PCKVUE(PCKV):
 
     def encode(self, reports, positions=None):
         """Return the number of each report in the order of `law`: symbols -1, 0, 1 as digits, the last moving fastest."""
-        chosen = reports if positions is None else reports[:, list(positions)]
-        return (chosen + 1).astype(np.int64) @ 3 ** np.arange(chosen.shape[1])[::-1]
+        seen = reports[:, chosen(positions, self.d)]
+        return (seen + 1).astype(np.int64) @ 3 ** np.arange(seen.shape[1])[::-1]
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class PCKVGRR(PCKV):
         """Return the exact law of one user's report, shape (2d,): (0, -1), (0, +1), (1, -1), ...; it has no positions."""
         if positions is not None:
             raise ValueError(f"positions must be left out: a report of {self.name} is one key and one sign, got {positions!r}")
-        alphabet(2 * self.d, 1)
+        alphabet(2 * self.d, 1, "take fewer keys")
         law = np.full((self.d, 2), self.b / 2)
         keys, weights, means = self._components(pairs)
         tilt = self.a * (1 - 2 * self.flip) * means / 2

@@ -1,0 +1,101 @@
+"""From counts of every output in two groups to one number: KV-Auditor's estimators, and valid ones.
+
+An event chosen before the counts are seen needs two bounds
+(`ldpkit.stats.epsilon_lower`). Here the largest of many ratios is reported, so
+the choice has to be paid for: by Bonferroni's correction, or with a second half
+of the users.
+"""
+
+import numpy as np
+
+from .. import checks, stats
+
+__all__ = ["ESTIMATORS", "statistic"]
+
+ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
+"""How counts become one number, see `statistic`."""
+
+
+def _frequent(counts, variation):
+    """Which outputs the released filter keeps: the largest ones, until their coefficient of variation reaches `variation`."""
+    order = np.argsort(-counts, kind="stable")
+    size, total = np.arange(1, counts.size + 1), np.cumsum(counts[order])
+    spread = np.sqrt(np.maximum(size * np.cumsum(counts[order].astype(float) ** 2) / np.maximum(total, 1.0) ** 2 - 1, 0))
+    reached = np.flatnonzero(spread >= variation)
+    return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
+
+
+def statistic(first, second, users, estimator="released", *, alpha=0.05, minimum=5, variation=None):
+    """Turn the counts of all outputs in two groups into one number.
+
+    Parameters
+    ----------
+    first, second : int array, shape (halves, outputs)
+        Counts in each group, over the **whole** alphabet; ``split`` and ``pooled``
+        take two rows, one per half of the users, the others add the rows up.
+    users : int
+        Users per group.
+    estimator : {"released", "printed", "valid", "split", "pooled"}
+        - ``released``: the largest ``|ln(L/U)|`` or ``|ln(U/L)|`` over outputs seen `minimum` times in both groups;
+        - ``printed``: the largest ``ln(U/L)`` (Algorithm 3) over outputs seen in both;
+        - ``valid``: the largest ``ln(L/U)``, either way, with alpha spread over four bounds per output;
+        - ``split``: the same for the one output and direction that looks best in the first half, judged on the second;
+        - ``pooled``: as ``split``, for all outputs together whose ratio in the first half exceeds its best threshold.
+    alpha : float
+        Significance in (0, 1); the last three exceed the truth with probability at most alpha.
+    minimum : int
+        Smallest count that ``released`` looks at, at least 1 (the release: 5 for key-value, 1 for frequency protocols).
+    variation : float, optional
+        The release's undocumented filter of rare outputs (it uses 6); off by default.
+
+    Returns
+    -------
+    value : float
+        ``-inf`` if no output qualifies; the valid ones are at least 0.
+    output : int
+        Number of the output that decides, -1 if there is none.
+    """
+    alpha = checks.real("alpha", alpha, 0, 1, closed="()")
+    checks.one_of("estimator", estimator, ESTIMATORS)
+    if estimator in ("split", "pooled"):
+        return _halved(first, second, users, estimator == "pooled", alpha)
+    first, second = first.sum(axis=0), second.sum(axis=0)
+    least = checks.integer("minimum", minimum, 1) if estimator == "released" else int(estimator == "printed")
+    used = (first >= least) & (second >= least)
+    if variation is not None:
+        used &= _frequent(first, variation) & _frequent(second, variation)
+    used = np.flatnonzero(used)
+    if not used.size:
+        return -np.inf, -1
+    tail = alpha / (4 * first.size) if estimator == "valid" else alpha / 2
+    (low1, up1), (low2, up2) = (stats.clopper_pearson(side[used], users, tail) for side in (first, second))
+    with np.errstate(divide="ignore"):
+        over, under = np.log(low1 / up2), np.log(up1 / low2)
+    score = {
+        "released": np.maximum(np.abs(over), np.abs(under)),
+        "printed": under,  # the upper end of each ratio's interval: no lower bound, see the errata
+        "valid": np.maximum(over, -under),
+    }[estimator]
+    best = int(np.argmax(score))
+    return max(float(score[best]), 0.0 if estimator == "valid" else -np.inf), int(used[best])
+
+
+def _halved(first, second, users, pooled, alpha):
+    """Choose outputs and direction on the first half of the users, judge them on the second; see `statistic`."""
+    if len(first) != 2 or len(second) != 2:
+        raise ValueError(f"split and pooled need counts of two halves of the users, got {len(first)} and {len(second)}")
+    best = -np.inf, -1, None
+    for up, down in ((first, second), (second, first)):
+        order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
+        found = up[0][order], down[0][order]
+        ends = np.arange(order.size)
+        if pooled:  # a few hundred thresholds will do
+            ends = np.unique(np.geomspace(1, order.size, 400).astype(int)) - 1
+            found = [np.cumsum(side)[ends] for side in found]
+        bound = stats.epsilon_lower(*found, users // 2, tail=alpha / 2)
+        winner = int(np.argmax(bound))
+        if bound[winner] > best[0]:
+            chosen = order[: ends[winner] + 1] if pooled else order[winner]
+            best = bound[winner], int(order[ends[winner]]), (up[1][chosen].sum(), down[1][chosen].sum())
+    value = stats.epsilon_lower(*best[2], users - users // 2, tail=alpha / 2) if best[2] else 0.0
+    return max(0.0, float(value)), best[1]
