@@ -1,0 +1,92 @@
+"""What the pages of this chapter share: running designs, curves, and holding cells against the paper's."""
+
+import re
+
+import pandas as pd
+
+from ldpkit import paths, plots, published, streams
+from ldpkit.auditors import audit_laws, kv_cell
+from ldpkit.sweep import cells, sweep
+
+
+def designs(given, common, seed):
+    """Run `kv_cell` for every design, a mapping from series to parameters, and every epsilon of `common`."""
+    tables = []
+    for series, own in given.items():
+        grid = [cell | own for cell in cells(common)]
+        tables.append(sweep(kv_cell, grid, seed=seed, store=paths.STORE, label=series).assign(series=series))
+    return pd.concat(tables, ignore_index=True)
+
+
+def laws(given, epsilons, runs, seed, **common):
+    """Audit pairs of laws: `given` maps a series to a function of epsilon that returns the arguments of `audit_laws`."""
+    rows = []
+    for series, make in given.items():
+        for epsilon in epsilons:
+            *pair, own = make(epsilon)
+            for run in range(runs):
+                result = audit_laws(*pair, seed=streams.derive(seed, series, epsilon, run), **common | own)
+                rows.append(result.row() | {"series": series, "epsilon": epsilon, "run": run})
+    return pd.DataFrame(rows)
+
+
+def summary(table, by=("series", "epsilon", "round")):
+    """Mean, standard deviation, limit and mean valid bound of every cell."""
+    cell = table.groupby(list(by), sort=False).agg(
+        mean=("epsilon_emp", "mean"), sd=("epsilon_emp", "std"), limit=("limit", "first"), lower=("lower", "mean"),
+        runs=("run", "size")).reset_index()  # fmt: skip
+    cell["sd"] = cell["sd"].fillna(0.0)
+    return cell
+
+
+def compare(board, cell, item, comparable=True, notes=None):
+    """Record every cell; return the cells with the printed or read-off value and its distance in deviations of one run.
+
+    The paper's number is one run like ours, so it scatters too: the standard error of the comparison is that of the
+    difference of a single run and the mean of ours.
+    """
+    table = published.load("kv_auditor")
+    found = []
+    for row in cell.to_dict("records"):
+        printed = table[(table["item"] == item) & (table["series"] == row["series"]) & (table["x"] == row["epsilon"])]
+        if comparable and len(printed):
+            value, source = float(printed["value"].iloc[0]), printed["source"].iloc[0]
+            relative = re.search(r"relative error ([\d.]+)", source)
+            board.add(row["series"], row["epsilon"], row["mean"], row["sd"] * (1 + 1 / row["runs"]) ** 0.5, published=value,
+                      published_error=float(relative[1]) * value if relative else 5e-5,
+                      note=(notes or {}).get((row["series"], row["epsilon"]), ""))  # fmt: skip
+            row |= {"paper": value, "apart": abs(value - row["mean"]) / row["sd"]}
+        else:
+            board.add(row["series"], row["epsilon"], row["mean"], row["sd"] / row["runs"] ** 0.5)
+        found.append({"paper": None, "apart": None} | row)
+    return pd.DataFrame(found)
+
+
+def triples(cell, digits=4):
+    """Lay cells out as text *paper / this run ± sd / without noise*, one row per epsilon and one column per series."""
+    text = [
+        f"{'–' if pd.isna(r['paper']) else format(r['paper'], f'.{digits}f')} / {r['mean']:.{digits}f} ± {r['sd']:.{digits}f} / {r['limit']:.{digits}f}"
+        for r in cell.to_dict("records")
+    ]
+    wide = cell.assign(text=text).pivot(index="epsilon", columns="series", values="text")[list(dict.fromkeys(cell["series"]))]
+    return wide.rename_axis(columns=None).reset_index().assign(epsilon=lambda t: [f"{e:g}" for e in t["epsilon"]])
+
+
+def curves(axis, cell, title, claim=None):
+    """Draw mean and deviation (markers), value without noise (line) and what the paper shows (crosses) of every series."""
+    ticks = sorted(cell["epsilon"].unique())
+    place = {tick: i for i, tick in enumerate(ticks)}
+    if claim:
+        axis.plot(range(len(ticks)), [claim(t) for t in ticks], "k--", lw=1)
+    for i, (name, rows) in enumerate(cell.groupby("series", sort=False)):
+        at, colour = rows["epsilon"].map(place), plots.COLOURS[i % len(plots.COLOURS)]
+        axis.plot(at, rows["limit"].where(rows["limit"] > 0), color=colour)
+        axis.errorbar(at, rows["mean"], yerr=rows["sd"], fmt=plots.MARKERS[i % len(plots.MARKERS)], color=colour, mfc="white",
+                      capsize=2, label=name, zorder=3)  # fmt: skip
+        if "paper" in rows and rows["paper"].notna().any():
+            axis.plot(at, rows["paper"], "x", color="black", ms=5, mew=1, zorder=4)
+    axis.set_yscale("log")
+    axis.set_xticks(range(len(ticks)), [f"{t:g}" for t in ticks])
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_title(title)
+    axis.legend(fontsize=7.5)
