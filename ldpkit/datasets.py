@@ -1,4 +1,4 @@
-"""Data: counts that travel with the checkout, data that ship inside a dependency, made-up text and ratings, files fetched on request.
+"""Data that travel with the checkout or a dependency, made-up text and ratings, and files fetched on request.
 
 Only `download` uses the network. What it fetches are the original files, and
 nothing is read whose SHA-256 differs from theirs; there is no substitute for a
