@@ -57,10 +57,11 @@ def statistic(first, second, users, estimator="released", *, alpha=0.05, minimum
     """
     alpha = checks.real("alpha", alpha, 0, 1, closed="()")
     checks.one_of("estimator", estimator, ESTIMATORS)
+    minimum = checks.integer("minimum", minimum, 1)
     if estimator in ("split", "pooled"):
         return _halved(first, second, users, estimator == "pooled", alpha)
     first, second = first.sum(axis=0), second.sum(axis=0)
-    least = checks.integer("minimum", minimum, 1) if estimator == "released" else int(estimator == "printed")
+    least = {"released": minimum, "printed": 1, "valid": 0}[estimator]
     used = (first >= least) & (second >= least)
     if variation is not None:
         used &= _frequent(first, variation) & _frequent(second, variation)
