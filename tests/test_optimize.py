@@ -492,6 +492,13 @@ def test_cells_where_a_strategy_has_nothing_to_choose():
     assert [select([[0.4, 0.2]], strategy) for strategy in STRATEGIES] == [0] * 6
 
 
+def test_equal_largest_objectives_are_told_apart_by_the_weighted_sum():
+    weights = (0.25, 0.75)  # exact in floating point, as the points: the largest weighted objective is 3/16 twice
+    assert select([[0.75, 0.1875], [0.375, 0.25]], "chebyshev", weights) == 1
+    assert select([[0.375, 0.25], [0.75, 0.1875]], "chebyshev", weights) == 0
+    assert select([[0.75, 0.1875], [0.375, 0.25 + 1e-4]], "chebyshev", weights) == 0  # and only then
+
+
 def test_the_limit_of_the_epsilon_constraint_belongs_to_it_and_only_there_matters():
     points = [[0.1, 9.0], [0.2, 5.0], [0.3, 1.0]]
     assert [select(points, "epsilon-constraint", limit=limit) for limit in (0.0, 0.05, 0.1, 0.19, 0.2, 1)] == [
