@@ -106,12 +106,18 @@ def test_figure_7c_limits_and_what_noisy_means_add(buckets, auditor, ownership):
         assert abs(result.epsilon_emp - row["mean"]) < 0.005 * row["epsilon"] / 1.6 + 0.002
 
 
-@pytest.mark.parametrize("mechanism, item, label", [(THE, "fig8a", "THE d=4"), (OUE, "fig8b", "OUE d=4"), (OUE, "fig8b", "OUE d=8")])
+@pytest.mark.parametrize(
+    "mechanism, item, label", [(THE, "fig8a", "THE d=4"), (OUE, "fig8b", "OUE d=4"), (OUE, "fig8b", "OUE d=8")]
+)
 def test_frequency_protocols_under_both_auditors(mechanism, item, label):
     d, pair, minimum = int(label[-1]), ((0, 1) if mechanism is THE else (1, 2)), 5
     for epsilon in (0.1, 1.6, 6.0):
         m = mechanism(d, epsilon)
-        for name, positions, guess in (("HKV", None, None), ("VKV", pair, None), ("LDP-Auditor", None, guess_rates(d, pair[0]))):
+        for name, positions, guess in (
+            ("HKV", None, None),
+            ("VKV", pair, None),
+            ("LDP-Auditor", None, guess_rates(d, pair[0])),
+        ):
             rows = oracle(item)
             row = rows[(rows["series"] == f"{name} {label}") & (rows["epsilon"] == epsilon)].iloc[0]
             laws = [oracle_law(m, v, positions) for v in pair]
@@ -210,10 +216,15 @@ def test_split_and_pooled_choose_on_one_half_and_judge_on_the_other():
     one = np.array([[900, 50, 50], [400, 300, 300]])
     two = np.array([[500, 100, 400], [950, 25, 25]])
     wanted = math.log(clopper_pearson(25, 1000, 0.025)[0] / clopper_pearson(300, 1000, 0.025)[1])
-    assert wanted < 0 and statistic(one, two, 2000, "split") == (0.0, 2)  # output 2, second over first: refuted by the second half
+    assert wanted < 0 and statistic(one, two, 2000, "split") == (
+        0.0,
+        2,
+    )  # output 2, second over first: refuted by the second half
     assert statistic(one[:, ::-1], two[::-1, ::-1], 2000, "split")[0] > 0
     value, output = statistic(one[[0, 0]], two[[0, 0]], 2000, "split")
-    assert output == 2 and value == pytest.approx(math.log(clopper_pearson(400, 1000, 0.025)[0] / clopper_pearson(50, 1000, 0.025)[1]))
+    assert output == 2 and value == pytest.approx(
+        math.log(clopper_pearson(400, 1000, 0.025)[0] / clopper_pearson(50, 1000, 0.025)[1])
+    )
     same = np.array([[30] * 20 + [5] * 40] * 2), np.array([[20] * 20 + [10] * 40] * 2)
     assert statistic(*same, 2000, "pooled")[0] > statistic(*same, 2000, "split")[0] == 0  # many weak outputs together
     with pytest.raises(ValueError, match="counts of two halves of the users, got 1 and 1"):
@@ -231,8 +242,13 @@ def test_the_filter_of_rare_outputs_keeps_the_largest_until_they_vary_enough():
 
 def test_the_published_estimators_overstate_and_the_valid_one_does_not():
     law = np.full(32, 1 / 32)
-    found = {e: [audit_laws(law, law, users=10**6, estimator=e, seed=s).epsilon_emp for s in range(60)] for e in ("printed", "released", "valid")}
-    assert np.mean(found["printed"]) == pytest.approx(0.0384, abs=0.0007) and np.mean(found["released"]) == pytest.approx(0.0403, abs=0.0007)
+    found = {
+        e: [audit_laws(law, law, users=10**6, estimator=e, seed=s).epsilon_emp for s in range(60)]
+        for e in ("printed", "released", "valid")
+    }
+    assert np.mean(found["printed"]) == pytest.approx(0.0384, abs=0.0007) and np.mean(found["released"]) == pytest.approx(
+        0.0403, abs=0.0007
+    )
     assert max(found["valid"]) == 0
 
 
@@ -304,6 +320,7 @@ def test_estimators_see_the_same_counts_and_seeds_do_not():
     results = {e: audit_kv(PCKVUE(3, 2.0), estimator=e)[0] for e in ("released", "printed", "valid")}
     assert results["released"].lower == results["printed"].lower == results["valid"].epsilon_emp
     assert results["printed"].epsilon_emp <= results["released"].epsilon_emp
+    assert audit_kv(PCKVUE(3, 2.0), positions=(0, 1))[0] == audit_kv(PCKVUE(3, 2.0), positions=[0, 1])[0]
     again, other = audit_kv(PCKVUE(3, 2.0)), audit_kv(PCKVUE(3, 2.0), seed=2)
     assert again[0] == results["released"] != other[0] and again[0].counts != other[0].counts
 
@@ -311,7 +328,14 @@ def test_estimators_see_the_same_counts_and_seeds_do_not():
 def test_results_say_what_was_audited():
     result = audit_kv(CPPUE(1, 1.6), "vkv", users=10**7)[-1]
     row = result.row()
-    assert (row["mechanism"], row["attack"], row["round"], row["outputs"], row["claim"], row["trials"]) == ("CPP-UE", "vkv", 5, 4, 1.6, 10**7)
+    assert (row["mechanism"], row["attack"], row["round"], row["outputs"], row["claim"], row["trials"]) == (
+        "CPP-UE",
+        "vkv",
+        5,
+        4,
+        1.6,
+        10**7,
+    )
     assert row["limit"] == result.limit and row["first_rate"] == row["first"] / 10**7 and not row["violated"]
     assert [r.parameters["round"] for r in audit_kv(CPPUE(1, 1.0, rounds=3))] == [1, 2, 3]
     assert audit_kv(CPPUE(1, 1.0, rounds=3), last=True)[0].parameters["round"] == 3
@@ -373,6 +397,8 @@ def test_any_number_of_users_is_one_draw(users):
         (CPPUE(1, 1.0), "hkv", {"positions": (0, 1)}, "positions must be left out for CPP-UE under auditor hkv"),
         (CPPUE(1, 1.0), "skv", {"squads": (-1.0, 0.5)}, r"squads must hold values of one bucket, got \(-1.0, 0.5\)"),
         (CPPUE(1, 1.0), "skv", {"squads": (-1.0, -1.5)}, r"values must lie in \[-1, 1\], got -1.5"),
+        (CPPUE(1, 1.0), "separated", {"estimator": "valid"}, "estimator of residuals must be one of released, printed, got 'valid'"),
+        (PCKVUE(1, 1.0), "vkv", {}, "keys must lie in 0..0, got 1"),
         (CPPUE(1, 1.0), "separated", {"scaling": "none"}, "scaling must be one of released, exact, got 'none'"),
     ],
 )  # fmt: skip

@@ -22,13 +22,33 @@ def call(capsys):
 
 CASES = [
     ("--mechanism pckv-ue --epsilon 1.6", PCKVUE(4, 1.6, 1, 0.5), "hkv", {}),
-    ("--mechanism pckv-ue --epsilon 1.6 --keys 3 --padding 2 --share 1 --eta floor", PCKVUE(3, 1.6, 2, 1.0, "floor"), "hkv", {}),
+    (
+        "--mechanism pckv-ue --epsilon 1.6 --keys 3 --padding 2 --share 1 --eta floor",
+        PCKVUE(3, 1.6, 2, 1.0, "floor"),
+        "hkv",
+        {},
+    ),
     ("--mechanism pckv-grr --epsilon 2 --keys 1e2 --auditor vkv", PCKVGRR(100, 2.0, 1, 0.5), "vkv", {}),
     ("--mechanism cpp-ue --epsilon 1.6 --auditor skv", CPPUE(1, 1.6), "skv", {}),
-    ("--mechanism cpp-ue --epsilon 1 --buckets 8 --rounds 2 --auditor vkv --alpha 0.1", CPPUE(1, 1.0, 8, 2), "vkv", {"alpha": 0.1}),
+    (
+        "--mechanism cpp-ue --epsilon 1 --buckets 8 --rounds 2 --auditor vkv --alpha 0.1",
+        CPPUE(1, 1.0, 8, 2),
+        "vkv",
+        {"alpha": 0.1},
+    ),
     ("--mechanism cpp-grr --epsilon 3 --ownership 1 --minimum 9", CPPGRR(1, 3.0), "hkv", {"ownership": 1.0, "minimum": 9}),
-    ("--mechanism privkv --epsilon 1 --users 1e12 --estimator split", PrivKV(1, 1.0), "hkv", {"users": 10**12, "estimator": "split"}),
-    ("--mechanism privkv --epsilon 1 --rounds 3 --seed 7 --estimator valid", PrivKV(1, 1.0, 3), "hkv", {"seed": 7, "estimator": "valid"}),
+    (
+        "--mechanism privkv --epsilon 1 --users 1e12 --estimator split",
+        PrivKV(1, 1.0),
+        "hkv",
+        {"users": 10**12, "estimator": "split"},
+    ),
+    (
+        "--mechanism privkv --epsilon 1 --rounds 3 --seed 7 --estimator valid",
+        PrivKV(1, 1.0, 3),
+        "hkv",
+        {"seed": 7, "estimator": "valid"},
+    ),
 ]
 
 

@@ -34,9 +34,9 @@ def alike(pairs, n, k):
 
 @pytest.mark.parametrize(
     "mechanism, pairs, means",
-    [(cls(3, 1.2, 2, 0.9, eta), pairs, None) for cls in (PCKVUE, PCKVGRR) for eta in ("correct", "floor") for pairs in SETS[:3]]
+    [(cls(3, 1.2, 2, 0.9, e), pairs, None) for cls in (PCKVUE, PCKVGRR) for e in ("correct", "floor") for pairs in SETS[:3]]
     + [(cls(3, 2.0), SETS[3], None) for cls in (PCKVUE, PCKVGRR)]
-    + [(cls(2, 3.0, 6, 2), [(1, -0.45)], means) for cls in (CPPUE, CPPGRR) for means in (None, [[-0.9, 0.1, 0.5], [-0.4, 0, 1]])]
+    + [(cls(2, 3.0, 6, 2), [(1, -0.45)], m) for cls in (CPPUE, CPPGRR) for m in (None, [[-0.9, 0.1, 0.5], [-0.4, 0, 1]])]
     + [(CPPUE(1, 1.6), pairs, None) for pairs in ([], [(0, -1.0)], [(0, 0.0)])]
     + [(PrivKV(3, 2.0), SETS[2], None), (PrivKV(1, 2.0, 5), [(0, 0.4)], [[-0.3]])],
     ids=str,
@@ -264,7 +264,7 @@ def test_sets_are_looked_up_and_summarised():
         (lambda: KeyValues.of([[(0.5, 1.0)]], 2), "keys must be a one-dimensional array of integers"),
         (lambda: KeyValues.of([[(0, 1)], [(1, 0.1), (0, 0), (1, 0.2)]], 2), "got key 1 twice for user 1"),
         (lambda: KeyValues.of([[]], 0), "k must be an integer in .*, got 0"),
-        (lambda: KeyValues(np.array([0, 2]), np.array([0]), np.array([0.0]), 2), "indptr must rise from 0 to the number of pairs, 1"),
+        (lambda: KeyValues(np.array([0, 2]), np.array([0]), np.array([0.0]), 2), "indptr must rise from 0 to .* pairs, 1"),
         (lambda: KeyValues(np.array([0, 2, 1]), np.array([0]), np.array([0.0]), 2), "indptr must rise"),
         (lambda: KeyValues(np.array([0, 1]), np.array([0]), np.array([0.0, 1.0]), 2), "values must have the shape"),
         (lambda: PCKVUE(0, 1.0), "k must be an integer in .*, got 0"),

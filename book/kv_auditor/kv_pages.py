@@ -64,10 +64,9 @@ def compare(board, cell, item, comparable=True, notes=None):
 
 def triples(cell, digits=4):
     """Lay cells out as text *paper / this run ± sd / without noise*, one row per epsilon and one column per series."""
-    text = [
-        f"{'–' if pd.isna(r['paper']) else format(r['paper'], f'.{digits}f')} / {r['mean']:.{digits}f} ± {r['sd']:.{digits}f} / {r['limit']:.{digits}f}"
-        for r in cell.to_dict("records")
-    ]
+    printed = [f"{v:.{digits}f}" if pd.notna(v) else "–" for v in cell["paper"]]
+    ours = [f"{m:.{digits}f} ± {s:.{digits}f} / {x:.{digits}f}" for m, s, x in zip(cell["mean"], cell["sd"], cell["limit"])]
+    text = [f"{one} / {two}" for one, two in zip(printed, ours)]
     wide = cell.assign(text=text).pivot(index="epsilon", columns="series", values="text")[list(dict.fromkeys(cell["series"]))]
     return wide.rename_axis(columns=None).reset_index().assign(epsilon=lambda t: [f"{e:g}" for e in t["epsilon"]])
 

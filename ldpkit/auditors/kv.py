@@ -15,7 +15,7 @@ import numpy as np
 from .. import checks, streams
 from ..mechanisms import KEY_VALUE
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
-from ..mechanisms.keyvalue import alphabet, chosen, product_law
+from ..mechanisms.keyvalue import KeyValues, alphabet, chosen, product_law
 from ..mechanisms.pckv import PCKV, PCKVUE
 from .ratio import ESTIMATORS, statistic
 from .result import AuditResult
@@ -178,7 +178,8 @@ def _limit(first, second):
         return float(np.max(np.abs(np.log(first[seen] / second[seen])), initial=0.0))
 
 
-def _audit(play, users, estimator, alpha, minimum, variation, seed, *, name, parameters, attack="hkv", bounded=True, last=False, **said):  # fmt: skip
+def _audit(play, users, estimator, alpha, minimum, variation, seed, *, name, parameters, attack, bounded=True, last=False,
+           **said):  # fmt: skip
     """Play an experiment with random and with expected counts, and state what each round, or the last, shows."""
     users = checks.integer("users", users, 1, 10**12)
     halves = checks.one_of("estimator", estimator, ESTIMATORS) in ("split", "pooled")
@@ -266,7 +267,7 @@ def audit_kv(mechanism, auditor="hkv", *, users=10**8, pairs=None, ownership=0.5
     scaling : {"released", "exact"}
         How much of the owners ``separated`` subtracts.
     estimator, alpha, minimum, variation
-        See `ldpkit.auditors.ratio.statistic`.
+        See `ldpkit.auditors.ratio.statistic`; residuals take ``released`` and ``printed`` only.
     last : bool
         Evaluate the last round only.
     seed : int
@@ -291,10 +292,13 @@ def audit_kv(mechanism, auditor="hkv", *, users=10**8, pairs=None, ownership=0.5
     unary = isinstance(mechanism, PCKVUE) or (isinstance(mechanism, CPPUE) and auditor == "vkv")
     if positions is not None and not unary:
         raise ValueError(f"positions must be left out for {mechanism.name} under auditor {auditor}, got {positions!r}")
+    if auditor == "separated":
+        checks.one_of("estimator of residuals", estimator, ("released", "printed"))
     ownership = checks.real("ownership", ownership, 0, 1)
     checks.one_of("scaling", scaling, ("released", "exact"))
     if pairs is None:
         pairs = ((0, -1.0), (0, 1.0)) if rounds else ((0, 1.0), (1, -1.0))
+    KeyValues.of([[pair] for pair in pairs], mechanism.k)  # refuses keys and values that are none
 
     def play(draw):
         if auditor == "skv":
@@ -303,7 +307,9 @@ def audit_kv(mechanism, auditor="hkv", *, users=10**8, pairs=None, ownership=0.5
             return _in_rounds(mechanism, auditor, pairs, ownership, positions, scaling, draw)
         return _once(mechanism, auditor, pairs, ownership, positions, draw)
 
-    name = mechanism.name, mechanism.parameters, str(pairs), ownership, str(positions), str(squads), scaling
+    seen = positions if positions is None else list(positions)
+    design = str(tuple(map(tuple, pairs))), ownership, str(seen), str(tuple(squads)), scaling  # lists and tuples draw alike
+    name = mechanism.name, mechanism.parameters, *design
     return _audit(play, users, estimator, alpha, minimum, variation, seed, name=name, mechanism=mechanism.name, attack=auditor,
                   parameters=mechanism.parameters | {"ownership": ownership}, claim=mechanism.epsilon,
                   bounded=auditor != "separated", last=last)  # fmt: skip

@@ -195,7 +195,7 @@ class CPP(Mechanism):
             return (yes / users - (1 - rate)) / (2 * rate - 1), found @ self.points / found.sum(axis=1)
 
     def variance(self, n, frequency=0.0):
-        """Return the variance of one estimated frequency, to relative order k / n: noise, and the sample that looks at the key."""
+        """Return the variance of one estimated frequency, to relative order k / n: noise, and who looks at the key."""
         n, rate = checks.integer("n", n, 1), self.key_rate()
         sampled = (1 - 1 / self.k) * frequency * (1 - frequency)
         return (rate * (1 - rate) / (2 * rate - 1) ** 2 + sampled) * self.k / n
@@ -223,8 +223,8 @@ class CPPUE(CPP):
         return bit_vectors(self.buckets).shape[0]
 
     def _respond(self, slot, rng):
-        own, other = self._rates
-        return (rng.random((slot.size, self.buckets)) < np.where(slot[:, None] == np.arange(self.buckets), own, other)).astype("u1")
+        rates = np.where(slot[:, None] == np.arange(self.buckets), *self._rates)
+        return (rng.random(rates.shape) < rates).astype(np.uint8)
 
     def _symbols(self, record):
         return record @ (self._outputs >> np.arange(1, self.buckets + 1))

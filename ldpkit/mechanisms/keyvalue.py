@@ -15,13 +15,11 @@ MAX_OUTPUTS = 2**20
 
 
 def alphabet(base, length, instead):
-    """Return ``base ** length``, the number of outputs, or refuse if they are too many to enumerate, saying what to do `instead`."""
+    """Return ``base ** length``, the number of outputs; too many to enumerate are refused, saying what to do `instead`."""
     size = base**length
     if size > MAX_OUTPUTS:
         power = f"{base}^{length} = " if length > 1 else ""
-        raise ValueError(
-            f"an alphabet of {power}{size} outputs is too large to enumerate (at most {MAX_OUTPUTS}); {instead}"
-        )
+        raise ValueError(f"an alphabet of {power}{size} outputs is too large to enumerate (at most {MAX_OUTPUTS}); {instead}")
     return size
 
 
