@@ -105,9 +105,9 @@ def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, al
     return rows
 
 
-def cell(name, adversary, pairs, epsilon, rule, trials, measurements, start, seed, images=None):
+def cell(name, adversary, training, pairs, epsilon, rule, trials, measurements, start, seed, images=None):
     """Audit one stand-in with one adversary at every budget; `start` seeds records and training."""
-    net = checkpoints(name, start, (MAIN[name],), images)[0]
+    net = checkpoints(name, start, (round(training * MAIN[name]),), images)[0]
     pool = craft(name, adversary, net, pairs, start, images)
     return [row for e in epsilon for row in measure(pool, LDPSGD(net.d, e), rule, trials, measurements, streams.derive(seed, e))]
 
@@ -150,8 +150,8 @@ def summary(table, by):
 
 
 def compare(board, cells, series, x):
-    """Record every cell that has a finite expectation on a scoreboard."""
-    for row in cells[np.isfinite(cells["exact"].astype(float))].to_dict("records"):
+    """Record every cell on a scoreboard; where all measurements were infinite there is nothing to compare."""
+    for row in cells.dropna(subset=["mean", "exact"]).to_dict("records"):
         board.add(", ".join(str(row[s]) for s in series), row[x], row["mean"], row["se"], exact=row["exact"])
 
 
