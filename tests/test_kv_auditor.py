@@ -265,7 +265,7 @@ COVERED = {
 }
 
 
-@pytest.mark.parametrize("estimator, alpha", [("valid", 0.05), ("valid", 0.3), ("split", 0.3), ("pooled", 0.3)])
+@pytest.mark.parametrize("estimator, alpha", [("valid", 0.05), ("split", 0.3), ("pooled", 0.3)])
 def test_in_a_thousand_audits_the_valid_bounds_exceed_the_truth_at_most_as_often_as_stated(estimator, alpha):
     """If each of the 1,000 audits fails with probability alpha, more failures than allowed here have probability 1e-6."""
     failed = audits = 0
