@@ -11,7 +11,7 @@ export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test browser bench lab data packages lock clean
+.PHONY: help book page test browser bench lab live data packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -22,6 +22,9 @@ book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=s
 	@$(BIN)/python book/_tools/check_pages.py
 	@echo "The book is at _build/html/index.html"
 
+page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]"
+	@$(BIN)/python book/_tools/page.py "$(NB)" '$(PARAMS)'
+
 test: .venv/ready packages  ## run the test suite
 	$(BIN)/python -m pytest -q --ignore=tests/browser tests
 
@@ -31,8 +34,10 @@ browser: .venv/ready  ## test the built book in Chromium (run `make book` before
 bench: .venv/ready  ## time one audit of every protocol
 	$(BIN)/python benchmarks/audits.py --k 100
 
-lab: .venv/ready packages  ## open the notebooks in JupyterLab, the built book at /static/
-	$(BIN)/jupyter lab --ServerApp.extra_static_paths="$(CURDIR)/_build/html"
+lab: .venv/ready packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live)
+	@$(BIN)/python book/_tools/live.py
+
+live: lab
 
 data: .venv/ready  ## fetch MNIST, Fashion-MNIST and Adult, and check them
 	$(BIN)/ldpkit data

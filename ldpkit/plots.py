@@ -5,9 +5,10 @@ import math
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 __all__ = ["COLOURS", "MARKERS", "use", "panels", "plain_log", "epsilon_curves", "epsilon_bars", "delta_bars", "shared_legend",
-           "summary", "show"]  # fmt: skip
+           "data", "summary", "show"]  # fmt: skip
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31", "#7F7F7F", "#5E3C99"]
 """Okabe and Ito's palette, ordered so that neighbours also differ in lightness."""
@@ -15,7 +16,7 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", ">"]
 
 
 def use():
-    """Set the book's style for all figures that follow."""
+    """Set the book's style for all figures that follow; in a notebook their data travel with them."""
     mpl.rcParams.update({
         "figure.facecolor": "white", "savefig.facecolor": "white", "figure.dpi": 110,
         "axes.prop_cycle": mpl.cycler(color=COLOURS), "axes.grid": True, "grid.alpha": 0.35, "grid.linewidth": 0.6,
@@ -24,11 +25,14 @@ def use():
         "svg.hashsalt": "ldpkit", "svg.fonttype": "path",
     })  # fmt: skip
     try:
+        from IPython import get_ipython
         from matplotlib_inline.backend_inline import set_matplotlib_formats
-
-        set_matplotlib_formats("svg", metadata={"Date": None})
-    except ImportError:  # outside a notebook
-        pass
+    except ImportError:
+        return
+    set_matplotlib_formats("svg", metadata={"Date": None})
+    if shell := get_ipython():
+        bundles = shell.display_formatter.mimebundle_formatter
+        bundles.for_type(mpl.figure.Figure, lambda figure, **_: {"text/csv": _csv(figure)} if len(data(figure)) else None)
 
 
 def panels(count, columns=4, size=(2.9, 2.5), sharey=True):
@@ -147,6 +151,74 @@ def delta_bars(cell, protocols, sizes):
     figure.supxlabel("claimed $\\varepsilon$", fontsize=10)
     figure.supylabel("empirical $\\varepsilon$", fontsize=10)
     shared_legend(figure, (list(handles.values()), list(handles)))
+
+
+def _categories(axis):
+    """A function that names the tick nearest to an x where ticks stand for categories, and returns x elsewhere."""
+    locator, formatter = axis.xaxis.get_major_locator(), axis.xaxis.get_major_formatter()
+    if not (isinstance(locator, mpl.ticker.FixedLocator) and isinstance(formatter, mpl.ticker.FuncFormatter)):
+        return lambda x: x
+    ticks, labels = locator(), formatter.format_ticks(locator())
+    return lambda x: labels[int(np.argmin(np.abs(ticks - x)))]
+
+
+def _halves(errorbar):
+    """Half-lengths of vertical error bars, or None."""
+    stems = errorbar.lines[2] if errorbar else ()
+    return [np.ptp(stem[:, 1]) / 2 for stem in stems[-1].get_segments()] if stems else None
+
+
+def _series(axis):
+    """Yield label, colour, x, y and half-lengths of error bars (or None) of all that an axis shows."""
+    caps, spread = set(), {}
+    for held in axis.containers:
+        if isinstance(held, mpl.container.BarContainer):
+            middles = [bar.get_x() + bar.get_width() / 2 for bar in held]
+            yield held.get_label(), held[0].get_facecolor(), middles, [b.get_y() + b.get_height() for b in held], _halves(held.errorbar)
+        elif isinstance(held, mpl.container.ErrorbarContainer):
+            caps |= set(held.lines[1])
+            spread[held.lines[0]] = held.get_label(), _halves(held)
+    for line in axis.lines:
+        if line not in caps and line.get_transform() == axis.transData:  # not a line across the panel
+            label, lengths = spread.get(line, (line.get_label(), None))
+            yield label, line.get_color(), line.get_xdata(), line.get_ydata(), lengths
+    for cloud in axis.collections:
+        if isinstance(cloud, mpl.collections.PathCollection) and len(cloud.get_offsets()):
+            yield cloud.get_label(), cloud.get_facecolor(), *np.asarray(cloud.get_offsets()).T, None
+
+
+def _hex(colour):
+    """One name for a colour however matplotlib holds it; of several, the first."""
+    return mpl.colors.to_hex(mpl.colors.to_rgba_array(colour)[0])
+
+
+def data(figure):
+    """Return the points that a figure shows: its lines, markers and bars.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``panel`` (its title, or its number), ``series`` (the label; a
+        line without one is named after the series of its colour), ``x``, ``y``
+        and ``spread``, the half-length of an error bar. Shaded areas, lines
+        across the panel and axes in three dimensions are not included.
+    """
+    rows = []
+    flat = [axis for axis in figure.axes if axis.name == "rectilinear"]
+    for number, axis in enumerate(flat, 1):
+        name, category = axis.get_title() or f"panel {number}", _categories(axis)
+        shown = list(_series(axis))
+        named = {_hex(colour): label for label, colour, *_ in shown if not label.startswith("_")}
+        for label, colour, xs, ys, lengths in shown:
+            if label.startswith("_"):
+                label = f"{named[_hex(colour)]}, line" if _hex(colour) in named else "line"
+            for i, (x, y) in enumerate(zip(xs, ys)):
+                rows.append((name, label, category(x), y, lengths[i] if lengths is not None else None))
+    return pd.DataFrame(rows, columns=["panel", "series", "x", "y", "spread"])
+
+
+def _csv(figure):
+    return data(figure).to_csv(index=False, float_format="%.10g", lineterminator="\n")
 
 
 def shared_legend(figure, handles_labels, columns=6):

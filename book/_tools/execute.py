@@ -9,8 +9,10 @@ table, and a difference from a paper that nobody explains is an error.
 
 import argparse
 import hashlib
+import importlib.metadata
 import json
 import os
+import platform
 import re
 import sys
 import tempfile
@@ -28,9 +30,9 @@ SHARED = ("ldpkit/**/*.py", "data/**/*", "book/packages/*.txt", "requirements.lo
 class Project:
     """Where the book's parts lie under one root."""
 
-    def __init__(self, root):
+    def __init__(self, root, build="_build"):
         self.root = Path(root).resolve()
-        self.build = self.root / "_build"
+        self.build = self.root / build
 
     def notebooks(self):
         """Pages of the table of contents that are notebooks, in its order."""
@@ -129,12 +131,18 @@ def forget(project, page):
         path.unlink(missing_ok=True)
 
 
-def execute(root, page, parameters, wanted):
+def versions():
+    """What the pages' results may depend on: Python, the package, and what it computes with."""
+    names = ("ldpkit", "numpy", "scipy", "numba", "pandas", "matplotlib")
+    return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
+
+
+def execute(root, page, parameters, wanted, build="_build"):
     """Execute one notebook; return its wall time, or raise with the cell and the error."""
     import papermill
     from traitlets.config import Config
 
-    project = Project(root)
+    project = Project(root, build)
     target, unfinished = project.executed(page), project.executed(page, ".tmp")
     target.parent.mkdir(parents=True, exist_ok=True)
     os.environ.update(TQDM_DISABLE="1", LDPKIT_SCOREBOARD=str(project.executed(page, ".csv")))
@@ -159,7 +167,8 @@ def execute(root, page, parameters, wanted):
     unfinished.write_bytes(text)
     os.replace(unfinished, target)
     record = {"key": wanted, "sha256": hashlib.sha256(text).hexdigest(), "seconds": round(seconds, 1),
-              "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}  # fmt: skip
+              "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+              "versions": versions()}  # fmt: skip
     project.executed(page, ".json").write_text(json.dumps(record, indent=1))
     return seconds
 

@@ -1,8 +1,9 @@
-"""Sphinx extension: show executed notebooks in place of their sources, and write the scoreboard page."""
+"""Sphinx extension: show executed notebooks in place of their sources, say how each was made, write the scoreboard page."""
 
 from pathlib import Path
 
 import pandas as pd
+import provenance
 
 SCOREBOARD = "book/scoreboard"
 _CURVE = 12  # a series of more points than this is shown as one row
@@ -13,7 +14,7 @@ _MARK = {"reproduced": "✓ reproduced", "differs-explained": "≠ differs, expl
 def _swap(app, docname, source):
     root = Path(app.srcdir)
     if str(app.env.doc2path(docname, base=False)).endswith(".ipynb"):
-        copy = root / "_build" / "executed" / f"{docname}.ipynb"
+        copy = root / app.config.ldpkit_build / "executed" / f"{docname}.ipynb"
         app.env.note_dependency(str(copy))
         if copy.exists():
             source[0] = copy.read_text(encoding="utf-8")
@@ -90,5 +91,6 @@ def _scoreboard(root, path):
 
 
 def setup(app):
+    provenance.setup(app)
     app.connect("source-read", _swap)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

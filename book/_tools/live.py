@@ -1,0 +1,63 @@
+"""Serve the built book and JupyterLab from one address, so that the book's pages can run their own cells.
+
+One Jupyter server, on the loopback interface only, with a token. The token is made here for this one server, handed to
+it inside this process (not on a command line that other users could read), and printed once, in the fragment of a link:
+browsers send fragments to no server, so no log can hold it.
+"""
+
+import argparse
+import secrets
+import sys
+from pathlib import Path
+
+from execute import Project
+
+FIRST = "book/intro"
+IDLE = 3600  # seconds without use after which a kernel is stopped
+
+
+def arguments_of_server(project, token, port, idle):
+    """Settings given as arguments: they win over a user's own Jupyter configuration."""
+    return [
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=50",
+        f"--ServerApp.root_dir={project.root}",
+        f"--ServerApp.extra_static_paths={project.build / 'html'}",
+        "--ServerApp.open_browser=False",
+        "--ServerApp.allow_root=True",  # containers and classrooms; nobody else can reach the server
+        "--ServerApp.base_url=/",
+        "--ServerApp.allow_origin=",
+        "--ServerApp.allow_origin_pat=",
+        "--ServerApp.allow_remote_access=False",
+        "--ServerApp.disable_check_xsrf=False",
+        "--ServerApp.log_level=WARN",
+        f"--IdentityProvider.token={token}",
+        "--PasswordIdentityProvider.hashed_password=",
+        f"--MappingKernelManager.cull_idle_timeout={idle}",
+        f"--MappingKernelManager.cull_interval={min(60, idle)}",
+        "--MappingKernelManager.cull_connected=True",
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--port", type=int, default=8888, help="first port to try")
+    parser.add_argument("--idle", type=int, default=IDLE, help="seconds without use after which a kernel is stopped")
+    options = parser.parse_args()
+    project = Project(Path(__file__).parents[2])
+    if not project.html(FIRST).exists():
+        sys.exit("The book is not built yet: run `make book`, or `make book SCALE=smoke` for a first look.")
+
+    from jupyterlab.labapp import LabApp
+
+    token = secrets.token_urlsafe(32)
+    server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle))
+    link = f"http://127.0.0.1:{server.port}/static/{FIRST}.html#token={token}"
+    # once the loop runs, the port is open
+    server.io_loop.add_callback(print, f"\nThe book, ready to run (Ctrl-C stops it):\n\n  {link}\n", flush=True)
+    server.start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The parameter cell of a notebook: names, values, meanings, ranges, and what the paper used.
+
+Every line of the cell reads ``name = value  # meaning, range (the paper: its value)``. What a reader may put in
+the value's place follows from the line: the type from the value that stands there, the range from the words.
+"""
+
+import ast
+import math
+import re
+from dataclasses import asdict, dataclass
+
+TAG = "parameters"
+INJECTED = "injected-parameters"  # papermill's own cell: what a run replaced
+
+_LINE = re.compile(r"^(\w+) = (.+?)  # (.+)$")
+_PAPER = re.compile(r" ?\(([^()]*paper[^()]*)\)$")
+_NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?"
+_WITHIN = re.compile(rf"\bin ([\[(])({_NUMBER}), ({_NUMBER})([\])])")
+_LEAST = re.compile(rf"\bat least ({_NUMBER})")
+
+_WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers"), "boolean": ("True or False", "truth values"),
+          "text": ("a text in quotes", "texts in quotes"), "other": ("a value of the same form", "values of the same form")}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: the value in the notebook and what may replace it.
+
+    `kind` is ``integer``, ``number``, ``text``, ``boolean`` or ``other`` (anything of the same Python type); `many` says
+    that the value is a list of them, `none` that ``None`` is allowed as well. `low` and `high` bound a number (every
+    number of a list); an open bound is itself not allowed.
+    """
+
+    name: str
+    literal: str
+    meaning: str
+    paper: str
+    kind: str
+    many: bool
+    none: bool
+    low: float | None = None
+    high: float | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def expects(self):
+        """In words, what may stand here."""
+        one, several = _WORDS[self.kind]
+        words = f"a list of {several}" if self.many else one
+        if self.high is not None:
+            words += f" in {'(' if self.low_open else '['}{self.low:g}, {self.high:g}{')' if self.high_open else ']'}"
+        elif self.low is not None:
+            words += f" of at least {self.low:g}"
+        return words + (" or None" if self.none else "")
+
+    def problem(self, value):
+        """One line that says why `value` cannot stand here, or None."""
+        if value is None and self.none:
+            return None
+        many = isinstance(value, (list, tuple))
+        if many != self.many or (many and not value) or not all(map(self._fits, value if many else [value])):
+            return f"{self.name} must be {self.expects()}, got {value!r}"
+        return None
+
+    def _fits(self, value):
+        if self.kind == "other":
+            return isinstance(value, (dict, list, tuple))
+        if self.kind in ("text", "boolean"):
+            return isinstance(value, str if self.kind == "text" else bool)
+        if isinstance(value, bool) or not isinstance(value, int if self.kind == "integer" else (int, float)):
+            return False
+        above = self.low is None or (value > self.low if self.low_open else value >= self.low)
+        below = self.high is None or (value < self.high if self.high_open else value <= self.high)
+        return math.isfinite(value) and above and below
+
+    def specification(self):
+        """The same as plain data, for the page's form."""
+        return asdict(self) | {"expects": self.expects()}
+
+
+def _evaluate(literal):
+    """The value of a parameter's source; ours may also be a list comprehension over a range."""
+    try:
+        return ast.literal_eval(literal)
+    except ValueError:
+        return eval(literal, {"__builtins__": {}, "range": range})  # the book's own source, not a reader's input
+
+
+def _kind(value, bounds):
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int) and all(b is None or b == int(b) for b in bounds):
+        return "integer"
+    return {float: "number", int: "number", str: "text"}.get(type(value), "other")
+
+
+def parse(line):
+    """Read one line of the parameter cell; raise ValueError if it is none."""
+    found = _LINE.match(line)
+    if not found:
+        raise ValueError(f"not a parameter line: {line!r}")
+    name, literal, comment = found.groups()
+    value = _evaluate(literal)
+    paper = _PAPER.search(comment)
+    meaning = _PAPER.sub("", comment)
+    low = high = None
+    low_open = high_open = False
+    if within := _WITHIN.search(meaning):
+        low, high = (float(g.replace(",", "")) for g in within.group(2, 3))
+        low_open, high_open = within.group(1) == "(", within.group(4) == ")"
+    elif least := _LEAST.search(meaning):
+        low = float(least.group(1).replace(",", ""))
+    elif "non-negative" in meaning:
+        low = 0.0
+    many = isinstance(value, (list, tuple))
+    kinds = {_kind(v, (low, high)) for v in (value if many else [value])}
+    kind = kinds.pop() if len(kinds) == 1 else "number"
+    if kind not in ("integer", "number"):
+        low = high = None
+    said = re.sub(r"(?<=: )these$", lambda _: literal, paper.group(1)) if paper else ""
+    return Parameter(name, literal, meaning, said, kind, many, "None" in meaning, low, high, low_open, high_open)
+
+
+def of(notebook):
+    """Return the parameters of a notebook, by name and in order."""
+    for cell in notebook["cells"]:
+        if TAG in cell["metadata"].get("tags", []):
+            lines = "".join(cell["source"]).splitlines()
+            return {p.name: p for p in map(parse, filter(str.strip, lines))}
+    return {}
+
+
+def read(text):
+    """Split ``k=[2, 10] trials=100000`` into names and Python values; raise ValueError with what is wrong."""
+    values = {}
+    for part in filter(str.strip, re.split(r"(?:^|\s+)(?=\w+\s*=)", text)):
+        name, equals, literal = part.partition("=")
+        if not equals:
+            raise ValueError(f"expected name=value, got {part.strip()!r}")
+        try:
+            values[name.strip()] = ast.literal_eval(literal.strip())
+        except (ValueError, SyntaxError):
+            raise ValueError(f"{name.strip()} must be a plain Python value, got {literal.strip()!r}") from None
+    return values
+
+
+def refuse(parameters, values):
+    """Lines that say which of `values` cannot replace which parameter; empty if all can."""
+    return [
+        parameters[name].problem(value) if name in parameters else f"there is no parameter {name}"
+        for name, value in values.items()
+        if name not in parameters or parameters[name].problem(value)
+    ]

@@ -1,0 +1,205 @@
+"""What each built page says about its own making: the source and data of every figure, and the run behind the page.
+
+Facts of one run (when, how long, with which versions) come from the record beside the executed notebook; the notebook
+itself stays free of them, so that equal runs give equal bytes.
+"""
+
+import ast
+import functools
+import html
+import importlib
+import json
+import re
+import shutil
+
+import parameters
+from docutils import nodes
+from execute import Project
+
+_DATA = "text/csv"  # ldpkit.plots stores what a figure shows in this form
+_IMAGE = "image/svg+xml"
+
+
+@functools.cache
+def _load(path, stamp):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def load(path):
+    """A JSON file, read once as long as it does not change; None if it is not there."""
+    return _load(path, path.stat().st_mtime_ns) if path.exists() else None
+
+
+def _joined(value):
+    return "".join(value)
+
+
+def figures(notebook):
+    """Yield ``(cell index, name, svg, csv)`` of every figure with a name; `csv` is None where the axes gave none."""
+    for index, cell in enumerate(notebook["cells"]):
+        name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
+        shown = [o["data"] for o in cell.get("outputs", []) if _IMAGE in o.get("data", {})]
+        if name and shown:
+            yield index, name, _joined(shown[0][_IMAGE]), _joined(shown[0][_DATA]) if _DATA in shown[0] else None
+
+
+def _imports(tree):
+    """Names that the notebook's imports bind, with where they come from."""
+    bound = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            bound |= {(a.asname or a.name.split(".")[0]): (a.name if a.asname else a.name.split(".")[0]) for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            bound |= {(a.asname or a.name): f"{node.module}.{a.name}" for a in node.names}
+    return bound
+
+
+def _callable(name):
+    """Whether a dotted name of the package is a function or class."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        return callable(getattr(importlib.import_module(module), attribute))
+    except (ImportError, AttributeError):
+        return False
+
+
+def functions(notebook):
+    """The package's functions used by each code cell, by the cell's index, as full names in order of appearance."""
+    trees = {}
+    for index, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] == "code":
+            try:
+                trees[index] = ast.parse(re.sub(r"^[%!].*$", "", _joined(cell["source"]), flags=re.M))
+            except SyntaxError:
+                continue
+    bound = {}
+    for tree in trees.values():
+        bound |= _imports(tree)
+    used = {}
+    for index, tree in trees.items():
+        names = []
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                root, dot, rest = ast.unparse(node).partition(".")
+                if root in bound and re.fullmatch(r"[\w.]*", rest):
+                    names.append(bound[root] + dot + rest)
+        used[index] = [n for n in dict.fromkeys(names) if n.startswith("ldpkit.") and _callable(n)]
+    return used
+
+
+def built_with(notebook):
+    """Literals that papermill put in the place of the notebook's own, by name."""
+    for cell in notebook["cells"]:
+        if parameters.INJECTED in cell["metadata"].get("tags", []):
+            return dict(re.findall(r"^(\w+) = (.+)$", _joined(cell["source"]), flags=re.M))
+    return {}
+
+
+def live_data(page, notebook):
+    """What the live page's script has to know: every code cell, also those not shown, and the parameters."""
+    cells = [
+        {"index": i, "source": _joined(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}
+        for i, c in enumerate(notebook["cells"])
+        if c["cell_type"] == "code" and parameters.INJECTED not in c["metadata"].get("tags", [])
+    ]
+    built = built_with(notebook)
+    form = [p.specification() | {"built": built.get(p.name, p.literal)} for p in parameters.of(notebook).values()]
+    return {"page": page, "notebook": f"{page}.ipynb", "folder": page.rpartition("/")[0], "cells": cells, "parameters": form}
+
+
+def _link(app, page, name):
+    """A function's name, linked to its documentation if it has one."""
+    entry = app.env.get_domain("py").objects.get(name) or next(
+        (o for n, o in app.env.get_domain("py").objects.items() if n.startswith(name.rpartition(".")[0] + ".")
+         and n.endswith("." + name.rpartition(".")[2])), None)  # fmt: skip
+    shown = f"<code>{html.escape(name)}</code>"
+    if entry is None:
+        return shown
+    return f'<a href="{app.builder.get_relative_uri(page, entry.docname)}#{entry.node_id}">{shown}</a>'
+
+
+def _made_by(app, page, notebook, used, index, name, data):
+    up = "../" * page.count("/")
+    ours = used.get(index, [])
+    earlier = [n for i in sorted(used) if i < index for n in used[i] if n not in ours and n != "ldpkit.plots.use"]
+    parts = [f'Made by <a href="#cell-{index}">cell {index + 1}</a> of <code>{html.escape(page)}.ipynb</code>']
+    if ours:
+        parts.append("drawn with " + ", ".join(_link(app, page, n) for n in ours))
+    if earlier:
+        parts.append("from " + ", ".join(_link(app, page, n) for n in earlier))
+    files = [f'<a href="{up}_figures/{name}.svg" download>SVG</a>']
+    if data:
+        files.append(f'<a href="{up}_figures/{name}.csv" download>data as CSV</a>')
+    return f'<p class="made-by">{"; ".join(parts)}. Download: {", ".join(files)}.</p>'
+
+
+def _run_record(page, notebook, record):
+    """The page's foot: which run it shows."""
+    up = "../" * page.count("/")
+    changed = ", ".join(f"{n} = {v}" for n, v in built_with(notebook).items())
+    rows = [("Executed notebook", f'<a href="{up}_executed/{page}.ipynb" download>{page.rpartition("/")[2]}.ipynb</a>')]
+    if record:
+        rows += [("Executed", f"{html.escape(record['executed'])}, in {record['seconds']:.1f} s")]
+    rows.append(("Parameters", html.escape(changed) + " (else as in the notebook)" if changed else "as in the notebook"))
+    if record and record.get("versions"):
+        rows.append(("Versions", html.escape(", ".join(f"{n} {v}" for n, v in record["versions"].items()))))
+    listed = "".join(f"<div><dt>{term}</dt><dd>{text}</dd></div>" for term, text in rows)
+    return f'<aside class="run-record" aria-label="How this page was made"><dl>{listed}</dl></aside>'
+
+
+def annotate(app, doctree, page):
+    """Give every code cell an anchor, every figure its origin and files, every notebook page its foot."""
+    project = Project(app.srcdir, app.config.ldpkit_build)
+    notebook = load(project.executed(page))
+    if notebook is None or not project.source(page).exists() or app.builder.format != "html":
+        return
+    drawn, used = {i: (name, data) for i, name, _, data in figures(notebook)}, functions(notebook)
+    for cell in list(doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code")):
+        index = cell["cell_index"]
+        cell["ids"].append(f"cell-{index}")
+        if index in drawn:
+            cell.append(nodes.raw("", _made_by(app, page, notebook, used, index, *drawn[index]), format="html"))
+    foot = nodes.raw("", _run_record(page, notebook, load(project.executed(page, ".json"))), format="html")
+    next(doctree.findall(nodes.section), doctree).append(foot)
+
+
+def add_script(app, page, template, context, doctree):
+    """Load the live script; on a page with a notebook, tell it where the page's cells are.
+
+    The scripts of thebe, Jupyter Book's own way to live code, go: they are added twice, which is an error in every
+    browser's console, and can only run on a third party's machines.
+    """
+    project = Project(app.srcdir, app.config.ldpkit_build)
+    own = {}
+    if doctree is not None and project.source(page).exists() and project.executed(page).exists():
+        own = {"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"}
+    scripts = context["script_files"]
+    scripts[:] = [s for s in scripts if "thebe" not in f"{s.filename} {s.attributes.get('body', '')}".lower()]
+    app.add_js_file("live.js", loading_method="defer", **own)
+
+
+def write_files(app, failure):
+    """Put executed notebooks, figures, their data and the live pages' cells beside the pages."""
+    if failure or app.builder.format != "html":
+        return
+    project, target = Project(app.srcdir, app.config.ldpkit_build), app.outdir
+    for page in sorted(app.env.found_docs):
+        notebook = load(project.executed(page))
+        if notebook is None or not project.source(page).exists():
+            continue
+        texts = {f"_live/{page}.json": json.dumps(live_data(page, notebook), ensure_ascii=False)}
+        for _, name, svg, data in figures(notebook):
+            texts |= {f"_figures/{name}.svg": svg} | ({f"_figures/{name}.csv": data} if data else {})
+        for name, content in texts.items():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_text(content, encoding="utf-8")
+        copy = target / "_executed" / f"{page}.ipynb"
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(project.executed(page), copy)
+
+
+def setup(app):
+    app.add_config_value("ldpkit_build", "_build", "env")
+    app.connect("doctree-resolved", annotate)
+    app.connect("html-page-context", add_script)
+    app.connect("build-finished", write_files)

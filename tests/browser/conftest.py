@@ -1,0 +1,94 @@
+"""A browser, the built book on a plain web host, and the same book served live."""
+
+import functools
+import http.server
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "_build" / "html"
+PAGES = re.findall(r"(?:root|file): (\S+)", (ROOT / "_toc.yml").read_text())
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+def serve(folder):
+    """A plain web host of one folder, on a free port."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@pytest.fixture(scope="session")
+def site():
+    assert (HTML / "index.html").exists(), "run `make book` first"
+    with serve(HTML) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    assert path, "Chromium is not on the path; install it or set CHROMIUM"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that remembers its console's errors and every address it asked that is not on this machine."""
+    context = browser.new_context(viewport={"width": 1300, "height": 900})
+    page = context.new_page()
+    page.outside, page.errors = [], []
+    ours = re.compile(r"(https?|ws)://127\.0\.0\.1:\d+/|data:|blob:")
+    page.on("request", lambda r: None if ours.match(r.url) else page.outside.append(r.url))
+    page.on("console", lambda m: page.errors.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda e: page.errors.append(str(e)))
+    page.on("response", lambda r: page.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    yield page
+    context.close()
+
+
+class Server:
+    """`make lab` as a subprocess, with the link it prints and its log."""
+
+    def __init__(self, folder, *options):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.log = Path(folder) / "server.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "book/_tools/live.py", "--port", str(port), *options],
+                cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True,
+            )  # fmt: skip
+        self.link = next(line.strip() for line in self.process.stdout if "#token=" in line)
+        self.base, self.token = re.match(r"(http://127\.0\.0\.1:\d+)/static/\S+#token=(\S+)", self.link).groups()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def live(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("live"))
+    yield server
+    server.stop()

@@ -1,0 +1,219 @@
+"""Live pages in a real browser: what a reader changes is run, shown beside the book's own, and can be undone."""
+
+import json
+
+import pytest
+from conftest import HTML, Server
+
+PAGE = "book/ldp_auditor/fig1"
+FIGURE = "fig-ldp-auditor-1"
+
+
+def cells():
+    return json.loads((HTML / "_live" / f"{PAGE}.json").read_text())["cells"]
+
+
+def parameters():
+    return {p["name"]: p for p in json.loads((HTML / "_live" / f"{PAGE}.json").read_text())["parameters"]}
+
+
+def status(page, start, timeout=180):
+    """Wait until the status line starts with `start`; return the whole line."""
+    page.wait_for_function(
+        "start => document.querySelector('#live-status')?.textContent.startsWith(start)", arg=start, timeout=1000 * timeout)  # fmt: skip
+    return page.inner_text("#live-status")
+
+
+def enter(page, server, name=PAGE):
+    page.goto(server.link)
+    page.goto(f"{server.base}/static/{name}.html")
+    status(page, "Ready")
+    return page
+
+
+@pytest.fixture
+def ready(page, live):
+    return enter(page, live)
+
+
+def write(page, code, index=None):
+    """Put code into a cell, by default the first after the parameters; return that cell."""
+    index = cells()[1]["index"] if index is None else index
+    cell = page.locator(f"#cell-{index}")
+    cell.locator("details").evaluate_all("all => all.forEach(d => d.open = true)")
+    if (edit := cell.locator("button[aria-label^=Edit]")).is_visible():
+        edit.click()
+    cell.locator("textarea").fill(code)
+    return cell
+
+
+def test_the_link_opens_the_book_and_leaves_no_token_behind(page, live):
+    page.goto(live.link)
+    page.wait_for_function("location.hash === ''")
+    page.goto(f"{live.base}/static/{PAGE}.html")
+    status(page, "Ready")
+    assert live.token not in page.content() and live.token not in page.url
+    entries = page.context.new_cdp_session(page).send("Page.getNavigationHistory")["entries"]
+    assert len(entries) >= 2 and not any(live.token in entry["url"] for entry in entries)
+    assert page.evaluate("Object.values(localStorage).join()").find(live.token) < 0
+    assert live.token not in page.evaluate("document.cookie")
+    assert page.outside == [] and page.errors == []
+
+
+def test_a_changed_parameter_changes_the_figure_beside_the_published_one(ready):
+    page = ready
+    published = (HTML / "_figures" / f"{FIGURE}.csv").read_text()
+    page.get_by_label("k", exact=True).fill("3")
+    page.get_by_label("trials", exact=True).fill("2_000")
+    assert "k = 3 " in page.locator(".tag_parameters textarea").input_value()
+    page.get_by_role("button", name="Run all with these values").click()
+    assert "k = 3" in status(page, "Done")
+    changed = page.locator(f".live-compare:has(#{FIGURE}) .live-new .live-figure")
+    assert changed.get_attribute("data-csv") not in (None, "", published)
+    assert changed.locator("img").evaluate("i => i.complete && i.naturalWidth > 100")
+    assert page.locator(f".live-published #{FIGURE} img").is_visible()
+    assert "k = 3" in page.locator(f".live-compare:has(#{FIGURE}) .live-new .live-label").inner_text()
+    glued = page.locator("article .live-built-number")
+    assert glued.count() and "underline" in glued.first.evaluate("e => getComputedStyle(e).textDecorationLine")
+    assert page.outside == [] and page.errors == []
+
+    page.get_by_role("button", name="Reset").click()
+    assert page.get_by_label("k", exact=True).input_value() == parameters()["k"]["literal"]
+    assert page.locator(".live-new").count() == 0 and page.locator(f"#{FIGURE} img").is_visible()
+    assert "none" in glued.first.evaluate("e => getComputedStyle(e).textDecorationLine")
+
+
+def test_every_parameter_has_a_labelled_control_with_its_meaning_range_and_paper_value(ready):
+    for p in parameters().values():
+        control = ready.get_by_label(p["name"], exact=True)
+        assert control.input_value() == p["built"]
+        help_text = ready.locator(f"#live-p-{p['name']}-help").inner_text()
+        assert p["meaning"] in help_text and p["expects"] in help_text
+        assert p["paper"][1:] in help_text
+
+
+@pytest.mark.parametrize("name, bad, good", [("k", "1", "2"), ("k", "2.5", "25"), ("trials", "many", "1_000"),
+                                             ("alpha", "1", "0.5"), ("epsilon", "[1]", "1e-3"), ("seed", "-1", "7")])  # fmt: skip
+def test_a_value_out_of_range_or_of_the_wrong_type_is_refused_at_its_field(ready, name, bad, good):
+    control = ready.get_by_label(name, exact=True)
+    control.fill(bad)
+    assert f"{name} must be" in ready.locator(f"#live-p-{name}-bad").inner_text()
+    assert control.get_attribute("aria-invalid") == "true"
+    ready.get_by_role("button", name="Run all", exact=False).first.click()
+    assert ready.inner_text("#live-status").startswith("Ready")
+    control.fill(good)
+    assert ready.locator(f"#live-p-{name}-bad").inner_text() == ""
+    assert control.get_attribute("aria-invalid") == "false"
+
+
+def test_streams_tables_and_pictures_are_shown_and_progress_stays_on_its_line(ready):
+    cell = write(ready, "\n".join([
+        "import sys, pandas as pd, matplotlib.pyplot as plt, os, base64",
+        "from IPython.display import display, Image",
+        "print('first\\nold\\rnew', end='', flush=True); print(' end'); print('warned', file=sys.stderr)",
+        "display(pd.DataFrame({'column': [7]}))",
+        "plt.plot([1, 2]); plt.show()",
+        "display(Image(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')))",
+        "os.getcwd()",
+    ]))  # fmt: skip
+    cell.locator("textarea").press("Shift+Enter")
+    status(ready, "Done")
+    assert cell.locator(".live-stdout").inner_text() == "first\nnew end\n"
+    assert cell.locator(".live-stderr").inner_text() == "warned\n"
+    assert cell.locator(".live-new table td").inner_text() == "7"
+    assert cell.locator(".live-figure img").count() == 2
+    assert cell.locator(".live-result").inner_text().endswith("/book/ldp_auditor'")
+    assert "edited cell" in ready.inner_text("#live-status")
+
+
+def test_an_error_stops_the_run_and_shows_its_traceback_and_undo_mends_it(ready):
+    cell = write(ready, "def half(x):\n    return 1 / x\n\nhalf(0)")
+    ready.click("#live-run-all")
+    assert "ZeroDivisionError: division by zero" in status(ready, "Stopped")
+    assert "half(0)" in cell.locator(".live-error pre").inner_text()
+    assert "\x1b" not in cell.locator(".live-error").inner_text()
+    cell.get_by_role("button", name="Undo").click()
+    cell.locator(".live-run").click()
+    status(ready, "Done")
+    assert cell.locator(".live-error").count() == 0
+
+
+def test_cells_that_the_page_hides_run_too_in_their_order(ready):
+    ready.get_by_label("k", exact=True).fill("3")
+    ready.get_by_label("trials", exact=True).fill("2000")
+    shown = {int(i.removeprefix("cell-")) for i in ready.eval_on_selector_all("[id^=cell-]", "all => all.map(e => e.id)")}
+    removed = [c["index"] for c in cells() if c["index"] not in shown]
+    assert removed
+    first = next(c for c in cells() if c["index"] == removed[0])
+    name = first["source"].split("=")[0].strip().split(",")[0] if "=" in first["source"] else None
+    ready.click("#live-run-all")
+    status(ready, "Done")
+    assert ready.locator("#live-hidden .live-error").count() == 0 and name is not None
+
+
+def test_interrupt_ends_a_long_cell_and_restart_forgets_everything(ready):
+    cell = write(ready, "import time\nprint('waiting', flush=True)\ntime.sleep(600)")
+    cell.locator("textarea").press("Shift+Enter")
+    cell.locator(".live-stdout").wait_for()
+    assert ready.locator("#live-run-all").is_disabled()
+    ready.click("#live-interrupt")
+    assert "KeyboardInterrupt" in status(ready, "Stopped")
+    write(ready, "waited = 1")
+    cell.locator("textarea").press("Shift+Enter")
+    status(ready, "Done")
+    ready.click("#live-restart")
+    status(ready, "Restarted")
+    write(ready, "print('waited' in globals())")
+    cell.locator("textarea").press("Shift+Enter")
+    status(ready, "Done")
+    assert cell.locator(".live-stdout").inner_text() == "False\n"
+
+
+def test_a_kernel_that_dies_is_said_so_and_the_next_run_starts_another(ready):
+    cell = write(ready, "import os\nos._exit(1)")
+    cell.locator("textarea").press("Shift+Enter")
+    assert "lost" in status(ready, "The ")
+    write(ready, "print('alive')")
+    cell.locator("textarea").press("Shift+Enter")
+    status(ready, "Done")
+    assert cell.locator(".live-stdout").inner_text() == "alive\n"
+
+
+def test_leaving_the_page_stops_its_kernel(ready, live):
+    cell = write(ready, "1")
+    cell.locator("textarea").press("Shift+Enter")
+    status(ready, "Done")
+    count = """async token => (await (await fetch('/api/kernels', {headers: {Authorization: 'token ' + token}})).json()).length"""
+    assert ready.evaluate(count, live.token) >= 1
+    ready.goto(f"{live.base}/static/book/intro.html")
+    ready.wait_for_function(f"async token => (await ({count})(token)) === 0", arg=live.token)
+
+
+def test_a_tab_without_the_token_is_told_where_to_get_it(page, live):
+    page.goto(f"{live.base}/static/{PAGE}.html")
+    status(page, "To run this page, open the link")
+    assert page.locator("#live-run-all").is_disabled()
+    page.evaluate("sessionStorage.setItem('ldpkit-live-token', 'old')")
+    page.reload()
+    status(page, "The server does not know this tab")
+
+
+def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path):
+    server = Server(tmp_path, "--idle", "2")
+    try:
+        enter(page, server)
+        cell = write(page, "1")
+        cell.locator("textarea").press("Shift+Enter")
+        status(page, "Done")
+        page.wait_for_function(
+            "async token => (await (await fetch('/api/kernels', {headers: {Authorization: 'token ' + token}})).json()).length === 0",
+            arg=server.token, timeout=60_000)  # fmt: skip
+        cell.locator("textarea").press("Shift+Enter")
+        page.wait_for_function("document.querySelector('#live-status').textContent.match(/^(Done|The kernel was stopped)/)")
+        write(page, "import time\ntime.sleep(600)")
+        cell.locator("textarea").press("Shift+Enter")
+        status(page, "Running")
+    finally:
+        server.stop()
+    assert "make lab" in status(page, "The server does not answer")
+    assert page.locator("#live-run-all").is_enabled() and not page.locator("#live-bar[aria-busy]").count()
