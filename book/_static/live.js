@@ -117,7 +117,8 @@
         header: { msg_id: id, msg_type: "execute_request", username: "", session: this.session, date: new Date().toISOString(), version: "5.3" },
         content: { code, silent: false, store_history: false, user_expressions: {}, allow_stdin: false, stop_on_error: true },
       }));
-      return done;
+      const watch = setInterval(() => ask("GET", "kernels/" + this.id).catch(() => this.lost()), 5000); // a kernel can vanish unsaid
+      return done.finally(() => clearInterval(watch));
     }
     receive(message) {
       const { msg_type: type } = message.header, content = message.content;

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import front
 import pandas as pd
 import provenance
+from execute import Project
 
 SCOREBOARD = "book/scoreboard"
+FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
 _CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
          "no-published-value": "· without a published number"}  # fmt: skip
@@ -22,6 +25,8 @@ def _swap(app, docname, source):
         board = root / "_build" / "scoreboard.csv"
         app.env.note_dependency(str(board))
         source[0] = source[0].replace("<!-- scoreboard -->", _scoreboard(root, board))
+    elif docname in FRONT:
+        source[0] = front.fill(root, Project(root, app.config.ldpkit_build), docname, source[0])
 
 
 def _number(x):
