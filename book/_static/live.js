@@ -163,7 +163,9 @@
     if (value === p.literal || value === p.built || (p.none && value === "None")) return "";
     const list = value.match(/^\[(.*?),?\s*\]$/s);
     const items = list ? (TEXT.test(list[1].trim()) ? [list[1]] : list[1].split(",")).map((v) => v.trim()) : [value];
-    const good = p.kind === "other" ? /^[[({].*[\])}]$/s.test(value) : p.many === !!list && items.every((v) => fits(p, v));
+    const whole = /^[[({].*[\])}]$/s.test(value);
+    const good = p.kind === "any" ? whole || NUMBER.test(value) || TEXT.test(value)
+      : p.kind === "other" ? whole : p.many === !!list && items.every((v) => fits(p, v));
     return good ? "" : `${p.name} must be ${p.expects}.`;
   }
   const assignment = (name) => new RegExp(`^${name} = (.+?)(?=  #|$)`, "m");

@@ -60,7 +60,7 @@ def build(project, page):
     log = project.build / "sphinx.log"
     with log.open("w") as output:
         done = subprocess.run(
-            [sys.executable, "-m", "jupyter_book", "build", "--all", "--keep-going", "-q", str(project.root), "--config", str(settings),
+            [Path(sys.executable).parent / "jupyter-book", "build", "--all", "--keep-going", "-q", str(project.root), "--config", str(settings),
              "--toc", str(contents), "--path-output", str(project.build)],
             stdout=output, stderr=subprocess.STDOUT, cwd=project.root,
         )  # fmt: skip

@@ -19,16 +19,21 @@ _WITHIN = re.compile(rf"\bin ([\[(])({_NUMBER}), ({_NUMBER})([\])])")
 _LEAST = re.compile(rf"\bat least ({_NUMBER})")
 
 _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers"), "boolean": ("True or False", "truth values"),
-          "text": ("a text in quotes", "texts in quotes"), "other": ("a value of the same form", "values of the same form")}  # fmt: skip
+          "text": ("a text in quotes", "texts in quotes"), "other": ("a value of the same form", "values of the same form"),
+          "any": ("any plain value", "")}  # fmt: skip
+
+
+def _shown(x):
+    return f"{x:,.0f}" if abs(x) >= 1e5 and x == int(x) else f"{x:g}"
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One parameter: the value in the notebook and what may replace it.
 
-    `kind` is ``integer``, ``number``, ``text``, ``boolean`` or ``other`` (anything of the same Python type); `many` says
-    that the value is a list of them, `none` that ``None`` is allowed as well. `low` and `high` bound a number (every
-    number of a list); an open bound is itself not allowed.
+    `kind` is ``integer``, ``number``, ``text``, ``boolean``, ``other`` (a list of lists, say) or ``any`` (where the notebook
+    has ``None``); `many` says that the value is a list of them, `none` that ``None`` is allowed as well. `low` and `high`
+    bound a number (every number of a list); an open bound is itself not allowed.
     """
 
     name: str
@@ -48,14 +53,14 @@ class Parameter:
         one, several = _WORDS[self.kind]
         words = f"a list of {several}" if self.many else one
         if self.high is not None:
-            words += f" in {'(' if self.low_open else '['}{self.low:g}, {self.high:g}{')' if self.high_open else ']'}"
+            words += f" in {'(' if self.low_open else '['}{_shown(self.low)}, {_shown(self.high)}{')' if self.high_open else ']'}"
         elif self.low is not None:
-            words += f" of at least {self.low:g}"
+            words += f" of at least {_shown(self.low)}"
         return words + (" or None" if self.none else "")
 
     def problem(self, value):
         """One line that says why `value` cannot stand here, or None."""
-        if value is None and self.none:
+        if self.kind == "any" or (value is None and self.none):
             return None
         many = isinstance(value, (list, tuple))
         if many != self.many or (many and not value) or not all(map(self._fits, value if many else [value])):
@@ -87,8 +92,8 @@ def _evaluate(literal):
 
 
 def _kind(value, bounds):
-    if isinstance(value, bool):
-        return "boolean"
+    if isinstance(value, bool) or value is None:
+        return "any" if value is None else "boolean"
     if isinstance(value, int) and all(b is None or b == int(b) for b in bounds):
         return "integer"
     return {float: "number", int: "number", str: "text"}.get(type(value), "other")
@@ -114,11 +119,11 @@ def parse(line):
         low = 0.0
     many = isinstance(value, (list, tuple))
     kinds = {_kind(v, (low, high)) for v in (value if many else [value])}
-    kind = kinds.pop() if len(kinds) == 1 else "number"
+    kind = kinds.pop() if len(kinds) == 1 else "number" if kinds == {"integer", "number"} else "other"
     if kind not in ("integer", "number"):
         low = high = None
     said = re.sub(r"(?<=: )these$", lambda _: literal, paper.group(1)) if paper else ""
-    return Parameter(name, literal, meaning, said, kind, many, "None" in meaning, low, high, low_open, high_open)
+    return Parameter(name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open)
 
 
 def of(notebook):

@@ -1,0 +1,157 @@
+"""What a reader may change, and how: parameters read from their cell, one page run alone, the record under each page."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import execute  # noqa: E402
+import front  # noqa: E402
+import page  # noqa: E402
+import parameters  # noqa: E402
+import provenance  # noqa: E402
+
+PROJECT = execute.Project(ROOT)
+ALL = [(name, p) for name in PROJECT.notebooks() for p in parameters.of(json.loads(PROJECT.source(name).read_text())).values()]
+
+
+def made(line):
+    return parameters.parse(line)
+
+
+@pytest.mark.parametrize("name, p", ALL, ids=[f"{name}-{p.name}" for name, p in ALL])
+def test_every_parameter_of_the_book_allows_its_own_value_and_says_what_it_expects(name, p):
+    assert p.problem(parameters._evaluate(p.literal)) is None
+    assert p.meaning and p.expects()
+    assert not p.paper or "paper" in p.paper
+
+
+def test_a_line_is_read_into_value_meaning_range_and_paper():
+    p = made("trials = 1_000_000  # reports per input, at least 1 (the paper: 1,000,000)")
+    assert (p.name, p.literal, p.kind, p.low, p.high) == ("trials", "1_000_000", "integer", 1, None)
+    assert (p.meaning, p.paper) == ("reports per input, at least 1", "the paper: 1,000,000")
+    p = made("k = [25, 50]  # domain sizes, at least 2 (the paper: these)")
+    assert p.many and p.paper == "the paper: [25, 50]" and p.expects() == "a list of integers of at least 2"
+    p = made('grid = "published"  # where to look: "published" (100 rates) or None (ours)')
+    assert p.none and p.kind == "text" and p.paper == ""
+    p = made("delta = [0, 1e-7]  # allowed failures, in [0, 1) (the paper: these)")
+    assert (p.low, p.high, p.low_open, p.high_open) == (0, 1, False, True)
+    p = made("epsilon = 4  # budget, in [1e-6, 14]")
+    assert p.kind == "number"  # the range says that it need not be whole
+
+
+@pytest.mark.parametrize("line, good, bad", [
+    ("trials = 5  # reports, at least 1", [1, 10**9], [0, -1, 2.0, True, "5", None, [5], float("inf")]),
+    ("alpha = 0.01  # significance, in (0, 1)", [0.5, 1e-9], [0, 1, 1.5, "x", float("nan"), [0.1]]),
+    ("k = [2, 3]  # sizes, at least 2", [[2], (5, 6)], [[], 2, [1], [2.5], ["a"], [True], [[2]]]),
+    ("epsilon = [0.5, 1]  # budgets, in [1e-6, 22]", [[1], [0.1, 22]], [[0], [23], 1]),
+    ("grid = 'a'  # name, or None for ours", ["b", None], [1, ["b"]]),
+    ("faithful = False  # every report in full", [True], [1, 0, "True", None]),
+    ("images = None  # path of a file", [None, "x.npz", 3], []),
+    ("cells = [[1, 2], [3, 4]]  # budget and clients", [[[5, 6]]], [5, [5], "x"]),
+])  # fmt: skip
+def test_values_are_judged_by_type_and_range(line, good, bad):
+    p = made(line)
+    assert [v for v in good if p.problem(v)] == []
+    assert [v for v in bad if not p.problem(v)] == []
+    assert all(p.problem(v).startswith(f"{p.name} must be {p.expects()}, got ") for v in bad)
+
+
+def test_a_line_of_changes_is_split_into_names_and_values():
+    assert parameters.read("k=[2, 10] trials=100_000  grid='a b' f = 1.5") == {
+        "k": [2, 10], "trials": 100_000, "grid": "a b", "f": 1.5}  # fmt: skip
+    assert parameters.read("") == {}
+    for text, message in [("k", "expected name=value"), ("k=open('x')", "k must be a plain Python value"),
+                          ("k=", "k must be a plain"), ("k=[1", "k must be a plain")]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            parameters.read(text)
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, "book/_tools/page.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["ldp_auditor/fgi2"], ["There is no notebook ldp_auditor/fgi2 (did you mean ldp_auditor/fig2?)", "background/statistics"]),
+    (["ldp_auditor/fig2", "trails=3"], ["there is no parameter trails", "trials = 1_000_000  # an integer of at least 1"]),
+    (["ldp_auditor/fig2", "k=2 alpha=0"], ["k must be a list of integers of at least 2, got 2", "alpha must be a number in (0, 1), got 0"]),
+    (["book/ldp_auditor/fig2.ipynb", "k"], ["expected name=value, got 'k'", "epsilon = [0.25"]),
+])  # fmt: skip
+def test_a_wrong_notebook_name_or_value_is_refused_with_the_valid_ones(arguments, said):
+    done = run(*arguments)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert all(words in done.stderr for words in said)
+
+
+def test_one_page_is_run_and_built_apart_from_the_book():
+    name, place = "background/mechanisms", ROOT / "_build" / "page" / "background-mechanisms"
+    kept = {p: p.read_bytes() for s in (".ipynb", ".json") if (p := PROJECT.executed(f"book/{name}", s)).exists()}
+    done = run(name, "epsilon=3")
+    assert done.returncode == 0, done.stderr
+    html = place / "_build" / "html" / "book" / f"{name}.html"
+    assert str(html.relative_to(ROOT)) in done.stdout and "epsilon = 3" in html.read_text()
+    assert (html.parents[2] / "_figures").exists() and (html.parents[2] / "_executed" / "book" / f"{name}.ipynb").exists()
+    assert all(path.read_bytes() == text for path, text in kept.items())
+    shutil.rmtree(place)
+
+
+def test_the_functions_behind_a_cell_are_found_by_their_full_names():
+    sources = ["from ldpkit import plots\nfrom ldpkit.sweep import sweep\nimport numpy as np", "table = sweep(np.sum, {})",
+               "plots.use(); figure, axes = plots.panels(2); plots.COLOURS[0]; axes[0].plot([1])"]  # fmt: skip
+    cells = [{"cell_type": "code", "metadata": {}, "source": s} for s in sources]
+    used = provenance.functions({"cells": cells})
+    assert used[1] == ["ldpkit.sweep.sweep"] and used[2] == ["ldpkit.plots.use", "ldpkit.plots.panels"]
+
+
+def test_the_live_page_knows_hidden_cells_and_what_the_book_was_built_with():
+    cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": "trials = 5  # reports, at least 1"}
+    injected = {"cell_type": "code", "metadata": {"tags": ["injected-parameters"]}, "source": "# Parameters\ntrials = 3\n"}
+    hidden = {"cell_type": "code", "metadata": {"tags": ["remove-cell"]}, "source": "x = trials"}
+    data = provenance.live_data("book/a/b", {"cells": [cell, injected, {"cell_type": "markdown", "metadata": {}, "source": ""}, hidden]})
+    assert [c["index"] for c in data["cells"]] == [0, 3] and data["cells"][0]["parameters"]
+    assert (data["folder"], data["notebook"]) == ("book/a", "book/a/b.ipynb")
+    assert data["parameters"][0]["built"] == "3" and data["parameters"][0]["literal"] == "5"
+
+
+def test_the_grid_shows_every_item_once_with_words_for_its_state(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "_build").mkdir()
+    (tmp_path / "book" / "rad").mkdir(parents=True)
+    (tmp_path / "book" / "rad" / "fig1.ipynb").touch()
+    rows = ["rad/fig1,One & two,rad/fig1", "rad/fig2,Two,rad/fig2", "rad/table1,Three,rad/table1", "rad/fig3,Four,rad/fig3", "rad/fig4,Five,rad/fig4"]
+    (tmp_path / "data" / "items.csv").write_text("item,title,page\n" + "\n".join(rows) + "\n")
+    verdicts = {"rad/fig1": ["reproduced"], "rad/fig2": ["reproduced", "differs-explained"], "rad/fig3": ["no-published-value"],
+                "rad/fig4": ["differs", "reproduced"]}  # fmt: skip
+    pd.DataFrame([(i, v) for i, vs in verdicts.items() for v in vs], columns=["item", "verdict"]).to_csv(
+        tmp_path / "_build" / "scoreboard.csv", index=False)  # fmt: skip
+    shown = front.grid(tmp_path)
+    assert shown.count("<li ") == 5 and '<a href="rad/fig1.html">' in shown and shown.count("<a ") == 1
+    assert "One &amp; two" in shown and "✓ Figure 1" in shown and "– Table 1" in shown
+    for name in ("reproduced", "explained", "missing", "computed", "differs"):
+        assert f'class="item-{name}"' in shown and front.STATES[name][1] in shown
+
+
+def test_links_to_pages_that_are_not_there_become_text():
+    text = "[here](ldp_auditor/index), [not](no_such/page), [out](https://example.org)"
+    assert front.only_existing(ROOT, text) == "[here](ldp_auditor/index), not, [out](https://example.org)"
+
+
+def test_every_item_has_a_name_of_its_paper():
+    items = pd.read_csv(ROOT / "data" / "items.csv")
+    assert len(items) == 48 and set(items["item"].str.split("/").str[0]) == set(front.PAPERS)
+
+
+def test_names_in_the_glossary_exist_in_the_module():
+
+    code = "\n".join(path.read_text() for path in [*(ROOT / "ldpkit").rglob("*.py"), *(ROOT / "book").rglob("*.ipynb")])
+    rows = [line.split(" | ") for line in (ROOT / "book" / "notation.md").read_text().splitlines() if line.startswith("| ")]
+    names = {word for row in rows if len(row) > 2 for span in re.findall(r"`([^`]+)`", row[2]) for word in re.findall(r"[A-Za-z_][A-Za-z_0-9]+", span)}
+    assert len(names) > 60 and [n for n in sorted(names) if not re.search(rf"\b{n}\b", code)] == []
