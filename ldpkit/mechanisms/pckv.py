@@ -54,7 +54,7 @@ class PCKV(Mechanism):
     share : float
         Part of epsilon that is spent, in (0, 1]; KV-Auditor's numbers need 1/2.
     eta : {"correct", "floor"}
-        ``floor`` divides |S| by the padding length in integers, so that a smaller set
+        ``floor`` divides ``|S|`` by the padding length in integers, so that a smaller set
         never sends a real pair; two columns of KV-Auditor's Table 1 need it.
     """
 

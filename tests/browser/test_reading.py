@@ -1,0 +1,114 @@
+"""Reading the book from a plain web host: no live controls, nothing broken, usable by everyone, also from a sub-path."""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import HTML, ROOT, serve
+
+FIGURE_PAGE = "book/ldp_auditor/fig1"
+SCANNED = ["book/intro", "book/ldp_auditor/fig1", "book/your_own", "book/scoreboard", "book/which_auditor"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", SCANNED)
+def test_axe_finds_no_serious_issue(page, site, name, theme):
+    page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
+    page.goto(f"{site}/{name}.html", wait_until="networkidle")
+    found = Axe().run(page).response["violations"]
+    serious = [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in found if v["impact"] in ("serious", "critical")]
+    assert serious == []
+
+
+def test_axe_finds_no_serious_issue_in_live_controls(page, live):
+    page.goto(live.link)
+    page.goto(f"{live.base}/static/{FIGURE_PAGE}.html")
+    page.wait_for_function("document.querySelector('#live-status')?.textContent.startsWith('Ready')")
+    found = Axe().run(page).response["violations"]
+    assert [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in found if v["impact"] in ("serious", "critical")] == []
+
+
+def test_a_plain_host_shows_no_live_control_and_asks_for_no_server(page, site):
+    asked = []
+    page.on("request", lambda r: asked.append(r.url))
+    page.goto(f"{site}/{FIGURE_PAGE}.html#token=abc", wait_until="networkidle")
+    assert page.locator("[id^=live-], [class^=live-]").count() == 0
+    assert page.errors == [] and page.outside == []
+    assert not any("/api/" in url or "_live" in url for url in asked)
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_the_book_works_from_a_sub_path(page, tmp_path):
+    (tmp_path / "project").symlink_to(HTML)
+    with serve(tmp_path) as server:
+        base = f"http://127.0.0.1:{server.server_address[1]}/project"
+        page.goto(f"{base}/index.html", wait_until="networkidle")
+        page.wait_for_url("**/project/book/intro.html")
+        page.locator(".item-grid a").first.click()
+        page.wait_for_url("**/project/book/ldp_auditor/fig1.html")
+        page.wait_for_load_state("networkidle")
+        assert page.errors == []
+        for link in page.locator(".made-by a[download], .run-record a[download]").all():
+            assert page.request.get(link.evaluate("a => a.href")).ok
+        page.goto(f"{base}/search.html?q=subset", wait_until="networkidle")
+        page.locator("#search-results li a").first.wait_for()
+        server.shutdown()
+
+
+def test_every_figure_says_what_made_it_and_gives_its_picture_and_data(page, site):
+    page.goto(f"{site}/{FIGURE_PAGE}.html")
+    figures = page.locator("article figure[id^=fig-]")
+    assert figures.count() == page.locator("article .made-by").count() >= 1
+    for i, name in enumerate(figures.evaluate_all("all => all.map(f => f.id)")):
+        made = page.locator(".made-by").nth(i)
+        assert "ldpkit.plots" in made.inner_text() and "fig1.ipynb" in made.inner_text()
+        assert page.locator(made.locator("a").first.get_attribute("href")).count() == 1
+        svg = page.request.get(made.get_by_text("SVG").evaluate("a => a.href")).text()
+        assert ElementTree.fromstring(svg).tag.endswith("svg")
+        rows = list(csv.DictReader(io.StringIO(page.request.get(made.get_by_text("CSV").evaluate("a => a.href")).text())))
+        assert rows and set(rows[0]) == {"panel", "series", "x", "y", "spread"} and all(float(r["y"]) >= 0 for r in rows)
+        assert name in made.get_by_text("SVG").get_attribute("href")
+
+
+def test_a_page_says_when_how_long_with_what_and_gives_the_executed_notebook(page, site):
+    page.goto(f"{site}/{FIGURE_PAGE}.html")
+    foot = page.locator(".run-record").inner_text()
+    record = json.loads((ROOT / "_build" / "executed" / f"{FIGURE_PAGE}.json").read_text())
+    for fact in (record["executed"], f"{record['seconds']:.1f} s", *(f"{n} {v}" for n, v in record["versions"].items()),
+                 *(f"{n} = {v}" for n, v in record["parameters"].items())):  # fmt: skip
+        assert fact in foot
+    notebook = page.request.get(page.locator(".run-record a[download]").evaluate("a => a.href")).json()
+    assert any(cell.get("outputs") for cell in notebook["cells"])
+
+
+def test_the_grid_leads_to_every_item_and_says_in_words_how_it_fared(page, site):
+    items = pd.read_csv(ROOT / "data" / "items.csv")
+    page.goto(f"{site}/book/intro.html")
+    assert page.locator(".item-grid li").count() == len(items)
+    links = page.locator(".item-grid a")
+    assert [a.split("/book/")[1] for a in links.evaluate_all("all => all.map(a => a.href)")] == [f"{p}.html" for p in items["page"]]
+    words = ("reproduced", "explained", "unexplained", "compare with", "not in this build")
+    assert all(text.strip().endswith(words) for text in page.locator(".item-grid li").all_text_contents())
+
+
+def test_pages_can_be_used_with_the_keyboard_and_headings_are_in_order(page, site):
+    page.goto(f"{site}/{FIGURE_PAGE}.html", wait_until="networkidle")
+    levels = [int(tag[1]) for tag in page.eval_on_selector_all("article h1, article h2, article h3, article h4", "all => all.map(h => h.tagName)")]
+    assert levels[0] == 1 and all(after <= before + 1 for before, after in zip(levels, levels[1:]))
+    page.locator("article summary").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("article details").first.evaluate("d => d.open")
+
+
+def test_the_theme_button_turns_the_page_dark(page, site):
+    page.goto(f"{site}/book/intro.html", wait_until="networkidle")
+    button = page.locator("button.theme-switch-button:visible").first
+    for _ in range(3):
+        if page.locator("html").get_attribute("data-theme") == "dark":
+            break
+        button.click()
+    assert page.locator("html").get_attribute("data-theme") == "dark"
