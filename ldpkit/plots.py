@@ -165,7 +165,8 @@ def _categories(axis):
 def _halves(errorbar):
     """Half-lengths of vertical error bars, or None."""
     stems = errorbar.lines[2] if errorbar else ()
-    return [np.ptp(stem[:, 1]) / 2 for stem in stems[-1].get_segments()] if stems else None
+    # the bar of a point that is not finite has no ends
+    return [np.ptp(stem[:, 1]) / 2 if len(stem) == 2 else None for stem in stems[-1].get_segments()] if stems else None
 
 
 def _series(axis):

@@ -66,3 +66,11 @@ def test_panels_that_share_their_ticks_all_name_them():
 
 def test_an_empty_figure_has_no_data(axis):
     assert plots.data(axis.figure).empty
+
+
+@pytest.mark.parametrize("y, spread", [(np.nan, 0.5), (2.0, np.nan), (np.inf, 0.5)])
+def test_a_point_without_a_finite_error_bar_keeps_its_place(axis, y, spread):
+    axis.errorbar([1, 2, 3], [3.0, y, 4.0], yerr=[0.5, spread, 0.25], fmt="o", label="k = 2")
+    table = plots.data(axis.figure)
+    assert list(table["x"]) == [1, 2, 3] and list(table["spread"].iloc[[0, 2]]) == pytest.approx([0.5, 0.25])
+    assert not np.isfinite(table["spread"].iloc[1])
