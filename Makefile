@@ -11,7 +11,7 @@ export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book page test browser bench lab live data packages lock clean
+.PHONY: help book page test browser bench lab live data links packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -30,6 +30,9 @@ test: .venv/ready packages  ## run the test suite
 
 browser: .venv/ready  ## test the built book in Chromium (run `make book` before)
 	$(BIN)/python -m pytest -q tests/browser
+
+links: .venv/ready  ## check the links that lead out of the book (needs the network)
+	@$(BIN)/jupyter-book build --builder linkcheck --keep-going -q .
 
 bench: .venv/ready  ## time one audit of every protocol
 	$(BIN)/python benchmarks/audits.py --k 100

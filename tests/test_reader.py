@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
+import check_pages  # noqa: E402
 import execute  # noqa: E402
 import front  # noqa: E402
 import page  # noqa: E402
@@ -155,3 +156,11 @@ def test_names_in_the_glossary_exist_in_the_module():
     rows = [line.split(" | ") for line in (ROOT / "book" / "notation.md").read_text().splitlines() if line.startswith("| ")]
     names = {word for row in rows if len(row) > 2 for span in re.findall(r"`([^`]+)`", row[2]) for word in re.findall(r"[A-Za-z_][A-Za-z_0-9]+", span)}
     assert len(names) > 60 and [n for n in sorted(names) if not re.search(rf"\b{n}\b", code)] == []
+
+
+def test_links_that_lead_nowhere_are_found_without_the_network(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x.html").write_text('<h1 id="top"></h1><a href="../y.html#here"></a><a href="#top"></a><img src="https://e.org/i">')
+    (tmp_path / "y.html").write_text('<p id="here"><a href="a/x.html"></a><a href="a/x.html#gone"></a><a href="no.csv"></a><a href="mailto:x"></a>')
+    assert check_pages.broken_links(tmp_path) == [
+        "y.html links to a/x.html#gone: there is no such place on that page", "y.html links to no.csv, which is not there"]  # fmt: skip

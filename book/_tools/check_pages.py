@@ -1,8 +1,10 @@
-"""Check that every page of the table of contents was built and is not empty."""
+"""Check that every page of the table of contents was built, is not empty, and that every link inside the book leads somewhere."""
 
 import re
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from execute import Project
 
@@ -12,6 +14,38 @@ def words(path):
     html = path.read_text(encoding="utf-8")
     article = re.search(r"<article\b.*?</article>", html, flags=re.S)
     return len(re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", article.group(0), flags=re.S).split()) if article else 0
+
+
+class _Links(HTMLParser):
+    """Addresses that a page refers to, and the places in it that can be referred to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.targets, self.anchors = set(), {""}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+        self.targets |= {given[name] for name in ("href", "src") if given.get(name)}
+
+
+def broken_links(folder):
+    """Return one line per link between the pages, or to a file beside them, that leads nowhere; nothing is fetched."""
+    pages = {path: _Links(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))
+             if "_static" not in path.parts}  # fmt: skip
+    found = []
+    for path, links in pages.items():
+        for target in sorted(links.targets):
+            to = urlsplit(target)
+            if to.scheme or to.netloc:
+                continue
+            there = (path.parent / unquote(to.path)).resolve() if to.path else path
+            if not there.exists():
+                found.append(f"{path.relative_to(folder)} links to {target}, which is not there")
+            elif there in pages and unquote(to.fragment) not in pages[there].anchors and there.stem != "search":
+                found.append(f"{path.relative_to(folder)} links to {target}: there is no such place on that page")
+    return found
 
 
 def problems(project):
@@ -29,7 +63,7 @@ def problems(project):
 
 def main():
     project = Project(Path(__file__).parents[2])
-    found = problems(project)
+    found = problems(project) + broken_links(project.html("index").parent)
     for line in found:
         print(line, file=sys.stderr)
     print(f"{len(project.pages())} pages in the table of contents, {len(found)} problems")

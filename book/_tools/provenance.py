@@ -179,10 +179,12 @@ def add_script(app, page, template, context, doctree):
 
 
 def write_files(app, failure):
-    """Put executed notebooks, figures, their data and the live pages' cells beside the pages."""
+    """Put executed notebooks, figures, their data and the live pages' cells beside the pages; name what has no name."""
     if failure or app.builder.format != "html":
         return
     project, target = Project(app.srcdir, app.config.ldpkit_build), app.outdir
+    for path in target.rglob("*.html"):  # the theme's arrows beside sections have no name for a screen reader
+        path.write_text(path.read_text().replace("<summary><span", '<summary aria-label="Pages of this section"><span'))
     for page in sorted(app.env.found_docs):
         notebook = load(project.executed(page))
         if notebook is None or not project.source(page).exists():
