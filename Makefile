@@ -23,7 +23,7 @@ book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=s
 	@echo "The book is at _build/html/index.html"
 
 page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]"
-	@$(BIN)/python book/_tools/page.py "$(NB)" '$(PARAMS)'
+	@$(BIN)/python book/_tools/page.py "$$NB" "$$PARAMS"
 
 test: .venv/ready packages  ## run the test suite
 	$(BIN)/python -m pytest -q --ignore=tests/browser tests

@@ -77,7 +77,7 @@ def test_a_line_of_changes_is_split_into_names_and_values():
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, "book/_tools/page.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "book/_tools/page.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("arguments, said", [

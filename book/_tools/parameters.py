@@ -24,7 +24,7 @@ _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers
 
 
 def _shown(x):
-    return f"{x:,.0f}" if abs(x) >= 1e5 and x == int(x) else f"{x:g}"
+    return f"{x:,.0f}" if abs(x) >= 1e5 and x == int(x) else f"{x:g}".replace("e-0", "e-")
 
 
 @dataclass(frozen=True)
