@@ -41,7 +41,8 @@ _MAX_GRID = 2**21
 def _every(name, low, high):
     """All whole numbers of a grid, if they are not too many."""
     if high > _MAX_GRID:
-        raise ValueError(f"the grid of {name} would run to {high}, past {_MAX_GRID}: k or epsilon must be smaller, or give a grid")
+        raise ValueError(f"the grid of {name} would run to {high}, past {_MAX_GRID}: "
+                         "k or epsilon must be smaller, or give a grid")  # fmt: skip
     return np.arange(low, high + 1)
 
 

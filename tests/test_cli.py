@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from ldpkit import cli
 from ldpkit.auditors import audit
 from ldpkit.mechanisms import GRR, LHO, MECHANISMS, OUE, FaultyUE
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
@@ -80,17 +79,6 @@ def here(tmp_path, monkeypatch):
     yield tmp_path
     for name in ("clients_here", "broken_here", "exiting_here"):
         sys.modules.pop(name, None)
-
-
-@pytest.fixture
-def call(capsys):
-    def call(text):
-        with pytest.raises(SystemExit) as caught:
-            cli.main(text.split())
-        captured = capsys.readouterr()
-        return caught.value.code, captured.out, captured.err
-
-    return call
 
 
 def run(text, folder=None):

@@ -9,7 +9,6 @@ import json
 
 import pytest
 
-from ldpkit import cli
 from ldpkit.auditors import audit
 from ldpkit.mechanisms import (AGM, ALH, ASS, ATHE, AUE, GM, MECHANISMS, RSFD, SUE, BucketFlip, Chained, Repeated, make,
                                takes)  # fmt: skip
@@ -19,17 +18,6 @@ REST = (
     "epsilon delta trials alpha seed attack faithful tp fp tpr fpr epsilon_emp lower "
     "exact_epsilon_emp exact_sd claim violated seconds"
 ).split()
-
-
-@pytest.fixture
-def call(capsys):
-    def call(text):
-        with pytest.raises(SystemExit) as caught:
-            cli.main(text.split())
-        captured = capsys.readouterr()
-        return caught.value.code, captured.out, captured.err
-
-    return call
 
 
 CASES = [

@@ -16,17 +16,6 @@ from ldpkit.optimize import FAMILIES, STRATEGIES
 KEYS = "family k epsilon strategy weights mechanism parameter asr mse epg classical".split()
 
 
-@pytest.fixture
-def call(capsys):
-    def call(text):
-        with pytest.raises(SystemExit) as caught:
-            cli.main(text.split())
-        captured = capsys.readouterr()
-        return caught.value.code, captured.out, captured.err
-
-    return call
-
-
 def finite(x):
     return x if math.isfinite(x) else None
 

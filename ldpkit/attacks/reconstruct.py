@@ -21,6 +21,7 @@ import numpy as np
 import scipy
 
 from .. import checks
+from ..mechanisms.keyvalue import product_law
 
 __all__ = ["kappa", "finite_law", "rad_exact", "optimal_attack", "attack_value", "posterior_gain", "score_runs", "impute"]
 
@@ -94,9 +95,8 @@ def finite_law(mechanism):
     if m.report == "value":
         return np.where(np.eye(k) == 1, m.p, m.q)
     if m.report == "bits" and k <= 16:
-        bits = np.array(list(itertools.product((0, 1), repeat=k)))
-        other = np.where(bits, m.q, 1 - m.q)
-        return np.stack([np.where(bits[:, z], m.p, 1 - m.p) * np.delete(other, z, axis=1).prod(1) for z in range(k)])
+        rates = np.where(np.eye(k) == 1, m.p, m.q)
+        return np.stack([product_law(np.column_stack([1 - own, own])) for own in rates])
     if m.report == "subset" and math.comb(k, m.omega) <= 2**16:
         member = np.array([np.isin(np.arange(k), s) for s in itertools.combinations(range(k), m.omega)]).T
         return np.where(member, m.p / math.comb(k - 1, m.omega - 1), (1 - m.p) / math.comb(k - 1, m.omega))

@@ -42,6 +42,11 @@ def inclusion_rates(k, epsilon, omega):
     return omega / total, omega * (omega - 1 + (k - omega) * small) / (k - 1) / total  # q without a difference of near numbers
 
 
+def _best_size(k, epsilon):
+    """Subset size with the least variance, ``k / (e^eps + 1)``, before it is rounded."""
+    return k * (math.exp(-epsilon) / (1 + math.exp(-epsilon)))
+
+
 class SubsetSelection(SupportOracle):
     """Base of the protocols whose report is a set of `omega` values; subclasses give `omega`."""
 
@@ -92,7 +97,7 @@ class SS(SubsetSelection):
     @property
     def omega(self):
         """Subset size."""
-        return max(1, int(np.rint(self.k * (math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))))))
+        return max(1, int(np.rint(_best_size(self.k, self.epsilon))))
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ class FloorSS(SS):
     @property
     def omega(self):
         """Subset size."""
-        return max(1, math.floor(self.k * (math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon)))))
+        return max(1, math.floor(_best_size(self.k, self.epsilon)))
 
 
 @dataclass(frozen=True)
