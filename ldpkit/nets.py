@@ -7,6 +7,7 @@ Sources: the LDP-SGD paper, section 5, for the roles of the networks (a simple
 CNN, an LSTM); their sizes are ours, small enough to train while a page is executed.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -231,7 +232,7 @@ class Net:
 
 def mlp(sizes, rng):
     """Return dense layers with ReLU between; `sizes` from inputs to classes."""
-    layers = [part for i, o in zip(sizes, sizes[1:]) for part in (_Dense(i, o), _Relu())]
+    layers = [part for i, o in itertools.pairwise(sizes) for part in (_Dense(i, o), _Relu())]
     return Net(layers[:-1], rng)
 
 

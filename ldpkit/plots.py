@@ -175,7 +175,13 @@ def _series(axis):
     for held in axis.containers:
         if isinstance(held, mpl.container.BarContainer):
             middles = [bar.get_x() + bar.get_width() / 2 for bar in held]
-            yield held.get_label(), held[0].get_facecolor(), middles, [b.get_y() + b.get_height() for b in held], _halves(held.errorbar)
+            yield (
+                held.get_label(),
+                held[0].get_facecolor(),
+                middles,
+                [b.get_y() + b.get_height() for b in held],
+                _halves(held.errorbar),
+            )
         elif isinstance(held, mpl.container.ErrorbarContainer):
             caps |= set(held.lines[1])
             spread[held.lines[0]] = held.get_label(), _halves(held)

@@ -20,15 +20,7 @@ import scipy  # its submodules load on first use, which keeps the command line q
 
 from . import checks
 
-__all__ = [
-    "TAILS",
-    "tail_mass",
-    "clopper_pearson",
-    "epsilon_lower",
-    "epsilon_ceiling",
-    "binomial_window",
-    "expected_epsilon",
-]
+__all__ = ["TAILS", "tail_mass", "clopper_pearson", "epsilon_lower", "epsilon_ceiling", "binomial_window", "expected_epsilon"]
 
 TAILS = {"published": 4, "valid": 2}
 """Divisor of alpha that gives the mass of one tail.

@@ -166,9 +166,7 @@ def test_audits_count_at_the_exact_rates_and_never_refute_the_claim(mechanism, a
 )
 def test_the_classical_parameter_gives_the_classical_protocol(adaptive, classical):
     assert (adaptive.p, adaptive.q) == pytest.approx((classical.p, classical.q), rel=1e-14)
-    assert adaptive.report == classical.report and GUESS.success(adaptive) == pytest.approx(
-        GUESS.success(classical), rel=1e-14
-    )
+    assert adaptive.report == classical.report and GUESS.success(adaptive) == pytest.approx(GUESS.success(classical), rel=1e-14)
     values = np.arange(6).repeat(20)
     assert np.array_equal(adaptive.perturb(values, rng(6)), classical.perturb(values, rng(6)))
 
@@ -243,7 +241,7 @@ def test_rates_keep_their_digits_at_the_ends_of_the_range(mechanism):
 def test_the_tight_event_on_subsets_of_any_size_has_the_whole_epsilon_as_log_ratio(k, omega, epsilon):
     first, second = TIGHT.rates(ASS(k, epsilon, omega))
     assert first == pytest.approx(float(exact_rates(ASS(k, epsilon, omega))[0]) * (k - omega) / (k - 1), rel=1e-13)
-    assert 0 < second and math.log(first / second) == pytest.approx(epsilon, rel=1e-9)
+    assert second > 0 and math.log(first / second) == pytest.approx(epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize("omega", [0, -1, 5, 2.0, "2", None, True, math.nan, 10**30])

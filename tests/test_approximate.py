@@ -53,8 +53,7 @@ def test_noise_of_the_analytic_gaussian_mechanism(epsilon, sigma, digits):
 
 
 @pytest.mark.parametrize(
-    "epsilon, sigma, real",
-    [(0.25, 27.406357, 0.1656), (0.5, 13.703179, 0.3526), (0.75, 9.135452, 0.5485), (1, 6.851589, 0.7510)],
+    "epsilon, sigma, real", [(0.25, 27.406357, 0.1656), (0.5, 13.703179, 0.3526), (0.75, 9.135452, 0.5485), (1, 6.851589, 0.7510)]
 )
 def test_the_classical_gaussian_noise_and_the_smaller_epsilon_it_really_gives(epsilon, sigma, real):
     scale = GM(10, epsilon, 1e-5).scale
@@ -106,7 +105,7 @@ def test_hash_range_of_aolh_is_the_published_expression_and_mostly_that_of_olh(e
         real, g = published_hash_range(epsilon, delta), make("AOLH", k=10, epsilon=epsilon, delta=delta).g
         rounding = 1e-15 * math.exp(epsilon) / delta
         assert max(2, round(real - rounding)) <= g <= max(2, round(real + rounding))
-        if delta <= 1e-4 and epsilon <= 1 or delta == 1e-5 and epsilon < 10:
+        if (delta <= 1e-4 and epsilon <= 1) or (delta == 1e-5 and epsilon < 10):
             assert g == OLH(10, epsilon).g
 
 
@@ -160,9 +159,7 @@ def test_exact_rates_of_the_guess_equal_the_oracle_for_every_delta():
 @pytest.mark.parametrize("label", [*APPROXIMATE, *GAUSSIAN])
 def test_the_expected_statistic_of_the_guess_equals_the_oracle(label):
     for row in [row for row in SINGLE if row["mechanism"] == label][::3]:
-        for found, printed, digits in zip(
-            expected(mechanism_of(row)), (row["eps_emp_mean"], row["eps_emp_sd"]), (5, 3)
-        ):
+        for found, printed, digits in zip(expected(mechanism_of(row)), (row["eps_emp_mean"], row["eps_emp_sd"]), (5, 3)):
             assert found == pytest.approx(float(printed), abs=0.51 * unit(float(printed), digits)), row
 
 

@@ -247,9 +247,7 @@ def test_the_guess_is_uniform_over_the_supported_values(mechanism, report, suppo
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-@pytest.mark.parametrize(
-    "mechanism", [BLH(6, 1.0), make("OLH", k=6, epsilon=2.0), LHO(6, 3)], ids=["BLH", "OLH", "LHO"]
-)
+@pytest.mark.parametrize("mechanism", [BLH(6, 1.0), make("OLH", k=6, epsilon=2.0), LHO(6, 3)], ids=["BLH", "OLH", "LHO"])
 def test_the_guess_on_a_hash_is_uniform_over_the_values_in_the_cell(mechanism, size):
     report, supported = hashed(mechanism, size)
     counts = spread(mechanism, report)

@@ -82,20 +82,10 @@ def test_both_inputs_and_all_chunks_draw_different_numbers():
 
 def test_a_stream_belongs_to_its_name_alone():
     assert streams.derive(1, "cell", {"a": 1, "b": 2}) == streams.derive(1, "cell", {"b": 2, "a": 1})
-    names = [
-        ("cell", {"a": 1}),
-        ("cell", {"a": 2}),
-        ("cell", {"a": "1"}),
-        ("cell", {"a": 1.5}),
-        ("run", 0),
-        ("run", 1),
-        (),
-    ]
+    names = [("cell", {"a": 1}), ("cell", {"a": 2}), ("cell", {"a": "1"}), ("cell", {"a": 1.5}), ("run", 0), ("run", 1), ()]
     found = [streams.derive(seed, *name) for seed in (0, 1, 2**70) for name in names]
     assert len(set(found)) == len(found) and all(0 <= seed < 2**63 for seed in found)
-    assert (
-        streams.generator(3, "x").random() == streams.generator(3, "x").random() != streams.generator(3, "y").random()
-    )
+    assert streams.generator(3, "x").random() == streams.generator(3, "x").random() != streams.generator(3, "y").random()
 
 
 @pytest.mark.parametrize("seed", [-1, 1.0, True, "1", None, math.nan])
@@ -175,14 +165,7 @@ def test_a_row_holds_the_counts_and_what_follows_from_them():
     assert row["epsilon_emp"] == stats.epsilon_lower(tp, fp, 10_000, 0.01, tail=0.05 / 4)
     assert row["lower"] == stats.epsilon_lower(tp, fp, 10_000, 0.01, tail=0.05 / 2) > row["epsilon_emp"]
     assert (row["exact_epsilon_emp"], row["exact_sd"]) == expected(GRR(5, 1.0), trials=10_000, alpha=0.05, delta=0.01)
-    assert (row["k"], row["epsilon"], row["claim"], row["delta"], row["alpha"], row["seed"]) == (
-        5,
-        1.0,
-        1.0,
-        0.01,
-        0.05,
-        9,
-    )
+    assert (row["k"], row["epsilon"], row["claim"], row["delta"], row["alpha"], row["seed"]) == (5, 1.0, 1.0, 0.01, 0.05, 9)
     assert type(row["violated"]) is bool and row["seconds"] >= 0
 
 
@@ -195,10 +178,7 @@ def test_hashing_without_noise_claims_nothing_and_violates_nothing():
     found = audit(LHO(25, 4), "tight", trials=TRIALS)
     assert found.claim == math.inf and not found.violated and found.counts["fp"] == 0
     assert found.row()["claim"] is None and found.row()["epsilon"] is None and found.row()["g"] == 4
-    assert (
-        found.verdict
-        == f"No epsilon is claimed; with 99 % confidence the reports leak at least epsilon = {found.lower:.4f}."
-    )
+    assert found.verdict == f"No epsilon is claimed; with 99 % confidence the reports leak at least epsilon = {found.lower:.4f}."
     json.dumps(found.row(), allow_nan=False)
 
 
@@ -286,9 +266,7 @@ def test_several_attacks_see_the_same_reports():
 def test_rows_of_several_attacks_come_run_by_run():
     found = rows(OUE(10, 1.0), ["guess", "tight"], trials=1000, runs=3)
     assert [(row["run"], row["attack"]) for row in found] == [(r, a) for r in range(3) for a in ("guess", "tight")]
-    assert [row["exact_tpr"] for row in found[:2]] == [
-        attacks.make(a).rates(OUE(10, 1.0))[0] for a in ("guess", "tight")
-    ]
+    assert [row["exact_tpr"] for row in found[:2]] == [attacks.make(a).rates(OUE(10, 1.0))[0] for a in ("guess", "tight")]
 
 
 # --- bad input -------------------------------------------------------------------------------------------

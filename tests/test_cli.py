@@ -105,11 +105,7 @@ def test_json_has_the_agreed_keys_in_order_and_the_numbers_of_python():
     "text, mechanism, given",
     [
         ("--mechanism GRR --k 7 --epsilon 0.5", GRR(7, 0.5), {}),
-        (
-            "--mechanism GRR --k 7 --epsilon 0.5 --attack tight --delta 0.01",
-            GRR(7, 0.5),
-            {"attack": "tight", "delta": 0.01},
-        ),
+        ("--mechanism GRR --k 7 --epsilon 0.5 --attack tight --delta 0.01", GRR(7, 0.5), {"attack": "tight", "delta": 0.01}),
         ("--mechanism GRR --k 7 --epsilon 2 --faithful --alpha 0.05", GRR(7, 2.0), {"faithful": True, "alpha": 0.05}),
         ("--mechanism GRR --k 7 --epsilon 2 --pair 3 1 --seed 99", GRR(7, 2.0), {"pair": (3, 1), "seed": 99}),
         ("--mechanism GRR --k 7 --epsilon 2 --threads 2", GRR(7, 2.0), {"threads": 1}),
@@ -183,9 +179,7 @@ def test_a_client_is_imported_from_the_working_directory(here):
 
 def test_a_client_that_leaks_exits_with_status_one(here, call):
     for name, report in (("identity", "value"), ("one", "subset")):
-        status, out, err = call(
-            f"audit --client clients_here:{name} --report {report} --k 10 --epsilon 3 --trials 5000"
-        )
+        status, out, err = call(f"audit --client clients_here:{name} --report {report} --k 10 --epsilon 3 --trials 5000")
         assert (status, err) == (1, "") and out.splitlines()[-1].startswith("VIOLATION: with 99 % confidence")
 
 
@@ -207,22 +201,10 @@ BAD = [
     ("audit --mechanism OUE --k inf --epsilon 1", "'--k': 'inf' is not a whole number"),
     ("audit --mechanism OUE --epsilon 1", "Missing option '--k'"),
     ("audit --mechanism OUE --k 5", "mechanism OUE needs epsilon; its parameters are k, epsilon"),
-    (
-        "audit --mechanism OUE --k 5 --epsilon 0",
-        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got 0",
-    ),
-    (
-        "audit --mechanism OUE --k 5 --epsilon -1",
-        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got -1",
-    ),
-    (
-        "audit --mechanism OUE --k 5 --epsilon nan",
-        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got nan",
-    ),
-    (
-        "audit --mechanism OUE --k 5 --epsilon inf",
-        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got inf",
-    ),
+    ("audit --mechanism OUE --k 5 --epsilon 0", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got 0"),
+    ("audit --mechanism OUE --k 5 --epsilon -1", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got -1"),
+    ("audit --mechanism OUE --k 5 --epsilon nan", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got nan"),
+    ("audit --mechanism OUE --k 5 --epsilon inf", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got inf"),
     ("audit --mechanism OUE --k 5 --epsilon one", "'--epsilon': 'one' is not a valid float"),
     ("audit --mechanism OLH --k 5 --epsilon 23", "epsilon must be a number in [1e-06, 22], got 23"),
     ("audit --mechanism LHO --k 5", "mechanism LHO needs g; its parameters are k, g"),
@@ -294,9 +276,7 @@ def test_a_bad_client_gives_status_two_and_one_line(call, here, client, report, 
 
 
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"LHO"}))
-@pytest.mark.parametrize(
-    "options", ["--k 1e30 --epsilon 1", "--k 5 --epsilon 1e-20", "--k 1e30 --epsilon 1 --faithful"]
-)
+@pytest.mark.parametrize("options", ["--k 1e30 --epsilon 1", "--k 5 --epsilon 1e-20", "--k 1e30 --epsilon 1 --faithful"])
 def test_extreme_parameters_are_audited_or_refused_in_one_line(call, name, options):
     status, _, err = call(f"audit --mechanism {name} {options} --trials 10")
     assert (status == 0 and err == "") or (status == 2 and one_line(err))

@@ -10,8 +10,22 @@ import json
 import pytest
 
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import (AGM, ALH, ASS, ATHE, AUE, GM, MECHANISMS, RSFD, SUE, BucketFlip, Chained, Repeated, make,
-                               takes)  # fmt: skip
+from ldpkit.mechanisms import (
+    AGM,
+    ALH,
+    ASS,
+    ATHE,
+    AUE,
+    GM,
+    MECHANISMS,
+    RSFD,
+    SUE,
+    BucketFlip,
+    Chained,
+    Repeated,
+    make,
+    takes,  # fmt: skip
+)
 from ldpkit.mechanisms.multidimensional import BASES
 
 REST = (
@@ -157,7 +171,7 @@ def test_several_collections_of_any_mechanism_are_audited_or_refused_in_one_line
     own += " --epsilon 0.7" if takes(name, "epsilon") else ""
     again, how = ("--tau 3", "--tau 3 --memoise", "--memoise"), ("guess", "tight --faithful")
     for options, attack in itertools.product(again, how):
-        status, out, err = call(f"audit --mechanism {name} --k 6{own} {options} --attack {attack} --trials 500")
+        status, _out, err = call(f"audit --mechanism {name} --k 6{own} {options} --attack {attack} --trials 500")
         assert (status in (0, 1) and err == "") or (status == 2 and err.startswith("ldpkit: ") and err.count("\n") == 1)
         assert "broadcast" not in err and "must have shape" not in err  # not the words of a failure inside
 

@@ -9,7 +9,7 @@ import math
 
 import pytest
 
-from ldpkit import cli, optimize
+from ldpkit import optimize
 from ldpkit.attacks import MaximalGain
 from ldpkit.optimize import FAMILIES, STRATEGIES
 
@@ -130,9 +130,7 @@ def test_the_help_names_every_option_and_choice(call):
     assert status == 0
     for option in "family k epsilon w-asr w-mse w-epg strategy limit published share targets frequency json".split():
         assert f"--{option} " in out
-    assert all(
-        strategy in " ".join(out.split()).replace("epsilon- constraint", "epsilon-constraint") for strategy in STRATEGIES
-    )
+    assert all(strategy in " ".join(out.split()).replace("epsilon- constraint", "epsilon-constraint") for strategy in STRATEGIES)
     assert "refine" in call("--help")[1]
 
 

@@ -148,11 +148,7 @@ def exiting(values, rng):
         ("bits", lambda values, rng: np.full((7, 5), 2), "5 bits per user that are 0 or 1"),
         ("bits", lambda values, rng: [["0"] * 5] * 7, "5 bits per user that are 0 or 1"),
         ("bits", lambda values, rng: [[0] * 5] * 6 + [[0] * 4], "5 bits per user, got ragged reports"),
-        (
-            "subset",
-            lambda values, rng: [[0, 1, 0]] * 7,
-            "collection of distinct values in 0..4 per user, got a repeated value",
-        ),
+        ("subset", lambda values, rng: [[0, 1, 0]] * 7, "collection of distinct values in 0..4 per user, got a repeated value"),
         ("subset", lambda values, rng: [[0, 5]] * 7, "collection of distinct values in 0..4 per user, got 5"),
         ("subset", lambda values, rng: [[-1, 0]] * 7, "collection of distinct values in 0..4 per user, got -1"),
         ("subset", lambda values, rng: [[math.nan]] * 7, "collection of distinct values in 0..4 per user, got nan"),

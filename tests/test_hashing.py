@@ -13,9 +13,7 @@ import xxhash
 from laws import P_MIN, binomial_p, build, chi_square_p
 from scipy import stats
 
-from ldpkit.mechanisms import (
-    BLH,
-)
+from ldpkit.mechanisms import BLH
 from ldpkit.mechanisms.hashing import _cells, hash_cell, xxh64
 
 HASHES = ["BLH", "OLH", "ABLH", "AOLH", "LHO"]

@@ -113,11 +113,7 @@ def test_frequency_protocols_under_both_auditors(mechanism, item, label):
     d, pair, minimum = int(label[-1]), ((0, 1) if mechanism is THE else (1, 2)), 5
     for epsilon in (0.1, 1.6, 6.0):
         m = mechanism(d, epsilon)
-        for name, positions, guess in (
-            ("HKV", None, None),
-            ("VKV", pair, None),
-            ("LDP-Auditor", None, guess_rates(d, pair[0])),
-        ):
+        for name, positions, guess in (("HKV", None, None), ("VKV", pair, None), ("LDP-Auditor", None, guess_rates(d, pair[0]))):
             rows = oracle(item)
             row = rows[(rows["series"] == f"{name} {label}") & (rows["epsilon"] == epsilon)].iloc[0]
             laws = [oracle_law(m, v, positions) for v in pair]

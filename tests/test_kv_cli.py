@@ -22,12 +22,7 @@ def call(capsys):
 
 CASES = [
     ("--mechanism pckv-ue --epsilon 1.6", PCKVUE(4, 1.6, 1, 0.5), "hkv", {}),
-    (
-        "--mechanism pckv-ue --epsilon 1.6 --keys 3 --padding 2 --share 1 --eta floor",
-        PCKVUE(3, 1.6, 2, 1.0, "floor"),
-        "hkv",
-        {},
-    ),
+    ("--mechanism pckv-ue --epsilon 1.6 --keys 3 --padding 2 --share 1 --eta floor", PCKVUE(3, 1.6, 2, 1.0, "floor"), "hkv", {}),
     ("--mechanism pckv-grr --epsilon 2 --keys 1e2 --auditor vkv", PCKVGRR(100, 2.0, 1, 0.5), "vkv", {}),
     ("--mechanism cpp-ue --epsilon 1.6 --auditor skv", CPPUE(1, 1.6), "skv", {}),
     (

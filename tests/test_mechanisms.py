@@ -13,13 +13,7 @@ import pytest
 from laws import EVERY, P_MIN, binomial_p, build, chi_square_p
 from scipy import stats
 
-from ldpkit.mechanisms import (
-    GRR,
-    OUE,
-    SHE,
-    SS,
-    THE,
-)
+from ldpkit.mechanisms import GRR, OUE, SHE, SS, THE
 from ldpkit.mechanisms.base import MAX_EPSILON
 
 SUPPORT = [label for label in EVERY if label != "SHE"]
@@ -139,9 +133,7 @@ def test_bits_are_jointly_independent(label):
     mechanism, own = build(label, 3, 1.0), 1
     reports = mechanism.perturb(np.full(N, own), rng(12))
     rates = [mechanism.p if value == own else mechanism.q for value in range(3)]
-    law = [
-        math.prod(r if bit else 1 - r for r, bit in zip(rates, bits)) for bits in itertools.product([0, 1], repeat=3)
-    ]
+    law = [math.prod(r if bit else 1 - r for r, bit in zip(rates, bits)) for bits in itertools.product([0, 1], repeat=3)]
     assert chi_square_p(np.bincount(reports @ [4, 2, 1], minlength=8), law) > P_MIN
 
 

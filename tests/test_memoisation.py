@@ -272,8 +272,7 @@ def test_bad_parameters_of_buckets_are_refused(given, message):
 
 
 @pytest.mark.parametrize(
-    "reports",
-    [[[0, 1]], [0, 1, 0], np.zeros((0, 3), np.int8), [[0, 1, 7]], [[0, 1, -2]], [[0, 1, 1]], [[-1, -1, 1]]],
+    "reports", [[[0, 1]], [0, 1, 0], np.zeros((0, 3), np.int8), [[0, 1, 7]], [[0, 1, -2]], [[0, 1, 1]], [[-1, -1, 1]]]
 )
 def test_bucket_reports_of_a_wrong_shape_or_range_are_refused(reports):
     with pytest.raises(ValueError, match="reports of dBitFlipPM"):

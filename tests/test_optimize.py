@@ -283,7 +283,7 @@ def test_extreme_domains_and_budgets_give_sound_numbers_or_one_clear_error(famil
             assert np.isfinite(objective).all() and objective.shape == found.parameter.shape
         assert (found.asr > 0).all() and (found.asr <= 1).all() and (found.mse > 0).all()
         p, q = FAMILIES[family].rates(k, epsilon, found.parameter)
-        assert (0 < q).all() and (q < p).all() and (p <= 1).all()
+        assert (q > 0).all() and (q < p).all() and (p <= 1).all()
         for strategy in STRATEGIES if k <= 100 else ("weighted", "elbow"):
             m = refine(family, k, epsilon, strategy=strategy, grid=grid)
             assert all(0 < scores(m)[key] < math.inf for key in ("asr", "mse"))
@@ -300,9 +300,7 @@ def test_the_published_grids():
         assert front("ue", k, epsilon, grid="published").parameter.tolist() == np.linspace(0.5, 0.999999, 100).tolist()
         assert front("he", k, epsilon, grid="published").parameter.tolist() == np.linspace(0.5, 1, 100).tolist()
         for family in ("ss", "lh", "he"):
-            assert (
-                front(family, k, epsilon).parameter.tolist() == front(family, k, epsilon, grid="published").parameter.tolist()
-            )
+            assert front(family, k, epsilon).parameter.tolist() == front(family, k, epsilon, grid="published").parameter.tolist()
 
 
 def test_the_log_odds_of_the_own_grid_are_evenly_spaced():
@@ -501,14 +499,7 @@ def test_equal_largest_objectives_are_told_apart_by_the_weighted_sum():
 
 def test_the_limit_of_the_epsilon_constraint_belongs_to_it_and_only_there_matters():
     points = [[0.1, 9.0], [0.2, 5.0], [0.3, 1.0]]
-    assert [select(points, "epsilon-constraint", limit=limit) for limit in (0.0, 0.05, 0.1, 0.19, 0.2, 1)] == [
-        2,
-        2,
-        0,
-        0,
-        1,
-        2,
-    ]
+    assert [select(points, "epsilon-constraint", limit=limit) for limit in (0.0, 0.05, 0.1, 0.19, 0.2, 1)] == [2, 2, 0, 0, 1, 2]
     assert select(points, "epsilon-constraint") == 0
     for strategy in set(STRATEGIES) - {"epsilon-constraint"}:
         assert select(points, strategy, limit=0) == select(points, strategy, limit=1)
@@ -601,7 +592,7 @@ def test_the_poisoning_gain_counts_only_with_a_positive_weight():
         for weights, count in (((0.4, 0.6, 0.0), 2), ((0.2, 0.3, 0.5), 3)):
             at = select(found.objectives(count), strategy, weights[:count])
             assert getattr(refine(family, 60, 3.0, weights=weights, strategy=strategy), parameter) == found.parameter[at]
-    assert found.objectives().shape[1] == 2 and (found.objectives(3).T == [found.asr, found.mse, found.epg]).all()
+    assert found.objectives().shape[1] == 2 and ([found.asr, found.mse, found.epg] == found.objectives(3).T).all()
     least = {family: front(family, 60, 3.0).epg for family in FAMILIES}
     for family, epg in least.items():
         assert scores(refine(family, 60, 3.0, weights=(0, 0, 1)))["epg"] == pytest.approx(epg.min(), rel=1e-9)
@@ -612,9 +603,7 @@ def test_the_poisoning_attack_is_the_one_that_is_given():
         few, many = (front(family, 60, 3.0, poisoning=MaximalGain(targets=r)).epg for r in (1, 20))
         assert (few != many).all()
         assert (front(family, 60, 3.0, poisoning=MaximalGain(targets=10)).epg == front(family, 60, 3.0).epg).all()
-    assert (
-        front("ss", 5, 1.0).epg == front("ss", 5, 1.0, poisoning=MaximalGain(targets=5)).epg
-    ).all()  # all of a small domain
+    assert (front("ss", 5, 1.0).epg == front("ss", 5, 1.0, poisoning=MaximalGain(targets=5)).epg).all()  # all of a small domain
     with pytest.raises(ValueError, match=r"targets must be an integer in \[1, 5\], got 6"):
         front("ss", 5, 1.0, poisoning=MaximalGain(targets=6))
     with pytest.raises(ValueError, match=r"targets must be an integer in \[1, 5\], got 6"):
@@ -733,11 +722,7 @@ def test_a_given_grid_is_searched_and_nothing_else():
     assert refine("he", 100, 4, grid=[0, 1]) == ATHE(100, 4, 1)
     for kind in (np.int8, np.uint8, np.int32, np.uint64):
         short = front("ss", 1000, 4, grid=np.array([5, 1, 120], kind))
-        assert np.array_equal(short.mse, front("ss", 1000, 4, grid=[5, 1, 120]).mse) and short.parameter.tolist() == [
-            5,
-            1,
-            120,
-        ]
+        assert np.array_equal(short.mse, front("ss", 1000, 4, grid=[5, 1, 120]).mse) and short.parameter.tolist() == [5, 1, 120]
 
 
 def test_build_refines_adaptive_protocols_and_makes_the_others():

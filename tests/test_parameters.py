@@ -13,20 +13,7 @@ import pytest
 from laws import ADAPTIVE, APPROXIMATE, DELTA, EVERY, PURE, build
 from scipy import optimize
 
-from ldpkit.mechanisms import (
-    BLH,
-    GRR,
-    LHO,
-    OLH,
-    OUE,
-    SHE,
-    SS,
-    SUE,
-    THE,
-    FaultyUE,
-    Mechanism,
-    make,
-)
+from ldpkit.mechanisms import BLH, GRR, LHO, OLH, OUE, SHE, SS, SUE, THE, FaultyUE, Mechanism, make
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
 from ldpkit.mechanisms.hashing import HASH_REPORT
 
@@ -47,9 +34,7 @@ def test_hash_range_of_olh(epsilon, g):
     assert BLH(100, epsilon).g == 2
 
 
-@pytest.mark.parametrize(
-    "k, sizes", [(200, [88, 76, 64, 54, 24, 4, 1, 1]), (25, [11, 9, 8, 7, 3, 1, 1, 1]), (2, [1] * 8)]
-)
+@pytest.mark.parametrize("k, sizes", [(200, [88, 76, 64, 54, 24, 4, 1, 1]), (25, [11, 9, 8, 7, 3, 1, 1, 1]), (2, [1] * 8)])
 def test_subset_size_of_ss(k, sizes):
     assert [SS(k, epsilon).omega for epsilon in GRID] == sizes
 
@@ -137,10 +122,7 @@ def test_bits_of_the_satisfy_the_smaller_epsilon_of_the_specification(epsilon, r
 
 @pytest.mark.parametrize(
     "protocol, true",
-    [
-        ("SUE", [1.229, 1.369, 1.520, 1.680, 2.408, 4.143, 6.051]),
-        ("OUE", [1.189, 1.294, 1.415, 1.551, 2.240, 4.036, 6.005]),
-    ],
+    [("SUE", [1.229, 1.369, 1.520, 1.680, 2.408, 4.143, 6.051]), ("OUE", [1.189, 1.294, 1.415, 1.551, 2.240, 4.036, 6.005])],
 )
 def test_true_epsilon_of_the_faulty_unary_encoding(protocol, true):
     for epsilon, wanted in zip(GRID, true):
@@ -199,9 +181,7 @@ def test_a_domain_size_that_is_no_integer_in_its_range_is_refused(label, k):
 
 
 @pytest.mark.parametrize("label", [*PURE, *ADAPTIVE, *APPROXIMATE, "FaultySUE"])
-@pytest.mark.parametrize(
-    "epsilon", [0, -1, MIN_EPSILON / 2, math.nan, math.inf, -math.inf, "1", None, True, MAX_EPSILON + 1]
-)
+@pytest.mark.parametrize("epsilon", [0, -1, MIN_EPSILON / 2, math.nan, math.inf, -math.inf, "1", None, True, MAX_EPSILON + 1])
 def test_an_epsilon_outside_its_range_is_refused(label, epsilon):
     with pytest.raises(ValueError, match=r"epsilon must be a number in \[1e-06, "):
         dataclasses.replace(build(label, 5, 1.0), epsilon=epsilon)

@@ -69,7 +69,7 @@ def test_an_unknown_relation_is_refused():
 
 
 def test_the_scoreboard_has_exactly_the_agreed_columns():
-    assert COLUMNS == "item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note".split(",")
+    assert "item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note".split(",") == COLUMNS
     assert set(VERDICTS) == {"reproduced", "differs-explained", "differs", "no-published-value"}
     board = Scoreboard("ldp_auditor/fig2")
     assert list(board.table().columns) == COLUMNS and board.table().empty
@@ -108,9 +108,7 @@ def test_publishing_in_a_build_writes_the_table(tmp_path, monkeypatch):
     assert target.read_text().splitlines()[0] == ",".join(COLUMNS)
 
 
-@pytest.mark.parametrize(
-    "item, near", [("ldp_auditor/fig22", "ldp_auditor/fig2"), ("LDP_auditor/fig8", "ldp_auditor/fig8")]
-)
+@pytest.mark.parametrize("item, near", [("ldp_auditor/fig22", "ldp_auditor/fig2"), ("LDP_auditor/fig8", "ldp_auditor/fig8")])
 def test_an_unknown_item_is_refused_with_the_nearest(item, near):
     with pytest.raises(ValueError, match=f"item must be one of .*, got '{item}'; did you mean '{near}'"):
         Scoreboard(item)
@@ -134,8 +132,7 @@ def test_a_published_number_is_looked_up_by_item_series_and_x():
 
 
 @pytest.mark.parametrize(
-    "item, given, count",
-    [("no such item", {}, 0), ("eps_OPT", {}, 2), ("eps_OPT", {"x": 7}, 0), ("eps_OPT", {"series": "?"}, 0)],
+    "item, given, count", [("no such item", {}, 0), ("eps_OPT", {}, 2), ("eps_OPT", {"x": 7}, 0), ("eps_OPT", {"series": "?"}, 0)]
 )
 def test_a_lookup_that_does_not_match_exactly_one_number_fails(item, given, count):
     with pytest.raises(KeyError, match=f"{count} published numbers of ldp_auditor match item='{item}'"):

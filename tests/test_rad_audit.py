@@ -9,9 +9,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
-
 from laws import P_MIN, binomial_p, same_rate_p
+from scipy import stats
+from test_rad_game import ORACLE
+
 from ldpkit import cli
 from ldpkit.attacks import Guess
 from ldpkit.auditors import audit, calibrate, expected, rad_audit, rad_result
@@ -20,7 +21,6 @@ from ldpkit.auditors.rad import PROTOCOLS, epsilon_interval, invert_blackbox, in
 from ldpkit.auditors.rad_bounds import gaussian_ex48, laplace_ex47, rad_cor54, total_variation, tradeoff_gdp, tradeoff_support
 from ldpkit.mechanisms import OUE, SS, FloorSS
 from ldpkit.streams import generator
-from test_rad_game import ORACLE
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-4, 0.05])
@@ -80,8 +80,7 @@ def test_an_audit_repeats_and_uses_equally_many_reports_of_every_record():
 
 
 @pytest.mark.parametrize(
-    "protocol, m, epsilon",
-    [("GRR", 3052, 1.0), ("GRR", 3052, 12.0), ("SS", 3052, 4.0), ("OUE", 5356, 9.0), ("OUE", 5356, 13.0)],
+    "protocol, m, epsilon", [("GRR", 3052, 1.0), ("GRR", 3052, 12.0), ("SS", 3052, 4.0), ("OUE", 5356, 9.0), ("OUE", 5356, 13.0)]
 )
 def test_intervals_cover_and_the_blackbox_bound_holds(protocol, m, epsilon):
     """Misses are at most Binomial(400, 0.02); more than 24 happen with probability below 1e-5."""

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import scipy
+from test_rad_game import ORACLE
 
 from ldpkit import paths
 from ldpkit.attacks.aggregate import laplace_sum_exact, laplace_sum_runs
@@ -17,7 +18,6 @@ from ldpkit.mechanisms import DPSGD
 from ldpkit.mechanisms.central import ADJACENCY, gaussian_epsilon, gaussian_sigma, gdp_epsilon, gdp_mu, rdp_epsilon
 from ldpkit.published import lookup
 from ldpkit.streams import generator
-from test_rad_game import ORACLE
 
 UNIFORM = np.full(4, 0.25)
 
@@ -210,9 +210,7 @@ def test_live_digits_agree_with_the_oracle():
 @pytest.mark.parametrize("eta", [0, 40, 80, 100])
 def test_simulated_sums_agree_with_the_envelope(name, eta):
     hours = adult_hours().to_numpy()
-    prior = {"empirical": hours / hours.sum(), "uniform": np.full(101, 1 / 101), "two-point": np.r_[0.5, np.zeros(99), 0.5]}[
-        name
-    ]
+    prior = {"empirical": hours / hours.sum(), "uniform": np.full(101, 1 / 101), "two-point": np.r_[0.5, np.zeros(99), 0.5]}[name]
     for epsilon in (1.0, 4.6, 10.0):
         rero, rad = laplace_sum_exact(prior, eta, epsilon)
         found = laplace_sum_runs(prior, eta, epsilon, runs=2000, rng=generator(1, name, eta, epsilon))

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 import pytest
+from laws import DATA
 from scipy import stats
 
-from laws import DATA
 from ldpkit.attacks.aggregate import laplace_sum_exact
 from ldpkit.attacks.reconstruct import attack_value, finite_law, kappa, optimal_attack, rad_exact
 from ldpkit.auditors import rad_bounds as bounds
@@ -130,16 +130,12 @@ def test_trade_off_functions_equal_the_neyman_pearson_curve(make):
 def test_trade_off_functions_of_noise_equal_their_tests():
     at, epsilon, mu = np.linspace(0.001, 0.999, 97), 1.7, 0.8
     threshold = stats.laplace.isf(at, scale=1 / epsilon)
-    assert bounds.tradeoff_laplace(epsilon)(at) == pytest.approx(
-        stats.laplace.cdf(threshold - 1, scale=1 / epsilon), abs=1e-12
-    )
+    assert bounds.tradeoff_laplace(epsilon)(at) == pytest.approx(stats.laplace.cdf(threshold - 1, scale=1 / epsilon), abs=1e-12)
     assert bounds.tradeoff_gdp(mu)(at) == pytest.approx(stats.norm.cdf(stats.norm.isf(at) - mu), abs=1e-12)
     assert bounds.total_variation(bounds.tradeoff_laplace(epsilon)) == pytest.approx(1 - math.exp(-epsilon / 2), abs=1e-12)
     assert bounds.total_variation(bounds.tradeoff_gdp(mu)) == pytest.approx(2 * stats.norm.cdf(mu / 2) - 1, abs=1e-12)
     for delta in (0.0, 0.1):
-        assert bounds.total_variation(bounds.tradeoff_dp(epsilon, delta)) == pytest.approx(
-            bounds.tv_dp(epsilon, delta), abs=1e-9
-        )
+        assert bounds.total_variation(bounds.tradeoff_dp(epsilon, delta)) == pytest.approx(bounds.tv_dp(epsilon, delta), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -156,8 +152,7 @@ def test_no_bound_is_ever_exceeded(seed):
         assert rad_exact(rows, prior, side=side) <= bounds.rad_thm53(prior, epsilon) + 1e-12
         guess = optimal_attack(rows, prior, success, maximise="rero")
         assert (
-            attack_value(guess, rows, prior, success)[0]
-            <= min(bounds.rero_eq3(f, plus), bounds.rero_eq1(epsilon, plus)) + 1e-9
+            attack_value(guess, rows, prior, success)[0] <= min(bounds.rero_eq3(f, plus), bounds.rero_eq1(epsilon, plus)) + 1e-9
         )
         printed_fails += none > bounds.rad_prop52(epsilon, 0, mass, plus, minus, printed=True) + 1e-12
     assert printed_fails > 0
@@ -325,9 +320,7 @@ def test_exact_rows_of_the_oracle(item):
     assert len(rows) >= 36
     for row in rows:
         digits = len(row["value"].partition(".")[2])
-        assert ITEMS[item](row["series"], float(row["x"])) == pytest.approx(float(row["value"]), abs=0.50001 * 10**-digits), (
-            row
-        )
+        assert ITEMS[item](row["series"], float(row["x"])) == pytest.approx(float(row["value"]), abs=0.50001 * 10**-digits), row
 
 
 @pytest.mark.parametrize("item", ["fig5", "fig5_geolife"])

@@ -16,7 +16,6 @@ sys.path.insert(0, str(ROOT / "book" / "_tools"))
 import check_pages  # noqa: E402
 import execute  # noqa: E402
 import front  # noqa: E402
-import page  # noqa: E402
 import parameters  # noqa: E402
 import provenance  # noqa: E402
 
@@ -77,7 +76,9 @@ def test_a_line_of_changes_is_split_into_names_and_values():
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, "book/_tools/page.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [sys.executable, "book/_tools/page.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
 
 
 @pytest.mark.parametrize("arguments, said", [
@@ -116,7 +117,9 @@ def test_the_live_page_knows_hidden_cells_and_what_the_book_was_built_with():
     cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": "trials = 5  # reports, at least 1"}
     injected = {"cell_type": "code", "metadata": {"tags": ["injected-parameters"]}, "source": "# Parameters\ntrials = 3\n"}
     hidden = {"cell_type": "code", "metadata": {"tags": ["remove-cell"]}, "source": "x = trials"}
-    data = provenance.live_data("book/a/b", {"cells": [cell, injected, {"cell_type": "markdown", "metadata": {}, "source": ""}, hidden]})
+    data = provenance.live_data(
+        "book/a/b", {"cells": [cell, injected, {"cell_type": "markdown", "metadata": {}, "source": ""}, hidden]}
+    )
     assert [c["index"] for c in data["cells"]] == [0, 3] and data["cells"][0]["parameters"]
     assert (data["folder"], data["notebook"]) == ("book/a", "book/a/b.ipynb")
     assert data["parameters"][0]["built"] == "3" and data["parameters"][0]["literal"] == "5"
@@ -127,7 +130,13 @@ def test_the_grid_shows_every_item_once_with_words_for_its_state(tmp_path):
     (tmp_path / "_build").mkdir()
     (tmp_path / "book" / "rad").mkdir(parents=True)
     (tmp_path / "book" / "rad" / "fig1.ipynb").touch()
-    rows = ["rad/fig1,One & two,rad/fig1", "rad/fig2,Two,rad/fig2", "rad/table1,Three,rad/table1", "rad/fig3,Four,rad/fig3", "rad/fig4,Five,rad/fig4"]
+    rows = [
+        "rad/fig1,One & two,rad/fig1",
+        "rad/fig2,Two,rad/fig2",
+        "rad/table1,Three,rad/table1",
+        "rad/fig3,Four,rad/fig3",
+        "rad/fig4,Five,rad/fig4",
+    ]
     (tmp_path / "data" / "items.csv").write_text("item,title,page\n" + "\n".join(rows) + "\n")
     verdicts = {"rad/fig1": ["reproduced"], "rad/fig2": ["reproduced", "differs-explained"], "rad/fig3": ["no-published-value"],
                 "rad/fig4": ["differs", "reproduced"]}  # fmt: skip
@@ -154,13 +163,23 @@ def test_names_in_the_glossary_exist_in_the_module():
 
     code = "\n".join(path.read_text() for path in [*(ROOT / "ldpkit").rglob("*.py"), *(ROOT / "book").rglob("*.ipynb")])
     rows = [line.split(" | ") for line in (ROOT / "book" / "notation.md").read_text().splitlines() if line.startswith("| ")]
-    names = {word for row in rows if len(row) > 2 for span in re.findall(r"`([^`]+)`", row[2]) for word in re.findall(r"[A-Za-z_][A-Za-z_0-9]+", span)}
+    names = {
+        word
+        for row in rows
+        if len(row) > 2
+        for span in re.findall(r"`([^`]+)`", row[2])
+        for word in re.findall(r"[A-Za-z_][A-Za-z_0-9]+", span)
+    }
     assert len(names) > 60 and [n for n in sorted(names) if not re.search(rf"\b{n}\b", code)] == []
 
 
 def test_links_that_lead_nowhere_are_found_without_the_network(tmp_path):
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "x.html").write_text('<h1 id="top"></h1><a href="../y.html#here"></a><a href="#top"></a><img src="https://e.org/i">')
-    (tmp_path / "y.html").write_text('<p id="here"><a href="a/x.html"></a><a href="a/x.html#gone"></a><a href="no.csv"></a><a href="mailto:x"></a>')
+    (tmp_path / "a" / "x.html").write_text(
+        '<h1 id="top"></h1><a href="../y.html#here"></a><a href="#top"></a><img src="https://e.org/i">'
+    )
+    (tmp_path / "y.html").write_text(
+        '<p id="here"><a href="a/x.html"></a><a href="a/x.html#gone"></a><a href="no.csv"></a><a href="mailto:x"></a>'
+    )
     assert check_pages.broken_links(tmp_path) == [
         "y.html links to a/x.html#gone: there is no such place on that page", "y.html links to no.csv, which is not there"]  # fmt: skip

@@ -213,7 +213,7 @@ def test_real_reports_and_plane_sampler_have_the_same_law(mechanism, d, rho):
 @pytest.mark.parametrize("mechanism", [LDPSGD, PrivUnit])
 def test_density_of_the_cosine(mechanism, theta):
     m, rho = mechanism(20, 4.0), 0.7
-    own, other = m.plane(theta, rho, N, rng(7))
+    _own, other = m.plane(theta, rho, N, rng(7))
     edges = np.linspace(-0.6, 0.6, 25)
     grid = np.linspace(-0.6, 0.6, 24 * 200 + 1)
     values = m.density(grid, rho, theta)

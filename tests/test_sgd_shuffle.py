@@ -16,16 +16,7 @@ from scipy import stats
 from ldpkit import cli, published
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import audit_gradient, audit_shuffle
-from ldpkit.auditors.shuffle import (
-    _count,
-    blanket_delta,
-    closed_bound,
-    least_clients,
-    pair_delta,
-    pmfs,
-    solve,
-    threshold_rates,
-)
+from ldpkit.auditors.shuffle import _count, blanket_delta, closed_bound, least_clients, pair_delta, pmfs, solve, threshold_rates
 from ldpkit.mechanisms import LDPSGD
 
 # eps0, n, Eq. 1, FPR, FNR, plug-in, mean of one run, tight, numerical, numerical of 2021, half of the others flipped

@@ -35,10 +35,7 @@ def test_clopper_pearson_equals_the_call_of_the_papers_code(trials, alpha):
 
 @pytest.mark.parametrize("trials", [1, 7, 10**6])
 def test_clopper_pearson_at_no_and_at_every_success(trials):
-    assert stats.clopper_pearson(0, trials, TAIL) == (
-        0.0,
-        pytest.approx(-math.expm1(math.log(TAIL) / trials), rel=1e-9),
-    )
+    assert stats.clopper_pearson(0, trials, TAIL) == (0.0, pytest.approx(-math.expm1(math.log(TAIL) / trials), rel=1e-9))
     assert stats.clopper_pearson(trials, trials, TAIL) == (pytest.approx(TAIL ** (1 / trials), rel=1e-12), 1.0)
 
 
@@ -68,12 +65,7 @@ def test_the_bounds_at_the_ceiling_are_those_printed_in_the_paper():
 
 @pytest.mark.parametrize(
     "convention, trials, printed",
-    [
-        ("valid", 10**6, 12.14812),
-        ("published", 10**6, 12.02517),
-        ("valid", 10**4, 7.54269),
-        ("published", 10**4, 7.41970),
-    ],
+    [("valid", 10**6, 12.14812), ("published", 10**6, 12.02517), ("valid", 10**4, 7.54269), ("published", 10**4, 7.41970)],
 )
 def test_the_ceiling_of_both_tails(convention, trials, printed):
     tail = stats.tail_mass(ALPHA, convention)
@@ -104,9 +96,7 @@ def test_the_expected_statistic_equals_the_oracle(figure, cells):
     rows = [row for row in table("exact") if row["figure"] == figure]
     assert len(rows) == cells
     for row in rows:
-        mean, sd = stats.expected_epsilon(
-            *(float(row[name]) for name in ("TPR", "FPR")), TRIALS, float(row["delta"]), tail=TAIL
-        )
+        mean, sd = stats.expected_epsilon(*(float(row[name]) for name in ("TPR", "FPR")), TRIALS, float(row["delta"]), tail=TAIL)
         assert mean == pytest.approx(float(row["eps_emp_mean"]), abs=0.5001 * unit(float(row["eps_emp_mean"]), 5)), row
         assert sd == pytest.approx(float(row["eps_emp_sd"]), abs=0.5001 * unit(float(row["eps_emp_sd"]), 3)), row
 
@@ -160,7 +150,7 @@ def test_the_binomial_window_is_the_binomial_law(n, rate):
     counts, mass = stats.binomial_window(n, rate)
     assert mass == pytest.approx(law.binom.pmf(counts, n, rate), rel=1e-8, abs=1e-18)
     assert mass.sum() == pytest.approx(1, abs=1e-12)
-    assert 0 <= counts[0] and counts[-1] <= n
+    assert counts[0] >= 0 and counts[-1] <= n
 
 
 @pytest.mark.parametrize("tpr, fpr", [(0.5, 0.25), (0.09, 0.03), (0.4, 0.4), (0.02, 0.02)])

@@ -246,9 +246,7 @@ def test_a_failing_cell_leaves_a_given_executor_usable(tmp_path):
 
 
 def test_the_store_distinguishes_functions(tmp_path):
-    found = [
-        sweep(func, {"n": [2]}, seed=1, workers=1, store=tmp_path).to_csv() for func in (several, reversed_several)
-    ]
+    found = [sweep(func, {"n": [2]}, seed=1, workers=1, store=tmp_path).to_csv() for func in (several, reversed_several)]
     assert found[0] != found[1] and len(list(tmp_path.iterdir())) == 2
 
 

@@ -53,7 +53,12 @@ def grid(root):
                          + "</li>")  # fmt: skip
         lines.append("</ul>")
     legend = "; ".join(f"{sign} {words}: {found.count(name)}" for name, (sign, words) in STATES.items() if name in found)
-    return "```{raw} html\n" + f'<p class="item-legend">{len(items)} figures and tables. {legend}.</p>\n' + "\n".join(lines) + "\n```"
+    return (
+        "```{raw} html\n"
+        + f'<p class="item-legend">{len(items)} figures and tables. {legend}.</p>\n'
+        + "\n".join(lines)
+        + "\n```"
+    )
 
 
 def execution(project):
@@ -68,9 +73,13 @@ def execution(project):
         own = parameters.of(json.loads(project.source(page).read_text()))
         changed = ", ".join(f"`{n} = {v!r}`" for n, v in record["parameters"].items() if n in own)
         total += record["seconds"]
-        rows.append(f"| [{page.removeprefix('book/')}](/{page}.ipynb) | {record['executed']} | {record['seconds']:.1f} | {changed} |")
+        rows.append(
+            f"| [{page.removeprefix('book/')}](/{page}.ipynb) | {record['executed']} | {record['seconds']:.1f} | {changed} |"
+        )
     head = "| page | executed | seconds | parameters other than the notebook's |\n|---|---|---:|---|"
-    return f"{head}\n" + "\n".join(rows) + f"\n\n{len(rows)} notebooks; {total:.0f} seconds of execution in all, several at a time."
+    return (
+        f"{head}\n" + "\n".join(rows) + f"\n\n{len(rows)} notebooks; {total:.0f} seconds of execution in all, several at a time."
+    )
 
 
 def only_existing(root, text):

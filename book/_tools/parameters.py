@@ -123,7 +123,9 @@ def parse(line):
     if kind not in ("integer", "number"):
         low = high = None
     said = re.sub(r"(?<=: )these$", lambda _: literal, paper.group(1)) if paper else ""
-    return Parameter(name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open)
+    return Parameter(
+        name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open
+    )
 
 
 def of(notebook):

@@ -167,4 +167,4 @@ def draw(axis, rows, x, columns, even=False):
 
 def furthest(cells):
     """Return how far the furthest cell lies from its expectation, in standard errors, as text."""
-    return f'{((cells["mean"] - cells["exact"]).abs() / cells["se"]).max():.1f}'
+    return f"{((cells['mean'] - cells['exact']).abs() / cells['se']).max():.1f}"

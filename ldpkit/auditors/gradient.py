@@ -146,9 +146,7 @@ def audit_gradient(mechanism, pairs, rule="cosine", *, trials=1000, alpha=0.01, 
     if faithful:
         kept, missed = (_count(mechanism, rule, pairs, half, side, seed, (*name, side)) for side in (True, False))
     else:
-        kept, missed = (
-            rule.sample(mechanism, half, pairs, side, streams.generator(seed, *name, side)) for side in (True, False)
-        )
+        kept, missed = (rule.sample(mechanism, half, pairs, side, streams.generator(seed, *name, side)) for side in (True, False))
     seconds = time.perf_counter() - start
     fp, fn, rates = half - kept, missed, rule.rates(mechanism, pairs)
     exact, exact_sd, infinite = plugin_expectation(*rates, half, half)

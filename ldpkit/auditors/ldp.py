@@ -26,18 +26,7 @@ def _chunks(trials, size):
     return [min(size, trials - start) for start in range(0, trials, size)]
 
 
-def audit(
-    mechanism,
-    attack="guess",
-    *,
-    trials=10**6,
-    alpha=0.01,
-    seed=1,
-    delta=None,
-    faithful=False,
-    pair=None,
-    threads=1,
-):
+def audit(mechanism, attack="guess", *, trials=10**6, alpha=0.01, seed=1, delta=None, faithful=False, pair=None, threads=1):
     """Audit a mechanism or client with a distinguishability attack.
 
     Parameters

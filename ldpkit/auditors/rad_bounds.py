@@ -16,7 +16,7 @@ import scipy
 
 from .. import checks
 from ..attacks import TwoValueTest
-from ..attacks.reconstruct import checked_success, checked_prior
+from ..attacks.reconstruct import checked_prior, checked_success
 
 __all__ = [
     "tradeoff_dp", "tradeoff_gdp", "tradeoff_laplace", "tradeoff_support", "total_variation", "tv_dp", "tv_composed",

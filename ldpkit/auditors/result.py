@@ -82,7 +82,9 @@ class AuditResult:
         """One sentence saying what the audit shows."""
         sure = f"with {100 * (1 - self.alpha):g} % confidence"
         if self.violated:
-            return f"VIOLATION: {sure} the reports leak at least epsilon = {self.lower:.4f}, more than the claimed {self.claim:g}."
+            return (
+                f"VIOLATION: {sure} the reports leak at least epsilon = {self.lower:.4f}, more than the claimed {self.claim:g}."
+            )
         if self.claim == math.inf:
             return f"No epsilon is claimed; {sure} the reports leak at least epsilon = {self.lower:.4f}."
         return (

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from . import audit, data, gradient, kv, rad, refine  # importing a file of commands registers them
+from . import audit, data, gradient, kv, rad, refine  # noqa: F401  importing them registers their commands
 from .base import cli
 
 __all__ = ["cli", "main"]

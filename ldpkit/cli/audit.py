@@ -48,7 +48,9 @@ def list_mechanisms():
 @click.option("--threads", type=Count(), default=1, show_default=True, help="Does not change the result.")
 @as_json
 @click.pass_context
-def audit(ctx, mechanism, client, report, k, epsilon, delta, trials, alpha, seed, attack, pair, faithful, threads, as_json, **own):
+def audit(
+    ctx, mechanism, client, report, k, epsilon, delta, trials, alpha, seed, attack, pair, faithful, threads, as_json, **own
+):
     """Audit a mechanism, or any client, with a distinguishability attack."""
     if (mechanism is None) == (client is None):
         raise click.UsageError("give either --mechanism or --client")

@@ -36,7 +36,7 @@ def refine(family, k, epsilon, w_asr, w_mse, w_epg, strategy, limit, published, 
     kind = optimize.FAMILIES[family]
     protocols = [chosen, *(classical(k, epsilon) for classical in kind.classical)]
     rows = [_row(m, kind.parameter) | optimize.scores(m, law, attack) for m in protocols]
-    empty = strategy == "hypervolume" and (rows[0]["mse"] >= 1 or w_epg > 0 and rows[0]["epg"] >= 1)
+    empty = strategy == "hypervolume" and (rows[0]["mse"] >= 1 or (w_epg > 0 and rows[0]["epg"] >= 1))
     write(
         {"family": family, "k": k, "epsilon": epsilon, "strategy": strategy, "weights": weights, **_plain(rows[0]),
          "classical": [_plain(row) for row in rows[1:]]},

@@ -123,9 +123,7 @@ class Client(Mechanism):
         except (Exception, SystemExit) as error:
             raise ClientError(f"client {self.name} raised {type(error).__name__}: {error}") from error
         if not np.array_equal(handed, values):
-            raise ClientError(
-                f"client {self.name} changed its input array; reports of different users must not share memory"
-            )
+            raise ClientError(f"client {self.name} changed its input array; reports of different users must not share memory")
         try:
             count = len(reports)
         except TypeError:

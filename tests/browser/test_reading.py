@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import xml.etree.ElementTree as ElementTree
 
@@ -90,15 +91,20 @@ def test_the_grid_leads_to_every_item_and_says_in_words_how_it_fared(page, site)
     page.goto(f"{site}/book/intro.html")
     assert page.locator(".item-grid li").count() == len(items)
     links = page.locator(".item-grid a")
-    assert [a.split("/book/")[1] for a in links.evaluate_all("all => all.map(a => a.href)")] == [f"{p}.html" for p in items["page"]]
+    assert [a.split("/book/")[1] for a in links.evaluate_all("all => all.map(a => a.href)")] == [
+        f"{p}.html" for p in items["page"]
+    ]
     words = ("reproduced", "explained", "unexplained", "compare with", "not in this build")
     assert all(text.strip().endswith(words) for text in page.locator(".item-grid li").all_text_contents())
 
 
 def test_pages_can_be_used_with_the_keyboard_and_headings_are_in_order(page, site):
     page.goto(f"{site}/{FIGURE_PAGE}.html", wait_until="networkidle")
-    levels = [int(tag[1]) for tag in page.eval_on_selector_all("article h1, article h2, article h3, article h4", "all => all.map(h => h.tagName)")]
-    assert levels[0] == 1 and all(after <= before + 1 for before, after in zip(levels, levels[1:]))
+    levels = [
+        int(tag[1])
+        for tag in page.eval_on_selector_all("article h1, article h2, article h3, article h4", "all => all.map(h => h.tagName)")
+    ]
+    assert levels[0] == 1 and all(after <= before + 1 for before, after in itertools.pairwise(levels))
     page.locator("article summary").first.focus()
     page.keyboard.press("Enter")
     assert page.locator("article details").first.evaluate("d => d.open")

@@ -107,7 +107,13 @@ def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, l
     count = lambda: len(json.loads(ask(live, "GET", "/api/kernels", Authorization=f"token {live.token}")[2]))  # noqa: E731
     before = count()
     tried = page.evaluate(attempts, [live.base, kernel[0]])
-    assert tried == {"corsGET": "refused", "corsPOST": "refused", "no-corsGET": "opaque", "no-corsPOST": "opaque", "socket": "refused"}
+    assert tried == {
+        "corsGET": "refused",
+        "corsPOST": "refused",
+        "no-corsGET": "opaque",
+        "no-corsPOST": "opaque",
+        "socket": "refused",
+    }
     assert count() == before
 
 
