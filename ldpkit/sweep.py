@@ -17,13 +17,12 @@ from collections.abc import Mapping
 from concurrent.futures import as_completed
 from pathlib import Path
 
-import cloudpickle
 import loky
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from . import checks, code_digest, streams
+from . import checks, depends, streams
 
 __all__ = ["sweep", "cells", "isolated", "progress"]
 
@@ -67,7 +66,7 @@ class _Store:
     def __init__(self, folder, func, seed):
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.base = [f"{func.__module__}.{getattr(func, '__qualname__', func)}", code_digest(), _source_digest(func), seed]
+        self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
 
     def path(self, cell):
         key = json.dumps([self.base, cell], sort_keys=True)
@@ -100,13 +99,6 @@ class _Store:
         os.replace(file.name, path)
 
 
-def _source_digest(func):
-    """Digest of the file that defines `func`, or of its code if it was defined in a notebook."""
-    path = getattr(sys.modules.get(func.__module__), "__file__", None)
-    source = Path(path).read_bytes() if path else cloudpickle.dumps(getattr(func, "__code__", func))
-    return hashlib.sha256(source).hexdigest()[:16]
-
-
 def sweep(func, grid, *, seed, workers=None, executor=None, store=None, label=None):
     """Call ``func(**cell, seed=...)`` on every cell of `grid` and return one table.
 
@@ -126,8 +118,8 @@ def sweep(func, grid, *, seed, workers=None, executor=None, store=None, label=No
         Used instead of local processes, for example
         ``distributed.Client(...).get_executor(pure=False)``. It is left open.
     store : path, optional
-        Folder of finished cells. Entries are keyed by function, package source,
-        seed and cell, checked when read, and written whole or not at all.
+        Folder of finished cells. Entries are keyed by cell, seed, function and the
+        files that the function depends on (`depends`), checked when read, and written whole or not at all.
     label : str, optional
         Text of the progress bar.
 

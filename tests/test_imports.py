@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 import ldpkit
+from ldpkit.depends import PACKAGE
 
 ROOT = Path(ldpkit.__file__).parent
-FILES = {
-    ".".join(["ldpkit", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__"): path
-    for path in sorted(ROOT.rglob("*.py"))
-}
+FILES = PACKAGE.modules
 FLOORS = [
     {"ldpkit"},
-    {"checks", "paths"},
+    {"checks", "depends", "paths"},
     {"streams"},
     {"stats", "nets"},
     {"mechanisms", "nets_torch"},
@@ -35,20 +33,7 @@ def floor(module):
     return next(height for height, rooms in enumerate(FLOORS) if room in rooms)
 
 
-def imported(module):
-    """Modules of the package that a module's source imports, wherever in the file."""
-    package = module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
-    found = set()
-    for node in ast.walk(ast.parse(FILES[module].read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "ldpkit"}
-        elif isinstance(node, ast.ImportFrom):
-            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            source = ".".join([*base, *([node.module] if node.module else [])])
-            if source.split(".")[0] == "ldpkit":
-                names = {f"{source}.{alias.name}" for alias in node.names}
-                found |= {name if name in FILES else source for name in names}
-    return found - {module}
+imported = PACKAGE.direct
 
 
 def test_every_module_has_a_floor():
