@@ -17,10 +17,7 @@ help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
-	@$(BIN)/python book/_tools/execute.py --scale $(SCALE) --jobs $(JOBS)
-	@$(BIN)/jupyter-book build --all -W --keep-going -n -q . > _build/sphinx.log 2>&1 || { cat _build/sphinx.log; exit 1; }
-	@$(BIN)/python book/_tools/check_pages.py
-	@echo "The book is at _build/html/index.html"
+	@$(BIN)/python book/_tools/build.py --scale $(SCALE) --jobs $(JOBS)
 
 page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]"
 	@$(BIN)/python book/_tools/page.py "$$NB" "$$PARAMS"

@@ -2,21 +2,27 @@
 
 import ast
 import json
+import os
 import re
 import sys
+import types
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from ldpkit import depends
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
+import build  # noqa: E402
 import check_pages  # noqa: E402
 import execute  # noqa: E402
 
 PROJECT = execute.Project(ROOT)
 NOTEBOOKS = PROJECT.notebooks()
+GRAPH = depends.Graph(ROOT / "ldpkit")
 DRAWS = r"^draw\(|^[^ \n].*(plots\.panels|plt\.subplots|plots\.delta_bars)\("  # at the left margin: not a definition
 
 
@@ -69,20 +75,127 @@ def test_equal_runs_give_equal_bytes(project):
 
 
 def test_saved_outputs_do_not_make_a_notebook_stale(project):
-    wanted = execute.key(project, "book/one", {}, "shared")
+    wanted = execute.key(project, "book/one", {}, "shared", GRAPH)
     saved = json.loads(project.source("book/one").read_text())
     saved["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "old"}]
     saved["cells"][1]["metadata"]["execution"] = {"iopub.execute_input": "2026"}
     project.source("book/one").write_text(json.dumps(saved))
-    assert execute.key(project, "book/one", {}, "shared") == wanted
+    assert execute.key(project, "book/one", {}, "shared", GRAPH) == wanted
 
 
-@pytest.mark.parametrize("name", ["ldpkit/x.py", "data/published/x.csv", "requirements.lock", "book/packages/p-1.txt"])
+@pytest.mark.parametrize("name", ["data/published/x.csv", "requirements.lock", "book/packages/p-1.txt"])
 def test_results_depend_on_code_data_and_environment(project, name):
     before = project.digest(*execute.SHARED)
     (project.root / name).parent.mkdir(parents=True, exist_ok=True)
     (project.root / name).write_text("changed")
     assert project.digest(*execute.SHARED) != before
+
+
+def test_a_result_depends_on_the_modules_and_helpers_it_imports_and_on_no_others(project):
+    package = project.root / "ldpkit"
+    package.mkdir()
+    for name, source in {"__init__": "", "a": "x = 1", "b": "from .a import x", "c": "", "d": ""}.items():
+        (package / f"{name}.py").write_text(source)
+    for name in ("helper", "idle"):
+        (project.root / "book" / f"{name}.py").write_text("import ldpkit.d as d" if name == "helper" else "")
+    project.source("book/one").write_text(notebook("seed = 1", "from ldpkit.b import x\nimport helper"))
+
+    def now(page):
+        return execute.key(project, page, {}, "shared", depends.Graph(package))
+
+    one, two = now("book/one"), now("book/two")
+    for path, stale in {"ldpkit/a": True, "ldpkit/b": True, "ldpkit/c": False, "ldpkit/d": True, "ldpkit/__init__": True,
+                        "book/helper": True, "book/idle": False}.items():  # fmt: skip
+        file = project.root / f"{path}.py"
+        before = file.read_text()
+        file.write_text(f"{before}\ny = 2")
+        assert (now("book/one") != one) == stale, path
+        assert now("book/two") == two
+        file.write_text(before)
+    assert now("book/one") == one
+
+
+def test_a_notebook_that_is_no_python_is_named_and_the_others_are_executed(project, capfd):
+    project.source("book/one").write_text(notebook("trials = 3", "1 +"))
+    assert execute.run(project.root, jobs=2) == 1
+    assert "FAILED    book/one: cell 1: SyntaxError" in capfd.readouterr().err
+    assert project.executed("book/two").exists()
+
+
+def test_long_notebooks_start_first_as_measured_here_or_as_delivered(project, capsys):
+    (project.root / "book" / "_tools").mkdir()
+    (project.root / "book" / "_tools" / "durations.csv").write_text("page,seconds\nbook/one,3\nbook/two,90.5\n")
+    assert execute.durations(project) == {"book/one": 3.0, "book/two": 90.5}
+    assert execute.run(project.root, jobs=1) == 0
+    lines = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("executed")]
+    assert lines == ["book/two", "book/one"]
+    assert max(execute.durations(project).values()) < 90  # now measured
+    project.executed("book/two", ".json").unlink()
+    (project.root / "book" / "_tools" / "durations.csv").unlink()
+    assert execute.durations(project)["book/two"] == float("inf")  # nothing is known: it may be long
+
+
+def test_the_end_of_a_run_says_where_the_time_went(project, capsys):
+    execute.run(project.root, jobs=2)
+    out = capsys.readouterr().out
+    assert re.search(r"^ +\d+\.\d s +\d+ MB  book/(one|two)$", out, flags=re.M)
+    assert re.search(r"^2 notebooks in \d+\.\d s \(\d+\.\d s one after the other\); largest process \d+ MB$", out, flags=re.M)
+
+
+# --- the build as a whole ---------------------------------------------------------------------------
+
+
+def test_a_second_build_in_the_same_checkout_is_refused(project):
+    with build.alone(project), pytest.raises(
+        SystemExit, match=f"Another build works in .* [(]process {os.getpid()}, since .*wait for it, or stop it"
+    ), build.alone(project):
+        raise AssertionError("two builds at once")
+    with build.alone(project):  # and is welcome afterwards
+        pass
+
+
+def test_a_build_folder_that_cannot_be_written_is_named(project):
+    project.build.write_text("a file where the folder should be")
+    with pytest.raises(SystemExit, match="The build folder .*_build cannot be written: File exists"), build.alone(project):
+        raise AssertionError("built nowhere")
+
+
+def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(project, monkeypatch, capsys):
+    built = []
+
+    def jupyter_book(command, stdout, stderr, cwd):
+        assert {"--all", "-W", "-n", "--keep-going"} <= set(command) and cwd == project.root
+        built.append(1)
+        project.html("book/one").parent.mkdir(parents=True, exist_ok=True)
+        project.html("book/one").write_text("page")
+        return types.SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(build.subprocess, "run", jupyter_book)
+    project.build.mkdir()
+    for change, times in (
+        (lambda: None, 1),
+        (lambda: None, 1),
+        (lambda: (project.root / "book" / "text.md").write_text("new"), 2),
+        (lambda: project.html("book/one").write_text("spoilt"), 3),
+        (lambda: (project.build / "site.json").write_text("{tru"), 4),
+        (lambda: (project.build / "scoreboard.csv").write_text("new"), 5),
+        (lambda: None, 5),
+    ):
+        change()
+        assert build.site(project) == 0 and len(built) == times
+    assert capsys.readouterr().out.count("current   the site") == 2
+
+
+def test_a_site_with_warnings_is_no_site(project, monkeypatch, capsys):
+    def jupyter_book(command, stdout, **_):
+        stdout.write("WARNING: nothing is there\n")
+        stdout.flush()
+        return types.SimpleNamespace(returncode=1)
+
+    monkeypatch.setattr(build.subprocess, "run", jupyter_book)
+    project.build.mkdir()
+    assert build.site(project) == 1 and build.site(project) == 1
+    assert "WARNING: nothing is there" in capsys.readouterr().err
 
 
 def test_failing_notebook_is_named_with_its_cell_and_leaves_no_page(project, capfd):
@@ -115,15 +228,30 @@ def test_unknown_scale_and_unknown_parameter_are_refused(project):
         execute.run(project.root, scale="smoke")
 
 
-def test_unexplained_difference_fails_and_boards_are_merged(project, capsys):
-    execute.run(project.root, jobs=2)
+def boards(project, **rows):
+    """Let notebooks write a table of comparisons with one row each."""
     header = "item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note\n"
-    project.executed("book/one", ".csv").write_text(header + "p/fig1,s,1,2,0,2,0,2,reproduced,\n")
-    assert execute.run(project.root, jobs=2) == 0
-    project.executed("book/two", ".csv").write_text(header + "p/fig2,s,1,2,0,3,0,3,differs,\n")
+    for page, row in rows.items():
+        write = f"import os\nwith open(os.environ['LDPKIT_SCOREBOARD'], 'w') as file:\n    file.write({header + row!r})"
+        project.source(f"book/{page}").write_text(notebook("seed = 1", write))
+
+
+def test_unexplained_difference_fails_and_boards_are_merged(project, capsys):
+    boards(project, one="p/fig1,s,1,2,0,2,0,2,reproduced,\n", two="p/fig2,s,1,2,0,3,0,3,differs,\n")
     assert execute.run(project.root, jobs=2) == 1
     assert "DIFFERS   p/fig2" in capsys.readouterr().err
     assert list(pd.read_csv(project.build / "scoreboard.csv")["item"]) == ["p/fig1", "p/fig2"]
+
+
+def test_a_damaged_table_of_comparisons_is_noticed_and_made_again(project, capsys):
+    boards(project, one="p/fig1,s,1,2,0,2,0,2,reproduced,\n")
+    assert execute.run(project.root, jobs=2) == 0
+    board = project.executed("book/one", ".csv")
+    whole = board.read_bytes()
+    for spoilt in (whole[:-20], b"", None):
+        board.write_bytes(spoilt) if spoilt is not None else board.unlink()
+        assert execute.run(project.root, jobs=1) == 0
+        assert "damaged   book/one" in capsys.readouterr().out and board.read_bytes() == whole
 
 
 def test_missing_empty_and_unexecuted_pages_are_reported(project):

@@ -61,14 +61,14 @@ def problems(project):
     return found
 
 
-def main():
-    project = Project(Path(__file__).parents[2])
+def report(project):
+    """Print what is wrong with the built book; return how much."""
     found = problems(project) + broken_links(project.html("index").parent)
     for line in found:
         print(line, file=sys.stderr)
     print(f"{len(project.pages())} pages in the table of contents, {len(found)} problems")
-    sys.exit(1 if found else 0)
+    return len(found)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(bool(report(Project(Path(__file__).parents[2]))))

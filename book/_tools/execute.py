@@ -1,30 +1,37 @@
 """Execute the book's notebooks, several at a time, and skip those whose results are current.
 
-A notebook's result depends on its code, its parameters, the package, the data,
-the audited packages and the locked environment; a digest of all of them is kept
-beside the executed copy. A notebook that fails leaves no executed copy and no
-page behind. Afterwards the comparisons of all notebooks are merged into one
-table, and a difference from a paper that nobody explains is an error.
+A notebook's result depends on its code, its parameters, the files of ldpkit and
+the helpers beside it that its imports lead to, the data, the audited packages
+and the locked environment; a digest of all of them is kept beside the executed
+copy. A notebook that fails leaves no executed copy and no page behind.
+Afterwards the comparisons of all notebooks are merged into one table, and a
+difference from a paper that nobody explains is an error.
+
+Long notebooks start first, so that no core waits for the last one; how long
+each takes is known from its last execution here, or from ``durations.csv``.
 """
 
-import argparse
+import csv
 import hashlib
 import importlib.metadata
 import json
 import os
 import platform
 import re
+import resource
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 
 import yaml
 from tqdm import tqdm
 
-SHARED = ("ldpkit/**/*.py", "data/**/*", "book/packages/*.txt", "requirements.lock")
+SHARED = ("data/**/*", "book/packages/*.txt", "requirements.lock")
+PARTS = (".ipynb", ".csv", ".json", ".tmp")
 
 
 class Project:
@@ -66,7 +73,7 @@ class Project:
     def digest(self, *patterns):
         """Digest of the files that match, by name and content."""
         sha = hashlib.sha256(sys.version.encode())
-        for path in sorted({p for pattern in patterns for p in self.root.glob(pattern) if p.is_file()}):
+        for path in sorted({p for pattern in patterns for p in self.root.glob(pattern) if p.is_file() and p.suffix != ".pyc"}):
             sha.update(path.relative_to(self.root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
         return sha.hexdigest()
 
@@ -99,35 +106,55 @@ def load_scale(project, name):
     return yaml.safe_load(path.read_text())
 
 
-def key(project, page, parameters, shared):
+def key(project, page, parameters, shared, graph):
     """Digest of everything the executed copy of `page` depends on."""
     notebook = json.loads(project.source(page).read_text())
     cells = [
         [cell["cell_type"], "".join(cell["source"]), {m: cell["metadata"].get(m) for m in ("tags", "mystnb")}]
         for cell in notebook["cells"]
     ]
-    beside = project.digest(f"{Path(page).parent}/*.py")
-    return hashlib.sha256(json.dumps([cells, parameters, shared, beside], sort_keys=True).encode()).hexdigest()
+    code = "\n".join(source for kind, source, _ in cells if kind == "code")
+    try:
+        reached = graph.digest(code, project.source(page).parent)
+    except SyntaxError as error:  # it cannot run either, and says so when executed
+        reached = str(error)
+    parts = [cells, parameters, shared, reached]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _sha(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
+
+
+def record(project, page):
+    """What is known about the executed copy of `page`; empty if there is none."""
+    try:
+        return json.loads(project.executed(page, ".json").read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
 
 
 def current(project, page, wanted):
     """Whether the executed copy of `page` is there, whole, and made from what `wanted` describes."""
-    try:
-        record = json.loads(project.executed(page, ".json").read_text())
-        text = project.executed(page).read_bytes()
-    except (FileNotFoundError, ValueError):
+    known = record(project, page)
+    if known.get("key") != wanted:
         return False
-    if record.get("key") != wanted:
-        return False
-    if record.get("sha256") != hashlib.sha256(text).hexdigest():
+    if known["sha256"] != [_sha(project.executed(page, part)) for part in PARTS[:2]]:
         print(f"damaged   {page}: the executed copy was changed; it is made again", flush=True)
         return False
     return True
 
 
+def durations(project):
+    """Seconds that each notebook takes: as measured here, else as delivered."""
+    path = project.root / "book" / "_tools" / "durations.csv"
+    delivered = dict(csv.reader(path.read_text().splitlines()[1:])) if path.exists() else {}
+    return {page: record(project, page).get("seconds") or float(delivered.get(page, "inf")) for page in project.notebooks()}
+
+
 def forget(project, page):
     """Remove every trace of an earlier result of `page`."""
-    for path in (*(project.executed(page, s) for s in (".ipynb", ".json", ".csv", ".tmp")), project.html(page)):
+    for path in (*(project.executed(page, part) for part in PARTS), project.html(page)):
         path.unlink(missing_ok=True)
 
 
@@ -137,13 +164,30 @@ def versions():
     return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
 
 
+def _end_with_parent():
+    """End this process when the runner ends, even if it was killed: nobody is left to report to."""
+
+    def watch():
+        connection.wait([parent_process().sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _write(path, text):
+    """Write a file whole or not at all."""
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_bytes(text)
+    os.replace(unfinished, path)
+
+
 def execute(root, page, parameters, wanted, build="_build"):
     """Execute one notebook; return its wall time, or raise with the cell and the error."""
     import papermill
     from traitlets.config import Config
 
     project = Project(root, build)
-    target, unfinished = project.executed(page), project.executed(page, ".tmp")
+    target = project.executed(page)
     target.parent.mkdir(parents=True, exist_ok=True)
     os.environ.update(TQDM_DISABLE="1", LDPKIT_SCOREBOARD=str(project.executed(page, ".csv")))
     start = time.perf_counter()
@@ -164,12 +208,12 @@ def execute(root, page, parameters, wanted, build="_build"):
         part.metadata.pop("papermill", None)
         part.metadata.pop("execution", None)
     text = json.dumps(notebook, indent=1, ensure_ascii=False).encode()
-    unfinished.write_bytes(text)
-    os.replace(unfinished, target)
-    record = {"key": wanted, "sha256": hashlib.sha256(text).hexdigest(), "seconds": round(seconds, 1),
-              "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
-              "versions": versions()}  # fmt: skip
-    project.executed(page, ".json").write_text(json.dumps(record, indent=1))
+    _write(target, text)
+    known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in PARTS[:2]], "seconds": round(seconds, 1),
+             "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),
+             "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+             "versions": versions()}  # fmt: skip
+    _write(project.executed(page, ".json"), json.dumps(known, indent=1).encode())
     return seconds
 
 
@@ -189,21 +233,22 @@ def merge_scoreboards(project):
     if not found:
         return pd.DataFrame()
     board = pd.concat([table for table in found if len(table)], ignore_index=True)
-    unfinished = project.build / "scoreboard.csv.tmp"
-    board.to_csv(unfinished, index=False)
-    os.replace(unfinished, project.build / "scoreboard.csv")
+    _write(project.build / "scoreboard.csv", board.to_csv(index=False).encode())
     print("scoreboard " + ", ".join(f"{n} {v}" for v, n in board["verdict"].value_counts().items()), flush=True)
     return board[board["verdict"] == "differs"]
 
 
 def run(root, scale="paper", jobs=2):
     """Execute what is not current; return the number of failures."""
+    from ldpkit import depends  # not at the top: processes that execute a notebook do without numba
+
     project = Project(root)
-    chosen, shared = load_scale(project, scale), project.digest(*SHARED)
+    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), depends.Graph(project.root / "ldpkit")
+    seconds = durations(project)
     todo = []
     for page in project.notebooks():
         parameters = overrides(chosen, page, declared(json.loads(project.source(page).read_text())))
-        wanted = key(project, page, parameters, shared)
+        wanted = key(project, page, parameters, shared, graph)
         if current(project, page, wanted):
             print(f"current   {page}", flush=True)
         else:
@@ -213,7 +258,8 @@ def run(root, scale="paper", jobs=2):
     start = time.perf_counter()
     bar = tqdm(total=len(todo), desc="notebooks", disable=None, leave=False)
     # one process executes one notebook: the environment of its kernel is its own
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent, max_tasks_per_child=1) as pool:
+        todo.sort(key=lambda task: -seconds[task[0]])
         futures = {pool.submit(execute, project.root, *task): task[0] for task in todo}
         for future in as_completed(futures):
             page = futures[future]
@@ -227,7 +273,7 @@ def run(root, scale="paper", jobs=2):
             sys.stdout.flush()
     bar.close()
     if todo:
-        print(f"{len(todo)} notebooks in {time.perf_counter() - start:.1f} s", flush=True)
+        print(_summary(project, [task[0] for task in todo], time.perf_counter() - start), flush=True)
     differing = merge_scoreboards(project)
     for row in differing.itertuples():
         print(f"DIFFERS   {row.item} {row.series} {row.x}: published {row.published}, this run {row.reproduced} "
@@ -235,13 +281,13 @@ def run(root, scale="paper", jobs=2):
     return failures + len(differing)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="notebooks at a time")
-    arguments = parser.parse_args()
-    sys.exit(1 if run(Path(__file__).parents[2], arguments.scale, max(1, arguments.jobs)) else 0)
-
-
-if __name__ == "__main__":
-    main()
+def _summary(project, pages, wall):
+    """Where the time went: the longest notebooks executed now, all of them together, and the largest process."""
+    known = {page: found for page in pages if (found := record(project, page))}
+    longest = sorted(known, key=lambda page: -known[page]["seconds"])
+    lines = [f"{known[page]['seconds']:8.1f} s {known[page]['peak_mb']:6} MB  {page}" for page in longest[:10]]
+    lines += [f"          and {len(longest) - 10} shorter ones"] if len(longest) > 10 else []
+    busy = sum(found["seconds"] for found in known.values())
+    peak = max((found["peak_mb"] for found in known.values()), default=0)
+    return "\n".join([*lines, f"{len(pages)} notebooks in {wall:.1f} s ({busy:.1f} s one after the other); "
+                              f"largest process {peak} MB"])  # fmt: skip

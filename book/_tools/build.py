@@ -1,0 +1,96 @@
+"""Build the book: execute what changed, build the site if anything it shows changed, check every page.
+
+One build at a time works in a checkout. A build that was killed leaves only
+whole results behind; the next one goes on from there.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import check_pages
+import execute
+
+SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "CITATION.cff",
+         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv")  # fmt: skip
+
+
+@contextlib.contextmanager
+def alone(project):
+    """Hold the build folder: a second build in the same checkout is refused, an unwritable folder is named."""
+    try:
+        project.build.mkdir(parents=True, exist_ok=True)
+        lock = (project.build / ".lock").open("a+")
+    except OSError as error:
+        raise SystemExit(f"The build folder {project.build} cannot be written: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise SystemExit(f"Another build works in {project.root} ({lock.read().strip()}): wait for it, or stop it") from None
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}")
+        lock.flush()
+        yield
+
+
+def state(project):
+    """What the site was made from, and what it consists of."""
+    sha = hashlib.sha256()
+    for path in sorted((project.build / "html").rglob("*.html")):
+        sha.update(path.as_posix().encode() + path.read_bytes())
+    return {"shown": project.digest(*SHOWN), "pages": sha.hexdigest()}
+
+
+def site(project):
+    """Build the site unless it shows what is there already; return the exit status."""
+    stamp, log = project.build / "site.json", project.build / "sphinx.log"
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        if json.loads(stamp.read_text()) == state(project):
+            print("current   the site", flush=True)
+            return 0
+    stamp.unlink(missing_ok=True)
+    start = time.perf_counter()
+    with log.open("w") as output:
+        done = subprocess.run(
+            [Path(sys.executable).parent / "jupyter-book", "build", "--all", "-W", "--keep-going", "-n", "-q", "."],
+            stdout=output, stderr=subprocess.STDOUT, cwd=project.root,
+        )  # fmt: skip
+    if done.returncode:
+        print(log.read_text(), file=sys.stderr)
+        return done.returncode
+    print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
+    stamp.write_text(json.dumps(state(project)))
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="notebooks at a time")
+    options = parser.parse_args()
+    project = execute.Project(Path(__file__).parents[2])
+    with alone(project):
+        try:
+            failed = (
+                execute.run(project.root, options.scale, max(1, options.jobs)) or site(project) or check_pages.report(project)
+            )
+        except OSError as error:  # a full disk, say: what is finished is whole and stays
+            failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
+        except KeyboardInterrupt:
+            failed = "Interrupted. What is finished is kept; the next build goes on from there."
+    if not failed:
+        print("The book is at _build/html/index.html")
+    sys.exit(failed if isinstance(failed, str) else bool(failed))
+
+
+if __name__ == "__main__":
+    main()
