@@ -146,9 +146,11 @@ def test_the_end_of_a_run_says_where_the_time_went(project, capsys):
 
 
 def test_a_second_build_in_the_same_checkout_is_refused(project):
-    with build.alone(project), pytest.raises(
-        SystemExit, match=f"Another build works in .* [(]process {os.getpid()}, since .*wait for it, or stop it"
-    ), build.alone(project):
+    with (
+        build.alone(project),
+        pytest.raises(SystemExit, match=f"Another build works in .* [(]process {os.getpid()}, since .*wait for it, or stop it"),
+        build.alone(project),
+    ):
         raise AssertionError("two builds at once")
     with build.alone(project):  # and is welcome afterwards
         pass

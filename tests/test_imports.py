@@ -4,6 +4,7 @@ import ast
 import graphlib
 import importlib
 import inspect
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,11 @@ def test_public_methods_and_properties_are_documented(module):
             for member in vars(thing):
                 if not member.startswith("_") and callable(getattr(thing, member)):
                     assert inspect.getdoc(getattr(thing, member)), f"{name}.{member}"
+
+
+def test_the_picture_of_the_house_shows_this_code():
+    sys.path.insert(0, str(ROOT.parent / "book" / "_tools"))
+    import house
+
+    assert house.PICTURE.read_text() == house.draw(), "draw it again: .venv/bin/python book/_tools/house.py"
+    assert {room for room, others in house.rooms().items() if not others} >= {"checks", "depends", "paths"}
