@@ -11,7 +11,7 @@ export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book page test browser bench lab live data links packages lock clean
+.PHONY: help book page test browser bench lab live data links durations packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -38,6 +38,9 @@ lab: .venv/ready packages  ## run the built book's cells in the browser, beside 
 	@$(BIN)/python book/_tools/live.py
 
 live: lab
+
+durations: .venv/ready  ## keep the times of this build as the order in which new checkouts start notebooks
+	@cd book/_tools && ../../$(BIN)/python -c "import execute; execute.deliver(execute.Project('../..'))"
 
 data: .venv/ready  ## fetch MNIST, Fashion-MNIST and Adult, and check them
 	$(BIN)/ldpkit data

@@ -130,6 +130,9 @@ def test_long_notebooks_start_first_as_measured_here_or_as_delivered(project, ca
     lines = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("executed")]
     assert lines == ["book/two", "book/one"]
     assert max(execute.durations(project).values()) < 90  # now measured
+    execute.deliver(project)
+    delivered = (project.root / "book" / "_tools" / "durations.csv").read_text().splitlines()
+    assert delivered[0] == "page,seconds" and sorted(line.partition(",")[0] for line in delivered[1:]) == ["book/one", "book/two"]
     project.executed("book/two", ".json").unlink()
     (project.root / "book" / "_tools" / "durations.csv").unlink()
     assert execute.durations(project)["book/two"] == float("inf")  # nothing is known: it may be long

@@ -145,9 +145,19 @@ def current(project, page, wanted):
     return True
 
 
+def _delivered(project):
+    return project.root / "book" / "_tools" / "durations.csv"
+
+
+def deliver(project):
+    """Write the measured times to the file that new checkouts start from."""
+    rows = sorted(durations(project).items(), key=lambda row: -row[1])
+    _write(_delivered(project), "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
+
+
 def durations(project):
-    """Seconds that each notebook takes: as measured here, else as delivered."""
-    path = project.root / "book" / "_tools" / "durations.csv"
+    """Seconds that each notebook takes: as measured here, else as delivered, else endless."""
+    path = _delivered(project)
     delivered = dict(csv.reader(path.read_text().splitlines()[1:])) if path.exists() else {}
     return {page: record(project, page).get("seconds") or float(delivered.get(page, "inf")) for page in project.notebooks()}
 
