@@ -294,12 +294,14 @@ def test_every_parameter_says_what_it_means(page):
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
-def test_notebooks_are_short_titled_and_end_with_something_to_try(page):
+def test_notebooks_are_short_titled_and_end_with_something_to_try_and_exercises(page):
     trees = [ast.parse("".join(cell["source"])) for cell in code_of(page)]
     prose = ["".join(cell["source"]) for cell in cells_of(page) if cell["cell_type"] == "markdown"]
     assert sum(isinstance(node, ast.stmt) for tree in trees for node in ast.walk(tree)) <= 75
-    assert sum(line.startswith("# ") for block in prose for line in block.splitlines()) == 1
-    assert "## Try it" in prose[-1] and prose[-1].count("\n1. ") + prose[-1].count("\n2. ") == 2
+    unfenced = re.sub(r"^(`{3,}).*?^\1$", "", "\n".join(prose), flags=re.M | re.S)
+    assert sum(line.startswith("# ") for line in unfenced.splitlines()) == 1
+    assert "## Try it" in prose[-2] and prose[-2].count("\n1. ") + prose[-2].count("\n2. ") == 2
+    assert cells_of(page)[-1]["source"][0] == "## Exercises\n"  # tests/test_exercises.py says what follows
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)

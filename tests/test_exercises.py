@@ -1,0 +1,52 @@
+"""Exercises: every notebook sets some, and every hidden solution proves what it says."""
+
+import ast
+import re
+
+import pytest
+from test_book import NOTEBOOKS, PROJECT, cells_of
+
+BLOCK = re.compile(r"^````\{(exercise|solution)\}([^\n]*)\n(.*?)^````$", flags=re.M | re.S)
+WIDTH, LINES = 100, 25  # what a page shows without a scroll bar, and a reader without patience
+
+
+def blocks(page, kind):
+    """Argument and body of every directive of one kind among the exercises of a page."""
+    found = BLOCK.findall("".join(cells_of(page)[-1]["source"]))
+    return [(argument.strip(), body) for name, argument, body in found if name == kind]
+
+
+def labels(page):
+    return [re.search(r"^:label: (\S+)$", body, flags=re.M)[1] for _, body in blocks(page, "exercise")]
+
+
+def code(body):
+    return "".join(re.findall(r"^```python\n(.*?)^```$", body, flags=re.M | re.S))
+
+
+SOLUTIONS = [(page, label, body) for page in NOTEBOOKS for label, body in blocks(page, "solution")]
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_every_notebook_ends_with_exercises(page):
+    assert "".join(cells_of(page)[-1]["source"]).startswith("## Exercises\n")
+    assert len(labels(page)) >= 2
+    assert all(title and len(body) > 80 for title, body in blocks(page, "exercise"))
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_every_exercise_has_one_solution(page):
+    place = page.removeprefix("book/").replace("/", "-")
+    assert labels(page) == [f"{place}-{number}" for number in range(1, len(labels(page)) + 1)]  # unique in the book, too
+    assert [label for label, _ in blocks(page, "solution")] == labels(page)
+
+
+@pytest.mark.parametrize("page, label, body", SOLUTIONS, ids=[label for _, label, _ in SOLUTIONS])
+def test_solution_is_hidden_and_its_lines_run(page, label, body, monkeypatch):
+    assert body.startswith(":class: dropdown\n")
+    lines, folder = code(body), PROJECT.source(page).parent
+    assert any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(lines)))
+    assert len(lines.splitlines()) <= LINES and max(map(len, lines.splitlines())) <= WIDTH
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    exec(compile(lines, label, "exec"), {"__name__": label})
