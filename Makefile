@@ -11,7 +11,7 @@ export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book page test browser bench lab live data links durations packages lock clean
+.PHONY: help book page test coverage browser bench lab live data links durations packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -23,7 +23,15 @@ page: .venv/ready packages  ## run one page with other parameters: NB=ldp_audito
 	@$(BIN)/python book/_tools/page.py "$$NB" "$$PARAMS"
 
 test: .venv/ready packages  ## run the test suite
-	$(BIN)/python -m pytest -q --ignore=tests/browser tests
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --ignore=tests/browser tests
+
+# numba tells which lines it compiles, if it compiles them: so not from its cache
+coverage: .venv/ready packages  ## run the test suite and say which lines of ldpkit it does not reach
+	@rm -rf _build/coverage && mkdir -p _build/coverage
+	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=_build/coverage/numba COVERAGE_FILE=_build/coverage/data \
+	  $(BIN)/python -m coverage run -m pytest -q --ignore=tests/browser tests
+	@cd _build/coverage && COVERAGE_FILE=data ../../$(BIN)/python -m coverage combine -q --rcfile=../../pyproject.toml
+	@COVERAGE_FILE=_build/coverage/data $(BIN)/python -m coverage report
 
 browser: .venv/ready  ## test the built book in Chromium (run `make book` before)
 	$(BIN)/python -m pytest -q tests/browser
