@@ -32,6 +32,7 @@ def test_every_parameter_of_the_book_allows_its_own_value_and_says_what_it_expec
     assert p.problem(parameters._evaluate(p.literal)) is None
     assert p.meaning and p.expects()
     assert not p.paper or "paper" in p.paper
+    assert p.kind not in ("integer", "number") or p.low is not None, "the comment has to state the range"
 
 
 def test_a_line_is_read_into_value_meaning_range_and_paper():
@@ -55,6 +56,10 @@ def test_a_line_is_read_into_value_meaning_range_and_paper():
     ("epsilon = [0.5, 1]  # budgets, in [1e-6, 22]", [[1], [0.1, 22]], [[0], [23], 1]),
     ("grid = 'a'  # name, or None for ours", ["b", None], [1, ["b"]]),
     ("faithful = False  # every report in full", [True], [1, 0, "True", None]),
+    ("norm = 0.5  # length, above 0", [1e-9, 7], [0, -1]),
+    ("trials = 4  # trials, even, at least 2", [2, 10**6], [0, 3, -2]),
+    ("runs = 400  # runs, a multiple of 40", [40, 80], [0, 20, 41]),
+    ("users = 100  # users, in [1, 10^12]", [1, 10**12], [0, 10**12 + 1, 1.5]),
     ("images = None  # path of a file", [None, "x.npz", 3], []),
     ("cells = [[1, 2], [3, 4]]  # budget and clients", [[[5, 6]]], [5, [5], "x"]),
 ])  # fmt: skip

@@ -156,7 +156,7 @@
     if (p.kind === "boolean") return item === "True" || item === "False";
     if (!(p.kind === "integer" ? INTEGER : NUMBER).test(item)) return false;
     const x = Number(item.replaceAll("_", ""));
-    return Number.isFinite(x) && (p.low === null || (p.low_open ? x > p.low : x >= p.low)) && (p.high === null || (p.high_open ? x < p.high : x <= p.high));
+    return Number.isFinite(x) && (p.low === null || (p.low_open ? x > p.low : x >= p.low)) && (p.high === null || (p.high_open ? x < p.high : x <= p.high)) && !(p.step && x % p.step);
   }
   function problem(p, literal) {
     const value = literal.trim();

@@ -14,13 +14,20 @@ INJECTED = "injected-parameters"  # papermill's own cell: what a run replaced
 
 _LINE = re.compile(r"^(\w+) = (.+?)  # (.+)$")
 _PAPER = re.compile(r" ?\(([^()]*paper[^()]*)\)$")
-_NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?"
+_NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+|\^\d+)?"
 _WITHIN = re.compile(rf"\bin ([\[(])({_NUMBER}), ({_NUMBER})([\])])")
-_LEAST = re.compile(rf"\bat least ({_NUMBER})")
+_LEAST = re.compile(rf"\b(at least|above) ({_NUMBER})")
+_STEP = re.compile(rf"\ba multiple of ({_NUMBER})|, even\b")
 
 _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers"), "boolean": ("True or False", "truth values"),
           "text": ("a text in quotes", "texts in quotes"), "other": ("a value of the same form", "values of the same form"),
           "any": ("any plain value", "")}  # fmt: skip
+
+
+def _number(text):
+    """A number as comments write it: 1,000 or 1e-6 or 10^12."""
+    base, _, power = text.replace(",", "").partition("^")
+    return float(base) ** int(power) if power else float(base)
 
 
 def _shown(x):
@@ -33,7 +40,8 @@ class Parameter:
 
     `kind` is ``integer``, ``number``, ``text``, ``boolean``, ``other`` (a list of lists, say) or ``any`` (where the notebook
     has ``None``); `many` says that the value is a list of them, `none` that ``None`` is allowed as well. `low` and `high`
-    bound a number (every number of a list); an open bound is itself not allowed.
+    bound a number (every number of a list); an open bound is itself not allowed. A whole number may have to be a multiple
+    of `step`.
     """
 
     name: str
@@ -47,6 +55,7 @@ class Parameter:
     high: float | None = None
     low_open: bool = False
     high_open: bool = False
+    step: int | None = None
 
     def expects(self):
         """In words, what may stand here."""
@@ -55,7 +64,9 @@ class Parameter:
         if self.high is not None:
             words += f" in {'(' if self.low_open else '['}{_shown(self.low)}, {_shown(self.high)}{')' if self.high_open else ']'}"
         elif self.low is not None:
-            words += f" of at least {_shown(self.low)}"
+            words += f" {'above' if self.low_open else 'of at least'} {_shown(self.low)}"
+        if self.step:
+            words += f" that {'are multiples' if self.many else 'is a multiple'} of {self.step}"
         return words + (" or None" if self.none else "")
 
     def problem(self, value):
@@ -76,7 +87,7 @@ class Parameter:
             return False
         above = self.low is None or (value > self.low if self.low_open else value >= self.low)
         below = self.high is None or (value < self.high if self.high_open else value <= self.high)
-        return math.isfinite(value) and above and below
+        return math.isfinite(value) and above and below and not (self.step and value % self.step)
 
     def specification(self):
         """The same as plain data, for the page's form."""
@@ -108,23 +119,25 @@ def parse(line):
     value = _evaluate(literal)
     paper = _PAPER.search(comment)
     meaning = _PAPER.sub("", comment)
-    low = high = None
+    low = high = step = None
     low_open = high_open = False
+    if multiple := _STEP.search(meaning):
+        low = step = int(_number(multiple.group(1) or "2"))
     if within := _WITHIN.search(meaning):
-        low, high = (float(g.replace(",", "")) for g in within.group(2, 3))
+        low, high = map(_number, within.group(2, 3))
         low_open, high_open = within.group(1) == "(", within.group(4) == ")"
     elif least := _LEAST.search(meaning):
-        low = float(least.group(1).replace(",", ""))
+        low, low_open = _number(least.group(2)), least.group(1) == "above"
     elif "non-negative" in meaning:
         low = 0.0
     many = isinstance(value, (list, tuple))
     kinds = {_kind(v, (low, high)) for v in (value if many else [value])}
     kind = kinds.pop() if len(kinds) == 1 else "number" if kinds == {"integer", "number"} else "other"
     if kind not in ("integer", "number"):
-        low = high = None
+        low = high = step = None
     said = re.sub(r"(?<=: )these$", lambda _: literal, paper.group(1)) if paper else ""
     return Parameter(
-        name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open
+        name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open, step
     )
 
 
