@@ -94,9 +94,15 @@ class Graph:
         return sorted(found)
 
     def digest(self, source: str, folder: Path | None = None) -> str:
-        """Return a digest of a source text and of the files it depends on, by name and content."""
+        """Return a digest of a source text and of the files it depends on, by name and content.
+
+        Code that knows where the checkout's data lie depends on all of them.
+        """
         sha = hashlib.sha256(source.encode())
-        for path in self.files(source, folder):
+        found = self.files(source, folder)
+        if self.root / "paths.py" in found:
+            found += sorted(path for path in (self.root.parent / "data").rglob("*") if path.is_file())
+        for path in found:
             sha.update(f"\0{path.parent.name}/{path.name}\0".encode() + self.read(path))
         return sha.hexdigest()
 
@@ -198,7 +204,7 @@ PACKAGE = Graph(Path(__file__).parent)
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that numbers may depend on."""
     found = {"Python": platform.python_version()}
-    for name in ("numpy", "scipy", "numba", "pandas", "scikit-learn"):
+    for name in ("numpy", "scipy", "numba", "pandas", "scikit-learn", "statsmodels"):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -89,6 +89,16 @@ def test_a_digest_changes_with_a_file_that_matters_and_only_then(toy):
     assert digest("from toy.room import a_thing") != before[0]
 
 
+def test_code_that_knows_where_the_data_lie_depends_on_them(toy):
+    (toy / "data").mkdir()
+    (toy / "toy" / "paths.py").write_text("")
+    (toy / "toy" / "reader.py").write_text("from . import paths")
+    before = [Graph(toy / "toy").digest(source) for source in ("from toy import reader", "from toy import low")]
+    (toy / "data" / "counts.csv").write_text("1,2")
+    after = [Graph(toy / "toy").digest(source) for source in ("from toy import reader", "from toy import low")]
+    assert after[0] != before[0] and after[1] == before[1]
+
+
 def test_a_graph_speaks_of_the_code_that_was_there_when_it_was_made(toy):
     graph = Graph(toy / "toy")
     before = graph.digest("from toy import low")
