@@ -69,9 +69,7 @@ class _Store:
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
 
     def path(self, cell):
-        named = [Path(value) for value in cell.values() if isinstance(value, str) and Path(value).is_file()]
-        files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in named]
-        key = json.dumps([self.base, cell, files], sort_keys=True)
+        key = json.dumps([self.base, cell], sort_keys=True)
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
     @staticmethod
@@ -120,10 +118,9 @@ def sweep(func, grid, *, seed, workers=None, executor=None, store=None, label=No
         Used instead of local processes, for example
         ``distributed.Client(...).get_executor(pure=False)``. It is left open.
     store : path, optional
-        Folder of finished cells. Entries are keyed by cell (a text in it that is
-        the path of a file stands for the file's content too), seed, function and
-        what the function depends on (`depends`), checked when read, and written
-        whole or not at all.
+        Folder of finished cells. Entries are keyed by cell, seed, function and
+        what the function depends on (`depends`; not the content of a file that
+        a cell names), checked when read, and written whole or not at all.
     label : str, optional
         Text of the progress bar.
 

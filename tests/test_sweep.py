@@ -251,20 +251,6 @@ def test_the_store_distinguishes_functions(tmp_path):
     assert found[0] != found[1] and len(list(tmp_path.iterdir())) == 2
 
 
-def total(path, seed):
-    return {"total": sum(map(int, Path(path).read_text().split()))}
-
-
-def test_a_cell_that_names_a_file_depends_on_its_content(tmp_path):
-    numbers = tmp_path / "numbers.txt"
-    found = []
-    for text in ("1 2", "1 3", "1 2"):
-        numbers.write_text(text)
-        found += sweep(total, {"path": [str(numbers)]}, seed=1, workers=1, store=tmp_path / "store")["total"].tolist()
-    assert found == [3, 4, 3]
-    assert len(list((tmp_path / "store").iterdir())) == 2
-
-
 def test_the_store_does_not_believe_results_of_a_function_edited_since_in_its_notebook(tmp_path, monkeypatch):
     found = []
     for factor in (2, 3):
