@@ -7,13 +7,15 @@ that kernels may assume their inputs are sound.
 import math
 import numbers
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["integer", "real", "one_of", "values", "counts"]
 
 
-def integer(name, value, low, high=None):
+def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as ``int``; it must be a whole number in ``[low, high]``.
 
     Booleans and floats are refused, even ``3.0``: a domain size that arrives as
@@ -31,7 +33,7 @@ def integer(name, value, low, high=None):
     return int(value)
 
 
-def real(name, value, low=-math.inf, high=math.inf, *, closed="[]"):
+def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]") -> float:
     """Return `value` as ``float``; it must be finite and inside the interval.
 
     Parameters
@@ -60,7 +62,7 @@ def real(name, value, low=-math.inf, high=math.inf, *, closed="[]"):
     return float(value)
 
 
-def one_of(name, value, allowed: Iterable[str]):
+def one_of(name: str, value: Any, allowed: Iterable[str]) -> Any:
     """Return `value` if it is one of `allowed`; otherwise suggest the nearest name."""
     allowed = list(allowed)
     if value not in allowed:
@@ -73,7 +75,7 @@ def one_of(name, value, allowed: Iterable[str]):
     return value
 
 
-def values(array, k, name="values"):
+def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
     """Return user values as a one-dimensional int64 array with entries in ``0..k-1``.
 
     Raises
@@ -90,7 +92,7 @@ def values(array, k, name="values"):
     return array.astype(np.int64, copy=False)
 
 
-def counts(array, k, name="counts"):
+def counts(array: ArrayLike, k: int, name: str = "counts") -> NDArray[Any]:
     """Return how many users hold each of k values: whole numbers >= 0, at least one of them positive."""
     array = np.asarray(array)
     if array.shape != (k,) or not np.issubdtype(array.dtype, np.integer):

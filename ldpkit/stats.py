@@ -14,11 +14,14 @@ Pearson (1934).
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy  # its submodules load on first use, which keeps the command line quick
+from numpy.typing import ArrayLike
 
 from . import checks
+from .types import Array, Numbers, Rates
 
 __all__ = ["TAILS", "tail_mass", "clopper_pearson", "epsilon_lower", "epsilon_ceiling", "binomial_window", "expected_epsilon"]
 
@@ -31,7 +34,7 @@ which the union bound over the two rates still gives level ``1 - alpha``.
 """
 
 
-def tail_mass(alpha, convention="published"):
+def tail_mass(alpha: float, convention: str = "published") -> float:
     """One-sided tail mass used for each of the two Clopper-Pearson bounds.
 
     Parameters
@@ -45,7 +48,7 @@ def tail_mass(alpha, convention="published"):
     return alpha / TAILS[checks.one_of("tail convention", convention, TAILS)]
 
 
-def clopper_pearson(count, trials, tail):
+def clopper_pearson(count: ArrayLike, trials: int, tail: float) -> tuple[Numbers, Numbers]:
     """One-sided Clopper-Pearson bounds of a rate, both sides.
 
     Parameters
@@ -80,7 +83,7 @@ def clopper_pearson(count, trials, tail):
     return lower[()], upper[()]
 
 
-def epsilon_lower(tp, fp, trials, delta=0.0, *, tail):
+def epsilon_lower(tp: ArrayLike, fp: ArrayLike, trials: int, delta: float = 0.0, *, tail: float) -> Numbers:
     """Audit statistic ``ln((L - delta) / U)`` (LDP-Auditor, Algorithm 1, last line).
 
     ``L`` is the lower bound of the true-positive rate and ``U`` the upper bound
@@ -110,18 +113,18 @@ def epsilon_lower(tp, fp, trials, delta=0.0, *, tail):
     return _log_excess(low, delta) - np.log(high)
 
 
-def _log_excess(low, delta):
+def _log_excess(low: ArrayLike, delta: float) -> Numbers:
     """``ln(low - delta)``, ``-inf`` where it is not positive."""
     low = np.asarray(low, float)
     return np.log(np.maximum(low - delta, 0.0), out=np.full(low.shape, -np.inf), where=low > delta)[()]
 
 
-def epsilon_ceiling(trials, *, tail):
+def epsilon_ceiling(trials: int, *, tail: float) -> float:
     """Largest value `epsilon_lower` can take: all true positives, no false ones (eps_OPT)."""
     return float(epsilon_lower(checks.integer("trials", trials, 1), 0, trials, tail=tail))
 
 
-def binomial_window(n, rate, width=10.0):
+def binomial_window(n: int, rate: float, width: float = 10.0) -> tuple[Array, Array]:
     """Counts and probabilities of ``Binomial(n, rate)`` where it has any mass to speak of.
 
     Returns
@@ -145,7 +148,7 @@ def binomial_window(n, rate, width=10.0):
 _KNOTS = 257
 
 
-def _log_moments(rate, trials, log_bound):
+def _log_moments(rate: float, trials: int, log_bound: Callable[[Array], Array]) -> Rates:
     """Mean and variance of ``log_bound(count)`` for ``count ~ Binomial(trials, rate)``.
 
     Counts at which the logarithm is ``-inf`` are left out if together they have
@@ -169,7 +172,7 @@ def _log_moments(rate, trials, log_bound):
     return mean, float(mass @ (logs - mean) ** 2)
 
 
-def expected_epsilon(tpr, fpr, trials, delta=0.0, *, tail):
+def expected_epsilon(tpr: float, fpr: float, trials: int, delta: float = 0.0, *, tail: float) -> Rates:
     """Exact mean and standard deviation of the audit statistic at known rates.
 
     The counts are ``Binomial(trials, tpr)`` and ``Binomial(trials, fpr)``; the

@@ -9,15 +9,17 @@ paper derives consecutive seeds instead, which makes its repeated runs overlap.
 
 import hashlib
 import json
+from typing import Any
 
 import numpy as np
 
 from . import checks
+from .types import Rng
 
 __all__ = ["sequence", "generator", "derive"]
 
 
-def sequence(seed, *name):
+def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
     """Return the `SeedSequence` of the stream called `name` under `seed`.
 
     Parameters
@@ -34,11 +36,11 @@ def sequence(seed, *name):
     return np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words))
 
 
-def generator(seed, *name):
+def generator(seed: int, *name: Any) -> Rng:
     """Return a `numpy.random.Generator` on the stream called `name` (see `sequence`)."""
     return np.random.Generator(np.random.PCG64(sequence(seed, *name)))
 
 
-def derive(seed, *name):
+def derive(seed: int, *name: Any) -> int:
     """Return a 63-bit integer seed that belongs to `name` alone under `seed`."""
     return int(sequence(seed, *name).generate_state(1, np.uint64)[0] >> np.uint64(1))

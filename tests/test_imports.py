@@ -16,7 +16,7 @@ ROOT = Path(ldpkit.__file__).parent
 FILES = PACKAGE.modules
 FLOORS = [
     {"ldpkit"},
-    {"checks", "depends", "paths"},
+    {"checks", "depends", "paths", "types"},
     {"streams"},
     {"stats", "nets"},
     {"mechanisms", "nets_torch"},

@@ -13,7 +13,8 @@ from laws import P_MIN
 from scipy import integrate, special, stats
 
 from ldpkit.mechanisms import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
-from ldpkit.mechanisms.gradient import _normals, mean_axis
+from ldpkit.mechanisms.gradient import mean_axis
+from ldpkit.mechanisms.normals import normals
 
 ALL = list(GRADIENT.values())
 N = 20_000
@@ -144,7 +145,7 @@ def test_parameters_are_plain_and_frozen():
 
 def test_kernel_draws_normals_and_returns_their_sums():
     gradients, out = rng(2).normal(size=(2000, 101)), np.empty((2000, 101))
-    dots, squares = _normals(gradients, tuple(rng(3).integers(0, 2**64, 4, dtype=np.uint64)), out)
+    dots, squares = normals(gradients, tuple(rng(3).integers(0, 2**64, 4, dtype=np.uint64)), out)
     assert dots == pytest.approx((gradients * out).sum(axis=1)) and squares == pytest.approx((out**2).sum(axis=1))
     assert stats.kstest(out.ravel(), "norm").pvalue > P_MIN
     for lag in (1, 2, 101):  # neighbours share a rejection loop
@@ -177,7 +178,7 @@ def test_the_generator_is_xoshiro256_plus_plus():
         if 0 < (r := a * a + b * b) < 1:
             wanted += [a * math.sqrt(-2 * math.log(r) / r), b * math.sqrt(-2 * math.log(r) / r)]
     out = np.empty((1, 6))
-    _normals(np.zeros((1, 6)), tuple(np.array([1, 2, 3, 4], np.uint64)), out)
+    normals(np.zeros((1, 6)), tuple(np.array([1, 2, 3, 4], np.uint64)), out)
     assert out[0] == pytest.approx(wanted, rel=1e-14)
 
 

@@ -1,13 +1,15 @@
 """Client side of every audited protocol: one file per family, the same verbs everywhere."""
 
 import inspect
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from .. import checks
 from .base import FrequencyOracle, Mechanism, SupportOracle
 from .central import DPSGD
 from .client import Client, ClientError
-from .cpp import CPPGRR, CPPUE, PrivKV
+from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gaussian import AGM, GM
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from .grr import AGRR, GRR
@@ -16,7 +18,7 @@ from .histogram import ATHE, SHE, THE
 from .keyvalue import KeyValues
 from .longitudinal import BucketFlip, Chained, Repeated
 from .multidimensional import BASES, RSFD
-from .pckv import PCKVGRR, PCKVUE
+from .pckv import PCKV, PCKVGRR, PCKVUE
 from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 
@@ -31,7 +33,7 @@ __all__ = [
     "FaultyUE", "Client", "ClientError", "FloorSS", "DPSGD", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG",
 ]  # fmt: skip
 
-MECHANISMS = {
+MECHANISMS: dict[str, Callable[..., FrequencyOracle]] = {
     m.name: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
               AGRR, ASUE, ABLH, AOLH, GM, AGM, BucketFlip, FaultyUE)
@@ -40,16 +42,16 @@ MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", 
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 """The mechanisms by the names the literature gives them."""
 
-KEY_VALUE = {m.name: m for m in (PCKVUE, PCKVGRR, CPPUE, CPPGRR, PrivKV)}
+KEY_VALUE: dict[str, type[PCKV | CPP]] = {m.name: m for m in (PCKVUE, PCKVGRR, CPPUE, CPPGRR, PrivKV)}
 """The key-value mechanisms by name."""
 
 
-def takes(name, parameter):
+def takes(name: str, parameter: str) -> bool:
     """Whether the mechanism called `name` has a field `parameter`."""
     return parameter in inspect.signature(MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]).parameters
 
 
-def make(name, **parameters):
+def make(name: str, **parameters: Any) -> FrequencyOracle:
     """Build a mechanism from its name and parameters.
 
     Parameters

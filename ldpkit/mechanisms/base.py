@@ -7,11 +7,13 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Numbers, Reports, Rng
 
 __all__ = ["Mechanism", "FrequencyOracle", "SupportOracle", "support_variance", "MIN_EPSILON", "MAX_EPSILON", "MAX_DOMAIN"]
 
@@ -37,21 +39,29 @@ class Mechanism(ABC):
         The claimed guarantee; ``epsilon = inf`` means that none is claimed.
     """
 
-    name: ClassVar[str]
-    delta = 0.0
+    if TYPE_CHECKING:  # fields of some mechanisms, constants or properties of others
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def epsilon(self) -> float: ...
+        @property
+        def delta(self) -> float: ...
+    else:
+        delta = 0.0
 
     @property
-    def published_delta(self):
+    def published_delta(self) -> float:
         """The delta that the paper's code subtracts; differs from `delta` only where that code errs."""
         return self.delta
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         """The fields of the mechanism as a dictionary, in declaration order."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]  # every mechanism is a dataclass
 
     @abstractmethod
-    def perturb(self, values, rng):
+    def perturb(self, values: Any, rng: Rng) -> Reports:
         """Randomise one value per user with the real client.
 
         Parameters
@@ -87,17 +97,21 @@ class FrequencyOracle(Mechanism):
     """
 
     report: ClassVar[str]
+    if TYPE_CHECKING:
+
+        @property
+        def k(self) -> int: ...
 
     @property
-    def width(self):
+    def width(self) -> int:
         """Numbers in one user's report at most: how many reports fit into memory at once."""
         return self.k
 
-    def inputs(self, value, n):
+    def inputs(self, value: int, n: int) -> Array:
         """Return the values of n users who all hold `value`."""
         return np.full(n, value)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
         epsilon = checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
         object.__setattr__(self, "epsilon", epsilon)
@@ -105,11 +119,11 @@ class FrequencyOracle(Mechanism):
             object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="()"))
 
     @abstractmethod
-    def estimate(self, reports):
+    def estimate(self, reports: Reports) -> Array | list[Array]:
         """Return unbiased frequency estimates, shape (k,), from reports of n >= 1 users."""
 
     @abstractmethod
-    def variance(self, n, frequency=0.0):
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency.
 
         Parameters
@@ -120,7 +134,7 @@ class FrequencyOracle(Mechanism):
             True frequency of the value; 0 gives the usual approximation.
         """
 
-    def _checked(self, reports, shape, dtype=None):
+    def _checked(self, reports: ArrayLike, shape: tuple[int | None, ...], dtype: np.dtype[Any] | None = None) -> Array:
         """Return `reports` as an array after checking its shape; ``None`` matches any length."""
         reports = np.asarray(reports)
         fits = reports.ndim == len(shape) and all(w in (None, h) for h, w in zip(reports.shape, shape))
@@ -133,7 +147,7 @@ class FrequencyOracle(Mechanism):
         return reports
 
 
-def support_variance(p, q, frequency=0.0):
+def support_variance(p: Numbers, q: Numbers, frequency: Numbers = 0.0) -> Numbers:
     """Variance per user of a frequency estimated from support counts; numbers or arrays."""
     return (q * (1 - q) + frequency * (p - q) * (1 - p - q)) / (p - q) ** 2
 
@@ -147,18 +161,24 @@ class SupportOracle(FrequencyOracle):
     """
 
     independent = False
+    if TYPE_CHECKING:
+
+        @property
+        def p(self) -> float: ...
+        @property
+        def q(self) -> float: ...
 
     @abstractmethod
-    def support_counts(self, reports):
+    def support_counts(self, reports: ArrayLike) -> Array:
         """Return how many reports support each value, shape (k,)."""
 
-    def estimate(self, reports):
+    def estimate(self, reports: Array) -> Array:
         counts = self.support_counts(reports)
         return (counts / len(reports) - self.q) / (self.p - self.q)
 
     estimate.__doc__ = FrequencyOracle.estimate.__doc__
 
-    def sample_estimate(self, counts, rng):
+    def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
         """Draw the estimates that fresh reports of a whole population would give.
 
         If values are supported independently, support counts are drawn as sums
@@ -181,7 +201,7 @@ class SupportOracle(FrequencyOracle):
         supported = rng.binomial(counts, self.p) + rng.binomial(n - counts, self.q)
         return (supported / n - self.q) / (self.p - self.q)
 
-    def variance(self, n, frequency=0.0):
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         return support_variance(self.p, self.q, frequency) / checks.integer("n", n, 1)
 
     variance.__doc__ = FrequencyOracle.variance.__doc__

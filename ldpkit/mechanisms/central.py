@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from .. import checks
+from ..types import Array, Rng
 from .gaussian import SENSITIVITY, gaussian_delta
 
 __all__ = ["DPSGD", "ADJACENCY", "gdp_mu", "gdp_epsilon", "rdp_epsilon", "gaussian_epsilon", "gaussian_sigma"]
@@ -27,7 +29,7 @@ _ORDERS = np.concatenate([np.arange(11, 110) / 10, np.arange(11, 64)])
 _BATCH = 20  # runs that share the matrix products
 
 
-def gdp_mu(sigma, steps=1, adjacency="add_remove"):
+def gdp_mu(sigma: float, steps: int = 1, adjacency: str = "add_remove") -> float:
     """Parameter mu of the Gaussian differential privacy of `steps` releases with noise multiplier `sigma`.
 
     Parameters
@@ -42,7 +44,7 @@ def gdp_mu(sigma, steps=1, adjacency="add_remove"):
     return ADJACENCY[checks.one_of("adjacency", adjacency, ADJACENCY)] * math.sqrt(steps) / sigma
 
 
-def gdp_epsilon(mu, delta):
+def gdp_epsilon(mu: float, delta: float) -> float:
     """Smallest epsilon for which mu-GDP is (epsilon, delta)-DP, exactly (Dong et al., Corollary 2.13)."""
     mu = checks.real("mu", mu, 0, closed="()")
     delta = checks.real("delta", delta, 0, 1, closed="()")
@@ -53,14 +55,16 @@ def gdp_epsilon(mu, delta):
     return scipy.optimize.brentq(lambda e: gaussian_delta(e, sigma) - delta, 0, high, xtol=1e-12)
 
 
-def rdp_epsilon(mu, delta):
+def rdp_epsilon(mu: float, delta: float) -> float:
     """Epsilon of mu-GDP by Renyi orders 1.1 to 63, as the paper's code converts it; larger than `gdp_epsilon`."""
     mu, delta = checks.real("mu", mu, 0, closed="()"), checks.real("delta", delta, 0, 1, closed="()")
     order = _ORDERS
     return float((order * mu**2 / 2 + np.log1p(-1 / order) - np.log(order * delta) / (order - 1)).min())
 
 
-def gaussian_epsilon(sigma, steps=1, delta=1e-5, *, accounting="exact", adjacency="add_remove"):
+def gaussian_epsilon(
+    sigma: float, steps: int = 1, delta: float = 1e-5, *, accounting: str = "exact", adjacency: str = "add_remove"
+) -> float:
     """Epsilon of `steps` Gaussian releases.
 
     Parameters
@@ -76,7 +80,9 @@ def gaussian_epsilon(sigma, steps=1, delta=1e-5, *, accounting="exact", adjacenc
     return convert(gdp_mu(sigma, steps, adjacency), delta)
 
 
-def gaussian_sigma(epsilon, steps=1, delta=1e-5, *, accounting="exact", adjacency="add_remove"):
+def gaussian_sigma(
+    epsilon: float, steps: int = 1, delta: float = 1e-5, *, accounting: str = "exact", adjacency: str = "add_remove"
+) -> float:
     """Noise multiplier that `gaussian_epsilon` maps to `epsilon`.
 
     Raises
@@ -86,7 +92,7 @@ def gaussian_sigma(epsilon, steps=1, delta=1e-5, *, accounting="exact", adjacenc
     """
     epsilon = checks.real("epsilon", epsilon, 0, closed="()")
 
-    def excess(log_sigma):
+    def excess(log_sigma: float) -> float:
         return gaussian_epsilon(math.exp(log_sigma), steps, delta, accounting=accounting, adjacency=adjacency) - epsilon
 
     low, high = -4.0, 20.0
@@ -116,17 +122,17 @@ class DPSGD:
         Records on which the trained network is scored.
     """
 
-    known: tuple
-    candidates: tuple
+    known: tuple[Array, Array]
+    candidates: tuple[Array, Array]
     sigma: float
     steps: int = 100
     clip: float = 0.1
     rate: float = 9.0
     hidden: int = 10
-    test: tuple | None = None
+    test: tuple[Array, Array] | None = None
     name = "DPSGD"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("sigma", "clip", "rate"):
             checks.real(name, getattr(self, name), 0, closed="()")
         for name in ("steps", "hidden"):
@@ -140,11 +146,11 @@ class DPSGD:
                 raise ValueError(f"labels of {name} must be one for each of the {len(x)} records, got {len(y)}")
 
     @property
-    def k(self):
+    def k(self) -> int:
         """Number of candidates."""
         return len(self.candidates[1])
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Train once for each value and keep what an adversary who sees every noisy gradient needs.
 
         Parameters
@@ -164,7 +170,7 @@ class DPSGD:
         with threadpool_limits(1, "blas"):  # sums are formed in the same order however many cores there are
             return np.concatenate([self._train(values[i : i + _BATCH], rng) for i in range(0, max(1, values.size), _BATCH)])
 
-    def _train(self, truth, rng):
+    def _train(self, truth: Array, rng: Rng) -> Array:
         """One batch of runs, stacked: weights (d, runs, hidden) and (runs, hidden, classes)."""
         x = np.concatenate([self.known[0], self.candidates[0]]).astype(np.float32)
         y = np.concatenate([self.known[1], self.candidates[1]])
@@ -175,8 +181,8 @@ class DPSGD:
         member[:, first:, 0] = np.eye(self.k)[truth]
         square, gram_x = (x**2).sum(1) + 1, x[first:] @ x[first:].T + 1  # + 1 for the biases
         shapes = [(d, runs, h), (runs, 1, h), (runs, h, classes), (runs, 1, classes)]
-        weights = [_truncated(shapes[0], rng) / math.sqrt(d), np.zeros(shapes[1], np.float32),
-                   _truncated(shapes[2], rng) / math.sqrt(h), np.zeros(shapes[3], np.float32)]  # fmt: skip
+        weights: list[Array] = [_truncated(shapes[0], rng) / math.sqrt(d), np.zeros(shapes[1], np.float32),
+                                _truncated(shapes[2], rng) / math.sqrt(h), np.zeros(shapes[3], np.float32)]  # fmt: skip
         dots, norms = np.zeros((runs, self.k)), np.zeros((runs, self.k))
         for _ in range(self.steps):
             a, out = _forward(x, weights)
@@ -207,18 +213,18 @@ class DPSGD:
         return found
 
 
-def _truncated(shape, rng):
+def _truncated(shape: tuple[int, ...], rng: Rng) -> Array:
     """Standard normal draws, cut at two standard deviations."""
     edge = scipy.special.ndtr(-2.0)
     return scipy.special.ndtri(rng.uniform(edge, 1 - edge, shape)).astype(np.float32)
 
 
-def _inner(x, w):
+def _inner(x: Array, w: Array) -> Array:
     """Products of all rows (n, d) with the weights (d, runs, hidden) of every run: (runs, n, hidden)."""
     return (x @ w.reshape(len(w), -1)).reshape(len(x), *w.shape[1:]).transpose(1, 0, 2)
 
 
-def _forward(x, weights):
+def _forward(x: Array, weights: list[Array]) -> tuple[Array, Array]:
     """Hidden activations and outputs of every run."""
     a = np.maximum(_inner(x, weights[0]) + weights[1], 0)
     return a, a @ weights[2] + weights[3]

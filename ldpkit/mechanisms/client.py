@@ -4,10 +4,13 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Reports, Rng
 from .base import Mechanism
 
 __all__ = ["Client", "ClientError", "load"]
@@ -17,7 +20,7 @@ class ClientError(ValueError):
     """The client under audit failed, or returned something that is not a report."""
 
 
-def load(path):
+def load(path: str) -> Callable[..., Any]:
     """Import ``"module:function"`` and return the function.
 
     Raises
@@ -39,7 +42,7 @@ def load(path):
     return function
 
 
-def _takes_one_value(function):
+def _takes_one_value(function: Callable[..., Any]) -> bool:
     """Whether the callable has the form ``f(value) -> report`` rather than ``f(values, rng)``."""
     try:
         signature = inspect.signature(function)
@@ -75,14 +78,14 @@ class Client(Mechanism):
         How the client is called in results.
     """
 
-    function: Callable
+    function: Callable[..., Any]
     k: int
     report: str
     epsilon: float
     delta: float = 0.0
     name: str = "client"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "k", checks.integer("k", self.k, 2))
         object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, 0, closed="()"))
         object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="[)"))
@@ -91,18 +94,18 @@ class Client(Mechanism):
             raise ClientError(f"client must be callable, got {self.function!r}")
 
     @property
-    def width(self):
+    def width(self) -> int:
         return self.k
 
-    def inputs(self, value, n):
+    def inputs(self, value: int, n: int) -> Array:
         """Return the values of n users who all hold `value`."""
         return np.full(n, value)
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         return {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Call the client and return its reports, checked.
 
         Raises
@@ -132,10 +135,10 @@ class Client(Mechanism):
             raise ClientError(f"client {self.name} must return {len(values)} reports, got {count or type(reports).__name__}")
         return getattr(self, f"_as_{self.report}")(reports)
 
-    def _refuse(self, wanted, got):
+    def _refuse(self, wanted: str, got: object) -> NoReturn:
         raise ClientError(f"client {self.name} must return {wanted}, got {got}")
 
-    def _integers(self, array, low, wanted):
+    def _integers(self, array: Array, low: int, wanted: str) -> Array:
         """`array` as integers in ``low..k-1``."""
         if array.dtype.kind not in "biuf":
             self._refuse(wanted, f"an array of {array.dtype}")
@@ -144,20 +147,20 @@ class Client(Mechanism):
             self._refuse(wanted, array[bad].flat[0])
         return array.astype(np.int64)
 
-    def _array(self, reports, wanted):
+    def _array(self, reports: Reports, wanted: str) -> Array:
         try:
             return np.asarray(reports)
         except ValueError as error:
             self._refuse(wanted, f"ragged reports ({error})")
 
-    def _as_value(self, reports):
+    def _as_value(self, reports: Reports) -> Array:
         wanted = f"one integer in 0..{self.k - 1} per user"
         reports = self._array(reports, wanted)
         if reports.ndim != 1:
             self._refuse(wanted, f"shape {reports.shape}")
         return self._integers(reports, 0, wanted)
 
-    def _as_bits(self, reports):
+    def _as_bits(self, reports: Reports) -> Array:
         wanted = f"{self.k} bits per user"
         reports = self._array(reports, wanted)
         if reports.ndim != 2 or reports.shape[1] != self.k:
@@ -166,7 +169,7 @@ class Client(Mechanism):
             self._refuse(wanted + " that are 0 or 1", "other entries")
         return reports.astype(np.uint8)
 
-    def _as_subset(self, reports):
+    def _as_subset(self, reports: Reports) -> Array:
         wanted = f"a collection of distinct values in 0..{self.k - 1} per user"
         if any(isinstance(row, (str, bytes)) for row in reports):
             self._refuse(wanted, "text")

@@ -7,11 +7,15 @@ Differential Privacy", IEEE S&P 2019, and its extensions; KV-Auditor, section
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, alphabet
@@ -20,14 +24,14 @@ __all__ = ["CPP", "CPPUE", "CPPGRR", "PrivKV", "bit_vectors"]
 
 
 @functools.lru_cache(maxsize=4)
-def bit_vectors(length):
+def bit_vectors(length: int) -> Array:
     """Return all bit vectors of this length, float array (2 ** length, length), the last bit moving fastest."""
     size = alphabet(2, length, "take fewer buckets, or CPP-GRR")
     return ((np.arange(size)[:, None] >> np.arange(length)[::-1]) & 1).astype(float)
 
 
 @functools.lru_cache(maxsize=4)
-def _sizes(length):
+def _sizes(length: int) -> Array:
     return bit_vectors(length).sum(axis=1).astype(np.intp)
 
 
@@ -64,8 +68,19 @@ class CPP(Mechanism):
     epsilon: float
     buckets: int = 4
     rounds: int = 5
+    if TYPE_CHECKING:  # given by the subclasses
 
-    def __post_init__(self):
+        @property
+        def _rates(self) -> Rates: ...
+        @property
+        def _outputs(self) -> int: ...
+        @property
+        def _slots(self) -> Array: ...
+        def _respond(self, slot: Array, rng: Rng) -> Array: ...
+        def _symbols(self, record: Array) -> Array: ...
+        def _record_law(self, slot: Array) -> Array: ...
+
+    def __post_init__(self) -> None:
         buckets = checks.integer("buckets", self.buckets, 2, 64)
         if buckets % 2:
             raise ValueError(f"buckets must be an even number of boundary points, two per bucket, got {buckets}")
@@ -74,21 +89,21 @@ class CPP(Mechanism):
         object.__setattr__(self, "rounds", checks.integer("rounds", self.rounds, 1))
 
     @property
-    def value_epsilon(self):
+    def value_epsilon(self) -> float:
         """Parameter of the value's perturbation in each round."""
         return self.epsilon / (2 * self.rounds)
 
-    def key_rate(self, means=None):
+    def key_rate(self, means: ArrayLike | None = None) -> float:
         """Probability that the answer about the key is true: one half after the first round."""
         return 1 / (1 + math.exp(-self.epsilon / 2)) if means is None else 0.5
 
     @property
-    def points(self):
+    def points(self) -> Array:
         """Values of the slots, shape (buckets,): left and right boundary of each bucket."""
         edges = np.linspace(-1, 1, self.buckets // 2 + 1)
         return np.column_stack([edges[:-1], edges[1:]]).ravel()
 
-    def started(self, means):
+    def started(self, means: ArrayLike | None) -> Array:
         """Return the broadcast means, or the middle of each bucket if there are none yet, after checking them."""
         if means is None:
             means = self.points.reshape(-1, 2).mean(axis=1) * np.ones((self.k, 1))
@@ -97,7 +112,7 @@ class CPP(Mechanism):
             raise ValueError(f"means must be a ({self.k}, {self.buckets // 2}) array within [-1, 1], got shape {means.shape}")
         return means
 
-    def place(self, values):
+    def place(self, values: ArrayLike) -> tuple[Array, Array]:
         """Return the bucket of each value (a shared boundary belongs to the left one) and its chance of the left slot."""
         values = np.asarray(values, float)
         if not np.all(np.abs(values) <= 1):
@@ -106,13 +121,13 @@ class CPP(Mechanism):
         bucket = np.clip(np.ceil((values + 1) / width).astype(np.int64) - 1, 0, self.buckets // 2 - 1)
         return bucket, np.clip((self.points[2 * bucket + 1] - values) / width, 0, 1)
 
-    def slot_law(self, values):
+    def slot_law(self, values: ArrayLike) -> Array:
         """Return the law of the slot, shape (buckets,), for a value drawn uniformly from `values`."""
         bucket, left = self.place(np.atleast_1d(values))
         law = np.bincount(2 * bucket, left, self.buckets) + np.bincount(2 * bucket + 1, 1 - left, self.buckets)
         return law / bucket.size
 
-    def perturb(self, sets, rng, means=None):
+    def perturb(self, sets: KeyValues, rng: Rng, means: ArrayLike | None = None) -> Array:
         """Return reports of one round, structured array (n,): the `key` looked at, the `bit` about it, the `record`."""
         if not isinstance(sets, KeyValues) or sets.k != self.k:
             raise ValueError(f"{self.name} needs KeyValues over k = {self.k} keys, got {getattr(sets, 'k', sets)!r}")
@@ -128,7 +143,7 @@ class CPP(Mechanism):
         reports["record"][bit] = record[bit]  # after a no the record is zero, in GRR too: it means nothing there
         return reports
 
-    def law(self, pairs, means=None):
+    def law(self, pairs: Sequence[tuple[int, float]], means: ArrayLike | None = None) -> Array:
         """Return the exact law of one user's report in one round.
 
         Parameters
@@ -145,41 +160,41 @@ class CPP(Mechanism):
         """
         rate, means = self.key_rate(means), self.started(means)
         held, value = KeyValues.of([pairs] * self.k, self.k).find(np.arange(self.k))
-        parts = []
+        parts: list[ArrayLike] = []
         for key in range(self.k):
             yes, source = (rate, value[key]) if held[key] else (1 - rate, means[key])
             parts += [[1 - yes], yes * self._record_law(self.slot_law(source))]
         return np.concatenate(parts) / self.k
 
-    def encode(self, reports):
+    def encode(self, reports: Array) -> Array:
         """Return the number of each report in the order of `law`."""
         code = self._symbols(reports["record"])
         return reports["key"] * (1 + self._outputs) + np.where(reports["bit"] == 1, 1 + code, 0)
 
-    def tally_counts(self, counts):
+    def tally_counts(self, counts: Array) -> tuple[Array, Array]:
         """Return what `tally` does, without the users, from counts of outputs for k = 1 in the order of `law`."""
         return counts[1:].sum()[None], np.einsum("i,ij->j", counts[1:], self._slots)[None]
 
-    def tally(self, reports):
+    def tally(self, reports: Array) -> tuple[Array, Array, Array]:
         """Return users who looked at each key (k,), who answered yes (k,), and reports that hold each slot (k, buckets)."""
         users = np.bincount(reports["key"], minlength=self.k)
         yes = np.bincount(reports["key"], reports["bit"], self.k)
         slots = self._slots[self._symbols(reports["record"])]
         return users, yes, np.column_stack([np.bincount(reports["key"], s * reports["bit"], self.k) for s in slots.T])
 
-    def calibrate(self, yes, slots):
+    def calibrate(self, yes: Array, slots: Array) -> Array:
         """Estimate how many of the users who answered yes hold each slot, cut to what is possible, (k, buckets)."""
         own, other = self._rates
         return np.clip((slots - yes[:, None] * other) / (own - other), 0, yes[:, None])
 
-    def broadcast(self, yes, slots, means=None):
+    def broadcast(self, yes: Array, slots: Array, means: ArrayLike | None = None) -> Array:
         """Return the bucket means for the next round; a bucket without a calibrated report keeps its mean."""
         found = self.calibrate(yes, slots).reshape(self.k, -1, 2)
         total = found.sum(axis=2)
         moment = (found * self.points.reshape(-1, 2)).sum(axis=2)
         return np.where(total > 0, moment / np.where(total > 0, total, 1), self.started(means))
 
-    def estimate(self, reports):
+    def estimate(self, reports: Array) -> tuple[Array, Array]:
         """Estimate from the first round.
 
         Returns
@@ -194,7 +209,7 @@ class CPP(Mechanism):
         with np.errstate(divide="ignore", invalid="ignore"):
             return (yes / users - (1 - rate)) / (2 * rate - 1), found @ self.points / found.sum(axis=1)
 
-    def variance(self, n, frequency=0.0):
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency, to relative order k / n: noise, and who looks at the key."""
         n, rate = checks.integer("n", n, 1), self.key_rate()
         sampled = (1 - 1 / self.k) * frequency * (1 - frequency)
@@ -214,26 +229,26 @@ class CPPUE(CPP):
     name = "CPP-UE"
 
     @property
-    def _rates(self):
+    def _rates(self) -> Rates:
         keep = 1 / (1 + math.exp(-self.value_epsilon))
         return keep, 1 - keep
 
     @property
-    def _outputs(self):
+    def _outputs(self) -> int:
         return bit_vectors(self.buckets).shape[0]
 
-    def _respond(self, slot, rng):
+    def _respond(self, slot: Array, rng: Rng) -> Array:
         rates = np.where(slot[:, None] == np.arange(self.buckets), *self._rates)
         return (rng.random(rates.shape) < rates).astype(np.uint8)
 
-    def _symbols(self, record):
+    def _symbols(self, record: Array) -> Array:
         return record @ (self._outputs >> np.arange(1, self.buckets + 1))
 
     @property
-    def _slots(self):
+    def _slots(self) -> Array:
         return bit_vectors(self.buckets)
 
-    def _record_law(self, slot):
+    def _record_law(self, slot: Array) -> Array:
         # all bits as if no slot were set, times what the bit of the slot changes; einsum, as BLAS threads only wait here
         (own, other), size = self._rates, np.arange(self.buckets + 1)
         unset = other**size * own ** (self.buckets - size)
@@ -248,24 +263,24 @@ class CPPGRR(CPP):
     name = "CPP-GRR"
 
     @property
-    def _rates(self):
+    def _rates(self) -> Rates:
         return response_rates(self.buckets, self.value_epsilon)
 
     @property
-    def _outputs(self):
+    def _outputs(self) -> int:
         return self.buckets
 
-    def _respond(self, slot, rng):
+    def _respond(self, slot: Array, rng: Rng) -> Array:
         return respond(slot, self.buckets, self._rates[0], rng)
 
-    def _symbols(self, record):
+    def _symbols(self, record: Array) -> Array:
         return record
 
     @property
-    def _slots(self):
+    def _slots(self) -> Array:
         return np.eye(self.buckets)
 
-    def _record_law(self, slot):
+    def _record_law(self, slot: Array) -> Array:
         own, other = self._rates
         return other + (own - other) * slot
 

@@ -6,8 +6,10 @@ from functools import cached_property
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Rng
 from .histogram import NoisyHistogram
 
 __all__ = ["GM", "AGM", "gaussian_delta"]
@@ -16,7 +18,7 @@ SENSITIVITY = math.sqrt(2)
 """Euclidean distance of two one-hot vectors."""
 
 
-def gaussian_delta(epsilon, sigma):
+def gaussian_delta(epsilon: float, sigma: float) -> float:
     """Smallest delta with which Gaussian noise on a one-hot vector is (epsilon, delta)-LDP.
 
     Parameters
@@ -37,7 +39,7 @@ def gaussian_delta(epsilon, sigma):
 class _Gaussian(NoisyHistogram):
     noise = "gaussian"
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
         values = checks.values(values, self.k)
         reports = rng.normal(0, self.scale, (values.size, self.k))
@@ -69,12 +71,12 @@ class GM(_Gaussian):
     delta: float
     name = "GM"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         checks.real("epsilon", self.epsilon, 1e-6, 1)
 
     @property
-    def scale(self):
+    def scale(self) -> float:
         """Standard deviation of the noise."""
         return SENSITIVITY / self.epsilon * math.sqrt(2 * math.log(1.25 / self.delta))
 
@@ -103,7 +105,7 @@ class AGM(_Gaussian):
     name = "AGM"
 
     @cached_property
-    def scale(self):
+    def scale(self) -> float:
         """Standard deviation of the noise."""
         # in ln sigma the excess falls from 1 - delta to -delta: a bracket always exists
         return math.exp(scipy.optimize.brentq(

@@ -14,70 +14,26 @@ Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
+from .normals import combine, normals
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
-@numba.njit(cache=True, nogil=True)
-def _normals(gradients, words, out):
-    """Fill `out` with normals; return their products with the gradients and their squared lengths.
-
-    Polar method on xoshiro256++ (Blackman and Vigna 2019): its state stays in registers, the sums come for free.
-    """
-    s0, s1, s2, s3 = words
-    n, d = gradients.shape
-    dots, squares = np.empty(n), np.empty(n)
-    for i in range(n):
-        dot, square = 0.0, 0.0
-        for j in range(0, d, 2):
-            a, b, r = 0.0, 0.0, 2.0
-            while r >= 1.0 or r == 0.0:
-                for _ in range(2):  # two uniform numbers in [-1, 1)
-                    word = s0 + s3
-                    word = ((word << np.uint64(23)) | (word >> np.uint64(41))) + s0
-                    shifted = s1 << np.uint64(17)
-                    s2 ^= s0
-                    s3 ^= s1
-                    s1 ^= s2
-                    s0 ^= s3
-                    s2 ^= shifted
-                    s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
-                    a, b = b, np.int64(word >> np.uint64(11)) * 2.0**-52 - 1.0
-                r = a * a + b * b
-            scale = math.sqrt(-2.0 * math.log(r) / r)
-            a *= scale
-            out[i, j] = a
-            dot += a * gradients[i, j]
-            square += a * a
-            if j + 1 < d:
-                b *= scale
-                out[i, j + 1] = b
-                dot += b * gradients[i, j + 1]
-                square += b * b
-        dots[i], squares[i] = dot, square
-    return dots, squares
-
-
-@numba.njit(cache=True, nogil=True)
-def _combine(reports, scale, gradients, shift):
-    """Turn each row of `reports` into ``scale * report + shift * gradient``."""
-    for i in range(len(reports)):
-        for j in range(reports.shape[1]):
-            reports[i, j] = scale[i] * reports[i, j] + shift[i] * gradients[i, j]
-
-
-def mean_axis(d):
+def mean_axis(d: int) -> float:
     """Mean length of one coordinate of a uniform unit vector, ``Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))``."""
     return 1 / (math.sqrt(math.pi) * float(scipy.special.poch(d / 2, 0.5)))
 
@@ -99,32 +55,46 @@ class GradientMechanism(Mechanism):
     d: int
     epsilon: float
     clip: float = 1.0
+    if TYPE_CHECKING:  # given by the mechanisms
 
-    def __post_init__(self):
+        @property
+        def gamma(self) -> float: ...
+        @property
+        def q(self) -> float: ...
+        @property
+        def mean_square(self) -> float: ...
+        @property
+        def _last(self) -> float: ...
+        def _edge(self) -> float: ...
+        def _beyond(self, radius: Array) -> Array: ...
+        def _plane(self, p: Array, rng: Rng) -> tuple[Array, Array]: ...
+        def _place(self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng) -> tuple[Array, Array | None]: ...
+
+    def __post_init__(self) -> None:
         object.__setattr__(self, "d", checks.integer("d", self.d, 2, MAX_DOMAIN))
         object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON))
         object.__setattr__(self, "clip", checks.real("clip", self.clip, 0, closed="()"))
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of the cap for a report."""
         return self.levels[0] * self.q
 
     @cached_property
-    def levels(self):
+    def levels(self) -> Rates:
         """Density inside and outside the cap, relative to the law without a gradient; their ratio is ``e^epsilon``."""
         odds = self.epsilon + math.log(self.q) - math.log1p(-self.q)
         return float(scipy.special.expit(odds)) / self.q, float(scipy.special.expit(-odds)) / (1 - self.q)
 
     @cached_property
-    def m(self):
+    def m(self) -> float:
         """Mean component of a report along the projected direction."""
         inside, outside = self.levels
         return (inside - outside) * self._edge()
 
     # --- client and server ------------------------------------------------------------------------
 
-    def perturb(self, gradients, rng):
+    def perturb(self, gradients: ArrayLike, rng: Rng) -> Array:
         """Randomise one gradient per user with the real client.
 
         Parameters
@@ -154,35 +124,35 @@ class GradientMechanism(Mechanism):
             gradients[zero] = rng.standard_normal((np.count_nonzero(zero), self.d))
             norms[zero] = np.linalg.norm(gradients[zero], axis=1)
         reports = np.empty_like(gradients)
-        dots, squares = _normals(gradients, tuple(rng.integers(0, 2**64, 4, dtype=np.uint64)), reports)
+        dots, squares = normals(gradients, tuple(rng.integers(0, 2**64, 4, dtype=np.uint64)), reports)
         scale, axis = self._place(p, towards, dots / norms, squares, rng)
         if axis is None:
             reports *= scale[:, None]
         else:
-            _combine(reports, scale, gradients, (axis - scale * dots / norms) / norms)
+            combine(reports, scale, gradients, (axis - scale * dots / norms) / norms)
         return reports
 
-    def _rows(self, name, array):
+    def _rows(self, name: str, array: ArrayLike) -> Array:
         array = np.ascontiguousarray(array, dtype=float)
         if array.ndim != 2 or array.shape[1] != self.d or len(array) == 0:
             raise ValueError(f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}")
         return array
 
-    def _project(self, rho, rng):  # the sign of the norm projection
+    def _project(self, rho: Array, rng: Rng) -> Array:  # the sign of the norm projection
         return np.where(rng.random(len(rho)) < (1 + rho) / 2, 1.0, -1.0)
 
-    def estimate(self, reports):
+    def estimate(self, reports: ArrayLike) -> Array:
         """Return the unbiased estimate of the mean clipped gradient, shape (d,), from reports of n >= 1 users."""
         return self._rows("reports", reports).mean(axis=0) * (self.clip / self.m)
 
-    def variance(self, n, norm=0.0):
+    def variance(self, n: int, norm: float = 0.0) -> float:
         """Expected squared distance of the estimate from the mean of `n` gradients of length `norm`; 0 gives the largest."""
         n, norm = checks.integer("n", n, 1), min(checks.real("norm", norm, 0), self.clip)
         return (self.mean_square * (self.clip / self.m) ** 2 - norm**2) / n
 
     # --- the plane of two gradients ---------------------------------------------------------------
 
-    def plane(self, theta, rho, n, rng):
+    def plane(self, theta: Numbers, rho: ArrayLike, n: int, rng: Rng) -> tuple[Array, Array]:
         """Draw the two components of a report that decide which of two gradients made it.
 
         Parameters
@@ -202,7 +172,7 @@ class GradientMechanism(Mechanism):
         along *= self._project(rho, rng)
         return along, along * np.cos(theta) + across * np.sin(theta)
 
-    def overlap(self, theta):
+    def overlap(self, theta: ArrayLike) -> Numbers:
         """Probability, without a gradient, of leaning by `gamma` towards both of two directions at angle `theta`.
 
         Every error rate is a combination of this one function. In the plane the report has a uniform angle,
@@ -222,19 +192,19 @@ class _Sphere(GradientMechanism):
     mean_square = 1.0
 
     @cached_property
-    def q(self):
+    def q(self) -> float:
         """Probability of the cap under the uniform law."""
         return 0.5 * float(scipy.special.betainc((self.d - 1) / 2, 0.5, 1 - self.gamma**2))
 
-    def _edge(self):  # mean of a uniform vector's coordinate where it exceeds gamma, times the probability of that
+    def _edge(self) -> float:  # mean of a uniform vector's coordinate where it exceeds gamma, times the probability of that
         return math.exp((self.d - 1) / 2 * math.log1p(-(self.gamma**2))) * mean_axis(self.d) / 2
 
     _last = property(lambda self: 2 * math.acos(self.gamma))
 
-    def _beyond(self, radius):
+    def _beyond(self, radius: Array) -> Array:
         return (1 - np.minimum(radius, 1) ** 2) ** (self.d / 2 - 1)
 
-    def density(self, c, rho, theta=0.0):
+    def density(self, c: Array, rho: float, theta: float = 0.0) -> Array:
         """Density of the component `c` of a report along a direction at angle `theta` to the randomised gradient.
 
         Parameters
@@ -278,11 +248,11 @@ class LDPSGD(_Sphere):
     name = "LDP-SGD"
     gamma = 0.0
 
-    def _place(self, p, towards, along, squares, rng):
+    def _place(self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng) -> tuple[Array, Array | None]:
         kept = np.where(rng.random(len(p)) < p, 1.0, -1.0)
         return kept * towards * np.where(along >= 0, 1.0, -1.0) / np.sqrt(squares), None
 
-    def _plane(self, p, rng):
+    def _plane(self, p: Array, rng: Rng) -> tuple[Array, Array]:
         angle = rng.uniform(0, 2 * math.pi, len(p))
         # a uniform direction covers a disk: the square of its radius is Beta(1, (d-2)/2)
         radius = np.sqrt(-np.expm1(-2 / (self.d - 2) * rng.standard_exponential(len(p)))) if self.d > 2 else 1.0
@@ -293,24 +263,34 @@ class LDPSGD(_Sphere):
 class _Cap(GradientMechanism):
     """What PrivUnit and PrivUnitG share: a cap smaller than half, the best one unless it is given."""
 
-    def __post_init__(self):
+    if TYPE_CHECKING:
+
+        @property
+        def _units(self) -> float: ...
+        @property
+        def _limit(self) -> float: ...
+        def _upper(self, mass: Array) -> Array: ...
+        def _stretch(self, axis: Array, square: Array) -> Array: ...
+
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.gamma is None:
             # the cap with the longest mean report; it begins within this many standard deviations of an axis
             top = self._units * (2 + math.sqrt(2 * self.epsilon))
+            kind: Callable[..., GradientMechanism] = type(self)
             best = scipy.optimize.minimize_scalar(
-                lambda gamma: -type(self)(self.d, self.epsilon, self.clip, gamma).m,
+                lambda gamma: -kind(self.d, self.epsilon, self.clip, gamma).m,
                 bounds=(0, min(top, self._limit)), method="bounded", options={"xatol": 1e-9 * top})  # fmt: skip
             object.__setattr__(self, "gamma", float(best.x))
         object.__setattr__(self, "gamma", checks.real("gamma", self.gamma, 0, self._limit, closed="[)"))
         if self.q < 1e-300:
             raise ValueError(f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}")
 
-    def _axis(self, p, rng):  # the component along the projected direction
+    def _axis(self, p: Array, rng: Rng) -> Array:  # the component along the projected direction
         inside, share = rng.random(len(p)) < p, 1 - rng.random(len(p))  # a share of 0 would be an infinite quantile
         return np.where(inside, self._upper(share * self.q), -self._upper(share * (1 - self.q)))
 
-    def _place(self, p, towards, along, squares, rng):
+    def _place(self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng) -> tuple[Array, Array | None]:
         axis = towards * self._axis(p, rng)
         return self._stretch(axis, squares - along**2), axis
 
@@ -332,20 +312,20 @@ class PrivUnit(_Cap, _Sphere):
     sufficient conditions, which spend only a part of the budget.
     """
 
-    gamma: float | None = None
+    gamma: float = None  # type: ignore[assignment]  # a number after construction
     name = "PrivUnit"
     _limit = 1.0
 
     _units = property(lambda self: 1 / math.sqrt(self.d))
 
-    def _upper(self, mass):
+    def _upper(self, mass: Array) -> Array:
         half = (self.d - 1) / 2
         return 1 - 2 * scipy.special.betaincinv(half, half, mass)
 
-    def _stretch(self, axis, square):
+    def _stretch(self, axis: Array, square: Array) -> Array:
         return np.sqrt((1 - axis**2) / square)  # back to length 1
 
-    def _plane(self, p, rng):
+    def _plane(self, p: Array, rng: Rng) -> tuple[Array, Array]:
         along = self._axis(p, rng)
         part = rng.beta(0.5, self.d / 2 - 1, len(p)) if self.d > 2 else 1.0
         return along, np.sqrt((1 - along**2) * part) * rng.choice((-1.0, 1.0), len(p))
@@ -367,30 +347,30 @@ class PrivUnitG(_Cap):
     Source: Asi, Feldman and Talwar (2022).
     """
 
-    gamma: float | None = None
+    gamma: float = None  # type: ignore[assignment]  # a number after construction
     name = "PrivUnitG"
     _units, _limit, _last = 1.0, math.inf, math.pi
 
     mean_square = property(lambda self: self.d + self.gamma * self.m)
 
     @cached_property
-    def q(self):
+    def q(self) -> float:
         """Probability of the cap under the normal law."""
         return float(scipy.special.ndtr(-self.gamma))
 
-    def _edge(self):
+    def _edge(self) -> float:
         return math.exp(-(self.gamma**2) / 2) / math.sqrt(2 * math.pi)
 
-    def _beyond(self, radius):
+    def _beyond(self, radius: Array) -> Array:
         return np.exp(-(radius**2) / 2)
 
-    def _upper(self, mass):
+    def _upper(self, mass: Array) -> Array:
         return -scipy.special.ndtri(mass)
 
-    def _stretch(self, axis, square):
+    def _stretch(self, axis: Array, square: Array) -> Array:
         return np.ones(len(axis))
 
-    def _plane(self, p, rng):
+    def _plane(self, p: Array, rng: Rng) -> tuple[Array, Array]:
         return self._axis(p, rng), rng.standard_normal(len(p))
 
 

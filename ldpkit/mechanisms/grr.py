@@ -4,21 +4,23 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Numbers, Rng
 from .base import SupportOracle
 
 __all__ = ["GRR", "AGRR", "respond", "response_rates"]
 
 
-def respond(values, k, keep, rng):
+def respond(values: Array, k: int, keep: float, rng: Rng) -> Array:
     """k-ary randomised response on an int array: keep with probability `keep`, else a uniform other value."""
     kept = rng.random(values.shape) < keep
     other = rng.integers(0, k - 1, values.shape)
     return np.where(kept, values, other + (other >= values))
 
 
-def response_rates(k, epsilon, delta=0.0):
+def response_rates(k: Numbers, epsilon: float, delta: float = 0.0) -> tuple[Numbers, Numbers]:
     """Probabilities of the true value and of one given other value under (A)GRR on k values."""
     small = math.exp(-epsilon)
     total = 1 + (k - 1) * small
@@ -48,20 +50,20 @@ class GRR(SupportOracle):
     report = "value"
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of reporting the true value."""
         return response_rates(self.k, self.epsilon, self.delta)[0]
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability of reporting one given other value."""
         return response_rates(self.k, self.epsilon, self.delta)[1]
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return reports, int array (n,); see `Mechanism.perturb`."""
         return respond(checks.values(values, self.k), self.k, self.p, rng)
 
-    def support_counts(self, reports):
+    def support_counts(self, reports: ArrayLike) -> Array:
         reports = checks.values(self._checked(reports, (None,)), self.k, "reports")
         return np.bincount(reports, minlength=self.k)
 

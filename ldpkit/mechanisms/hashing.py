@@ -7,11 +7,14 @@ bits by ``g`` (so cells differ in probability by at most ``g / 2^32`` relative).
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Rng
 from .base import MAX_DOMAIN, MIN_EPSILON, SupportOracle
 from .grr import respond, response_rates
 
@@ -29,12 +32,12 @@ _P5 = np.uint64(0x27D4EB2F165667C5)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _rotl(x, bits):
+def _rotl(x: np.uint64, bits: int) -> np.uint64:
     return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
 
 @numba.njit(cache=True, nogil=True)
-def xxh64(value, seed):
+def xxh64(value: int, seed: int) -> np.uint64:
     """xxHash64 of one 64-bit integer, as the eight bytes of its little-endian form."""
     h = np.uint64(seed) + _P5 + np.uint64(8)
     h ^= _rotl(np.uint64(value) * _P2, 31) * _P1
@@ -45,13 +48,13 @@ def xxh64(value, seed):
 
 
 @numba.njit(cache=True, nogil=True)
-def hash_cell(value, seed, g):
+def hash_cell(value: int, seed: int, g: int) -> np.int64:
     """Cell in ``0..g-1`` of one value under one user's seed (compiled; used by the attacks too)."""
     return np.int64(((xxh64(value, seed) >> np.uint64(32)) * np.uint64(g)) >> np.uint64(32))
 
 
 @numba.njit(cache=True, nogil=True)
-def _cells(values, seeds, g):
+def _cells(values: Array, seeds: Array, g: int) -> Array:
     out = np.empty(values.size, np.int64)
     for i in range(values.size):
         out[i] = hash_cell(values[i], seeds[i], g)
@@ -59,7 +62,7 @@ def _cells(values, seeds, g):
 
 
 @numba.njit(cache=True, nogil=True)
-def _support_counts(seeds, cells, k, g):
+def _support_counts(seeds: Array, cells: Array, k: int, g: int) -> Array:
     out = np.zeros(k, np.int64)
     for i in range(cells.size):
         for u in range(k):
@@ -80,18 +83,22 @@ class LocalHashing(SupportOracle):
 
     report = "hash"
     independent = True
+    if TYPE_CHECKING:
+
+        @property
+        def g(self) -> int: ...
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of reporting the true value's cell."""
         return response_rates(self.g, self.epsilon, self.delta)[0]
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability that a report supports one given other value."""
         return 1 / self.g
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) of type `HASH_REPORT`; see `Mechanism.perturb`."""
         values = checks.values(values, self.k)
         reports = np.empty(values.size, HASH_REPORT)
@@ -100,7 +107,7 @@ class LocalHashing(SupportOracle):
         reports["cell"] = respond(cells, self.g, self.p, rng) if self.p < 1 else cells
         return reports
 
-    def support_counts(self, reports):
+    def support_counts(self, reports: ArrayLike) -> Array:
         reports = self._checked(reports, (None,), HASH_REPORT)
         return _support_counts(reports["seed"], reports["cell"], self.k, self.g)
 
@@ -126,7 +133,7 @@ class BLH(LocalHashing):
     name = "BLH"
 
     @property
-    def g(self):
+    def g(self) -> int:
         """Hash range."""
         return 2
 
@@ -151,13 +158,13 @@ class OLH(LocalHashing):
     epsilon: float
     name = "OLH"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         checks.real("epsilon", self.epsilon, MIN_EPSILON, 22)
         super().__post_init__()
         checks.integer("g", self.g, 2, MAX_CELLS)
 
     @property
-    def g(self):
+    def g(self) -> int:
         """Hash range."""
         return int(np.rint(math.exp(self.epsilon))) + 1
 
@@ -185,7 +192,7 @@ class ALH(LocalHashing):
     g: int
     name = "ALH"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "g", checks.integer("g", self.g, 2, MAX_CELLS))
 
@@ -232,7 +239,7 @@ class AOLH(OLH):
     name = "AOLH"
 
     @property
-    def g(self):
+    def g(self) -> int:
         """Hash range."""
         grown = math.expm1(self.epsilon)
         b, c = grown * (1 - 3 * self.delta), grown * (grown + 2 - 2 * self.delta)
@@ -263,11 +270,11 @@ class LHO(LocalHashing):
     name = "LHO"
     epsilon = math.inf
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
         object.__setattr__(self, "g", checks.integer("g", self.g, 2, MAX_CELLS))
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of reporting the true value's cell: always."""
         return 1.0

@@ -3,12 +3,15 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import numba
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Numbers, Rng
 from .base import FrequencyOracle
 from .unary import UnaryEncoding
 
@@ -16,13 +19,13 @@ __all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "lapl
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def laplace(rng):
+def laplace(rng: Rng) -> float:
     """One Laplace draw of scale 1: a ziggurat exponential with a random sign."""
     return math.copysign(rng.standard_exponential(), rng.random() - 0.5)
 
 
 @numba.njit(cache=True, nogil=True)
-def _noisy(values, k, scale, rng):
+def _noisy(values: Array, k: int, scale: float, rng: Rng) -> Array:
     out = np.empty((values.size, k))
     for i in range(values.size):
         v = values[i]
@@ -32,7 +35,7 @@ def _noisy(values, k, scale, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def _thresholded(values, k, scale, theta, rng):
+def _thresholded(values: Array, k: int, scale: float, theta: float, rng: Rng) -> Array:
     """Bits of the noisy one-hot vector above `theta`, without storing the vector."""
     out = np.empty((values.size, k), np.uint8)
     own, other = (theta - 1) / scale, theta / scale
@@ -55,8 +58,13 @@ class NoisyHistogram(FrequencyOracle):
     """
 
     report = "vector"
+    noise: ClassVar[str]
+    if TYPE_CHECKING:  # given by the subclasses
 
-    def estimate(self, reports):
+        @property
+        def scale(self) -> float: ...
+
+    def estimate(self, reports: ArrayLike) -> Array:
         reports = self._checked(reports, (None, self.k))
         if not np.isfinite(reports).all():
             raise ValueError(f"reports of {self.name} must be finite")
@@ -64,7 +72,7 @@ class NoisyHistogram(FrequencyOracle):
 
     estimate.__doc__ = FrequencyOracle.estimate.__doc__
 
-    def sample_estimate(self, counts, rng):
+    def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
         """Draw the estimates of a whole population: true frequencies plus the mean of n noises; see `SupportOracle`."""
         counts = checks.counts(counts, self.k)
         n = counts.sum()
@@ -74,7 +82,7 @@ class NoisyHistogram(FrequencyOracle):
             noise = rng.standard_gamma(n, self.k) - rng.standard_gamma(n, self.k)
         return (counts + self.scale * noise) / n
 
-    def variance(self, n, frequency=0.0):
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         noise = self.scale**2 * {"laplace": 2, "gaussian": 1}[self.noise]
         return noise / checks.integer("n", n, 1) + 0.0 * frequency
 
@@ -106,16 +114,16 @@ class SHE(NoisyHistogram):
     noise = "laplace"
 
     @property
-    def scale(self):
+    def scale(self) -> float:
         """Scale of the Laplace noise."""
         return 2 / self.epsilon
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
         return _noisy(checks.values(values, self.k), self.k, self.scale, rng)
 
 
-def threshold_rates(epsilon, theta):
+def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
     """Probabilities that the true and that any other noisy coordinate exceeds `theta`, in [0, 1]."""
     return 1 - np.exp(epsilon * (theta - 1) / 2) / 2, np.exp(-epsilon * theta / 2) / 2
 
@@ -123,17 +131,22 @@ def threshold_rates(epsilon, theta):
 class ThresholdedHistogram(UnaryEncoding):
     """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses give `theta`."""
 
+    if TYPE_CHECKING:
+
+        @property
+        def theta(self) -> float: ...
+
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of a one at the true value."""
         return float(threshold_rates(self.epsilon, self.theta)[0])
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability of a one at any other value."""
         return float(threshold_rates(self.epsilon, self.theta)[1])
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
         return _thresholded(checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, rng)
 
@@ -162,11 +175,11 @@ class THE(ThresholdedHistogram):
     name = "THE"
 
     @cached_property
-    def theta(self):
+    def theta(self) -> float:
         """Threshold."""
         half = self.epsilon / 2
 
-        def variance(t):  # Wang et al.'s expression, multiplied through so that nothing overflows
+        def variance(t: float) -> float:  # Wang et al.'s expression, multiplied through so that nothing overflows
             low = math.exp(-half * t)
             return low * (2 - low) / (low + math.exp(half * (t - 1)) - 2) ** 2
 
@@ -196,6 +209,6 @@ class ATHE(ThresholdedHistogram):
     theta: float
     name = "ATHE"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "theta", checks.real("theta", self.theta, 0, 1))

@@ -1,11 +1,15 @@
 """Key-value sets, and laws over enumerated alphabets of records."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array
 from .base import MAX_DOMAIN
 
 __all__ = ["KeyValues", "MAX_OUTPUTS", "alphabet", "chosen", "product_law"]
@@ -14,7 +18,7 @@ MAX_OUTPUTS = 2**20
 """Largest alphabet whose law is enumerated."""
 
 
-def alphabet(base, length, instead):
+def alphabet(base: int, length: int, instead: str) -> int:
     """Return ``base ** length``, the number of outputs; too many to enumerate are refused, saying what to do `instead`."""
     size = base**length
     if size > MAX_OUTPUTS:
@@ -23,7 +27,7 @@ def alphabet(base, length, instead):
     return size
 
 
-def chosen(positions, length):
+def chosen(positions: Iterable[int] | None, length: int) -> list[int]:
     """Return the positions of a record that are looked at as a list, all if ``None``; they must be in it and differ."""
     kept = [checks.integer("positions", p, 0, length - 1) for p in (range(length) if positions is None else positions)]
     if len(set(kept)) < len(kept):
@@ -31,7 +35,7 @@ def chosen(positions, length):
     return kept
 
 
-def product_law(rates):
+def product_law(rates: Iterable[ArrayLike]) -> Array:
     """Law of independent symbols, one distribution per position; the last position moves fastest."""
     law = np.ones(1)
     for rate in rates:
@@ -65,7 +69,7 @@ class KeyValues:
     values: np.ndarray
     k: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         k = checks.integer("k", self.k, 1, MAX_DOMAIN)
         keys, indptr = checks.values(self.keys, k, "keys"), np.asarray(self.indptr)
         values = np.asarray(self.values, float)
@@ -85,23 +89,23 @@ class KeyValues:
             raise ValueError(f"keys of one user must differ, got key {key} twice for user {user}")
 
     @classmethod
-    def of(cls, users, k):
+    def of(cls, users: Iterable[Sequence[tuple[int, float]]], k: int) -> Self:
         """Build from a sequence that holds, for each user, a sequence of (key, value)."""
         pairs = [pair for user in users for pair in user]
         keys = np.array([key for key, _ in pairs]) if pairs else np.zeros(0, np.int64)
         return cls(np.cumsum([0, *map(len, users)]), keys, np.array([value for _, value in pairs], float), k)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.indptr.size - 1
 
     @cached_property
-    def _sorted(self):
+    def _sorted(self) -> tuple[Array, Array]:
         """User and key as one number, in order, and where each stands."""
         code = np.repeat(np.arange(len(self)), np.diff(self.indptr)) * self.k + self.keys
         order = np.argsort(code, kind="stable")
         return code[order], order
 
-    def find(self, keys):
+    def find(self, keys: Array) -> tuple[Array, Array]:
         """Look up one key per user; return whether each user holds it, and its value (0 if not), both (n,)."""
         code, order = self._sorted
         wanted = np.arange(len(self)) * self.k + keys
@@ -113,7 +117,7 @@ class KeyValues:
         values[held] = self.values[order[at[held]]]
         return held, values
 
-    def truth(self):
+    def truth(self) -> tuple[Array, Array]:
         """Return what is to be estimated: the share of users who hold each key, and the mean of its values (NaN if none)."""
         count = np.bincount(self.keys, minlength=self.k)
         total = np.bincount(self.keys, self.values, minlength=self.k)

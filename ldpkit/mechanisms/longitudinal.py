@@ -1,13 +1,17 @@
 """Repeated collections: the same value reported several times, with fresh or with remembered noise."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, FrequencyOracle
+from ..types import Array, Numbers, Rates, Rng
+from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, FrequencyOracle, SupportOracle
 from .grr import GRR, respond
 from .unary import OUE, SUE
 
@@ -19,17 +23,23 @@ class _Rounds(FrequencyOracle):
 
     report = "rounds"
     memoise = False
+    if TYPE_CHECKING:  # given by the subclasses
+
+        @property
+        def tau(self) -> int: ...
+        @property
+        def inner(self) -> FrequencyOracle: ...
 
     @property
-    def width(self):
+    def width(self) -> int:
         return self.tau * self.inner.width
 
-    def _rounds(self, reports):
+    def _rounds(self, reports: Sequence[Array]) -> Sequence[Array]:
         if len(reports) != self.tau:
             raise ValueError(f"reports of {self.name} must have {self.tau} rounds, got {len(reports)}")
         return reports
 
-    def estimate(self, reports):
+    def estimate(self, reports: Sequence[Array]) -> Array:
         """Return the mean of the estimates of all rounds, shape (k,)."""
         reports = self._rounds(reports)
         return np.mean([self.inner.estimate(r) for r in reports], axis=0)
@@ -61,7 +71,7 @@ class Repeated(_Rounds):
     tau: int
     memoise: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.mechanism, FrequencyOracle):
             raise ValueError(f"mechanism must be a frequency oracle, got {self.mechanism!r}")
         if self.mechanism.report not in ("value", "bits", "subset", "hash", "vector"):
@@ -69,42 +79,42 @@ class Repeated(_Rounds):
         object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.mechanism.name
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         return self.mechanism.parameters | {"tau": self.tau, "memoise": self.memoise}
 
     @property
-    def inner(self):
+    def inner(self) -> FrequencyOracle:
         """The mechanism whose reports the rounds look like."""
         return self.mechanism
 
     @property
-    def k(self):
+    def k(self) -> int:
         return self.mechanism.k
 
     @property
-    def epsilon(self):
+    def epsilon(self) -> float:
         return self.mechanism.epsilon * (1 if self.memoise else self.tau)
 
     @property
-    def delta(self):
+    def delta(self) -> float:
         return self.mechanism.delta * (1 if self.memoise else self.tau)
 
     @property
-    def published_delta(self):
+    def published_delta(self) -> float:
         """What the audited code subtracts: the delta of a single report."""
         return self.mechanism.delta
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
         """Return a list of `tau` arrays of reports; see `Mechanism.perturb`."""
         if self.memoise:
             return [self.mechanism.perturb(values, rng)] * self.tau
         return [self.mechanism.perturb(values, rng) for _ in range(self.tau)]
 
-    def variance(self, n, frequency=0.0):
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         return self.mechanism.variance(n, frequency) / (1 if self.memoise else self.tau)
 
 
@@ -139,27 +149,28 @@ class Chained(_Rounds):
     tau: int = 1
     protocol: str = "SUE"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "GRR"))
         object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
         object.__setattr__(self, "first", checks.real("first", self.first, MIN_EPSILON, self.epsilon, closed="[)"))
 
     @property
-    def name(self):
+    def name(self) -> str:
         return f"L-{self.protocol}"
 
     @property
-    def permanent(self):
+    def permanent(self) -> SupportOracle:
         """The mechanism of the permanent round."""
-        return {"SUE": SUE, "OSUE": OUE, "GRR": GRR}[self.protocol](self.k, self.epsilon)
+        kind: Callable[..., SupportOracle] = {"SUE": SUE, "OSUE": OUE, "GRR": GRR}[self.protocol]
+        return kind(self.k, self.epsilon)
 
     @property
-    def inner(self):
+    def inner(self) -> FrequencyOracle:
         return self.permanent
 
     @cached_property
-    def second(self):
+    def second(self) -> Rates:
         """Probabilities ``(keep, flip)`` of the second round: one stays one, zero becomes one."""
         p1, q1, e1, e = self.permanent.p, self.permanent.q, math.exp(self.first), math.exp(self.epsilon)
         if self.protocol == "GRR":
@@ -172,20 +183,20 @@ class Chained(_Rounds):
         return keep, 1 - keep
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability that one report supports the true value."""
         keep, flip = self.second
         return self.permanent.p * keep + (1 - self.permanent.p) * flip
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability that one report supports one given other value."""
         keep, flip = self.second
         if self.protocol == "GRR":
             return (1 - self.p) / (self.k - 1)
         return self.permanent.q * keep + (1 - self.permanent.q) * flip
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
         """Return a list of `tau` arrays of reports; see `Mechanism.perturb`."""
         kept = self.permanent.perturb(values, rng)
         keep, flip = self.second
@@ -193,12 +204,12 @@ class Chained(_Rounds):
             return [respond(kept, self.k, keep, rng) for _ in range(self.tau)]
         return [(rng.random(kept.shape) < np.where(kept, keep, flip)).astype(np.uint8) for _ in range(self.tau)]
 
-    def estimate(self, reports):
+    def estimate(self, reports: Sequence[Array]) -> Array:
         """Return the mean of the estimates of all rounds, shape (k,)."""
         counts = np.mean([self.permanent.support_counts(r) for r in self._rounds(reports)], axis=0)
         return (counts / len(reports[0]) - self.q) / (self.p - self.q)
 
-    def variance(self, n, frequency=0.0):
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency; the permanent round does not average out."""
         n, (keep, flip) = checks.integer("n", n, 1), self.second
         between, total = 0.0, 0.0
@@ -238,7 +249,7 @@ class BucketFlip(FrequencyOracle):
     name = "dBitFlipPM"
     report = "buckets"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "buckets", checks.integer("buckets", self.buckets, 2, min(self.k, MAX_DOMAIN)))
         if self.k % self.buckets:
@@ -247,21 +258,21 @@ class BucketFlip(FrequencyOracle):
         checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Values per bucket."""
         return self.k // self.buckets
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of a one at the true bucket, if sampled."""
         return SUE(2, self.epsilon).p
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability of a one at any other sampled bucket."""
         return SUE(2, self.epsilon).q
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bits, int8 array (n, buckets), -1 where not sampled; see `Mechanism.perturb`."""
         own = checks.values(values, self.k) // self.size
         rate = np.where(np.arange(self.buckets) == own[:, None], self.p, self.q)
@@ -271,7 +282,7 @@ class BucketFlip(FrequencyOracle):
         np.put_along_axis(out, sampled, np.take_along_axis(drawn, sampled, 1), 1)
         return out
 
-    def estimate(self, reports):
+    def estimate(self, reports: ArrayLike) -> Array:
         """Return estimated bucket frequencies, shape (buckets,)."""
         reports = self._checked(reports, (None, self.buckets))
         if not np.isin(reports, (-1, 0, 1)).all() or not ((reports >= 0).sum(axis=1) == self.bits).all():
@@ -279,7 +290,7 @@ class BucketFlip(FrequencyOracle):
         shown = (reports >= 0).sum(axis=0)
         return ((reports == 1).sum(axis=0) / np.maximum(shown, 1) - self.q) / (self.p - self.q)
 
-    def variance(self, n, frequency=0.0):
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n bits / buckets``."""
         share, p, q = self.bits / self.buckets, self.p, self.q
         within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)

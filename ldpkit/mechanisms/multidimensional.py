@@ -1,12 +1,16 @@
 """Several attributes: report one truly, at an amplified budget, and fake the others (RS+FD)."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
-from .base import MAX_DOMAIN, FrequencyOracle
+from ..types import Array, Numbers, Rates, Rng
+from .base import MAX_DOMAIN, FrequencyOracle, SupportOracle
 from .grr import GRR
 from .unary import OUE, SUE, _bits
 
@@ -40,56 +44,58 @@ class RSFD(FrequencyOracle):
     A report is a list of d arrays, one per attribute.
     """
 
-    k: int | tuple
+    k: int | tuple[int, ...]  # type: ignore[assignment]  # attributes may differ in size
     d: int
     epsilon: float
     base: str = "GRR"
     report = "tuple"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "d", checks.integer("d", self.d, 2))
         checks.one_of("base", self.base, BASES)
-        if np.ndim(self.k):
-            if len(self.k) != self.d:
-                raise ValueError(f"k must be one integer or {self.d} of them, one per attribute, got {len(self.k)}")
-            object.__setattr__(self, "k", tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in self.k))
+        given: Any = self.k  # any sequence will do
+        if np.ndim(given):
+            if len(given) != self.d:
+                raise ValueError(f"k must be one integer or {self.d} of them, one per attribute, got {len(given)}")
+            object.__setattr__(self, "k", tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in given))
             checks.real("epsilon", self.epsilon, 1e-6, 27)
         else:
             super().__post_init__()
             checks.real("epsilon", self.epsilon, 1e-6, 27)
 
     @property
-    def name(self):
+    def name(self) -> str:
         return f"RSFD[{self.base}]"
 
     @property
-    def sizes(self):
+    def sizes(self) -> tuple[int, ...]:
         """Domain size of each attribute, a tuple of length d."""
         return self.k if isinstance(self.k, tuple) else (self.k,) * self.d
 
     @property
-    def smallest(self):
+    def smallest(self) -> int:
         """Domain size of the smallest attribute: values below it exist in all of them."""
         return min(self.sizes)
 
     @property
-    def width(self):
+    def width(self) -> int:
         return sum(self.sizes)
 
     @property
-    def amplified(self):
+    def amplified(self) -> float:
         """Budget at which the sampled attribute is reported."""
         return math.log1p(self.d * math.expm1(self.epsilon))
 
-    def attribute(self, j):
+    def attribute(self, j: int) -> SupportOracle:
         """The mechanism of attribute `j` when it is the sampled one."""
-        return {"GRR": GRR, "SUE": SUE, "OUE": OUE}[self.base[:3]](self.sizes[j], self.amplified)
+        kind: Callable[..., SupportOracle] = {"GRR": GRR, "SUE": SUE, "OUE": OUE}[self.base[:3]]
+        return kind(self.sizes[j], self.amplified)
 
-    def inputs(self, value, n):
+    def inputs(self, value: int, n: int) -> Array:
         """Return the records of n users who hold `value` in every attribute, array (n, d)."""
         return np.full((n, self.d), value)
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
         """Randomise records, int array (n, d); return a list of d arrays of reports."""
         values = np.asarray(values)
         if values.ndim != 2 or values.shape[1] != self.d:
@@ -106,16 +112,17 @@ class RSFD(FrequencyOracle):
                 out.append(_bits(np.where(sampled == j, own, none), size, mechanism.p, mechanism.q, rng))
         return out
 
-    def support(self, j):
+    def support(self, j: int) -> Rates:
         """Probabilities ``(p, q)`` that component `j` supports its true value, and one given other value."""
         mechanism, size = self.attribute(j), self.sizes[j]
         if self.base == "GRR":
             fake = 1 / size
         else:
             fake = mechanism.q + (mechanism.p - mechanism.q) / size * self.base.endswith("r")
-        return tuple(rate / self.d + (1 - 1 / self.d) * fake for rate in (mechanism.p, mechanism.q))
+        p, q = (rate / self.d + (1 - 1 / self.d) * fake for rate in (mechanism.p, mechanism.q))
+        return p, q
 
-    def estimate(self, reports):
+    def estimate(self, reports: Sequence[Array]) -> list[Array]:
         """Return a list of d arrays of unbiased frequency estimates."""
         if len(reports) != self.d:
             raise ValueError(f"reports of {self.name} must have {self.d} components, got {len(reports)}")
@@ -125,7 +132,7 @@ class RSFD(FrequencyOracle):
             out.append((self.attribute(j).support_counts(component) / len(component) - q) / (p - q))
         return out
 
-    def variance(self, n, frequency=0.0):
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency of the first attribute."""
         p, q = self.support(0)
         within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)

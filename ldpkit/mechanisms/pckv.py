@@ -6,12 +6,16 @@ Correlated Key-Value Data Collection with Optimized Utility", USENIX Security
 """
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Numbers, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
 from .grr import respond
 from .keyvalue import KeyValues, alphabet, chosen, product_law
@@ -20,7 +24,7 @@ __all__ = ["PCKV", "PCKVUE", "PCKVGRR"]
 
 
 @numba.njit(cache=True, nogil=True)
-def _ternary(keys, signs, d, own, flipped, other, rng):
+def _ternary(keys: Array, signs: Array, d: int, own: float, flipped: float, other: float, rng: Rng) -> Array:
     """Records in {-1, 0, 1}^d: the sampled position keeps or flips its sign or is cleared, others are set by chance."""
     out = np.empty((keys.size, d), np.int8)
     for i in range(keys.size):
@@ -63,8 +67,17 @@ class PCKV(Mechanism):
     padding: int = 1
     share: float = 1.0
     eta: str = "correct"
+    if TYPE_CHECKING:  # given by the subclasses
 
-    def __post_init__(self):
+        @property
+        def a(self) -> float: ...
+        @property
+        def b(self) -> float: ...
+        @property
+        def flip(self) -> float: ...
+        def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]: ...
+
+    def __post_init__(self) -> None:
         for name, value in (
             ("k", checks.integer("k", self.k, 1, MAX_DOMAIN)),
             ("epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)),
@@ -75,21 +88,21 @@ class PCKV(Mechanism):
             object.__setattr__(self, name, value)
 
     @property
-    def budget(self):
+    def budget(self) -> float:
         """What the report spends: `share` of epsilon."""
         return self.share * self.epsilon
 
     @property
-    def d(self):
+    def d(self) -> int:
         """Number of keys with the dummies, which come last."""
         return self.k + self.padding
 
-    def _own(self, sets):
+    def _own(self, sets: KeyValues) -> KeyValues:
         if not isinstance(sets, KeyValues) or sets.k != self.k:
             raise ValueError(f"{self.name} needs KeyValues over k = {self.k} keys, got {getattr(sets, 'k', sets)!r}")
         return sets
 
-    def sample(self, sets, rng):
+    def sample(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
         """Draw every user's pair; return keys in ``0..d-1`` and signs, both (n,)."""
         size, n = np.diff(self._own(sets).indptr), len(sets)
         slot = rng.integers(0, np.maximum(size, self.padding))
@@ -99,7 +112,7 @@ class PCKV(Mechanism):
         keys[real], values[real] = sets.keys[at], sets.values[at]
         return keys, np.where(rng.random(n) < (1 + values) / 2, 1, -1).astype(np.int8)
 
-    def _components(self, pairs):
+    def _components(self, pairs: Sequence[tuple[int, float]]) -> tuple[Array, Array, Array]:
         """The keys one user may sample: keys, their probabilities and the mean signs."""
         one = self._own(KeyValues.of([pairs], self.k))
         size = one.keys.size
@@ -107,15 +120,15 @@ class PCKV(Mechanism):
         weights = np.append(np.full(size, real / max(size, 1)), np.full(self.padding, (1 - real) / self.padding))
         return np.append(one.keys, np.arange(self.k, self.d)), weights, np.append(one.values, np.zeros(self.padding))
 
-    def collect(self, sets, rng):
+    def collect(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
         """Draw what the server counts, without the reports: (positive, negative) reports of each key, both (k,)."""
         return self.sign_counts(self.perturb(sets, rng))
 
-    def estimate(self, reports):
+    def estimate(self, reports: Array) -> tuple[Array, Array]:
         """Estimate frequencies and means; see `estimate_counts`."""
         return self.estimate_counts(*self.sign_counts(reports), len(reports))
 
-    def estimate_counts(self, positive, negative, n):
+    def estimate_counts(self, positive: Array, negative: Array, n: int) -> tuple[Array, Array]:
         """Estimate from the numbers of positive and negative reports of each key.
 
         Returns
@@ -130,14 +143,14 @@ class PCKV(Mechanism):
         with np.errstate(divide="ignore", invalid="ignore"):
             return frequency, np.where(frequency > 0, np.clip(signed / frequency, -1, 1), np.nan)
 
-    def variance(self, n, frequency=0.0):
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency, for users with at most `padding` pairs."""
         n = checks.integer("n", n, 1)
         held = (self.a + (self.padding - 1) * self.b) / self.padding
         between = frequency * held * (1 - held) + (1 - frequency) * self.b * (1 - self.b)
         return between * (self.padding / (self.a - self.b)) ** 2 / n
 
-    def mean_variance(self, n, frequency, mean):
+    def mean_variance(self, n: int, frequency: Numbers, mean: Numbers) -> Numbers:
         """Return the leading term (delta method, n large) of the variance of one estimated mean, before it is cut."""
         n = checks.integer("n", n, 1)
         alpha, beta = self.padding / (self.a * (1 - 2 * self.flip)), mean * self.padding / (self.a - self.b)
@@ -161,28 +174,28 @@ class PCKVUE(PCKV):
     a = 0.5
 
     @property
-    def b(self):
+    def b(self) -> float:
         """Probability that another key is reported."""
         return 2 / (math.exp(self.budget) + 3)
 
     @property
-    def flip(self):
+    def flip(self) -> float:
         """Probability that a reported true key carries the wrong sign."""
         return 1 / (math.exp(self.budget) + 1)
 
-    def perturb(self, sets, rng):
+    def perturb(self, sets: KeyValues, rng: Rng) -> Array:
         """Return records, int8 array (n, d) of -1, 0, 1; `sets` are `KeyValues`."""
         own = self.a * (1 - self.flip)
         return _ternary(*self.sample(sets, rng), self.d, own, self.a * self.flip, self.b / 2, rng)
 
-    def sign_counts(self, reports):
+    def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
         """Return how many reports hold +1 and how many -1 at each key, both (k,)."""
         reports = np.asarray(reports)
         if reports.ndim != 2 or reports.shape[1] != self.d or not len(reports) or not np.isin(reports, (-1, 0, 1)).all():
             raise ValueError(f"reports of {self.name} must be an (n, {self.d}) array of -1, 0, 1, got shape {reports.shape}")
         return (reports[:, : self.k] == 1).sum(axis=0), (reports[:, : self.k] == -1).sum(axis=0)
 
-    def collect(self, sets, rng):
+    def collect(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
         keys, signs = self.sample(sets, rng)
         plus, minus = (np.bincount(keys[signs == s], minlength=self.d)[: self.k] for s in (1, -1))
         own, flipped, other = self.a * (1 - self.flip), self.a * self.flip, self.b / 2
@@ -192,7 +205,7 @@ class PCKVUE(PCKV):
 
     collect.__doc__ = PCKV.collect.__doc__
 
-    def law(self, pairs, positions=None):
+    def law(self, pairs: Sequence[tuple[int, float]], positions: Iterable[int] | None = None) -> Array:
         """Return the exact law of one user's record.
 
         Parameters
@@ -219,7 +232,7 @@ class PCKVUE(PCKV):
                 law = law + weight * product_law([own if u == key else other for u in positions])
         return law
 
-    def encode(self, reports, positions=None):
+    def encode(self, reports: Array, positions: Iterable[int] | None = None) -> Array:
         """Return the number of each report in the order of `law`: symbols -1, 0, 1 as digits, the last moving fastest."""
         seen = reports[:, chosen(positions, self.d)]
         return (seen + 1).astype(np.int64) @ 3 ** np.arange(seen.shape[1])[::-1]
@@ -237,37 +250,37 @@ class PCKVGRR(PCKV):
     name = "PCKV-GRR"
 
     @property
-    def _gain(self):
+    def _gain(self) -> float:
         return self.padding * math.expm1(self.budget)
 
     @property
-    def a(self):
+    def a(self) -> float:
         """Probability that the sampled key is reported."""
         return (self._gain + 2) / (self._gain + 2 * self.d)
 
     @property
-    def b(self):
+    def b(self) -> float:
         """Probability that one given other key is reported."""
         return 2 / (self._gain + 2 * self.d)
 
     @property
-    def flip(self):
+    def flip(self) -> float:
         """Probability that a reported true key carries the wrong sign."""
         return 1 / (self._gain + 2)
 
-    def perturb(self, sets, rng):
+    def perturb(self, sets: KeyValues, rng: Rng) -> Array:
         """Return reports, int array (n, 2) of key in ``0..d-1`` and sign; `sets` are `KeyValues`."""
         keys, signs = self.sample(sets, rng)
         found = respond(keys, self.d, self.a, rng)
         wrong = rng.random(keys.size) < np.where(found == keys, self.flip, 0.5)
         return np.column_stack([found, np.where(wrong, -signs, signs)])
 
-    def sign_counts(self, reports):
+    def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
         """Return how many reports name each key with +1 and how many with -1, both (k,)."""
         code = np.bincount(self.encode(reports), minlength=2 * self.d).reshape(self.d, 2)[: self.k]
         return code[:, 1], code[:, 0]
 
-    def law(self, pairs, positions=None):
+    def law(self, pairs: Sequence[tuple[int, float]], positions: Iterable[int] | None = None) -> Array:
         """Return the exact law of one user's report, shape (2d,): (0, -1), (0, +1), (1, -1), ...; it has no positions."""
         if positions is not None:
             raise ValueError(f"positions must be left out: a report of {self.name} is one key and one sign, got {positions!r}")
@@ -278,7 +291,7 @@ class PCKVGRR(PCKV):
         np.add.at(law, keys, weights[:, None] * (self.a / 2 - self.b / 2 + np.column_stack([-tilt, tilt])))
         return law.ravel()
 
-    def encode(self, reports):
+    def encode(self, reports: ArrayLike) -> Array:
         """Return the number of each report in the order of `law`."""
         reports = np.asarray(reports)
         if reports.ndim != 2 or reports.shape[1] != 2 or not len(reports) or not np.isin(reports[:, 1], (-1, 1)).all():

@@ -2,18 +2,21 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Numbers, Rng
 from .base import SupportOracle
 
 __all__ = ["SubsetSelection", "SS", "FloorSS", "ASS", "inclusion_rates"]
 
 
 @numba.njit(cache=True, nogil=True)
-def _subsets(values, k, size, keep, rng):
+def _subsets(values: Array, k: int, size: int, keep: float, rng: Rng) -> Array:
     """Uniformly ordered subsets; the true value is a member with probability `keep`."""
     out = np.empty((values.size, size), np.int64)
     deck = np.arange(k)  # any permutation serves as the next start, so it is never reset
@@ -35,14 +38,14 @@ def _subsets(values, k, size, keep, rng):
     return out
 
 
-def inclusion_rates(k, epsilon, omega):
+def inclusion_rates(k: int, epsilon: float, omega: Numbers) -> tuple[Numbers, Numbers]:
     """Probabilities that a subset of `omega` values holds the true value, and one given other value."""
     small = math.exp(-epsilon)
     total = omega + (k - omega) * small
     return omega / total, omega * (omega - 1 + (k - omega) * small) / (k - 1) / total  # q without a difference of near numbers
 
 
-def _best_size(k, epsilon):
+def _best_size(k: int, epsilon: float) -> float:
     """Subset size with the least variance, ``k / (e^eps + 1)``, before it is rounded."""
     return k * (math.exp(-epsilon) / (1 + math.exp(-epsilon)))
 
@@ -51,22 +54,26 @@ class SubsetSelection(SupportOracle):
     """Base of the protocols whose report is a set of `omega` values; subclasses give `omega`."""
 
     report = "subset"
+    if TYPE_CHECKING:  # given by the subclasses
+
+        @property
+        def omega(self) -> int: ...
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability that the subset holds the true value."""
         return inclusion_rates(self.k, self.epsilon, self.omega)[0]
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability that the subset holds one given other value."""
         return inclusion_rates(self.k, self.epsilon, self.omega)[1]
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
         return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, rng)
 
-    def support_counts(self, reports):
+    def support_counts(self, reports: ArrayLike) -> Array:
         reports = self._checked(reports, (None, self.omega))
         return np.bincount(checks.values(reports.ravel(), self.k, "reports"), minlength=self.k)
 
@@ -95,7 +102,7 @@ class SS(SubsetSelection):
     name = "SS"
 
     @property
-    def omega(self):
+    def omega(self) -> int:
         """Subset size."""
         return max(1, int(np.rint(_best_size(self.k, self.epsilon))))
 
@@ -117,7 +124,7 @@ class FloorSS(SS):
     name = "FloorSS"
 
     @property
-    def omega(self):
+    def omega(self) -> int:
         """Subset size."""
         return max(1, math.floor(_best_size(self.k, self.epsilon)))
 
@@ -146,6 +153,6 @@ class ASS(SubsetSelection):
     omega: int
     name = "ASS"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "omega", checks.integer("omega", self.omega, 1, self.k - 1))

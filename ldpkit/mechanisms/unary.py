@@ -5,15 +5,17 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Numbers, Rng
 from .base import SupportOracle
 
 __all__ = ["UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate"]
 
 
 @numba.njit(cache=True, nogil=True)
-def _bits(values, k, own, other, rng):
+def _bits(values: Array, k: int, own: float, other: float, rng: Rng) -> Array:
     """Independent bits: `own` is the chance of a one at the user's value, `other` elsewhere."""
     out = np.empty((values.size, k), np.uint8)
     for i in range(values.size):
@@ -29,11 +31,11 @@ class UnaryEncoding(SupportOracle):
     report = "bits"
     independent = True
 
-    def perturb(self, values, rng):
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
         return _bits(checks.values(values, self.k), self.k, self.p, self.q, rng)
 
-    def support_counts(self, reports):
+    def support_counts(self, reports: ArrayLike) -> Array:
         reports = self._checked(reports, (None, self.k))
         if not np.isin(reports, (0, 1)).all():
             raise ValueError(f"reports of {self.name} must hold only 0 and 1")
@@ -61,12 +63,12 @@ class SUE(UnaryEncoding):
     name = "SUE"
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of a one at the true value."""
         return 1 / (1 + math.exp(-self.epsilon / 2))
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability of a one at any other value."""
         return math.exp(-self.epsilon / 2) * self.p
 
@@ -92,17 +94,17 @@ class OUE(UnaryEncoding):
     name = "OUE"
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of a one at the true value."""
         return 0.5
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability of a one at any other value."""
         return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
 
 
-def other_rate(p, epsilon):
+def other_rate(p: Numbers, epsilon: float) -> Numbers:
     """Probability of a one at any other value that makes bits with rate `p` at the true one exactly epsilon-LDP."""
     return p / (p + math.exp(epsilon) * (1 - p))
 
@@ -132,14 +134,14 @@ class AUE(UnaryEncoding):
     p: float
     name = "AUE"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "p", checks.real("p", self.p, 0, 1, closed="()"))
         if self.p - self.q < 1e-12:
             raise ValueError(f"p must exceed q = {self.q:g} by at least 1e-12 at epsilon = {self.epsilon:g}, got {self.p!r}")
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability of a one at any other value."""
         return other_rate(self.p, self.epsilon)
 
@@ -167,12 +169,12 @@ class ASUE(UnaryEncoding):
     name = "ASUE"
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of a one at the true value."""
         return 1 - self.q
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability of a one at any other value."""
         # (R - 1) / (E - 1) with R^2 - 1 = (E - 1)(1 - delta): no difference of near numbers
         return (1 - self.delta) / (1 + math.sqrt(math.exp(self.epsilon) * (1 - self.delta) + self.delta))
@@ -204,25 +206,25 @@ class FaultyUE(UnaryEncoding):
     protocol: str = "SUE"
     name = "FaultyUE"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("protocol", self.protocol, ("SUE", "OUE"))
 
     @property
-    def _meant(self):
+    def _meant(self) -> UnaryEncoding:
         return {"SUE": SUE, "OUE": OUE}[self.protocol](self.k, self.epsilon)
 
     @property
-    def p(self):
+    def p(self) -> float:
         """Probability of a one at the true value, after the double draw."""
         return self._meant.p + self.q - self._meant.p * self.q
 
     @property
-    def q(self):
+    def q(self) -> float:
         """Probability of a one at any other value."""
         return self._meant.q
 
     @property
-    def true_epsilon(self):
+    def true_epsilon(self) -> float:
         """The privacy loss of the reports as they are."""
         return math.log(self.p * (1 - self.q) / (self.q * (1 - self.p)))

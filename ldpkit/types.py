@@ -1,0 +1,21 @@
+"""Names of types that signatures share."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Array", "Numbers", "Reports", "Rng", "Pair", "Rates"]
+
+Array: TypeAlias = npt.NDArray[Any]
+"""An array; docstrings give its shape and what it holds."""
+Numbers: TypeAlias = Any
+"""One number, or an array of them where an argument is one."""
+Reports: TypeAlias = Any
+"""What users send: an array, or a list of arrays, see `ldpkit.mechanisms.FrequencyOracle`."""
+Rng: TypeAlias = np.random.Generator
+"""The source of randomness that a caller hands over."""
+Pair: TypeAlias = tuple[int, int]
+"""The two audited values."""
+Rates: TypeAlias = tuple[float, float]
+"""Two probabilities of one event, such as the true- and the false-positive rate."""
