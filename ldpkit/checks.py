@@ -62,7 +62,7 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
     return float(value)
 
 
-def one_of(name: str, value: Any, allowed: Iterable[str]) -> Any:
+def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Return `value` if it is one of `allowed`; otherwise suggest the nearest name."""
     allowed = list(allowed)
     if value not in allowed:

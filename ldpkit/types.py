@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Numbers", "Reports", "Rng", "Pair", "Rates"]
+__all__ = ["Array", "Numbers", "Reports", "Rng", "Pair", "Held", "Rates"]
 
 Array: TypeAlias = npt.NDArray[Any]
 """An array; docstrings give its shape and what it holds."""
@@ -17,5 +17,7 @@ Rng: TypeAlias = np.random.Generator
 """The source of randomness that a caller hands over."""
 Pair: TypeAlias = tuple[int, int]
 """The two audited values."""
+Held: TypeAlias = tuple[int, float]
+"""A key that a user holds, and its value."""
 Rates: TypeAlias = tuple[float, float]
 """Two probabilities of one event, such as the true- and the false-positive rate."""

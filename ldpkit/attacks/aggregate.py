@@ -16,15 +16,17 @@ import math
 
 import numba
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
+from ..types import Array, Rates, Rng
 from .reconstruct import checked_prior
 
 __all__ = ["laplace_sum_exact", "laplace_sum_runs"]
 
 
 @numba.njit(cache=True, nogil=True)
-def _windows(weight, eta, out):
+def _windows(weight: Array, eta: int, out: Array) -> float:
     """Sum of the weights within `eta` of each value."""
     m = weight.size
     total = np.zeros(m + 1)
@@ -36,15 +38,15 @@ def _windows(weight, eta, out):
 
 
 @numba.njit(cache=True, nogil=True)
-def _exact(prior, eta, scale, baseline):
+def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
     """Success of the attack and of the same attack on an independent output; `baseline` 1 for RAD, 0 for ReRo."""
     m = prior.size
     blind, up, down, weight = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     _windows(prior, eta, blind)
     first, second = 0.0, 0.0
-    for end in (0, m - 1):  # everything at or beyond an end of the range
+    for edge in (0, m - 1):  # everything at or beyond an end of the range
         for z in range(m):
-            weight[z] = prior[z] * math.exp(-abs(z - end) / scale) / 2
+            weight[z] = prior[z] * math.exp(-abs(z - edge) / scale) / 2
         total = _windows(weight, eta, up)
         j = np.argmax(up - baseline * blind * total)
         first += up[j]
@@ -75,7 +77,7 @@ def _exact(prior, eta, scale, baseline):
 
 
 @numba.njit(cache=True, nogil=True)
-def _runs(prior, eta, scale, z, runs, rng, hits, blinds):
+def _runs(prior: Array, eta: int, scale: float, z: int, runs: int, rng: Rng, hits: Array, blinds: Array) -> None:
     """Successes of Algorithm 1 on fresh outputs of record z, and the chance of the same guess on another record."""
     m = prior.size
     blind, score, weight, decay = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
@@ -95,13 +97,13 @@ def _runs(prior, eta, scale, z, runs, rng, hits, blinds):
         blinds[r] = blind[g]
 
 
-def _checked(prior, eta, epsilon):
+def _checked(prior: ArrayLike, eta: int, epsilon: float) -> tuple[Array, int, float]:
     """Prior, eta and the scale of the noise: the sum's sensitivity is the largest value."""
     prior = checked_prior(prior)
     return prior, checks.integer("eta", eta, 0), (prior.size - 1) / checks.real("epsilon", epsilon, 0, closed="()")
 
 
-def laplace_sum_exact(prior, eta, epsilon, *, maximise="rad"):
+def laplace_sum_exact(prior: ArrayLike, eta: int, epsilon: float, *, maximise: str = "rad") -> Rates:
     """Exact ``(rero, rad)`` of the attack that maximises one of them.
 
     Parameters
@@ -120,7 +122,7 @@ def laplace_sum_exact(prior, eta, epsilon, *, maximise="rad"):
     return rero, rero - second
 
 
-def laplace_sum_runs(prior, eta, epsilon, *, runs, rng):
+def laplace_sum_runs(prior: ArrayLike, eta: int, epsilon: float, *, runs: int, rng: Rng) -> dict[str, float]:
     """ReRo and RAD of Algorithm 1 from simulated outputs, `runs` for every value that has prior mass.
 
     Parameters
@@ -140,7 +142,7 @@ def laplace_sum_runs(prior, eta, epsilon, *, runs, rng):
     hits, blinds = np.empty(checks.integer("runs", runs, 2)), np.empty(runs)
     mean, variance = np.zeros(2), np.zeros(2)
     for z in np.flatnonzero(prior):
-        _runs(prior, eta, scale, z, runs, rng, hits, blinds)
+        _runs(prior, eta, scale, int(z), runs, rng, hits, blinds)
         for i, values in enumerate((hits, hits - blinds)):
             mean[i] += prior[z] * values.mean()
             variance[i] += prior[z] ** 2 * values.var(ddof=1) / runs

@@ -9,24 +9,29 @@ Sources: LDP-Auditor, section 4.2 and Algorithm 1; Arcolezi et al. (2023).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numba
 import numpy as np
 
-from ..mechanisms import Chained, FrequencyOracle
+from ..mechanisms import Chained, FrequencyOracle, Mechanism
 from ..mechanisms.hashing import hash_cell
 from ..stats import binomial_window
+from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws, samplers
 
-__all__ = ["Guess"]
+__all__ = ["Guess", "success_rate"]
+
+# Which fields a mechanism has follows from its `report`, which no type says: where they are read it is `Any`.
 
 
 # --- the guess on real reports -------------------------------------------------------------------
 
 
 @numba.njit(cache=True, nogil=True)
-def _guess_bits(bits, rng):
+def _guess_bits(bits: Array, rng: Rng) -> Array:
     n, k = bits.shape
     guess, ones = np.empty(n, np.int64), np.empty(k + 1, np.int64)
     for i in range(n):
@@ -39,7 +44,7 @@ def _guess_bits(bits, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def _guess_subset(subsets, k, rng):
+def _guess_subset(subsets: Array, k: int, rng: Rng) -> Array:
     n, width = subsets.shape
     guess = np.empty(n, np.int64)
     for i in range(n):
@@ -51,7 +56,7 @@ def _guess_subset(subsets, k, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def _guess_hash(seeds, cells, k, g, rng):
+def _guess_hash(seeds: Array, cells: Array, k: int, g: int, rng: Rng) -> Array:
     n = cells.size
     guess, hits = np.empty(n, np.int64), np.empty(k + 1, np.int64)
     for i in range(n):
@@ -64,7 +69,7 @@ def _guess_hash(seeds, cells, k, g, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def _guess_vector(vectors, low, high, rng):
+def _guess_vector(vectors: Array, low: float, high: float, rng: Rng) -> Array:
     n, k = vectors.shape
     guess, best = np.empty(n, np.int64), np.empty(k + 1, np.int64)
     for i in range(n):
@@ -80,14 +85,14 @@ def _guess_vector(vectors, low, high, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def _tally_hash(tally, seeds, cells, g):
+def _tally_hash(tally: Array, seeds: Array, cells: Array, g: int) -> None:
     n, k = tally.shape
     for i in range(n):
         for u in range(k):
             tally[i, u] += hash_cell(u, seeds[i], g) == cells[i]
 
 
-def _tally(mechanism, rounds):
+def _tally(mechanism: Any, rounds: Sequence[Array]) -> Array:
     """How much all rounds of each user support each value, float array (n, k)."""
     tally = np.zeros((len(rounds[0]), mechanism.k))
     users = np.arange(len(tally))
@@ -103,7 +108,7 @@ def _tally(mechanism, rounds):
     return tally
 
 
-def _guess_buckets(mechanism, reports, rng):
+def _guess_buckets(mechanism: Any, reports: Array, rng: Rng) -> Array:
     """A uniform sampled bucket with a one, or any bucket if there is none; then a uniform value inside."""
     bucket = _guess_bits((reports == 1).astype(np.uint8), rng)
     return bucket * mechanism.size + rng.integers(0, mechanism.size, len(bucket))
@@ -125,11 +130,11 @@ class Guess:
 
     name = "guess"
 
-    def declare(self, mechanism, trials, tail):
+    def declare(self, mechanism: Mechanism, trials: int, tail: float) -> Self:
         """Return the attack as it will be used; there is nothing to choose."""
         return self
 
-    def predict(self, mechanism, reports, rng):
+    def predict(self, mechanism: Any, reports: Reports, rng: Rng) -> Array:
         """Guess the value behind each report.
 
         Parameters
@@ -166,11 +171,11 @@ class Guess:
         low, high = (0.0, 1.0) if mechanism.noise == "laplace" else (-np.inf, np.inf)
         return _guess_vector(reports, low, high, rng)
 
-    def accepts(self, mechanism, reports, pair, rng):
+    def accepts(self, mechanism: Mechanism, reports: Reports, pair: Pair, rng: Rng) -> Array:
         """Whether each guess is the first value of `pair`; bool array (n,)."""
         return self.predict(mechanism, reports, rng) == pair[0]
 
-    def success(self, mechanism):
+    def success(self, mechanism: Any) -> float | None:
         """Exact probability that the guess is the true value (attacker success rate); ``None`` if unknown."""
         m = mechanism
         if m.report == "value":
@@ -188,14 +193,14 @@ class Guess:
             return _rounds_success(self, m)
         return float(laws.support_success(m.p, m.q, m.k))
 
-    def rates(self, mechanism):
+    def rates(self, mechanism: Mechanism) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in several rounds)."""
-        m = mechanism
-        if not isinstance(m, FrequencyOracle):
+        if not isinstance(mechanism, FrequencyOracle):
             return None
+        m: Any = mechanism
         if m.report == "tuple":
             shares = [self.success(m.attribute(j)) / m.d + (1 - 1 / m.d) / size for j, size in enumerate(m.sizes)]
-            return np.mean(shares), np.mean([(1 - a) / (size - 1) for a, size in zip(shares, m.sizes)])
+            return float(np.mean(shares)), float(np.mean([(1 - a) / (size - 1) for a, size in zip(shares, m.sizes)]))
         success = self.success(m)
         if success is None:
             return None
@@ -203,7 +208,7 @@ class Guess:
             return success, (1 - success * m.size) / ((m.buckets - 1) * m.size)
         return success, (1 - success) / (m.k - 1)
 
-    def sample(self, mechanism, trials, truth, rng):
+    def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:
         """Number of acceptances among `trials` reports, without building the reports.
 
         Parameters
@@ -233,10 +238,24 @@ class Guess:
         return samplers.support(trials, own, other, k, counts[0], *samplers.alias_table(mass), rng)
 
 
+def success_rate(mechanism: Mechanism) -> float:
+    """Return the exact probability that the guess is the true value.
+
+    Raises
+    ------
+    ValueError
+        If no law is known, see `Guess.rates`.
+    """
+    rates = Guess().rates(mechanism)
+    if rates is None:
+        raise ValueError(f"mechanism must have a known success rate of the guess, got {mechanism!r}")
+    return float(rates[0])
+
+
 # --- several rounds, several attributes, buckets ----------------------------------------------------
 
 
-def _binomial(tau, rate):
+def _binomial(tau: int, rate: float) -> Array:
     """Law of ``Binomial(tau, rate)`` on 0..tau; what lies outside its window is zero."""
     counts, mass = binomial_window(tau, rate, width=12.0)
     full = np.zeros(tau + 1)
@@ -244,7 +263,7 @@ def _binomial(tau, rate):
     return full
 
 
-def _round_counts(mechanism):
+def _round_counts(mechanism: Any) -> tuple[Array, Array]:
     """Laws of the own and of one other value's count over the rounds, and the win probability per own count."""
     m = mechanism
     if isinstance(m, Chained):
@@ -261,7 +280,7 @@ def _round_counts(mechanism):
     return own, laws.count_wins(_binomial(m.tau, base.q), m.k)
 
 
-def _rounds_success(attack, mechanism):
+def _rounds_success(attack: Guess, mechanism: Any) -> float | None:
     m, base = mechanism, mechanism.inner
     if m.memoise:
         return attack.success(base)
@@ -278,7 +297,7 @@ def _rounds_success(attack, mechanism):
     return success
 
 
-def _sample_rounds(attack, mechanism, trials, truth, rng):
+def _sample_rounds(attack: Guess, mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:
     m, base = mechanism, mechanism.inner
     if m.memoise:
         return attack.sample(base, trials, truth, rng)
@@ -302,7 +321,7 @@ def _sample_rounds(attack, mechanism, trials, truth, rng):
     return samplers.counts(trials, wins, first, *table, m.k, truth, rng)
 
 
-def _sample_tuple(attack, mechanism, trials, truth, rng):
+def _sample_tuple(attack: Guess, mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:
     """The attribute looked at is the sampled one with chance 1/d; a fake one names each value equally often."""
     hits = 0
     for j, looked in enumerate(rng.multinomial(trials, np.full(mechanism.d, 1 / mechanism.d))):
@@ -312,7 +331,7 @@ def _sample_tuple(attack, mechanism, trials, truth, rng):
     return int(hits)
 
 
-def _sample_buckets(mechanism, trials, truth, rng):
+def _sample_buckets(mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:
     m = mechanism
     sampled = rng.random(trials) < m.bits / m.buckets
     own = sampled & (rng.random(trials) < m.p)

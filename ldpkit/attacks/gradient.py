@@ -10,12 +10,17 @@ The lune rule is ours: the set where the likelihood ratio is as large as it can 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import checks
+from ..mechanisms.gradient import GradientMechanism
+from ..nets import Net
+from ..types import Array, Rates, Rng
 
 __all__ = ["Pairs", "dummy", "benign", "label_flip", "gradient_flip", "collude", "Cosine", "Lune", "RULES", "FLIPS"]
 
@@ -26,7 +31,7 @@ FLIPS = ("random", "next", "runner_up")
 # --- pairs of gradients ---------------------------------------------------------------------------
 
 
-def _lengths(gradients):
+def _lengths(gradients: Array) -> Array:
     return np.sqrt(np.einsum("ij,ij->i", gradients, gradients, dtype=float))
 
 
@@ -51,7 +56,7 @@ class Pairs:
     first: np.ndarray
     second: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         shapes = np.shape(self.first), np.shape(self.second)
         if shapes[0] != shapes[1] or len(shapes[0]) != 2 or 0 in shapes[0]:
             raise ValueError(f"first and second must have one shape (pairs, d), got {shapes[0]} and {shapes[1]}")
@@ -61,12 +66,12 @@ class Pairs:
             raise ValueError("gradients must not both be zero: no report can tell them apart")
 
     @cached_property
-    def norms(self):
+    def norms(self) -> tuple[Array, Array]:
         """Lengths of the first and of the second gradients, two arrays (M,)."""
         return _lengths(self.first), _lengths(self.second)
 
     @cached_property
-    def angles(self):
+    def angles(self) -> Array:
         """Angle of each pair, in [0, pi]; pi if one of the two gradients is zero."""
         (a, b), found = self.norms, np.full(len(self.first), math.pi)
         for i in np.flatnonzero((a > 0) & (b > 0)):  # pair by pair: no copy of the pool; exact for small angles, too
@@ -74,31 +79,32 @@ class Pairs:
             found[i] = 2 * math.atan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
         return found
 
-    def shape(self, clip):
+    def shape(self, clip: float) -> tuple[Array, Array, Array]:
         """Return what decides an attack: ``min(1, norm / clip)`` of both gradients, and their angle."""
-        return *(np.minimum(1, norms / clip) for norms in self.norms), self.angles
+        one, two = (np.minimum(1, norms / clip) for norms in self.norms)
+        return one, two, self.angles
 
 
-def dummy(d, norm=1.0):
+def dummy(d: int, norm: float = 1.0) -> Pairs:
     """Return the pair that needs no model: all entries equal, and its negative; both of length `norm`."""
     d, norm = checks.integer("d", d, 2), checks.real("norm", norm, 0, closed="()")
     first = np.full((1, d), norm / math.sqrt(d))
     return Pairs("dummy", first, -first)
 
 
-def _draw(y, count, rng, least=1):
+def _draw(y: Array, count: int, rng: Rng, least: int = 1) -> Array:
     checks.integer("records", len(y), least)
     return rng.integers(0, len(y), checks.integer("count", count, 1))
 
 
-def benign(net, x, y, count, rng):
+def benign(net: Net, x: Array, y: Array, count: int, rng: Rng) -> Pairs:
     """Return `count` pairs of gradients of two different records."""
     first = _draw(y, count, rng, least=2)
     second = (first + rng.integers(1, len(y), count)) % len(y)
     return Pairs("benign", net.gradients(x[first], y[first]), net.gradients(x[second], y[second]))
 
 
-def label_flip(net, x, y, count, rng, flip="random"):
+def label_flip(net: Net, x: Array, y: Array, count: int, rng: Rng, flip: str = "random") -> Pairs:
     """Return `count` pairs of gradients of one record with its label and with a wrong one.
 
     Parameters
@@ -117,14 +123,14 @@ def label_flip(net, x, y, count, rng, flip="random"):
     return Pairs("label flip", net.gradients(x, y), net.gradients(x, wrong))
 
 
-def gradient_flip(net, x, y, count, rng, name="gradient flip"):
+def gradient_flip(net: Net, x: Array, y: Array, count: int, rng: Rng, name: str = "gradient flip") -> Pairs:
     """Return `count` pairs of a record's gradient and its negative."""
     at = _draw(y, count, rng)
     first = net.gradients(x[at], y[at])
     return Pairs(name, first, -first)
 
 
-def collude(net, x, y, count, rng, teach):
+def collude(net: Net, x: Array, y: Array, count: int, rng: Rng, teach: Callable[[Net, Array, Array], object]) -> Pairs:
     """Return `count` pairs as `gradient_flip` makes them from the model of a server that helps.
 
     The server hands out a model that has never seen the client's label, so that the gradient is long.
@@ -145,7 +151,12 @@ def collude(net, x, y, count, rng, teach):
 class _Rule:
     """What the rules share: they look at the components of a report along both gradients."""
 
-    def accepts(self, mechanism, reports, pair, rng):
+    if TYPE_CHECKING:  # given by each of them
+
+        def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array: ...
+        def _rates(self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array) -> tuple[Array, Array]: ...
+
+    def accepts(self, mechanism: GradientMechanism, reports: Array, pair: tuple[Array, Array], rng: Rng) -> Array:
         """Whether the rule answers *first* on real reports.
 
         Parameters
@@ -162,17 +173,18 @@ class _Rule:
         # a zero gradient counts as opposite to the other one, which is how the paper's comparison treats it
         return self._first(mechanism, np.where(norms[0] > 0, one, -two), np.where(norms[1] > 0, two, -one), rng)
 
-    def sample(self, mechanism, trials, pairs, first, rng):
+    def sample(self, mechanism: GradientMechanism, trials: int, pairs: Pairs, first: bool, rng: Rng) -> int:
         """Draw the number of answers *first* in `trials` trials, all with the first or all with the second gradient."""
         one, two, angle = pairs.shape(mechanism.clip)
         at = rng.integers(0, len(angle), trials)
         own, other = mechanism.plane(angle[at], (one if first else two)[at], trials, rng)
         return int(np.count_nonzero(self._first(mechanism, *((own, other) if first else (other, own)), rng)))
 
-    def rates(self, mechanism, pairs):
+    def rates(self, mechanism: GradientMechanism, pairs: Pairs) -> Rates:
         """Return the exact false-positive and false-negative rate over the pairs."""
         one, two, angle = pairs.shape(mechanism.clip)
-        return tuple(float(np.mean(rate)) for rate in self._rates(mechanism, one, two, angle))
+        positive, negative = self._rates(mechanism, one, two, angle)
+        return float(np.mean(positive)), float(np.mean(negative))
 
 
 class Cosine(_Rule):
@@ -181,10 +193,10 @@ class Cosine(_Rule):
     name = "cosine"
     bound = "pooled"
 
-    def _first(self, mechanism, one, two, rng):
+    def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array:
         return (one > two) | ((one == two) & (rng.random(len(one)) < 0.5))
 
-    def _rates(self, mechanism, one, two, angle):
+    def _rates(self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array) -> tuple[Array, Array]:
         inside, outside = mechanism.levels
         # a projected gradient errs in the half of the plane beyond the bisector; it meets the cap in overlap / 2
         error = (outside + (inside - outside) * mechanism.overlap(angle)) / 2
@@ -200,10 +212,10 @@ class Lune(_Rule):
     name = "lune"
     bound = "sides"
 
-    def _first(self, mechanism, one, two, rng):
+    def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array:
         return (two < mechanism.gamma) | (one >= mechanism.gamma)
 
-    def _rates(self, mechanism, one, two, angle):
+    def _rates(self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array) -> tuple[Array, Array]:
         inside, outside = mechanism.levels
         lune, opposite = np.maximum(mechanism.q - mechanism.overlap(angle), 0), mechanism.overlap(math.pi - angle)
         positive = np.where(one == 0, lune, outside * lune + (1 - one) / 2 * (inside - outside) * opposite)

@@ -10,17 +10,19 @@ import math
 import numpy as np
 import scipy
 
+from ..types import Array, Numbers
+
 __all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "count_wins", "count_success", "response_wins",
            "laplace_sum", "laplace_sum_success"]  # fmt: skip
 
 
-def mean_reciprocal(n, q):
+def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
     """``E[1 / (1 + Binomial(n, q))]``, stable for tiny q."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.equal(q, 0), 1.0, -np.expm1((n + 1) * np.log1p(np.negative(q))) / np.multiply(n + 1, q))[()]
 
 
-def support_success(p, q, k):
+def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
     """Probability that a uniform element of the support set is the true value.
 
     The true value is supported with probability `p`, each of the other ``k - 1``
@@ -39,11 +41,11 @@ def support_success(p, q, k):
 
 
 @functools.cache
-def _legendre():
+def _legendre() -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(200)
 
 
-def laplace_success(scale, k, shift=1.0):
+def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
     """Probability that one Laplace variable raised by `shift` is the largest of k.
 
     Parameters
@@ -70,7 +72,7 @@ def laplace_success(scale, k, shift=1.0):
     return mean_reciprocal(k - 1, c / 2) / 2 + c * middle / 4 + c * 2.0**-k / k
 
 
-def gaussian_success(sigma, k, shift=1.0):
+def gaussian_success(sigma: float, k: int, shift: float = 1.0) -> float:
     """Probability that one Gaussian variable raised by `shift` is the largest of k, all with deviation `sigma`."""
     nodes, weights = np.polynomial.legendre.leggauss(64)
     edges = np.linspace(-12, 12, 41)
@@ -83,7 +85,7 @@ def gaussian_success(sigma, k, shift=1.0):
 # --- repeated collections: the guess is the value that most reports support -------------------------
 
 
-def count_wins(mass, k):
+def count_wins(mass: Array, k: int) -> Array:
     """Probability of winning with each own count, when the other ``k - 1`` counts are independent with law `mass`.
 
     The largest count wins, ties are broken uniformly.
@@ -103,13 +105,13 @@ def count_wins(mass, k):
     return np.exp((k - 1) * log_cdf) * ties
 
 
-def count_success(own, other, k):
+def count_success(own: Array, other: Array, k: int) -> float:
     """Probability that the true value has the largest count; `own` and `other` are laws of counts 0..tau."""
     return float(own @ count_wins(other, k))
 
 
 @functools.lru_cache(maxsize=64)
-def response_wins(k, tau):
+def response_wins(k: int, tau: int) -> Array:
     """Probability of winning with each own count 0..tau, when the rest of tau reports is uniform on k - 1 values.
 
     This is GRR: the other counts are multinomial, so they are followed by
@@ -139,7 +141,7 @@ def response_wins(k, tau):
 
 
 @functools.lru_cache(maxsize=16)
-def laplace_sum(tau):
+def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     """Logarithms of survival and density of the sum of `tau` unit Laplace variables, on a grid from 0 up.
 
     Returns
@@ -162,7 +164,7 @@ def laplace_sum(tau):
     return x, np.log(survival), np.log(density)
 
 
-def laplace_sum_success(tau, k, shift):
+def laplace_sum_success(tau: int, k: int, shift: float) -> float:
     """Probability that a sum of `tau` unit Laplace variables raised by `shift` is the largest of k such sums."""
     x, log_survival, log_density = laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))

@@ -10,21 +10,26 @@ coordinates of the report only and is fixed before any data are seen.
 
 import functools
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
 import scipy
 
-from ..mechanisms import Chained, FrequencyOracle
+from ..mechanisms import Chained, FrequencyOracle, Mechanism
 from ..mechanisms.hashing import hash_cell
 from ..stats import epsilon_lower, expected_epsilon
+from ..types import Array, Numbers, Pair, Rates, Reports, Rng
 
 __all__ = ["TwoValueTest"]
 
+# Which fields a mechanism has follows from its `report`, which no type says: where they are read it is `Any`.
+
 
 @numba.njit(cache=True, nogil=True)
-def _hits(seeds, cells, value, g):
+def _hits(seeds: Array, cells: Array, value: int, g: int) -> Array:
     out = np.empty(cells.size, np.bool_)
     for i in range(cells.size):
         out[i] = hash_cell(value, seeds[i], g) == cells[i]
@@ -58,7 +63,7 @@ class TwoValueTest:
     threshold: float | None = None
     name = "tight"
 
-    def declare(self, mechanism, trials, tail):
+    def declare(self, mechanism: Mechanism, trials: int, tail: float) -> "TwoValueTest":
         """Return the test with its threshold fixed: the one with the best statistic to expect from the law.
 
         Parameters
@@ -74,7 +79,7 @@ class TwoValueTest:
         threshold = _best_threshold(mechanism, trials, tail)
         return self if threshold is None else TwoValueTest(threshold)
 
-    def accepts(self, mechanism, reports, pair, rng=None):
+    def accepts(self, mechanism: Any, reports: Reports, pair: Pair, rng: Rng | None = None) -> Array:
         """Whether each report lies in the event; bool array (n,)."""
         first, second = pair
         if mechanism.report == "rounds":
@@ -100,7 +105,7 @@ class TwoValueTest:
             return (reports[:, first] - reports[:, second]) / (math.sqrt(2) * mechanism.scale) >= self.threshold
         return (reports[:, first] >= 1) & (reports[:, second] <= 0)
 
-    def _score(self, mechanism, rounds, pair):
+    def _score(self, mechanism: Any, rounds: Sequence[Array], pair: Pair) -> Numbers:
         """Statistic of several rounds that is compared with the threshold."""
         base = mechanism.inner
         if base.report == "vector" and base.noise == "gaussian":
@@ -109,13 +114,13 @@ class TwoValueTest:
         one = TwoValueTest()
         return sum(one.accepts(base, r, pair).astype(int) - one.accepts(base, r, pair[::-1]) for r in rounds)
 
-    def rates(self, mechanism):
+    def rates(self, mechanism: Mechanism) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
         if not isinstance(mechanism, FrequencyOracle):
             return None
         return _rates(mechanism, self.threshold)
 
-    def sample(self, mechanism, trials, truth, rng):
+    def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:
         """Number of reports in the event among `trials`, drawn from its two coordinates; see `Guess.sample`."""
         m = mechanism
         if m.report == "vector":
@@ -143,7 +148,7 @@ class TwoValueTest:
             return int(np.count_nonzero(one & (first < own) & ~(two & (second < other))))
         return int(np.count_nonzero((first < own) & (second >= other)))
 
-    def _sample_rounds(self, m, trials, truth, rng):
+    def _sample_rounds(self, m: Any, trials: int, truth: bool, rng: Rng) -> int:
         base = m.inner
         if m.memoise:
             return self.sample(base, trials, truth, rng)
@@ -158,7 +163,7 @@ class TwoValueTest:
         downs = rng.binomial(m.tau - ups, np.minimum(1.0, down / (1 - up))[state])  # the quotient may round up
         return int(np.count_nonzero(ups - downs >= self.threshold))
 
-    def _sample_tuple(self, m, trials, truth, rng):
+    def _sample_tuple(self, m: Any, trials: int, truth: bool, rng: Rng) -> int:
         base, fake = _symbol_laws(m)
         own = base[0] if truth else base[1]
         counts = rng.multinomial(m.d - 1, fake, size=trials)
@@ -166,7 +171,7 @@ class TwoValueTest:
         return int(np.count_nonzero(_ratio(m, counts.T) >= self.threshold))
 
 
-def _rates(m, threshold):
+def _rates(m: Any, threshold: Any) -> Rates:
     """Exact rates of the event at a threshold; see `TwoValueTest` for the events."""
     if m.report == "vector" and m.noise == "gaussian":
         shift = 1 / (math.sqrt(2) * m.scale)
@@ -200,7 +205,7 @@ def _rates(m, threshold):
     return p * (1 - q), q * (1 - p)
 
 
-def _thresholds(m):
+def _thresholds(m: Any) -> Array | None:
     """Candidates for the threshold, or ``None`` if the event needs none."""
     if m.report == "tuple":
         if len(set(m.sizes)) > 1:
@@ -215,7 +220,7 @@ def _thresholds(m):
 
 
 @functools.lru_cache(maxsize=256)
-def _best_threshold(m, trials, tail):
+def _best_threshold(m: Any, trials: int, tail: float) -> float | None:
     """Threshold with the largest expected statistic; a quick estimate picks those worth the exact sum."""
     grid = _thresholds(m)
     if grid is None:
@@ -224,11 +229,11 @@ def _best_threshold(m, trials, tail):
     counts = np.rint(trials * rates).astype(np.int64)
     quick = epsilon_lower(counts[:, 0], counts[:, 1], trials, m.published_delta, tail=tail)
     near = np.argsort(-quick, kind="stable")[:16]
-    exact = [expected_epsilon(*rates[i], trials, m.published_delta, tail=tail)[0] for i in near]
+    exact = [expected_epsilon(tpr, fpr, trials, m.published_delta, tail=tail)[0] for tpr, fpr in rates[near]]
     return float(grid[near[int(np.argmax(exact))]])
 
 
-def _states(m):
+def _states(m: Any) -> list[tuple[float, float, float]]:
     """States of the permanent round, if any, and in each the chances per round of the event and its mirror image."""
     if not isinstance(m, Chained):
         return [(1.0, *_rates(m.inner, None))]
@@ -242,7 +247,7 @@ def _states(m):
 
 
 @functools.lru_cache(maxsize=64)
-def _difference_law(m):
+def _difference_law(m: Any) -> Array:
     """Law of (events - mirror images) over all rounds under the first input, on -tau..tau."""
     total = np.zeros(2 * m.tau + 1)
     for weight, up, down in _states(m):
@@ -255,7 +260,7 @@ def _difference_law(m):
     return total
 
 
-def _symbol_laws(m):
+def _symbol_laws(m: Any) -> tuple[Array, Array]:
     """Laws of what one component says about the pair: under either value if sampled, and if fake.
 
     Symbols: 0 the first only, 1 the second only, 2 both, 3 neither.
@@ -272,7 +277,7 @@ def _symbol_laws(m):
     return np.array([one, one[[1, 0, 2, 3]]]), fake
 
 
-def _ratio(m, counts):
+def _ratio(m: Any, counts: Iterable[Array]) -> Array:
     """Likelihood ratio of tuples with so many components of each symbol."""
     base, fake = _symbol_laws(m)
     weight = np.divide(base, fake, out=np.zeros_like(base), where=fake > 0)
@@ -280,14 +285,14 @@ def _ratio(m, counts):
     return np.round(one / two, 12)  # equal ratios must compare equal, however they were summed
 
 
-def _symbols(m, component, pair):
+def _symbols(m: Any, component: Array, pair: Pair) -> Array:
     """Symbol of each user's report on one attribute."""
     one, two = ((component == v) if m.base == "GRR" else (component[:, v] != 0) for v in pair)
     return np.where(one & two, 2, np.where(one, 0, np.where(two, 1, 3)))
 
 
 @functools.lru_cache(maxsize=64)
-def _tuple_law(m):
+def _tuple_law(m: Any) -> tuple[Array, Array, Array]:
     """Ratios of all symbol counts, and their probabilities under either input."""
     base, fake = _symbol_laws(m)
     d = m.d

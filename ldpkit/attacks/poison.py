@@ -5,21 +5,25 @@ as many targets as the protocol lets it, and the estimates of the targets rise.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
 
 from .. import checks
+from ..mechanisms import FrequencyOracle, SupportOracle
 from ..mechanisms.hashing import HASH_REPORT, hash_cell
+from ..types import Array, Numbers, Rates, Rng
 
 __all__ = ["MaximalGain"]
 
 
 @numba.njit(cache=True, nogil=True)
-def _fullest_cell(seeds, r, g):
+def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int64]:
     """The seed whose hash sends the most of 0..r-1 to one cell: how many, the seed, the cell."""
-    most, best, where = 0, seeds[0], 0
+    most, best, where = 0, seeds[0], np.int64(0)
     for seed in seeds:
         for v in range(r):
             cell = hash_cell(v, seed, g)
@@ -59,16 +63,16 @@ class MaximalGain:
     frequency: float = 0.01
     name = "maximal gain"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "share", checks.real("share", self.share, 0, 1, closed="()"))
         object.__setattr__(self, "targets", checks.integer("targets", self.targets, 1))
         object.__setattr__(self, "frequency", checks.real("frequency", self.frequency, 0, 1))
 
-    def gain(self, p, q, supported):
+    def gain(self, p: Numbers, q: Numbers, supported: Numbers) -> Numbers:
         """Expected gain from support probabilities, if a fake report supports so many targets; numbers or arrays."""
         return self.share * ((supported - self.targets * q) / (p - q) - self.frequency)
 
-    def supported(self, mechanism):
+    def supported(self, mechanism: FrequencyOracle) -> int:
         """How many targets one report can support at best.
 
         For local hashing all of them: the attacker is given a hash that sends
@@ -79,14 +83,14 @@ class MaximalGain:
             raise ValueError(f"mechanism must report a value, bits, a subset or a hash to be poisoned, got {mechanism.name}")
         return min(r, {"value": 1, "subset": getattr(mechanism, "omega", r)}.get(mechanism.report, r))
 
-    def expected(self, mechanism):
+    def expected(self, mechanism: Any) -> float:
         """Expected gain; infinite for noisy vectors, whose coordinates have no bound."""
         if mechanism.report == "vector":
             return math.inf
         supported = self.supported(mechanism)
         return float(self.gain(mechanism.p, mechanism.q, supported))
 
-    def craft(self, mechanism, count, rng, tries=1000):
+    def craft(self, mechanism: Any, count: int, rng: Rng, tries: int = 1000) -> tuple[Array, int]:
         """Return the reports of `count` fake users.
 
         Parameters
@@ -119,7 +123,7 @@ class MaximalGain:
         reports["seed"], reports["cell"] = seed, cell
         return reports, supported
 
-    def simulate(self, mechanism, values, rng, tries=1000):
+    def simulate(self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000) -> Rates:
         """Poison the real reports of users who hold `values`.
 
         Returns

@@ -16,19 +16,26 @@ Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
 import itertools
 import math
 import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..mechanisms.keyvalue import product_law
+from ..types import Array, Rates
+
+if TYPE_CHECKING:
+    import pandas as pd  # loaded by those who have a table: the command line has none
 
 __all__ = ["kappa", "finite_law", "rad_exact", "optimal_attack", "attack_value", "posterior_gain", "score_runs", "impute"]
 
 _TIE = 1e-12  # scores closer than this are equal but for rounding
 
 
-def checked_prior(prior):
+def checked_prior(prior: ArrayLike) -> Array:
     """Return `prior` as a float array; it must have no negative mass and sum to one."""
     prior = np.asarray(prior, float)
     if prior.ndim != 1 or prior.size < 2 or not np.isfinite(prior).all():
@@ -40,21 +47,23 @@ def checked_prior(prior):
     return prior
 
 
-def checked_success(success, m):
+def checked_success(success: ArrayLike | None, m: int) -> Array:
     success = np.eye(m) if success is None else np.asarray(success)
     if success.shape != (m, m) or not np.isin(success, (0, 1)).all():
         raise ValueError(f"success must be a matrix of 0 and 1 of shape {(m, m)}, got shape {success.shape}")
     return success.astype(float)
 
 
-def _checked_side(side, m):
+def _checked_side(side: ArrayLike | None, m: int) -> Array:
     side = np.zeros(m, int) if side is None else np.asarray(side)
     if side.shape != (m,):
         raise ValueError(f"side must hold one label for each of the {m} records, got shape {side.shape}")
     return np.unique(side, return_inverse=True)[1]
 
 
-def _game(law, prior, success, side):
+def _game(
+    law: ArrayLike, prior: ArrayLike, success: ArrayLike | None, side: ArrayLike | None
+) -> tuple[Array, Array, Array, Array]:
     law, prior = np.asarray(law, float), checked_prior(prior)
     m = prior.size
     if law.ndim != 2 or len(law) != m or (law < 0).any() or not np.allclose(law.sum(1), 1, atol=1e-9, rtol=0):
@@ -62,7 +71,7 @@ def _game(law, prior, success, side):
     return law, prior, checked_success(success, m), _checked_side(side, m)
 
 
-def kappa(prior, success=None):
+def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, float, float]:
     """Chance of success without looking: ``(kappa, largest, smallest)``.
 
     Returns
@@ -78,7 +87,7 @@ def kappa(prior, success=None):
     return float((prior**2).sum()), float(blind.max()), float(blind.min())
 
 
-def finite_law(mechanism):
+def finite_law(mechanism: Any) -> Array:
     """Law of every possible report of GRR, a unary encoding or SS, one column per report, for small domains.
 
     Parameters
@@ -103,7 +112,7 @@ def finite_law(mechanism):
     raise ValueError(f"mechanism must have at most 65,536 reports that can be listed, got {m.name} with k = {k}")
 
 
-def _scores(law, prior, success, side, maximise):
+def _scores(law: Array, prior: Array, success: Array, side: Array, maximise: str) -> Iterator[Array]:
     """For every known label the score of each guess on each output, shape (m, outputs)."""
     gain = law if checks.one_of("maximise", maximise, ("rad", "rero")) == "rero" else law - prior @ law
     for label in range(side.max() + 1):
@@ -111,7 +120,7 @@ def _scores(law, prior, success, side, maximise):
         yield success[here].T @ (prior[here, None] * gain[here])
 
 
-def rad_exact(law, prior, success=None, side=None):
+def rad_exact(law: ArrayLike, prior: ArrayLike, success: ArrayLike | None = None, side: ArrayLike | None = None) -> float:
     """Largest reconstruction advantage that any attack on a finite mechanism has (Theorem 4.3).
 
     Parameters
@@ -131,7 +140,9 @@ def rad_exact(law, prior, success=None, side=None):
     return float(sum(score.max(0).sum() for score in _scores(*_game(law, prior, success, side), "rad")))
 
 
-def optimal_attack(law, prior, success=None, side=None, *, maximise="rad"):
+def optimal_attack(
+    law: ArrayLike, prior: ArrayLike, success: ArrayLike | None = None, side: ArrayLike | None = None, *, maximise: str = "rad"
+) -> Array:
     """The best guesses for every known label and output (Algorithm 1).
 
     Parameters
@@ -151,7 +162,9 @@ def optimal_attack(law, prior, success=None, side=None, *, maximise="rad"):
     return best / best.sum(1, keepdims=True)
 
 
-def attack_value(attack, law, prior, success=None, side=None):
+def attack_value(
+    attack: ArrayLike, law: ArrayLike, prior: ArrayLike, success: ArrayLike | None = None, side: ArrayLike | None = None
+) -> Rates:
     """Exact ``(rero, rad)`` of any attack, given as probabilities of guesses (see `optimal_attack`)."""
     law, prior, success, side = _game(law, prior, success, side)
     attack = np.asarray(attack, float)
@@ -163,7 +176,7 @@ def attack_value(attack, law, prior, success=None, side=None):
     return rero, rero - float(prior @ (hit @ (prior @ law)))
 
 
-def posterior_gain(loglik, prior):
+def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
     """Posterior minus prior of every record: what Algorithm 1 ranks at perfect reconstruction.
 
     Parameters
@@ -176,7 +189,7 @@ def posterior_gain(loglik, prior):
         return scipy.special.softmax(np.asarray(loglik, float) + np.log(prior), axis=1) - prior
 
 
-def score_runs(gain, truth, prior, side=None):
+def score_runs(gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayLike | None = None) -> dict[str, float]:
     """ReRo and RAD at perfect reconstruction from simulated outputs.
 
     In every class of `side` the record with the largest gain is named if its
@@ -217,7 +230,7 @@ def score_runs(gain, truth, prior, side=None):
     return found | {f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()}
 
 
-def impute(known, targets, sensitive):
+def impute(known: "pd.DataFrame", targets: "pd.DataFrame", sensitive: str) -> Array:
     """Guess a sensitive attribute from the public ones, without looking at any output of a mechanism.
 
     Parameters

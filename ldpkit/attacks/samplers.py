@@ -12,12 +12,13 @@ import numba
 import numpy as np
 
 from ..mechanisms.histogram import laplace
+from ..types import Array, Rng
 
 __all__ = ["alias_table", "support", "subset", "laplace_noise", "gaussian_noise", "counts", "laplace_sum", "subset_rounds"]
 
 
 @numba.njit(cache=True)
-def alias_table(mass):
+def alias_table(mass: Array) -> tuple[Array, Array]:
     """Vose's alias table of a probability vector."""
     n = mass.size
     keep, alias = mass * n / mass.sum(), np.arange(n)
@@ -47,7 +48,7 @@ def alias_table(mass):
 
 
 @numba.njit(cache=True, nogil=True)
-def support(trials, own, other, k, first, keep, alias, rng):
+def support(trials: int, own: float, other: float, k: int, first: int, keep: Array, alias: Array, rng: Rng) -> int:
     """Two draws a trial and no branch on random bits: a mispredicted jump costs more than a draw."""
     hits = 0
     both, third = own * other, own + (1 - own) * other
@@ -66,7 +67,7 @@ def support(trials, own, other, k, first, keep, alias, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def subset(trials, k, omega, p, truth, rng):
+def subset(trials: int, k: int, omega: int, p: float, truth: bool, rng: Rng) -> int:
     hits = 0
     for _ in range(trials):
         member = rng.random() < p
@@ -77,7 +78,7 @@ def subset(trials, k, omega, p, truth, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def laplace_noise(trials, own, other, k, rng):
+def laplace_noise(trials: int, own: float, other: float, k: int, rng: Rng) -> int:
     """Is noise raised by `own` (in units of the scale) above noise raised by `other` and k-2 plain ones."""
     hits = 0
     for _ in range(trials):
@@ -91,7 +92,7 @@ def laplace_noise(trials, own, other, k, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def gaussian_noise(trials, own, other, k, rng):
+def gaussian_noise(trials: int, own: float, other: float, k: int, rng: Rng) -> int:
     """As `laplace_noise`, with unit Gaussian noise."""
     hits = 0
     for _ in range(trials):
@@ -104,7 +105,7 @@ def gaussian_noise(trials, own, other, k, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def counts(trials, wins, first, keep, alias, k, truth, rng):
+def counts(trials: int, wins: Array, first: int, keep: Array, alias: Array, k: int, truth: bool, rng: Rng) -> int:
     """Draw the own count, win with its probability; a failed guess names each other value equally often."""
     hits = 0
     for _ in range(trials):
@@ -116,7 +117,7 @@ def counts(trials, wins, first, keep, alias, k, truth, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def laplace_sum(trials, tau, shift, step, log_survival, k, truth, rng):
+def laplace_sum(trials: int, tau: int, shift: float, step: float, log_survival: Array, k: int, truth: bool, rng: Rng) -> int:
     """As `counts`, with a sum of `tau` Laplace variables in place of the count."""
     hits = 0
     last = log_survival.size - 1
@@ -131,7 +132,7 @@ def laplace_sum(trials, tau, shift, step, log_survival, k, truth, rng):
 
 
 @numba.njit(cache=True, nogil=True)
-def subset_rounds(trials, k, omega, p, tau, truth, rng):
+def subset_rounds(trials: int, k: int, omega: int, p: float, tau: int, truth: bool, rng: Rng) -> int:
     """Subsets of all rounds in full: their counts have no law that is simple enough."""
     hits = 0.0
     deck, seen = np.arange(1, k), np.zeros(k, np.int64)
@@ -144,7 +145,7 @@ def subset_rounds(trials, k, omega, p, tau, truth, rng):
                 r = j + int(rng.random() * (k - 1 - j))
                 deck[j], deck[r] = deck[r], deck[j]
                 seen[deck[j]] += 1
-        top, ties = 0, 0
+        top, ties = np.int64(0), 0
         for c in seen:
             if c > top:
                 top, ties = c, 0

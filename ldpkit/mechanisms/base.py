@@ -58,7 +58,8 @@ class Mechanism(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The fields of the mechanism as a dictionary, in declaration order."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]  # every mechanism is a dataclass
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every mechanism is a dataclass
+        return {f.name: getattr(self, f.name) for f in fields}
 
     @abstractmethod
     def perturb(self, values: Any, rng: Rng) -> Reports:

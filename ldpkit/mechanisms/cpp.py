@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..types import Array, Numbers, Rates, Rng
+from ..types import Array, Held, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, alphabet
@@ -143,7 +143,7 @@ class CPP(Mechanism):
         reports["record"][bit] = record[bit]  # after a no the record is zero, in GRR too: it means nothing there
         return reports
 
-    def law(self, pairs: Sequence[tuple[int, float]], means: ArrayLike | None = None) -> Array:
+    def law(self, pairs: Sequence[Held], means: ArrayLike | None = None) -> Array:
         """Return the exact law of one user's report in one round.
 
         Parameters

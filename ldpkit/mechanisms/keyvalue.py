@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..types import Array
+from ..types import Array, Held
 from .base import MAX_DOMAIN
 
 __all__ = ["KeyValues", "MAX_OUTPUTS", "alphabet", "chosen", "product_law"]
@@ -89,7 +89,7 @@ class KeyValues:
             raise ValueError(f"keys of one user must differ, got key {key} twice for user {user}")
 
     @classmethod
-    def of(cls, users: Iterable[Sequence[tuple[int, float]]], k: int) -> Self:
+    def of(cls, users: Iterable[Sequence[Held]], k: int) -> Self:
         """Build from a sequence that holds, for each user, a sequence of (key, value)."""
         pairs = [pair for user in users for pair in user]
         keys = np.array([key for key, _ in pairs]) if pairs else np.zeros(0, np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..types import Array, Numbers, Rng
+from ..types import Array, Held, Numbers, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
 from .grr import respond
 from .keyvalue import KeyValues, alphabet, chosen, product_law
@@ -76,6 +76,7 @@ class PCKV(Mechanism):
         @property
         def flip(self) -> float: ...
         def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]: ...
+        def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array: ...
 
     def __post_init__(self) -> None:
         for name, value in (
@@ -112,7 +113,7 @@ class PCKV(Mechanism):
         keys[real], values[real] = sets.keys[at], sets.values[at]
         return keys, np.where(rng.random(n) < (1 + values) / 2, 1, -1).astype(np.int8)
 
-    def _components(self, pairs: Sequence[tuple[int, float]]) -> tuple[Array, Array, Array]:
+    def _components(self, pairs: Sequence[Held]) -> tuple[Array, Array, Array]:
         """The keys one user may sample: keys, their probabilities and the mean signs."""
         one = self._own(KeyValues.of([pairs], self.k))
         size = one.keys.size
@@ -205,7 +206,7 @@ class PCKVUE(PCKV):
 
     collect.__doc__ = PCKV.collect.__doc__
 
-    def law(self, pairs: Sequence[tuple[int, float]], positions: Iterable[int] | None = None) -> Array:
+    def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
         """Return the exact law of one user's record.
 
         Parameters
@@ -280,7 +281,7 @@ class PCKVGRR(PCKV):
         code = np.bincount(self.encode(reports), minlength=2 * self.d).reshape(self.d, 2)[: self.k]
         return code[:, 1], code[:, 0]
 
-    def law(self, pairs: Sequence[tuple[int, float]], positions: Iterable[int] | None = None) -> Array:
+    def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
         """Return the exact law of one user's report, shape (2d,): (0, -1), (0, +1), (1, -1), ...; it has no positions."""
         if positions is not None:
             raise ValueError(f"positions must be left out: a report of {self.name} is one key and one sign, got {positions!r}")
