@@ -12,22 +12,26 @@ Protocols: Towards Better Trade-offs in Privacy, Utility, and Attack Resistance"
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from . import checks
-from .attacks import Guess, MaximalGain, laws
-from .mechanisms import ALH, ASS, ATHE, AUE, BLH, OLH, OUE, SHE, SS, SUE, THE, make
+from .attacks import MaximalGain, laws
+from .attacks.distinguish import success_rate
+from .mechanisms import ALH, ASS, ATHE, AUE, BLH, OLH, OUE, SHE, SS, SUE, THE, FrequencyOracle, make
 from .mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, support_variance
 from .mechanisms.grr import response_rates
 from .mechanisms.hashing import LocalHashing
 from .mechanisms.histogram import threshold_rates
 from .mechanisms.subset import inclusion_rates
 from .mechanisms.unary import other_rate
+from .types import Array, Numbers
 
 __all__ = ["Family", "FAMILIES", "STRATEGIES", "LAWS", "Front", "front", "pareto", "select", "refine", "build", "success",
            "scores", "table"]  # fmt: skip
@@ -38,7 +42,7 @@ LAWS = ("exact", "published")
 _MAX_GRID = 2**21
 
 
-def _every(name, low, high):
+def _every(name: str, low: int, high: int) -> Array:
     """All whole numbers of a grid, if they are not too many."""
     if high > _MAX_GRID:
         raise ValueError(f"the grid of {name} would run to {high}, past {_MAX_GRID}: "
@@ -46,17 +50,17 @@ def _every(name, low, high):
     return np.arange(low, high + 1)
 
 
-def _subset_sizes(k, epsilon):
+def _subset_sizes(k: int, epsilon: float) -> Array:
     if k < 3:
         raise ValueError(f"k must be at least 3 for family ss (the paper's grid ends at k - 2), got {k}")
     return _every("omega", 1, k - 2)
 
 
-def _hash_ranges(k, epsilon):
+def _hash_ranges(k: int, epsilon: float) -> Array:
     return _every("g", 2, max(k - 1, round(math.exp(epsilon)) + 1))
 
 
-def _log_odds(k, epsilon):
+def _log_odds(k: int, epsilon: float) -> Array:
     """Rates from 1/2 upwards, evenly spaced in log-odds: large budgets need ``1 - p`` of order ``e^-eps``."""
     return 1 / (1 + np.exp(-np.linspace(0, min(epsilon + 12, 36), 2001)))  # at 37 the rate is 1 in floating point
 
@@ -79,13 +83,13 @@ class Family:
         ``(k, epsilon) -> parameters`` to choose from, here and in the paper.
     """
 
-    adaptive: type
-    classical: tuple
+    adaptive: type[Any]
+    classical: tuple[type[Any], ...]
     parameter: str
     symbol: str
-    rates: Callable
-    grid: Callable
-    published_grid: Callable
+    rates: Callable[[int, float, Array], tuple[Numbers, Numbers]]
+    grid: Callable[[int, float], Array]
+    published_grid: Callable[[int, float], Array]
 
 
 FAMILIES = {
@@ -116,24 +120,32 @@ class Front:
     mse: np.ndarray
     epg: np.ndarray
 
-    def objectives(self, count=2):
+    def objectives(self, count: int = 2) -> Array:
         """The first `count` objectives as columns, shape (points, count)."""
         return np.column_stack([self.asr, self.mse, self.epg][:count])
 
 
-def _hash_success(p, g, k, law):
+def _hash_success(p: Numbers, g: Numbers, k: int, law: str) -> Numbers:
     """ASR of local hashing; `published` divides by the mean number of values in a cell (eq. 15 of the paper)."""
     return laws.support_success(p, 1 / g, k) if law == "exact" else p / np.maximum(k / g, 1)
 
 
-def _poisoning(attack, k):
+def _poisoning(attack: MaximalGain | None, k: int) -> MaximalGain:
     """The attack whose gain counts: the paper's ten targets if none is given, or the whole of a smaller domain."""
     attack = MaximalGain(targets=min(10, k)) if attack is None else attack
     checks.integer("targets", attack.targets, 1, k)
     return attack
 
 
-def front(family, k, epsilon, *, grid=None, law="exact", poisoning=None):
+def front(
+    family: str,
+    k: int,
+    epsilon: float,
+    *,
+    grid: ArrayLike | None = None,
+    law: str = "exact",
+    poisoning: MaximalGain | None = None,
+) -> Front:
     """Evaluate one family on a grid of its parameter.
 
     Parameters
@@ -164,26 +176,26 @@ def front(family, k, epsilon, *, grid=None, law="exact", poisoning=None):
     checks.one_of("law", law, LAWS)
     k, epsilon = checks.integer("k", k, 2, MAX_DOMAIN), checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if grid is None or (isinstance(grid, str) and grid == "published"):
-        grid = (chosen.grid if grid is None else chosen.published_grid)(k, epsilon)
+        points = (chosen.grid if grid is None else chosen.published_grid)(k, epsilon)
     else:
-        grid = np.asarray(grid)
-        if grid.ndim != 1 or not grid.size or grid.dtype.kind not in "iuf":
-            raise ValueError(f"grid must be a non-empty list of numbers or 'published', got {grid!r}")
-        grid = grid.astype(float if grid.dtype.kind == "f" else np.int64)  # short types overflow below
-        for end in (grid.min(), grid.max()):  # the mechanism knows what it accepts
+        points = np.asarray(grid)
+        if points.ndim != 1 or not points.size or points.dtype.kind not in "iuf":
+            raise ValueError(f"grid must be a non-empty list of numbers or 'published', got {points!r}")
+        points = points.astype(float if points.dtype.kind == "f" else np.int64)  # short types overflow below
+        for end in (points.min(), points.max()):  # the mechanism knows what it accepts
             chosen.adaptive(k, epsilon, end)
-    p, q = chosen.rates(k, epsilon, grid)
+    p, q = chosen.rates(k, epsilon, points)
     poisoning = _poisoning(poisoning, k)
     if family == "lh":
-        asr = _hash_success(p, grid, k, law)
+        asr = _hash_success(p, points, k, law)
     else:
-        asr = p / grid if family == "ss" else laws.support_success(p, q, k)
-    supported = np.minimum(grid, poisoning.targets) if family == "ss" else poisoning.targets
-    return Front(grid, asr, support_variance(p, q), poisoning.gain(p, q, supported))
+        asr = p / points if family == "ss" else laws.support_success(p, q, k)
+    supported = np.minimum(points, poisoning.targets) if family == "ss" else poisoning.targets
+    return Front(points, asr, support_variance(p, q), poisoning.gain(p, q, supported))
 
 
 @numba.njit(cache=True, nogil=True)
-def _unbeaten(rank, third):
+def _unbeaten(rank: Array, third: Array) -> Array:
     """Whether no point before has at most this rank and at most this third objective (a Fenwick tree of minima)."""
     least, kept = np.full(rank.size + 1, np.inf), np.empty(rank.size, np.bool_)
     for i in range(rank.size):
@@ -197,7 +209,7 @@ def _unbeaten(rank, third):
     return kept
 
 
-def pareto(points):
+def pareto(points: Array) -> Array:
     """Indices of the points that no other point beats, in their order.
 
     A point is beaten if another one is nowhere larger and different; of equal
@@ -215,11 +227,11 @@ def pareto(points):
     return np.sort(order[_unbeaten(rank, third)])
 
 
-def _utopia(points, weights, limit):
+def _utopia(points: Array, weights: Array, limit: float) -> Array:
     return np.linalg.norm(points, axis=1)
 
 
-def _elbow(points, weights, limit):
+def _elbow(points: Array, weights: Array, limit: float) -> Array:
     order = np.argsort(points[:, 0], kind="stable")
     start, chord = points[order[0]], points[order[-1]] - points[order[0]]
     if len(points) <= 2:
@@ -229,13 +241,13 @@ def _elbow(points, weights, limit):
     return -np.linalg.norm(away - along, axis=1)
 
 
-def _epsilon_constraint(points, weights, limit):
+def _epsilon_constraint(points: Array, weights: Array, limit: float) -> Array:
     rest = points[:, 1:] @ np.ones(points.shape[1] - 1)
     allowed = points[:, 0] <= limit
     return np.where(allowed, rest, np.inf) if allowed.any() else _utopia(points, weights, limit)
 
 
-STRATEGIES = {
+STRATEGIES: dict[str, Callable[[Array, Array, float], Array]] = {
     "weighted": lambda points, weights, limit: points @ weights,
     "utopia": _utopia,
     "elbow": _elbow,
@@ -246,7 +258,9 @@ STRATEGIES = {
 """What each strategy minimises over the Pareto front, see `select`."""
 
 
-def select(points, strategy="weighted", weights=None, limit=0.1):
+def select(
+    points: ArrayLike, strategy: str = "weighted", weights: Sequence[float] | Array | None = None, limit: float = 0.1
+) -> int:
     """Choose one point of a Pareto front; the first one among equals.
 
     Parameters
@@ -283,7 +297,7 @@ def select(points, strategy="weighted", weights=None, limit=0.1):
     return int(kept[np.argmin(score(points[kept], weights, limit))])
 
 
-def _weights(weights, count):
+def _weights(weights: Any, count: int) -> Array:
     listed = weights if np.iterable(weights) else [weights]
     weights = np.array([checks.real(f"weights[{i}]", w, 0) for i, w in enumerate(listed)])
     if len(weights) != count or not weights.any():
@@ -292,8 +306,9 @@ def _weights(weights, count):
     return weights / weights.sum()
 
 
-def refine(family, k, epsilon, *, weights=(0.5, 0.5, 0.0), strategy="weighted", limit=0.1, grid=None, law="exact",
-           poisoning=None):  # fmt: skip
+def refine(family: str, k: int, epsilon: float, *, weights: Sequence[float] | Array = (0.5, 0.5, 0.0),
+           strategy: str = "weighted", limit: float = 0.1, grid: ArrayLike | None = None, law: str = "exact",
+           poisoning: MaximalGain | None = None) -> FrequencyOracle:  # fmt: skip
     """Return the adaptive mechanism of a family with its parameter chosen.
 
     Parameters
@@ -323,7 +338,7 @@ def refine(family, k, epsilon, *, weights=(0.5, 0.5, 0.0), strategy="weighted", 
     return FAMILIES[family].adaptive(k, epsilon, chosen.item())
 
 
-def build(name, k, epsilon, **options):
+def build(name: str, k: int, epsilon: float, **options: Any) -> FrequencyOracle:
     """Return a protocol by name: an adaptive one refined with `options` of `refine`, any other with its own rule."""
     for family, kind in FAMILIES.items():
         if kind.adaptive.name == name:
@@ -331,16 +346,16 @@ def build(name, k, epsilon, **options):
     return make(name, k=k, epsilon=epsilon)
 
 
-def success(mechanism, law="exact"):
+def success(mechanism: FrequencyOracle, law: str = "exact") -> float:
     """Attacker's success rate of a frequency oracle, see `front` for `law`."""
     if checks.one_of("law", law, LAWS) == "published" and isinstance(mechanism, LocalHashing):
         # the paper inserts the real number e^eps + 1 for the hash range of OLH
         g = math.exp(mechanism.epsilon) + 1 if isinstance(mechanism, OLH) else mechanism.g
         return float(_hash_success(response_rates(g, mechanism.epsilon)[0], g, mechanism.k, law))
-    return float(Guess().success(mechanism))
+    return success_rate(mechanism)
 
 
-def scores(mechanism, law="exact", poisoning=None):
+def scores(mechanism: FrequencyOracle, law: str = "exact", poisoning: MaximalGain | None = None) -> dict[str, float]:
     """Return ``asr``, ``mse`` (one user) and ``epg`` of a frequency oracle as a dictionary."""
     return {
         "asr": success(mechanism, law),
@@ -349,7 +364,7 @@ def scores(mechanism, law="exact", poisoning=None):
     }
 
 
-def table(protocols, k, epsilon, **options):
+def table(protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], **options: Any) -> pd.DataFrame:
     """Return the scores of protocols over domain sizes and budgets as a tidy table.
 
     Parameters

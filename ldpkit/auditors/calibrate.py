@@ -9,6 +9,7 @@ Privacy", PVLDB 19(7), 2026, Theorem 4.2, Examples 4.4 to 4.8 and 5.5.
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -46,7 +47,7 @@ class Calibration:
     noise: float | None = None
     printed: float | None = None
 
-    def row(self):
+    def row(self) -> dict[str, Any]:
         """Return the fields as a dictionary without infinities."""
         return {key: None if value == math.inf else value for key, value in dataclasses.asdict(self).items()}
 
@@ -55,7 +56,7 @@ CALIBRATED = ("laplace", "gaussian", "grr", "oue", "ss", "dpsgd")
 """Mechanisms that `calibrate` knows."""
 
 
-def _subset_epsilon(share, m, knowledge):
+def _subset_epsilon(share: float, m: int, knowledge: str) -> float:
     """SS: at one subset size the risk grows with epsilon and has a closed form; the largest epsilon of all sizes."""
     omega = np.arange(1, max(1, m // 2) + 1)
     keep = (share * (m - 1) + omega) / m if knowledge == "any" else omega * (share * (m - 1) + 1) / m
@@ -67,7 +68,7 @@ def _subset_epsilon(share, m, knowledge):
     return float(epsilon[epsilon > np.maximum(start, 0)].max())
 
 
-def _round_noise(risk, share, m, knowledge):
+def _round_noise(risk: float, share: float, m: int, knowledge: str) -> tuple[float, float]:
     """DP-SGD: noise multiplier of one step that is guaranteed, and the printed one (Example 5.5)."""
     mu = 2 * ndtri((1 + share) / 2)
     if knowledge == "any":
@@ -81,7 +82,9 @@ def _round_noise(risk, share, m, knowledge):
     return min(2 / mu, eq3), 1 / mu
 
 
-def calibrate(mechanism, risk, m, *, sensitivity=1.0, steps=100, knowledge="none"):
+def calibrate(
+    mechanism: str, risk: float, m: int, *, sensitivity: float = 1.0, steps: int = 100, knowledge: str = "none"
+) -> Calibration:
     """Return the least noise with which no attack has a larger advantage than `risk`.
 
     Parameters
@@ -128,7 +131,7 @@ def calibrate(mechanism, risk, m, *, sensitivity=1.0, steps=100, knowledge="none
     return Calibration(*asked, epsilon=epsilon)
 
 
-def rero_epsilon(risk, m):
+def rero_epsilon(risk: float, m: int) -> float:
     """Budget of the Laplace mechanism by the general bound of the success, ``1 - f(1/m) = risk`` (Eq. 3, Figure 2).
 
     Parameters

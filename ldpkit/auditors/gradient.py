@@ -7,11 +7,15 @@ observed rates: biased upwards, infinite if one error never occurs, no bound.
 import functools
 import math
 import time
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks, stats, streams
-from ..attacks.gradient import RULES
+from ..attacks.gradient import RULES, Cosine, Lune, Pairs
+from ..mechanisms.gradient import GradientMechanism
+from ..types import Numbers
 from .result import AuditResult
 
 __all__ = ["audit_gradient", "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"]
@@ -19,7 +23,7 @@ __all__ = ["audit_gradient", "epsilon_from_errors", "plugin_expectation", "poole
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 
-def epsilon_from_errors(fpr, fnr):
+def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
     """Epsilon at which the two error rates are as small as they can be (Equation 3); infinite if one of them is 0."""
     fpr, fnr = np.asarray(fpr, float), np.asarray(fnr, float)
     with np.errstate(divide="ignore", invalid="ignore"):  # a rule that never changes its answer gives 0/0 on one side
@@ -27,7 +31,7 @@ def epsilon_from_errors(fpr, fnr):
 
 
 @functools.lru_cache(maxsize=1024)
-def plugin_expectation(fpr, fnr, first, second):
+def plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tuple[float, float, float]:
     """Exact mean and standard deviation of Equation 3 at known rates, where it is finite.
 
     Parameters
@@ -51,12 +55,12 @@ def plugin_expectation(fpr, fnr, first, second):
     return mean, math.sqrt(float((value - mean) ** 2 @ kept / kept.sum())), float(mass[~finite].sum())
 
 
-def pooled(errors, trials):
+def pooled(errors: Numbers, trials: int) -> Numbers:
     """Nearly unbiased estimate from all errors together, ``logit(1 - (X + 1/2) / (K + 1))``; always finite."""
     return np.log((trials - errors + 0.5) / (errors + 0.5))
 
 
-def lower_pooled(fp, fn, trials, alpha, delta=0.0):
+def lower_pooled(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0) -> Numbers:
     """Lower bound of epsilon from all errors together, valid at level ``1 - alpha``.
 
     With epsilon-LDP no rule errs less often than ``1 / (1 + e^eps)``. A sum of two binomials is no more likely
@@ -76,7 +80,7 @@ def lower_pooled(fp, fn, trials, alpha, delta=0.0):
         return np.log(np.maximum((1 - checks.real("delta", delta, 0, 1, closed="[)")) / high - 1, 0))
 
 
-def lower_sides(fp, fn, trials, alpha, delta=0.0):
+def lower_sides(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0) -> Numbers:
     """Lower bound of epsilon from Equation 3 with two Clopper-Pearson bounds, each at ``alpha / 2``.
 
     Parameters
@@ -93,7 +97,9 @@ BOUNDS = {"pooled": lower_pooled, "sides": lower_sides}
 """The valid bounds by name; a rule says which suits it."""
 
 
-def _count(mechanism, rule, pairs, trials, first, seed, name):
+def _count(
+    mechanism: GradientMechanism, rule: Cosine | Lune, pairs: Pairs, trials: int, first: bool, seed: int, name: tuple[Any, ...]
+) -> int:
     """Answers *first* on real reports of one input."""
     found, size = 0, max(1, _CELLS // mechanism.d)
     for start in range(0, trials, size):
@@ -105,7 +111,16 @@ def _count(mechanism, rule, pairs, trials, first, seed, name):
     return found
 
 
-def audit_gradient(mechanism, pairs, rule="cosine", *, trials=1000, alpha=0.01, seed=1, faithful=False):
+def audit_gradient(
+    mechanism: GradientMechanism,
+    pairs: Pairs,
+    rule: str = "cosine",
+    *,
+    trials: int = 1000,
+    alpha: float = 0.01,
+    seed: int = 1,
+    faithful: bool = False,
+) -> AuditResult:
     """Audit a randomised gradient with crafted pairs and a rule that tells them apart.
 
     Parameters
@@ -135,25 +150,27 @@ def audit_gradient(mechanism, pairs, rule="cosine", *, trials=1000, alpha=0.01, 
     ValueError
         Naming the parameter that is out of range.
     """
-    rule = RULES[checks.one_of("rule", rule, RULES)]
+    chosen = RULES[checks.one_of("rule", rule, RULES)]
     trials, alpha = checks.integer("trials", trials, 2, 10**9), checks.real("alpha", alpha, 0, 0.25, closed="(]")
     if trials % 2:
         raise ValueError(f"trials must be even, half with each gradient, got {trials}")
     if pairs.first.shape[1] != mechanism.d:
         raise ValueError(f"gradients must have the mechanism's dimension {mechanism.d}, got {pairs.first.shape[1]}")
-    name = ("gradient", mechanism.name, mechanism.parameters, pairs.name, rule.name, bool(faithful))
+    name = ("gradient", mechanism.name, mechanism.parameters, pairs.name, chosen.name, bool(faithful))
     half, start = trials // 2, time.perf_counter()
     if faithful:
-        kept, missed = (_count(mechanism, rule, pairs, half, side, seed, (*name, side)) for side in (True, False))
+        kept, missed = (_count(mechanism, chosen, pairs, half, side, seed, (*name, side)) for side in (True, False))
     else:
-        kept, missed = (rule.sample(mechanism, half, pairs, side, streams.generator(seed, *name, side)) for side in (True, False))
+        kept, missed = (
+            chosen.sample(mechanism, half, pairs, side, streams.generator(seed, *name, side)) for side in (True, False)
+        )
     seconds = time.perf_counter() - start
-    fp, fn, rates = half - kept, missed, rule.rates(mechanism, pairs)
+    fp, fn, rates = half - kept, missed, chosen.rates(mechanism, pairs)
     exact, exact_sd, infinite = plugin_expectation(*rates, half, half)
     return AuditResult(
         mechanism=mechanism.name,
         parameters=mechanism.parameters | {"adversary": pairs.name},
-        attack=rule.name,
+        attack=chosen.name,
         trials=trials,
         alpha=alpha,
         seed=seed,
@@ -161,7 +178,7 @@ def audit_gradient(mechanism, pairs, rule="cosine", *, trials=1000, alpha=0.01, 
         counts={"fp": fp, "fn": fn},
         rates={"fpr": fp / half, "fnr": fn / half},
         epsilon_emp=float(epsilon_from_errors(fp / half, fn / half)),
-        lower=max(0.0, float(BOUNDS[rule.bound](fp, fn, half, alpha))),
+        lower=max(0.0, float(BOUNDS[chosen.bound](fp, fn, half, alpha))),
         exact=exact,
         exact_sd=exact_sd,
         claim=mechanism.epsilon,

@@ -9,18 +9,24 @@ Auditing Local Differential Privacy for Correlated Key-Value Estimation", CIKM
 import dataclasses
 import functools
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks, streams
-from ..mechanisms import KEY_VALUE
+from ..mechanisms import KEY_VALUE, SupportOracle
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues, alphabet, chosen, product_law
 from ..mechanisms.pckv import PCKV, PCKVUE
+from ..types import Array, Held, Rng
 from .ratio import ESTIMATORS, statistic
 from .result import AuditResult
 
 __all__ = ["AUDITORS", "audit_kv", "audit_laws", "kv_cell", "collapse", "guess_rates", "oracle_law"]
+
+Groups = list[list[Array]]  # pairs of counts to compare, one row per half of the users
 
 AUDITORS = {
     "hkv": "whole records (or the given positions of PCKV-UE)",
@@ -36,7 +42,7 @@ AUDITORS = {
 # --- laws and views of them ---------------------------------------------------------------------------
 
 
-def collapse(cells, positions, base, length):
+def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int) -> Array:
     """Sum over the symbols that are not looked at.
 
     Parameters
@@ -55,14 +61,14 @@ def collapse(cells, positions, base, length):
 
 
 @functools.lru_cache(maxsize=8)
-def guess_rates(length, target):
+def guess_rates(length: int, target: int) -> Array:
     """Probability that LDP-Auditor guesses `target`, by bit vector: a uniform set bit, or any position if none is set."""
     bits = bit_vectors(length)
     size = bits.sum(axis=1)
     return np.where(size == 0, 1 / length, bits[:, target] / np.maximum(size, 1))
 
 
-def oracle_law(mechanism, value, positions=None):
+def oracle_law(mechanism: SupportOracle, value: int, positions: Iterable[int] | None = None) -> Array:
     """Return the exact law of a frequency oracle's report for one value.
 
     Parameters
@@ -92,44 +98,55 @@ def oracle_law(mechanism, value, positions=None):
 class _Draw:
     """Counts of a group of users, one row per half if halves are needed: random with a generator, expected without."""
 
-    def __init__(self, users, halves, rng):
+    def __init__(self, users: int, halves: bool, rng: Rng | None) -> None:
         self.users, self.halves, self.rng = users, halves, rng
         self.sizes = [users // 2, users - users // 2] if halves else [users]
 
-    def counts(self, law):
+    def counts(self, law: Array) -> Array:
         return np.outer(self.sizes, law) if self.rng is None else self.rng.multinomial(self.sizes, law / law.sum())
 
-    def thin(self, counts, rates):
+    def thin(self, counts: Array, rates: Array) -> Array:
         """Users of whom a guess hits, if each output leads to a hit with its own probability, shape (rows, 1)."""
         hits = counts * rates if self.rng is None else self.rng.binomial(counts, rates)
         return hits.sum(axis=1, keepdims=True)
 
-    def half(self):
+    def half(self) -> "_Draw":
         return _Draw(self.users // 2, self.halves, self.rng)
 
 
 # --- experiments: in each round, the pairs of groups that are compared ----------------------------------
 
 
-def _mixed(mechanism, pair, ownership, seen=None):
+def _mixed(mechanism: PCKV | CPP, pair: Held, ownership: float, seen: Any = None) -> Array:
     """Law of a user who holds `pair` with probability `ownership` and nothing otherwise; `seen`: positions, or means."""
     return ownership * mechanism.law([pair], seen) + (1 - ownership) * mechanism.law([], seen)
 
 
-def _records(mechanism, cells):
+def _records(mechanism: PCKV | CPP, cells: Array) -> Array:
     """Counts of records: after a no CPP-UE sends the zero vector."""
     return np.column_stack([cells[:, 0] + cells[:, 1], cells[:, 2:]]) if isinstance(mechanism, CPPUE) else cells
 
 
-def _once(mechanism, auditor, pairs, ownership, positions, draw):
+def _once(
+    mechanism: PCKV, auditor: str, pairs: Sequence[Held], ownership: float, positions: Sequence[int] | None, draw: _Draw
+) -> Iterator[Groups]:
     if auditor == "vkv" and positions is None and isinstance(mechanism, PCKVUE):
         audited = pairs[0][0], pairs[1][0]
         positions = audited[0], next(p for p in range(mechanism.d) if p not in audited)
     yield [[draw.counts(_mixed(mechanism, pair, ownership, positions)) for pair in pairs]]
 
 
-def _in_rounds(mechanism, auditor, pairs, ownership, positions, scaling, draw):
-    means, owners = [None, None], []
+def _in_rounds(
+    mechanism: CPP,
+    auditor: str,
+    pairs: Sequence[Held],
+    ownership: float,
+    positions: Sequence[int] | None,
+    scaling: str,
+    draw: _Draw,
+) -> Iterator[Groups]:
+    means: list[Array | None] = [None, None]
+    owners = []
     if auditor == "separated":  # first, the average of five runs in which everybody holds the pair
         for pair in pairs:
             owners.append(np.mean([_records(mechanism, draw.counts(mechanism.law([pair]))) for _ in range(5)], axis=0))
@@ -153,7 +170,7 @@ def _in_rounds(mechanism, auditor, pairs, ownership, positions, scaling, draw):
         means = [mechanism.broadcast(*mechanism.tally_counts(c.sum(axis=0)), m) for c, m in zip(cells, means)]
 
 
-def _segmented(mechanism, squads, ownership, draw):
+def _segmented(mechanism: CPP, squads: Sequence[float], ownership: float, draw: _Draw) -> Iterator[Groups]:
     """Squads with fixed values against imitators who hold the bucket's mean; the means come from the squads alone."""
     bucket, _ = mechanism.place(squads)
     if bucket.ndim != 1 or len(set(bucket.tolist())) != 1:
@@ -170,7 +187,7 @@ def _segmented(mechanism, squads, ownership, draw):
 # --- audits -------------------------------------------------------------------------------------------
 
 
-def _limit(first, second):
+def _limit(first: Array, second: Array) -> float:
     """Largest absolute log ratio of the expected counts."""
     first, second = (side.sum(axis=0) for side in (first, second))
     seen = (first > 0) | (second > 0)
@@ -178,8 +195,9 @@ def _limit(first, second):
         return float(np.max(np.abs(np.log(first[seen] / second[seen])), initial=0.0))
 
 
-def _audit(play, users, estimator, alpha, minimum, variation, seed, *, name, parameters, attack, bounded=True, last=False,
-           **said):  # fmt: skip
+def _audit(play: Callable[[_Draw], Iterator[Groups]], users: int, estimator: str, alpha: float, minimum: int,
+           variation: float | None, seed: int, *, name: Sequence[Any], parameters: dict[str, Any], attack: str,
+           bounded: bool = True, last: bool = False, **said: Any) -> list[AuditResult]:  # fmt: skip
     """Play an experiment with random and with expected counts, and state what each round, or the last, shows."""
     users = checks.integer("users", users, 1, 10**12)
     halves = checks.one_of("estimator", estimator, ESTIMATORS) in ("split", "pooled")
@@ -191,9 +209,10 @@ def _audit(play, users, estimator, alpha, minimum, variation, seed, *, name, par
     played, expected = (list(play(_Draw(users, halves, rng))) for rng in rngs)
     seconds, results = (time.perf_counter() - start) / len(played), []
     for number, (groups, ideal) in list(enumerate(zip(played, expected), 1))[-1 if last else 0 :]:
-        value, output = statistic(*groups[0], each, estimator, alpha=alpha, minimum=minimum, variation=variation)
+        first, second = groups[0]
+        value, output = statistic(first, second, each, estimator, alpha=alpha, minimum=minimum, variation=variation)
         sure = estimator if halves else "valid"
-        lower = max(statistic(*g, each, sure, alpha=alpha / len(groups))[0] for g in groups) if bounded else 0.0
+        lower = max(statistic(one, two, each, sure, alpha=alpha / len(groups))[0] for one, two in groups) if bounded else 0.0
         seen = [int(side.sum(axis=0)[output]) if output >= 0 else 0 for side in groups[0]]
         results.append(AuditResult(
             trials=each, alpha=float(alpha), faithful=False, epsilon_emp=value, lower=lower, exact=None, exact_sd=None,
@@ -204,8 +223,10 @@ def _audit(play, users, estimator, alpha, minimum, variation, seed, *, name, par
     return results
 
 
-def audit_laws(first, second, *, users=10**8, estimator="released", alpha=0.05, minimum=5, variation=None, seed=1, guess=None,
-               mechanism="law", parameters=None, attack="hkv", claim=np.inf):  # fmt: skip
+def audit_laws(first: ArrayLike, second: ArrayLike, *, users: int = 10**8, estimator: str = "released", alpha: float = 0.05,
+               minimum: int = 5, variation: float | None = None, seed: int = 1, guess: Array | None = None,
+               mechanism: str = "law", parameters: Mapping[str, Any] | None = None, attack: str = "hkv",
+               claim: float = np.inf) -> AuditResult:  # fmt: skip
     """Audit two given laws over the same outputs.
 
     Parameters
@@ -232,7 +253,7 @@ def audit_laws(first, second, *, users=10**8, estimator="released", alpha=0.05, 
     if laws[0].ndim != 1 or laws[0].shape != laws[1].shape or any((x < 0).any() or abs(x.sum() - 1) > 1e-9 for x in laws):
         raise ValueError("first and second must be probabilities of the same outputs, each adding to 1")
 
-    def play(draw):
+    def play(draw: _Draw) -> Iterator[Groups]:
         counts = [draw.counts(law) for law in laws]
         yield [counts if guess is None else [draw.thin(c, guess) for c in counts]]
 
@@ -241,8 +262,10 @@ def audit_laws(first, second, *, users=10**8, estimator="released", alpha=0.05, 
                   mechanism=mechanism, attack=attack, claim=float(claim))[0]  # fmt: skip
 
 
-def audit_kv(mechanism, auditor="hkv", *, users=10**8, pairs=None, ownership=0.5, positions=None, squads=(-1.0, -0.5),
-             scaling="released", estimator="released", alpha=0.05, minimum=5, variation=None, last=False, seed=1):  # fmt: skip
+def audit_kv(mechanism: PCKV | CPP, auditor: str = "hkv", *, users: int = 10**8, pairs: Sequence[Held] | None = None,
+             ownership: float = 0.5, positions: Sequence[int] | None = None, squads: Sequence[float] = (-1.0, -0.5),
+             scaling: str = "released", estimator: str = "released", alpha: float = 0.05, minimum: int = 5,
+             variation: float | None = None, last: bool = False, seed: int = 1) -> list[AuditResult]:  # fmt: skip
     """Audit a key-value mechanism.
 
     Parameters
@@ -300,12 +323,12 @@ def audit_kv(mechanism, auditor="hkv", *, users=10**8, pairs=None, ownership=0.5
         pairs = ((0, -1.0), (0, 1.0)) if rounds else ((0, 1.0), (1, -1.0))
     KeyValues.of([[pair] for pair in pairs], mechanism.k)  # refuses keys and values that are none
 
-    def play(draw):
+    def play(draw: _Draw) -> Iterator[Groups]:
+        if isinstance(mechanism, PCKV):
+            return _once(mechanism, auditor, pairs, ownership, positions, draw)
         if auditor == "skv":
             return _segmented(mechanism, squads, ownership, draw)
-        if rounds:
-            return _in_rounds(mechanism, auditor, pairs, ownership, positions, scaling, draw)
-        return _once(mechanism, auditor, pairs, ownership, positions, draw)
+        return _in_rounds(mechanism, auditor, pairs, ownership, positions, scaling, draw)
 
     seen = positions if positions is None else list(positions)
     design = str(tuple(map(tuple, pairs))), ownership, str(seen), str(tuple(squads)), scaling  # lists and tuples draw alike
@@ -315,7 +338,7 @@ def audit_kv(mechanism, auditor="hkv", *, users=10**8, pairs=None, ownership=0.5
                   bounded=auditor != "separated", last=last)  # fmt: skip
 
 
-def kv_cell(mechanism, auditor="hkv", runs=1, seed=1, **given):
+def kv_cell(mechanism: str, auditor: str = "hkv", runs: int = 1, seed: int = 1, **given: Any) -> list[dict[str, Any]]:
     """Audit a key-value mechanism given by name, several times: one cell of a grid, as flat dictionaries.
 
     Parameters

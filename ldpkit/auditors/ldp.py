@@ -7,13 +7,17 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 import functools
 import itertools
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
 from .. import attacks, checks, stats, streams
-from ..mechanisms import Client, FrequencyOracle
+from ..attacks import Attack
+from ..mechanisms import BucketFlip, Client, FrequencyOracle
 from ..mechanisms import make as make_mechanism
+from ..types import Pair, Rates
 from .result import AuditResult
 
 __all__ = ["audit", "audits", "audit_cell", "rows", "expected"]
@@ -22,11 +26,22 @@ _FAST_CHUNK = 2**18  # trials per stream of the fast samplers
 _REPORT_CELLS = 2**22  # coordinates held in memory at once when real reports are made
 
 
-def _chunks(trials, size):
+def _chunks(trials: int, size: int) -> list[int]:
     return [min(size, trials - start) for start in range(0, trials, size)]
 
 
-def audit(mechanism, attack="guess", *, trials=10**6, alpha=0.01, seed=1, delta=None, faithful=False, pair=None, threads=1):
+def audit(
+    mechanism: FrequencyOracle | Client,
+    attack: str | Attack = "guess",
+    *,
+    trials: int = 10**6,
+    alpha: float = 0.01,
+    seed: int = 1,
+    delta: float | None = None,
+    faithful: bool = False,
+    pair: Pair | None = None,
+    threads: int = 1,
+) -> AuditResult:
     """Audit a mechanism or client with a distinguishability attack.
 
     Parameters
@@ -71,7 +86,18 @@ def audit(mechanism, attack="guess", *, trials=10**6, alpha=0.01, seed=1, delta=
     )[0]  # fmt: skip
 
 
-def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, faithful=False, pair=None, threads=1):
+def audits(
+    mechanism: FrequencyOracle | Client,
+    attack: Sequence[str | Attack],
+    *,
+    trials: int = 10**6,
+    alpha: float = 0.01,
+    seed: int = 1,
+    delta: float | None = None,
+    faithful: bool = False,
+    pair: Pair | None = None,
+    threads: int = 1,
+) -> list[AuditResult]:
     """Audit with several attacks at once; real reports are made once and shown to all of them.
 
     Parameters
@@ -99,13 +125,13 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
     if np.shape(pair) != (2,) or pair[0] == pair[1]:
         raise ValueError(f"pair must hold two different values, got {pair}")
     first, second = (checks.integer("pair", v, 0, k - 1) for v in pair)
-    if mechanism.report == "buckets" and first // mechanism.size == second // mechanism.size:
+    if isinstance(mechanism, BucketFlip) and first // mechanism.size == second // mechanism.size:
         raise ValueError(f"pair must lie in two different buckets of {mechanism.size} values, got {pair}")
     faithful = bool(faithful) or isinstance(mechanism, Client)
     chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])
 
-    def count(job):
+    def count(job: tuple[str, int]) -> list[int]:
         side, index = job
         rng = streams.generator(seed, *name, side, index)
         if not faithful:
@@ -141,7 +167,14 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
     return results
 
 
-def expected(mechanism, attack="guess", *, trials=10**6, alpha=0.01, delta=None):
+def expected(
+    mechanism: FrequencyOracle | Client,
+    attack: str | Attack = "guess",
+    *,
+    trials: int = 10**6,
+    alpha: float = 0.01,
+    delta: float | None = None,
+) -> Rates | None:
     """Exact mean and standard deviation of the published statistic, from the mechanism's law.
 
     Parameters
@@ -163,11 +196,20 @@ def expected(mechanism, attack="guess", *, trials=10**6, alpha=0.01, delta=None)
 
 
 @functools.lru_cache(maxsize=256)
-def _expected(tpr, fpr, trials, delta, tail):  # repeated runs of a cell share it
+def _expected(tpr: float, fpr: float, trials: int, delta: float, tail: float) -> Rates:  # repeated runs of a cell share it
     return stats.expected_epsilon(tpr, fpr, trials, delta, tail=tail)
 
 
-def audit_cell(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, faithful=False, runs=1, **parameters):
+def audit_cell(
+    mechanism: str,
+    attack: str | list[str] = "guess",
+    trials: int = 10**6,
+    alpha: float = 0.01,
+    seed: int = 1,
+    faithful: bool = False,
+    runs: int = 1,
+    **parameters: Any,
+) -> list[dict[str, Any]]:
     """Audit a mechanism given by name, several times: one cell of a grid, as flat dictionaries.
 
     Parameters
@@ -190,7 +232,15 @@ def audit_cell(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, fait
     return rows(make_mechanism(mechanism, **parameters), attack, trials, alpha, seed, faithful, runs)
 
 
-def rows(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, faithful=False, runs=1):
+def rows(
+    mechanism: FrequencyOracle | Client,
+    attack: str | Attack | list[Any] = "guess",
+    trials: int = 10**6,
+    alpha: float = 0.01,
+    seed: int = 1,
+    faithful: bool = False,
+    runs: int = 1,
+) -> list[dict[str, Any]]:
     """Audit a mechanism or client `runs` times with one attack or a list of them; see `audit_cell`."""
     chosen = [attacks.make(a) if isinstance(a, str) else a for a in (attack if isinstance(attack, list) else [attack])]
     chosen = [a.declare(mechanism, trials, stats.tail_mass(alpha)) for a in chosen]

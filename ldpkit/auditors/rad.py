@@ -16,31 +16,31 @@ import dataclasses
 import functools
 import math
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy
 
 from .. import checks, stats, streams
-from ..attacks import Guess
-from ..mechanisms import GRR, OUE, FloorSS
+from ..attacks.distinguish import Guess, success_rate
+from ..mechanisms import GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from .result import AuditResult
 
 __all__ = ["PROTOCOLS", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd", "epsilon_interval",
            "rad_result", "rad_audit"]  # fmt: skip
 
-PROTOCOLS = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
+PROTOCOLS: dict[str, Callable[[int, float], SupportOracle]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols; its SS rounds the subset size down."""
 
-_GUESS = Guess()
 
-
-def rad_uniform(mechanism):
+def rad_uniform(mechanism: SupportOracle) -> float:
     """Exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6), largest over all attacks."""
-    return _GUESS.success(mechanism) - 1 / mechanism.k
+    return success_rate(mechanism) - 1 / mechanism.k
 
 
-def invert_blackbox(advantage, m, delta=0.0, *, printed=False):
+def invert_blackbox(advantage: float, m: int, delta: float = 0.0, *, printed: bool = False) -> float:
     """Smallest epsilon that allows an advantage, whatever the mechanism (Eq. 12); at least 0.
 
     Parameters
@@ -65,7 +65,7 @@ def invert_blackbox(advantage, m, delta=0.0, *, printed=False):
     return max(0.0, math.log(up / down)) if up > 0 else 0.0
 
 
-def invert_known(protocol, advantage, m):
+def invert_known(protocol: str, advantage: float, m: int) -> float:
     """Smallest epsilon at which a known protocol has the advantage.
 
     Parameters
@@ -84,7 +84,7 @@ def invert_known(protocol, advantage, m):
     make = PROTOCOLS[checks.one_of("mechanism", protocol, PROTOCOLS)]
     m, advantage = checks.integer("m", m, 2), checks.real("advantage", advantage, -1, 1)
 
-    def excess(epsilon):
+    def excess(epsilon: float) -> float:
         return rad_uniform(make(m, epsilon)) - advantage
 
     if excess(MIN_EPSILON) >= 0:
@@ -94,14 +94,17 @@ def invert_known(protocol, advantage, m):
     return scipy.optimize.bisect(excess, MIN_EPSILON, MAX_EPSILON, xtol=1e-9)
 
 
-def estimate_sd(mechanism, reports):
+def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
     """Standard deviation of the known-mechanism estimate from `reports` reports, to first order.
 
     The derivative of SS is taken at its subset size, beside the leaps.
     """
-    s = _GUESS.success(mechanism)
+    s = success_rate(mechanism)
     if mechanism.report == "bits":
-        near = [_GUESS.success(dataclasses.replace(mechanism, epsilon=mechanism.epsilon + h)) for h in (-1e-4, 1e-4)]
+        near = [
+            success_rate(dataclasses.replace(mechanism, epsilon=mechanism.epsilon + h))  # type: ignore[type-var]  # it is one
+            for h in (-1e-4, 1e-4)
+        ]
         slope = (near[1] - near[0]) / 2e-4
     else:
         slope = s * (1 - mechanism.p)
@@ -109,7 +112,9 @@ def estimate_sd(mechanism, reports):
 
 
 @functools.lru_cache(maxsize=4096)
-def epsilon_interval(successes, reports, m, protocol=None, *, alpha=0.02, delta=0.0):
+def epsilon_interval(
+    successes: int, reports: int, m: int, protocol: str | None = None, *, alpha: float = 0.02, delta: float = 0.0
+) -> tuple[float, float]:
     """What counted successes prove about epsilon, at level ``1 - alpha``.
 
     Parameters
@@ -138,7 +143,17 @@ def epsilon_interval(successes, reports, m, protocol=None, *, alpha=0.02, delta=
     return invert_known(protocol, low - 1 / m, m), invert_known(protocol, high - 1 / m, m)
 
 
-def rad_result(successes, reports, m, protocol=None, *, claim=math.inf, delta=0.0, alpha=0.02, **made):
+def rad_result(
+    successes: int,
+    reports: int,
+    m: int,
+    protocol: str | None = None,
+    *,
+    claim: float = math.inf,
+    delta: float = 0.0,
+    alpha: float = 0.02,
+    **made: Any,
+) -> AuditResult:
     """Turn counted successes into an `AuditResult`.
 
     Parameters
@@ -160,7 +175,9 @@ def rad_result(successes, reports, m, protocol=None, *, claim=math.inf, delta=0.
     low, _ = epsilon_interval(successes, reports, m, alpha=alpha, delta=delta)
     advantage = successes / reports - 1 / m
     estimate = invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
-    known = {} if protocol is None else {"interval": epsilon_interval(successes, reports, m, protocol, alpha=alpha)}
+    known: dict[str, Any] = {}
+    if protocol is not None:
+        known["interval"] = epsilon_interval(successes, reports, m, protocol, alpha=alpha)
     if protocol and math.isfinite(claim):
         known["limit"] = claim
     parameters = {"k": m} | ({"epsilon": claim} if math.isfinite(claim) else {})
@@ -172,7 +189,9 @@ def rad_result(successes, reports, m, protocol=None, *, claim=math.inf, delta=0.
     )  # fmt: skip
 
 
-def rad_audit(protocol, m, epsilon, *, reports=10**6, alpha=0.02, seed=1, faithful=False):
+def rad_audit(
+    protocol: str, m: int, epsilon: float, *, reports: int = 10**6, alpha: float = 0.02, seed: int = 1, faithful: bool = False
+) -> AuditResult:
     """Simulate the paper's audit: equally many reports of every record, and the optimal attack on each.
 
     Parameters
@@ -201,8 +220,9 @@ def rad_audit(protocol, m, epsilon, *, reports=10**6, alpha=0.02, seed=1, faithf
         chunk = max(1, 2**22 // m)  # coordinates held in memory at once
         values = np.tile(np.arange(m), each)
         parts = [values[i : i + chunk] for i in range(0, values.size, chunk)]
-        found = sum(int((_GUESS.predict(mechanism, mechanism.perturb(v, rng), rng) == v).sum()) for v in parts)
+        guess = Guess()
+        found = sum(int((guess.predict(mechanism, mechanism.perturb(v, rng), rng) == v).sum()) for v in parts)
     else:
-        found = int(rng.binomial(each * m, _GUESS.success(mechanism)))
+        found = int(rng.binomial(each * m, success_rate(mechanism)))
     return rad_result(found, each * m, m, protocol, claim=mechanism.epsilon, alpha=alpha, seed=seed, faithful=faithful,
                       seconds=time.perf_counter() - start)  # fmt: skip

@@ -10,13 +10,17 @@ Privacy", PVLDB 19(7), 2026, sections 2, 4 and 5; item numbers are theirs.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..attacks import TwoValueTest
 from ..attacks.reconstruct import checked_prior, checked_success
+from ..mechanisms import SupportOracle
+from ..types import Numbers
 
 __all__ = [
     "tradeoff_dp", "tradeoff_gdp", "tradeoff_laplace", "tradeoff_support", "total_variation", "tv_dp", "tv_composed",
@@ -24,45 +28,47 @@ __all__ = [
     "grr_ex44", "oue_ex45", "laplace_ex47", "gaussian_ex48",
 ]  # fmt: skip
 
+Tradeoff = Callable[[Numbers], Numbers]
 
-def _dp(epsilon, delta):
+
+def _dp(epsilon: float, delta: float) -> tuple[float, float]:
     return checks.real("epsilon", epsilon, 0), checks.real("delta", delta, 0, 1)
 
 
-def _three_lines(epsilon, delta, tv):
+def _three_lines(epsilon: float, delta: float, tv: float) -> Tradeoff:
     """The largest of the three lines with slopes ``-e^eps``, -1 and ``-e^-eps``."""
 
-    def f(alpha):
+    def f(alpha: Numbers) -> Numbers:
         return np.maximum.reduce([0 * alpha, 1 - delta - math.exp(epsilon) * alpha, 1 - tv - alpha,
                                   math.exp(-epsilon) * (1 - delta - alpha)])  # fmt: skip
 
     return f
 
 
-def tradeoff_dp(epsilon, delta=0.0):
+def tradeoff_dp(epsilon: float, delta: float = 0.0) -> Tradeoff:
     """Trade-off function of (epsilon, delta)-DP."""
     epsilon, delta = _dp(epsilon, delta)
     return _three_lines(epsilon, delta, 1.0)
 
 
-def tradeoff_support(mechanism):
+def tradeoff_support(mechanism: SupportOracle) -> Tradeoff:
     """Trade-off function of GRR, OUE or SS: the middle line is the two-value event's."""
-    tpr, fpr = TwoValueTest().rates(mechanism)
+    tpr, fpr = TwoValueTest().rates(mechanism)  # type: ignore[misc]  # only clients have no law
     return _three_lines(mechanism.epsilon, 0.0, tpr - fpr)
 
 
-def tradeoff_gdp(mu):
+def tradeoff_gdp(mu: float) -> Tradeoff:
     """Trade-off function of mu-GDP."""
     mu = checks.real("mu", mu, 0)
     return lambda alpha: scipy.special.ndtr(scipy.special.ndtri(1 - np.asarray(alpha)) - mu)
 
 
-def tradeoff_laplace(epsilon):
+def tradeoff_laplace(epsilon: float) -> Tradeoff:
     """Trade-off function of Laplace noise of scale ``1 / epsilon`` at sensitivity 1."""
     epsilon, _ = _dp(epsilon, 0)
     up, down = math.exp(epsilon), math.exp(-epsilon)
 
-    def f(alpha):
+    def f(alpha: Numbers) -> Numbers:
         alpha = np.asarray(alpha, float)
         middle = down / (4 * np.maximum(alpha, down / 4))
         return np.where(alpha < down / 2, 1 - up * alpha, np.where(alpha <= 0.5, middle, down * (1 - alpha)))[()]
@@ -70,51 +76,53 @@ def tradeoff_laplace(epsilon):
     return f
 
 
-def _peak(f, low, high):
+def _peak(f: Tradeoff, low: float, high: float) -> float:
     """Largest ``1 - f(alpha) - alpha`` on ``[low, high]``; it is concave because f is convex."""
     found = scipy.optimize.minimize_scalar(lambda a: f(a) + a, bounds=(low, high), method="bounded", options={"xatol": 1e-14})
     return float(max(1 - f(a) - a for a in (low, high, found.x)))
 
 
-def total_variation(f):
+def total_variation(f: Tradeoff) -> float:
     """Total variation of two neighbouring output laws with trade-off function `f` (Eq. 2, left)."""
     return _peak(f, 0.0, 1.0)
 
 
-def tv_dp(epsilon, delta=0.0):
+def tv_dp(epsilon: float, delta: float = 0.0) -> float:
     """Largest total variation under (epsilon, delta)-DP (Eq. 2, right)."""
     epsilon, delta = _dp(epsilon, delta)
     small = math.exp(-epsilon)
     return (1 - small + 2 * delta * small) / (1 + small)
 
 
-def tv_composed(tv, rounds):
+def tv_composed(tv: float, rounds: int) -> float:
     """Bound of the total variation of `rounds` independent outputs; holds, but is loose."""
     return -math.expm1(checks.integer("rounds", rounds, 1) * math.log1p(-checks.real("tv", tv, 0, 1, closed="[)")))
 
 
-def rero_eq1(epsilon, kappa_plus):
+def rero_eq1(epsilon: float, kappa_plus: float) -> float:
     """ReRo of any attack without side knowledge under pure DP (Eq. 1)."""
     return kappa_plus * math.exp(_dp(epsilon, 0)[0])
 
 
-def rero_eq3(f, kappa_plus):
+def rero_eq3(f: Tradeoff, kappa_plus: float) -> float:
     """ReRo of any attack without side knowledge (Eq. 3); for DP-SGD f may be that of adding the record."""
     return float(1 - f(kappa_plus))
 
 
-def rad_thm42(tv, kappa):
+def rad_thm42(tv: float, kappa: float) -> float:
     """RAD of any attack with any side knowledge (Theorem 4.2)."""
     return tv * (1 - kappa)
 
 
-def rad_thm51(f, kappa, kappa_plus, kappa_minus):
+def rad_thm51(f: Tradeoff, kappa: float, kappa_plus: float, kappa_minus: float) -> tuple[float, float]:
     """RAD without side knowledge, the two forms of Theorem 5.1; the second interval must be cut at 1."""
     wide = min(1.0, kappa_plus / (1 - kappa)) if kappa < 1 else 1.0
     return _peak(f, kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
 
 
-def rad_prop52(epsilon, delta, kappa, kappa_plus, kappa_minus, *, printed=False):
+def rad_prop52(
+    epsilon: float, delta: float, kappa: float, kappa_plus: float, kappa_minus: float, *, printed: bool = False
+) -> float:
     """RAD without side knowledge under (epsilon, delta)-DP (Proposition 5.2).
 
     As printed, the second term has `kappa_plus` where `kappa_minus` is needed, and is false.
@@ -125,13 +133,13 @@ def rad_prop52(epsilon, delta, kappa, kappa_plus, kappa_minus, *, printed=False)
     return min(kappa_plus * grow + delta, second, tv_dp(epsilon, delta) * (1 - kappa))
 
 
-def _gamma(m, epsilon, delta):
+def _gamma(m: int, epsilon: float, delta: float) -> float:
     """Sum over the records of the total variations from the uniform mixture (Eq. 11)."""
     small = math.exp(-epsilon)
     return (m - 1) * (1 - small + m * delta * small) / (1 + (m - 1) * small)
 
 
-def rad_thm53(prior, epsilon, delta=0.0, *, printed=False):
+def rad_thm53(prior: ArrayLike, epsilon: float, delta: float = 0.0, *, printed: bool = False) -> float:
     """RAD at perfect reconstruction, any side knowledge, any (epsilon, delta)-DP mechanism (Theorem 5.3).
 
     As printed, the remainder has ``2 delta`` where ``m delta`` is needed, which is false for m > 2.
@@ -145,13 +153,13 @@ def rad_thm53(prior, epsilon, delta=0.0, *, printed=False):
     return float(tv * (prior * (1 - prior))[:full].sum() + max(last, 0.0))
 
 
-def rad_cor54(m, epsilon, delta=0.0):
+def rad_cor54(m: int, epsilon: float, delta: float = 0.0) -> float:
     """Largest RAD of any (epsilon, delta)-DP mechanism, uniform prior, perfect reconstruction (Corollary 5.4); attained."""
     m, (epsilon, delta) = checks.integer("m", m, 2), _dp(epsilon, delta)
     return _gamma(m, epsilon, delta) / m
 
 
-def grr_ex44(mechanism, prior, success=None, *, printed=False):
+def grr_ex44(mechanism: SupportOracle, prior: ArrayLike, success: ArrayLike | None = None, *, printed: bool = False) -> float:
     """Exact RAD of GRR without side knowledge (Example 4.4); the printed bracket vanishes for every prior."""
     prior = checked_prior(prior)
     success = checked_success(success, prior.size)
@@ -160,7 +168,7 @@ def grr_ex44(mechanism, prior, success=None, *, printed=False):
     return float((mechanism.p - mechanism.q) * kept)
 
 
-def oue_ex45(mechanism, prior, *, printed=False):
+def oue_ex45(mechanism: SupportOracle, prior: ArrayLike, *, printed: bool = False) -> float:
     """Exact RAD of OUE without side knowledge (Example 4.5); printed without the ascending order that it needs."""
     prior = checked_prior(prior) if printed else np.sort(checked_prior(prior))
     q, m = mechanism.q, prior.size
@@ -169,7 +177,7 @@ def oue_ex45(mechanism, prior, *, printed=False):
     return float((1 - 2 * q) / (2 * (1 - q)) * (weight @ (1 - prior) - q * weight @ before))
 
 
-def laplace_ex47(gaps, scale):
+def laplace_ex47(gaps: ArrayLike, scale: float) -> float:
     """Exact RAD behind Laplace noise, uniform prior, no side knowledge (Example 4.7).
 
     Parameters
@@ -184,7 +192,7 @@ def laplace_ex47(gaps, scale):
     return float(-np.expm1(-gaps / (2 * checks.real("scale", scale, 0, closed="()"))).sum() / (gaps.size + 1))
 
 
-def gaussian_ex48(gaps, sigma):
+def gaussian_ex48(gaps: ArrayLike, sigma: float) -> float:
     """Exact RAD behind Gaussian noise of standard deviation `sigma`; as `laplace_ex47` (Example 4.8)."""
     gaps = np.asarray(gaps, float)
     return float(scipy.special.erf(gaps / (8**0.5 * checks.real("sigma", sigma, 0, closed="()"))).sum() / (gaps.size + 1))

@@ -9,6 +9,7 @@ of the users.
 import numpy as np
 
 from .. import checks, stats
+from ..types import Array
 
 __all__ = ["ESTIMATORS", "statistic"]
 
@@ -16,7 +17,7 @@ ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 """How counts become one number, see `statistic`."""
 
 
-def _frequent(counts, variation):
+def _frequent(counts: Array, variation: float) -> Array:
     """Which outputs the released filter keeps: the largest ones, until their coefficient of variation reaches `variation`."""
     order = np.argsort(-counts, kind="stable")
     size, total = np.arange(1, counts.size + 1), np.cumsum(counts[order])
@@ -25,7 +26,16 @@ def _frequent(counts, variation):
     return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
 
 
-def statistic(first, second, users, estimator="released", *, alpha=0.05, minimum=5, variation=None):
+def statistic(
+    first: Array,
+    second: Array,
+    users: int,
+    estimator: str = "released",
+    *,
+    alpha: float = 0.05,
+    minimum: int = 5,
+    variation: float | None = None,
+) -> tuple[float, int]:
     """Turn the counts of all outputs in two groups into one number.
 
     Parameters
@@ -62,7 +72,7 @@ def statistic(first, second, users, estimator="released", *, alpha=0.05, minimum
         return _halved(first, second, users, estimator == "pooled", alpha)
     first, second = first.sum(axis=0), second.sum(axis=0)
     least = {"released": minimum, "printed": 1, "valid": 0}[estimator]
-    used = (first >= least) & (second >= least)
+    used: Array = (first >= least) & (second >= least)
     if variation is not None:
         used &= _frequent(first, variation) & _frequent(second, variation)
     used = np.flatnonzero(used)
@@ -81,19 +91,20 @@ def statistic(first, second, users, estimator="released", *, alpha=0.05, minimum
     return max(float(score[best]), 0.0 if estimator == "valid" else -np.inf), int(used[best])
 
 
-def _halved(first, second, users, pooled, alpha):
+def _halved(first: Array, second: Array, users: int, pooled: bool, alpha: float) -> tuple[float, int]:
     """Choose outputs and direction on the first half of the users, judge them on the second; see `statistic`."""
     if len(first) != 2 or len(second) != 2:
         raise ValueError(f"split and pooled need counts of two halves of the users, got {len(first)} and {len(second)}")
-    best = -np.inf, -1, None
+    best: tuple[float, int, tuple[int, int] | None] = -np.inf, -1, None
     for up, down in ((first, second), (second, first)):
         order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
-        found = up[0][order], down[0][order]
+        found = [up[0][order], down[0][order]]
         ends = np.arange(order.size)
         if pooled:  # a few hundred thresholds will do
             ends = np.unique(np.geomspace(1, order.size, 400).astype(int)) - 1
             found = [np.cumsum(side)[ends] for side in found]
-        bound = stats.epsilon_lower(*found, users // 2, tail=alpha / (4 * ends.size))  # strict, or rare outputs win by luck
+        tail = alpha / (4 * ends.size)  # strict, or rare outputs win by luck
+        bound = stats.epsilon_lower(found[0], found[1], users // 2, tail=tail)
         winner = int(np.argmax(bound))
         if bound[winner] > best[0]:
             chosen = order[: ends[winner] + 1] if pooled else order[winner]

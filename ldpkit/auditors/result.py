@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["AuditResult"]
 
@@ -53,14 +54,14 @@ class AuditResult:
     """
 
     mechanism: str
-    parameters: Mapping
+    parameters: Mapping[str, Any]
     attack: str
     trials: int
     alpha: float
     seed: int | None
     faithful: bool
-    counts: Mapping
-    rates: Mapping
+    counts: Mapping[str, int]
+    rates: Mapping[str, float]
     epsilon_emp: float
     lower: float
     exact: float | None
@@ -68,17 +69,17 @@ class AuditResult:
     claim: float
     delta: float = 0.0
     limit: float | None = None
-    interval: tuple | None = None
-    estimates: Mapping = field(default_factory=dict)
+    interval: tuple[float, float] | None = None
+    estimates: Mapping[str, float] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
 
     @property
-    def violated(self):
+    def violated(self) -> bool:
         """Whether the audit proves that the claim does not hold."""
         return self.lower > self.claim
 
     @property
-    def verdict(self):
+    def verdict(self) -> str:
         """One sentence saying what the audit shows."""
         sure = f"with {100 * (1 - self.alpha):g} % confidence"
         if self.violated:
@@ -92,7 +93,7 @@ class AuditResult:
             f"which the claimed {self.claim:g} allows. This does not prove the claim."
         )
 
-    def row(self):
+    def row(self) -> dict[str, Any]:
         """Flatten into a dictionary with the keys of the command line's JSON.
 
         ``epsilon`` and ``delta`` are the mechanism's parameters; ``claim`` is what is
@@ -102,7 +103,7 @@ class AuditResult:
         "nothing can be said", so that the dictionary can be written as JSON.
         """
 
-        def finite(x):
+        def finite(x: float | None) -> float | None:
             return x if x is None or math.isfinite(x) else None
 
         more = {} if self.limit is None else {"limit": finite(self.limit)}

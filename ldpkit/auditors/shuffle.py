@@ -13,6 +13,7 @@ Feldman, McMillan and Talwar (2023); the numerical bound is a privacy blanket
 import functools
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 import scipy
@@ -20,6 +21,7 @@ import scipy
 from .. import checks, stats, streams
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
+from ..types import Array, Rates, Rng
 from .gradient import epsilon_from_errors, lower_sides, plugin_expectation, pooled
 from .result import AuditResult
 
@@ -28,12 +30,12 @@ __all__ = ["audit_shuffle", "pmfs", "pair_delta", "blanket_delta", "solve", "clo
 MAX_CLIENTS = 10**6
 
 
-def _checked(clients, epsilon):
+def _checked(clients: int, epsilon: float) -> tuple[int, float, float]:
     epsilon = checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     return checks.integer("clients", clients, 1, MAX_CLIENTS), epsilon, float(scipy.special.expit(epsilon))
 
 
-def pmfs(clients, epsilon, others=None):
+def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Array, Array]:
     """Laws of the number of reports that lean towards the gradient, under both batches.
 
     Parameters
@@ -57,13 +59,13 @@ def pmfs(clients, epsilon, others=None):
     return p * up + (1 - p) * stay, (1 - p) * up + p * stay
 
 
-def pair_delta(clients, epsilon, shuffled, others=None):
+def pair_delta(clients: int, epsilon: float, shuffled: float, others: Array | None = None) -> float:
     """Exact delta of the two batches at epsilon `shuffled`: the larger of the two directions; parameters as in `pmfs`."""
     one, two = pmfs(clients, epsilon, others)
     return max(float(np.maximum(a - math.exp(shuffled) * b, 0).sum()) for a, b in ((one, two), (two, one)))
 
 
-def blanket_delta(clients, epsilon, shuffled, blanket=None):
+def blanket_delta(clients: int, epsilon: float, shuffled: float, blanket: float | None = None) -> float:
     """Upper bound of delta for every pair of neighbouring batches of LDP-SGD at epsilon `shuffled`.
 
     Parameters
@@ -91,20 +93,20 @@ def blanket_delta(clients, epsilon, shuffled, blanket=None):
     return float(mass @ (gain * scipy.stats.binom.sf(least - 2, c, 0.5) - loss * scipy.stats.binom.sf(least - 1, c, 0.5)))
 
 
-def solve(delta_at, delta, epsilon):
+def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> float:
     """Smallest epsilon at which ``delta_at(epsilon) <= delta``; never more than the `epsilon` of a single report."""
     if delta_at(0.0) <= delta:
         return 0.0
     return float(scipy.optimize.brentq(lambda e: delta_at(e) - delta, 0.0, epsilon, xtol=1e-12, rtol=1e-12))
 
 
-def least_clients(epsilon, delta=1e-6):
+def least_clients(epsilon: float, delta: float = 1e-6) -> int:
     """Fewest clients for which `closed_bound` holds, ``8 ln(2/delta) (e^eps + 1)`` rounded up."""
     delta = checks.real("delta", delta, 1e-12, 1, closed="[)")  # sums of probabilities are no better than that
     return math.ceil(8 * math.log(2 / delta) * (math.exp(checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)) + 1))
 
 
-def closed_bound(clients, epsilon, delta=1e-6):
+def closed_bound(clients: int, epsilon: float, delta: float = 1e-6) -> float:
     """Epsilon of the shuffled reports by the closed form, with n under the root (the paper's Equation 1 has it outside).
 
     Raises
@@ -118,7 +120,7 @@ def closed_bound(clients, epsilon, delta=1e-6):
     return math.log1p((e - 1) * (4 * math.sqrt(2 * math.log(4 / delta) / ((e + 1) * clients)) + 4 / clients))
 
 
-def threshold_rates(clients, epsilon, threshold=None):
+def threshold_rates(clients: int, epsilon: float, threshold: float | None = None) -> Rates:
     """Error rates of the paper's rule: the changed batch is suspected if fewer than `threshold` reports lean.
 
     Parameters
@@ -132,14 +134,14 @@ def threshold_rates(clients, epsilon, threshold=None):
 
 
 @functools.lru_cache(maxsize=256)
-def _exact(clients, epsilon, delta):  # repeated audits of a cell share it
+def _exact(clients: int, epsilon: float, delta: float) -> dict[str, float]:  # repeated audits of a cell share it
     return {
         "tight": solve(lambda e: pair_delta(clients, epsilon, e), delta, epsilon),
         "upper": solve(lambda e: blanket_delta(clients, epsilon, e), delta, epsilon),
     }
 
 
-def _count(mechanism, clients, changed, trials, rng):
+def _count(mechanism: LDPSGD, clients: int, changed: bool, trials: int, rng: Rng) -> Array:
     """How many reports lean towards the gradient in each trial, from real reports in a random order."""
     batch = np.zeros((clients, mechanism.d))
     batch[:, 0] = mechanism.clip
@@ -147,7 +149,17 @@ def _count(mechanism, clients, changed, trials, rng):
     return np.array([np.count_nonzero(rng.permutation(mechanism.perturb(batch, rng))[:, 0] > 0) for _ in range(trials)])
 
 
-def audit_shuffle(epsilon, clients, delta=1e-6, *, trials=1000, alpha=0.01, seed=1, faithful=False, d=16):
+def audit_shuffle(
+    epsilon: float,
+    clients: int,
+    delta: float = 1e-6,
+    *,
+    trials: int = 1000,
+    alpha: float = 0.01,
+    seed: int = 1,
+    faithful: bool = False,
+    d: int = 16,
+) -> AuditResult:
     """Audit shuffled LDP-SGD with the paper's pair of batches and threshold.
 
     Parameters
