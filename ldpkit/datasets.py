@@ -17,6 +17,7 @@ import pandas as pd
 
 from . import checks, paths, streams
 from .mechanisms import KeyValues
+from .types import Array, Rng
 
 __all__ = ["FILES", "adult_ages", "adult_hours", "digits", "fair", "sentences", "SYMBOLS", "ratings",
            "folder", "download", "images", "adult"]  # fmt: skip
@@ -55,17 +56,17 @@ _COLUMNS = ("age workclass fnlwgt education education-num marital-status occupat
             "capital-gain capital-loss hours-per-week native-country income").split()  # fmt: skip
 
 
-def adult_ages():
+def adult_ages() -> pd.Series:
     """Return how many of the 48,842 people of the Adult data have each age, a series indexed by age 17 to 90."""
     return pd.read_csv(paths.ROOT / "data" / "adult_age_counts.csv", index_col=0)["count_all"]
 
 
-def adult_hours():
+def adult_hours() -> pd.Series:
     """Return how many of the 32,561 training records of Adult work each number of hours a week, indexed 0 to 100."""
     return pd.read_csv(paths.ROOT / "data" / "adult_hours_counts.csv", index_col=0)["count_train"]
 
 
-def digits():
+def digits() -> tuple[Array, Array]:
     """Return the 1,797 handwritten digits of scikit-learn: images in [0, 1], float array (n, 8, 8, 1), and labels 0 to 9.
 
     Raises
@@ -81,7 +82,7 @@ def digits():
     return found.images[..., None] / 16, found.target.astype(np.int64)
 
 
-def fair():
+def fair() -> pd.DataFrame:
     """Return Fair's survey of 6,366 married women (1978) from statsmodels; ``affair`` says whether there was one."""
     from statsmodels.api import datasets as shipped
 
@@ -89,12 +90,12 @@ def fair():
     return table.drop(columns="affairs").assign(affair=table["affairs"] > 0)
 
 
-def folder():
+def folder() -> Path:
     """Where fetched files lie: the environment variable ``LDPKIT_DATA``, or a folder of the checkout's build."""
     return Path(os.environ.get("LDPKIT_DATA") or paths.BUILD / "data")
 
 
-def download(name, base=None):
+def download(name: str, base: str | None = None) -> None:
     """Fetch the original files of one data set that are not there yet, and check them.
 
     Parameters
@@ -122,7 +123,7 @@ def download(name, base=None):
             raise ValueError(f"file {name}/{file} could not be fetched from {source}: {error}") from error
 
 
-def _read(name, file):
+def _read(name: str, file: str) -> bytes:
     """Content of an original file, after checking that it is one."""
     path = folder() / name / file
     help_ = f"`make data` fetches it, or set LDPKIT_DATA to a folder that holds {name}/{file}"
@@ -135,7 +136,7 @@ def _read(name, file):
     return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
-def images(name):
+def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Return (pixels, labels) of the training and of the test images of ``"mnist"`` or ``"fashion_mnist"``.
 
     Pixels are scaled to [-1, 1], float32 array (n, 784). MNIST may also lie in
@@ -163,7 +164,7 @@ def images(name):
     return (found[0], found[1]), (found[2], found[3])
 
 
-def adult():
+def adult() -> pd.DataFrame:
     """Return the 48,842 records of Adult, training and test data in this order, one column per attribute.
 
     ``?`` stays a category; the full stop behind the labels of the test data is removed.
@@ -193,7 +194,7 @@ _NEUTRAL = (
 ).split()
 
 
-def sentences(count, rng, length=25):
+def sentences(count: int, rng: Rng, length: int = 25) -> tuple[Array, Array]:
     """Generate short texts with a mood: artificial data in the place of labelled tweets.
 
     Two to four neutral words; in three texts of four also a cue word at a random place, which has the wrong
@@ -217,7 +218,7 @@ def sentences(count, rng, length=25):
     return x, y
 
 
-def ratings(seed, users=105_508, k=5_850):
+def ratings(seed: int, users: int = 105_508, k: int = 5_850) -> KeyValues:
     """Return made-up ratings of a shop, `KeyValues` sized like the clothing ratings that PCKV was tried on.
 
     Most people rate one item, few rate very many; popularity falls like ``1 / (rank + 5)``; item means scatter around

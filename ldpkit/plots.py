@@ -1,25 +1,31 @@
 """One look for all figures: readable in grey, safe for the colour-blind, the same axes as the papers."""
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 __all__ = ["COLOURS", "MARKERS", "use", "panels", "plain_log", "epsilon_curves", "epsilon_bars", "delta_bars", "shared_legend",
            "data", "summary", "show"]  # fmt: skip
+
+Legend = tuple[list[Any], list[str]]  # handles and labels
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31", "#7F7F7F", "#5E3C99"]
 """Okabe and Ito's palette, ordered so that neighbours also differ in lightness."""
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", ">"]
 
 
-def use():
+def use() -> None:
     """Set the book's style for all figures that follow; in a notebook their data travel with them."""
     mpl.rcParams.update({
         "figure.facecolor": "white", "savefig.facecolor": "white", "figure.dpi": 110,
-        "axes.prop_cycle": mpl.cycler(color=COLOURS), "axes.grid": True, "grid.alpha": 0.35, "grid.linewidth": 0.6,
+        "axes.prop_cycle": mpl.rcsetup.cycler(color=COLOURS), "axes.grid": True, "grid.alpha": 0.35, "grid.linewidth": 0.6,
         "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10.5, "axes.labelsize": 10,
         "font.size": 9.5, "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.1, "lines.markersize": 5,
         "svg.hashsalt": "ldpkit", "svg.fonttype": "path",
@@ -29,13 +35,15 @@ def use():
         from matplotlib_inline.backend_inline import set_matplotlib_formats
     except ImportError:
         return
-    set_matplotlib_formats("svg", metadata={"Date": None})
+    set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]  # it has no types
     if shell := get_ipython():
         bundles = shell.display_formatter.mimebundle_formatter
         bundles.for_type(mpl.figure.Figure, lambda figure, **_: {"text/csv": _csv(figure)} if len(data(figure)) else None)
 
 
-def panels(count, columns=4, size=(2.9, 2.5), sharey=True):
+def panels(
+    count: int, columns: int = 4, size: tuple[float, float] = (2.9, 2.5), sharey: bool = True
+) -> tuple[Figure, list[Axes]]:
     """Return a figure with `count` axes that share both scales (the vertical one if `sharey`), and the list of axes."""
     rows = math.ceil(count / columns)
     columns = min(columns, count)
@@ -49,12 +57,12 @@ def panels(count, columns=4, size=(2.9, 2.5), sharey=True):
     return figure, flat[:count]
 
 
-def _floor(values, low):
+def _floor(values: Iterable[float], low: float) -> list[float]:
     """The papers plot on a logarithmic axis: values at or below `low` are drawn on its lower edge."""
     return [max(v, low) for v in values]
 
 
-def plain_log(axis, which="y"):
+def plain_log(axis: Axes, which: str = "y") -> None:
     """Label a logarithmic axis, ``"x"`` or ``"y"``, with plain numbers, at 1, 2 and 5 if it is short."""
     low, high = getattr(axis, f"get_{which}lim")()
     scale = getattr(axis, f"{which}axis")
@@ -63,8 +71,8 @@ def plain_log(axis, which="y"):
     scale.set_minor_formatter(mpl.ticker.NullFormatter())
 
 
-def epsilon_curves(axis, table, *, x="epsilon", lines="k", value="epsilon_emp", exact="exact_epsilon_emp",
-                   claim="epsilon", low=0.02):  # fmt: skip
+def epsilon_curves(axis: Axes, table: pd.DataFrame, *, x: str = "epsilon", lines: str = "k", value: str = "epsilon_emp",
+                   exact: str = "exact_epsilon_emp", claim: str = "epsilon", low: float = 0.02) -> Legend:  # fmt: skip
     """Draw empirical epsilon against `x`, one series per value of `lines`.
 
     Markers are the mean of this run's repetitions with one standard deviation,
@@ -104,7 +112,9 @@ def epsilon_curves(axis, table, *, x="epsilon", lines="k", value="epsilon_emp", 
     return axis.get_legend_handles_labels()
 
 
-def epsilon_bars(axis, table, *, category="mechanism", value="epsilon_emp", exact="exact_epsilon_emp"):
+def epsilon_bars(
+    axis: Axes, table: pd.DataFrame, *, category: str = "mechanism", value: str = "epsilon_emp", exact: str = "exact_epsilon_emp"
+) -> Legend:
     """Draw the mean of `value` per category as bars, its standard deviation and the exact expectation."""
     runs = table.groupby(category, sort=False)
     mean, sd, law = runs[value].mean(), runs[value].std().fillna(0), runs[exact].first()
@@ -116,7 +126,7 @@ def epsilon_bars(axis, table, *, category="mechanism", value="epsilon_emp", exac
     return axis.get_legend_handles_labels()
 
 
-def delta_bars(cell, protocols, sizes):
+def delta_bars(cell: pd.DataFrame, protocols: Sequence[str], sizes: Sequence[int]) -> None:
     """Draw grouped bars of empirical epsilon: one row per domain size, one panel per protocol, one bar per delta.
 
     Parameters
@@ -129,7 +139,7 @@ def delta_bars(cell, protocols, sizes):
     figure, axes = panels(len(protocols) * len(sizes), columns=len(protocols), size=(1.9, 2.2))
     budgets, deltas = sorted(cell["epsilon"].unique()), sorted(cell["delta"].unique())
     width = 0.8 / len(deltas)
-    handles = {}
+    handles: dict[str, Any] = {}
     for i, axis in enumerate(axes):
         size, name = sizes[i // len(protocols)], protocols[i % len(protocols)]
         rows = cell[(cell["protocol"] == name) & (cell["k"] == size)]
@@ -153,23 +163,23 @@ def delta_bars(cell, protocols, sizes):
     shared_legend(figure, (list(handles.values()), list(handles)))
 
 
-def _categories(axis):
+def _categories(axis: Axes) -> Callable[[Any], Any]:
     """A function that names the tick nearest to an x where ticks stand for categories, and returns x elsewhere."""
     locator, formatter = axis.xaxis.get_major_locator(), axis.xaxis.get_major_formatter()
     if not (isinstance(locator, mpl.ticker.FixedLocator) and isinstance(formatter, mpl.ticker.FuncFormatter)):
         return lambda x: x
-    ticks, labels = locator(), formatter.format_ticks(locator())
+    ticks, labels = locator(), formatter.format_ticks(list(locator()))
     return lambda x: labels[int(np.argmin(np.abs(ticks - x)))]
 
 
-def _halves(errorbar):
+def _halves(errorbar: Any) -> list[float | None] | None:
     """Half-lengths of vertical error bars, or None."""
     stems = errorbar.lines[2] if errorbar else ()
     # the bar of a point that is not finite has no ends
     return [np.ptp(stem[:, 1]) / 2 if len(stem) == 2 else None for stem in stems[-1].get_segments()] if stems else None
 
 
-def _series(axis):
+def _series(axis: Axes) -> Iterator[tuple[Any, Any, Any, Any, Any]]:
     """Yield label, colour, x, y and half-lengths of error bars (or None) of all that an axis shows."""
     caps, spread = set(), {}
     for held in axis.containers:
@@ -190,16 +200,16 @@ def _series(axis):
             label, lengths = spread.get(line, (line.get_label(), None))
             yield label, line.get_color(), line.get_xdata(), line.get_ydata(), lengths
     for cloud in axis.collections:
-        if isinstance(cloud, mpl.collections.PathCollection) and len(cloud.get_offsets()):
+        if isinstance(cloud, mpl.collections.PathCollection) and np.size(cloud.get_offsets()):
             yield cloud.get_label(), cloud.get_facecolor(), *np.asarray(cloud.get_offsets()).T, None
 
 
-def _hex(colour):
+def _hex(colour: Any) -> str:
     """One name for a colour however matplotlib holds it; of several, the first."""
     return mpl.colors.to_hex(mpl.colors.to_rgba_array(colour)[0])
 
 
-def data(figure):
+def data(figure: Figure) -> pd.DataFrame:
     """Return the points that a figure shows: its lines, markers and bars.
 
     Returns
@@ -224,16 +234,16 @@ def data(figure):
     return pd.DataFrame(rows, columns=["panel", "series", "x", "y", "spread"])
 
 
-def _csv(figure):
+def _csv(figure: Figure) -> str:
     return data(figure).to_csv(index=False, float_format="%.10g", lineterminator="\n")
 
 
-def shared_legend(figure, handles_labels, columns=6):
+def shared_legend(figure: Figure, handles_labels: Legend, columns: int = 6) -> None:
     """Put one legend above all panels."""
     figure.legend(*handles_labels, loc="outside upper center", ncols=columns)
 
 
-def summary(table, by=("mechanism", "k", "epsilon")):
+def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon")) -> pd.DataFrame:
     """Collapse the runs of each cell.
 
     Returns
@@ -253,7 +263,7 @@ def summary(table, by=("mechanism", "k", "epsilon")):
     return cell
 
 
-def show(table, precision=3, index=False, bold=None):
+def show(table: pd.DataFrame, precision: int = 3, index: bool = False, bold: str | None = None) -> Any:
     """Return a table in the book's look.
 
     Parameters

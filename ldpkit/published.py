@@ -7,7 +7,9 @@ one table and fails if something differs without an explanation.
 
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -26,7 +28,7 @@ _AGREE = 5  # standard errors; one comparison in 1.7 million fails by chance
 _FILE = "LDPKIT_SCOREBOARD"  # set by the book's runner; a reader's own run records nothing
 
 
-def load(paper):
+def load(paper: str) -> pd.DataFrame:
     """Return the published numbers of one paper as a table.
 
     Parameters
@@ -45,7 +47,7 @@ def load(paper):
     return pd.read_csv(path)
 
 
-def lookup(paper, item, series=None, x=None):
+def lookup(paper: str, item: str, series: str | None = None, x: Any = None) -> float:
     """Return one published number.
 
     Raises
@@ -63,12 +65,21 @@ def lookup(paper, item, series=None, x=None):
     return float(rows["value"].iloc[0])
 
 
-def items():
+def items() -> pd.DataFrame:
     """Return the list of figures and tables the book is to regenerate (``item``, ``title``, the ``page`` it is on)."""
     return pd.read_csv(paths.ROOT / "data" / "items.csv")
 
 
-def verdict(reproduced, se, *, published=None, published_error=0.0, exact=None, relation="=", note=""):
+def verdict(
+    reproduced: float,
+    se: float,
+    *,
+    published: float | None = None,
+    published_error: float = 0.0,
+    exact: float | None = None,
+    relation: str = "=",
+    note: str = "",
+) -> str:
     """Judge one number.
 
     Parameters
@@ -116,12 +127,12 @@ class Scoreboard:
         Id from the list of items, for example ``"ldp_auditor/fig2"``.
     """
 
-    def __init__(self, item):
+    def __init__(self, item: str) -> None:
         self.item = checks.one_of("item", item, items()["item"])
-        self.rows = []
+        self.rows: list[tuple[Any, ...]] = []
 
-    def add(self, series, x, reproduced, se=0.0, *, published=None, published_error=0.0, exact=None,
-            relation="=", note=""):  # fmt: skip
+    def add(self, series: str, x: Any, reproduced: float, se: float = 0.0, *, published: float | None = None,
+            published_error: float = 0.0, exact: float | None = None, relation: str = "=", note: str = "") -> None:  # fmt: skip
         """Record one comparison; parameters as in `verdict`, with the `series` and `x` it belongs to."""
         found = verdict(
             reproduced, se, published=published, published_error=published_error,
@@ -130,17 +141,17 @@ class Scoreboard:
         self.rows.append((self.item, series, x, published, published_error if published is not None else None,
                           reproduced, se, exact, found, note))  # fmt: skip
 
-    def add_cells(self, cell, series=("mechanism", "k"), x="epsilon"):
+    def add_cells(self, cell: pd.DataFrame, series: Iterable[str] = ("mechanism", "k"), x: str = "epsilon") -> None:
         """Record every row of `ldpkit.plots.summary` whose exact expectation is known and finite."""
         for row in cell[cell["exact"].notna()].to_dict("records"):
             name = ", ".join(str(row[s]) if s in ("mechanism", "attack") else f"{s}={row[s]:g}" for s in series)
             self.add(name, row[x], row["mean"], row["se"], exact=row["exact"])
 
-    def table(self):
+    def table(self) -> pd.DataFrame:
         """Return the comparisons as a table with the columns `COLUMNS`."""
         return pd.DataFrame(self.rows, columns=COLUMNS)
 
-    def publish(self):
+    def publish(self) -> pd.DataFrame:
         """Hand the comparisons to the build, if this run belongs to one; return the counts of verdicts."""
         target = os.environ.get(_FILE)
         if target:

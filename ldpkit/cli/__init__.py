@@ -5,6 +5,8 @@ input, with one line on standard error.
 """
 
 import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
@@ -14,7 +16,7 @@ from .base import cli
 __all__ = ["cli", "main"]
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; every foreseeable error becomes one line and status 2."""
     try:
         status = cli.main(arguments, prog_name="ldpkit", standalone_mode=False)

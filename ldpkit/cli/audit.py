@@ -2,24 +2,27 @@
 
 import os
 import sys
+from typing import Any
 
 import click
 
 from .. import attacks
+from ..auditors import AuditResult
 from ..auditors import audit as run_audit
-from ..mechanisms import MECHANISMS, Client, make, takes
+from ..mechanisms import MECHANISMS, Client, FrequencyOracle, make, takes
 from ..mechanisms.client import load
-from .base import Count, as_json, cli, write
+from ..types import Pair
+from .base import Count, Line, as_json, cli, write
 
 __all__ = ["audit", "list_mechanisms"]
 
 
 @cli.command("list")
-def list_mechanisms():
+def list_mechanisms() -> None:
     """List the mechanisms, one line each."""
     for name, mechanism in MECHANISMS.items():
         described = getattr(mechanism, "func", mechanism)  # some names fix a parameter of a class
-        click.echo(f"{name:<13}{described.__doc__.splitlines()[0]}")
+        click.echo(f"{name:<13}{str(described.__doc__).splitlines()[0]}")
 
 
 @cli.command()
@@ -49,25 +52,42 @@ def list_mechanisms():
 @as_json
 @click.pass_context
 def audit(
-    ctx, mechanism, client, report, k, epsilon, delta, trials, alpha, seed, attack, pair, faithful, threads, as_json, **own
-):
+    ctx: click.Context,
+    /,
+    mechanism: str | None,
+    client: str | None,
+    report: str | None,
+    k: int,
+    epsilon: float | None,
+    delta: float,
+    trials: int,
+    alpha: float,
+    seed: int,
+    attack: str,
+    pair: Pair | None,
+    faithful: bool,
+    threads: int,
+    as_json: bool,
+    **own: Any,
+) -> None:
     """Audit a mechanism, or any client, with a distinguishability attack."""
-    if (mechanism is None) == (client is None):
-        raise click.UsageError("give either --mechanism or --client")
-    if client is None:
+    target: FrequencyOracle | Client
+    if mechanism is not None and client is None:
         if report is not None:
             raise click.UsageError("--report describes the reports of a --client")
         own["memoise"] = own["memoise"] or None
         if takes_delta := takes(mechanism, "delta"):
             own["delta"] = delta
         target = make(mechanism, k=k, epsilon=epsilon, **own)
-    else:
+    elif client is not None and mechanism is None:
         given = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
         if report is None or epsilon is None or given:
             raise click.UsageError(f"--client needs --report and --epsilon{', and takes no ' + given[0] if given else ''}")
         takes_delta = True
         sys.path.insert(0, os.getcwd())
         target = Client(load(client), k, report, epsilon, delta, client)
+    else:
+        raise click.UsageError("give either --mechanism or --client")
     result = run_audit(
         target, attack, trials=trials, alpha=alpha, seed=seed, delta=None if takes_delta else delta or None,
         faithful=faithful, pair=pair or None, threads=threads,
@@ -76,7 +96,7 @@ def audit(
     ctx.exit(1 if result.violated else 0)
 
 
-def _table(result):
+def _table(result: AuditResult) -> list[Line]:
     row = result.row()
     exact = "unknown" if result.exact is None else f"{result.exact:.4f} (sd {result.exact_sd:.4f})"
     named = ", ".join(f"{key} = {value}" for key, value in result.parameters.items() if key not in ("epsilon", "delta"))

@@ -11,7 +11,7 @@ __all__ = ["data"]
 @cli.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--base", help="Address of a mirror.  [default: LDPKIT_DATA_URL, else the publishers]")
-def data(names, base):
+def data(names: tuple[str, ...], base: str | None) -> None:
     """Fetch and check data sets (mnist, fashion_mnist, adult; all by default)."""
     for name in names or datasets.FILES:
         datasets.download(name, base)

@@ -4,7 +4,9 @@ import click
 
 from .. import auditors, checks, datasets, nets, streams
 from ..attacks import gradient as crafts
+from ..auditors import AuditResult
 from ..mechanisms import GRADIENT
+from ..types import Array
 from .base import Count, as_json, cli, write
 
 __all__ = ["audit_gradient", "audit_shuffle"]
@@ -12,7 +14,7 @@ __all__ = ["audit_gradient", "audit_shuffle"]
 MECHANISMS = {name.lower(): mechanism for name, mechanism in GRADIENT.items()}
 
 
-def _craft(adversary, dimension, norm, iterations, flip, seed):
+def _craft(adversary: str, dimension: int | None, norm: float, iterations: int, flip: str, seed: int) -> crafts.Pairs:
     """Pairs of the adversary; all but the dummy train the network of the digits first."""
     if adversary == "dummy":
         return crafts.dummy(4810 if dimension is None else dimension, norm)
@@ -23,7 +25,10 @@ def _craft(adversary, dimension, norm, iterations, flip, seed):
     except ModuleNotFoundError as error:
         raise click.UsageError(str(error)) from error
     rng = streams.generator(seed, "audit-gradient", adversary)
-    teach = lambda net, x, y, rounds=20: nets.train(net, x, y, rounds=rounds, lr=0.2, rng=rng)  # noqa: E731
+
+    def teach(net: nets.Net, x: Array, y: Array, rounds: int = 20) -> nets.Net:
+        return nets.train(net, x, y, rounds=rounds, lr=0.2, rng=rng)
+
     net = teach(nets.mlp([64, 64, 10], rng), x, y, checks.integer("iterations", iterations, 0, 10**6))
     if adversary == "collusion":
         return crafts.collude(net, x, y, 1000, rng, teach)
@@ -48,8 +53,9 @@ def _craft(adversary, dimension, norm, iterations, flip, seed):
 @click.option("--faithful", is_flag=True, help="Make every report in full.")
 @as_json
 @click.pass_context
-def audit_gradient(ctx, adversary, epsilon, mechanism, rule, dimension, norm, clip, iterations, flip, trials, alpha, seed,
-                   faithful, as_json):  # fmt: skip
+def audit_gradient(ctx: click.Context, /, adversary: str, epsilon: float, mechanism: str, rule: str, dimension: int | None,
+                   norm: float, clip: float, iterations: int, flip: str, trials: int, alpha: float, seed: int, faithful: bool,
+                   as_json: bool) -> None:  # fmt: skip
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
     pairs = _craft(adversary, dimension, norm, iterations, flip, seed)
     target = MECHANISMS[mechanism](pairs.first.shape[1], epsilon, clip)
@@ -67,16 +73,30 @@ def audit_gradient(ctx, adversary, epsilon, mechanism, rule, dimension, norm, cl
 @click.option("--faithful", is_flag=True, help="Randomise and permute real gradients.")
 @as_json
 @click.pass_context
-def audit_shuffle(ctx, epsilon, clients, delta, trials, alpha, seed, faithful, as_json):
+def audit_shuffle(
+    ctx: click.Context,
+    /,
+    epsilon: float,
+    clients: int,
+    delta: float,
+    trials: int,
+    alpha: float,
+    seed: int,
+    faithful: bool,
+    as_json: bool,
+) -> None:
     """Audit shuffled LDP-SGD: can the server tell two batches apart that differ in one gradient?"""
     result = auditors.audit_shuffle(epsilon, clients, delta, trials=trials, alpha=alpha, seed=seed, faithful=faithful)
     _write(ctx, result, "two batches, threshold rule", as_json)
 
 
-def _write(ctx, result, attack, as_json):
+def _write(ctx: click.Context, result: AuditResult, attack: str, as_json: bool) -> None:
     more = {"tight": "exact epsilon of the two batches", "upper": "numerical bound for all batches",
             "pooled": "epsilon of the accuracy, nearly unbiased"}  # fmt: skip
-    number = lambda value: "unknown" if value is None else f"{value:.4f}"  # noqa: E731
+
+    def number(value: float | None) -> str:
+        return "unknown" if value is None else f"{value:.4f}"
+
     row = result.row()
     lines = [
         ("mechanism", ", ".join([result.mechanism, *(f"{key} = {value}" for key, value in result.parameters.items())])),

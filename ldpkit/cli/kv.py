@@ -1,6 +1,7 @@
 """``ldpkit audit-kv``: key-value mechanisms."""
 
 import dataclasses
+from typing import Any
 
 import click
 
@@ -31,7 +32,21 @@ NAMES = {name.lower(): cls for name, cls in KEY_VALUE.items()}
 @click.option("--seed", type=Count(), default=1, show_default=True)
 @as_json
 @click.pass_context
-def audit_kv(ctx, mechanism, epsilon, users, ownership, auditor, estimator, minimum, alpha, seed, as_json, **own):
+def audit_kv(
+    ctx: click.Context,
+    /,
+    mechanism: str,
+    epsilon: float,
+    users: int,
+    ownership: float,
+    auditor: str,
+    estimator: str,
+    minimum: int,
+    alpha: float,
+    seed: int,
+    as_json: bool,
+    **own: Any,
+) -> None:
     """Audit a key-value mechanism with KV-Auditor."""
     cls = NAMES[mechanism]
     fields = {f.name for f in dataclasses.fields(cls) if f.init}

@@ -24,11 +24,22 @@ __all__ = ["rad", "calibrate"]
 @click.option("--alpha", type=float, default=0.02, show_default=True, help="Significance (counts only).")
 @as_json
 @click.pass_context
-def rad(ctx, mechanism, m, epsilon, delta, successes, reports, alpha, as_json):
+def rad(
+    ctx: click.Context,
+    /,
+    mechanism: str | None,
+    m: int,
+    epsilon: float | None,
+    delta: float,
+    successes: int | None,
+    reports: int | None,
+    alpha: float,
+    as_json: bool,
+) -> None:
     """Exact reconstruction advantage of a protocol, or what counted reconstructions prove about epsilon."""
     if (successes is None) != (reports is None):
         raise click.UsageError("--successes and --reports belong together")
-    if successes is None:
+    if successes is None or reports is None:
         if mechanism is None or epsilon is None:
             raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
         protocol = PROTOCOLS[one_of("mechanism", mechanism, PROTOCOLS)](m, epsilon)
@@ -57,7 +68,7 @@ def rad(ctx, mechanism, m, epsilon, delta, successes, reports, alpha, as_json):
 @click.option("--sensitivity", type=float, default=1.0, show_default=True, help="Of the query (laplace, gaussian).")
 @click.option("--knowledge", default="none", show_default=True, help="none, or any: what else the adversary knows.")
 @as_json
-def calibrate(risk, mechanism, m, steps, sensitivity, knowledge, as_json):
+def calibrate(risk: float, mechanism: str, m: int, steps: int, sensitivity: float, knowledge: str, as_json: bool) -> None:
     """Find the least noise that keeps an accepted risk."""
     found = run_calibrate(mechanism, risk, m, sensitivity=sensitivity, steps=steps, knowledge=knowledge)
     unit = "clipping norms on the summed gradients" if mechanism == "dpsgd" else "the query's unit"

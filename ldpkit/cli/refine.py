@@ -1,12 +1,14 @@
 """``ldpkit refine``: choose a protocol's parameter against attacks."""
 
 import math
+from typing import Any
 
 import click
 
 from .. import optimize
 from ..attacks import MaximalGain
-from .base import Count, as_json, cli, write
+from ..mechanisms import FrequencyOracle
+from .base import Count, Line, as_json, cli, write
 
 __all__ = ["refine"]
 
@@ -25,7 +27,21 @@ __all__ = ["refine"]
 @click.option("--targets", type=Count(), help="Values they promote.  [default: 10, or k if smaller]")
 @click.option("--frequency", type=float, default=0.01, show_default=True, help="True frequency of those values together.")
 @as_json
-def refine(family, k, epsilon, w_asr, w_mse, w_epg, strategy, limit, published, share, targets, frequency, as_json):
+def refine(
+    family: str,
+    k: int,
+    epsilon: float,
+    w_asr: float,
+    w_mse: float,
+    w_epg: float,
+    strategy: str,
+    limit: float,
+    published: bool,
+    share: float,
+    targets: int | None,
+    frequency: float,
+    as_json: bool,
+) -> None:
     """Choose the parameter of an adaptive protocol and compare it with the classical ones."""
     attack = MaximalGain(share, min(10, max(k, 1)) if targets is None else targets, frequency)
     law, grid = ("published", "published") if published else ("exact", None)
@@ -48,16 +64,16 @@ def refine(family, k, epsilon, w_asr, w_mse, w_epg, strategy, limit, published, 
     )  # fmt: skip
 
 
-def _row(mechanism, parameter):
+def _row(mechanism: FrequencyOracle, parameter: str) -> dict[str, Any]:
     return {"mechanism": mechanism.name, parameter: getattr(mechanism, parameter, None)}
 
 
-def _plain(row):
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """The row as JSON can hold it: an unlimited gain has no number."""
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
 
 
-def _line(row, parameter):
+def _line(row: dict[str, Any], parameter: str) -> Line:
     own = "-" if row[parameter] is None else f"{row[parameter]:.6g}"
     gain = f"{row['epg']:.6f}" if math.isfinite(row["epg"]) else "unlimited"
     return row["mechanism"], f"{own:<12}{row['asr']:<12.6f}{row['mse']:<12.6g}{gain}"
