@@ -861,3 +861,10 @@ def test_an_unknown_law_is_refused_by_every_door():
 
 def test_hashing_without_noise_has_a_success_rate_too():
     assert success(LHO(50, 5), "published") == pytest.approx(5 / 50) and success(LHO(50, 5)) == Guess().success(LHO(50, 5))
+
+
+def test_success_rate_is_that_of_the_law_or_refused_where_none_is_known():
+    records = make("RSFD[GRR]", k=9, d=2, epsilon=1.0)
+    assert success(records) == Guess().rates(records)[0]
+    subsets = make("SS", k=9, epsilon=1.0, tau=3)
+    assert "mechanism must have a known success rate of the guess, got Repeated(" in message_of(lambda: success(subsets))
