@@ -206,6 +206,8 @@ def sentences(count, rng, length=25):
     y : int array, shape (count,)
         0 negative, 1 positive.
     """
+    checks.generator(rng)
+    count, length = checks.integer("count", count, 1), checks.integer("length", length, 1)
     x, y = np.full((count, length), len(SYMBOLS)), rng.integers(0, 2, count)
     for text, mood in zip(x, y):
         words = [_NEUTRAL[i] for i in rng.integers(0, len(_NEUTRAL), rng.integers(2, 5))]

@@ -22,7 +22,7 @@ import pandas as pd
 from . import checks
 from .attacks import Guess, MaximalGain, laws
 from .mechanisms import ALH, ASS, ATHE, AUE, BLH, OLH, OUE, SHE, SS, SUE, THE, make
-from .mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, support_variance
+from .mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, oracle, support_variance
 from .mechanisms.grr import response_rates
 from .mechanisms.hashing import LocalHashing
 from .mechanisms.histogram import threshold_rates
@@ -129,6 +129,7 @@ def _hash_success(p, g, k, law):
 def _poisoning(attack, k):
     """The attack whose gain counts: the paper's ten targets if none is given, or the whole of a smaller domain."""
     attack = MaximalGain(targets=min(10, k)) if attack is None else attack
+    checks.instance("poisoning", attack, MaximalGain, "a MaximalGain")
     checks.integer("targets", attack.targets, 1, k)
     return attack
 
@@ -171,7 +172,7 @@ def front(family, k, epsilon, *, grid=None, law="exact", poisoning=None):
             raise ValueError(f"grid must be a non-empty list of numbers or 'published', got {grid!r}")
         grid = grid.astype(float if grid.dtype.kind == "f" else np.int64)  # short types overflow below
         for end in (grid.min(), grid.max()):  # the mechanism knows what it accepts
-            chosen.adaptive(k, epsilon, end)
+            chosen.adaptive(k, epsilon, end.item())
     p, q = chosen.rates(k, epsilon, grid)
     poisoning = _poisoning(poisoning, k)
     if family == "lh":
@@ -207,6 +208,7 @@ def pareto(points):
     ----------
     points : float array, shape (n, 2) or (n, 3)
     """
+    points = checks.reals("points", points)
     if points.ndim != 2 or points.shape[1] not in (2, 3):
         raise ValueError(f"points must have 2 or 3 columns, got shape {points.shape}")
     order = np.lexsort(points.T[::-1])  # a point can only be beaten by one before it
@@ -271,7 +273,7 @@ def select(points, strategy="weighted", weights=None, limit=0.1):
     int
         Index into `points`.
     """
-    points = np.asarray(points, float)
+    points = checks.numeric("points", points).astype(float)
     if points.ndim != 2 or not points.size or not np.isfinite(points).all():
         raise ValueError(f"points must be a non-empty table of finite numbers, got shape {points.shape}")
     score = STRATEGIES[checks.one_of("strategy", strategy, STRATEGIES)]
@@ -337,7 +339,7 @@ def success(mechanism, law="exact"):
         # the paper inserts the real number e^eps + 1 for the hash range of OLH
         g = math.exp(mechanism.epsilon) + 1 if isinstance(mechanism, OLH) else mechanism.g
         return float(_hash_success(response_rates(g, mechanism.epsilon)[0], g, mechanism.k, law))
-    return float(Guess().success(mechanism))
+    return float(Guess().success(oracle(mechanism)))
 
 
 def scores(mechanism, law="exact", poisoning=None):

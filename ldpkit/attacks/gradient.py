@@ -10,6 +10,7 @@ The lune rule is ours: the set where the likelihood ratio is as large as it can 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,7 +53,9 @@ class Pairs:
     second: np.ndarray
 
     def __post_init__(self):
-        shapes = np.shape(self.first), np.shape(self.second)
+        for name in ("first", "second"):
+            object.__setattr__(self, name, checks.numeric(name, getattr(self, name)))
+        shapes = self.first.shape, self.second.shape
         if shapes[0] != shapes[1] or len(shapes[0]) != 2 or 0 in shapes[0]:
             raise ValueError(f"first and second must have one shape (pairs, d), got {shapes[0]} and {shapes[1]}")
         if not all(np.isfinite(norms).all() for norms in self.norms):
@@ -76,6 +79,7 @@ class Pairs:
 
     def shape(self, clip):
         """Return what decides an attack: ``min(1, norm / clip)`` of both gradients, and their angle."""
+        clip = checks.real("clip", clip, 0, closed="()")
         return *(np.minimum(1, norms / clip) for norms in self.norms), self.angles
 
 
@@ -87,6 +91,7 @@ def dummy(d, norm=1.0):
 
 
 def _draw(y, count, rng, least=1):
+    checks.generator(rng)
     checks.integer("records", len(y), least)
     return rng.integers(0, len(y), checks.integer("count", count, 1))
 
@@ -134,6 +139,8 @@ def collude(net, x, y, count, rng, teach):
     teach : callable
         ``teach(net, x, y)`` trains the fresh net on the records of one class.
     """
+    checks.generator(rng)
+    checks.instance("teach", teach, Callable, "callable")
     malicious = net.fresh(rng)
     teach(malicious, x[y == 0], y[y == 0])
     return gradient_flip(malicious, x[y != 0], y[y != 0], count, rng, "collusion")

@@ -6,9 +6,13 @@ alike, the true-positive rate is A and the false-positive rate (1 - A) / (k - 1)
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy
+
+from .. import checks
 
 __all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "count_wins", "count_success", "response_wins",
            "laplace_sum", "laplace_sum_success"]  # fmt: skip
@@ -16,6 +20,7 @@ __all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_su
 
 def mean_reciprocal(n, q):
     """``E[1 / (1 + Binomial(n, q))]``, stable for tiny q."""
+    n, q = checks.reals("n", n, 0), checks.reals("q", q, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.equal(q, 0), 1.0, -np.expm1((n + 1) * np.log1p(np.negative(q))) / np.multiply(n + 1, q))[()]
 
@@ -35,12 +40,18 @@ def support_success(p, q, k):
     k : int
         Domain size.
     """
+    p, q = checks.reals("p", p, 0, 1), checks.reals("q", q, 0, 1, closed="[)")
+    k = checks.integer("k", k, 2)
     return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
 
 
 @functools.cache
 def _legendre():
     return np.polynomial.legendre.leggauss(200)
+
+
+def _checked(k: int, name: str, scale: float, shift: float) -> tuple[int, float, float]:
+    return checks.integer("k", k, 2), checks.real(name, scale, 0, closed="()"), checks.real("shift", shift, 0)
 
 
 def laplace_success(scale, k, shift=1.0):
@@ -61,6 +72,7 @@ def laplace_success(scale, k, shift=1.0):
     `shift`, between 0 and `shift`, and below 0. The middle one is integrated in
     the logarithm of the survival function by Gauss-Legendre panels.
     """
+    k, scale, shift = _checked(k, "scale", scale, shift)
     c = math.exp(-shift / scale)
     nodes, weights = _legendre()
     edges = np.linspace(math.log(c / 2), math.log(0.5), 9)
@@ -72,6 +84,7 @@ def laplace_success(scale, k, shift=1.0):
 
 def gaussian_success(sigma, k, shift=1.0):
     """Probability that one Gaussian variable raised by `shift` is the largest of k, all with deviation `sigma`."""
+    k, sigma, shift = _checked(k, "sigma", sigma, shift)
     nodes, weights = np.polynomial.legendre.leggauss(64)
     edges = np.linspace(-12, 12, 41)
     half = np.diff(edges)[:, None] / 2
@@ -95,6 +108,9 @@ def count_wins(mass, k):
     k : int
         Domain size.
     """
+    mass, k = checks.reals("mass", mass, 0), checks.integer("k", k, 2)
+    if mass.ndim != 1 or abs(mass.sum() - 1) > 1e-9:
+        raise ValueError(f"mass must sum to 1, got {mass.sum():g} in shape {mass.shape}")
     above = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)  # summed from the small end: keeps the tail's digits
     log_cdf = np.where(above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(np.maximum(np.cumsum(mass), 1e-320)))
     share = np.clip(mass / np.exp(log_cdf), 0, 1)
@@ -105,10 +121,11 @@ def count_wins(mass, k):
 
 def count_success(own, other, k):
     """Probability that the true value has the largest count; `own` and `other` are laws of counts 0..tau."""
+    if np.shape(own) != np.shape(other):
+        raise ValueError(f"own and other must be laws of the same counts, got shapes {np.shape(own)} and {np.shape(other)}")
     return float(own @ count_wins(other, k))
 
 
-@functools.lru_cache(maxsize=64)
 def response_wins(k, tau):
     """Probability of winning with each own count 0..tau, when the rest of tau reports is uniform on k - 1 values.
 
@@ -117,6 +134,11 @@ def response_wins(k, tau):
     rule builds the sum over the number of tied values in ``log2(k)`` steps.
     Depends on `k` and `tau` only.
     """
+    return _response_wins(checks.integer("k", k, 2), checks.integer("tau", tau, 1))
+
+
+@functools.lru_cache(maxsize=64)
+def _response_wins(k: int, tau: int) -> npt.NDArray[Any]:
     wins = np.zeros(tau + 1)
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
@@ -138,7 +160,6 @@ def response_wins(k, tau):
     return wins
 
 
-@functools.lru_cache(maxsize=16)
 def laplace_sum(tau):
     """Logarithms of survival and density of the sum of `tau` unit Laplace variables, on a grid from 0 up.
 
@@ -152,6 +173,11 @@ def laplace_sum(tau):
     The sum is a difference of two Gamma(tau) variables: for ``x >= 0`` a mixture
     of Gamma(tau - j) tails with negative-binomial weights.
     """
+    return _laplace_sum(checks.integer("tau", tau, 1))
+
+
+@functools.lru_cache(maxsize=16)
+def _laplace_sum(tau: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     x = np.linspace(0, 14 * math.sqrt(2 * tau) + 20, 4001)
     j = np.arange(tau)
     log_w = scipy.special.gammaln(tau + j) - scipy.special.gammaln(tau) - scipy.special.gammaln(j + 1) - (tau + j) * math.log(2)
@@ -164,6 +190,7 @@ def laplace_sum(tau):
 
 def laplace_sum_success(tau, k, shift):
     """Probability that a sum of `tau` unit Laplace variables raised by `shift` is the largest of k such sums."""
+    k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
     x, log_survival, log_density = laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
     nodes, weights = np.polynomial.legendre.leggauss(64)

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 import scipy
 
+from .. import checks
 from ..mechanisms import Chained, FrequencyOracle
 from ..mechanisms.hashing import hash_cell
 from ..stats import epsilon_lower, expected_epsilon
@@ -57,6 +58,10 @@ class TwoValueTest:
 
     threshold: float | None = None
     name = "tight"
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None:
+            checks.real("threshold", self.threshold)
 
     def declare(self, mechanism, trials, tail):
         """Return the test with its threshold fixed: the one with the best statistic to expect from the law.

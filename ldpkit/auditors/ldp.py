@@ -8,6 +8,7 @@ import functools
 import itertools
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,10 @@ _REPORT_CELLS = 2**22  # coordinates held in memory at once when real reports ar
 
 def _chunks(trials, size):
     return [min(size, trials - start) for start in range(0, trials, size)]
+
+
+def _target(mechanism: Any) -> None:
+    checks.instance("mechanism", mechanism, (FrequencyOracle, Client), "a frequency oracle or a Client")
 
 
 def audit(mechanism, attack="guess", *, trials=10**6, alpha=0.01, seed=1, delta=None, faithful=False, pair=None, threads=1):
@@ -85,9 +90,11 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
     -------
     list of AuditResult
     """
-    if not isinstance(mechanism, (FrequencyOracle, Client)):
-        raise ValueError(f"mechanism must be a frequency oracle or a Client, got {mechanism!r}")
-    chosen = [attacks.make(a) if isinstance(a, str) else a for a in attack]
+    _target(mechanism)
+    chosen = [attacks.make(a) for a in checks.instance("attack", attack, (list, tuple), "a list of attacks")]
+    if not chosen:
+        raise ValueError(f"attack must name at least one attack, got {attack!r}")
+    faithful = checks.flag("faithful", faithful)
     trials, threads = checks.integer("trials", trials, 1, 10**12), checks.integer("threads", threads, 1)
     published, valid = (stats.tail_mass(alpha, name) for name in ("published", "valid"))
     chosen = [a.declare(mechanism, trials, published) for a in chosen]
@@ -101,7 +108,7 @@ def audits(mechanism, attack, *, trials=10**6, alpha=0.01, seed=1, delta=None, f
     first, second = (checks.integer("pair", v, 0, k - 1) for v in pair)
     if mechanism.report == "buckets" and first // mechanism.size == second // mechanism.size:
         raise ValueError(f"pair must lie in two different buckets of {mechanism.size} values, got {pair}")
-    faithful = bool(faithful) or isinstance(mechanism, Client)
+    faithful = faithful or isinstance(mechanism, Client)
     chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])
 
@@ -154,12 +161,14 @@ def expected(mechanism, attack="guess", *, trials=10**6, alpha=0.01, delta=None)
     (float, float) or None
         ``None`` where no law is known, as for a client.
     """
-    attack = attacks.make(attack) if isinstance(attack, str) else attack
+    _target(mechanism)
+    attack, trials = attacks.make(attack), checks.integer("trials", trials, 1, 10**12)
     tail = stats.tail_mass(alpha)
     rates = attack.declare(mechanism, trials, tail).rates(mechanism)
     if rates is None:
         return None
-    return _expected(*rates, trials, mechanism.published_delta if delta is None else delta, tail)
+    delta = mechanism.published_delta if delta is None else checks.real("delta", delta, 0, 1, closed="[)")
+    return _expected(*rates, trials, delta, tail)
 
 
 @functools.lru_cache(maxsize=256)
@@ -192,7 +201,9 @@ def audit_cell(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, fait
 
 def rows(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, faithful=False, runs=1):
     """Audit a mechanism or client `runs` times with one attack or a list of them; see `audit_cell`."""
-    chosen = [attacks.make(a) if isinstance(a, str) else a for a in (attack if isinstance(attack, list) else [attack])]
+    _target(mechanism)
+    chosen = [attacks.make(a) for a in (attack if isinstance(attack, list) else [attack])]
+    trials = checks.integer("trials", trials, 1, 10**12)
     chosen = [a.declare(mechanism, trials, stats.tail_mass(alpha)) for a in chosen]
     laws = [a.rates(mechanism) or (None, None) for a in chosen]
     found = []

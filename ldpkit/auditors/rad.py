@@ -16,13 +16,14 @@ import dataclasses
 import functools
 import math
 import time
+from typing import Any
 
 import numpy as np
 import scipy
 
 from .. import checks, stats, streams
 from ..attacks import Guess
-from ..mechanisms import GRR, OUE, FloorSS
+from ..mechanisms import GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from .result import AuditResult
 
@@ -37,7 +38,11 @@ _GUESS = Guess()
 
 def rad_uniform(mechanism):
     """Exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6), largest over all attacks."""
-    return _GUESS.success(mechanism) - 1 / mechanism.k
+    return _GUESS.success(_supporting(mechanism)) - 1 / mechanism.k
+
+
+def _supporting(mechanism: Any) -> Any:
+    return checks.instance("mechanism", mechanism, SupportOracle, "a GRR, SS or OUE")
 
 
 def invert_blackbox(advantage, m, delta=0.0, *, printed=False):
@@ -99,7 +104,7 @@ def estimate_sd(mechanism, reports):
 
     The derivative of SS is taken at its subset size, beside the leaps.
     """
-    s = _GUESS.success(mechanism)
+    s = _GUESS.success(_supporting(mechanism))
     if mechanism.report == "bits":
         near = [_GUESS.success(dataclasses.replace(mechanism, epsilon=mechanism.epsilon + h)) for h in (-1e-4, 1e-4)]
         slope = (near[1] - near[0]) / 2e-4
@@ -108,7 +113,6 @@ def estimate_sd(mechanism, reports):
     return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
 
 
-@functools.lru_cache(maxsize=4096)
 def epsilon_interval(successes, reports, m, protocol=None, *, alpha=0.02, delta=0.0):
     """What counted successes prove about epsilon, at level ``1 - alpha``.
 
@@ -131,7 +135,15 @@ def epsilon_interval(successes, reports, m, protocol=None, *, alpha=0.02, delta=
     low, high : float
     """
     m, alpha = checks.integer("m", m, 2), checks.real("alpha", alpha, 0, 1, closed="()")
-    checks.integer("successes", successes, 0, checks.integer("reports", reports, 1))
+    reports = checks.integer("reports", reports, 1)
+    successes, delta = checks.integer("successes", successes, 0, reports), checks.real("delta", delta, 0, 1, closed="[)")
+    if protocol is not None:
+        checks.one_of("mechanism", protocol, PROTOCOLS)
+    return _interval(successes, reports, m, protocol, alpha, delta)
+
+
+@functools.lru_cache(maxsize=4096)
+def _interval(successes: int, reports: int, m: int, protocol: str | None, alpha: float, delta: float) -> tuple[float, float]:
     low, high = (float(s) for s in stats.clopper_pearson(successes, reports, alpha / 2))
     if protocol is None:
         return invert_blackbox(low - 1 / m, m, delta), math.inf
@@ -157,6 +169,8 @@ def rad_result(successes, reports, m, protocol=None, *, claim=math.inf, delta=0.
         known), ``lower`` the bound that holds for every mechanism, and
         ``interval`` the one that trusts the protocol.
     """
+    if claim != math.inf:
+        checks.real("claim", claim, 0)
     low, _ = epsilon_interval(successes, reports, m, alpha=alpha, delta=delta)
     advantage = successes / reports - 1 / m
     estimate = invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
@@ -193,7 +207,13 @@ def rad_audit(protocol, m, epsilon, *, reports=10**6, alpha=0.02, seed=1, faithf
     -------
     AuditResult
     """
-    mechanism = PROTOCOLS[checks.one_of("mechanism", protocol, PROTOCOLS)](m, epsilon)
+    protocol, m, faithful = (
+        checks.one_of("mechanism", protocol, PROTOCOLS),
+        checks.integer("m", m, 2),
+        checks.flag("faithful", faithful),
+    )
+    checks.real("alpha", alpha, 0, 1, closed="()")
+    mechanism = PROTOCOLS[protocol](m, epsilon)
     each = checks.integer("reports", reports, m) // m
     rng = streams.generator(seed, "reconstruct", protocol, m, mechanism.epsilon, faithful)
     start = time.perf_counter()

@@ -10,13 +10,18 @@ Privacy", PVLDB 19(7), 2026, sections 2, 4 and 5; item numbers are theirs.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from .. import checks
 from ..attacks import TwoValueTest
 from ..attacks.reconstruct import checked_prior, checked_success
+from ..mechanisms import SupportOracle
+from ..mechanisms.base import oracle
 
 __all__ = [
     "tradeoff_dp", "tradeoff_gdp", "tradeoff_laplace", "tradeoff_support", "total_variation", "tv_dp", "tv_composed",
@@ -47,7 +52,7 @@ def tradeoff_dp(epsilon, delta=0.0):
 
 def tradeoff_support(mechanism):
     """Trade-off function of GRR, OUE or SS: the middle line is the two-value event's."""
-    tpr, fpr = TwoValueTest().rates(mechanism)
+    tpr, fpr = TwoValueTest().rates(oracle(mechanism))
     return _three_lines(mechanism.epsilon, 0.0, tpr - fpr)
 
 
@@ -70,6 +75,14 @@ def tradeoff_laplace(epsilon):
     return f
 
 
+def _curve(f: Any) -> Callable[[Any], Any]:
+    return checks.instance("f", f, Callable, "a trade-off function")
+
+
+def _chances(*named: tuple[str, float]) -> list[float]:
+    return [checks.real(name, value, 0, 1) for name, value in named]
+
+
 def _peak(f, low, high):
     """Largest ``1 - f(alpha) - alpha`` on ``[low, high]``; it is concave because f is convex."""
     found = scipy.optimize.minimize_scalar(lambda a: f(a) + a, bounds=(low, high), method="bounded", options={"xatol": 1e-14})
@@ -78,7 +91,7 @@ def _peak(f, low, high):
 
 def total_variation(f):
     """Total variation of two neighbouring output laws with trade-off function `f` (Eq. 2, left)."""
-    return _peak(f, 0.0, 1.0)
+    return _peak(_curve(f), 0.0, 1.0)
 
 
 def tv_dp(epsilon, delta=0.0):
@@ -95,23 +108,26 @@ def tv_composed(tv, rounds):
 
 def rero_eq1(epsilon, kappa_plus):
     """ReRo of any attack without side knowledge under pure DP (Eq. 1)."""
+    _chances(("kappa_plus", kappa_plus))
     return kappa_plus * math.exp(_dp(epsilon, 0)[0])
 
 
 def rero_eq3(f, kappa_plus):
     """ReRo of any attack without side knowledge (Eq. 3); for DP-SGD f may be that of adding the record."""
-    return float(1 - f(kappa_plus))
+    return float(1 - _curve(f)(*_chances(("kappa_plus", kappa_plus))))
 
 
 def rad_thm42(tv, kappa):
     """RAD of any attack with any side knowledge (Theorem 4.2)."""
+    tv, kappa = _chances(("tv", tv), ("kappa", kappa))
     return tv * (1 - kappa)
 
 
 def rad_thm51(f, kappa, kappa_plus, kappa_minus):
     """RAD without side knowledge, the two forms of Theorem 5.1; the second interval must be cut at 1."""
+    _chances(("kappa", kappa), ("kappa_plus", kappa_plus), ("kappa_minus", kappa_minus))
     wide = min(1.0, kappa_plus / (1 - kappa)) if kappa < 1 else 1.0
-    return _peak(f, kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
+    return _peak(_curve(f), kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
 
 
 def rad_prop52(epsilon, delta, kappa, kappa_plus, kappa_minus, *, printed=False):
@@ -119,6 +135,7 @@ def rad_prop52(epsilon, delta, kappa, kappa_plus, kappa_minus, *, printed=False)
 
     As printed, the second term has `kappa_plus` where `kappa_minus` is needed, and is false.
     """
+    _chances(("kappa", kappa), ("kappa_plus", kappa_plus), ("kappa_minus", kappa_minus))
     epsilon, delta = _dp(epsilon, delta)
     grow = math.expm1(epsilon)
     second = ((1 - (kappa_plus if printed else kappa_minus)) * grow + delta) * math.exp(-epsilon)
@@ -151,9 +168,18 @@ def rad_cor54(m, epsilon, delta=0.0):
     return _gamma(m, epsilon, delta) / m
 
 
+def _fitting(prior: Any, mechanism: Any) -> tuple[npt.NDArray[Any], SupportOracle]:
+    """Prior and mechanism, checked; the mechanism has one value per record."""
+    prior = checked_prior(prior)
+    checks.instance("mechanism", mechanism, SupportOracle, "a GRR or OUE")
+    if mechanism.k != prior.size:
+        raise ValueError(f"prior must have the mechanism's k = {mechanism.k} records, got {prior.size}")
+    return prior, mechanism
+
+
 def grr_ex44(mechanism, prior, success=None, *, printed=False):
     """Exact RAD of GRR without side knowledge (Example 4.4); the printed bracket vanishes for every prior."""
-    prior = checked_prior(prior)
+    prior, _ = _fitting(prior, mechanism)
     success = checked_success(success, prior.size)
     blind = np.where(success > 0, prior @ success, np.inf).min(1)  # the most specific guess that names a record
     kept = (1 - prior.sum()) * blind.min() if printed else 1 - prior @ blind
@@ -162,7 +188,8 @@ def grr_ex44(mechanism, prior, success=None, *, printed=False):
 
 def oue_ex45(mechanism, prior, *, printed=False):
     """Exact RAD of OUE without side knowledge (Example 4.5); printed without the ascending order that it needs."""
-    prior = checked_prior(prior) if printed else np.sort(checked_prior(prior))
+    prior, mechanism = _fitting(prior, mechanism)
+    prior = prior if printed else np.sort(prior)
     q, m = mechanism.q, prior.size
     weight = (1 - q) ** np.arange(m - 1, -1, -1) * prior
     before = np.cumsum(prior) - prior
@@ -180,11 +207,11 @@ def laplace_ex47(gaps, scale):
     scale : float
         Scale of the noise.
     """
-    gaps = np.asarray(gaps, float)
+    gaps = checks.reals("gaps", gaps, 0)
     return float(-np.expm1(-gaps / (2 * checks.real("scale", scale, 0, closed="()"))).sum() / (gaps.size + 1))
 
 
 def gaussian_ex48(gaps, sigma):
     """Exact RAD behind Gaussian noise of standard deviation `sigma`; as `laplace_ex47` (Example 4.8)."""
-    gaps = np.asarray(gaps, float)
+    gaps = checks.reals("gaps", gaps, 0)
     return float(scipy.special.erf(gaps / (8**0.5 * checks.real("sigma", sigma, 0, closed="()"))).sum() / (gaps.size + 1))

@@ -7,7 +7,7 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -133,6 +133,16 @@ class FrequencyOracle(Mechanism):
         return reports
 
 
+def oracle(mechanism: Any) -> Any:
+    """Return `mechanism` if it is a `FrequencyOracle`."""
+    return checks.instance("mechanism", mechanism, FrequencyOracle, "a frequency oracle")
+
+
+def share(frequency: Any) -> Any:
+    """Return a true frequency, or an array of them, after checking that it lies in [0, 1]."""
+    return checks.reals("frequency", frequency, 0, 1)[()]
+
+
 def support_variance(p, q, frequency=0.0):
     """Variance per user of a frequency estimated from support counts; numbers or arrays."""
     return (q * (1 - q) + frequency * (p - q) * (1 - p - q)) / (p - q) ** 2
@@ -174,6 +184,7 @@ class SupportOracle(FrequencyOracle):
         -------
         float array, shape (k,)
         """
+        checks.generator(rng)
         counts = checks.counts(counts, self.k)
         if not self.independent:
             return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))
@@ -182,6 +193,6 @@ class SupportOracle(FrequencyOracle):
         return (supported / n - self.q) / (self.p - self.q)
 
     def variance(self, n, frequency=0.0):
-        return support_variance(self.p, self.q, frequency) / checks.integer("n", n, 1)
+        return support_variance(self.p, self.q, share(frequency)) / checks.integer("n", n, 1)
 
     variance.__doc__ = FrequencyOracle.variance.__doc__

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import checks
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
+from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, alphabet
 
@@ -22,7 +22,7 @@ __all__ = ["CPP", "CPPUE", "CPPGRR", "PrivKV", "bit_vectors"]
 @functools.lru_cache(maxsize=4)
 def bit_vectors(length):
     """Return all bit vectors of this length, float array (2 ** length, length), the last bit moving fastest."""
-    size = alphabet(2, length, "take fewer buckets, or CPP-GRR")
+    size = alphabet(2, checks.integer("length", length, 0), "take fewer buckets, or CPP-GRR")
     return ((np.arange(size)[:, None] >> np.arange(length)[::-1]) & 1).astype(float)
 
 
@@ -92,14 +92,14 @@ class CPP(Mechanism):
         """Return the broadcast means, or the middle of each bucket if there are none yet, after checking them."""
         if means is None:
             means = self.points.reshape(-1, 2).mean(axis=1) * np.ones((self.k, 1))
-        means = np.asarray(means, float)
+        means = checks.numeric("means", means)
         if means.shape != (self.k, self.buckets // 2) or not np.all(np.abs(means) <= 1):
             raise ValueError(f"means must be a ({self.k}, {self.buckets // 2}) array within [-1, 1], got shape {means.shape}")
         return means
 
     def place(self, values):
         """Return the bucket of each value (a shared boundary belongs to the left one) and its chance of the left slot."""
-        values = np.asarray(values, float)
+        values = checks.numeric("values", values).astype(float)
         if not np.all(np.abs(values) <= 1):
             raise ValueError(f"values must lie in [-1, 1], got {values[~(np.abs(values) <= 1)][0]:g}")
         width = 4 / self.buckets
@@ -116,6 +116,7 @@ class CPP(Mechanism):
         """Return reports of one round, structured array (n,): the `key` looked at, the `bit` about it, the `record`."""
         if not isinstance(sets, KeyValues) or sets.k != self.k:
             raise ValueError(f"{self.name} needs KeyValues over k = {self.k} keys, got {getattr(sets, 'k', sets)!r}")
+        checks.generator(rng)
         rate, n = self.key_rate(means), len(sets)
         means, key = self.started(means), rng.integers(0, self.k, n)
         held, value = sets.find(key)
@@ -162,6 +163,10 @@ class CPP(Mechanism):
 
     def tally(self, reports):
         """Return users who looked at each key (k,), who answered yes (k,), and reports that hold each slot (k, buckets)."""
+        reports = np.asarray(reports)
+        if reports.ndim != 1 or not len(reports) or reports.dtype.names != ("key", "bit", "record"):
+            raise ValueError(f"reports of {self.name} must be what perturb returns, got shape {reports.shape} of {reports.dtype}")
+        checks.values(reports["key"], self.k, "reported keys")
         users = np.bincount(reports["key"], minlength=self.k)
         yes = np.bincount(reports["key"], reports["bit"], self.k)
         slots = self._slots[self._symbols(reports["record"])]
@@ -196,7 +201,7 @@ class CPP(Mechanism):
 
     def variance(self, n, frequency=0.0):
         """Return the variance of one estimated frequency, to relative order k / n: noise, and who looks at the key."""
-        n, rate = checks.integer("n", n, 1), self.key_rate()
+        n, rate, frequency = checks.integer("n", n, 1), self.key_rate(), share(frequency)
         sampled = (1 - 1 / self.k) * frequency * (1 - frequency)
         return (rate * (1 - rate) / (2 * rate - 1) ** 2 + sampled) * self.k / n
 

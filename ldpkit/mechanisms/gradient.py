@@ -79,7 +79,7 @@ def _combine(reports, scale, gradients, shift):
 
 def mean_axis(d):
     """Mean length of one coordinate of a uniform unit vector, ``Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))``."""
-    return 1 / (math.sqrt(math.pi) * float(scipy.special.poch(d / 2, 0.5)))
+    return 1 / (math.sqrt(math.pi) * float(scipy.special.poch(checks.integer("d", d, 2) / 2, 0.5)))
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,7 @@ class GradientMechanism(Mechanism):
         ValueError
             If the shape is wrong or a gradient is not finite.
         """
+        checks.generator(rng)
         gradients = self._rows("gradients", gradients)
         norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
         if not np.isfinite(norms).all():
@@ -163,7 +164,7 @@ class GradientMechanism(Mechanism):
         return reports
 
     def _rows(self, name, array):
-        array = np.ascontiguousarray(array, dtype=float)
+        array = np.ascontiguousarray(checks.numeric(name, array), dtype=float)
         if array.ndim != 2 or array.shape[1] != self.d or len(array) == 0:
             raise ValueError(f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}")
         return array
@@ -197,7 +198,8 @@ class GradientMechanism(Mechanism):
         own, other : float array, shape (n,)
             Components of the report along the randomised gradient and along the other one.
         """
-        rho = np.broadcast_to(rho, n)
+        checks.generator(rng)
+        theta, rho = checks.reals("theta", theta, 0, math.pi), np.broadcast_to(checks.reals("rho", rho, 0, 1), n)
         along, across = self._plane(np.where(rho == 0, self.q, self.p), rng)
         along *= self._project(rho, rng)
         return along, along * np.cos(theta) + across * np.sin(theta)
@@ -210,7 +212,7 @@ class GradientMechanism(Mechanism):
         ``S(gamma / cos(t/2))`` from theta to ``2 arccos(gamma)``; at ``theta = 0`` it is `q`, and for LDP-SGD
         ``(pi - theta) / (2 pi)``.
         """
-        theta = np.asarray(theta, float)
+        theta = checks.reals("theta", theta, 0, math.pi)
         rest = np.maximum(self._last - theta, 0) / 2
         t = theta[..., None] + rest[..., None] * (_NODES + 1)
         return rest * (self._beyond(self.gamma / np.cos(t / 2)) @ _WEIGHTS) / (2 * math.pi)

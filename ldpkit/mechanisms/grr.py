@@ -59,6 +59,7 @@ class GRR(SupportOracle):
 
     def perturb(self, values, rng):
         """Return reports, int array (n,); see `Mechanism.perturb`."""
+        checks.generator(rng)
         return respond(checks.values(values, self.k), self.k, self.p, rng)
 
     def support_counts(self, reports):

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from .. import checks
-from .base import FrequencyOracle
+from .base import FrequencyOracle, share
 from .unary import UnaryEncoding
 
 __all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "laplace", "threshold_rates"]
@@ -57,15 +57,16 @@ class NoisyHistogram(FrequencyOracle):
     report = "vector"
 
     def estimate(self, reports):
-        reports = self._checked(reports, (None, self.k))
-        if not np.isfinite(reports).all():
-            raise ValueError(f"reports of {self.name} must be finite")
+        reports = checks.numeric(f"reports of {self.name}", self._checked(reports, (None, self.k)))
+        if not (good := np.isfinite(reports)).all():
+            raise ValueError(f"reports of {self.name} must be finite, got {reports[~good][0]}")
         return reports.mean(axis=0)
 
     estimate.__doc__ = FrequencyOracle.estimate.__doc__
 
     def sample_estimate(self, counts, rng):
         """Draw the estimates of a whole population: true frequencies plus the mean of n noises; see `SupportOracle`."""
+        checks.generator(rng)
         counts = checks.counts(counts, self.k)
         n = counts.sum()
         if self.noise == "gaussian":
@@ -76,7 +77,7 @@ class NoisyHistogram(FrequencyOracle):
 
     def variance(self, n, frequency=0.0):
         noise = self.scale**2 * {"laplace": 2, "gaussian": 1}[self.noise]
-        return noise / checks.integer("n", n, 1) + 0.0 * frequency
+        return noise / checks.integer("n", n, 1) + 0.0 * share(frequency)
 
     variance.__doc__ = FrequencyOracle.variance.__doc__
 
@@ -112,6 +113,7 @@ class SHE(NoisyHistogram):
 
     def perturb(self, values, rng):
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
+        checks.generator(rng)
         return _noisy(checks.values(values, self.k), self.k, self.scale, rng)
 
 
@@ -135,6 +137,7 @@ class ThresholdedHistogram(UnaryEncoding):
 
     def perturb(self, values, rng):
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
+        checks.generator(rng)
         return _thresholded(checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, rng)
 
 

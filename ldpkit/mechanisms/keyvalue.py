@@ -1,5 +1,6 @@
 """Key-value sets, and laws over enumerated alphabets of records."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,7 @@ def alphabet(base, length, instead):
 
 def chosen(positions, length):
     """Return the positions of a record that are looked at as a list, all if ``None``; they must be in it and differ."""
+    checks.instance("positions", positions, (Iterable, type(None)), "a list of positions")
     kept = [checks.integer("positions", p, 0, length - 1) for p in (range(length) if positions is None else positions)]
     if len(set(kept)) < len(kept):
         raise ValueError(f"positions must differ, got {kept}")
@@ -68,7 +70,7 @@ class KeyValues:
     def __post_init__(self):
         k = checks.integer("k", self.k, 1, MAX_DOMAIN)
         keys, indptr = checks.values(self.keys, k, "keys"), np.asarray(self.indptr)
-        values = np.asarray(self.values, float)
+        values = checks.numeric("values", self.values).astype(float)
         if values.shape != keys.shape:
             raise ValueError(f"values must have the shape {keys.shape} of keys, got {values.shape}")
         if not np.all(np.abs(values) <= 1):
@@ -76,7 +78,7 @@ class KeyValues:
             raise ValueError(f"values must lie in [-1, 1], got {values[bad]:g} at position {bad}")
         rows = indptr.ndim == 1 and indptr.size and np.issubdtype(indptr.dtype, np.integer)
         if not rows or indptr[0] != 0 or indptr[-1] != keys.size or (np.diff(indptr) < 0).any():
-            raise ValueError(f"indptr must rise from 0 to the number of pairs, {keys.size}")
+            raise ValueError(f"indptr must rise from 0 to the number of pairs, {keys.size}, got {self.indptr!r}")
         for name, value in (("indptr", indptr), ("keys", keys), ("values", values), ("k", k)):
             object.__setattr__(self, name, value)
         twice = np.flatnonzero(np.diff(self._sorted[0]) == 0)
@@ -87,9 +89,12 @@ class KeyValues:
     @classmethod
     def of(cls, users, k):
         """Build from a sequence that holds, for each user, a sequence of (key, value)."""
-        pairs = [pair for user in users for pair in user]
+        try:
+            pairs = [(key, value) for user in users for key, value in user]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"users must be lists of pairs (key, value), got {users!r}") from error
         keys = np.array([key for key, _ in pairs]) if pairs else np.zeros(0, np.int64)
-        return cls(np.cumsum([0, *map(len, users)]), keys, np.array([value for _, value in pairs], float), k)
+        return cls(np.cumsum([0, *map(len, users)]), keys, [value for _, value in pairs] if pairs else np.zeros(0), k)
 
     def __len__(self):
         return self.indptr.size - 1

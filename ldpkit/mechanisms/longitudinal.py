@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from .. import checks
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, FrequencyOracle
+from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, FrequencyOracle, oracle, share
 from .grr import GRR, respond
 from .unary import OUE, SUE
 
@@ -62,11 +62,10 @@ class Repeated(_Rounds):
     memoise: bool = False
 
     def __post_init__(self):
-        if not isinstance(self.mechanism, FrequencyOracle):
-            raise ValueError(f"mechanism must be a frequency oracle, got {self.mechanism!r}")
-        if self.mechanism.report not in ("value", "bits", "subset", "hash", "vector"):
+        if oracle(self.mechanism).report not in ("value", "bits", "subset", "hash", "vector"):
             raise ValueError(f"mechanism must send one report about one attribute to be repeated, got {self.mechanism!r}")
         object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
+        object.__setattr__(self, "memoise", checks.flag("memoise", self.memoise))
 
     @property
     def name(self):
@@ -200,12 +199,12 @@ class Chained(_Rounds):
 
     def variance(self, n, frequency=0.0):
         """Return the variance of one estimated frequency; the permanent round does not average out."""
-        n, (keep, flip) = checks.integer("n", n, 1), self.second
+        n, frequency, (keep, flip) = checks.integer("n", n, 1), share(frequency), self.second
         between, total = 0.0, 0.0
-        for share, one in ((frequency, self.permanent.p), (1 - frequency, self.permanent.q)):
+        for part, one in ((frequency, self.permanent.p), (1 - frequency, self.permanent.q)):
             mean = one * keep + (1 - one) * flip
-            total += share * mean * (1 - mean)
-            between += share * one * (1 - one) * (keep - flip) ** 2
+            total += part * mean * (1 - mean)
+            between += part * one * (1 - one) * (keep - flip) ** 2
         return (between + (total - between) / self.tau) / (n * (self.p - self.q) ** 2)
 
 
@@ -263,6 +262,7 @@ class BucketFlip(FrequencyOracle):
 
     def perturb(self, values, rng):
         """Return bits, int8 array (n, buckets), -1 where not sampled; see `Mechanism.perturb`."""
+        checks.generator(rng)
         own = checks.values(values, self.k) // self.size
         rate = np.where(np.arange(self.buckets) == own[:, None], self.p, self.q)
         drawn = (rng.random(rate.shape) < rate).astype(np.int8)
@@ -281,7 +281,7 @@ class BucketFlip(FrequencyOracle):
 
     def variance(self, n, frequency=0.0):
         """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n bits / buckets``."""
-        share, p, q = self.bits / self.buckets, self.p, self.q
+        shown, p, q, frequency = self.bits / self.buckets, self.p, self.q, share(frequency)
         within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)
-        between = (1 - share) * frequency * (1 - frequency) * (p - q) ** 2  # who happens to show this bucket
-        return (within + between) / (checks.integer("n", n, 1) * share * (p - q) ** 2)
+        between = (1 - shown) * frequency * (1 - frequency) * (p - q) ** 2  # who happens to show this bucket
+        return (within + between) / (checks.integer("n", n, 1) * shown * (p - q) ** 2)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import checks
-from .base import MAX_DOMAIN, FrequencyOracle
+from .base import MAX_DOMAIN, FrequencyOracle, share
 from .grr import GRR
 from .unary import OUE, SUE, _bits
 
@@ -91,6 +91,7 @@ class RSFD(FrequencyOracle):
 
     def perturb(self, values, rng):
         """Randomise records, int array (n, d); return a list of d arrays of reports."""
+        checks.generator(rng)
         values = np.asarray(values)
         if values.ndim != 2 or values.shape[1] != self.d:
             raise ValueError(f"values must have shape (n, {self.d}), got {values.shape}")
@@ -128,5 +129,6 @@ class RSFD(FrequencyOracle):
     def variance(self, n, frequency=0.0):
         """Return the variance of one estimated frequency of the first attribute."""
         p, q = self.support(0)
+        frequency = share(frequency)
         within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)
         return within / (checks.integer("n", n, 1) * (p - q) ** 2)
