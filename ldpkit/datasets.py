@@ -151,7 +151,10 @@ def images(name):
     packed, found = folder() / f"{name}.npz", []
     for file, key in zip(FILES[name], ("x_train", "y_train", "x_test", "y_test")):
         if name == "mnist" and packed.exists():
-            array = np.load(packed)[key]
+            try:
+                array = np.load(packed)[key]
+            except Exception as error:  # of the container, whatever is wrong with it
+                raise ValueError(f"array {key} cannot be read from {packed}: {error}; remove it, then `make data`") from error
             head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
             if hashlib.sha256(head + array.tobytes()).hexdigest() != _UNPACKED[file]:
                 raise ValueError(f"array {key} of {packed} is not that of the original {file}; remove it, then `make data`")

@@ -68,8 +68,11 @@ class _Store:
 
     def __init__(self, folder, func, seed):
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}") from error
+        self.base = [f\"{func.__module__}.{func.__qualname__}\", depends.identity(func), seed]
 
     def path(self, cell):
         key = json.dumps([self.base, cell], sort_keys=True)

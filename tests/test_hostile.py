@@ -216,7 +216,8 @@ CLIENTS = [
     ("AGM(3, 1.0, '0.1')", f"delta {OPEN} '0.1'"),
     ("FaultyUE(3, 1.0, 'GRR')", "protocol must be one of SUE, OUE, got 'GRR'"),
     ("Repeated(3, 2)", f"{ORACLE} 3"),
-    ("Repeated(grr, 0)", "tau must be an integer >= 1, got 0"),
+    ("Repeated(grr, 0)", "tau must be an integer in [1, 1000000], got 0"),
+    ("Repeated(grr, 10**30)", "tau must be an integer in [1, 1000000], got 1000000000000000000000000000000"),
     ("Repeated(grr, 2, 'no')", "memoise must be True or False, got 'no'"),
     ("Chained(3, 1.0, 1.0)", "first must be a number in [1e-06, 1), got 1.0"),
     ("Chained(3, 1.0, 0.5, 1, 'OUE')", "protocol must be one of SUE, OSUE, GRR, got 'OUE'"),
@@ -297,7 +298,7 @@ CLIENTS = [
     ("PCKVUE(2, True)", f"{EPSILON} True"),
     ("CPPUE(1, 1.0, 3)", "buckets must be an even number of boundary points, two per bucket, got 3"),
     ("CPPGRR(1, 1.0, 66)", "buckets must be an integer in [2, 64], got 66"),
-    ("CPPGRR(1, 1.0, rounds=0)", "rounds must be an integer >= 1, got 0"),
+    ("CPPGRR(1, 1.0, rounds=0)", "rounds must be an integer in [1, 1000000], got 0"),
     ("PrivKV(1, -1.0)", f"{EPSILON} -1.0"),
     *((f"{name}(2, 1.0).perturb([0], rng())", "needs KeyValues over k = 2 keys, got [0]") for name in ("PCKVUE", "PCKVGRR", "CPPUE", "PrivKV")),
     *((f"{name}(2, 1.0).perturb(sets, 3)", f"{RNG} 3") for name in ("PCKVUE", "PCKVGRR", "CPPGRR", "PrivKV")),
@@ -347,6 +348,15 @@ ATTACKERS = [
     ("attacks.make(3)", "attack must be one of guess, tight, got 3"),
     ("attacks.TwoValueTest('a')", "threshold must be a finite number, got 'a'"),
     ("attacks.TwoValueTest(nan)", "threshold must be a finite number, got nan"),
+    ("attacks.TwoValueTest().rates(AGM(3, 1.0, 0.1))", "threshold must be a finite number, got None"),
+    ("attacks.TwoValueTest().rates(Repeated(grr, 2))", "threshold must be a finite number, got None"),
+    ("attacks.TwoValueTest().sample(RSFD(3, 2, 1.0), 5, True, rng())", "threshold must be a finite number, got None"),
+    ("attacks.TwoValueTest().rates(3)", "mechanism must be a mechanism, got 3"),
+    ("attacks.Guess().rates('GRR')", "mechanism must be a mechanism, got 'GRR'"),
+    ("attacks.Guess().success(None)", f"{ORACLE} None"),
+    ("attacks.Guess().sample(grr, -1, True, rng())", "trials must be an integer >= 0, got -1"),
+    ("attacks.Guess().sample(grr, 5, True, 1)", f"{RNG} 1"),
+    ("attacks.Guess().predict(grr, [0], None)", f"{RNG} None"),
     ("attacks.MaximalGain(share=1)", f"share {OPEN} 1"),
     ("attacks.MaximalGain(targets=0)", "targets must be an integer >= 1, got 0"),
     ("attacks.MaximalGain(frequency=nan)", f"frequency {UNIT} nan"),
@@ -465,7 +475,7 @@ AUDITORS = [
     ("auditors.audit_kv(CPPUE(1, 1.0), last='no')", "last must be True or False, got 'no'"),
     ("auditors.audit_laws([0.5, 0.5], [1.0])", "must be probabilities of the same outputs, each adding to 1, got shape (2,)"),
     ("auditors.audit_laws([0.5, 0.6], [0.5, 0.5])", "each adding to 1, got shape (2,) adding to 1.1"),
-    ("auditors.audit_laws([0.5, nan], [0.5, 0.5])", "first must be a number in [0, 1] everywhere, got nan"),
+    ("auditors.audit_laws([0.5, nan], [0.5, 0.5])", "each adding to 1, got shape (2,) adding to nan and shape (2,) adding to 1"),
     ("auditors.audit_laws([0.5, 0.5], [0.5, 0.5], guess=[0.1])", "guess must hold one probability for each of the 2 outputs, got shape (1,)"),
     ("auditors.audit_laws([0.5, 0.5], [0.5, 0.5], claim=nan)", "claim must be a finite number >= 0, got nan"),
     ("auditors.audit_laws([0.5, 0.5], [0.5, 0.5], users=10**13)", "users must be an integer in [1, 1000000000000], got 10000000000000"),
@@ -622,6 +632,21 @@ def test_bad_input_is_refused_by_parameter_value_and_range(text, message):
     assert re.search(r" must | needs? | does not | cannot | is not | too large | past | raised | match |no published", said), said
 
 
+def test_files_that_cannot_be_read_or_written_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("LDPKIT_DATA", str(tmp_path))
+    (tmp_path / "mnist.npz").write_bytes(b"junk")
+    (tmp_path / "adult").mkdir()
+    (tmp_path / "adult" / "adult.data").write_text("39, State-gov")
+    with pytest.raises(ValueError, match=r"array x_train cannot be read from .*mnist\.npz: .*; remove it, then `make data`"):
+        MODULES["datasets"].images("mnist")
+    with pytest.raises(ValueError, match=r"file .*adult\.data is not the original \(its SHA-256 is [0-9a-f]{64}\); remove it"):
+        MODULES["datasets"].adult()
+    with pytest.raises(FileNotFoundError, match=r"file .*train-images.* of fashion_mnist is missing; `make data` fetches it"):
+        MODULES["datasets"].images("fashion_mnist")
+    with pytest.raises(ValueError, match=r"store must be a folder that can be written, got '.*mnist\.npz': "):
+        MODULES["sweep"].sweep(dict, {"a": [1]}, seed=1, store=tmp_path / "mnist.npz")
+
+
 # --- the table: commands ----------------------------------------------------------------------------------
 
 AUDIT = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"
@@ -659,7 +684,7 @@ COMMANDS = [
     (f"{AUDIT} --pair 0 9", "pair must be an integer in [0, 4], got 9"),
     (f"{AUDIT} --pair 1 1", "pair must hold two different values, got (1, 1)"),
     (f"{AUDIT} --threads 0", "threads must be an integer >= 1, got 0"),
-    (f"{AUDIT} --tau 0", "tau must be an integer >= 1, got 0"),
+    (f"{AUDIT} --tau 0", "tau must be an integer in [1, 1000000], got 0"),
     (f"{AUDIT} --report bits", "--report describes the reports of a --client"),
     (f"{AUDIT} --g 2", "mechanism OUE does not take g; its parameters are k, epsilon"),
     (f"{OWN} --mechanism ALH --g 0", "g must be an integer in [2, 4294967296], got 0"),
@@ -691,7 +716,7 @@ COMMANDS = [
     (f"{KV} --share 2", "share must be a number in (0, 1], got 2.0"),
     (f"{KV} --eta ceil", "'--eta': 'ceil' is not one of 'correct', 'floor'"),
     (f"{KV} --buckets 2", "--buckets does not belong to pckv-ue"),
-    ("audit-kv --mechanism cpp-ue --epsilon 1 --rounds 0", "rounds must be an integer >= 1, got 0"),
+    ("audit-kv --mechanism cpp-ue --epsilon 1 --rounds 0", "rounds must be an integer in [1, 1000000], got 0"),
     (f"{KV} --ownership -0.1", f"ownership {UNIT} -0.1"),
     (f"{KV} --auditor skv", "auditor of PCKV-UE must be one of hkv, vkv, got 'skv'"),
     (f"{KV} --estimator best", "estimator must be one of released, printed, valid, split, pooled, got 'best'"),

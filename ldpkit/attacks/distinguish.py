@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from ..mechanisms import Chained, FrequencyOracle
+from .. import checks
+from ..mechanisms import Chained, FrequencyOracle, Mechanism
+from ..mechanisms.base import oracle
 from ..mechanisms.hashing import hash_cell
 from ..stats import binomial_window
 from . import laws, samplers
@@ -145,6 +147,9 @@ class Guess:
         -------
         int array, shape (n,)
         """
+        checks.generator(rng)
+        if mechanism.report not in ("rounds", "tuple"):
+            reports = np.asarray(reports)
         if mechanism.report == "value":
             return reports
         if mechanism.report == "bits":
@@ -172,7 +177,7 @@ class Guess:
 
     def success(self, mechanism):
         """Exact probability that the guess is the true value (attacker success rate); ``None`` if unknown."""
-        m = mechanism
+        m = oracle(mechanism)
         if m.report == "value":
             return m.p
         if m.report == "subset":
@@ -190,7 +195,7 @@ class Guess:
 
     def rates(self, mechanism):
         """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in several rounds)."""
-        m = mechanism
+        m = checks.instance("mechanism", mechanism, Mechanism, "a mechanism")
         if not isinstance(m, FrequencyOracle):
             return None
         if m.report == "tuple":
@@ -214,7 +219,9 @@ class Guess:
             Whether the input is the first value of the pair or the second.
         rng : numpy.random.Generator
         """
-        m, k = mechanism, mechanism.k
+        checks.generator(rng)
+        trials, m = checks.integer("trials", trials, 0), oracle(mechanism)
+        k = m.k
         if m.report == "value":
             return int(np.count_nonzero(rng.random(trials) < (m.p if truth else m.q)))
         if m.report == "subset":

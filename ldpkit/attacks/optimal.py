@@ -11,13 +11,15 @@ coordinates of the report only and is fixed before any data are seen.
 import functools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
 import scipy
 
 from .. import checks
-from ..mechanisms import Chained, FrequencyOracle
+from ..mechanisms import Chained, FrequencyOracle, Mechanism
+from ..mechanisms.base import oracle
 from ..mechanisms.hashing import hash_cell
 from ..stats import epsilon_lower, expected_epsilon
 
@@ -81,7 +83,10 @@ class TwoValueTest:
 
     def accepts(self, mechanism, reports, pair, rng=None):
         """Whether each report lies in the event; bool array (n,)."""
+        self._ready(mechanism)
         first, second = pair
+        if mechanism.report not in ("rounds", "tuple"):
+            reports = np.asarray(reports)
         if mechanism.report == "rounds":
             if mechanism.memoise:
                 return self.accepts(mechanism.inner, reports[0], pair)
@@ -105,6 +110,12 @@ class TwoValueTest:
             return (reports[:, first] - reports[:, second]) / (math.sqrt(2) * mechanism.scale) >= self.threshold
         return (reports[:, first] >= 1) & (reports[:, second] <= 0)
 
+    def _ready(self, mechanism: Any) -> None:
+        """Refuse to decide by a threshold that nobody has set."""
+        m = mechanism.inner if mechanism.report == "rounds" and mechanism.memoise else mechanism
+        if m.report in ("rounds", "tuple") or getattr(m, "noise", None) == "gaussian":
+            checks.real("threshold", self.threshold)
+
     def _score(self, mechanism, rounds, pair):
         """Statistic of several rounds that is compared with the threshold."""
         base = mechanism.inner
@@ -116,13 +127,16 @@ class TwoValueTest:
 
     def rates(self, mechanism):
         """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
-        if not isinstance(mechanism, FrequencyOracle):
+        if not isinstance(checks.instance("mechanism", mechanism, Mechanism, "a mechanism"), FrequencyOracle):
             return None
+        self._ready(mechanism)
         return _rates(mechanism, self.threshold)
 
     def sample(self, mechanism, trials, truth, rng):
         """Number of reports in the event among `trials`, drawn from its two coordinates; see `Guess.sample`."""
-        m = mechanism
+        checks.generator(rng)
+        trials, m = checks.integer("trials", trials, 0), oracle(mechanism)
+        self._ready(m)
         if m.report == "vector":
             if m.noise == "gaussian":
                 shift = (1 if truth else -1) / (math.sqrt(2) * m.scale)

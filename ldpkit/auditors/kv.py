@@ -237,8 +237,9 @@ def audit_laws(first, second, *, users=10**8, estimator="released", alpha=0.05, 
     AuditResult
         `limit` is the statistic without noise.
     """
-    laws = [checks.reals(name, law, 0, 1) for name, law in (("first", first), ("second", second))]
-    if laws[0].ndim != 1 or laws[0].shape != laws[1].shape or any(abs(x.sum() - 1) > 1e-9 for x in laws):
+    laws = [checks.numeric(name, law).astype(float) for name, law in (("first", first), ("second", second))]
+    sound = all((x >= 0).all() and abs(x.sum() - 1) <= 1e-9 for x in laws)
+    if laws[0].ndim != 1 or laws[0].shape != laws[1].shape or not sound:
         got = " and ".join(f"shape {x.shape} adding to {x.sum():g}" for x in laws)
         raise ValueError(f"first and second must be probabilities of the same outputs, each adding to 1, got {got}")
     if guess is not None and checks.reals("guess", guess, 0, 1).shape != laws[0].shape:

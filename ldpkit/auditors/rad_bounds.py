@@ -80,7 +80,7 @@ def _curve(f: Any) -> Callable[[Any], Any]:
 
 
 def _chances(*named: tuple[str, float]) -> list[float]:
-    return [checks.real(name, value, 0, 1) for name, value in named]
+    return [checks.real(name, value, 0, 1 + 1e-9) for name, value in named]  # sums over a prior may round up
 
 
 def _peak(f, low, high):

@@ -138,7 +138,7 @@ def threshold_rates(clients, epsilon, threshold=None):
     if threshold is not None:
         checks.real("threshold", threshold)
     few = np.arange(len(one)) < (clients * float(scipy.special.expit(epsilon)) if threshold is None else threshold)
-    return float(one[few].sum()), float(two[~few].sum())
+    return min(1.0, float(one[few].sum())), min(1.0, float(two[~few].sum()))  # sums may round up
 
 
 @functools.lru_cache(maxsize=256)

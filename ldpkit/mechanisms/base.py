@@ -13,7 +13,16 @@ import numpy as np
 
 from .. import checks
 
-__all__ = ["Mechanism", "FrequencyOracle", "SupportOracle", "support_variance", "MIN_EPSILON", "MAX_EPSILON", "MAX_DOMAIN"]
+__all__ = [
+    "Mechanism",
+    "FrequencyOracle",
+    "SupportOracle",
+    "support_variance",
+    "MIN_EPSILON",
+    "MAX_EPSILON",
+    "MAX_DOMAIN",
+    "MAX_ROUNDS",
+]
 
 MIN_EPSILON = 1e-6
 """Smallest accepted epsilon: below it ``p - q`` loses its digits."""
@@ -24,6 +33,9 @@ up to 10^12 reports could see a difference (its ceiling is 25.8)."""
 
 MAX_DOMAIN = 2**31 - 1
 """Largest accepted domain size."""
+
+MAX_ROUNDS = 10**6
+"""Largest accepted number of collections or rounds: the laws of their counts are kept in full."""
 
 
 class Mechanism(ABC):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import checks
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share
+from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, Mechanism, share
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, alphabet
 
@@ -52,7 +52,7 @@ class CPP(Mechanism):
         Boundary points b of the value range, even and at least 2: two per
         bucket, so that inner points appear twice.
     rounds : int
-        Planned number of rounds, at least 1.
+        Planned number of rounds, in [1, 10^6].
 
     Notes
     -----
@@ -71,7 +71,7 @@ class CPP(Mechanism):
             raise ValueError(f"buckets must be an even number of boundary points, two per bucket, got {buckets}")
         object.__setattr__(self, "k", checks.integer("k", self.k, 1, MAX_DOMAIN))
         object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON))
-        object.__setattr__(self, "rounds", checks.integer("rounds", self.rounds, 1))
+        object.__setattr__(self, "rounds", checks.integer("rounds", self.rounds, 1, MAX_ROUNDS))
 
     @property
     def value_epsilon(self):

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from .. import checks
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, FrequencyOracle, oracle, share
+from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, oracle, share
 from .grr import GRR, respond
 from .unary import OUE, SUE
 
@@ -44,7 +44,7 @@ class Repeated(_Rounds):
     mechanism : FrequencyOracle
         The client of one collection.
     tau : int
-        Number of collections, at least 1.
+        Number of collections, in [1, 10^6].
     memoise : bool
         Draw the noise once and send the same report every time, instead of
         fresh noise in every collection.
@@ -64,7 +64,7 @@ class Repeated(_Rounds):
     def __post_init__(self):
         if oracle(self.mechanism).report not in ("value", "bits", "subset", "hash", "vector"):
             raise ValueError(f"mechanism must send one report about one attribute to be repeated, got {self.mechanism!r}")
-        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
+        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1, MAX_ROUNDS))
         object.__setattr__(self, "memoise", checks.flag("memoise", self.memoise))
 
     @property
@@ -120,7 +120,7 @@ class Chained(_Rounds):
     first : float
         Budget of the first report, smaller than `epsilon`.
     tau : int
-        Number of collections, at least 1.
+        Number of collections, in [1, 10^6].
     protocol : {"SUE", "OSUE", "GRR"}
         SUE on SUE (RAPPOR), SUE on OUE, or GRR on GRR.
 
@@ -141,7 +141,7 @@ class Chained(_Rounds):
     def __post_init__(self):
         super().__post_init__()
         checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "GRR"))
-        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
+        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1, MAX_ROUNDS))
         object.__setattr__(self, "first", checks.real("first", self.first, MIN_EPSILON, self.epsilon, closed="[)"))
 
     @property
