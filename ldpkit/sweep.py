@@ -72,7 +72,7 @@ class _Store:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}") from error
-        self.base = [f\"{func.__module__}.{func.__qualname__}\", depends.identity(func), seed]
+        self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
 
     def path(self, cell):
         key = json.dumps([self.base, cell], sort_keys=True)
