@@ -15,7 +15,7 @@ import numba
 __version__ = "0.1.0"
 
 
-def code_digest():
+def code_digest() -> str:
     """Return a short digest of the package's own source files.
 
     It names the directory of compiled kernels and is part of the key of every
@@ -31,4 +31,4 @@ def code_digest():
 # numba does not notice an edited helper in another file: a cache directory per digest does.
 if not os.environ.get("NUMBA_CACHE_DIR"):
     _cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    numba.config.CACHE_DIR = str(Path(_cache) / "ldpkit" / "numba" / code_digest())
+    numba.config.CACHE_DIR = str(Path(_cache) / "ldpkit" / "numba" / code_digest())  # type: ignore[attr-defined]  # set by numba at run time

@@ -6,13 +6,15 @@ that kernels may assume their inputs are sound.
 
 import math
 import numbers
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["integer", "real", "one_of", "values", "counts"]
+__all__ = ["integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator", "values", "counts"]
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -50,22 +52,64 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
     ValueError
         Naming the parameter, its value and the allowed range.
     """
-    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
+    number: Any = value
+    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and bool(abs(number) <= sys.float_info.max)
     if ok:
-        ok = (value >= low if closed[0] == "[" else value > low) and (value <= high if closed[1] == "]" else value < high)
+        ok = (number >= low if closed[0] == "[" else number > low) and (number <= high if closed[1] == "]" else number < high)
     if not ok:
-        if high == math.inf:
-            allowed = f"a finite number {'>=' if closed[0] == '[' else '>'} {low:g}"
-        else:
-            allowed = f"a number in {closed[0]}{low:g}, {high:g}{closed[1]}"
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+        raise ValueError(f"{name} must be {_interval(low, high, closed)}, got {value!r}")
     return float(value)
+
+
+def _interval(low: float, high: float, closed: str) -> str:
+    if high < math.inf:
+        return f"a number in {closed[0]}{low:g}, {high:g}{closed[1]}"
+    return "a finite number" + (f" {'>=' if closed[0] == '[' else '>'} {low:g}" if low > -math.inf else "")
+
+
+def reals(name: str, array: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]") -> npt.NDArray[Any]:
+    """Return numbers of any shape as a float array; each must be finite and inside the interval, as in `real`."""
+    array = numeric(name, array)
+    good = np.isfinite(array) & (array >= low if closed[0] == "[" else array > low)
+    good &= array <= high if closed[1] == "]" else array < high
+    if not good.all():
+        raise ValueError(f"{name} must be {_interval(low, high, closed)} everywhere, got {array[~good].flat[0]}")
+    return array.astype(float, copy=False)
+
+
+def numeric(name: str, array: Any) -> npt.NDArray[Any]:
+    """Return an array of whole or real numbers, unchanged; text, objects, booleans and ragged rows are refused."""
+    array = _array(name, array)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}")
+    return array
+
+
+def _array(name: str, array: Any) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(array)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array with rows of one length, got {array!r}") from error
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as ``bool``; a text such as ``"no"`` is not taken for true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def instance(name: str, value: Any, kind: Any, wanted: str) -> Any:
+    """Return `value` if it is an instance of `kind` (a type or several), which the error calls `wanted`."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return value
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Return `value` if it is one of `allowed`; otherwise suggest the nearest name."""
     allowed = list(allowed)
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         import difflib
 
         folded = {a.lower(): a for a in allowed}
@@ -73,6 +117,19 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
         hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{hint}")
     return value
+
+
+def columns(table: Any, names: Iterable[str]) -> None:
+    """Refuse a table that lacks one of these columns."""
+    missing = [name for name in names if name not in getattr(table, "columns", ())]
+    if missing:
+        got = ", ".join(map(str, table.columns)) if hasattr(table, "columns") else repr(table)
+        raise ValueError(f"table must have the columns {', '.join(map(str, names))}, got {got}")
+
+
+def generator(rng: Any) -> None:
+    """Refuse anything in the place of a generator, a seed for example."""
+    instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
 
 
 def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
@@ -83,7 +140,7 @@ def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
     ValueError
         If the array is not one-dimensional, not of integers, or leaves the domain.
     """
-    array = np.asarray(array)
+    array = _array(name, array)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be a one-dimensional array of integers, got shape {array.shape} of {array.dtype}")
     bad = (array < 0) | (array >= k)
@@ -94,7 +151,7 @@ def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
 
 def counts(array: ArrayLike, k: int, name: str = "counts") -> NDArray[Any]:
     """Return how many users hold each of k values: whole numbers >= 0, at least one of them positive."""
-    array = np.asarray(array)
+    array = _array(name, array)
     if array.shape != (k,) or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be {k} integers, got shape {array.shape} of {array.dtype}")
     if (array < 0).any() or not array.any():

@@ -152,7 +152,10 @@ def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     packed, found = folder() / f"{name}.npz", []
     for file, key in zip(FILES[name], ("x_train", "y_train", "x_test", "y_test")):
         if name == "mnist" and packed.exists():
-            array = np.load(packed)[key]
+            try:
+                array = np.load(packed)[key]
+            except Exception as error:  # of the container, whatever is wrong with it
+                raise ValueError(f"array {key} cannot be read from {packed}: {error}; remove it, then `make data`") from error
             head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
             if hashlib.sha256(head + array.tobytes()).hexdigest() != _UNPACKED[file]:
                 raise ValueError(f"array {key} of {packed} is not that of the original {file}; remove it, then `make data`")
@@ -207,6 +210,8 @@ def sentences(count: int, rng: Rng, length: int = 25) -> tuple[Array, Array]:
     y : int array, shape (count,)
         0 negative, 1 positive.
     """
+    checks.generator(rng)
+    count, length = checks.integer("count", count, 1), checks.integer("length", length, 1)
     x, y = np.full((count, length), len(SYMBOLS)), rng.integers(0, 2, count)
     for text, mood in zip(x, y):
         words = [_NEUTRAL[i] for i in rng.integers(0, len(_NEUTRAL), rng.integers(2, 5))]

@@ -205,6 +205,7 @@ class Net:
     """
 
     def __init__(self, layers: Sequence[_Layer], rng: Rng, dtype: type = float) -> None:
+        checks.generator(rng)
         self.layers, self.dtype = layers, dtype
         self.theta: Array = np.concatenate([p.ravel() for layer in layers for p in layer.start(rng)]).astype(dtype)
         self.d, self.classes = self.theta.size, layers[-1].shapes[1][0]
@@ -235,6 +236,8 @@ class Net:
 
     def gradients(self, x: Array, y: Array) -> Array:
         """Return the gradient of the loss of every record, shape (n, d), for labels `y`."""
+        if len(checks.values(y, self.classes, "labels")) != len(x):
+            raise ValueError(f"labels must be one for each of the {len(x)} records, got {len(y)}")
         if len(y) > 100:  # what a hundred records need stays in the cache
             return np.concatenate([self.gradients(x[i : i + 100], y[i : i + 100]) for i in range(0, len(y), 100)])
         slope, kept = self._forward(x)
@@ -248,13 +251,24 @@ class Net:
 
 def mlp(sizes: Sequence[int], rng: Rng) -> Net:
     """Return dense layers with ReLU between; `sizes` from inputs to classes."""
+    if len(checks.instance("sizes", sizes, (list, tuple), "a list of layer sizes")) < 2:
+        raise ValueError(f"sizes must name inputs and classes at least, got {sizes!r}")
+    sizes = [checks.integer("sizes", size, 1) for size in sizes]
     layers: list[_Layer] = [part for i, o in itertools.pairwise(sizes) for part in (_Dense(i, o), _Relu())]
     return Net(layers[:-1], rng)
 
 
+def _image(shape: Any) -> tuple[int, int, int]:
+    if np.shape(shape) != (3,):
+        raise ValueError(f"shape must be (height, width, channels), got {shape!r}")
+    height, width, channels = (checks.integer("shape", size, 1) for size in shape)
+    return height, width, channels
+
+
 def cnn(shape: tuple[int, int, int], classes: int, rng: Rng) -> Net:
     """Return a CNN of two convolutions (8 and 16 channels, normalised, ReLU, pooled) on images (height, width, channels)."""
-    height, width, channels = shape
+    height, width, channels = _image(shape)
+    checks.integer("classes", classes, 2)
     flat = 16 * ((height + 2) // 4) * ((width + 2) // 4)
     layers: list[_Layer] = [_Conv(channels, 8, 2), _Norm(8), _Relu(), _Pool(), _Conv(8, 16, 1), _Norm(16), _Relu(), _Pool()]
     return Net([*layers, _Dense(flat, classes)], rng, np.float32)
@@ -262,6 +276,7 @@ def cnn(shape: tuple[int, int, int], classes: int, rng: Rng) -> Net:
 
 def lstm(symbols: int, classes: int, rng: Rng) -> Net:
     """Return an LSTM of 32 units on an embedding of width 16."""
+    checks.integer("symbols", symbols, 1), checks.integer("classes", classes, 2)
     return Net([_LSTM(symbols, 16, 32), _Dense(32, classes)], rng)
 
 
@@ -298,6 +313,9 @@ def train(
     """
     lr, rounds = checks.real("lr", lr, 0, closed="()"), checks.integer("rounds", rounds, 0)
     clients, _ = checks.integer("clients", clients, 1), checks.integer("records", len(y), 1)
+    checks.generator(rng)
+    if clip is not None:
+        checks.real("clip", clip, 0, closed="()")
     for _ in range(rounds):
         at = rng.integers(0, len(y), clients)
         sent = net.gradients(x[at], y[at])

@@ -25,7 +25,7 @@ from . import checks
 from .attacks import MaximalGain, laws
 from .attacks.distinguish import success_rate
 from .mechanisms import ALH, ASS, ATHE, AUE, BLH, OLH, OUE, SHE, SS, SUE, THE, FrequencyOracle, make
-from .mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, support_variance
+from .mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, oracle, support_variance
 from .mechanisms.grr import response_rates
 from .mechanisms.hashing import LocalHashing
 from .mechanisms.histogram import threshold_rates
@@ -133,6 +133,7 @@ def _hash_success(p: Numbers, g: Numbers, k: int, law: str) -> Numbers:
 def _poisoning(attack: MaximalGain | None, k: int) -> MaximalGain:
     """The attack whose gain counts: the paper's ten targets if none is given, or the whole of a smaller domain."""
     attack = MaximalGain(targets=min(10, k)) if attack is None else attack
+    checks.instance("poisoning", attack, MaximalGain, "a MaximalGain")
     checks.integer("targets", attack.targets, 1, k)
     return attack
 
@@ -183,7 +184,7 @@ def front(
             raise ValueError(f"grid must be a non-empty list of numbers or 'published', got {points!r}")
         points = points.astype(float if points.dtype.kind == "f" else np.int64)  # short types overflow below
         for end in (points.min(), points.max()):  # the mechanism knows what it accepts
-            chosen.adaptive(k, epsilon, end)
+            chosen.adaptive(k, epsilon, end.item())
     p, q = chosen.rates(k, epsilon, points)
     poisoning = _poisoning(poisoning, k)
     if family == "lh":
@@ -219,6 +220,7 @@ def pareto(points: Array) -> Array:
     ----------
     points : float array, shape (n, 2) or (n, 3)
     """
+    points = checks.reals("points", points)
     if points.ndim != 2 or points.shape[1] not in (2, 3):
         raise ValueError(f"points must have 2 or 3 columns, got shape {points.shape}")
     order = np.lexsort(points.T[::-1])  # a point can only be beaten by one before it
@@ -285,7 +287,7 @@ def select(
     int
         Index into `points`.
     """
-    points = np.asarray(points, float)
+    points = checks.numeric("points", points).astype(float)
     if points.ndim != 2 or not points.size or not np.isfinite(points).all():
         raise ValueError(f"points must be a non-empty table of finite numbers, got shape {points.shape}")
     score = STRATEGIES[checks.one_of("strategy", strategy, STRATEGIES)]
@@ -352,7 +354,7 @@ def success(mechanism: FrequencyOracle, law: str = "exact") -> float:
         # the paper inserts the real number e^eps + 1 for the hash range of OLH
         g = math.exp(mechanism.epsilon) + 1 if isinstance(mechanism, OLH) else mechanism.g
         return float(_hash_success(response_rates(g, mechanism.epsilon)[0], g, mechanism.k, law))
-    return success_rate(mechanism)
+    return success_rate(oracle(mechanism))
 
 
 def scores(mechanism: FrequencyOracle, law: str = "exact", poisoning: MaximalGain | None = None) -> dict[str, float]:

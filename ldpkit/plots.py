@@ -11,6 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from . import checks
+
 __all__ = ["COLOURS", "MARKERS", "use", "panels", "plain_log", "epsilon_curves", "epsilon_bars", "delta_bars", "shared_legend",
            "data", "summary", "show"]  # fmt: skip
 
@@ -45,6 +47,7 @@ def panels(
     count: int, columns: int = 4, size: tuple[float, float] = (2.9, 2.5), sharey: bool = True
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with `count` axes that share both scales (the vertical one if `sharey`), and the list of axes."""
+    count, columns = checks.integer("count", count, 1), checks.integer("columns", columns, 1)
     rows = math.ceil(count / columns)
     columns = min(columns, count)
     figure, axes = plt.subplots(
@@ -64,6 +67,7 @@ def _floor(values: Iterable[float], low: float) -> list[float]:
 
 def plain_log(axis: Axes, which: str = "y") -> None:
     """Label a logarithmic axis, ``"x"`` or ``"y"``, with plain numbers, at 1, 2 and 5 if it is short."""
+    checks.one_of("which", which, ("x", "y"))
     low, high = getattr(axis, f"get_{which}lim")()
     scale = getattr(axis, f"{which}axis")
     scale.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 60 * low else (1,)))
@@ -92,6 +96,8 @@ def epsilon_curves(axis: Axes, table: pd.DataFrame, *, x: str = "epsilon", lines
     list
         Handles for a legend.
     """
+    checks.columns(table, [x, lines, value, exact, *([claim] if claim else [])])
+    low = checks.real("low", low, 0, closed="()")
     ticks = sorted(table[x].unique())
     place = {tick: i for i, tick in enumerate(ticks)}
     if claim:
@@ -116,6 +122,7 @@ def epsilon_bars(
     axis: Axes, table: pd.DataFrame, *, category: str = "mechanism", value: str = "epsilon_emp", exact: str = "exact_epsilon_emp"
 ) -> Legend:
     """Draw the mean of `value` per category as bars, its standard deviation and the exact expectation."""
+    checks.columns(table, [category, value, exact])
     runs = table.groupby(category, sort=False)
     mean, sd, law = runs[value].mean(), runs[value].std().fillna(0), runs[exact].first()
     at = range(len(mean))
@@ -136,6 +143,7 @@ def delta_bars(cell: pd.DataFrame, protocols: Sequence[str], sizes: Sequence[int
     protocols, sizes : list
         Columns and rows of panels.
     """
+    checks.columns(cell, ["protocol", "k", "epsilon", "delta", "mean", "spread", "exact"])
     figure, axes = panels(len(protocols) * len(sizes), columns=len(protocols), size=(1.9, 2.2))
     budgets, deltas = sorted(cell["epsilon"].unique()), sorted(cell["delta"].unique())
     width = 0.8 / len(deltas)
@@ -220,6 +228,7 @@ def data(figure: Figure) -> pd.DataFrame:
         and ``spread``, the half-length of an error bar. Shaded areas, lines
         across the panel and axes in three dimensions are not included.
     """
+    checks.instance("figure", figure, mpl.figure.Figure, "a matplotlib figure")
     rows = []
     flat = [axis for axis in figure.axes if axis.name == "rectilinear"]
     for number, axis in enumerate(flat, 1):
@@ -240,6 +249,7 @@ def _csv(figure: Figure) -> str:
 
 def shared_legend(figure: Figure, handles_labels: Legend, columns: int = 6) -> None:
     """Put one legend above all panels."""
+    columns = checks.integer("columns", columns, 1)
     figure.legend(*handles_labels, loc="outside upper center", ncols=columns)
 
 
@@ -254,6 +264,7 @@ def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon
         standard error ``se`` of the mean; ``exact`` and ``se`` are empty where
         no law is known.
     """
+    checks.columns(table, [*by, "epsilon_emp", "exact_epsilon_emp", "exact_sd"])
     cell = table.groupby(list(by), sort=False, dropna=False).agg(
         mean=("epsilon_emp", "mean"), spread=("epsilon_emp", "std"), exact=("exact_epsilon_emp", "first"),
         sd=("exact_sd", "first"), runs=("epsilon_emp", "size")).reset_index()  # fmt: skip
@@ -276,6 +287,8 @@ def show(table: pd.DataFrame, precision: int = 3, index: bool = False, bold: str
     bold : str, optional
         A boolean column: rows where it is true are set in bold.
     """
+    checks.columns(table, [bold] if bold else [])
+    precision = checks.integer("precision", precision, 0)
     style = table.style.format(precision=precision, na_rep="").set_table_attributes('class="dataframe"')
     if bold:
         style = style.apply(lambda row: ["font-weight: bold" if row[bold] else ""] * len(row), axis=1)

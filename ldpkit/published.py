@@ -6,6 +6,7 @@ one table and fails if something differs without an explanation.
 """
 
 import math
+import numbers
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -103,6 +104,13 @@ def verdict(
         is judged by the exact value where there is one, not by a noisy run.
     """
     checks.one_of("relation", relation, RELATIONS)
+    given = {"reproduced": reproduced, "se": se, "published": published, "published_error": published_error, "exact": exact}
+    for name, value in given.items():
+        if not (isinstance(value, numbers.Real) or (value is None and name in ("published", "exact"))):
+            raise ValueError(f"{name} must be a number, got {value!r}")
+    for name, error in (("se", se), ("published_error", published_error)):
+        if error < 0:
+            raise ValueError(f"{name} must be a number >= 0, got {error!r}")
     if not all(math.isfinite(x) for x in (reproduced, se, published_error, exact or 0.0, published or 0.0)):
         return "differs"
     if exact is not None and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact):

@@ -15,15 +15,26 @@ Pearson (1934).
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy  # its submodules load on first use, which keeps the command line quick
 from numpy.typing import ArrayLike
 
 from . import checks
 from .types import Array, Numbers, Rates
 
-__all__ = ["TAILS", "tail_mass", "clopper_pearson", "epsilon_lower", "epsilon_ceiling", "binomial_window", "expected_epsilon"]
+__all__ = [
+    "TAILS",
+    "tail_mass",
+    "whole",
+    "clopper_pearson",
+    "epsilon_lower",
+    "epsilon_ceiling",
+    "binomial_window",
+    "expected_epsilon",
+]
 
 TAILS = {"published": 4, "valid": 2}
 """Divisor of alpha that gives the mass of one tail.
@@ -73,14 +84,19 @@ def clopper_pearson(count: ArrayLike, trials: int, tail: float) -> tuple[Numbers
     """
     trials = checks.integer("trials", trials, 1)
     tail = checks.real("tail", tail, 0, 1, closed="()")
-    count = np.asarray(count)
-    if np.any(count < 0) or np.any(count > trials) or np.any(count != np.floor(count)):
-        raise ValueError(f"count must be whole numbers in [0, {trials}], got {count}")
-    count = count.astype(float)
+    count = whole("count", count, trials)
     none, every = count == 0, count == trials
     lower = np.where(none, 0.0, scipy.special.betaincinv(np.where(none, 1.0, count), trials - count + 1, tail))
     upper = np.where(every, 1.0, scipy.special.betainccinv(count + 1, np.where(every, 1.0, trials - count), tail))
     return lower[()], upper[()]
+
+
+def whole(name: str, count: Any, trials: int) -> npt.NDArray[Any]:
+    """Return counts as a float array; each must be a whole number in ``0..trials``."""
+    found = np.asarray(count)
+    if found.dtype.kind not in "iuf" or not np.all((found >= 0) & (found <= trials) & (found == np.floor(found))):
+        raise ValueError(f"{name} must be whole numbers in [0, {trials}], got {count}")
+    return found.astype(float)
 
 
 def epsilon_lower(tp: ArrayLike, fp: ArrayLike, trials: int, delta: float = 0.0, *, tail: float) -> Numbers:
@@ -107,9 +123,9 @@ def epsilon_lower(tp: ArrayLike, fp: ArrayLike, trials: int, delta: float = 0.0,
     float or array
         ``-inf`` where ``L <= delta``: the counts say nothing.
     """
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
-    low, _ = clopper_pearson(tp, trials, tail)
-    _, high = clopper_pearson(fp, trials, tail)
+    delta, trials = checks.real("delta", delta, 0, 1, closed="[)"), checks.integer("trials", trials, 1)
+    low, _ = clopper_pearson(whole("tp", tp, trials), trials, tail)
+    _, high = clopper_pearson(whole("fp", fp, trials), trials, tail)
     return _log_excess(low, delta) - np.log(high)
 
 
@@ -135,6 +151,8 @@ def binomial_window(n: int, rate: float, width: float = 10.0) -> tuple[Array, Ar
     mass : float array
         Their probabilities, normalised; less than 1e-20 is left out.
     """
+    n, rate = checks.integer("n", n, 0), checks.real("rate", rate, 0, 1)
+    checks.real("width", width, 0, closed="()")
     spread = width * math.sqrt(n * rate * (1 - rate)) + 2 * width
     counts = np.arange(max(0, math.floor(n * rate - spread)), min(n, math.ceil(n * rate + spread)) + 1)
     mass = np.exp(
@@ -193,7 +211,7 @@ def expected_epsilon(tpr: float, fpr: float, trials: int, delta: float = 0.0, *,
         probability above 1e-12.
     """
     tpr, fpr = (checks.real(n, r, 0, 1) for n, r in (("tpr", tpr), ("fpr", fpr)))
-    delta = checks.real("delta", delta, 0, 1, closed="[)")
+    delta, trials = checks.real("delta", delta, 0, 1, closed="[)"), checks.integer("trials", trials, 1)
     up, var_up = _log_moments(tpr, trials, lambda t: _log_excess(clopper_pearson(t, trials, tail)[0], delta))
     down, var_down = _log_moments(fpr, trials, lambda f: np.log(clopper_pearson(f, trials, tail)[1]))
     return up - down, math.sqrt(var_up + var_down)

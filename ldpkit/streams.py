@@ -31,7 +31,10 @@ def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
         string keys. Dictionaries are sorted, so their order does not matter.
     """
     seed = checks.integer("seed", seed, 0)
-    text = json.dumps(name, sort_keys=True, allow_nan=True)
+    try:
+        text = json.dumps(name, sort_keys=True, allow_nan=True)
+    except TypeError as error:
+        raise TypeError(f"the name of a stream must be made of what JSON can write, got {name!r}") from error
     words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
     return np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words))
 

@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import as_completed
 from pathlib import Path
 
@@ -46,7 +46,10 @@ def cells(grid):
         lists = [v if isinstance(v, (list, tuple, range, np.ndarray)) else [v] for v in grid.values()]
         names = list(grid)
         grid = [dict(zip(names, combination)) for combination in itertools.product(*lists)]
-    return [json.loads(json.dumps(dict(cell), default=_plain)) for cell in grid]
+    checks.instance("grid", grid, Iterable, "a mapping from parameters to values, or a list of cells")
+    return [
+        json.loads(json.dumps(dict(checks.instance("a cell of grid", c, Mapping, "a mapping")), default=_plain)) for c in grid
+    ]
 
 
 def _plain(x):
@@ -65,7 +68,10 @@ class _Store:
 
     def __init__(self, folder, func, seed):
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}") from error
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
 
     def path(self, cell):
@@ -134,9 +140,10 @@ def sweep(func, grid, *, seed, workers=None, executor=None, store=None, label=No
     RuntimeError
         If a cell fails; names the cell. Cells finished before are stored.
     """
+    checks.instance("func", func, Callable, "callable")
     grid = cells(grid)
     seed = checks.integer("seed", seed, 0)
-    workers = checks.integer("workers", workers or os.cpu_count() or 1, 1)
+    workers = _workers(workers)
     kept = _Store(store, func, seed) if store is not None else None
     texts = {i: kept.read(cell) if kept else None for i, cell in enumerate(grid)}
     todo = [i for i, text in texts.items() if text is None]
@@ -174,6 +181,10 @@ def sweep(func, grid, *, seed, workers=None, executor=None, store=None, label=No
     return pd.DataFrame([cell | row for i, cell in enumerate(grid) for row in json.loads(texts[i])])
 
 
+def _workers(workers: int | None) -> int:
+    return checks.integer("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
+
+
 def _prepend(paths):
     sys.path[:0] = paths
 
@@ -201,5 +212,4 @@ def isolated(*folders, workers=None):
     for path in paths:
         if not path.is_dir():
             raise FileNotFoundError(f"folder {path} does not exist; `make packages` installs the packages under audit")
-    workers = workers or os.cpu_count() or 1
-    return loky.ProcessPoolExecutor(workers, initializer=_prepend, initargs=([str(p) for p in paths],))
+    return loky.ProcessPoolExecutor(_workers(workers), initializer=_prepend, initargs=([str(p) for p in paths],))

@@ -273,7 +273,7 @@ def test_sets_are_looked_up_and_summarised():
         (lambda: PCKVUE(2, 1.0, 1, 1, "flor"), "eta must be one of correct, floor, got 'flor'; did you mean 'floor'"),
         (lambda: CPPUE(1, 1.0, 5), "buckets must be an even number of boundary points, two per bucket, got 5"),
         (lambda: CPPUE(1, 1.0, 0), "buckets must be an integer in .*, got 0"),
-        (lambda: CPPGRR(1, 1.0, 4, 0), "rounds must be an integer >= 1, got 0"),
+        (lambda: CPPGRR(1, 1.0, 4, 0), r"rounds must be an integer in \[1, 1000000\], got 0"),
         (lambda: CPPUE(1, 1.0).law([], [[0.0, 2.0]]), r"means must be a \(1, 2\) array within \[-1, 1\]"),
         (lambda: CPPUE(1, 1.0).law([], [[0.0]]), r"means must be a \(1, 2\) array within"),
         (lambda: CPPUE(1, 1.0).place([0.0, -1.5]), r"values must lie in \[-1, 1\], got -1.5"),

@@ -129,7 +129,7 @@ def test_estimates_of_two_rounds_are_unbiased_and_the_permanent_noise_does_not_a
     for frequency in (0.0, 0.3):
         limit = m.permanent.variance(n, frequency)
         assert limit < m.variance(n, frequency)
-        assert Chained(4, 2.0, 1.0, 10**9, protocol).variance(n, frequency) == pytest.approx(limit, rel=1e-6)
+        assert Chained(4, 2.0, 1.0, 10**6, protocol).variance(n, frequency) == pytest.approx(limit, rel=1e-4)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -148,8 +148,8 @@ def test_an_honest_chain_is_not_flagged_however_often_it_is_observed(protocol):
         ({"first": 0}, r"first must be a number in \[1e-06, 2\), got 0"),
         ({"first": math.nan}, r"first must be a number in \[1e-06, 2\), got nan"),
         ({"first": "1"}, r"first must be a number in"),
-        ({"tau": 0}, "tau must be an integer >= 1, got 0"),
-        ({"tau": 1.5}, "tau must be an integer >= 1, got 1.5"),
+        ({"tau": 0}, r"tau must be an integer in \[1, 1000000\], got 0"),
+        ({"tau": 1.5}, r"tau must be an integer in \[1, 1000000\], got 1.5"),
         ({"protocol": "OUE"}, "protocol must be one of SUE, OSUE, GRR, got 'OUE'"),
         ({"k": 1}, "k must be an integer in"),
         ({"epsilon": math.inf}, "epsilon must be a number in"),

@@ -17,6 +17,8 @@ ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Guess(), TwoVal
 """The attacks by name."""
 
 
-def make(name: str) -> Attack:
-    """Return the attack called `name`."""
+def make(name: str | Attack) -> Attack:
+    """Return the attack called `name`; an attack is returned as it is."""
+    if isinstance(name, Attack):
+        return name
     return ATTACKS[checks.one_of("attack", name, ATTACKS)]

@@ -138,6 +138,7 @@ def laplace_sum_runs(prior: ArrayLike, eta: int, epsilon: float, *, runs: int, r
     dict
         ``rero``, ``rad`` and their standard errors ``*_se``.
     """
+    checks.generator(rng)
     prior, eta, scale = _checked(prior, eta, epsilon)
     hits, blinds = np.empty(checks.integer("runs", runs, 2)), np.empty(runs)
     mean, variance = np.zeros(2), np.zeros(2)

@@ -1,6 +1,6 @@
 """What an audit asks of an attack."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..mechanisms.base import Mechanism
 from ..types import Array, Pair, Rates, Reports, Rng
@@ -8,6 +8,7 @@ from ..types import Array, Pair, Rates, Reports, Rng
 __all__ = ["Attack"]
 
 
+@runtime_checkable
 class Attack(Protocol):
     """An attack on reports: whatever offers these verbs can be audited with."""
 

@@ -16,7 +16,9 @@ from typing import Any, Self
 import numba
 import numpy as np
 
+from .. import checks
 from ..mechanisms import Chained, FrequencyOracle, Mechanism
+from ..mechanisms.base import oracle
 from ..mechanisms.hashing import hash_cell
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Reports, Rng
@@ -150,6 +152,9 @@ class Guess:
         -------
         int array, shape (n,)
         """
+        checks.generator(rng)
+        if mechanism.report not in ("rounds", "tuple"):
+            reports = np.asarray(reports)
         if mechanism.report == "value":
             return reports
         if mechanism.report == "bits":
@@ -177,7 +182,7 @@ class Guess:
 
     def success(self, mechanism: Any) -> float | None:
         """Exact probability that the guess is the true value (attacker success rate); ``None`` if unknown."""
-        m = mechanism
+        m = oracle(mechanism)
         if m.report == "value":
             return m.p
         if m.report == "subset":
@@ -195,6 +200,7 @@ class Guess:
 
     def rates(self, mechanism: Mechanism) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in several rounds)."""
+        checks.instance("mechanism", mechanism, Mechanism, "a mechanism")
         if not isinstance(mechanism, FrequencyOracle):
             return None
         m: Any = mechanism
@@ -219,7 +225,9 @@ class Guess:
             Whether the input is the first value of the pair or the second.
         rng : numpy.random.Generator
         """
-        m, k = mechanism, mechanism.k
+        checks.generator(rng)
+        trials, m = checks.integer("trials", trials, 0), oracle(mechanism)
+        k = m.k
         if m.report == "value":
             return int(np.count_nonzero(rng.random(trials) < (m.p if truth else m.q)))
         if m.report == "subset":

@@ -57,7 +57,9 @@ class Pairs:
     second: np.ndarray
 
     def __post_init__(self) -> None:
-        shapes = np.shape(self.first), np.shape(self.second)
+        for name in ("first", "second"):
+            object.__setattr__(self, name, checks.numeric(name, getattr(self, name)))
+        shapes = self.first.shape, self.second.shape
         if shapes[0] != shapes[1] or len(shapes[0]) != 2 or 0 in shapes[0]:
             raise ValueError(f"first and second must have one shape (pairs, d), got {shapes[0]} and {shapes[1]}")
         if not all(np.isfinite(norms).all() for norms in self.norms):
@@ -81,6 +83,7 @@ class Pairs:
 
     def shape(self, clip: float) -> tuple[Array, Array, Array]:
         """Return what decides an attack: ``min(1, norm / clip)`` of both gradients, and their angle."""
+        clip = checks.real("clip", clip, 0, closed="()")
         one, two = (np.minimum(1, norms / clip) for norms in self.norms)
         return one, two, self.angles
 
@@ -93,6 +96,7 @@ def dummy(d: int, norm: float = 1.0) -> Pairs:
 
 
 def _draw(y: Array, count: int, rng: Rng, least: int = 1) -> Array:
+    checks.generator(rng)
     checks.integer("records", len(y), least)
     return rng.integers(0, len(y), checks.integer("count", count, 1))
 
@@ -140,6 +144,8 @@ def collude(net: Net, x: Array, y: Array, count: int, rng: Rng, teach: Callable[
     teach : callable
         ``teach(net, x, y)`` trains the fresh net on the records of one class.
     """
+    checks.generator(rng)
+    checks.instance("teach", teach, Callable, "callable")
     malicious = net.fresh(rng)
     teach(malicious, x[y == 0], y[y == 0])
     return gradient_flip(malicious, x[y != 0], y[y != 0], count, rng, "collusion")

@@ -6,10 +6,13 @@ alike, the true-positive rate is A and the false-positive rate (1 - A) / (k - 1)
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
+from .. import checks
 from ..types import Array, Numbers
 
 __all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "count_wins", "count_success", "response_wins",
@@ -18,6 +21,7 @@ __all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_su
 
 def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
     """``E[1 / (1 + Binomial(n, q))]``, stable for tiny q."""
+    n, q = checks.reals("n", n, 0), checks.reals("q", q, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.equal(q, 0), 1.0, -np.expm1((n + 1) * np.log1p(np.negative(q))) / np.multiply(n + 1, q))[()]
 
@@ -37,12 +41,18 @@ def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
     k : int
         Domain size.
     """
+    p, q = checks.reals("p", p, 0, 1), checks.reals("q", q, 0, 1, closed="[)")
+    k = checks.integer("k", k, 2)
     return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
 
 
 @functools.cache
 def _legendre() -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(200)
+
+
+def _checked(k: int, name: str, scale: float, shift: float) -> tuple[int, float, float]:
+    return checks.integer("k", k, 2), checks.real(name, scale, 0, closed="()"), checks.real("shift", shift, 0)
 
 
 def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
@@ -63,6 +73,7 @@ def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
     `shift`, between 0 and `shift`, and below 0. The middle one is integrated in
     the logarithm of the survival function by Gauss-Legendre panels.
     """
+    k, scale, shift = _checked(k, "scale", scale, shift)
     c = math.exp(-shift / scale)
     nodes, weights = _legendre()
     edges = np.linspace(math.log(c / 2), math.log(0.5), 9)
@@ -74,6 +85,7 @@ def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
 
 def gaussian_success(sigma: float, k: int, shift: float = 1.0) -> float:
     """Probability that one Gaussian variable raised by `shift` is the largest of k, all with deviation `sigma`."""
+    k, sigma, shift = _checked(k, "sigma", sigma, shift)
     nodes, weights = np.polynomial.legendre.leggauss(64)
     edges = np.linspace(-12, 12, 41)
     half = np.diff(edges)[:, None] / 2
@@ -97,6 +109,9 @@ def count_wins(mass: Array, k: int) -> Array:
     k : int
         Domain size.
     """
+    mass, k = checks.reals("mass", mass, 0), checks.integer("k", k, 2)
+    if mass.ndim != 1 or abs(mass.sum() - 1) > 1e-9:
+        raise ValueError(f"mass must sum to 1, got {mass.sum():g} in shape {mass.shape}")
     above = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)  # summed from the small end: keeps the tail's digits
     log_cdf = np.where(above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(np.maximum(np.cumsum(mass), 1e-320)))
     share = np.clip(mass / np.exp(log_cdf), 0, 1)
@@ -107,10 +122,11 @@ def count_wins(mass: Array, k: int) -> Array:
 
 def count_success(own: Array, other: Array, k: int) -> float:
     """Probability that the true value has the largest count; `own` and `other` are laws of counts 0..tau."""
+    if np.shape(own) != np.shape(other):
+        raise ValueError(f"own and other must be laws of the same counts, got shapes {np.shape(own)} and {np.shape(other)}")
     return float(own @ count_wins(other, k))
 
 
-@functools.lru_cache(maxsize=64)
 def response_wins(k: int, tau: int) -> Array:
     """Probability of winning with each own count 0..tau, when the rest of tau reports is uniform on k - 1 values.
 
@@ -119,6 +135,11 @@ def response_wins(k: int, tau: int) -> Array:
     rule builds the sum over the number of tied values in ``log2(k)`` steps.
     Depends on `k` and `tau` only.
     """
+    return _response_wins(checks.integer("k", k, 2), checks.integer("tau", tau, 1))
+
+
+@functools.lru_cache(maxsize=64)
+def _response_wins(k: int, tau: int) -> npt.NDArray[Any]:
     wins = np.zeros(tau + 1)
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
@@ -140,7 +161,6 @@ def response_wins(k: int, tau: int) -> Array:
     return wins
 
 
-@functools.lru_cache(maxsize=16)
 def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     """Logarithms of survival and density of the sum of `tau` unit Laplace variables, on a grid from 0 up.
 
@@ -154,6 +174,11 @@ def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     The sum is a difference of two Gamma(tau) variables: for ``x >= 0`` a mixture
     of Gamma(tau - j) tails with negative-binomial weights.
     """
+    return _laplace_sum(checks.integer("tau", tau, 1))
+
+
+@functools.lru_cache(maxsize=16)
+def _laplace_sum(tau: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     x = np.linspace(0, 14 * math.sqrt(2 * tau) + 20, 4001)
     j = np.arange(tau)
     log_w = scipy.special.gammaln(tau + j) - scipy.special.gammaln(tau) - scipy.special.gammaln(j + 1) - (tau + j) * math.log(2)
@@ -166,6 +191,7 @@ def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
 
 def laplace_sum_success(tau: int, k: int, shift: float) -> float:
     """Probability that a sum of `tau` unit Laplace variables raised by `shift` is the largest of k such sums."""
+    k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
     x, log_survival, log_density = laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
     nodes, weights = np.polynomial.legendre.leggauss(64)

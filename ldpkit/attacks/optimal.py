@@ -18,7 +18,9 @@ import numba
 import numpy as np
 import scipy
 
+from .. import checks
 from ..mechanisms import Chained, FrequencyOracle, Mechanism
+from ..mechanisms.base import oracle
 from ..mechanisms.hashing import hash_cell
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Numbers, Pair, Rates, Reports, Rng
@@ -63,6 +65,10 @@ class TwoValueTest:
     threshold: float | None = None
     name = "tight"
 
+    def __post_init__(self) -> None:
+        if self.threshold is not None:
+            checks.real("threshold", self.threshold)
+
     def declare(self, mechanism: Mechanism, trials: int, tail: float) -> "TwoValueTest":
         """Return the test with its threshold fixed: the one with the best statistic to expect from the law.
 
@@ -81,7 +87,10 @@ class TwoValueTest:
 
     def accepts(self, mechanism: Any, reports: Reports, pair: Pair, rng: Rng | None = None) -> Array:
         """Whether each report lies in the event; bool array (n,)."""
+        self._ready(mechanism)
         first, second = pair
+        if mechanism.report not in ("rounds", "tuple"):
+            reports = np.asarray(reports)
         if mechanism.report == "rounds":
             if mechanism.memoise:
                 return self.accepts(mechanism.inner, reports[0], pair)
@@ -105,6 +114,12 @@ class TwoValueTest:
             return (reports[:, first] - reports[:, second]) / (math.sqrt(2) * mechanism.scale) >= self.threshold
         return (reports[:, first] >= 1) & (reports[:, second] <= 0)
 
+    def _ready(self, mechanism: Any) -> None:
+        """Refuse to decide by a threshold that nobody has set."""
+        m = mechanism.inner if mechanism.report == "rounds" and mechanism.memoise else mechanism
+        if m.report in ("rounds", "tuple") or getattr(m, "noise", None) == "gaussian":
+            checks.real("threshold", self.threshold)
+
     def _score(self, mechanism: Any, rounds: Sequence[Array], pair: Pair) -> Numbers:
         """Statistic of several rounds that is compared with the threshold."""
         base = mechanism.inner
@@ -116,13 +131,16 @@ class TwoValueTest:
 
     def rates(self, mechanism: Mechanism) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
-        if not isinstance(mechanism, FrequencyOracle):
+        if not isinstance(checks.instance("mechanism", mechanism, Mechanism, "a mechanism"), FrequencyOracle):
             return None
+        self._ready(mechanism)
         return _rates(mechanism, self.threshold)
 
     def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:
         """Number of reports in the event among `trials`, drawn from its two coordinates; see `Guess.sample`."""
-        m = mechanism
+        checks.generator(rng)
+        trials, m = checks.integer("trials", trials, 0), oracle(mechanism)
+        self._ready(m)
         if m.report == "vector":
             if m.noise == "gaussian":
                 shift = (1 if truth else -1) / (math.sqrt(2) * m.scale)

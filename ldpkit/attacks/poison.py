@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..mechanisms import FrequencyOracle, SupportOracle
+from ..mechanisms.base import oracle
 from ..mechanisms.hashing import HASH_REPORT, hash_cell
 from ..types import Array, Numbers, Rates, Rng
 
@@ -78,14 +79,14 @@ class MaximalGain:
         For local hashing all of them: the attacker is given a hash that sends
         them to one cell. `craft` searches for one and finds less.
         """
-        r = checks.integer("targets", self.targets, 1, mechanism.k)
+        r = checks.integer("targets", self.targets, 1, oracle(mechanism).k)
         if mechanism.report not in ("value", "bits", "subset", "hash"):
             raise ValueError(f"mechanism must report a value, bits, a subset or a hash to be poisoned, got {mechanism.name}")
         return min(r, {"value": 1, "subset": getattr(mechanism, "omega", r)}.get(mechanism.report, r))
 
     def expected(self, mechanism: Any) -> float:
         """Expected gain; infinite for noisy vectors, whose coordinates have no bound."""
-        if mechanism.report == "vector":
+        if oracle(mechanism).report == "vector":
             return math.inf
         supported = self.supported(mechanism)
         return float(self.gain(mechanism.p, mechanism.q, supported))
@@ -107,6 +108,7 @@ class MaximalGain:
         array, int
             The reports, and how many targets each of them supports.
         """
+        checks.generator(rng)
         r, count, supported = self.targets, checks.integer("count", count, 1), self.supported(mechanism)
         if mechanism.report == "value":
             return rng.integers(0, r, count), 1

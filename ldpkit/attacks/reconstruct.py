@@ -20,10 +20,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..mechanisms.base import oracle
 from ..mechanisms.keyvalue import product_law
 from ..types import Array, Rates
 
@@ -37,7 +39,7 @@ _TIE = 1e-12  # scores closer than this are equal but for rounding
 
 def checked_prior(prior: ArrayLike) -> Array:
     """Return `prior` as a float array; it must have no negative mass and sum to one."""
-    prior = np.asarray(prior, float)
+    prior = checks.numeric("prior", prior).astype(float)
     if prior.ndim != 1 or prior.size < 2 or not np.isfinite(prior).all():
         raise ValueError(f"prior must be a list of at least two finite numbers, got shape {prior.shape}")
     if (prior < 0).any():
@@ -64,9 +66,9 @@ def _checked_side(side: ArrayLike | None, m: int) -> Array:
 def _game(
     law: ArrayLike, prior: ArrayLike, success: ArrayLike | None, side: ArrayLike | None
 ) -> tuple[Array, Array, Array, Array]:
-    law, prior = np.asarray(law, float), checked_prior(prior)
+    law, prior = checks.numeric("law", law).astype(float), checked_prior(prior)
     m = prior.size
-    if law.ndim != 2 or len(law) != m or (law < 0).any() or not np.allclose(law.sum(1), 1, atol=1e-9, rtol=0):
+    if law.ndim != 2 or len(law) != m or not (law >= 0).all() or not np.allclose(law.sum(1), 1, atol=1e-9, rtol=0):
         raise ValueError(f"law must have {m} rows of probabilities that sum to 1, one per record, got shape {law.shape}")
     return law, prior, checked_success(success, m), _checked_side(side, m)
 
@@ -100,7 +102,7 @@ def finite_law(mechanism: Any) -> Array:
     float array, shape (k, reports)
         For `rad_exact` and `optimal_attack`.
     """
-    m, k = mechanism, mechanism.k
+    m, k = oracle(mechanism), mechanism.k
     if m.report == "value":
         return np.where(np.eye(k) == 1, m.p, m.q)
     if m.report == "bits" and k <= 16:
@@ -167,7 +169,7 @@ def attack_value(
 ) -> Rates:
     """Exact ``(rero, rad)`` of any attack, given as probabilities of guesses (see `optimal_attack`)."""
     law, prior, success, side = _game(law, prior, success, side)
-    attack = np.asarray(attack, float)
+    attack = checks.numeric("attack", attack)
     shape = (int(side.max()) + 1, *law.shape)
     if attack.shape != shape or not np.allclose(attack.sum(1), 1):
         raise ValueError(f"attack must hold probabilities of shape {shape}, got {attack.shape}")
@@ -184,9 +186,11 @@ def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
     loglik : float array, shape (n, m)
         Log-likelihoods of the records for n outputs, up to a constant per output.
     """
-    prior = checked_prior(prior)
+    prior, loglik = checked_prior(prior), checks.reals("loglik", loglik)
+    if loglik.ndim != 2 or loglik.shape[1] != prior.size:
+        raise ValueError(f"loglik must have shape (n, {prior.size}), one column per record, got {loglik.shape}")
     with np.errstate(divide="ignore"):
-        return scipy.special.softmax(np.asarray(loglik, float) + np.log(prior), axis=1) - prior
+        return scipy.special.softmax(loglik + np.log(prior), axis=1) - prior
 
 
 def score_runs(gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayLike | None = None) -> dict[str, float]:
@@ -213,7 +217,7 @@ def score_runs(gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayL
         RAD with a far smaller variance, meaningful for `posterior_gain` only.
         Each with its standard error ``*_se``.
     """
-    prior, gain = checked_prior(prior), np.asarray(gain, float)
+    prior, gain = checked_prior(prior), checks.reals("gain", gain)
     truth = checks.values(truth, prior.size, "truth")
     if gain.shape != (truth.size, prior.size) or truth.size < 2:
         raise ValueError(f"gain must have shape (n, {prior.size}) with n >= 2 rows, one per truth, got {gain.shape}")
@@ -251,8 +255,12 @@ def impute(known: "pd.DataFrame", targets: "pd.DataFrame", sensitive: str) -> Ar
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 
-    if sensitive not in known.columns:
-        raise ValueError(f"sensitive must be one of {', '.join(known.columns)}, got {sensitive!r}")
+    for name, table in (("known", known), ("targets", targets)):
+        checks.instance(name, table, pd.DataFrame, "a pandas.DataFrame")
+    checks.one_of("sensitive", sensitive, known.columns)
+    missing = known.columns.drop(sensitive).difference(targets.columns)
+    if len(missing):
+        raise ValueError(f"targets must have all public columns of known, got none called {', '.join(missing)}")
     public = known.drop(columns=sensitive)
     numbers = public.select_dtypes("number").columns
     others = public.columns.difference(numbers)

@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from .. import checks, stats, streams
@@ -25,12 +26,11 @@ _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
     """Epsilon at which the two error rates are as small as they can be (Equation 3); infinite if one of them is 0."""
-    fpr, fnr = np.asarray(fpr, float), np.asarray(fnr, float)
+    fpr, fnr = checks.reals("fpr", fpr, 0, 1), checks.reals("fnr", fnr, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):  # a rule that never changes its answer gives 0/0 on one side
         return np.fmax(np.log1p(-fpr) - np.log(fnr), np.log1p(-fnr) - np.log(fpr))[()]
 
 
-@functools.lru_cache(maxsize=1024)
 def plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tuple[float, float, float]:
     """Exact mean and standard deviation of Equation 3 at known rates, where it is finite.
 
@@ -45,6 +45,12 @@ def plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tuple
     mean, sd, infinite : float
         Of the finite values, and the probability of an infinite one; the first two are NaN if there is none.
     """
+    fpr, fnr = checks.real("fpr", fpr, 0, 1), checks.real("fnr", fnr, 0, 1)
+    return _plugin_expectation(fpr, fnr, checks.integer("first", first, 1), checks.integer("second", second, 1))
+
+
+@functools.lru_cache(maxsize=1024)
+def _plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tuple[float, float, float]:
     (fp, at_fp), (fn, at_fn) = stats.binomial_window(first, fpr), stats.binomial_window(second, fnr)
     value, mass = epsilon_from_errors(fp[:, None] / first, fn / second), np.outer(at_fp, at_fn)
     finite = np.isfinite(value)
@@ -57,7 +63,13 @@ def plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tuple
 
 def pooled(errors: Numbers, trials: int) -> Numbers:
     """Nearly unbiased estimate from all errors together, ``logit(1 - (X + 1/2) / (K + 1))``; always finite."""
+    errors = stats.whole("errors", errors, checks.integer("trials", trials, 1))
     return np.log((trials - errors + 0.5) / (errors + 0.5))
+
+
+def _errors(fp: Any, fn: Any, trials: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    trials = checks.integer("trials", trials, 1)
+    return stats.whole("fp", fp, trials), stats.whole("fn", fn, trials)
 
 
 def lower_pooled(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0) -> Numbers:
@@ -75,7 +87,8 @@ def lower_pooled(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: flo
     delta : float
         Of the guarantee, in [0, 1); the least error rate is then ``(1 - delta) / (1 + e^eps)``.
     """
-    high = stats.clopper_pearson(fp + fn, 2 * trials, checks.real("alpha", alpha, 0, 0.25, closed="(]"))[1]
+    errors = _errors(fp, fn, trials)
+    high = stats.clopper_pearson(sum(errors), 2 * trials, checks.real("alpha", alpha, 0, 0.25, closed="(]"))[1]
     with np.errstate(divide="ignore"):
         return np.log(np.maximum((1 - checks.real("delta", delta, 0, 1, closed="[)")) / high - 1, 0))
 
@@ -88,6 +101,7 @@ def lower_sides(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: floa
     fp, fn, trials, alpha, delta
         As in `lower_pooled`.
     """
+    fp, fn = _errors(fp, fn, trials)
     one, two = (stats.epsilon_lower(trials - a, b, trials, delta, tail=checks.real("alpha", alpha, 0, 1, closed="()") / 2)
                 for a, b in ((fp, fn), (fn, fp)))  # fmt: skip
     return np.maximum(one, two)
@@ -150,7 +164,9 @@ def audit_gradient(
     ValueError
         Naming the parameter that is out of range.
     """
-    chosen = RULES[checks.one_of("rule", rule, RULES)]
+    checks.instance("mechanism", mechanism, GradientMechanism, "a randomiser of gradients")
+    checks.instance("pairs", pairs, Pairs, "Pairs of gradients")
+    chosen, faithful = RULES[checks.one_of("rule", rule, RULES)], checks.flag("faithful", faithful)
     trials, alpha = checks.integer("trials", trials, 2, 10**9), checks.real("alpha", alpha, 0, 0.25, closed="(]")
     if trials % 2:
         raise ValueError(f"trials must be even, half with each gradient, got {trials}")

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from .. import checks, streams
 from ..mechanisms import KEY_VALUE, SupportOracle
+from ..mechanisms.base import oracle
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues, alphabet, chosen, product_law
 from ..mechanisms.pckv import PCKV, PCKVUE
@@ -52,17 +54,23 @@ def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int)
     positions : sequence of int
         Symbols that are seen, in the order in which they are to be numbered.
     """
-    kept = chosen(positions, length)
-    rows = np.shape(cells)[:-1]
+    kept = chosen(positions, checks.integer("length", length, 1))
+    rows, size = np.shape(cells)[:-1], alphabet(checks.integer("base", base, 2), length, "take fewer symbols")
+    if np.shape(checks.numeric("cells", cells))[-1:] != (size,):
+        raise ValueError(f"cells must have {base}^{length} = {size} columns, got shape {np.shape(cells)}")
     other = [p for p in range(length) if p not in kept]
     axes = [*range(len(rows)), *(len(rows) + p for p in kept + other)]
     shaped = np.reshape(cells, (*rows, *[base] * length)).transpose(axes)
     return shaped.reshape(*rows, base ** len(kept), -1).sum(axis=-1)
 
 
-@functools.lru_cache(maxsize=8)
 def guess_rates(length: int, target: int) -> Array:
     """Probability that LDP-Auditor guesses `target`, by bit vector: a uniform set bit, or any position if none is set."""
+    return _guess_rates(length, checks.integer("target", target, 0, checks.integer("length", length, 1) - 1))
+
+
+@functools.lru_cache(maxsize=8)
+def _guess_rates(length: int, target: int) -> npt.NDArray[Any]:
     bits = bit_vectors(length)
     size = bits.sum(axis=1)
     return np.where(size == 0, 1 / length, bits[:, target] / np.maximum(size, 1))
@@ -85,7 +93,7 @@ def oracle_law(mechanism: SupportOracle, value: int, positions: Iterable[int] | 
     float array
         Over all vectors of these bits, the last moving fastest, or over all values.
     """
-    checks.one_of("report", mechanism.report, ("bits", "value"))
+    checks.one_of("report", oracle(mechanism).report, ("bits", "value"))
     own = np.arange(mechanism.k) == checks.integer("value", value, 0, mechanism.k - 1)
     rates = np.where(own, mechanism.p, mechanism.q)
     if mechanism.report == "value":
@@ -249,9 +257,15 @@ def audit_laws(first: ArrayLike, second: ArrayLike, *, users: int = 10**8, estim
     AuditResult
         `limit` is the statistic without noise.
     """
-    laws = [np.asarray(law, float) for law in (first, second)]
-    if laws[0].ndim != 1 or laws[0].shape != laws[1].shape or any((x < 0).any() or abs(x.sum() - 1) > 1e-9 for x in laws):
-        raise ValueError("first and second must be probabilities of the same outputs, each adding to 1")
+    laws = [checks.numeric(name, law).astype(float) for name, law in (("first", first), ("second", second))]
+    sound = all((x >= 0).all() and abs(x.sum() - 1) <= 1e-9 for x in laws)
+    if laws[0].ndim != 1 or laws[0].shape != laws[1].shape or not sound:
+        got = " and ".join(f"shape {x.shape} adding to {x.sum():g}" for x in laws)
+        raise ValueError(f"first and second must be probabilities of the same outputs, each adding to 1, got {got}")
+    if guess is not None and checks.reals("guess", guess, 0, 1).shape != laws[0].shape:
+        raise ValueError(f"guess must hold one probability for each of the {laws[0].size} outputs, got shape {np.shape(guess)}")
+    if claim != np.inf:
+        checks.real("claim", claim, 0)
 
     def play(draw: _Draw) -> Iterator[Groups]:
         counts = [draw.counts(law) for law in laws]
@@ -307,7 +321,7 @@ def audit_kv(mechanism: PCKV | CPP, auditor: str = "hkv", *, users: int = 10**8,
     ValueError
         Naming the parameter that is out of range or does not belong to the mechanism.
     """
-    rounds = isinstance(mechanism, CPP)
+    rounds, last = isinstance(mechanism, CPP), checks.flag("last", last)
     if not isinstance(mechanism, (PCKV, CPP)) or (rounds and mechanism.k != 1):
         raise ValueError(f"mechanism must be a PCKV, or a CPP with k = 1, got {mechanism!r}")
     fit = [a for a in AUDITORS if a in ("hkv", "vkv") or (rounds and (a != "ldp" or isinstance(mechanism, CPPUE)))]
@@ -321,7 +335,8 @@ def audit_kv(mechanism: PCKV | CPP, auditor: str = "hkv", *, users: int = 10**8,
     checks.one_of("scaling", scaling, ("released", "exact"))
     if pairs is None:
         pairs = ((0, -1.0), (0, 1.0)) if rounds else ((0, 1.0), (1, -1.0))
-    KeyValues.of([[pair] for pair in pairs], mechanism.k)  # refuses keys and values that are none
+    if len(KeyValues.of([[pair] for pair in pairs], mechanism.k)) != 2:  # refuses keys and values that are none
+        raise ValueError(f"pairs must be two (key, value), one per group, got {pairs!r}")
 
     def play(draw: _Draw) -> Iterator[Groups]:
         if isinstance(mechanism, PCKV):

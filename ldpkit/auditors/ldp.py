@@ -30,6 +30,10 @@ def _chunks(trials: int, size: int) -> list[int]:
     return [min(size, trials - start) for start in range(0, trials, size)]
 
 
+def _target(mechanism: Any) -> None:
+    checks.instance("mechanism", mechanism, (FrequencyOracle, Client), "a frequency oracle or a Client")
+
+
 def audit(
     mechanism: FrequencyOracle | Client,
     attack: str | Attack = "guess",
@@ -111,9 +115,11 @@ def audits(
     -------
     list of AuditResult
     """
-    if not isinstance(mechanism, (FrequencyOracle, Client)):
-        raise ValueError(f"mechanism must be a frequency oracle or a Client, got {mechanism!r}")
-    chosen = [attacks.make(a) if isinstance(a, str) else a for a in attack]
+    _target(mechanism)
+    chosen = [attacks.make(a) for a in checks.instance("attack", attack, (list, tuple), "a list of attacks")]
+    if not chosen:
+        raise ValueError(f"attack must name at least one attack, got {attack!r}")
+    faithful = checks.flag("faithful", faithful)
     trials, threads = checks.integer("trials", trials, 1, 10**12), checks.integer("threads", threads, 1)
     published, valid = (stats.tail_mass(alpha, name) for name in ("published", "valid"))
     chosen = [a.declare(mechanism, trials, published) for a in chosen]
@@ -127,7 +133,7 @@ def audits(
     first, second = (checks.integer("pair", v, 0, k - 1) for v in pair)
     if isinstance(mechanism, BucketFlip) and first // mechanism.size == second // mechanism.size:
         raise ValueError(f"pair must lie in two different buckets of {mechanism.size} values, got {pair}")
-    faithful = bool(faithful) or isinstance(mechanism, Client)
+    faithful = faithful or isinstance(mechanism, Client)
     chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])
 
@@ -187,12 +193,14 @@ def expected(
     (float, float) or None
         ``None`` where no law is known, as for a client.
     """
-    attack = attacks.make(attack) if isinstance(attack, str) else attack
+    _target(mechanism)
+    attack, trials = attacks.make(attack), checks.integer("trials", trials, 1, 10**12)
     tail = stats.tail_mass(alpha)
     rates = attack.declare(mechanism, trials, tail).rates(mechanism)
     if rates is None:
         return None
-    return _expected(*rates, trials, mechanism.published_delta if delta is None else delta, tail)
+    delta = mechanism.published_delta if delta is None else checks.real("delta", delta, 0, 1, closed="[)")
+    return _expected(*rates, trials, delta, tail)
 
 
 @functools.lru_cache(maxsize=256)
@@ -242,7 +250,9 @@ def rows(
     runs: int = 1,
 ) -> list[dict[str, Any]]:
     """Audit a mechanism or client `runs` times with one attack or a list of them; see `audit_cell`."""
-    chosen = [attacks.make(a) if isinstance(a, str) else a for a in (attack if isinstance(attack, list) else [attack])]
+    _target(mechanism)
+    chosen = [attacks.make(a) for a in (attack if isinstance(attack, list) else [attack])]
+    trials = checks.integer("trials", trials, 1, 10**12)
     chosen = [a.declare(mechanism, trials, stats.tail_mass(alpha)) for a in chosen]
     laws = [a.rates(mechanism) or (None, None) for a in chosen]
     found = []

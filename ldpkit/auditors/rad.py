@@ -37,7 +37,11 @@ PROTOCOLS: dict[str, Callable[[int, float], SupportOracle]] = {"GRR": GRR, "SS":
 
 def rad_uniform(mechanism: SupportOracle) -> float:
     """Exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6), largest over all attacks."""
-    return success_rate(mechanism) - 1 / mechanism.k
+    return success_rate(_supporting(mechanism)) - 1 / mechanism.k
+
+
+def _supporting(mechanism: Any) -> Any:
+    return checks.instance("mechanism", mechanism, SupportOracle, "a GRR, SS or OUE")
 
 
 def invert_blackbox(advantage: float, m: int, delta: float = 0.0, *, printed: bool = False) -> float:
@@ -99,7 +103,7 @@ def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
 
     The derivative of SS is taken at its subset size, beside the leaps.
     """
-    s = success_rate(mechanism)
+    s = success_rate(_supporting(mechanism))
     if mechanism.report == "bits":
         near = [
             success_rate(dataclasses.replace(mechanism, epsilon=mechanism.epsilon + h))  # type: ignore[type-var]  # it is one
@@ -111,7 +115,6 @@ def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
     return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
 
 
-@functools.lru_cache(maxsize=4096)
 def epsilon_interval(
     successes: int, reports: int, m: int, protocol: str | None = None, *, alpha: float = 0.02, delta: float = 0.0
 ) -> tuple[float, float]:
@@ -136,7 +139,15 @@ def epsilon_interval(
     low, high : float
     """
     m, alpha = checks.integer("m", m, 2), checks.real("alpha", alpha, 0, 1, closed="()")
-    checks.integer("successes", successes, 0, checks.integer("reports", reports, 1))
+    reports = checks.integer("reports", reports, 1)
+    successes, delta = checks.integer("successes", successes, 0, reports), checks.real("delta", delta, 0, 1, closed="[)")
+    if protocol is not None:
+        checks.one_of("mechanism", protocol, PROTOCOLS)
+    return _interval(successes, reports, m, protocol, alpha, delta)
+
+
+@functools.lru_cache(maxsize=4096)
+def _interval(successes: int, reports: int, m: int, protocol: str | None, alpha: float, delta: float) -> tuple[float, float]:
     low, high = (float(s) for s in stats.clopper_pearson(successes, reports, alpha / 2))
     if protocol is None:
         return invert_blackbox(low - 1 / m, m, delta), math.inf
@@ -172,6 +183,8 @@ def rad_result(
         known), ``lower`` the bound that holds for every mechanism, and
         ``interval`` the one that trusts the protocol.
     """
+    if claim != math.inf:
+        checks.real("claim", claim, 0)
     low, _ = epsilon_interval(successes, reports, m, alpha=alpha, delta=delta)
     advantage = successes / reports - 1 / m
     estimate = invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
@@ -212,7 +225,13 @@ def rad_audit(
     -------
     AuditResult
     """
-    mechanism = PROTOCOLS[checks.one_of("mechanism", protocol, PROTOCOLS)](m, epsilon)
+    protocol, m, faithful = (
+        checks.one_of("mechanism", protocol, PROTOCOLS),
+        checks.integer("m", m, 2),
+        checks.flag("faithful", faithful),
+    )
+    checks.real("alpha", alpha, 0, 1, closed="()")
+    mechanism = PROTOCOLS[protocol](m, epsilon)
     each = checks.integer("reports", reports, m) // m
     rng = streams.generator(seed, "reconstruct", protocol, m, mechanism.epsilon, faithful)
     start = time.perf_counter()

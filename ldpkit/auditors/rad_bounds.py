@@ -11,8 +11,10 @@ Privacy", PVLDB 19(7), 2026, sections 2, 4 and 5; item numbers are theirs.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 from numpy.typing import ArrayLike
 
@@ -20,6 +22,7 @@ from .. import checks
 from ..attacks import TwoValueTest
 from ..attacks.reconstruct import checked_prior, checked_success
 from ..mechanisms import SupportOracle
+from ..mechanisms.base import oracle
 from ..types import Numbers
 
 __all__ = [
@@ -53,7 +56,8 @@ def tradeoff_dp(epsilon: float, delta: float = 0.0) -> Tradeoff:
 
 def tradeoff_support(mechanism: SupportOracle) -> Tradeoff:
     """Trade-off function of GRR, OUE or SS: the middle line is the two-value event's."""
-    tpr, fpr = TwoValueTest().rates(mechanism)  # type: ignore[misc]  # only clients have no law
+    tpr, fpr = TwoValueTest().rates(oracle(mechanism))  # type: ignore[misc]  # only clients have no law
+
     return _three_lines(mechanism.epsilon, 0.0, tpr - fpr)
 
 
@@ -76,6 +80,14 @@ def tradeoff_laplace(epsilon: float) -> Tradeoff:
     return f
 
 
+def _curve(f: Any) -> Callable[[Any], Any]:
+    return checks.instance("f", f, Callable, "a trade-off function")
+
+
+def _chances(*named: tuple[str, float]) -> list[float]:
+    return [checks.real(name, value, 0, 1 + 1e-9) for name, value in named]  # sums over a prior may round up
+
+
 def _peak(f: Tradeoff, low: float, high: float) -> float:
     """Largest ``1 - f(alpha) - alpha`` on ``[low, high]``; it is concave because f is convex."""
     found = scipy.optimize.minimize_scalar(lambda a: f(a) + a, bounds=(low, high), method="bounded", options={"xatol": 1e-14})
@@ -84,7 +96,7 @@ def _peak(f: Tradeoff, low: float, high: float) -> float:
 
 def total_variation(f: Tradeoff) -> float:
     """Total variation of two neighbouring output laws with trade-off function `f` (Eq. 2, left)."""
-    return _peak(f, 0.0, 1.0)
+    return _peak(_curve(f), 0.0, 1.0)
 
 
 def tv_dp(epsilon: float, delta: float = 0.0) -> float:
@@ -101,23 +113,26 @@ def tv_composed(tv: float, rounds: int) -> float:
 
 def rero_eq1(epsilon: float, kappa_plus: float) -> float:
     """ReRo of any attack without side knowledge under pure DP (Eq. 1)."""
+    _chances(("kappa_plus", kappa_plus))
     return kappa_plus * math.exp(_dp(epsilon, 0)[0])
 
 
 def rero_eq3(f: Tradeoff, kappa_plus: float) -> float:
     """ReRo of any attack without side knowledge (Eq. 3); for DP-SGD f may be that of adding the record."""
-    return float(1 - f(kappa_plus))
+    return float(1 - _curve(f)(*_chances(("kappa_plus", kappa_plus))))
 
 
 def rad_thm42(tv: float, kappa: float) -> float:
     """RAD of any attack with any side knowledge (Theorem 4.2)."""
+    tv, kappa = _chances(("tv", tv), ("kappa", kappa))
     return tv * (1 - kappa)
 
 
 def rad_thm51(f: Tradeoff, kappa: float, kappa_plus: float, kappa_minus: float) -> tuple[float, float]:
     """RAD without side knowledge, the two forms of Theorem 5.1; the second interval must be cut at 1."""
+    _chances(("kappa", kappa), ("kappa_plus", kappa_plus), ("kappa_minus", kappa_minus))
     wide = min(1.0, kappa_plus / (1 - kappa)) if kappa < 1 else 1.0
-    return _peak(f, kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
+    return _peak(_curve(f), kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
 
 
 def rad_prop52(
@@ -127,6 +142,7 @@ def rad_prop52(
 
     As printed, the second term has `kappa_plus` where `kappa_minus` is needed, and is false.
     """
+    _chances(("kappa", kappa), ("kappa_plus", kappa_plus), ("kappa_minus", kappa_minus))
     epsilon, delta = _dp(epsilon, delta)
     grow = math.expm1(epsilon)
     second = ((1 - (kappa_plus if printed else kappa_minus)) * grow + delta) * math.exp(-epsilon)
@@ -159,9 +175,18 @@ def rad_cor54(m: int, epsilon: float, delta: float = 0.0) -> float:
     return _gamma(m, epsilon, delta) / m
 
 
+def _fitting(prior: Any, mechanism: Any) -> tuple[npt.NDArray[Any], SupportOracle]:
+    """Prior and mechanism, checked; the mechanism has one value per record."""
+    prior = checked_prior(prior)
+    checks.instance("mechanism", mechanism, SupportOracle, "a GRR or OUE")
+    if mechanism.k != prior.size:
+        raise ValueError(f"prior must have the mechanism's k = {mechanism.k} records, got {prior.size}")
+    return prior, mechanism
+
+
 def grr_ex44(mechanism: SupportOracle, prior: ArrayLike, success: ArrayLike | None = None, *, printed: bool = False) -> float:
     """Exact RAD of GRR without side knowledge (Example 4.4); the printed bracket vanishes for every prior."""
-    prior = checked_prior(prior)
+    prior, _ = _fitting(prior, mechanism)
     success = checked_success(success, prior.size)
     blind = np.where(success > 0, prior @ success, np.inf).min(1)  # the most specific guess that names a record
     kept = (1 - prior.sum()) * blind.min() if printed else 1 - prior @ blind
@@ -170,7 +195,8 @@ def grr_ex44(mechanism: SupportOracle, prior: ArrayLike, success: ArrayLike | No
 
 def oue_ex45(mechanism: SupportOracle, prior: ArrayLike, *, printed: bool = False) -> float:
     """Exact RAD of OUE without side knowledge (Example 4.5); printed without the ascending order that it needs."""
-    prior = checked_prior(prior) if printed else np.sort(checked_prior(prior))
+    prior, mechanism = _fitting(prior, mechanism)
+    prior = prior if printed else np.sort(prior)
     q, m = mechanism.q, prior.size
     weight = (1 - q) ** np.arange(m - 1, -1, -1) * prior
     before = np.cumsum(prior) - prior
@@ -188,11 +214,11 @@ def laplace_ex47(gaps: ArrayLike, scale: float) -> float:
     scale : float
         Scale of the noise.
     """
-    gaps = np.asarray(gaps, float)
+    gaps = checks.reals("gaps", gaps, 0)
     return float(-np.expm1(-gaps / (2 * checks.real("scale", scale, 0, closed="()"))).sum() / (gaps.size + 1))
 
 
 def gaussian_ex48(gaps: ArrayLike, sigma: float) -> float:
     """Exact RAD behind Gaussian noise of standard deviation `sigma`; as `laplace_ex47` (Example 4.8)."""
-    gaps = np.asarray(gaps, float)
+    gaps = checks.reals("gaps", gaps, 0)
     return float(scipy.special.erf(gaps / (8**0.5 * checks.real("sigma", sigma, 0, closed="()"))).sum() / (gaps.size + 1))

@@ -67,7 +67,14 @@ def statistic(
     """
     alpha = checks.real("alpha", alpha, 0, 1, closed="()")
     checks.one_of("estimator", estimator, ESTIMATORS)
-    minimum = checks.integer("minimum", minimum, 1)
+    minimum, users = checks.integer("minimum", minimum, 1), checks.integer("users", users, 1)
+    if variation is not None:
+        checks.real("variation", variation, 0)
+    first, second = checks.numeric("first", first), checks.numeric("second", second)
+    if first.ndim != 2 or first.shape[1:] != second.shape[1:] or not first.size:
+        raise ValueError(
+            f"first and second must be counts (halves, outputs) of the same outputs, got {first.shape} and {second.shape}"
+        )
     if estimator in ("split", "pooled"):
         return _halved(first, second, users, estimator == "pooled", alpha)
     first, second = first.sum(axis=0), second.sum(axis=0)

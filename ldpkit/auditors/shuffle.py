@@ -55,6 +55,8 @@ def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Arr
     clients, epsilon, p = _checked(clients, epsilon)
     if others is None:
         others = scipy.stats.binom.pmf(np.arange(clients), clients - 1, p)
+    elif checks.reals("others", others, 0, 1).shape != (clients,) or abs(np.sum(others) - 1) > 1e-9:
+        raise ValueError(f"others must be {clients} probabilities that add to 1, got shape {np.shape(others)}")
     up, stay = np.append(0.0, others), np.append(others, 0.0)
     return p * up + (1 - p) * stay, (1 - p) * up + p * stay
 
@@ -62,6 +64,7 @@ def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Arr
 def pair_delta(clients: int, epsilon: float, shuffled: float, others: Array | None = None) -> float:
     """Exact delta of the two batches at epsilon `shuffled`: the larger of the two directions; parameters as in `pmfs`."""
     one, two = pmfs(clients, epsilon, others)
+    shuffled = checks.real("shuffled", shuffled, 0)
     return max(float(np.maximum(a - math.exp(shuffled) * b, 0).sum()) for a, b in ((one, two), (two, one)))
 
 
@@ -85,7 +88,7 @@ def blanket_delta(clients: int, epsilon: float, shuffled: float, blanket: float 
     clients, epsilon, p = _checked(clients, epsilon)
     noise = 2 * float(scipy.special.expit(-epsilon)) if blanket is None else checks.real("blanket", blanket, 0, 1)
     c, mass = stats.binomial_window(clients - 1, noise)
-    grown = math.exp(shuffled)
+    grown = math.exp(checks.real("shuffled", shuffled, 0))
     gain, loss = p - grown * (1 - p), grown * p - (1 - p)
     if gain <= 0:
         return 0.0
@@ -95,8 +98,12 @@ def blanket_delta(clients: int, epsilon: float, shuffled: float, blanket: float 
 
 def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> float:
     """Smallest epsilon at which ``delta_at(epsilon) <= delta``; never more than the `epsilon` of a single report."""
+    checks.instance("delta_at", delta_at, Callable, "callable")
+    delta, epsilon = checks.real("delta", delta, 0, 1), checks.real("epsilon", epsilon, 0)
     if delta_at(0.0) <= delta:
         return 0.0
+    if not delta_at(epsilon) <= delta:
+        raise ValueError(f"delta must be reached at an epsilon in [0, {epsilon:g}], got {delta:g}")
     return float(scipy.optimize.brentq(lambda e: delta_at(e) - delta, 0.0, epsilon, xtol=1e-12, rtol=1e-12))
 
 
@@ -129,8 +136,10 @@ def threshold_rates(clients: int, epsilon: float, threshold: float | None = None
         By default ``n p``, the paper's.
     """
     one, two = pmfs(clients, epsilon)
+    if threshold is not None:
+        checks.real("threshold", threshold)
     few = np.arange(len(one)) < (clients * float(scipy.special.expit(epsilon)) if threshold is None else threshold)
-    return float(one[few].sum()), float(two[~few].sum())
+    return min(1.0, float(one[few].sum())), min(1.0, float(two[~few].sum()))  # sums may round up
 
 
 @functools.lru_cache(maxsize=256)
@@ -183,7 +192,7 @@ def audit_shuffle(
         ``claim`` is the closed bound, ``epsilon_emp`` the paper's measured value, ``estimates`` the exact ``tight``
         epsilon of the pair at `delta` and the numerical ``upper`` bound for all pairs.
     """
-    claim = closed_bound(clients, epsilon, delta)
+    claim, faithful = closed_bound(clients, epsilon, delta), checks.flag("faithful", faithful)
     clients, epsilon, p = _checked(clients, epsilon)
     trials, alpha = checks.integer("trials", trials, 2, 10**9), checks.real("alpha", alpha, 0, 1, closed="()")
     if trials % 2:

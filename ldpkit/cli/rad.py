@@ -8,7 +8,7 @@ import click
 from ..auditors.calibrate import CALIBRATED
 from ..auditors.calibrate import calibrate as run_calibrate
 from ..auditors.rad import PROTOCOLS, rad_result, rad_uniform
-from ..checks import one_of
+from ..checks import integer, one_of
 from .base import Count, as_json, cli, write
 
 __all__ = ["rad", "calibrate"]
@@ -39,6 +39,7 @@ def rad(
     """Exact reconstruction advantage of a protocol, or what counted reconstructions prove about epsilon."""
     if (successes is None) != (reports is None):
         raise click.UsageError("--successes and --reports belong together")
+    m = integer("m", m, 2)
     if successes is None or reports is None:
         if mechanism is None or epsilon is None:
             raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")

@@ -15,7 +15,16 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..types import Array, Numbers, Reports, Rng
 
-__all__ = ["Mechanism", "FrequencyOracle", "SupportOracle", "support_variance", "MIN_EPSILON", "MAX_EPSILON", "MAX_DOMAIN"]
+__all__ = [
+    "Mechanism",
+    "FrequencyOracle",
+    "SupportOracle",
+    "support_variance",
+    "MIN_EPSILON",
+    "MAX_EPSILON",
+    "MAX_DOMAIN",
+    "MAX_ROUNDS",
+]
 
 MIN_EPSILON = 1e-6
 """Smallest accepted epsilon: below it ``p - q`` loses its digits."""
@@ -26,6 +35,9 @@ up to 10^12 reports could see a difference (its ceiling is 25.8)."""
 
 MAX_DOMAIN = 2**31 - 1
 """Largest accepted domain size."""
+
+MAX_ROUNDS = 10**6
+"""Largest accepted number of collections or rounds: the laws of their counts are kept in full."""
 
 
 class Mechanism(ABC):
@@ -148,6 +160,16 @@ class FrequencyOracle(Mechanism):
         return reports
 
 
+def oracle(mechanism: Any) -> Any:
+    """Return `mechanism` if it is a `FrequencyOracle`."""
+    return checks.instance("mechanism", mechanism, FrequencyOracle, "a frequency oracle")
+
+
+def share(frequency: Any) -> Any:
+    """Return a true frequency, or an array of them, after checking that it lies in [0, 1]."""
+    return checks.reals("frequency", frequency, 0, 1)[()]
+
+
 def support_variance(p: Numbers, q: Numbers, frequency: Numbers = 0.0) -> Numbers:
     """Variance per user of a frequency estimated from support counts; numbers or arrays."""
     return (q * (1 - q) + frequency * (p - q) * (1 - p - q)) / (p - q) ** 2
@@ -195,6 +217,7 @@ class SupportOracle(FrequencyOracle):
         -------
         float array, shape (k,)
         """
+        checks.generator(rng)
         counts = checks.counts(counts, self.k)
         if not self.independent:
             return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))
@@ -203,6 +226,6 @@ class SupportOracle(FrequencyOracle):
         return (supported / n - self.q) / (self.p - self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        return support_variance(self.p, self.q, frequency) / checks.integer("n", n, 1)
+        return support_variance(self.p, self.q, share(frequency)) / checks.integer("n", n, 1)
 
     variance.__doc__ = FrequencyOracle.variance.__doc__

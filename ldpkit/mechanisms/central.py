@@ -137,9 +137,14 @@ class DPSGD:
             checks.real(name, getattr(self, name), 0, closed="()")
         for name in ("steps", "hidden"):
             checks.integer(name, getattr(self, name), 1)
+        for name in ("known", "candidates", "test"):
+            pair = getattr(self, name)
+            if (pair is not None or name != "test") and not (isinstance(pair, (list, tuple)) and len(pair) == 2):
+                raise ValueError(f"{name} must be a pair of features and labels, got {pair!r}")
         width = np.shape(self.known[0])[-1:]
         for name in ("known", "candidates", "test"):
             x, y = getattr(self, name) or self.known
+            checks.numeric(f"features of {name}", x)
             if np.ndim(x) != 2 or np.shape(x)[1:] != width or len(x) == 0 or not np.isfinite(x).all():
                 raise ValueError(f"features of {name} must be finite and of shape (n, {width}), got shape {np.shape(x)}")
             if checks.values(np.asarray(y), 2**31, f"labels of {name}").size != len(x):
@@ -166,6 +171,7 @@ class DPSGD:
             attack; ``dot`` (k): sum over the steps of the inner products of the residual with the
             candidate's clipped gradient; ``accuracy`` on `test`, or NaN.
         """
+        checks.generator(rng)
         values = checks.values(values, self.k)
         with threadpool_limits(1, "blas"):  # sums are formed in the same order however many cores there are
             return np.concatenate([self._train(values[i : i + _BATCH], rng) for i in range(0, max(1, values.size), _BATCH)])

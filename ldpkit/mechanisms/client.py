@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..types import Array, Reports, Rng
-from .base import Mechanism
+from .base import MAX_DOMAIN, Mechanism
 
 __all__ = ["Client", "ClientError", "load"]
 
@@ -28,7 +28,7 @@ def load(path: str) -> Callable[..., Any]:
     ClientError
         If the text has another form, or module or function cannot be imported.
     """
-    module, _, name = path.partition(":")
+    module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not module or not name:
         raise ClientError(f"client must be given as module:function, got {path!r}")
     try:
@@ -86,7 +86,7 @@ class Client(Mechanism):
     name: str = "client"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checks.integer("k", self.k, 2))
+        object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
         object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, 0, closed="()"))
         object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="[)"))
         checks.one_of("report", self.report, ("value", "bits", "subset"))

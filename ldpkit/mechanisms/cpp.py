@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..types import Array, Held, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
+from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, Mechanism, share
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, alphabet
 
@@ -26,7 +26,7 @@ __all__ = ["CPP", "CPPUE", "CPPGRR", "PrivKV", "bit_vectors"]
 @functools.lru_cache(maxsize=4)
 def bit_vectors(length: int) -> Array:
     """Return all bit vectors of this length, float array (2 ** length, length), the last bit moving fastest."""
-    size = alphabet(2, length, "take fewer buckets, or CPP-GRR")
+    size = alphabet(2, checks.integer("length", length, 0), "take fewer buckets, or CPP-GRR")
     return ((np.arange(size)[:, None] >> np.arange(length)[::-1]) & 1).astype(float)
 
 
@@ -56,7 +56,7 @@ class CPP(Mechanism):
         Boundary points b of the value range, even and at least 2: two per
         bucket, so that inner points appear twice.
     rounds : int
-        Planned number of rounds, at least 1.
+        Planned number of rounds, in [1, 10^6].
 
     Notes
     -----
@@ -86,7 +86,7 @@ class CPP(Mechanism):
             raise ValueError(f"buckets must be an even number of boundary points, two per bucket, got {buckets}")
         object.__setattr__(self, "k", checks.integer("k", self.k, 1, MAX_DOMAIN))
         object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON))
-        object.__setattr__(self, "rounds", checks.integer("rounds", self.rounds, 1))
+        object.__setattr__(self, "rounds", checks.integer("rounds", self.rounds, 1, MAX_ROUNDS))
 
     @property
     def value_epsilon(self) -> float:
@@ -107,14 +107,14 @@ class CPP(Mechanism):
         """Return the broadcast means, or the middle of each bucket if there are none yet, after checking them."""
         if means is None:
             means = self.points.reshape(-1, 2).mean(axis=1) * np.ones((self.k, 1))
-        means = np.asarray(means, float)
+        means = checks.numeric("means", means)
         if means.shape != (self.k, self.buckets // 2) or not np.all(np.abs(means) <= 1):
             raise ValueError(f"means must be a ({self.k}, {self.buckets // 2}) array within [-1, 1], got shape {means.shape}")
         return means
 
     def place(self, values: ArrayLike) -> tuple[Array, Array]:
         """Return the bucket of each value (a shared boundary belongs to the left one) and its chance of the left slot."""
-        values = np.asarray(values, float)
+        values = checks.numeric("values", values).astype(float)
         if not np.all(np.abs(values) <= 1):
             raise ValueError(f"values must lie in [-1, 1], got {values[~(np.abs(values) <= 1)][0]:g}")
         width = 4 / self.buckets
@@ -131,6 +131,7 @@ class CPP(Mechanism):
         """Return reports of one round, structured array (n,): the `key` looked at, the `bit` about it, the `record`."""
         if not isinstance(sets, KeyValues) or sets.k != self.k:
             raise ValueError(f"{self.name} needs KeyValues over k = {self.k} keys, got {getattr(sets, 'k', sets)!r}")
+        checks.generator(rng)
         rate, n = self.key_rate(means), len(sets)
         means, key = self.started(means), rng.integers(0, self.k, n)
         held, value = sets.find(key)
@@ -177,6 +178,10 @@ class CPP(Mechanism):
 
     def tally(self, reports: Array) -> tuple[Array, Array, Array]:
         """Return users who looked at each key (k,), who answered yes (k,), and reports that hold each slot (k, buckets)."""
+        reports = np.asarray(reports)
+        if reports.ndim != 1 or not len(reports) or reports.dtype.names != ("key", "bit", "record"):
+            raise ValueError(f"reports of {self.name} must be what perturb returns, got shape {reports.shape} of {reports.dtype}")
+        checks.values(reports["key"], self.k, "reported keys")
         users = np.bincount(reports["key"], minlength=self.k)
         yes = np.bincount(reports["key"], reports["bit"], self.k)
         slots = self._slots[self._symbols(reports["record"])]
@@ -211,7 +216,7 @@ class CPP(Mechanism):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency, to relative order k / n: noise, and who looks at the key."""
-        n, rate = checks.integer("n", n, 1), self.key_rate()
+        n, rate, frequency = checks.integer("n", n, 1), self.key_rate(), share(frequency)
         sampled = (1 - 1 / self.k) * frequency * (1 - frequency)
         return (rate * (1 - rate) / (2 * rate - 1) ** 2 + sampled) * self.k / n
 

@@ -32,6 +32,7 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
     ``Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D)``, ``D = sqrt 2``
     (Balle and Wang 2018, Theorem 8).
     """
+    epsilon, sigma = checks.real("epsilon", epsilon, 0), checks.real("sigma", sigma, 0, closed="()")
     near, far = SENSITIVITY / (2 * sigma), epsilon * sigma / SENSITIVITY
     return scipy.special.ndtr(near - far) - math.exp(epsilon + scipy.special.log_ndtr(-near - far))
 
@@ -41,6 +42,7 @@ class _Gaussian(NoisyHistogram):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
+        checks.generator(rng)
         values = checks.values(values, self.k)
         reports = rng.normal(0, self.scale, (values.size, self.k))
         reports[np.arange(values.size), values] += 1

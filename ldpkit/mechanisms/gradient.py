@@ -35,7 +35,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 def mean_axis(d: int) -> float:
     """Mean length of one coordinate of a uniform unit vector, ``Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))``."""
-    return 1 / (math.sqrt(math.pi) * float(scipy.special.poch(d / 2, 0.5)))
+    return 1 / (math.sqrt(math.pi) * float(scipy.special.poch(checks.integer("d", d, 2) / 2, 0.5)))
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,7 @@ class GradientMechanism(Mechanism):
         ValueError
             If the shape is wrong or a gradient is not finite.
         """
+        checks.generator(rng)
         gradients = self._rows("gradients", gradients)
         norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
         if not np.isfinite(norms).all():
@@ -133,7 +134,7 @@ class GradientMechanism(Mechanism):
         return reports
 
     def _rows(self, name: str, array: ArrayLike) -> Array:
-        array = np.ascontiguousarray(array, dtype=float)
+        array = np.ascontiguousarray(checks.numeric(name, array), dtype=float)
         if array.ndim != 2 or array.shape[1] != self.d or len(array) == 0:
             raise ValueError(f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}")
         return array
@@ -167,7 +168,8 @@ class GradientMechanism(Mechanism):
         own, other : float array, shape (n,)
             Components of the report along the randomised gradient and along the other one.
         """
-        rho = np.broadcast_to(rho, n)
+        checks.generator(rng)
+        theta, rho = checks.reals("theta", theta, 0, math.pi), np.broadcast_to(checks.reals("rho", rho, 0, 1), n)
         along, across = self._plane(np.where(rho == 0, self.q, self.p), rng)
         along *= self._project(rho, rng)
         return along, along * np.cos(theta) + across * np.sin(theta)
@@ -180,7 +182,7 @@ class GradientMechanism(Mechanism):
         ``S(gamma / cos(t/2))`` from theta to ``2 arccos(gamma)``; at ``theta = 0`` it is `q`, and for LDP-SGD
         ``(pi - theta) / (2 pi)``.
         """
-        theta = np.asarray(theta, float)
+        theta = checks.reals("theta", theta, 0, math.pi)
         rest = np.maximum(self._last - theta, 0) / 2
         t = theta[..., None] + rest[..., None] * (_NODES + 1)
         return rest * (self._beyond(self.gamma / np.cos(t / 2)) @ _WEIGHTS) / (2 * math.pi)

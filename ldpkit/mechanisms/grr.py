@@ -61,6 +61,7 @@ class GRR(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return reports, int array (n,); see `Mechanism.perturb`."""
+        checks.generator(rng)
         return respond(checks.values(values, self.k), self.k, self.p, rng)
 
     def support_counts(self, reports: ArrayLike) -> Array:

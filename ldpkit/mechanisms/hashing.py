@@ -100,6 +100,7 @@ class LocalHashing(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) of type `HASH_REPORT`; see `Mechanism.perturb`."""
+        checks.generator(rng)
         values = checks.values(values, self.k)
         reports = np.empty(values.size, HASH_REPORT)
         reports["seed"] = rng.integers(0, 2**64, values.size, dtype=np.uint64)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..types import Array, Numbers, Rng
-from .base import FrequencyOracle
+from .base import FrequencyOracle, share
 from .unary import UnaryEncoding
 
 __all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "laplace", "threshold_rates"]
@@ -65,15 +65,16 @@ class NoisyHistogram(FrequencyOracle):
         def scale(self) -> float: ...
 
     def estimate(self, reports: ArrayLike) -> Array:
-        reports = self._checked(reports, (None, self.k))
-        if not np.isfinite(reports).all():
-            raise ValueError(f"reports of {self.name} must be finite")
+        reports = checks.numeric(f"reports of {self.name}", self._checked(reports, (None, self.k)))
+        if not (good := np.isfinite(reports)).all():
+            raise ValueError(f"reports of {self.name} must be finite, got {reports[~good][0]}")
         return reports.mean(axis=0)
 
     estimate.__doc__ = FrequencyOracle.estimate.__doc__
 
     def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
         """Draw the estimates of a whole population: true frequencies plus the mean of n noises; see `SupportOracle`."""
+        checks.generator(rng)
         counts = checks.counts(counts, self.k)
         n = counts.sum()
         if self.noise == "gaussian":
@@ -84,7 +85,7 @@ class NoisyHistogram(FrequencyOracle):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         noise = self.scale**2 * {"laplace": 2, "gaussian": 1}[self.noise]
-        return noise / checks.integer("n", n, 1) + 0.0 * frequency
+        return noise / checks.integer("n", n, 1) + 0.0 * share(frequency)
 
     variance.__doc__ = FrequencyOracle.variance.__doc__
 
@@ -120,6 +121,7 @@ class SHE(NoisyHistogram):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
+        checks.generator(rng)
         return _noisy(checks.values(values, self.k), self.k, self.scale, rng)
 
 
@@ -148,6 +150,7 @@ class ThresholdedHistogram(UnaryEncoding):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
+        checks.generator(rng)
         return _thresholded(checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, rng)
 
 

@@ -29,6 +29,7 @@ def alphabet(base: int, length: int, instead: str) -> int:
 
 def chosen(positions: Iterable[int] | None, length: int) -> list[int]:
     """Return the positions of a record that are looked at as a list, all if ``None``; they must be in it and differ."""
+    checks.instance("positions", positions, (Iterable, type(None)), "a list of positions")
     kept = [checks.integer("positions", p, 0, length - 1) for p in (range(length) if positions is None else positions)]
     if len(set(kept)) < len(kept):
         raise ValueError(f"positions must differ, got {kept}")
@@ -72,7 +73,7 @@ class KeyValues:
     def __post_init__(self) -> None:
         k = checks.integer("k", self.k, 1, MAX_DOMAIN)
         keys, indptr = checks.values(self.keys, k, "keys"), np.asarray(self.indptr)
-        values = np.asarray(self.values, float)
+        values = checks.numeric("values", self.values).astype(float)
         if values.shape != keys.shape:
             raise ValueError(f"values must have the shape {keys.shape} of keys, got {values.shape}")
         if not np.all(np.abs(values) <= 1):
@@ -80,7 +81,7 @@ class KeyValues:
             raise ValueError(f"values must lie in [-1, 1], got {values[bad]:g} at position {bad}")
         rows = indptr.ndim == 1 and indptr.size and np.issubdtype(indptr.dtype, np.integer)
         if not rows or indptr[0] != 0 or indptr[-1] != keys.size or (np.diff(indptr) < 0).any():
-            raise ValueError(f"indptr must rise from 0 to the number of pairs, {keys.size}")
+            raise ValueError(f"indptr must rise from 0 to the number of pairs, {keys.size}, got {self.indptr!r}")
         for name, value in (("indptr", indptr), ("keys", keys), ("values", values), ("k", k)):
             object.__setattr__(self, name, value)
         twice = np.flatnonzero(np.diff(self._sorted[0]) == 0)
@@ -91,9 +92,13 @@ class KeyValues:
     @classmethod
     def of(cls, users: Iterable[Sequence[Held]], k: int) -> Self:
         """Build from a sequence that holds, for each user, a sequence of (key, value)."""
-        pairs = [pair for user in users for pair in user]
+        try:
+            pairs = [(key, value) for user in users for key, value in user]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"users must be lists of pairs (key, value), got {users!r}") from error
         keys = np.array([key for key, _ in pairs]) if pairs else np.zeros(0, np.int64)
-        return cls(np.cumsum([0, *map(len, users)]), keys, np.array([value for _, value in pairs], float), k)
+        values = np.array([value for _, value in pairs]) if pairs else np.zeros(0)
+        return cls(np.cumsum([0, *map(len, users)]), keys, values, k)
 
     def __len__(self) -> int:
         return self.indptr.size - 1

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..types import Array, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, FrequencyOracle, SupportOracle
+from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, SupportOracle, oracle, share
 from .grr import GRR, respond
 from .unary import OUE, SUE
 
@@ -54,7 +54,7 @@ class Repeated(_Rounds):
     mechanism : FrequencyOracle
         The client of one collection.
     tau : int
-        Number of collections, at least 1.
+        Number of collections, in [1, 10^6].
     memoise : bool
         Draw the noise once and send the same report every time, instead of
         fresh noise in every collection.
@@ -72,11 +72,10 @@ class Repeated(_Rounds):
     memoise: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, FrequencyOracle):
-            raise ValueError(f"mechanism must be a frequency oracle, got {self.mechanism!r}")
-        if self.mechanism.report not in ("value", "bits", "subset", "hash", "vector"):
+        if oracle(self.mechanism).report not in ("value", "bits", "subset", "hash", "vector"):
             raise ValueError(f"mechanism must send one report about one attribute to be repeated, got {self.mechanism!r}")
-        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
+        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1, MAX_ROUNDS))
+        object.__setattr__(self, "memoise", checks.flag("memoise", self.memoise))
 
     @property
     def name(self) -> str:
@@ -131,7 +130,7 @@ class Chained(_Rounds):
     first : float
         Budget of the first report, smaller than `epsilon`.
     tau : int
-        Number of collections, at least 1.
+        Number of collections, in [1, 10^6].
     protocol : {"SUE", "OSUE", "GRR"}
         SUE on SUE (RAPPOR), SUE on OUE, or GRR on GRR.
 
@@ -152,7 +151,7 @@ class Chained(_Rounds):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "GRR"))
-        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1))
+        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1, MAX_ROUNDS))
         object.__setattr__(self, "first", checks.real("first", self.first, MIN_EPSILON, self.epsilon, closed="[)"))
 
     @property
@@ -211,12 +210,12 @@ class Chained(_Rounds):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency; the permanent round does not average out."""
-        n, (keep, flip) = checks.integer("n", n, 1), self.second
+        n, frequency, (keep, flip) = checks.integer("n", n, 1), share(frequency), self.second
         between, total = 0.0, 0.0
-        for share, one in ((frequency, self.permanent.p), (1 - frequency, self.permanent.q)):
+        for part, one in ((frequency, self.permanent.p), (1 - frequency, self.permanent.q)):
             mean = one * keep + (1 - one) * flip
-            total += share * mean * (1 - mean)
-            between += share * one * (1 - one) * (keep - flip) ** 2
+            total += part * mean * (1 - mean)
+            between += part * one * (1 - one) * (keep - flip) ** 2
         return (between + (total - between) / self.tau) / (n * (self.p - self.q) ** 2)
 
 
@@ -274,6 +273,7 @@ class BucketFlip(FrequencyOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bits, int8 array (n, buckets), -1 where not sampled; see `Mechanism.perturb`."""
+        checks.generator(rng)
         own = checks.values(values, self.k) // self.size
         rate = np.where(np.arange(self.buckets) == own[:, None], self.p, self.q)
         drawn = (rng.random(rate.shape) < rate).astype(np.int8)
@@ -292,7 +292,7 @@ class BucketFlip(FrequencyOracle):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n bits / buckets``."""
-        share, p, q = self.bits / self.buckets, self.p, self.q
+        shown, p, q, frequency = self.bits / self.buckets, self.p, self.q, share(frequency)
         within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)
-        between = (1 - share) * frequency * (1 - frequency) * (p - q) ** 2  # who happens to show this bucket
-        return (within + between) / (checks.integer("n", n, 1) * share * (p - q) ** 2)
+        between = (1 - shown) * frequency * (1 - frequency) * (p - q) ** 2  # who happens to show this bucket
+        return (within + between) / (checks.integer("n", n, 1) * shown * (p - q) ** 2)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..types import Array, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, FrequencyOracle, SupportOracle
+from .base import MAX_DOMAIN, FrequencyOracle, SupportOracle, share
 from .grr import GRR
 from .unary import OUE, SUE, _bits
 
@@ -97,6 +97,7 @@ class RSFD(FrequencyOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
         """Randomise records, int array (n, d); return a list of d arrays of reports."""
+        checks.generator(rng)
         values = np.asarray(values)
         if values.ndim != 2 or values.shape[1] != self.d:
             raise ValueError(f"values must have shape (n, {self.d}), got {values.shape}")
@@ -135,5 +136,6 @@ class RSFD(FrequencyOracle):
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency of the first attribute."""
         p, q = self.support(0)
+        frequency = share(frequency)
         within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)
         return within / (checks.integer("n", n, 1) * (p - q) ** 2)

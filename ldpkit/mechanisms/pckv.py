@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..types import Array, Held, Numbers, Rng
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
+from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share
 from .grr import respond
 from .keyvalue import KeyValues, alphabet, chosen, product_law
 
@@ -105,6 +105,7 @@ class PCKV(Mechanism):
 
     def sample(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
         """Draw every user's pair; return keys in ``0..d-1`` and signs, both (n,)."""
+        checks.generator(rng)
         size, n = np.diff(self._own(sets).indptr), len(sets)
         slot = rng.integers(0, np.maximum(size, self.padding))
         real = (slot < size) & ((size >= self.padding) | (self.eta == "correct"))
@@ -146,14 +147,15 @@ class PCKV(Mechanism):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency, for users with at most `padding` pairs."""
-        n = checks.integer("n", n, 1)
+        n, frequency = checks.integer("n", n, 1), share(frequency)
         held = (self.a + (self.padding - 1) * self.b) / self.padding
         between = frequency * held * (1 - held) + (1 - frequency) * self.b * (1 - self.b)
         return between * (self.padding / (self.a - self.b)) ** 2 / n
 
     def mean_variance(self, n: int, frequency: Numbers, mean: Numbers) -> Numbers:
         """Return the leading term (delta method, n large) of the variance of one estimated mean, before it is cut."""
-        n = checks.integer("n", n, 1)
+        n, frequency = checks.integer("n", n, 1), checks.reals("frequency", frequency, 0, 1, closed="(]")
+        mean = checks.reals("mean", mean, -1, 1)
         alpha, beta = self.padding / (self.a * (1 - 2 * self.flip)), mean * self.padding / (self.a - self.b)
         held = (self.a + (self.padding - 1) * self.b) / self.padding
         # the error of the ratio is alpha * sign - beta * [reported], averaged over users

@@ -71,6 +71,7 @@ class SubsetSelection(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
+        checks.generator(rng)
         return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, rng)
 
     def support_counts(self, reports: ArrayLike) -> Array:

@@ -33,12 +33,13 @@ class UnaryEncoding(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
+        checks.generator(rng)
         return _bits(checks.values(values, self.k), self.k, self.p, self.q, rng)
 
     def support_counts(self, reports: ArrayLike) -> Array:
         reports = self._checked(reports, (None, self.k))
-        if not np.isin(reports, (0, 1)).all():
-            raise ValueError(f"reports of {self.name} must hold only 0 and 1")
+        if not (good := np.isin(reports, (0, 1))).all():
+            raise ValueError(f"reports of {self.name} must hold only 0 and 1, got {reports[~good][0]}")
         return reports.sum(axis=0, dtype=np.int64)
 
 

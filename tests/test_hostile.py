@@ -1,0 +1,842 @@
+"""Hostile use: every public callable and every command is given what it must refuse.
+
+One table: an expression or a command line, and what its one error must say: the parameter, the range and the value. A
+second table lists what may be left out and why; a callable in neither fails the suite. Nothing here is random.
+"""
+
+import importlib
+import inspect
+import math
+import pkgutil
+import re
+import warnings
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpkit
+from ldpkit import mechanisms
+from ldpkit.cli import cli
+
+mpl.use("Agg")
+
+PREFIX = {"attacks.gradient": "crafts", "auditors.gradient": "gradients", "auditors.rad": "rad", "auditors.kv": "kv"}
+
+
+def spaces():
+    """Modules of the package by the name that the table uses: the last part, but for those that share one."""
+    found = {}
+    for module in pkgutil.walk_packages(ldpkit.__path__):
+        name = module.name
+        if name in ("cli", "__main__"):
+            continue
+        if module.ispkg:
+            inner = importlib.import_module(f"ldpkit.{name}")
+            for part in pkgutil.iter_modules(inner.__path__):
+                path = f"{name}.{part.name}"
+                found[PREFIX.get(path, part.name)] = importlib.import_module(f"ldpkit.{path}")
+        found[name] = importlib.import_module(f"ldpkit.{name}")
+    return found
+
+
+MODULES = spaces()
+
+
+def rng():
+    return np.random.default_rng(1)
+
+
+def net():
+    return MODULES["nets"].mlp([2, 2], rng())
+
+
+X, Y = np.zeros((3, 2)), np.array([0, 1, 1])
+TABLE = pd.DataFrame({"mechanism": ["GRR"], "k": [2], "epsilon": [1.0], "epsilon_emp": [0.9]})
+SPACE = (
+    {name: getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper()}
+    | MODULES
+    | {"np": np, "nan": math.nan, "inf": math.inf, "rng": rng, "net": net, "X": X, "Y": Y, "TABLE": TABLE}
+    | {"grr": mechanisms.GRR(3, 1.0), "pairs": MODULES["crafts"].dummy(4), "sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2)}
+)
+NAMES = sorted(mechanisms.MECHANISMS)
+
+# --- the table: Python ------------------------------------------------------------------------------------
+
+EPSILON = "epsilon must be a number in [1e-06, 30], got"
+K = "k must be an integer in [2, 2147483647], got"
+UNIT, OPEN, HALF = "must be a number in [0, 1], got", "must be a number in (0, 1), got", "must be a number in [0, 1), got"
+POSITIVE = "must be a finite number > 0, got"
+RNG = "rng must be a numpy.random.Generator, got"
+ORACLE = "mechanism must be a frequency oracle, got"
+
+HALL = [
+    # checks: what all others call
+    ("checks.integer('k', True, 2)", "k must be an integer >= 2, got True"),
+    ("checks.integer('k', np.float64(3), 2)", "k must be an integer >= 2, got np.float64(3.0)"),
+    ("checks.integer('k', '3', 2, 9)", "k must be an integer in [2, 9], got '3'"),
+    ("checks.integer('k', None, 2)", "k must be an integer >= 2, got None"),
+    ("checks.integer('k', np.array([3]), 2)", "k must be an integer >= 2, got array([3])"),
+    ("checks.integer('k', np.int8(-3), 2)", "k must be an integer >= 2, got np.int8(-3)"),
+    ("checks.real('x', 10**400)", "x must be a finite number, got 1000"),
+    ("checks.real('x', -0.0, 0, 1, closed='()')", "x must be a number in (0, 1), got -0.0"),
+    ("checks.real('x', np.bool_(True), 0)", "x must be a finite number >= 0, got np.True_"),
+    ("checks.real('x', 1j, 0)", "x must be a finite number >= 0, got 1j"),
+    ("checks.reals('x', [0.5, 2], 0, 1)", "x must be a number in [0, 1] everywhere, got 2.0"),
+    ("checks.reals('x', [nan])", "x must be a finite number everywhere, got nan"),
+    ("checks.reals('x', [[1], [1, 2]])", "x must be an array with rows of one length, got [[1], [1, 2]]"),
+    ("checks.numeric('x', ['1'])", "x must be made of numbers, got <U1 of shape (1,)"),
+    ("checks.numeric('x', None)", "x must be made of numbers, got object of shape ()"),
+    ("checks.flag('faithful', 'no')", "faithful must be True or False, got 'no'"),
+    ("checks.flag('faithful', 1)", "faithful must be True or False, got 1"),
+    ("checks.one_of('law', 3, ['a', 'b'])", "law must be one of a, b, got 3"),
+    ("checks.one_of('law', ['a'], ['a', 'b'])", "law must be one of a, b, got ['a']"),
+    ("checks.instance('f', 3, str, 'a text')", "f must be a text, got 3"),
+    ("checks.columns(TABLE, ['d'])", "table must have the columns d, got mechanism, k, epsilon, epsilon_emp"),
+    ("checks.generator(7)", f"{RNG} 7"),
+    ("checks.values([0, 3], 3)", "values must lie in 0..2, got 3 at position 1"),
+    ("checks.values([[0], [1, 2]], 3)", "values must be an array with rows of one length, got [[0], [1, 2]]"),
+    ("checks.values([0.0], 3)", "values must be a one-dimensional array of integers, got shape (1,) of float64"),
+    ("checks.values('ab', 3)", "values must be a one-dimensional array of integers, got shape () of <U2"),
+    ("checks.counts([1, 2], 3)", "counts must be 3 integers, got shape (2,) of int64"),
+    ("checks.counts([0, 0], 2)", "counts must be >= 0 and not all 0, got 0 at position 0"),
+    # streams
+    ("streams.sequence(-1)", "seed must be an integer >= 0, got -1"),
+    ("streams.sequence(1.0)", "seed must be an integer >= 0, got 1.0"),
+    ("streams.sequence(1, {1, 2})", "the name of a stream must be made of what JSON can write, got ({1, 2},)"),
+    ("streams.generator('1')", "seed must be an integer >= 0, got '1'"),
+    ("streams.derive(None)", "seed must be an integer >= 0, got None"),
+    # stats
+    ("stats.tail_mass(0)", f"alpha {OPEN} 0"),
+    ("stats.tail_mass('0.1')", f"alpha {OPEN} '0.1'"),
+    ("stats.tail_mass(0.1, 'vald')", "tail convention must be one of published, valid, got 'vald'; did you mean 'valid'?"),
+    ("stats.whole('tp', [3, -1], 5)", "tp must be whole numbers in [0, 5], got [3, -1]"),
+    ("stats.clopper_pearson(6, 5, 0.1)", "count must be whole numbers in [0, 5], got 6"),
+    ("stats.clopper_pearson(nan, 5, 0.1)", "count must be whole numbers in [0, 5], got nan"),
+    ("stats.clopper_pearson('2', 5, 0.1)", "count must be whole numbers in [0, 5], got 2"),
+    ("stats.clopper_pearson(2, 5, 1)", f"tail {OPEN} 1"),
+    ("stats.clopper_pearson(2, 0, 0.1)", "trials must be an integer >= 1, got 0"),
+    ("stats.epsilon_lower(9, 0, 5, tail=0.1)", "tp must be whole numbers in [0, 5], got 9"),
+    ("stats.epsilon_lower(1, 0.5, 5, tail=0.1)", "fp must be whole numbers in [0, 5], got 0.5"),
+    ("stats.epsilon_lower(1, 0, 5, -0.1, tail=0.1)", f"delta {HALF} -0.1"),
+    ("stats.epsilon_ceiling(True, tail=0.1)", "trials must be an integer >= 1, got True"),
+    ("stats.binomial_window(-1, 0.5)", "n must be an integer >= 0, got -1"),
+    ("stats.binomial_window(5, 1.5)", f"rate {UNIT} 1.5"),
+    ("stats.binomial_window(5, 0.5, 0)", f"width {POSITIVE} 0"),
+    ("stats.expected_epsilon(nan, 0.1, 5, tail=0.1)", f"tpr {UNIT} nan"),
+    ("stats.expected_epsilon(0.1, 2, 5, tail=0.1)", f"fpr {UNIT} 2"),
+    ("stats.expected_epsilon(0.1, 0.1, '5', tail=0.1)", "trials must be an integer >= 1, got '5'"),
+    # sweep, published, plots, datasets
+    ("sweep.sweep(3, {'a': [1]}, seed=1)", "func must be callable, got 3"),
+    ("sweep.sweep(dict, 3, seed=1)", "grid must be a mapping from parameters to values, or a list of cells, got 3"),
+    ("sweep.sweep(dict, [3], seed=1)", "a cell of grid must be a mapping, got 3"),
+    ("sweep.sweep(dict, {'a': [1]}, seed=-1)", "seed must be an integer >= 0, got -1"),
+    ("sweep.sweep(dict, {'a': [1]}, seed=1, workers=0)", "workers must be an integer >= 1, got 0"),
+    ("sweep.sweep(dict, {'a': [1]}, seed=1, workers=-2)", "workers must be an integer >= 1, got -2"),
+    ("sweep.cells(None)", "grid must be a mapping from parameters to values, or a list of cells, got None"),
+    ("sweep.cells({'a': [object]})", "must be plain numbers, strings, lists or dictionaries, got type"),
+    ("sweep.isolated(workers=0)", "workers must be an integer >= 1, got 0"),
+    ("sweep.isolated('no/such/folder')", "no/such/folder does not exist"),
+    ("published.load('no_paper')", "no published numbers at"),
+    ("published.lookup('ldp_auditor', 'no_item')", "0 published numbers of ldp_auditor match item='no_item'"),
+    ("published.verdict('1', 0)", "reproduced must be a number, got '1'"),
+    ("published.verdict(1, -0.1)", "se must be a number >= 0, got -0.1"),
+    ("published.verdict(1, 0, published=[1])", "published must be a number, got [1]"),
+    ("published.verdict(1, 0, relation='<')", "relation must be one of =, <=, >=, got '<'"),
+    ("published.Scoreboard('ldp_auditor/fig')", "got 'ldp_auditor/fig'; did you mean 'ldp_auditor/fig"),
+    ("plots.panels(0)", "count must be an integer >= 1, got 0"),
+    ("plots.panels(3, columns=0)", "columns must be an integer >= 1, got 0"),
+    ("plots.plain_log(None, 'z')", "which must be one of x, y, got 'z'"),
+    ("plots.epsilon_curves(None, TABLE)", "table must have the columns epsilon, k, epsilon_emp, exact_epsilon_emp, epsilon, got mechanism"),
+    ("plots.epsilon_bars(None, TABLE)", "table must have the columns mechanism, epsilon_emp, exact_epsilon_emp, got mechanism, k"),
+    ("plots.delta_bars(TABLE, ['GRR'], [2])", "table must have the columns protocol, k, epsilon, delta, mean, spread, exact, got"),
+    ("plots.shared_legend(None, [], 0)", "columns must be an integer >= 1, got 0"),
+    ("plots.data(3)", "figure must be a matplotlib figure, got 3"),
+    ("plots.summary(TABLE)", "table must have the columns mechanism, k, epsilon, epsilon_emp, exact_epsilon_emp, exact_sd, got"),
+    ("plots.summary(None)", "table must have the columns mechanism, k, epsilon, epsilon_emp, exact_epsilon_emp, exact_sd, got None"),
+    ("plots.show(TABLE, bold='won')", "table must have the columns won, got mechanism, k"),
+    ("plots.show(TABLE, -1)", "precision must be an integer >= 0, got -1"),
+    ("datasets.download('mnits')", "data set must be one of mnist, fashion_mnist, adult, got 'mnits'; did you mean 'mnist'?"),
+    ("datasets.images('adult')", "data set must be one of mnist, fashion_mnist, got 'adult'"),
+    ("datasets.sentences(0, rng())", "count must be an integer >= 1, got 0"),
+    ("datasets.sentences(5, rng(), -1)", "length must be an integer >= 1, got -1"),
+    ("datasets.sentences(5, 1)", f"{RNG} 1"),
+    ("datasets.ratings(-1)", "seed must be an integer >= 0, got -1"),
+    ("datasets.ratings(1, users=0)", "users must be an integer >= 1, got 0"),
+    # nets
+    ("nets.mlp([3], rng())", "sizes must name inputs and classes at least, got [3]"),
+    ("nets.mlp(3, rng())", "sizes must be a list of layer sizes, got 3"),
+    ("nets.mlp([3, 0], rng())", "sizes must be an integer >= 1, got 0"),
+    ("nets.mlp([3, 2], 1)", f"{RNG} 1"),
+    ("nets.cnn((8, 8), 2, rng())", "shape must be (height, width, channels), got (8, 8)"),
+    ("nets.cnn((8, 8, 0), 2, rng())", "shape must be an integer >= 1, got 0"),
+    ("nets.cnn((8, 8, 1), 1, rng())", "classes must be an integer >= 2, got 1"),
+    ("nets.lstm(0, 2, rng())", "symbols must be an integer >= 1, got 0"),
+    ("nets.lstm(5, '2', rng())", "classes must be an integer >= 2, got '2'"),
+    ("net().gradients(X, [0, 1, 2])", "labels must lie in 0..1, got 2 at position 2"),
+    ("net().gradients(X, [0, 1])", "labels must be one for each of the 3 records, got 2"),
+    ("nets.train(net(), X, Y, rounds=-1, lr=0.1, rng=rng())", "rounds must be an integer >= 0, got -1"),
+    ("nets.train(net(), X, Y, rounds=1, lr=0, rng=rng())", f"lr {POSITIVE} 0"),
+    ("nets.train(net(), X, Y, rounds=1, lr=0.1, rng=rng(), clients=0)", "clients must be an integer >= 1, got 0"),
+    ("nets.train(net(), X, Y, rounds=1, lr=0.1, rng=rng(), clip=-1)", f"clip {POSITIVE} -1"),
+    ("nets.train(net(), X, Y, rounds=1, lr=0.1, rng=None)", f"{RNG} None"),
+    ("nets.train(net(), X[:0], Y[:0], rounds=1, lr=0.1, rng=rng())", "records must be an integer >= 1, got 0"),
+]  # fmt: skip
+
+CLIENTS = [
+    # the constructors of all frequency mechanisms take k and epsilon through the same door
+    *((f"{name}(True, 1.0{more})", f"{K} True") for name, more in (
+        ("GRR", ""), ("SS", ""), ("FloorSS", ""), ("SUE", ""), ("OUE", ""), ("BLH", ""), ("OLH", ""), ("SHE", ""), ("THE", ""),
+        ("ASS", ", 1"), ("AUE", ", 0.7"), ("ALH", ", 2"), ("ATHE", ", 0.7"), ("AGRR", ", 0.1"), ("ASUE", ", 0.1"),
+        ("ABLH", ", 0.1"), ("AOLH", ", 0.1"), ("GM", ", 0.1"), ("AGM", ", 0.1"), ("FaultyUE", ""), ("BucketFlip", ", 2, 1"),
+        ("Chained", ", 0.5"))),
+    *((f"{name}(3, nan)", f"{EPSILON} nan") for name in ("GRR", "SS", "SUE", "OUE", "SHE", "THE", "BLH", "FaultyUE")),
+    ("GRR(1, 1.0)", f"{K} 1"),
+    ("GRR(3.0, 1.0)", f"{K} 3.0"),
+    ("GRR('3', 1.0)", f"{K} '3'"),
+    ("GRR(10**30, 1.0)", f"{K} 1000000000000000000000000000000"),
+    ("GRR(3, 0)", f"{EPSILON} 0"),
+    ("GRR(3, -0.0)", f"{EPSILON} -0.0"),
+    ("GRR(3, inf)", f"{EPSILON} inf"),
+    ("GRR(3, 10**400)", f"{EPSILON} 1000"),
+    ("GRR(3, '1')", f"{EPSILON} '1'"),
+    ("GRR(3, np.array([1.0]))", f"{EPSILON} array([1.])"),
+    ("OLH(3, 23)", "epsilon must be a number in [1e-06, 22], got 23"),
+    ("LHO(3, 1)", "g must be an integer in [2, 4294967296], got 1"),
+    ("ASS(3, 1.0, 3)", "omega must be an integer in [1, 2], got 3"),
+    ("AUE(3, 1.0, nan)", f"p {OPEN} nan"),
+    ("ALH(3, 1.0, 2.0)", "g must be an integer in [2, 4294967296], got 2.0"),
+    ("ATHE(3, 1.0, -0.1)", f"theta {UNIT} -0.1"),
+    ("AGRR(3, 1.0, 0)", f"delta {OPEN} 0"),
+    ("ASUE(3, 1.0, 1)", f"delta {OPEN} 1"),
+    ("ABLH(3, 1.0, None)", f"delta {OPEN} None"),
+    ("AOLH(3, 0.5, 0.3).g", "delta must be smaller for AOLH at epsilon = 0.5, got 0.3"),
+    ("GM(3, 1.5, 0.1)", "epsilon must be a number in [1e-06, 1], got 1.5"),
+    ("AGM(3, 1.0, '0.1')", f"delta {OPEN} '0.1'"),
+    ("FaultyUE(3, 1.0, 'GRR')", "protocol must be one of SUE, OUE, got 'GRR'"),
+    ("Repeated(3, 2)", f"{ORACLE} 3"),
+    ("Repeated(grr, 0)", "tau must be an integer in [1, 1000000], got 0"),
+    ("Repeated(grr, 10**30)", "tau must be an integer in [1, 1000000], got 1000000000000000000000000000000"),
+    ("Repeated(grr, 2, 'no')", "memoise must be True or False, got 'no'"),
+    ("Chained(3, 1.0, 1.0)", "first must be a number in [1e-06, 1), got 1.0"),
+    ("Chained(3, 1.0, 0.5, 1, 'OUE')", "protocol must be one of SUE, OSUE, GRR, got 'OUE'"),
+    ("BucketFlip(6, 1.0, 4, 1)", "buckets must divide k = 6, got 4"),
+    ("BucketFlip(6, 1.0, 3, 4)", "bits must be an integer in [1, 3], got 4"),
+    ("RSFD(3, 1, 1.0)", "d must be an integer >= 2, got 1"),
+    ("RSFD((3, 4), 3, 1.0)", "k must be one integer or 3 of them, one per attribute, got 2"),
+    ("RSFD((3, 1), 2, 1.0)", f"{K} 1"),
+    ("RSFD(3, 2, 1.0, 'OUE')", "base must be one of GRR, SUE-z, SUE-r, OUE-z, OUE-r, got 'OUE'"),
+    ("mechanisms.make('OEU', k=3, epsilon=1.0)", "got 'OEU'; did you mean 'OUE'?"),
+    ("mechanisms.make(3)", "mechanism must be one of GRR, SS"),
+    ("mechanisms.make('GRR', k=3)", "mechanism GRR needs epsilon; its parameters are k, epsilon"),
+    ("mechanisms.make('GRR', k=3, epsilon=1.0, g=2)", "mechanism GRR does not take g; its parameters are k, epsilon"),
+    ("mechanisms.takes('grr', 'k')", "got 'grr'; did you mean 'GRR'?"),
+    # verbs: perturb, estimate, variance
+    *((f"mechanisms.make('{name}', **given('{name}')).perturb([0, 9], rng())", "values must lie in 0..5, got 9 at position 1")
+      for name in NAMES if not name.startswith("RSFD")),
+    *((f"mechanisms.make('{name}', **given('{name}')).perturb([[0, 0]], 1)", f"{RNG} 1") for name in NAMES if name[:4] == "RSFD"),
+    *((f"mechanisms.make('{name}', **given('{name}')).perturb([0], 1)", f"{RNG} 1") for name in NAMES if name[:4] != "RSFD"),
+    *((f"mechanisms.make('{name}', **given('{name}')).variance(0)", "n must be an integer >= 1, got 0") for name in NAMES),
+    *((f"mechanisms.make('{name}', **given('{name}')).variance(5, nan)", "frequency must be a number in [0, 1] everywhere, got nan")
+      for name in NAMES),
+    *((f"mechanisms.make('{name}', **given('{name}')).estimate([])", "reports of ") for name in NAMES),
+    *((f"mechanisms.make('{name}', **given('{name}')).estimate('junk')", "reports of ") for name in NAMES),
+    ("grr.perturb([0.5], rng())", "values must be a one-dimensional array of integers, got shape (1,) of float64"),
+    ("grr.perturb([True], rng())", "values must be a one-dimensional array of integers, got shape (1,) of bool"),
+    ("grr.perturb([[0]], rng())", "values must be a one-dimensional array of integers, got shape (1, 1) of int64"),
+    ("grr.estimate([3])", "reports must lie in 0..2, got 3 at position 0"),
+    ("OUE(3, 1.0).estimate([[0, 1, 2]])", "reports of OUE must hold only 0 and 1, got 2"),
+    ("SHE(3, 1.0).estimate([[0, 1, nan]])", "reports of SHE must be finite, got nan"),
+    ("SS(6, 0.5).estimate([[0, 6]])", "reports must lie in 0..5, got 6 at position 1"),
+    ("OLH(3, 1.0).estimate([1, 2])", "reports of OLH must have shape (n) with n >= 1 and type"),
+    ("RSFD(3, 2, 1.0).perturb([0, 1], rng())", "values must have shape (n, 2), got (2,)"),
+    ("RSFD(3, 2, 1.0).perturb([[0, 3]], rng())", "values must lie in 0..2, got 3 at position 0"),
+    ("Repeated(grr, 2).estimate([np.array([0])])", "reports of GRR must have 2 rounds, got 1"),
+    ("grr.sample_estimate([1, 2], rng())", "counts must be 3 integers, got shape (2,) of int64"),
+    ("grr.sample_estimate([1, 2, -1], rng())", "counts must be >= 0 and not all 0, got -1 at position 2"),
+    ("SHE(3, 1.0).sample_estimate([1, 2, 1], 1)", f"{RNG} 1"),
+    ("gaussian.gaussian_delta(-1, 1.0)", "epsilon must be a finite number >= 0, got -1"),
+    ("gaussian.gaussian_delta(1.0, 0)", f"sigma {POSITIVE} 0"),
+    # central
+    ("central.gdp_mu(0)", f"sigma {POSITIVE} 0"),
+    ("central.gdp_mu(1.0, 0)", "steps must be an integer >= 1, got 0"),
+    ("central.gdp_mu(1.0, 1, 'swap')", "adjacency must be one of add_remove, replace, got 'swap'"),
+    ("central.gdp_epsilon(nan, 0.1)", f"mu {POSITIVE} nan"),
+    ("central.gdp_epsilon(1.0, 0)", f"delta {OPEN} 0"),
+    ("central.rdp_epsilon(1.0, 1)", f"delta {OPEN} 1"),
+    ("central.gaussian_epsilon(1.0, accounting='pld')", "accounting must be one of exact, rdp, got 'pld'"),
+    ("central.gaussian_sigma(0)", f"epsilon {POSITIVE} 0"),
+    ("central.gaussian_sigma(1e-9, accounting='rdp')", "epsilon must be one that rdp accounting reaches at delta = 1e-05, got 1e-09"),
+    ("DPSGD(None, (X, Y), 1.0)", "known must be a pair of features and labels, got None"),
+    ("DPSGD((X, Y), (X,), 1.0)", "candidates must be a pair of features and labels, got ("),
+    ("DPSGD((X, Y), (X, Y), 0)", f"sigma {POSITIVE} 0"),
+    ("DPSGD((X, Y), (X, Y), 1.0, steps=0)", "steps must be an integer >= 1, got 0"),
+    ("DPSGD((X * nan, Y), (X, Y), 1.0)", "features of known must be finite and of shape"),
+    ("DPSGD((X, Y - 1), (X, Y), 1.0)", "labels of known must lie in 0..2147483647, got -1 at position 0"),
+    ("DPSGD((X, Y), (X, Y), 1.0).perturb([3], rng())", "values must lie in 0..2, got 3 at position 0"),
+    # key-value
+    ("KeyValues(np.array([0, 1]), np.array([2]), np.array([0.5]), 2)", "keys must lie in 0..1, got 2 at position 0"),
+    ("KeyValues(np.array([0, 1]), np.array([1]), np.array([-1.5]), 2)", "values must lie in [-1, 1], got -1.5 at position 0"),
+    ("KeyValues(np.array([1, 0]), np.array([1]), np.array([1.0]), 2)", "indptr must rise from 0 to the number of pairs, 1, got"),
+    ("KeyValues.of([[(0, 1), (0, 1)]], 2)", "keys of one user must differ, got key 0 twice for user 0"),
+    ("KeyValues.of([[(0,)]], 2)", "users must be lists of pairs (key, value), got [[(0,)]]"),
+    ("KeyValues.of([3], 2)", "users must be lists of pairs (key, value), got [3]"),
+    ("KeyValues.of([[('a', 1)]], 2)", "keys must be a one-dimensional array of integers, got shape (1,) of <U1"),
+    ("KeyValues.of([[(0, 'a')]], 2)", "values must be made of numbers, got <U1 of shape (1,)"),
+    ("keyvalue.chosen([0, 0], 3)", "positions must differ, got [0, 0]"),
+    ("keyvalue.chosen([3], 3)", "positions must be an integer in [0, 2], got 3"),
+    ("keyvalue.chosen(1, 3)", "positions must be a list of positions, got 1"),
+    ("keyvalue.alphabet(3, 15, 'take fewer')", "an alphabet of 3^15 = 14348907 outputs is too large to enumerate (at most 1048576)"),
+    ("cpp.bit_vectors(-1)", "length must be an integer >= 0, got -1"),
+    ("cpp.bit_vectors(21)", "an alphabet of 2^21 = 2097152 outputs is too large to enumerate (at most 1048576)"),
+    ("PCKVUE(0, 1.0)", "k must be an integer in [1, 2147483647], got 0"),
+    ("PCKVUE(2, 31)", f"{EPSILON} 31"),
+    ("PCKVGRR(2, 1.0, padding=0)", "padding must be an integer in [1, 2147483647], got 0"),
+    ("PCKVGRR(2, 1.0, share=0)", "share must be a number in (0, 1], got 0"),
+    ("PCKVUE(2, 1.0, eta='ceil')", "eta must be one of correct, floor, got 'ceil'"),
+    ("PCKVUE(2, True)", f"{EPSILON} True"),
+    ("CPPUE(1, 1.0, 3)", "buckets must be an even number of boundary points, two per bucket, got 3"),
+    ("CPPGRR(1, 1.0, 66)", "buckets must be an integer in [2, 64], got 66"),
+    ("CPPGRR(1, 1.0, rounds=0)", "rounds must be an integer in [1, 1000000], got 0"),
+    ("PrivKV(1, -1.0)", f"{EPSILON} -1.0"),
+    *((f"{name}(2, 1.0).perturb([0], rng())", "needs KeyValues over k = 2 keys, got [0]") for name in ("PCKVUE", "PCKVGRR", "CPPUE", "PrivKV")),
+    *((f"{name}(2, 1.0).perturb(sets, 3)", f"{RNG} 3") for name in ("PCKVUE", "PCKVGRR", "CPPGRR", "PrivKV")),
+    *((f"{name}(2, 1.0).variance(9, -1)", "frequency must be a number in [0, 1] everywhere, got -1") for name in ("PCKVUE", "CPPUE")),
+    *((f"{name}(2, 1.0).estimate([9])", "reports of ") for name in ("PCKVUE", "PCKVGRR", "CPPUE", "PrivKV")),
+    ("PCKVUE(2, 1.0).mean_variance(5, 0, 0)", "frequency must be a number in (0, 1] everywhere, got 0"),
+    ("PCKVUE(2, 1.0).mean_variance(5, 0.5, 2)", "mean must be a number in [-1, 1] everywhere, got 2"),
+    ("PCKVGRR(2, 1.0).law([(0, 1.0)], [0])", "positions must be left out: a report of PCKV-GRR is one key and one sign, got [0]"),
+    ("CPPUE(1, 1.0).place(['a'])", "values must be made of numbers, got <U1 of shape (1,)"),
+    ("CPPUE(1, 1.0).law([], [[2.0, 0.0]])", "means must be a (1, 2) array within [-1, 1], got"),
+    # gradients
+    ("gradient.mean_axis(1)", "d must be an integer >= 2, got 1"),
+    ("LDPSGD(1, 1.0)", "d must be an integer in [2, 2147483647], got 1"),
+    ("LDPSGD(3, 1.0, 0)", f"clip {POSITIVE} 0"),
+    ("PrivUnit(3, nan)", f"{EPSILON} nan"),
+    ("PrivUnit(3, 1.0, gamma=1)", f"gamma {HALF} 1"),
+    ("PrivUnitG(3, 1.0, gamma=-1)", "gamma must be a finite number >= 0, got -1"),
+    ("PrivUnitG(3, 1.0, gamma=50)", "gamma must leave the cap a probability of at least 1e-300, got 50"),
+    ("LDPSGD(3, 1.0).perturb(np.zeros((2, 4)), rng())", "gradients must have shape (n, 3) with n >= 1, got (2, 4)"),
+    ("LDPSGD(3, 1.0).perturb([['a', 'b', 'c']], rng())", "gradients must be made of numbers, got <U1 of shape (1, 3)"),
+    ("LDPSGD(3, 1.0).perturb([[nan, 0, 0]], rng())", "gradients must be finite, got a norm of nan"),
+    ("LDPSGD(3, 1.0).perturb(np.zeros((2, 3)), 0)", f"{RNG} 0"),
+    ("LDPSGD(3, 1.0).estimate(np.zeros((0, 3)))", "reports must have shape (n, 3) with n >= 1, got (0, 3)"),
+    ("LDPSGD(3, 1.0).variance(5, -1)", "norm must be a finite number >= 0, got -1"),
+    ("LDPSGD(3, 1.0).overlap(4)", "theta must be a number in [0, 3.14159] everywhere, got 4"),
+    ("LDPSGD(3, 1.0).plane(1.0, 2, 5, rng())", "rho must be a number in [0, 1] everywhere, got 2"),
+    # clients
+    ("client.load(3)", "client must be given as module:function, got 3"),
+    ("client.load('no_such_module:f')", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
+    ("client.load('math:pi')", "client 'math:pi' is not callable but a float"),
+    ("Client(3, 3, 'value', 1.0)", "client must be callable, got 3"),
+    ("Client(dict, 10**30, 'value', 1.0)", f"{K} 1000000000000000000000000000000"),
+    ("Client(dict, 3, 'value', inf)", f"epsilon {POSITIVE} inf"),
+    ("Client(dict, 3, 'values', 1.0)", "report must be one of value, bits, subset, got 'values'; did you mean 'value'?"),
+    ("Client(dict, 3, 'value', 1.0, -0.1)", f"delta {HALF} -0.1"),
+    ("Client(lambda v, rng: v[1:], 3, 'value', 1.0).perturb([0, 1], rng())", "client client must return 2 reports, got 1"),
+    ("Client(lambda v, rng: v / 0, 3, 'value', 1.0).perturb([1], rng())", "client client raised RuntimeWarning"),
+    ("Client(lambda v, rng: v * nan, 3, 'value', 1.0).perturb([1], rng())", "one integer in 0..2 per user, got nan"),
+    ("Client(lambda v, rng: {}, 3, 'bits', 1.0).perturb([1], rng())", "must return 1 reports, got"),
+    ("Client(lambda a, b, c: a, 3, 'value', 1.0).perturb([1], rng())", "client must take (values, rng) or (value), its signature is"),
+    ("Client(lambda v: [9], 3, 'subset', 1.0).perturb([1], rng())", "distinct values in 0..2 per user, got 9"),
+]  # fmt: skip
+
+BOUND = "kappa=0.5, kappa_plus=0.5, kappa_minus"
+ATTACKERS = [
+    ("attacks.make('gues')", "attack must be one of guess, tight, got 'gues'; did you mean 'guess'?"),
+    ("attacks.make(3)", "attack must be one of guess, tight, got 3"),
+    ("attacks.TwoValueTest('a')", "threshold must be a finite number, got 'a'"),
+    ("attacks.TwoValueTest(nan)", "threshold must be a finite number, got nan"),
+    ("attacks.TwoValueTest().rates(AGM(3, 1.0, 0.1))", "threshold must be a finite number, got None"),
+    ("attacks.TwoValueTest().rates(Repeated(grr, 2))", "threshold must be a finite number, got None"),
+    ("attacks.TwoValueTest().sample(RSFD(3, 2, 1.0), 5, True, rng())", "threshold must be a finite number, got None"),
+    ("attacks.TwoValueTest().rates(3)", "mechanism must be a mechanism, got 3"),
+    ("attacks.Guess().rates('GRR')", "mechanism must be a mechanism, got 'GRR'"),
+    ("attacks.Guess().success(None)", f"{ORACLE} None"),
+    ("attacks.Guess().sample(grr, -1, True, rng())", "trials must be an integer >= 0, got -1"),
+    ("attacks.Guess().sample(grr, 5, True, 1)", f"{RNG} 1"),
+    ("attacks.Guess().predict(grr, [0], None)", f"{RNG} None"),
+    ("attacks.MaximalGain(share=1)", f"share {OPEN} 1"),
+    ("attacks.MaximalGain(targets=0)", "targets must be an integer >= 1, got 0"),
+    ("attacks.MaximalGain(frequency=nan)", f"frequency {UNIT} nan"),
+    ("attacks.MaximalGain().expected(3)", f"{ORACLE} 3"),
+    ("attacks.MaximalGain(targets=5).expected(grr)", "targets must be an integer in [1, 3], got 5"),
+    ("attacks.MaximalGain(targets=2).craft(grr, 0, rng())", "count must be an integer >= 1, got 0"),
+    ("attacks.MaximalGain(targets=2).craft(grr, 5, 1)", f"{RNG} 1"),
+    ("aggregate.laplace_sum_exact([0.5, 0.5], -1, 1.0)", "eta must be an integer >= 0, got -1"),
+    ("aggregate.laplace_sum_exact([0.5, 0.6], 0, 1.0)", "prior must sum to 1, got 1.1"),
+    ("aggregate.laplace_sum_exact([0.5, 0.5], 0, 1.0, maximise='all')", "maximise must be one of rad, rero, got 'all'"),
+    ("aggregate.laplace_sum_runs([0.5, 0.5], 0, 0, runs=5, rng=rng())", f"epsilon {POSITIVE} 0"),
+    ("aggregate.laplace_sum_runs([0.5, 0.5], 0, 1.0, runs=1, rng=rng())", "runs must be an integer >= 2, got 1"),
+    ("aggregate.laplace_sum_runs([0.5, 0.5], 0, 1.0, runs=5, rng=1)", f"{RNG} 1"),
+    ("laws.laplace_success(0, 3)", f"scale {POSITIVE} 0"),
+    ("laws.laplace_success(1.0, 1)", "k must be an integer >= 2, got 1"),
+    ("laws.laplace_success(1.0, 3, nan)", "shift must be a finite number >= 0, got nan"),
+    ("laws.gaussian_success('1', 3)", f"sigma {POSITIVE} '1'"),
+    ("laws.support_success(nan, 0.5, 3)", "p must be a number in [0, 1] everywhere, got nan"),
+    ("laws.support_success(0.5, 1, 3)", "q must be a number in [0, 1) everywhere, got 1"),
+    ("laws.mean_reciprocal(-1, 0.5)", "n must be a finite number >= 0 everywhere, got -1"),
+    ("laws.count_wins([0.5, 0.6], 3)", "mass must sum to 1, got 1.1"),
+    ("laws.count_wins([0.5, 0.5], 1)", "k must be an integer >= 2, got 1"),
+    ("laws.count_success([0.5, 0.5], [1.0], 3)", "own and other must be laws of the same counts, got shapes (2,) and (1,)"),
+    ("laws.response_wins(1, 3)", "k must be an integer >= 2, got 1"),
+    ("laws.response_wins(3, 0)", "tau must be an integer >= 1, got 0"),
+    ("laws.laplace_sum(0)", "tau must be an integer >= 1, got 0"),
+    ("laws.laplace_sum([2])", "tau must be an integer >= 1, got [2]"),
+    ("laws.laplace_sum_success(2, 3, -1)", "shift must be a finite number >= 0, got -1"),
+    # gradients
+    ("crafts.Pairs('p', [[1.0]], [[1.0, 2.0]])", "first and second must have one shape (pairs, d), got (1, 1) and (1, 2)"),
+    ("crafts.Pairs('p', [['a']], [['b']])", "first must be made of numbers, got <U1 of shape (1, 1)"),
+    ("crafts.Pairs('p', [[nan, 1.0]], [[1.0, 2.0]])", "gradients must be finite, got NaN or infinite entries"),
+    ("crafts.Pairs('p', [[0.0, 0.0]], [[0.0, 0.0]])", "gradients must not both be zero"),
+    ("crafts.dummy(1)", "d must be an integer >= 2, got 1"),
+    ("crafts.dummy(3, 0)", f"norm {POSITIVE} 0"),
+    ("pairs.shape(0)", f"clip {POSITIVE} 0"),
+    ("crafts.benign(net(), X[:1], Y[:1], 5, rng())", "records must be an integer >= 2, got 1"),
+    ("crafts.benign(net(), X, Y, 0, rng())", "count must be an integer >= 1, got 0"),
+    ("crafts.label_flip(net(), X, Y, 5, rng(), 'worst')", "flip must be one of random, next, runner_up, got 'worst'"),
+    ("crafts.label_flip(net(), X, Y + 9, 5, rng())", "labels must lie in 0..1, got"),
+    ("crafts.gradient_flip(net(), X, Y, 2.0, rng())", "count must be an integer >= 1, got 2.0"),
+    ("crafts.gradient_flip(net(), X, Y, 2, 1)", f"{RNG} 1"),
+    ("crafts.collude(net(), X, Y, 2, rng(), None)", "teach must be callable, got None"),
+    ("crafts.collude(net(), X, Y, 2, 1, len)", f"{RNG} 1"),
+    # reconstruction
+    ("reconstruct.kappa([0.5, nan])", "prior must be a list of at least two finite numbers, got"),
+    ("reconstruct.kappa([1.5, -0.5])", "prior must have no negative mass, got -0.5 at record 1"),
+    ("reconstruct.kappa(['a', 'b'])", "prior must be made of numbers, got <U1 of shape (2,)"),
+    ("reconstruct.kappa([0.5, 0.5], [[1, 2], [0, 1]])", "success must be a matrix of 0 and 1 of shape (2, 2), got"),
+    ("reconstruct.finite_law(3)", f"{ORACLE} 3"),
+    ("reconstruct.finite_law(OUE(17, 1.0))", "mechanism must have at most 65,536 reports that can be listed, got OUE with k = 17"),
+    ("reconstruct.finite_law(SHE(3, 1.0))", "mechanism must have at most 65,536 reports that can be listed, got SHE with k = 3"),
+    ("reconstruct.rad_exact([[0.5, 0.6], [0.5, 0.5]], [0.5, 0.5])", "law must have 2 rows of probabilities that sum to 1"),
+    ("reconstruct.rad_exact([[nan, 1], [0.5, 0.5]], [0.5, 0.5])", "law must have 2 rows of probabilities that sum to 1"),
+    ("reconstruct.rad_exact('ab', [0.5, 0.5])", "law must be made of numbers, got <U2 of shape ()"),
+    ("reconstruct.rad_exact(np.eye(2), [0.5, 0.5], side=[1])", "side must hold one label for each of the 2 records, got shape (1,)"),
+    ("reconstruct.optimal_attack(np.eye(2), [0.5, 0.5], maximise='rads')", "maximise must be one of rad, rero, got 'rads'"),
+    ("reconstruct.attack_value(np.ones((1, 2, 2)), np.eye(2), [0.5, 0.5])", "attack must hold probabilities of shape (1, 2, 2), got"),
+    ("reconstruct.posterior_gain([[0.0]], [0.5, 0.5])", "loglik must have shape (n, 2), one column per record, got (1, 1)"),
+    ("reconstruct.posterior_gain([[0.0, nan]], [0.5, 0.5])", "loglik must be a finite number everywhere, got nan"),
+    ("reconstruct.score_runs([[0.1, 0.2]], [0], [0.5, 0.5])", "gain must have shape (n, 2) with n >= 2 rows, one per truth, got (1, 2)"),
+    ("reconstruct.score_runs([[0.1, 0.2]] * 2, [0, 2], [0.5, 0.5])", "truth must lie in 0..1, got 2 at position 1"),
+    ("reconstruct.impute(TABLE, TABLE, 'age')", "sensitive must be one of mechanism, k, epsilon, epsilon_emp, got 'age'"),
+    ("reconstruct.impute(TABLE, TABLE[['k']], 'k')", "targets must have all public columns of known, got none called epsilon"),
+    ("reconstruct.impute(3, TABLE, 'k')", "known must be a pandas.DataFrame, got 3"),
+]  # fmt: skip
+
+RISK = "risk must be a number in (0, 0.5), got"
+AUDITORS = [
+    *((f"{name}(3{more})", "mechanism must be a frequency oracle or a Client, got 3") for name, more in (
+        ("auditors.audit", ""), ("auditors.audits", ", ['guess']"), ("auditors.expected", ""), ("auditors.rows", ""))),
+    ("auditors.audit(grr, 'tigt')", "attack must be one of guess, tight, got 'tigt'; did you mean 'tight'?"),
+    ("auditors.audit(grr, None)", "attack must be one of guess, tight, got None"),
+    ("auditors.audits(grr, 'guess')", "attack must be a list of attacks, got 'guess'"),
+    ("auditors.audits(grr, 3)", "attack must be a list of attacks, got 3"),
+    ("auditors.audits(grr, [])", "attack must name at least one attack, got []"),
+    ("auditors.audit(grr, trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
+    ("auditors.audit(grr, trials=10**30)", "trials must be an integer in [1, 1000000000000], got 1000000000000000000000000000000"),
+    ("auditors.audit(grr, trials=1e6)", "trials must be an integer in [1, 1000000000000], got 1000000.0"),
+    ("auditors.audit(grr, alpha=0)", f"alpha {OPEN} 0"),
+    ("auditors.audit(grr, alpha=nan)", f"alpha {OPEN} nan"),
+    ("auditors.audit(grr, seed=-1)", "seed must be an integer >= 0, got -1"),
+    ("auditors.audit(grr, delta=1)", f"delta {HALF} 1"),
+    ("auditors.audit(grr, pair=(0, 0))", "pair must hold two different values, got (0, 0)"),
+    ("auditors.audit(grr, pair=(0, 3))", "pair must be an integer in [0, 2], got 3"),
+    ("auditors.audit(grr, pair=('a', 'b'))", "pair must be an integer in [0, 2], got 'a'"),
+    ("auditors.audit(grr, pair=3)", "pair must hold two different values, got 3"),
+    ("auditors.audit(grr, faithful='no')", "faithful must be True or False, got 'no'"),
+    ("auditors.audit(grr, threads=0)", "threads must be an integer >= 1, got 0"),
+    ("auditors.audit(RSFD((2, 3), 2, 1.0), 'tight')", "needs equal domain sizes, got k = (2, 3)"),
+    ("auditors.expected(grr, trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
+    ("auditors.expected(grr, delta=2)", f"delta {HALF} 2"),
+    ("auditors.rows(grr, runs=0)", "runs must be an integer >= 1, got 0"),
+    ("auditors.rows(grr, trials='9')", "trials must be an integer in [1, 1000000000000], got '9'"),
+    ("auditors.audit_cell('GRR', k=2)", "mechanism GRR needs epsilon; its parameters are k, epsilon"),
+    ("auditors.audit_cell('GR', k=2, epsilon=1.0)", "got 'GR'; did you mean 'GRR'?"),
+    # key-value
+    ("auditors.audit_kv(grr)", "mechanism must be a PCKV, or a CPP with k = 1, got GRR(k=3, epsilon=1.0)"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), 'skv')", "auditor of PCKV-UE must be one of hkv, vkv, got 'skv'"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), users=0)", "users must be an integer in [1, 1000000000000], got 0"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), users=1.0)", "users must be an integer in [1, 1000000000000], got 1.0"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), ownership=nan)", f"ownership {UNIT} nan"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), estimator='best')", "estimator must be one of released, printed, valid, split, pooled, got 'best'"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), alpha=1)", f"alpha {OPEN} 1"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), minimum=0)", "minimum must be an integer >= 1, got 0"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), variation=-1)", "variation must be a finite number >= 0, got -1"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), seed='1')", "seed must be an integer >= 0, got '1'"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), pairs=((0, 1.0),))", "pairs must be two (key, value), one per group, got ((0, 1.0),)"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), pairs=(0, 1))", "users must be lists of pairs (key, value), got [[0], [1]]"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), pairs=((0, 1.0), (5, 1.0)))", "keys must lie in 0..1, got 5 at position 1"),
+    ("auditors.audit_kv(PCKVUE(2, 1.0), positions=[9])", "positions must be an integer in [0, 2], got 9"),
+    ("auditors.audit_kv(PCKVGRR(2, 1.0), positions=[0])", "positions must be left out for PCKV-GRR under auditor hkv, got [0]"),
+    ("auditors.audit_kv(CPPUE(1, 1.0), 'skv', squads=(-1.0, 1.0))", "squads must hold values of one bucket, got (-1.0, 1.0)"),
+    ("auditors.audit_kv(CPPUE(1, 1.0), 'skv', squads=('a',))", "values must be made of numbers, got <U1 of shape (1,)"),
+    ("auditors.audit_kv(CPPUE(1, 1.0), 'separated', scaling='all')", "scaling must be one of released, exact, got 'all'"),
+    ("auditors.audit_kv(CPPUE(1, 1.0), last='no')", "last must be True or False, got 'no'"),
+    ("auditors.audit_laws([0.5, 0.5], [1.0])", "must be probabilities of the same outputs, each adding to 1, got shape (2,)"),
+    ("auditors.audit_laws([0.5, 0.6], [0.5, 0.5])", "each adding to 1, got shape (2,) adding to 1.1"),
+    ("auditors.audit_laws([0.5, nan], [0.5, 0.5])", "each adding to 1, got shape (2,) adding to nan and shape (2,) adding to 1"),
+    ("auditors.audit_laws([0.5, 0.5], [0.5, 0.5], guess=[0.1])", "guess must hold one probability for each of the 2 outputs, got shape (1,)"),
+    ("auditors.audit_laws([0.5, 0.5], [0.5, 0.5], claim=nan)", "claim must be a finite number >= 0, got nan"),
+    ("auditors.audit_laws([0.5, 0.5], [0.5, 0.5], users=10**13)", "users must be an integer in [1, 1000000000000], got 10000000000000"),
+    ("auditors.kv_cell('PCKV', k=2, epsilon=1.0)", "mechanism must be one of PCKV-UE, PCKV-GRR, CPP-UE, CPP-GRR, PrivKV, got 'PCKV'"),
+    ("auditors.kv_cell('PCKV-UE', k=2, epsilon=1.0, runs=0)", "runs must be an integer >= 1, got 0"),
+    ("kv.collapse(np.ones(4), [2], 2, 2)", "positions must be an integer in [0, 1], got 2"),
+    ("kv.collapse(np.ones(5), [0], 2, 2)", "cells must have 2^2 = 4 columns, got shape (5,)"),
+    ("kv.collapse(np.ones(4), [0], 1, 2)", "base must be an integer >= 2, got 1"),
+    ("kv.guess_rates(3, 3)", "target must be an integer in [0, 2], got 3"),
+    ("kv.guess_rates(0, 0)", "length must be an integer >= 1, got 0"),
+    ("kv.oracle_law(3, 0)", f"{ORACLE} 3"),
+    ("kv.oracle_law(OLH(3, 1.0), 0)", "report must be one of bits, value, got 'hash'"),
+    ("kv.oracle_law(grr, 3)", "value must be an integer in [0, 2], got 3"),
+    ("ratio.statistic([[1, 2]], [[1]], 9)", "first and second must be counts (halves, outputs) of the same outputs, got (1, 2) and (1, 1)"),
+    ("ratio.statistic([[1, 2]], [[1, 2]], 0)", "users must be an integer >= 1, got 0"),
+    ("ratio.statistic([[1, 12]], [[1, 2]], 9, 'valid')", "count must be whole numbers in [0, 9], got"),
+    ("ratio.statistic([[1, 2]], [[1, 2]], 9, 'split')", "split and pooled need counts of two halves of the users, got 1 and 1"),
+    ("ratio.statistic([[1, 2]], [[1, 2]], 9, 'printd')", "got 'printd'; did you mean 'printed'?"),
+    # reconstruction
+    ("rad.rad_uniform(3)", "mechanism must be a GRR, SS or OUE, got 3"),
+    ("rad.invert_blackbox(nan, 3)", "advantage must be a number in [-1, 0.666667], got nan"),
+    ("rad.invert_blackbox(0.1, 1)", "m must be an integer >= 2, got 1"),
+    ("rad.invert_known('OLH', 0.1, 3)", "mechanism must be one of GRR, SS, OUE, got 'OLH'"),
+    ("rad.invert_known('GRR', 2, 3)", "advantage must be a number in [-1, 1], got 2"),
+    ("rad.estimate_sd(None, 9)", "mechanism must be a GRR, SS or OUE, got None"),
+    ("rad.estimate_sd(grr, 0)", "reports must be an integer >= 1, got 0"),
+    ("rad.epsilon_interval(5, 4, 3)", "successes must be an integer in [0, 4], got 5"),
+    ("rad.epsilon_interval([1], 4, 3)", "successes must be an integer in [0, 4], got [1]"),
+    ("rad.epsilon_interval(1, 4, 3, ['GRR'])", "mechanism must be one of GRR, SS, OUE, got ['GRR']"),
+    ("rad.epsilon_interval(1, 4, 3, alpha=0)", f"alpha {OPEN} 0"),
+    ("auditors.rad_result(1, 0, 3)", "reports must be an integer >= 1, got 0"),
+    ("auditors.rad_result(1, 4, 3, claim=nan)", "claim must be a finite number >= 0, got nan"),
+    ("auditors.rad_result(1, 4, 3, delta=1)", f"delta {HALF} 1"),
+    ("auditors.rad_audit('GRR', 1, 1.0)", "m must be an integer >= 2, got 1"),
+    ("auditors.rad_audit('GRR', 3, 0)", f"{EPSILON} 0"),
+    ("auditors.rad_audit('GRR', 3, 1.0, reports=2)", "reports must be an integer >= 3, got 2"),
+    ("auditors.rad_audit('GRR', 3, 1.0, alpha=2)", f"alpha {OPEN} 2"),
+    ("auditors.rad_audit('GRR', 3, 1.0, faithful=None)", "faithful must be True or False, got None"),
+    ("auditors.calibrate('oeu', 0.1, 2)", "mechanism must be one of laplace, gaussian, grr, oue, ss, dpsgd, got 'oeu'; did you mean 'oue'?"),
+    ("auditors.calibrate('grr', 0.5, 2)", f"{RISK} 0.5"),
+    ("auditors.calibrate('grr', nan, 2)", f"{RISK} nan"),
+    ("auditors.calibrate('grr', 0.1, 1)", "m must be an integer >= 2, got 1"),
+    ("auditors.calibrate('laplace', 0.1, 2, sensitivity=0)", f"sensitivity {POSITIVE} 0"),
+    ("auditors.calibrate('dpsgd', 0.1, 2, steps=0)", "steps must be an integer >= 1, got 0"),
+    ("auditors.calibrate('grr', 0.1, 2, knowledge='all')", "knowledge must be one of none, any, got 'all'"),
+    ("calibrate.rero_epsilon(0.5, 2)", "risk must be a number in (0.5, 1), got 0.5"),
+    ("rad_bounds.tradeoff_dp(-1)", "epsilon must be a finite number >= 0, got -1"),
+    ("rad_bounds.tradeoff_dp(1.0, 2)", f"delta {UNIT} 2"),
+    ("rad_bounds.tradeoff_gdp(nan)", "mu must be a finite number >= 0, got nan"),
+    ("rad_bounds.tradeoff_laplace('1')", "epsilon must be a finite number >= 0, got '1'"),
+    ("rad_bounds.tradeoff_support(1)", f"{ORACLE} 1"),
+    ("rad_bounds.total_variation(1)", "f must be a trade-off function, got 1"),
+    ("rad_bounds.tv_dp(1.0, nan)", f"delta {UNIT} nan"),
+    ("rad_bounds.tv_composed(1, 2)", f"tv {HALF} 1"),
+    ("rad_bounds.tv_composed(0.1, 0)", "rounds must be an integer >= 1, got 0"),
+    ("rad_bounds.rero_eq1(1.0, 2)", f"kappa_plus {UNIT} 2"),
+    ("rad_bounds.rero_eq3(rad_bounds.tradeoff_dp(1.0), -1)", f"kappa_plus {UNIT} -1"),
+    ("rad_bounds.rero_eq3(None, 0.5)", "f must be a trade-off function, got None"),
+    ("rad_bounds.rad_thm42(2, 0.5)", f"tv {UNIT} 2"),
+    ("rad_bounds.rad_thm42(0.5, nan)", f"kappa {UNIT} nan"),
+    (f"rad_bounds.rad_thm51(rad_bounds.tradeoff_dp(1.0), {BOUND}=2)", f"kappa_minus {UNIT} 2"),
+    (f"rad_bounds.rad_prop52(1.0, 0, {BOUND}='a')", f"kappa_minus {UNIT} 'a'"),
+    ("rad_bounds.rad_thm53([0.5], 1.0)", "prior must be a list of at least two finite numbers, got shape (1,)"),
+    ("rad_bounds.rad_cor54(1, 1.0)", "m must be an integer >= 2, got 1"),
+    ("rad_bounds.grr_ex44(grr, [0.5, 0.5])", "prior must have the mechanism's k = 3 records, got 2"),
+    ("rad_bounds.oue_ex45(3, [0.5, 0.5])", "mechanism must be a GRR or OUE, got 3"),
+    ("rad_bounds.laplace_ex47([-1.0], 1.0)", "gaps must be a finite number >= 0 everywhere, got -1"),
+    ("rad_bounds.laplace_ex47([1.0], 0)", f"scale {POSITIVE} 0"),
+    ("rad_bounds.gaussian_ex48([nan], 1.0)", "gaps must be a finite number >= 0 everywhere, got nan"),
+    # gradients and shuffled gradients
+    ("auditors.audit_gradient(3, pairs)", "mechanism must be a randomiser of gradients, got 3"),
+    ("auditors.audit_gradient(LDPSGD(4, 1.0), 3)", "pairs must be Pairs of gradients, got 3"),
+    ("auditors.audit_gradient(LDPSGD(5, 1.0), pairs)", "gradients must have the mechanism's dimension 5, got 4"),
+    ("auditors.audit_gradient(LDPSGD(4, 1.0), pairs, 'cosin')", "rule must be one of cosine, lune, got 'cosin'"),
+    ("auditors.audit_gradient(LDPSGD(4, 1.0), pairs, trials=3)", "trials must be even, half with each gradient, got 3"),
+    ("auditors.audit_gradient(LDPSGD(4, 1.0), pairs, alpha=0.3)", "alpha must be a number in (0, 0.25], got 0.3"),
+    ("auditors.audit_gradient(LDPSGD(4, 1.0), pairs, faithful=1)", "faithful must be True or False, got 1"),
+    ("gradients.epsilon_from_errors(-0.1, 0.5)", "fpr must be a number in [0, 1] everywhere, got -0.1"),
+    ("gradients.epsilon_from_errors(0.1, [0.5, nan])", "fnr must be a number in [0, 1] everywhere, got nan"),
+    ("gradients.plugin_expectation(2, 0.5, 9, 9)", f"fpr {UNIT} 2"),
+    ("gradients.plugin_expectation(0.5, [0.5], 9, 9)", f"fnr {UNIT} [0.5]"),
+    ("gradients.plugin_expectation(0.5, 0.5, 0, 9)", "first must be an integer >= 1, got 0"),
+    ("gradients.pooled(10, 9)", "errors must be whole numbers in [0, 9], got 10"),
+    ("gradients.lower_pooled(10, 0, 9, 0.1)", "fp must be whole numbers in [0, 9], got 10"),
+    ("gradients.lower_pooled(1, 0, 9, 0.3)", "alpha must be a number in (0, 0.25], got 0.3"),
+    ("gradients.lower_sides(1, '0', 9, 0.1)", "fn must be whole numbers in [0, 9], got 0"),
+    ("gradients.lower_sides(1, 0, '9', 0.1)", "trials must be an integer >= 1, got '9'"),
+    ("auditors.audit_shuffle(0, 10**4)", f"{EPSILON} 0"),
+    ("auditors.audit_shuffle(1.0, 10)", "clients at epsilon = 1 and delta = 1e-06 must be an integer >= 432, got 10"),
+    ("auditors.audit_shuffle(1.0, 10**7)", "clients must be an integer in [1, 1000000], got 10000000"),
+    ("auditors.audit_shuffle(1.0, 10**4, 0)", "delta must be a number in [1e-12, 1), got 0"),
+    ("auditors.audit_shuffle(1.0, 10**4, trials=5)", "trials must be even, half with each batch, got 5"),
+    ("auditors.audit_shuffle(1.0, 10**4, faithful='yes')", "faithful must be True or False, got 'yes'"),
+    ("auditors.audit_shuffle(1.0, 10**4, d=1)", "d must be an integer in [2, 2147483647], got 1"),
+    ("shuffle.pmfs(3, 1.0, [0.5, 0.5])", "others must be 3 probabilities that add to 1, got shape (2,)"),
+    ("shuffle.pmfs(0, 1.0)", "clients must be an integer in [1, 1000000], got 0"),
+    ("shuffle.pair_delta(3, 1.0, nan)", "shuffled must be a finite number >= 0, got nan"),
+    ("shuffle.blanket_delta(3, 1.0, -1)", "shuffled must be a finite number >= 0, got -1"),
+    ("shuffle.blanket_delta(3, 1.0, 0.5, 2)", f"blanket {UNIT} 2"),
+    ("shuffle.solve(None, 0.1, 1.0)", "delta_at must be callable, got None"),
+    ("shuffle.solve(lambda e: 1.0, 0.1, 1.0)", "delta must be reached at an epsilon in [0, 1], got 0.1"),
+    ("shuffle.closed_bound('9', 1.0)", "clients at epsilon = 1 and delta = 1e-06 must be an integer >= 432, got '9'"),
+    ("shuffle.least_clients(1.0, nan)", "delta must be a number in [1e-12, 1), got nan"),
+    ("shuffle.threshold_rates(9, 1.0, nan)", "threshold must be a finite number, got nan"),
+    # refinement
+    ("optimize.front('sss', 9, 1.0)", "family must be one of ss, ue, lh, he, got 'sss'; did you mean 'ss'?"),
+    ("optimize.front('ue', 9, 1.0, law='printed')", "law must be one of exact, published, got 'printed'"),
+    ("optimize.front('ue', 9, 1.0, grid=[])", "grid must be a non-empty list of numbers or 'published', got"),
+    ("optimize.front('ue', 9, 1.0, grid='abc')", "grid must be a non-empty list of numbers or 'published', got"),
+    ("optimize.front('ue', 9, 1.0, grid=[0.5, 2.0])", f"p {OPEN} 2.0"),
+    ("optimize.front('ue', 9, 1.0, grid=[0.5, nan])", f"p {OPEN} nan"),
+    ("optimize.front('ue', 9, 1.0, poisoning=3)", "poisoning must be a MaximalGain, got 3"),
+    ("optimize.front('ss', 2, 1.0)", "k must be at least 3 for family ss (the paper's grid ends at k - 2), got 2"),
+    ("optimize.front('lh', 10**8, 1.0)", "the grid of g would run to 99999999, past 2097152"),
+    ("optimize.pareto([[1.0]])", "points must have 2 or 3 columns, got shape (1, 1)"),
+    ("optimize.pareto([[1.0, nan]])", "points must be a finite number everywhere, got nan"),
+    ("optimize.select([])", "points must be a non-empty table of finite numbers, got shape (0,)"),
+    ("optimize.select([[1.0, inf]])", "points must be a non-empty table of finite numbers, got"),
+    ("optimize.select([[1.0, 2.0]], 'elbows')", "got 'elbows'; did you mean 'elbow'?"),
+    ("optimize.select([[1.0, 2.0]], weights=[1, -1])", "weights[1] must be a finite number >= 0, got -1"),
+    ("optimize.select([[1.0, 2.0]], limit=nan)", f"limit {UNIT} nan"),
+    ("optimize.refine('ue', 9, 1.0, weights=(0, 0, 0))", "weights must be 3 numbers >= 0, not all zero, got [0.0, 0.0, 0.0]"),
+    ("optimize.refine('ue', 9, 1.0, weights=1)", "weights must be 3 numbers >= 0, not all zero, got [1.0]"),
+    ("optimize.build('AEU', 9, 1.0)", "got 'AEU'; did you mean 'AUE'?"),
+    ("optimize.success(3)", f"{ORACLE} 3"),
+    ("optimize.success(grr, 'real')", "law must be one of exact, published, got 'real'"),
+    ("optimize.scores(None)", f"{ORACLE} None"),
+    ("optimize.table(['GRR'], [2], [0])", f"{EPSILON} 0"),
+    ("optimize.table(['GRRR'], [2], [1.0])", "got 'GRRR'; did you mean 'GRR'?"),
+]  # fmt: skip
+
+
+def given(name):
+    """Valid parameters of the mechanism called `name`."""
+    wanted = {"k": 6, "g": 3, "epsilon": 0.7, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2, "omega": 2, "p": 0.6,
+              "theta": 0.7}  # fmt: skip
+    return {key: value for key, value in wanted.items() if mechanisms.takes(name, key)}
+
+
+SPACE["given"] = given
+PYTHON = [*HALL, *CLIENTS, *ATTACKERS, *AUDITORS]
+MISSING = (FileNotFoundError, KeyError)  # no such folder, no such published number: documented as what they are
+
+
+@pytest.mark.parametrize("text, message", PYTHON, ids=[text for text, _ in PYTHON])
+def test_bad_input_is_refused_by_parameter_value_and_range(text, message):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a warning on the way to the error would be a second message
+        with pytest.raises((ValueError, TypeError, *MISSING)) as caught:
+            eval(text, dict(SPACE))
+    said = str(caught.value)
+    assert message in said, said
+    assert not isinstance(caught.value, MISSING) or text.startswith(("sweep.isolated", "published."))
+    assert re.search(r" must | needs? | does not | cannot | is not | too large | past | raised | match |no published", said), said
+
+
+def test_files_that_cannot_be_read_or_written_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("LDPKIT_DATA", str(tmp_path))
+    (tmp_path / "mnist.npz").write_bytes(b"junk")
+    (tmp_path / "adult").mkdir()
+    (tmp_path / "adult" / "adult.data").write_text("39, State-gov")
+    with pytest.raises(ValueError, match=r"array x_train cannot be read from .*mnist\.npz: .*; remove it, then `make data`"):
+        MODULES["datasets"].images("mnist")
+    with pytest.raises(ValueError, match=r"file .*adult\.data is not the original \(its SHA-256 is [0-9a-f]{64}\); remove it"):
+        MODULES["datasets"].adult()
+    with pytest.raises(FileNotFoundError, match=r"file .*train-images.* of fashion_mnist is missing; `make data` fetches it"):
+        MODULES["datasets"].images("fashion_mnist")
+    with pytest.raises(ValueError, match=r"store must be a folder that can be written, got '.*mnist\.npz': "):
+        MODULES["sweep"].sweep(dict, {"a": [1]}, seed=1, store=tmp_path / "mnist.npz")
+
+
+# --- the table: commands ----------------------------------------------------------------------------------
+
+AUDIT = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"
+OWN = "audit --k 5 --epsilon 1 --delta 0.1 --trials 10"
+CLIENT = "audit --k 5 --epsilon 1 --trials 10 --client"
+KV = "audit-kv --mechanism pckv-ue --epsilon 1 --users 1000"
+DUMMY = "audit-gradient --adversary dummy --dimension 4 --epsilon 1 --trials 10"
+SHUFFLE = "audit-shuffle --epsilon 1 --clients 10000 --trials 10"
+REFINE = "refine --family ue --k 10 --epsilon 1"
+COUNTS = "rad --m 10 --successes 5 --reports 10"
+NOISE = "calibrate --mechanism grr --m 2 --risk 0.1"
+COMMANDS = [
+    ("adit", "No such command 'adit'"),
+    ("list everything", "unexpected extra argument (everything)"),
+    ("data mnits", "data set must be one of mnist, fashion_mnist, adult, got 'mnits'; did you mean 'mnist'?"),
+    ("data adult --base file:///no/such/mirror", "adult.data could not be fetched from file:///no/such/mirror/adult"),
+    ("data --colour red", "No such option"),
+    # audit
+    ("audit --k 5", "give either --mechanism or --client"),
+    ("audit --mechanism OEU --k 5 --epsilon 1", "got 'OEU'; did you mean 'OUE'?"),
+    ("audit --mechanism OUE --k True --epsilon 1", "'--k': 'True' is not a whole number"),
+    ("audit --mechanism OUE --k 1e400 --epsilon 1", "'--k': '1e400' is not a whole number"),
+    ("audit --mechanism OUE --k -0 --epsilon 1", f"{K} 0"),
+    ("audit --mechanism OUE --k 1e30 --epsilon 1", f"{K} 1000000000000000019884624838656"),
+    ("audit --mechanism OUE --k 5 --epsilon -0.0", f"{EPSILON} -0.0"),
+    ("audit --mechanism OUE --k 5 --epsilon 1e400", f"{EPSILON} inf"),
+    ("audit --mechanism OUE --k 5 --epsilon", "Option '--epsilon' requires an argument"),
+    ("audit --mechanism OUE --k 5 --epsilon 0x1", "'--epsilon': '0x1' is not a valid float"),
+    ("audit --mechanism AGRR --k 5 --epsilon 1 --delta 1", f"delta {OPEN} 1.0"),
+    (f"{AUDIT} --delta -1", f"delta {HALF} -1.0"),
+    (f"{AUDIT} --attack ''", "attack must be one of guess, tight, got"),
+    (f"{AUDIT} --alpha inf", f"alpha {OPEN} inf"),
+    (f"{AUDIT} --trials 1e13", "trials must be an integer in [1, 1000000000000], got 10000000000000"),
+    (f"{AUDIT} --seed -1", "seed must be an integer >= 0, got -1"),
+    (f"{AUDIT} --pair 0 9", "pair must be an integer in [0, 4], got 9"),
+    (f"{AUDIT} --pair 1 1", "pair must hold two different values, got (1, 1)"),
+    (f"{AUDIT} --threads 0", "threads must be an integer >= 1, got 0"),
+    (f"{AUDIT} --tau 0", "tau must be an integer in [1, 1000000], got 0"),
+    (f"{AUDIT} --report bits", "--report describes the reports of a --client"),
+    (f"{AUDIT} --g 2", "mechanism OUE does not take g; its parameters are k, epsilon"),
+    (f"{OWN} --mechanism ALH --g 0", "g must be an integer in [2, 4294967296], got 0"),
+    (f"{OWN} --mechanism ASS --omega 5", "omega must be an integer in [1, 4], got 5"),
+    (f"{OWN} --mechanism AUE --p 1", f"p {OPEN} 1.0"),
+    (f"{OWN} --mechanism ATHE --theta 2", f"theta {UNIT} 2.0"),
+    (f"{OWN} --mechanism L-SUE --first 1", "first must be a number in [1e-06, 1), got 1.0"),
+    (f"{OWN} --mechanism RSFD[GRR] --d 1", "d must be an integer >= 2, got 1"),
+    (f"{OWN} --mechanism dBitFlipPM --buckets 1 --bits 1", "buckets must be an integer in [2, 5], got 1"),
+    (f"{OWN} --mechanism dBitFlipPM --buckets 5 --bits 6", "bits must be an integer in [1, 5], got 6"),
+    (f"{CLIENT} math:floor", "--client needs --report and --epsilon"),
+    (f"{CLIENT} math:floor --report bit", "'bit' is not one of 'bits', 'value', 'subset'"),
+    (f"{CLIENT} floor --report value", "client must be given as module:function, got 'floor'"),
+    (f"{CLIENT} no_such_module:f --report value", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
+    (f"{CLIENT} math:no_such --report value", "client 'math:no_such' cannot be imported: AttributeError"),
+    (f"{CLIENT} math:pi --report value", "client 'math:pi' is not callable but a float"),
+    (f"{CLIENT} math:exp --report value", "client math:exp must return one integer in 0..4 per user, got 54.5"),
+    (f"{CLIENT} math:exp --report bits", "client math:exp must return 5 bits per user, got shape (10,)"),
+    (f"{CLIENT} math:pow --report value", "client math:pow raised TypeError"),
+    (f"{CLIENT} builtins:exit --report value", "client must take (values, rng) or (value), its signature is (code=None)"),
+    (f"{CLIENT} builtins:chr --report subset", "a collection of distinct values in 0..4 per user, got text"),
+    # audit-kv
+    ("audit-kv --mechanism pckv --epsilon 1", "'--mechanism': 'pckv' is not one of"),
+    ("audit-kv --mechanism pckv-ue --epsilon nan", f"{EPSILON} nan"),
+    (f"{KV} --users 0.5", "'--users': '0.5' is not a whole number"),
+    (f"{KV} --users 1e13", "users must be an integer in [1, 1000000000000], got 10000000000000"),
+    (f"{KV} --keys 0", "k must be an integer in [1, 2147483647], got 0"),
+    (f"{KV} --padding -1", "padding must be an integer in [1, 2147483647], got -1"),
+    (f"{KV} --share 2", "share must be a number in (0, 1], got 2.0"),
+    (f"{KV} --eta ceil", "'--eta': 'ceil' is not one of 'correct', 'floor'"),
+    (f"{KV} --buckets 2", "--buckets does not belong to pckv-ue"),
+    ("audit-kv --mechanism cpp-ue --epsilon 1 --rounds 0", "rounds must be an integer in [1, 1000000], got 0"),
+    (f"{KV} --ownership -0.1", f"ownership {UNIT} -0.1"),
+    (f"{KV} --auditor skv", "auditor of PCKV-UE must be one of hkv, vkv, got 'skv'"),
+    (f"{KV} --estimator best", "estimator must be one of released, printed, valid, split, pooled, got 'best'"),
+    (f"{KV} --minimum 0", "minimum must be an integer >= 1, got 0"),
+    (f"{KV} --alpha 0", f"alpha {OPEN} 0.0"),
+    (f"{KV} --seed -2", "seed must be an integer >= 0, got -2"),
+    # rad and calibrate
+    ("rad --m 10", "give --mechanism and --epsilon, or --successes and --reports"),
+    ("rad --m 10 --successes 3", "--successes and --reports belong together"),
+    ("rad --m 1 --mechanism GRR --epsilon 1", "m must be an integer >= 2, got 1"),
+    ("rad --m 10 --mechanism OLH --epsilon 1", "mechanism must be one of GRR, SS, OUE, got 'OLH'"),
+    ("rad --m 10 --mechanism GRR --epsilon 31", f"{EPSILON} 31"),
+    (f"{COUNTS} --mechanism GRRR", "mechanism must be one of GRR, SS, OUE, got 'GRRR'; did you mean 'GRR'?"),
+    (f"{COUNTS} --epsilon nan", "claim must be a finite number >= 0, got nan"),
+    (f"{COUNTS} --delta 1", f"delta {HALF} 1.0"),
+    (f"{COUNTS} --alpha 1", f"alpha {OPEN} 1.0"),
+    ("rad --m 10 --successes 11 --reports 10", "successes must be an integer in [0, 10], got 11"),
+    ("rad --m 10 --successes 0 --reports 0", "reports must be an integer >= 1, got 0"),
+    ("calibrate --mechanism grr --m 2", "Missing option '--risk'"),
+    ("calibrate --mechanism gr --m 2 --risk 0.1", "got 'gr'; did you mean 'grr'?"),
+    ("calibrate --mechanism grr --m 1 --risk 0.1", "m must be an integer >= 2, got 1"),
+    ("calibrate --mechanism grr --m 2 --risk nan", f"{RISK} nan"),
+    (f"{NOISE} --steps 0", "steps must be an integer >= 1, got 0"),
+    (f"{NOISE} --sensitivity -1", f"sensitivity {POSITIVE} -1.0"),
+    (f"{NOISE} --knowledge all", "knowledge must be one of none, any, got 'all'"),
+    # audit-gradient and audit-shuffle
+    ("audit-gradient --adversary evil --epsilon 1", "'--adversary': 'evil' is not one of"),
+    ("audit-gradient --adversary dummy --epsilon 0", f"{EPSILON} 0"),
+    ("audit-gradient --adversary flip --epsilon 1 --iterations -1", "iterations must be an integer in [0, 1000000], got -1"),
+    ("audit-gradient --adversary flip --epsilon 1 --dimension 5", "--dimension belongs to --adversary dummy"),
+    (f"{DUMMY} --mechanism dp-sgd", "'--mechanism': 'dp-sgd' is not one of"),
+    (f"{DUMMY} --rule best", "'--rule': 'best' is not one of"),
+    (f"{DUMMY} --dimension 1", "d must be an integer >= 2, got 1"),
+    (f"{DUMMY} --norm 0", f"norm {POSITIVE} 0.0"),
+    (f"{DUMMY} --clip -1", f"clip {POSITIVE} -1.0"),
+    (f"{DUMMY} --flip worst", "'--flip': 'worst' is not one of"),
+    (f"{DUMMY} --trials 11", "trials must be even, half with each gradient, got 11"),
+    (f"{DUMMY} --alpha 0.5", "alpha must be a number in (0, 0.25], got 0.5"),
+    (f"{DUMMY} --seed x", "'--seed': 'x' is not a whole number"),
+    ("audit-shuffle --epsilon 31 --clients 1e5", f"{EPSILON} 31"),
+    ("audit-shuffle --epsilon 1 --clients 5", "clients at epsilon = 1 and delta = 1e-06 must be an integer >= 432, got 5"),
+    (f"{SHUFFLE} --delta 0", "delta must be a number in [1e-12, 1), got 0"),
+    (f"{SHUFFLE} --trials 0", "trials must be an integer in [2, 1000000000], got 0"),
+    (f"{SHUFFLE} --alpha nan", f"alpha {OPEN} nan"),
+    (f"{SHUFFLE} --seed -1", "seed must be an integer >= 0, got -1"),
+    # refine
+    ("refine --family uee --k 10 --epsilon 1", "family must be one of ss, ue, lh, he, got 'uee'; did you mean 'ue'?"),
+    ("refine --family ue --k 1 --epsilon 1", f"{K} 1"),
+    ("refine --family ue --k 10 --epsilon 0", f"{EPSILON} 0"),
+    (f"{REFINE} --w-asr -1", "weights[0] must be a finite number >= 0, got -1.0"),
+    (f"{REFINE} --w-mse nan", "weights[1] must be a finite number >= 0, got nan"),
+    (f"{REFINE} --w-epg inf", "weights[2] must be a finite number >= 0, got inf"),
+    (f"{REFINE} --strategy best", "strategy must be one of weighted, utopia"),
+    (f"{REFINE} --limit 2", f"limit {UNIT} 2.0"),
+    (f"{REFINE} --share 0", f"share {OPEN} 0.0"),
+    (f"{REFINE} --targets 11", "targets must be an integer in [1, 10], got 11"),
+    (f"{REFINE} --frequency 2", f"frequency {UNIT} 2.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text, message", COMMANDS, ids=[text for text, _ in COMMANDS])
+def test_bad_commands_exit_with_status_two_and_one_line(call, text, message):
+    status, out, err = call(text)
+    assert (status, out) == (2, "") and err.startswith("ldpkit: ") and err.count("\n") == 1, err
+    assert message in err and "Traceback" not in err, err
+
+
+# --- nothing is left out ----------------------------------------------------------------------------------
+
+EXEMPT = {
+    "compiled kernel or bare formula behind checked constructors, called on arrays of candidates in inner loops": """
+        grr.respond grr.response_rates hashing.hash_cell histogram.laplace histogram.threshold_rates subset.inclusion_rates
+        unary.other_rate base.support_variance samplers.alias_table samplers.support samplers.subset samplers.laplace_noise
+        samplers.gaussian_noise samplers.counts samplers.laplace_sum samplers.subset_rounds keyvalue.product_law""",
+    "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
+    "record of checked values, built by the package": "result.AuditResult calibrate.Calibration optimize.Family optimize.Front",
+    "made by mlp, cnn and lstm from checked sizes": "nets.Net",
+    "needs PyTorch, which is not locked": "nets_torch.TorchNet nets_torch.convnet nets_torch.char_lstm",
+    "only shows what it is handed": "sweep.progress",
+}
+"""Reason and names of what the table leaves out."""
+
+
+def public():
+    """Every public callable that takes parameters, by the names it has; the command line is looked at by option."""
+    found = {}
+    for name, module in MODULES.items():
+        if module.__name__.startswith("ldpkit.cli"):
+            continue
+        for each in getattr(module, "__all__", ()):
+            thing = getattr(module, each)
+            error = inspect.isclass(thing) and issubclass(thing, Exception)
+            if callable(thing) and not error and inspect.signature(thing).parameters:
+                found.setdefault(id(thing), []).append(f"{name}.{each}")
+    return found
+
+
+def test_every_public_callable_is_in_the_table():
+    tried = set()
+    for text, _ in PYTHON:
+        for path in re.findall(r"(?<![\w.'])[A-Za-z_]\w*(?:\.\w+)*(?=\()", text):
+            thing = SPACE.get(path.split(".")[0])
+            for part in path.split(".")[1:]:
+                thing = getattr(thing, part, None)
+            tried.add(id(thing))
+    exempt = {name for names in EXEMPT.values() for name in names.split()}
+    callables = public()
+    missing = sorted(names[0] for key, names in callables.items() if key not in tried and not exempt & set(names))
+    assert missing == []
+    assert exempt <= {name for names in callables.values() for name in names}  # no exemption outlives its function
+
+
+def test_every_option_of_every_command_is_in_the_table():
+    for name, command in cli.commands.items():
+        tried = {word for text, _ in COMMANDS if text.split()[0] == name for word in text.split() if word.startswith("--")}
+        wanted = {p.opts[0] for p in command.params if p.param_type_name == "option" and not p.is_flag}
+        assert wanted <= tried, (name, wanted - tried)
+    assert {text.split()[0] for text, _ in COMMANDS} >= set(cli.commands)
+
+
+def test_the_table_is_as_long_as_it_is_meant_to_be():
+    texts = [text for text, _ in PYTHON + COMMANDS]
+    assert len(texts) == len(set(texts)) >= 500

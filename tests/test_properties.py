@@ -1,0 +1,424 @@
+"""Properties of every mechanism on small domains, with parameters that hypothesis chooses.
+
+The whole law of a report is enumerated: it sums to one, no report is likelier under another input than the guarantee
+allows (and the guarantee is used up where it should be), and the estimator, applied to every possible report, has the
+truth as its exact expectation. Examples are derandomised, so a run repeats the one before; nothing but the comparison
+with real reports is judged by chance, there with fewer than 50 p-values against `laws.P_MIN` (false alarm below 1e-5).
+"""
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import P_MIN, chi_square_p
+from scipy import integrate, stats
+
+from ldpkit.attacks.reconstruct import finite_law
+from ldpkit.mechanisms import (
+    AGM,
+    CPPUE,
+    GM,
+    KEY_VALUE,
+    LDPSGD,
+    MECHANISMS,
+    RSFD,
+    SHE,
+    BucketFlip,
+    Chained,
+    FaultyUE,
+    KeyValues,
+    PrivUnit,
+    PrivUnitG,
+    Repeated,
+    make,
+    takes,
+)  # fmt: skip
+from ldpkit.mechanisms.hashing import HASH_REPORT, hash_cell
+from ldpkit.mechanisms.keyvalue import product_law
+
+ROUNDING = 1e-12
+PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=20)
+EPSILON = st.floats(0.01, 6)  # beyond, 1 - p has lost the digits that a ratio exact to 1e-12 needs
+
+
+# --- every possible report of one user, and its law --------------------------------------------------------
+
+
+@functools.cache
+def seeds(k, g):
+    """One real hash seed for every function from 0..k-1 to 0..g-1, in the order of `itertools.product`."""
+    found, seed = {}, 0
+    while len(found) < g**k:
+        found.setdefault(tuple(int(hash_cell(v, seed, g)) for v in range(k)), seed)
+        seed += 1
+    return [found[cells] for cells in itertools.product(range(g), repeat=k)]
+
+
+def single(m):
+    """Reports of one user as `perturb` returns them for one, and their probabilities, one row per value."""
+    if m.report == "hash":  # a uniform function, and its cell of the value, kept or replaced by any other
+        maps = np.array(list(itertools.product(range(m.g), repeat=m.k)))
+        pairs = np.array(list(itertools.product(range(len(maps)), range(m.g))))
+        reports = np.array([(seeds(m.k, m.g)[i], cell) for i, cell in pairs], HASH_REPORT)
+        kept = pairs[:, 1] == maps[pairs[:, 0]].T
+        return list(reports[:, None]), np.where(kept, m.p, (1 - m.p) / (m.g - 1)) / len(maps)
+    if m.report == "buckets":
+        reports, law = [], []
+        for shown in itertools.combinations(range(m.buckets), m.bits):
+            for bits in itertools.product((0, 1), repeat=m.bits):
+                report = np.full((1, m.buckets), -1, np.int8)
+                report[0, list(shown)] = bits
+                rates = [[m.p if v // m.size == bucket else m.q for bucket in shown] for v in range(m.k)]
+                law.append([math.prod(r if b else 1 - r for r, b in zip(row, bits)) for row in rates])
+                reports.append(report)
+        return reports, np.array(law).T / math.comb(m.buckets, m.bits)
+    reports = {
+        "value": lambda: np.arange(m.k)[:, None],
+        "bits": lambda: np.array(list(itertools.product((0, 1), repeat=m.k)), np.uint8)[:, None],
+        "subset": lambda: np.array(list(itertools.combinations(range(m.k), m.omega)))[:, None],
+    }[m.report]()
+    return list(reports), finite_law(m)
+
+
+def chained(m):
+    """The permanent report is kept or flipped, symbol by symbol, in every round."""
+    reports, law = single(m.permanent)
+    keep, flip = m.second
+    if m.protocol == "GRR":
+        again = np.where(np.eye(m.k) == 1, keep, flip)
+    else:
+        again = np.array([product_law([(1 - r, r) for r in np.where(kept[0], keep, flip)]) for kept in reports])
+    rounds = [functools.reduce(np.multiply.outer, [row] * m.tau).ravel() for row in again]
+    return [list(r) for r in itertools.product(reports, repeat=m.tau)], law @ np.array(rounds)
+
+
+def outputs(m):
+    """All inputs of one user, all reports, and the law: one row per input, one column per report."""
+    values = list(range(getattr(m, "smallest", m.k)))
+    if isinstance(m, Chained):
+        return values, *chained(m)
+    if isinstance(m, Repeated):
+        reports, law = single(m.mechanism)
+        if m.memoise:
+            return values, [[r] * m.tau for r in reports], law
+        whole = [functools.reduce(np.multiply.outer, [row] * m.tau).ravel() for row in law]
+        return values, [list(r) for r in itertools.product(reports, repeat=m.tau)], np.array(whole)
+    if isinstance(m, RSFD):
+        reports, real = single(m.attribute(0))
+        if m.base.endswith("z"):
+            fake = product_law([(1 - m.attribute(0).q, m.attribute(0).q)] * m.k)
+        else:
+            fake = np.full(m.k, 1 / m.k) if m.base == "GRR" else real.mean(axis=0)
+        records = list(itertools.product(values, repeat=m.d))
+        law = [
+            sum(
+                functools.reduce(np.multiply.outer, [real[v] if i == j else fake for i, v in enumerate(record)]).ravel()
+                for j in range(m.d)
+            ) / m.d
+            for record in records
+        ]  # fmt: skip
+        return records, [list(r) for r in itertools.product(reports, repeat=m.d)], np.array(law)
+    return values, *single(m)
+
+
+def loss(law):
+    """Largest log ratio of one report's probabilities under two inputs."""
+    return math.log((law.max(axis=0) / law.min(axis=0)).max())
+
+
+def excess(law, epsilon):
+    """Largest ``P1(S) - e^epsilon P2(S)`` over events and pairs of inputs."""
+    return max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in itertools.permutations(law, 2))
+
+
+# --- mechanisms by name, with any parameters -----------------------------------------------------------------
+
+
+@st.composite
+def parameters(draw, name):
+    """Parameters of a mechanism whose reports can be listed."""
+    k, epsilon = draw(st.integers(2, 4)), draw(EPSILON)
+    if "LH" in name:  # g^k functions
+        k, epsilon = draw(st.integers(2, 3)), draw(st.floats(0.01, 2))
+    if name == "dBitFlipPM":
+        k = draw(st.sampled_from([2, 4, 6]))
+    buckets = draw(st.sampled_from([b for b in (2, 3, 4) if k % b == 0 and b <= k]))
+    wanted = {
+        "k": k if not name.startswith("RSFD") else min(k, 3), "epsilon": epsilon, "g": draw(st.integers(2, 5)),
+        "omega": draw(st.integers(1, k - 1)), "p": draw(st.floats(0.05, 0.95)), "theta": draw(st.floats(0, 1)),
+        "delta": min(draw(st.floats(1e-6, 0.1)), epsilon / 20),  # AOLH refuses a larger one
+        "first": epsilon * draw(st.floats(0.1, 0.9)), "tau": draw(st.integers(1, 3)),
+        "d": 2, "buckets": buckets, "bits": draw(st.integers(1, buckets)), "protocol": draw(st.sampled_from(["SUE", "OUE"])),
+    }  # fmt: skip
+    if name in ("L-SUE", "L-OSUE"):
+        wanted["k"], wanted["tau"] = min(k, 3), min(wanted["tau"], 2)
+    fixed = ("protocol",) if name.startswith("L-") else ()
+    return {key: value for key, value in wanted.items() if takes(name, key) and key not in fixed}
+
+
+NOISY = ("SHE", "GM", "AGM")  # no report of theirs can be listed
+APPROXIMATE = ("AGRR", "ASUE", "ABLH", "AOLH")
+LEAKY = ("LHO", "FaultyUE")
+LISTED = [name for name in MECHANISMS if name not in NOISY]
+PURE = [name for name in LISTED if name not in APPROXIMATE + LEAKY]
+
+
+@pytest.mark.parametrize("name", LISTED)
+@PROPERTY
+@given(data=st.data())
+def test_the_law_of_a_report_sums_to_one(name, data):
+    law = outputs(make(name, **data.draw(parameters(name))))[2]
+    assert law.min() >= 0 and law.sum(axis=1) == pytest.approx(1, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("name", PURE)
+@PROPERTY
+@given(data=st.data())
+def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, data):
+    m = make(name, **data.draw(parameters(name)))
+    inputs, _, law = outputs(m)
+    epsilon = m.epsilon
+    if isinstance(m, RSFD):  # records that differ in every attribute, in one, and in one with uniform fake bits
+        assert loss(law) == pytest.approx(m.amplified, rel=1e-9)
+        near = [
+            (a, b) for a, b in itertools.combinations(range(len(inputs)), 2) if np.sum(np.not_equal(inputs[a], inputs[b])) == 1
+        ]
+        found = max(loss(law[list(pair)]) for pair in near)
+        if m.base.endswith("r") and m.k > 2:
+            assert found > epsilon * (1 + 1e-6)
+            return
+    else:
+        found = loss(law)
+    assert math.exp(found) <= math.exp(epsilon) * (1 + ROUNDING)
+    if name in ("THE", "ATHE"):  # epsilon is that of the noisy vector
+        epsilon = math.log(m.p * (1 - m.q) / (m.q * (1 - m.p)))
+    elif name == "dBitFlipPM" and m.bits == 1:  # one bit answers for one bucket
+        epsilon = m.epsilon / 2
+    elif name == "OLH" or name == "BLH" or name == "ALH" or not isinstance(m, Chained) or m.tau == 1:
+        epsilon = m.first if isinstance(m, Chained) else epsilon
+    else:
+        assert found > m.first  # many reports approach epsilon
+        return
+    assert found == pytest.approx(epsilon, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", APPROXIMATE)
+@PROPERTY
+@given(data=st.data())
+def test_no_event_exceeds_epsilon_by_more_than_delta_and_one_reaches_it(name, data):
+    m = make(name, **data.draw(parameters(name)))
+    wanted = m.delta * (1 - 1 / m.g) if m.report == "hash" else m.delta
+    found = excess(outputs(m)[2], m.epsilon)
+    assert found <= m.delta + ROUNDING and found == pytest.approx(wanted, rel=1e-8, abs=1e-13 * math.exp(m.epsilon))
+
+
+@PROPERTY
+@given(data=st.data())
+def test_the_faulty_and_the_bare_mechanism_leak_what_they_are_said_to(data):
+    faulty = make("FaultyUE", **data.draw(parameters("FaultyUE")))
+    found = loss(outputs(faulty)[2])
+    assert found == pytest.approx(faulty.true_epsilon, rel=1e-9) and found > faulty.epsilon
+    law = outputs(make("LHO", **data.draw(parameters("LHO"))))[2]
+    assert ((law.min(axis=0) == 0) & (law.max(axis=0) > 0)).any()
+
+
+@pytest.mark.parametrize("memoise", [False, True])
+@pytest.mark.parametrize("name", ["GRR", "SS", "SUE", "OUE", "BLH"])
+@PROPERTY
+@given(data=st.data())
+def test_fresh_noise_costs_tau_epsilon_and_remembered_noise_one(name, memoise, data):
+    m = Repeated(make(name, **data.draw(parameters(name)) | {"k": 2}), data.draw(st.integers(1, 3)), memoise)
+    _, _, law = outputs(m)
+    assert law.sum(axis=1) == pytest.approx(1, abs=ROUNDING)
+    assert loss(law) == pytest.approx(m.epsilon, rel=1e-9)
+    assert m.epsilon == m.mechanism.epsilon * (1 if memoise else m.tau)
+
+
+@PROPERTY
+@given(epsilon=EPSILON, delta=st.floats(1e-6, 0.1))
+def test_noise_on_real_numbers_keeps_its_guarantee(epsilon, delta):
+    she, points = SHE(2, epsilon), np.linspace(-3, 4, 141)  # 0 and 1 are among them
+    own, other = (stats.laplace.logpdf(points, loc, she.scale) for loc in (1, 0))
+    ratio = (own - other)[:, None] + (other - own)  # first coordinate, second coordinate
+    assert ratio.max() == pytest.approx(epsilon, rel=1e-9) and ratio.max() <= epsilon + ROUNDING
+    for cls in (GM, AGM):
+        m = cls(2, min(epsilon, 1.0) if cls is GM else epsilon, delta)
+        # along the line through the two one-hot vectors the noise is one-dimensional, sqrt(2) apart
+        cut = m.epsilon * m.scale / math.sqrt(2)
+        gap, spread = math.sqrt(0.5), m.scale
+        found = stats.norm.sf(cut * m.scale, gap, spread) - math.exp(m.epsilon) * stats.norm.sf(cut * m.scale, -gap, spread)
+        assert found <= delta * (1 + 1e-9)
+        assert cls is GM or found == pytest.approx(delta, rel=1e-6)
+
+
+# --- estimators -----------------------------------------------------------------------------------------------
+
+
+def truth(m, record):
+    """What a server that sees only this user should find."""
+    if isinstance(m, BucketFlip):
+        return np.eye(m.buckets)[record // m.size]
+    return np.eye(m.k)[record] if not isinstance(m, RSFD) else np.array([np.eye(m.k)[v] for v in record])
+
+
+@pytest.mark.parametrize("name", LISTED)
+@PROPERTY
+@given(data=st.data())
+def test_the_expectation_of_the_estimate_is_the_truth(name, data):
+    """Estimates are means over users, so one user decides; the buckets a user does not show are left to the others."""
+    m = make(name, **data.draw(parameters(name)) | ({} if name != "FaultyUE" else {"epsilon": 1.0}))
+    inputs, reports, law = outputs(m)
+    found = np.array([m.estimate(report) for report in reports])
+    noise = np.abs(found).max()  # estimates of tiny budgets are huge before they cancel
+    for record, row in zip(inputs, law):
+        if isinstance(m, BucketFlip):
+            shown = np.array([report[0] >= 0 for report in reports])
+            mean = (row[:, None] * shown * found).sum(axis=0) / (row @ shown)
+        else:
+            mean = np.tensordot(row, found, axes=1)
+        assert mean == pytest.approx(truth(m, record), abs=1e-10 * max(1, noise / 100))
+
+
+@PROPERTY
+@given(name=st.sampled_from(NOISY), epsilon=st.floats(0.1, 1), delta=st.floats(1e-6, 0.1), value=st.integers(0, 2))
+def test_noise_has_mean_zero(name, epsilon, delta, value):
+    """The client adds a symmetric noise to the one-hot vector and the server averages: mirrored reports mean the truth."""
+    m = make(name, k=3, epsilon=epsilon, **({} if name == "SHE" else {"delta": delta}))
+    noise = m.perturb([value] * 4, np.random.default_rng(1)) - np.eye(3)[value]
+    assert m.estimate(np.eye(3)[value] + np.concatenate([noise, -noise])) == pytest.approx(np.eye(3)[value], abs=1e-9 * m.scale)
+
+
+@pytest.mark.parametrize("cls", [LDPSGD, PrivUnit])
+@PROPERTY
+@given(d=st.integers(3, 40), epsilon=EPSILON, rho=st.floats(0, 1))
+def test_a_randomised_gradient_has_the_clipped_one_as_its_mean(cls, d, epsilon, rho):
+    """Across its own direction a report is symmetric; along it the density is integrated, piece by piece."""
+    m = cls(d, epsilon, 2.0)
+
+    def integral(f):
+        at = sorted({-1.0, -m.gamma, m.gamma, 1.0})  # the density jumps at the caps; angles tame its ends
+        return sum(integrate.fixed_quad(lambda t: f(np.cos(t)) * np.sin(t), math.acos(b), math.acos(a), n=200)[0]
+                   for a, b in itertools.pairwise(at))  # fmt: skip
+
+    assert integral(lambda c: m.density(c, rho)) == pytest.approx(1, abs=1e-8)
+    assert integral(lambda c: c * m.density(c, rho)) * m.clip / m.m == pytest.approx(rho * m.clip, abs=1e-6)
+    assert math.log(m.levels[0] / m.levels[1]) <= epsilon + 1e-9
+
+
+@PROPERTY
+@given(d=st.integers(2, 40), epsilon=EPSILON)
+def test_privunitg_has_the_projected_gradient_as_its_mean(d, epsilon):
+    m = PrivUnitG(d, epsilon)
+    inside, outside = m.levels
+    beyond = integrate.quad(lambda x: x * stats.norm.pdf(x), m.gamma, math.inf)[0]
+    assert inside * m.q + outside * (1 - m.q) == pytest.approx(1, abs=ROUNDING)
+    assert (inside * beyond - outside * beyond) / m.m == pytest.approx(1, rel=1e-8)
+    assert math.log(inside / outside) == pytest.approx(epsilon, rel=1e-9)
+
+
+# --- key-value mechanisms --------------------------------------------------------------------------------------
+
+
+SETS = [[], [(0, -1.0)], [(0, 1.0)], [(0, 0.3)], [(1, -0.6)], [(0, 1.0), (1, -1.0)]]
+
+
+@st.composite
+def key_value(draw, name):
+    """A key-value mechanism over two keys whose reports can be listed."""
+    epsilon = draw(EPSILON)
+    if name.startswith("PCKV"):
+        return KEY_VALUE[name](2, epsilon, draw(st.integers(1, 3)), draw(st.floats(0.2, 1)))
+    return KEY_VALUE[name](
+        2, epsilon, **({"buckets": draw(st.sampled_from([2, 4]))} if name != "PrivKV" else {}), rounds=draw(st.integers(1, 3))
+    )
+
+
+def records(m):
+    """Every possible report of one user, in the order of the law."""
+    if m.name == "PCKV-UE":
+        return [np.array([r], np.int8) for r in itertools.product((-1, 0, 1), repeat=m.d)]
+    if m.name == "PCKV-GRR":
+        return [np.array([r]) for r in itertools.product(range(m.d), (-1, 1))]
+    width = (m.buckets,) if isinstance(m, CPPUE) else ()
+    symbols = list(itertools.product((0, 1), repeat=m.buckets)) if width else range(m.buckets)
+    kind = [("key", np.int64), ("bit", np.uint8), ("record", np.uint8 if width else np.int64, width)]
+    none = symbols[0] if width else 0
+    return [np.array([(key, *r)], kind) for key in range(m.k) for r in [(0, none), *((1, s) for s in symbols)]]
+
+
+@pytest.mark.parametrize("name", KEY_VALUE)
+@PROPERTY
+@given(data=st.data())
+def test_laws_of_key_value_reports_sum_to_one_and_keep_their_budget(name, data):
+    m = data.draw(key_value(name))
+    law = np.array([m.law(pairs) for pairs in SETS])
+    assert [int(m.encode(r)[0]) for r in records(m)] == list(range(law.shape[1]))
+    assert law.min() > 0 and law.sum(axis=1) == pytest.approx(1, abs=ROUNDING)
+    if name.startswith("PCKV"):
+        assert math.exp(loss(law)) <= math.exp(m.budget) * (1 + ROUNDING)
+        if m.padding == 1:  # longer padding hides the pair behind dummies
+            assert loss(law) == pytest.approx(m.budget, rel=1e-9)
+    elif name == "CPP-UE":  # two bits tell two slots apart: twice the value's part
+        assert loss(law) <= m.epsilon / 2 + 2 * m.value_epsilon + ROUNDING
+    else:
+        assert math.exp(loss(law)) <= math.exp(m.epsilon / 2 + m.value_epsilon) * (1 + ROUNDING)
+        assert loss(law) <= m.epsilon + ROUNDING
+
+
+def test_cpp_ue_as_released_breaks_its_claim():
+    """Its symmetric bits spend the value's budget twice; with OUE, as in the paper's text, they would not."""
+    m = CPPUE(1, 1.0, 4, 1)
+    assert loss(np.array([m.law(pairs) for pairs in ([], [(0, -1.0)])])) > m.epsilon * 1.1
+
+
+@pytest.mark.parametrize("name", KEY_VALUE)
+@PROPERTY
+@given(data=st.data())
+def test_expected_frequencies_of_keys_are_the_truth(name, data):
+    """For users with at most `padding` pairs; CPP answers about the key that was looked at."""
+    m, pairs = data.draw(key_value(name)), data.draw(st.sampled_from(SETS))
+    if name.startswith("PCKV") and len(pairs) > m.padding:
+        pairs = pairs[: m.padding]
+    with np.errstate(all="ignore"):
+        found = np.array([m.estimate(report)[0] for report in records(m)])
+    weight = np.where(np.isnan(found), 0, m.law(pairs)[:, None])
+    mean = (weight * np.nan_to_num(found)).sum(axis=0) / weight.sum(axis=0)
+    wanted = np.isin(np.arange(m.k), [key for key, _ in pairs]).astype(float)
+    assert mean == pytest.approx(wanted, abs=1e-10 * max(1, np.nanmax(np.abs(found)) / 100))
+
+
+# --- real reports follow the laws above -------------------------------------------------------------------------
+
+REAL = [
+    make("GRR", k=4, epsilon=1.0), make("SS", k=4, epsilon=0.3), make("OUE", k=3, epsilon=1.0), make("THE", k=3, epsilon=2.0),
+    make("FaultyUE", k=3, epsilon=1.0), make("AGRR", k=3, epsilon=1.0, delta=0.05), Chained(3, 2.0, 1.0, 2, "GRR"),
+    Chained(2, 2.0, 1.0, 2, "OSUE"), Repeated(make("SUE", k=2, epsilon=1.0), 2), BucketFlip(6, 1.0, 3, 2),
+    RSFD(3, 2, 1.0), RSFD(2, 2, 1.0, "OUE-r"), RSFD(2, 2, 1.0, "SUE-z"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("m", REAL, ids=str)
+def test_real_reports_follow_the_law(m):
+    n, (inputs, reports, law) = 40_000, outputs(m)
+
+    def key(parts):  # a report of one user as plain numbers; subsets come in any order
+        flat = [np.sort(np.ravel(p)) if m.report == "subset" else np.ravel(p) for p in parts]
+        return tuple(np.concatenate(flat).tolist())
+
+    several = m.report in ("rounds", "tuple")
+    numbers = {key(r if several else [r]): i for i, r in enumerate(reports)}
+    for record, row in ((inputs[0], law[0]), (inputs[-1], law[-1])):
+        users = np.tile(record, (n, 1)) if isinstance(m, RSFD) else np.full(n, record)
+        drawn = m.perturb(users, np.random.default_rng([3, len(reports)]))
+        rows = zip(*drawn) if several else ((r,) for r in drawn)
+        counts = np.bincount([numbers[key(r)] for r in rows], minlength=len(reports))
+        assert chi_square_p(counts, row) > P_MIN
+
+
+def test_sets_of_the_properties_are_sets():
+    assert len(KeyValues.of(SETS, 2)) == len(SETS)
+    assert set(LISTED) | set(NOISY) == set(MECHANISMS) and FaultyUE.name in LEAKY
