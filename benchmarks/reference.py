@@ -6,13 +6,16 @@ Runs in an environment of its own (`reference.txt`) and knows nothing of ldpkit.
 Loops over compiled clients are compiled too, as published; local hashing, whose
 client is plain Python, is looped over in plain Python. Prints CSV: seconds for
 `trials` reports of either input, after compilation. The number of trials is
-chosen so that a loop takes about the time asked for.
+chosen so that a loop takes about the time asked for. The first line names the
+versions, as JSON.
 """
 
 import argparse
 import csv
 import importlib.metadata
+import json
 import math
+import platform
 import sys
 import time
 
@@ -111,8 +114,8 @@ def main():
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--seconds", type=float, default=2.0, help="about how long one loop may take")
     arguments = parser.parse_args()
-    print("versions: " + " ".join(f"{n} {importlib.metadata.version(n)}" for n in ("multi-freq-ldpy", "numpy", "numba", "xxhash")),
-          file=sys.stderr)  # fmt: skip
+    names = ("multi-freq-ldpy", "numpy", "numba", "scipy", "xxhash")
+    print(json.dumps({"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}))
     out = csv.writer(sys.stdout)
     out.writerow(("protocol", "k", "trials", "seconds", "tpr", "fpr"))
     for name, (loop, *more) in loops(arguments.epsilon).items():

@@ -95,13 +95,12 @@ def _beta_quantile(a: npt.NDArray[Any], b: npt.NDArray[Any], tail: float, upper:
     with the square of the smaller parameter: below 1e-12 from `_MANY` on, and
     mended by two Halley steps before.
     """
-    odds, least = np.empty(a.shape), np.minimum(a, b)
+    point, least = np.empty(a.shape), np.minimum(a, b)
     few, some = least < _FEW, (least >= _FEW) & (least < _MANY)
-    inverse = scipy.special.betainccinv if upper else scipy.special.betaincinv
-    odds[~few] = _expanded_odds(a[~few], b[~few], tail, upper)
-    odds[some] = _mended_odds(odds[some], a[some], b[some], tail, upper)
-    point = scipy.special.expit(odds, where=~few, out=np.empty(a.shape))
-    point[few] = inverse(a[few], b[few], tail)
+    odds = _expanded_odds(a[~few], b[~few], tail, upper)
+    odds[some[~few]] = _mended_odds(odds[some[~few]], a[some], b[some], tail, upper)
+    point[~few] = scipy.special.expit(odds)
+    point[few] = (scipy.special.betainccinv if upper else scipy.special.betaincinv)(a[few], b[few], tail)
     return point
 
 

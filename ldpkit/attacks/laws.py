@@ -126,6 +126,9 @@ def response_wins(k, tau):
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
         m = tau - c
+        if (k - 1) * scipy.special.bdtrc(c - 1, m, 1 / (k - 1)) < 1e-17:  # no other value comes near, now or later
+            wins[c:] = 1.0
+            break
         weights = np.exp(scipy.special.xlogy(np.arange(m + 1), m / (k - 1)) - m / (k - 1)
                          - scipy.special.gammaln(np.arange(m + 1) + 1))  # fmt: skip
         a, b = np.where(np.arange(m + 1) <= c, weights, 0), np.where(np.arange(m + 1) < c, weights, 0)
