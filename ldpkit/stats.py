@@ -70,38 +70,43 @@ def clopper_pearson(count, trials, tail):
     ValueError
         If a count lies outside ``0..trials``, or `tail` outside (0, 1).
     """
+    return _bound(count, trials, tail, upper=False), _bound(count, trials, tail, upper=True)
+
+
+def _bound(count: npt.ArrayLike, trials: int, tail: float, *, upper: bool) -> Any:
+    """One side of `clopper_pearson`."""
     trials = checks.integer("trials", trials, 1)
     tail = checks.real("tail", tail, 0, 1, closed="()")
     count = np.asarray(count)
     if np.any(count < 0) or np.any(count > trials) or np.any(count != np.floor(count)):
         raise ValueError(f"count must be whole numbers in [0, {trials}], got {count}")
     count = count.astype(float)
-    none, every = count == 0, count == trials
-    lower = np.where(none, 0.0, _beta_quantile(np.where(none, 1.0, count), trials - count + 1, tail))
-    upper = np.where(every, 1.0, _beta_quantile(count + 1, np.where(every, 1.0, trials - count), tail, upper=True))
-    return lower[()], upper[()]
+    trivial = count == (trials if upper else 0)
+    first, second = (count + 1, trials - count) if upper else (count, trials - count + 1)
+    point = _beta_quantile(np.where(trivial, 1.0, first), np.where(trivial, 1.0, second), tail, upper)
+    return np.where(trivial, float(upper), point)[()]
 
 
 _FEW, _MANY = 100, 10**7
 
 
-def _beta_quantile(a: npt.NDArray[Any], b: npt.NDArray[Any], tail: float, upper: bool = False) -> npt.NDArray[Any]:
+def _beta_quantile(a: npt.NDArray[Any], b: npt.NDArray[Any], tail: float, upper: bool) -> npt.NDArray[Any]:
     """Point below which (with `upper`, above which) a Beta(a, b) variable falls with probability `tail`.
 
-    SciPy's inverse needs up to a hundred times longer for some large parameters
-    and is used only if one of them is below `_FEW`. The cumulants of the
-    logarithmic odds are sums of polygamma values, so a Cornish-Fisher expansion
-    costs the same whatever the parameters. Relative to the point its error falls
-    with the square of the smaller parameter: below 1e-12 from `_MANY` on, and
-    mended by two Halley steps before.
+    SciPy's inverse starts the search if one parameter is below `_FEW`; for larger
+    ones it is slow or wrong. The cumulants of the logarithmic odds are sums of
+    polygamma values, so that a Cornish-Fisher expansion costs the same whatever
+    the parameters. Relative to the point its error grows with the fourth power of
+    the normal quantile of `tail` and falls with the square of the smaller parameter:
+    at tails down to 1e-12 it is below 1e-12 from `_MANY` on, and mended before.
     """
-    point, least = np.empty(a.shape), np.minimum(a, b)
-    few, some = least < _FEW, (least >= _FEW) & (least < _MANY)
-    odds = _expanded_odds(a[~few], b[~few], tail, upper)
-    odds[some[~few]] = _mended_odds(odds[some[~few]], a[some], b[some], tail, upper)
-    point[~few] = scipy.special.expit(odds)
-    point[few] = (scipy.special.betainccinv if upper else scipy.special.betaincinv)(a[few], b[few], tail)
-    return point
+    odds, least = np.empty(a.shape), np.minimum(a, b)
+    few, some = least < _FEW, least < _MANY * max(1.0, (scipy.special.ndtri(tail) / 7) ** 2)
+    inverse = scipy.special.betainccinv if upper else scipy.special.betaincinv
+    odds[few] = scipy.special.logit(inverse(a[few], b[few], tail))
+    odds[~few] = _expanded_odds(a[~few], b[~few], tail, upper)
+    odds[some] = _mended_odds(odds[some], a[some], b[some], tail, upper)
+    return scipy.special.expit(odds)
 
 
 def _expanded_odds(a: npt.NDArray[Any], b: npt.NDArray[Any], tail: float, upper: bool) -> npt.NDArray[Any]:
@@ -115,15 +120,19 @@ def _expanded_odds(a: npt.NDArray[Any], b: npt.NDArray[Any], tail: float, upper:
 
 
 def _mended_odds(odds: npt.NDArray[Any], a: npt.NDArray[Any], b: npt.NDArray[Any], tail: float, upper: bool) -> npt.NDArray[Any]:
-    """Two Halley steps towards the root of ``ln(probability / tail)``: each triples the correct digits."""
-    special = scipy.special
-    for _ in range(2):
+    """Halley's iteration for the root of ``ln(probability / tail)``, each step of which triples the correct digits."""
+    special, sign = scipy.special, -1 if upper else 1
+    for _ in range(8):
         x = special.expit(odds)
-        mass = (special.betaincc if upper else special.betainc)(a, b, x)
-        slope = np.exp(a * special.log_expit(odds) + b * special.log_expit(-odds) - special.betaln(a, b)) / mass
-        slope *= -1 if upper else 1
-        newton = np.log(mass / tail) / slope
-        odds = odds - newton / (1 - newton * (a * special.expit(-odds) - b * x - slope) / 2)
+        with np.errstate(all="ignore"):  # odds so large that x is 0 or 1 stay as they are
+            mass = (special.betaincc if upper else special.betainc)(a, b, x)
+            slope = sign * np.exp(a * special.log_expit(odds) + b * special.log_expit(-odds) - special.betaln(a, b)) / mass
+            newton = np.log(mass / tail) / slope
+            step = newton / (1 - newton * (a * special.expit(-odds) - b * x - slope) / 2)
+        step = np.where(np.isfinite(step), step, 0.0)
+        odds = odds - step
+        if np.all(np.abs(step) * np.sqrt(np.minimum(a, b)) < 1e-5):  # in standard deviations
+            break
     return odds
 
 
@@ -152,8 +161,7 @@ def epsilon_lower(tp, fp, trials, delta=0.0, *, tail):
         ``-inf`` where ``L <= delta``: the counts say nothing.
     """
     delta = checks.real("delta", delta, 0, 1, closed="[)")
-    low, _ = clopper_pearson(tp, trials, tail)
-    _, high = clopper_pearson(fp, trials, tail)
+    low, high = _bound(tp, trials, tail, upper=False), _bound(fp, trials, tail, upper=True)
     return _log_excess(low, delta) - np.log(high)
 
 
@@ -238,6 +246,6 @@ def expected_epsilon(tpr, fpr, trials, delta=0.0, *, tail):
     """
     tpr, fpr = (checks.real(n, r, 0, 1) for n, r in (("tpr", tpr), ("fpr", fpr)))
     delta = checks.real("delta", delta, 0, 1, closed="[)")
-    up, var_up = _log_moments(tpr, trials, lambda t: _log_excess(clopper_pearson(t, trials, tail)[0], delta))
-    down, var_down = _log_moments(fpr, trials, lambda f: np.log(clopper_pearson(f, trials, tail)[1]))
+    up, var_up = _log_moments(tpr, trials, lambda t: _log_excess(_bound(t, trials, tail, upper=False), delta))
+    down, var_down = _log_moments(fpr, trials, lambda f: np.log(_bound(f, trials, tail, upper=True)))
     return up - down, math.sqrt(var_up + var_down)
