@@ -9,14 +9,16 @@ paper derives consecutive seeds instead, which makes its repeated runs overlap.
 
 import hashlib
 import json
+import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import checks
 from .types import Rng
 
-__all__ = ["sequence", "generator", "derive"]
+__all__ = ["sequence", "generator", "derive", "words"]
 
 
 def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
@@ -47,3 +49,10 @@ def generator(seed: int, *name: Any) -> Rng:
 def derive(seed: int, *name: Any) -> int:
     """Return a 63-bit integer seed that belongs to `name` alone under `seed`."""
     return int(sequence(seed, *name).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def words(rng: np.random.Generator, shape: int | tuple[int, ...], bits: int) -> npt.NDArray[Any]:
+    """Return uniform unsigned integers of 16 or 32 bits, cut from 64-bit words in the same order on every machine."""
+    count, each = math.prod(np.atleast_1d(shape).tolist()), 64 // bits
+    drawn = rng.integers(0, 2**64, -(-count // each), dtype=np.uint64)
+    return drawn.astype("<u8", copy=False).view(f"<u{bits // 8}")[:count].reshape(shape)

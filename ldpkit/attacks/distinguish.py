@@ -8,13 +8,15 @@ index" favours one input and changes the audit.
 Sources: LDP-Auditor, section 4.2 and Algorithm 1; Arcolezi et al. (2023).
 """
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from .. import checks
 from ..mechanisms import Chained, FrequencyOracle, Mechanism
@@ -50,9 +52,9 @@ def _guess_subset(subsets: Array, k: int, rng: Rng) -> Array:
     n, width = subsets.shape
     guess = np.empty(n, np.int64)
     for i in range(n):
-        count = 0
-        while count < width and subsets[i, count] >= 0:
-            count += 1
+        count = width  # clients may fill up with -1
+        while count > 0 and subsets[i, count - 1] < 0:
+            count -= 1
         guess[i] = subsets[i, int(rng.random() * count)] if count else int(rng.random() * k)
     return guess
 
@@ -226,24 +228,44 @@ class Guess:
         rng : numpy.random.Generator
         """
         checks.generator(rng)
-        trials, m = checks.integer("trials", trials, 0), oracle(mechanism)
-        k = m.k
-        if m.report == "value":
-            return int(np.count_nonzero(rng.random(trials) < (m.p if truth else m.q)))
-        if m.report == "subset":
-            return samplers.subset(trials, k, m.omega, m.p, truth, rng)
-        if m.report == "vector":
-            kernel = {"laplace": samplers.laplace_noise, "gaussian": samplers.gaussian_noise}[m.noise]
-            return kernel(trials, truth / m.scale, (not truth) / m.scale, k, rng)
-        if m.report == "rounds":
-            return _sample_rounds(self, m, trials, truth, rng)
-        if m.report == "tuple":
-            return _sample_tuple(self, m, trials, truth, rng)
-        if m.report == "buckets":
-            return _sample_buckets(m, trials, truth, rng)
-        own, other = (m.p, m.q) if truth else (m.q, m.p)
-        counts, mass = binomial_window(k - 2, m.q)
-        return samplers.support(trials, own, other, k, counts[0], *samplers.alias_table(mass), rng)
+        trials, mechanism = checks.integer("trials", trials, 0), oracle(mechanism)
+        if mechanism.report == "tuple":
+            return _sample_tuple(self, mechanism, trials, truth, rng)
+        if mechanism.report == "buckets":
+            return _sample_buckets(mechanism, trials, truth, rng)
+        if mechanism.report == "rounds":
+            return _sample_rounds(self, mechanism, trials, truth, rng)
+        return _trials(mechanism, bool(truth)).count(trials, rng)
+
+
+@functools.lru_cache(maxsize=64)
+def _trials(m: Any, truth: bool) -> samplers.Trials:
+    """What decides the guess on one report, when the input is the value asked about or another one."""
+    if m.report == "vector":
+        return _noisy_trials(laws.noise(m.noise), 1 / m.scale, m.k, truth)
+    own, other = (m.p, m.q) if truth else (m.q, m.p)
+    if m.report == "value":
+        sizes, size_mass = np.ones(1), np.ones(1)
+    elif m.report == "subset":
+        sizes, size_mass = np.array([m.omega]), np.ones(1)
+    else:  # how many other values are supported: k - 2 alike, and the second audited one
+        counts, mass = binomial_window(m.k - 2, m.q)
+        sizes = np.append(counts, counts[-1] + 1) + 1
+        size_mass = np.append((1 - other) * mass, 0) + np.append(0, other * mass)
+    empty = np.where(sizes > 1, 0.0, 1 / m.k) * (m.report not in ("value", "subset"))  # nothing is supported: any value
+    return samplers.Trials(samplers.steps(np.append((1 - own) * size_mass, own * size_mass), np.append(empty, 1 / sizes)))
+
+
+def _noisy_trials(noise: tuple[Callable[..., Any], ...], shift: float, k: int, truth: bool) -> samplers.Trials:
+    """Is the noise on the value asked about the largest of k, of which the true one is raised by `shift`; see `laws.noise`."""
+    quantile, log_cdf = noise
+    own, other = (shift, 0.0) if truth else (0.0, shift)
+
+    def chance(rank: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        noisy = own + quantile(rank)
+        return np.exp(log_cdf(noisy - other) + (k - 2) * log_cdf(noisy))
+
+    return samplers.Trials(chance)
 
 
 def success_rate(mechanism: Mechanism) -> float:
@@ -306,27 +328,28 @@ def _rounds_success(attack: Guess, mechanism: Any) -> float | None:
 
 
 def _sample_rounds(attack: Guess, mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:
-    m, base = mechanism, mechanism.inner
+    m = mechanism
     if m.memoise:
-        return attack.sample(base, trials, truth, rng)
-    if base.report == "subset" and base.omega > 1:
-        return samplers.subset_rounds(trials, m.k, base.omega, base.p, m.tau, truth, rng)
-    if base.report == "vector":
-        if base.noise == "gaussian":
-            shift = math.sqrt(m.tau) / base.scale
-            return samplers.gaussian_noise(trials, shift * truth, shift * (not truth), m.k, rng)
-        x, log_survival, _ = laws.laplace_sum(m.tau)
-        return samplers.laplace_sum(trials, m.tau, m.tau / base.scale, x[1], log_survival, m.k, truth, rng)
-    own, wins = _round_counts(m)
-    first = int(np.flatnonzero(own)[0])
-    table = samplers.alias_table(own[first : int(np.flatnonzero(own)[-1]) + 1])
+        return attack.sample(m.inner, trials, truth, rng)
+    if m.inner.report == "subset" and m.inner.omega > 1:
+        return samplers.subset_rounds(trials, m.k, m.inner.omega, m.inner.p, m.tau, truth, rng)
     if isinstance(m, Chained) and m.protocol == "GRR":
         # the permanent round turns the input into the audited value, the other one, or a third
-        here = rng.binomial(trials, base.p if truth else base.q)
-        return samplers.counts(here, wins, first, *table, m.k, True, rng) + samplers.counts(
-            trials - here, wins, first, *table, m.k, False, rng
-        )
-    return samplers.counts(trials, wins, first, *table, m.k, truth, rng)
+        here = rng.binomial(trials, mechanism.inner.p if truth else mechanism.inner.q)
+        return _round_trials(m, True).count(here, rng) + _round_trials(m, False).count(trials - here, rng)
+    return _round_trials(m, bool(truth)).count(trials, rng)
+
+
+@functools.lru_cache(maxsize=64)
+def _round_trials(m: Any, truth: bool) -> samplers.Trials:
+    """What decides the guess on several reports; a guess that fails names each other value equally often."""
+    base = m.inner
+    if base.report != "vector":
+        mass, wins = _round_counts(m)
+        return samplers.Trials(samplers.steps(mass, wins if truth else (1 - wins) / (m.k - 1)))
+    if base.noise == "gaussian":
+        return _noisy_trials(laws.noise("gaussian"), math.sqrt(m.tau) / base.scale, m.k, truth)
+    return _noisy_trials(laws.noise("laplace", m.tau), m.tau / base.scale, m.k, truth)
 
 
 def _sample_tuple(attack: Guess, mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:

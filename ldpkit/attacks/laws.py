@@ -6,6 +6,7 @@ alike, the true-positive rate is A and the false-positive rate (1 - A) / (k - 1)
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from .. import checks
 from ..types import Array, Numbers
 
 __all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "count_wins", "count_success", "response_wins",
-           "laplace_sum", "laplace_sum_success"]  # fmt: skip
+           "laplace_sum", "laplace_sum_success", "noise"]  # fmt: skip
 
 
 def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
@@ -144,6 +145,9 @@ def _response_wins(k: int, tau: int) -> npt.NDArray[Any]:
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
         m = tau - c
+        if (k - 1) * scipy.special.bdtrc(c - 1, m, 1 / (k - 1)) < 1e-17:  # no other value comes near, now or later
+            wins[c:] = 1.0
+            break
         weights = np.exp(scipy.special.xlogy(np.arange(m + 1), m / (k - 1)) - m / (k - 1)
                          - scipy.special.gammaln(np.arange(m + 1) + 1))  # fmt: skip
         a, b = np.where(np.arange(m + 1) <= c, weights, 0), np.where(np.arange(m + 1) < c, weights, 0)
@@ -182,10 +186,14 @@ def _laplace_sum(tau: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDAr
     x = np.linspace(0, 14 * math.sqrt(2 * tau) + 20, 4001)
     j = np.arange(tau)
     log_w = scipy.special.gammaln(tau + j) - scipy.special.gammaln(tau) - scipy.special.gammaln(j + 1) - (tau + j) * math.log(2)
-    survival, density = np.zeros_like(x), np.zeros_like(x)
-    for weight, shape in zip(np.exp(log_w), tau - j):
-        survival += weight * scipy.special.gammaincc(shape, x)
-        density += weight * np.exp(scipy.special.xlogy(shape - 1, x) - x - scipy.special.gammaln(shape))
+    survival, density, tail = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
+    for weight, shape in zip(
+        np.exp(log_w)[::-1], tau - j[::-1]
+    ):  # from the smallest shape: each tail is the one before and a term
+        term = np.exp(scipy.special.xlogy(shape - 1, x) - x - scipy.special.gammaln(shape))
+        tail += term
+        survival += weight * tail
+        density += weight * term
     return x, np.log(survival), np.log(density)
 
 
@@ -207,3 +215,35 @@ def laplace_sum_success(tau: int, k: int, shift: float) -> float:
         log_cdf = np.where(at >= 0, np.log1p(-tail), np.log(np.maximum(tail, 1e-300)))
         total += (half * weights * np.exp(density(np.abs(s)) + (k - 1) * log_cdf)).sum()
     return float(total)
+
+
+@functools.lru_cache(maxsize=32)
+def noise(name: str, tau: int = 1) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """Quantile function and logarithm of the distribution function of noise that is symmetric about 0.
+
+    Parameters
+    ----------
+    name : {"laplace", "gaussian"}
+        Laplace noise of scale 1, or Gaussian noise of deviation 1.
+    tau : int
+        How many Laplace variables are summed; two splines through `laplace_sum` if more than one.
+    """
+    log_survival: Callable[[Array], Array]
+    inverse: Callable[[Array], Array]
+    if name == "gaussian":
+        log_survival, inverse = (lambda x: scipy.special.log_ndtr(-x)), (lambda t: -scipy.special.ndtri_exp(t))
+    elif tau == 1:
+        log_survival, inverse = (lambda x: -x - math.log(2)), (lambda t: -t - math.log(2))
+    else:
+        x, logs, _ = laplace_sum(tau)
+        forth, back = scipy.interpolate.CubicSpline(x, logs), scipy.interpolate.CubicSpline(-logs, x)
+        log_survival, inverse = (lambda y: forth(np.minimum(y, x[-1]))), (lambda t: back(np.minimum(-t, -logs[-1])))
+
+    def quantile(rank: Array) -> Array:
+        return np.sign(rank - 0.5) * inverse(np.log(np.clip(np.minimum(rank, 1 - rank), 1e-300, 0.5)))
+
+    def log_cdf(y: Array) -> Array:
+        logs = log_survival(np.abs(y))
+        return np.where(y < 0, logs, np.log1p(-np.exp(logs)))
+
+    return quantile, log_cdf

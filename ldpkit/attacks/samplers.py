@@ -1,134 +1,73 @@
-"""Fast samplers of the guess: only the coordinates that decide the outcome are drawn.
+"""Fast sampler of the guess: of every report only the rank of what decides the attack is drawn, and the attack's coin.
 
-Every kernel counts acceptances among `trials` fresh reports. Both inputs are one
-situation: `own` is the law of the coordinate of the value the attack is asked
-about, `other` that of the second audited value, and the true one of the two is
-raised. Tests compare each of them with real reports and with the exact law.
+What decides is one coordinate or count of the report (the own bit with the size
+of the support set, the own noise, the own count over several rounds). Given
+that, the attack accepts with a known probability. Tests compare the outcome
+with real reports and with the exact law.
 """
 
-import math
+from collections.abc import Callable
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
-from ..mechanisms.histogram import laplace
+from .. import streams
 from ..types import Array, Rng
 
-__all__ = ["alias_table", "support", "subset", "laplace_noise", "gaussian_noise", "counts", "laplace_sum", "subset_rounds"]
+__all__ = ["Trials", "steps", "subset_rounds"]
 
-
-@numba.njit(cache=True)
-def alias_table(mass: Array) -> tuple[Array, Array]:
-    """Vose's alias table of a probability vector."""
-    n = mass.size
-    keep, alias = mass * n / mass.sum(), np.arange(n)
-    order = np.empty(n, np.int64)
-    small, large = 0, n
-    for i in range(n):
-        if keep[i] < 1:
-            order[small] = i
-            small += 1
-        else:
-            large -= 1
-            order[large] = i
-    while small > 0 and large < n:
-        small -= 1
-        i, j = order[small], order[large]
-        alias[i] = j
-        keep[j] -= 1 - keep[i]
-        if keep[j] < 1:
-            large += 1
-            order[small] = j
-            small += 1
-    for i in range(small):  # rounding leftovers
-        keep[order[i]] = 1
-    for i in range(large, n):
-        keep[order[i]] = 1
-    return keep, alias
+_CELL_BITS, _COIN_BITS = 10, 22
 
 
 @numba.njit(cache=True, nogil=True)
-def support(trials: int, own: float, other: float, k: int, first: int, keep: Array, alias: Array, rng: Rng) -> int:
-    """Two draws a trial and no branch on random bits: a mispredicted jump costs more than a draw."""
-    hits = 0
-    both, third = own * other, own + (1 - own) * other
-    for _ in range(trials):
-        r = rng.random()  # decides both bits: [both | own only | other only | none]
-        b1 = r < own
-        b2 = (r < both) | ((r >= own) & (r < third))
-        x = rng.random() * keep.size  # decides the rest: cell, side of the alias table, and, given those, the guess
-        i = int(x)
-        stay = x - i < keep[i]
-        left = x - i if stay else x - i - keep[i]
-        width = keep[i] if stay else 1 - keep[i]  # left / width is uniform, whichever side it is
-        size = b1 + b2 + first + (i if stay else alias[i])
-        hits += (b1 | (size == 0)) & (left * (size if size else k) < width)
-    return hits
+def _decide(words: npt.NDArray[np.uint32], sure: Array, never: Array) -> tuple[int, Array]:
+    """How many words are accepted whatever their further digits, and those whose further digits matter."""
+    hits, left = 0, 0
+    open_words = np.empty(words.size, np.uint32)
+    for word in words:
+        cell, coin = word >> np.uint32(_COIN_BITS), word & np.uint32(2**_COIN_BITS - 1)
+        hits += coin < sure[cell]
+        if (coin >= sure[cell]) & (coin < never[cell]):
+            open_words[left] = word
+            left += 1
+    return hits, open_words[:left]
 
 
-@numba.njit(cache=True, nogil=True)
-def subset(trials: int, k: int, omega: int, p: float, truth: bool, rng: Rng) -> int:
-    hits = 0
-    for _ in range(trials):
-        member = rng.random() < p
-        if not truth:  # the rest of the subset is uniform without replacement
-            member = rng.random() * (k - 1) < omega - member
-        hits += member & (rng.random() * omega < 1)
-    return hits
+class Trials:
+    """Independent trials: one of rank u, uniform on [0, 1], is accepted with probability ``chance(u)``.
+
+    Parameters
+    ----------
+    chance : callable
+        Maps an array of ranks to probabilities and must not decrease.
+
+    Notes
+    -----
+    A trial takes 32 random bits: ten say in which of 1024 cells the rank lies,
+    the rest are the first digits of the coin. The values of `chance` at the ends
+    of the cell decide all but about one trial in a thousand; those are given
+    more digits of both numbers, so that nothing is rounded.
+    """
+
+    def __init__(self, chance: Callable[[Array], Array]) -> None:
+        self.chance = chance
+        ends = chance(np.linspace(0, 1, 2**_CELL_BITS + 1)) * 2**_COIN_BITS
+        self.sure, self.never = np.floor(ends[:-1]).astype(np.uint32), np.ceil(ends[1:]).astype(np.uint32)
+
+    def count(self, trials: int, rng: Rng) -> int:
+        """Number of accepted trials."""
+        hits, left = _decide(streams.words(rng, trials, _CELL_BITS + _COIN_BITS), self.sure, self.never)
+        rank = ((left >> _COIN_BITS) + rng.random(left.size)) / 2**_CELL_BITS
+        coin = ((left & (2**_COIN_BITS - 1)) + rng.random(left.size)) / 2**_COIN_BITS
+        return int(hits + np.count_nonzero(coin < self.chance(rank)))
 
 
-@numba.njit(cache=True, nogil=True)
-def laplace_noise(trials: int, own: float, other: float, k: int, rng: Rng) -> int:
-    """Is noise raised by `own` (in units of the scale) above noise raised by `other` and k-2 plain ones."""
-    hits = 0
-    for _ in range(trials):
-        y = own + laplace(rng)
-        if y <= other + laplace(rng):
-            continue
-        # survival of the largest of k-2: 1 - U^(1/(k-2)), compared with the survival of y
-        tail = -math.expm1(-rng.standard_exponential() / (k - 2)) if k > 2 else 1.0
-        hits += (0.5 * math.exp(-y) if y >= 0 else 1 - 0.5 * math.exp(y)) < tail
-    return hits
-
-
-@numba.njit(cache=True, nogil=True)
-def gaussian_noise(trials: int, own: float, other: float, k: int, rng: Rng) -> int:
-    """As `laplace_noise`, with unit Gaussian noise."""
-    hits = 0
-    for _ in range(trials):
-        y = own + rng.standard_normal()
-        if y <= other + rng.standard_normal():
-            continue
-        tail = -math.expm1(-rng.standard_exponential() / (k - 2)) if k > 2 else 1.0
-        hits += 0.5 * math.erfc(y / math.sqrt(2.0)) < tail
-    return hits
-
-
-@numba.njit(cache=True, nogil=True)
-def counts(trials: int, wins: Array, first: int, keep: Array, alias: Array, k: int, truth: bool, rng: Rng) -> int:
-    """Draw the own count, win with its probability; a failed guess names each other value equally often."""
-    hits = 0
-    for _ in range(trials):
-        x = rng.random() * keep.size
-        i = int(x)
-        won = rng.random() < wins[first + (i if x - i < keep[i] else alias[i])]
-        hits += won if truth else (not won) & (rng.random() * (k - 1) < 1)
-    return hits
-
-
-@numba.njit(cache=True, nogil=True)
-def laplace_sum(trials: int, tau: int, shift: float, step: float, log_survival: Array, k: int, truth: bool, rng: Rng) -> int:
-    """As `counts`, with a sum of `tau` Laplace variables in place of the count."""
-    hits = 0
-    last = log_survival.size - 1
-    for _ in range(trials):
-        s = shift + rng.standard_gamma(tau) - rng.standard_gamma(tau)
-        at = abs(s) / step
-        i = min(int(at), last - 1)
-        tail = math.exp(log_survival[i] + min(at - i, 1.0) * (log_survival[i + 1] - log_survival[i]))
-        won = rng.random() < math.exp((k - 1) * (math.log1p(-tail) if s >= 0 else math.log(tail)))
-        hits += won if truth else (not won) & (rng.random() * (k - 1) < 1)
-    return hits
+def steps(mass: Array, chance: Array) -> Callable[[Array], Array]:
+    """Chance by rank of a discrete variable whose values have probabilities `mass` and are accepted with `chance`."""
+    order = np.argsort(chance, kind="stable")
+    chance, ends = chance[order], np.cumsum(mass[order])
+    return lambda rank: chance[np.searchsorted(ends[:-1], rank * ends[-1], side="right")]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -145,10 +84,10 @@ def subset_rounds(trials: int, k: int, omega: int, p: float, tau: int, truth: bo
                 r = j + int(rng.random() * (k - 1 - j))
                 deck[j], deck[r] = deck[r], deck[j]
                 seen[deck[j]] += 1
-        top, ties = np.int64(0), 0
+        top, ties = 0, 0
         for c in seen:
             if c > top:
-                top, ties = c, 0
+                top, ties = int(c), 0
             ties += c == top
         named = seen[0] if truth else seen[1]
         hits += named == top and rng.random() * ties < 1

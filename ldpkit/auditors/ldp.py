@@ -23,7 +23,7 @@ from .result import AuditResult
 __all__ = ["audit", "audits", "audit_cell", "rows", "expected"]
 
 _FAST_CHUNK = 2**18  # trials per stream of the fast samplers
-_REPORT_CELLS = 2**22  # coordinates held in memory at once when real reports are made
+_REPORT_CELLS = 2**20  # coordinates held in memory at once when real reports are made: few enough for a core's cache
 
 
 def _chunks(trials: int, size: int) -> list[int]:

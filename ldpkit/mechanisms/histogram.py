@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numba
 import numpy as np
+import numpy.typing as npt
 import scipy
 from numpy.typing import ArrayLike
 
@@ -15,34 +16,40 @@ from ..types import Array, Numbers, Rng
 from .base import FrequencyOracle, share
 from .unary import UnaryEncoding
 
-__all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "laplace", "threshold_rates"]
+__all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "threshold_rates"]
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
-def laplace(rng: Rng) -> float:
-    """One Laplace draw of scale 1: a ziggurat exponential with a random sign."""
-    return math.copysign(rng.standard_exponential(), rng.random() - 0.5)
+@numba.njit(cache=True, nogil=True)
+def _laplace(out: npt.NDArray[np.float64], rng: Rng) -> None:
+    """Fill a row with Laplace noise of scale 1: ziggurat exponentials with random signs, of which one draw holds 52."""
+    for start in range(0, out.size, 52):
+        signs = int(rng.random() * 2.0**52)
+        for u in range(start, min(start + 52, out.size)):
+            out[u] = rng.standard_exponential() * (1 - 2 * (signs & 1))
+            signs >>= 1
 
 
 @numba.njit(cache=True, nogil=True)
 def _noisy(values: Array, k: int, scale: float, rng: Rng) -> Array:
     out = np.empty((values.size, k))
     for i in range(values.size):
-        v = values[i]
+        _laplace(out[i], rng)
         for u in range(k):
-            out[i, u] = (u == v) + scale * laplace(rng)
+            out[i, u] *= scale
+        out[i, values[i]] += 1
     return out
 
 
 @numba.njit(cache=True, nogil=True)
 def _thresholded(values: Array, k: int, scale: float, theta: float, rng: Rng) -> Array:
-    """Bits of the noisy one-hot vector above `theta`, without storing the vector."""
-    out = np.empty((values.size, k), np.uint8)
+    """Bits of the noisy one-hot vector above `theta`, without storing the vectors."""
+    out, noise = np.empty((values.size, k), np.uint8), np.empty(k)
     own, other = (theta - 1) / scale, theta / scale
     for i in range(values.size):
-        v = values[i]
+        _laplace(noise, rng)
         for u in range(k):
-            out[i, u] = laplace(rng) > (own if u == v else other)
+            out[i, u] = noise[u] > other
+        out[i, values[i]] = noise[values[i]] > own
     return out
 
 

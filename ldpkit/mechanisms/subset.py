@@ -22,10 +22,10 @@ def _subsets(values: Array, k: int, size: int, keep: float, rng: Rng) -> Array:
     deck = np.arange(k)  # any permutation serves as the next start, so it is never reset
     for i in range(values.size):
         own = values[i]
-        for j in range(k):  # bring the true value to the end, out of the draw
-            if deck[j] == own:
-                deck[j], deck[k - 1] = deck[k - 1], deck[j]
-                break
+        j = k - 1  # bring the true value to the end, out of the draw; it often is there from the user before
+        while deck[j] != own:
+            j -= 1
+        deck[j], deck[k - 1] = deck[k - 1], deck[j]
         include = rng.random() < keep
         for j in range(size - include):
             r = j + int(rng.random() * (k - 1 - j))

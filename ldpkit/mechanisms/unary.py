@@ -3,25 +3,25 @@
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
+from .. import checks, streams
 from ..types import Array, Numbers, Rng
 from .base import SupportOracle
 
 __all__ = ["UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate"]
 
 
-@numba.njit(cache=True, nogil=True)
 def _bits(values: Array, k: int, own: float, other: float, rng: Rng) -> Array:
-    """Independent bits: `own` is the chance of a one at the user's value, `other` elsewhere."""
-    out = np.empty((values.size, k), np.uint8)
-    for i in range(values.size):
-        v = values[i]
-        for u in range(k):
-            out[i, u] = rng.random() < (own if u == v else other)
+    """Independent bits: `own` is the chance of a one at the user's value, if it is not -1, and `other` elsewhere."""
+    threshold, rest = divmod(other * 2**16, 1)
+    digits = streams.words(rng, (values.size, k), 16)  # the first digits of each bit's uniform number; on a tie the rest decides
+    out = (digits < int(threshold)).view(np.uint8)
+    tied = np.flatnonzero(digits == int(threshold))
+    out.flat[tied] = rng.random(tied.size) < rest
+    users = np.flatnonzero(values >= 0)
+    out[users, values[users]] = rng.random(users.size) < own
     return out
 
 

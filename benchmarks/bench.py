@@ -1,0 +1,158 @@
+"""Measure how long audits take, beside the published way of making them, and write one table.
+
+    make bench            # writes _build/bench/benchmarks.csv and .json, about five minutes on two idle cores
+    make bench SAVE=1     # and copies them to data/results, from where the book shows them
+
+Every row is one measurement: the whole call, on one core unless `workers` says
+otherwise, after compilation, the best of several repetitions for what takes
+milliseconds. The reference (`reference.py`) runs in its own environment.
+"""
+
+import csv
+import datetime
+import importlib.metadata
+import io
+import itertools
+import json
+import os
+import platform
+import subprocess
+import time
+from pathlib import Path
+
+import click
+import loky
+
+from ldpkit.auditors import audit, audit_cell, audit_kv
+from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
+from ldpkit.paths import BUILD, ROOT
+from ldpkit.sweep import sweep
+
+PURE = "GRR SS SUE OUE BLH OLH SHE THE".split()
+COMPARED = (25, 100, 200)
+"""Domain sizes at which the reference runs too."""
+WIDE = (25, 100, 200, 1000, 10_000)
+USERS = (10**4, 10**6, 10**8, 10**10, 10**12)
+TAU = (1, 10, 100, 1000)
+EPSILONS = (0.25, 0.5, 0.75, 1.0, 2.0, 4.0, 6.0, 10.0)
+COLUMNS = ["what", "protocol", "k", "n", "tau", "workers", "audits", "trials", "seconds"]
+
+
+def best(repetitions, call, *arguments, **named):
+    """Shortest time of a call, its first one apart: that one compiles kernels and computes laws."""
+    times = []
+    for seed in range(repetitions + 1):
+        start = time.perf_counter()
+        call(*arguments, seed=seed, **named)
+        times.append(time.perf_counter() - start)
+    return min(times[1:]), times[0]
+
+
+def audits(trials):
+    """Every pure protocol with the guess, its fast sampler and its real client."""
+    for name, k in itertools.product(PURE, WIDE):
+        mechanism = make(name, k=k, epsilon=1.0)
+        yield {"what": "fast", "protocol": name, "k": k, "trials": trials, "seconds": best(3, audit, mechanism, trials=trials)[0]}
+        if k in COMPARED:
+            audit(mechanism, trials=10, faithful=True)
+            start = time.perf_counter()
+            audit(mechanism, trials=trials, faithful=True)
+            yield {"what": "faithful", "protocol": name, "k": k, "trials": trials, "seconds": time.perf_counter() - start}
+
+
+def reference(python, seconds):
+    """The published trial loop, and the versions it ran with."""
+    sizes = [text for k in COMPARED for text in ("--k", str(k))]
+    command = [python, str(Path(__file__).with_name("reference.py")), "--seconds", str(seconds), *sizes]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    versions, table = done.stdout.split("\n", 1)
+    return json.loads(versions), [{"what": "reference"} | row for row in csv.DictReader(io.StringIO(table))]
+
+
+def rounds(trials):
+    """Repeated collections; subsets of several values are the one report without a law, so they are drawn in full."""
+    for name, tau in itertools.product(PURE, TAU):
+        mechanism, asked = Repeated(make(name, k=25, epsilon=0.1), tau), trials // 100 if name == "SS" else trials
+        seconds, first = best(3, audit, mechanism, trials=asked)
+        for what, value in (("rounds", seconds), ("rounds, first", first)):
+            yield {"what": what, "protocol": name, "k": 25, "tau": tau, "trials": asked, "seconds": value}
+    for name, tau in itertools.product(("SUE", "OSUE", "GRR"), TAU):
+        seconds, first = best(3, audit, Chained(25, 1.0, 0.5, tau, name), trials=trials)
+        for what, value in (("rounds", seconds), ("rounds, first", first)):
+            yield {"what": what, "protocol": f"L-{name}", "k": 25, "tau": tau, "trials": trials, "seconds": value}
+
+
+def key_values():
+    """Key-value audits, which draw whole groups of users at once."""
+    for (name, cls), users in itertools.product(KEY_VALUE.items(), USERS):
+        k = 4 if name.startswith("PCKV") else 1
+        yield {
+            "what": "kv",
+            "protocol": name,
+            "k": k,
+            "n": users,
+            "seconds": best(10, audit_kv, cls(k=k, epsilon=1.0), users=users)[0],
+        }
+
+
+def cores(trials, runs):
+    """One grid of audits in a pool of one and of two processes, both started and warm."""
+    grid = {"mechanism": PURE, "k": [100], "epsilon": EPSILONS, "runs": [runs]}
+    for workers in (1, 2):
+        with loky.ProcessPoolExecutor(workers) as pool:
+            sweep(audit_cell, grid | {"trials": [10]}, seed=1, executor=pool)
+            start = time.perf_counter()
+            sweep(audit_cell, grid | {"trials": [trials]}, seed=1, executor=pool)
+            seconds = time.perf_counter() - start
+        count = len(PURE) * len(EPSILONS) * runs
+        yield {"what": "sweep", "k": 100, "workers": workers, "audits": count, "trials": trials, "seconds": seconds}
+
+
+def machine():
+    """Where and when the measurement was made, and how busy the machine was."""
+    info = Path("/proc/cpuinfo")
+    names = (
+        [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        if info.exists()
+        else []
+    )
+    packages = ("ldpkit", "numpy", "scipy", "numba")
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "processor": names[0] if names else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "load at the start": round(os.getloadavg()[0], 2),
+        "versions": {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in packages},
+    }
+
+
+@click.command()
+@click.option("--trials", default=10**6, show_default=True, help="Reports per input of one audit.")
+@click.option("--seconds", default=2.0, show_default=True, help="About how long one loop of the reference takes.")
+@click.option("--runs", default=20, show_default=True, help="Audits per cell of the grid that two cores share.")
+@click.option("--python", default=str(BUILD / "bench" / "venv" / "bin" / "python"), help="Interpreter of the reference.")
+@click.option("--save", is_flag=True, help="Write to data/results instead of _build/bench.")
+def main(trials, seconds, runs, python, save):
+    """Run all benchmarks."""
+    said, start = machine(), time.perf_counter()
+    said["versions of the reference"], rows = reference(python, seconds)
+    for part in (audits(trials), rounds(trials), key_values(), cores(trials, runs)):
+        for row in part:
+            rows.append(row)
+            click.echo(
+                "  ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items())
+            )
+    said["minutes"] = round((time.perf_counter() - start) / 60, 1)
+    folder = ROOT / "data" / "results" if save else BUILD / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "benchmarks.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
+        table.writeheader()
+        table.writerows(row | {"seconds": f"{float(row['seconds']):.4g}"} for row in rows)
+    (folder / "benchmarks.json").write_text(json.dumps(said, indent=1) + "\n")
+    click.echo(f"{folder / 'benchmarks.csv'} after {said['minutes']} minutes")
+
+
+if __name__ == "__main__":
+    main()
