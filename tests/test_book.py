@@ -275,6 +275,14 @@ def code_of(page):
     return [cell for cell in cells_of(page) if cell["cell_type"] == "code"]
 
 
+def test_the_reference_shows_every_module_for_readers():
+    pages = "".join(path.read_text() for path in (ROOT / "book" / "api").glob("*.md"))
+    shown = re.findall(r"automodule:: (\S+)", pages)
+    inner = {"ldpkit", "ldpkit.__main__", "ldpkit.mechanisms.normals"}
+    assert sorted(shown) == sorted(set(shown))
+    assert set(shown) == {m for m in GRAPH.modules if not m.startswith("ldpkit.cli")} - inner
+
+
 def test_every_page_of_the_contents_has_a_source():
     for page in PROJECT.pages():
         assert PROJECT.source(page).exists() or (ROOT / f"{page}.md").exists(), page
