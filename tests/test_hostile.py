@@ -794,6 +794,7 @@ EXEMPT = {
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": "result.AuditResult calibrate.Calibration optimize.Family optimize.Front",
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",
+    "reads the package's own source": "depends.Graph depends.identity",
     "needs PyTorch, which is not locked": "nets_torch.TorchNet nets_torch.convnet nets_torch.char_lstm",
     "only shows what it is handed": "sweep.progress",
 }
