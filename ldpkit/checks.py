@@ -51,7 +51,8 @@ def real(name, value, low=-math.inf, high=math.inf, *, closed="[]"):
     ValueError
         Naming the parameter, its value and the allowed range.
     """
-    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and bool(abs(value) <= sys.float_info.max)
+    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    ok = ok and bool(abs(value) <= sys.float_info.max)  # a huge int is no float
     if ok:
         ok = (value >= low if closed[0] == "[" else value > low) and (value <= high if closed[1] == "]" else value < high)
     if not ok:

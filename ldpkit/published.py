@@ -97,9 +97,9 @@ def verdict(reproduced, se, *, published=None, published_error=0.0, exact=None, 
     for name, value in given.items():
         if not (isinstance(value, numbers.Real) or (value is None and name in ("published", "exact"))):
             raise ValueError(f"{name} must be a number, got {value!r}")
-    for name in ("se", "published_error"):
-        if given[name] < 0:
-            raise ValueError(f"{name} must be a number >= 0, got {given[name]!r}")
+    for name, error in (("se", se), ("published_error", published_error)):
+        if error < 0:
+            raise ValueError(f"{name} must be a number >= 0, got {error!r}")
     if not all(math.isfinite(x) for x in (reproduced, se, published_error, exact or 0.0, published or 0.0)):
         return "differs"
     if exact is not None and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact):

@@ -809,8 +809,9 @@ def public():
             continue
         for each in getattr(module, "__all__", ()):
             thing = getattr(module, each)
-            error = inspect.isclass(thing) and issubclass(thing, Exception)
-            if callable(thing) and not error and inspect.signature(thing).parameters:
+            no_input = inspect.isclass(thing) and (issubclass(thing, Exception) or getattr(thing, "_is_protocol", False))
+            ours = callable(thing) and str(getattr(thing, "__module__", "")).startswith("ldpkit")
+            if ours and not no_input and inspect.signature(thing).parameters:
                 found.setdefault(id(thing), []).append(f"{name}.{each}")
     return found
 

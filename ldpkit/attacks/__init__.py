@@ -26,6 +26,6 @@ ATTACKS = {attack.name: attack for attack in (Guess(), TwoValueTest())}
 
 def make(name):
     """Return the attack called `name`; an attack is returned as it is."""
-    if all(callable(getattr(name, verb, None)) for verb in ("declare", "accepts", "rates", "sample")):
+    if not isinstance(name, str) and all(callable(getattr(name, v, None)) for v in ("declare", "accepts", "rates", "sample")):
         return name
     return ATTACKS[checks.one_of("attack", name, ATTACKS)]

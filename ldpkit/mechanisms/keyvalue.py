@@ -94,7 +94,7 @@ class KeyValues:
         except (TypeError, ValueError) as error:
             raise ValueError(f"users must be lists of pairs (key, value), got {users!r}") from error
         keys = np.array([key for key, _ in pairs]) if pairs else np.zeros(0, np.int64)
-        return cls(np.cumsum([0, *map(len, users)]), keys, [value for _, value in pairs] if pairs else np.zeros(0), k)
+        return cls(np.cumsum([0, *map(len, users)]), keys, np.array([value for _, value in pairs] if pairs else np.zeros(0)), k)
 
     def __len__(self):
         return self.indptr.size - 1
