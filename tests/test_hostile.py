@@ -794,6 +794,7 @@ EXEMPT = {
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": "result.AuditResult calibrate.Calibration optimize.Family optimize.Front",
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",
+    "reads the package's own source": "depends.Graph depends.identity",
     "needs PyTorch, which is not locked": "nets_torch.TorchNet nets_torch.convnet nets_torch.char_lstm",
     "only shows what it is handed": "sweep.progress",
 }
@@ -808,8 +809,9 @@ def public():
             continue
         for each in getattr(module, "__all__", ()):
             thing = getattr(module, each)
-            error = inspect.isclass(thing) and issubclass(thing, Exception)
-            if callable(thing) and not error and inspect.signature(thing).parameters:
+            no_input = inspect.isclass(thing) and (issubclass(thing, Exception) or getattr(thing, "_is_protocol", False))
+            ours = callable(thing) and str(getattr(thing, "__module__", "")).startswith("ldpkit")
+            if ours and not no_input and inspect.signature(thing).parameters:
                 found.setdefault(id(thing), []).append(f"{name}.{each}")
     return found
 
