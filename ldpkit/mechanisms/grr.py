@@ -3,9 +3,7 @@
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from .. import checks
@@ -15,18 +13,11 @@ from .base import SupportOracle
 __all__ = ["GRR", "AGRR", "respond", "response_rates"]
 
 
-@numba.njit(cache=True, nogil=True)
-def _respond(values: npt.NDArray[np.int64], k: int, keep: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    out = np.empty_like(values)
-    for i in range(values.size):
-        other = int(rng.random() * (k - 1))
-        out[i] = values[i] if rng.random() < keep else other + (other >= values[i])
-    return out
-
-
 def respond(values: Array, k: int, keep: float, rng: Rng) -> Array:
     """k-ary randomised response on an int array: keep with probability `keep`, else a uniform other value."""
-    return _respond(values.ravel(), k, keep, rng).reshape(values.shape)
+    kept = rng.random(values.shape) < keep
+    other = rng.integers(0, k - 1, values.shape)
+    return np.where(kept, values, other + (other >= values))
 
 
 def response_rates(k: Numbers, epsilon: float, delta: float = 0.0) -> tuple[Numbers, Numbers]:
