@@ -18,12 +18,13 @@ FILES = {
 FLOORS = [
     {"ldpkit"},
     {"checks", "paths"},
-    {"streams"},
+    {"streams", "pools"},
     {"stats", "nets"},
     {"mechanisms", "nets_torch"},
     {"attacks"},
+    {"datasets"},
     {"auditors", "optimize"},
-    {"sweep", "published", "plots", "datasets"},
+    {"sweep", "published", "plots"},
     {"cli"},
     {"__main__"},
 ]

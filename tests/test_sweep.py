@@ -20,7 +20,8 @@ from distributed import Client, LocalCluster
 
 from ldpkit import streams
 from ldpkit.auditors import audit_cell
-from ldpkit.sweep import cells, isolated, sweep
+from ldpkit.pools import isolated
+from ldpkit.sweep import SweepError, cells, sweep
 
 GRID = {"mechanism": ["GRR", "OUE", "OLH"], "k": [5, 12], "epsilon": [0.5, 2.0], "trials": 5000, "runs": 2}
 

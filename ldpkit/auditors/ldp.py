@@ -14,7 +14,7 @@ import numpy as np
 from .. import attacks, checks, stats, streams
 from ..mechanisms import Client, FrequencyOracle
 from ..mechanisms import make as make_mechanism
-from .result import AuditResult
+from .result import AuditResult, repeat
 
 __all__ = ["audit", "audits", "audit_cell", "rows", "expected"]
 
@@ -194,12 +194,6 @@ def rows(mechanism, attack="guess", trials=10**6, alpha=0.01, seed=1, faithful=F
     """Audit a mechanism or client `runs` times with one attack or a list of them; see `audit_cell`."""
     chosen = [attacks.make(a) if isinstance(a, str) else a for a in (attack if isinstance(attack, list) else [attack])]
     chosen = [a.declare(mechanism, trials, stats.tail_mass(alpha)) for a in chosen]
+    found = repeat(lambda own: audits(mechanism, chosen, trials=trials, alpha=alpha, seed=own, faithful=faithful), runs, seed)
     laws = [a.rates(mechanism) or (None, None) for a in chosen]
-    found = []
-    for run in range(checks.integer("runs", runs, 1)):
-        own = streams.derive(seed, "run", run)
-        for result, (tpr, fpr) in zip(audits(mechanism, chosen, trials=trials, alpha=alpha, seed=own, faithful=faithful), laws):
-            row = result.row() | {"run": run, "exact_tpr": tpr, "exact_fpr": fpr}
-            del row["seconds"]
-            found.append(row)
-    return found
+    return [row | {"exact_tpr": tpr, "exact_fpr": fpr} for row, (tpr, fpr) in zip(found, itertools.cycle(laws))]

@@ -25,6 +25,15 @@ def _frequent(counts, variation):
     return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
 
 
+def check(estimator: str, alpha: float, minimum: int, variation: float | None) -> None:
+    """Refuse parameters that `statistic` cannot use; called before anything is drawn, too."""
+    checks.real("alpha", alpha, 0, 1, closed="()")
+    checks.one_of("estimator", estimator, ESTIMATORS)
+    checks.integer("minimum", minimum, 1)
+    if variation is not None:
+        checks.real("variation", variation, 0)
+
+
 def statistic(first, second, users, estimator="released", *, alpha=0.05, minimum=5, variation=None):
     """Turn the counts of all outputs in two groups into one number.
 
@@ -55,9 +64,7 @@ def statistic(first, second, users, estimator="released", *, alpha=0.05, minimum
     output : int
         Number of the output that decides, -1 if there is none.
     """
-    alpha = checks.real("alpha", alpha, 0, 1, closed="()")
-    checks.one_of("estimator", estimator, ESTIMATORS)
-    minimum = checks.integer("minimum", minimum, 1)
+    check(estimator, alpha, minimum, variation)
     if estimator in ("split", "pooled"):
         return _halved(first, second, users, estimator == "pooled", alpha)
     first, second = first.sum(axis=0), second.sum(axis=0)

@@ -13,6 +13,7 @@ Feldman, McMillan and Talwar (2023); the numerical bound is a privacy blanket
 import functools
 import math
 import time
+from typing import Any
 
 import numpy as np
 import scipy
@@ -21,9 +22,10 @@ from .. import checks, stats, streams
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
 from .gradient import epsilon_from_errors, lower_sides, plugin_expectation, pooled
-from .result import AuditResult
+from .result import AuditResult, repeat
 
-__all__ = ["audit_shuffle", "pmfs", "pair_delta", "blanket_delta", "solve", "closed_bound", "least_clients", "threshold_rates"]
+__all__ = ["audit_shuffle", "shuffle_cell", "pmfs", "pair_delta", "blanket_delta", "solve", "closed_bound", "least_clients",
+           "threshold_rates"]  # fmt: skip
 
 MAX_CLIENTS = 10**6
 
@@ -208,3 +210,25 @@ def audit_shuffle(epsilon, clients, delta=1e-6, *, trials=1000, alpha=0.01, seed
         estimates={"pooled": float(pooled(fp + fn, trials))} | _exact(clients, epsilon, delta),
         seconds=seconds,
     )
+
+
+def shuffle_cell(
+    epsilon: float, clients: int, delta: float = 1e-6, trials: int = 1000, alpha: float = 0.01, faithful: bool = False,
+    d: int = 16, runs: int = 1, seed: int = 1,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Audit shuffled LDP-SGD, several times: one cell of a grid, as flat dictionaries.
+
+    Parameters
+    ----------
+    epsilon, clients, delta, trials, alpha, seed, faithful, d
+        As in `audit_shuffle`.
+    runs : int
+        Independent repetitions, each on its own stream.
+
+    Returns
+    -------
+    list of dict
+        See `ldpkit.auditors.result.repeat`.
+    """
+    given = {"trials": trials, "alpha": alpha, "faithful": faithful, "d": d}
+    return repeat(lambda own: [audit_shuffle(epsilon, clients, delta, seed=own, **given)], runs, seed)
