@@ -1,5 +1,6 @@
 """Where the cells of a sweep are computed: processes of this machine, or the workers of a Dask cluster."""
 
+import asyncio
 import functools
 import os
 import platform
@@ -159,14 +160,23 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
         If a worker's environment differs; see `require`.
     """
     try:
-        from distributed import Client
+        from distributed import Client, Security
+        from distributed.comm import connect as reach
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("a Dask cluster needs the package distributed: pip install 'ldpkit[cluster]'") from error
     timeout = checks.real("timeout", timeout, 0, closed="()")
+
+    async def knock() -> None:
+        call = reach(address, timeout=timeout, **Security().get_connection_args("client"))
+        await (await asyncio.wait_for(call, timeout)).close()
+
     try:
-        client = Client(address, timeout=timeout, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise ConnectionError(f"no Dask scheduler answers at {address} within {timeout:g} s ({error})") from None
+        with ThreadPoolExecutor(1) as thread:  # a notebook's own thread is in an event loop already
+            thread.submit(asyncio.run, knock()).result()
+    except Exception as error:  # whatever else listens there may send anything, or nothing: a client by itself would wait
+        why = f" ({error})" if str(error) else ""
+        raise ConnectionError(f"no Dask scheduler answers at {address} within {timeout:g} s{why}") from error
+    client = Client(address, timeout=timeout, set_as_default=False)
     answers = client.run(require, versions(), on_error="return")
     for worker, answer in answers.items():
         if answer is not None:
