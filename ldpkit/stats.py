@@ -165,8 +165,8 @@ def _log_moments(rate, trials, log_bound):
     if mass[~kept].sum() > 1e-12:
         return -math.inf, math.nan
     mass, logs = mass[kept] / mass[kept].sum(), logs[kept]
-    mean = float(mass @ logs)
-    return mean, float(mass @ (logs - mean) ** 2)
+    mean = float((mass * logs).sum())  # no BLAS: its order of summation depends on the number of its threads
+    return mean, float((mass * (logs - mean) ** 2).sum())
 
 
 def expected_epsilon(tpr, fpr, trials, delta=0.0, *, tail):

@@ -23,6 +23,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from . import checks, code_digest, pools, streams
@@ -60,7 +61,8 @@ def _plain(x):
 
 def _run(func: Callable[..., Any], cell: dict[str, Any], seed: int, wanted: dict[str, str]) -> str:
     pools.require(wanted)
-    result = func(**cell, seed=seed)
+    with threadpool_limits(1, "blas"):  # sums are formed in the same order whatever the number of cores
+        result = func(**cell, seed=seed)
     return json.dumps(result if isinstance(result, list) else [result], default=_plain)
 
 

@@ -9,9 +9,9 @@ import os
 import random
 import signal
 import sys
+import threading
 import types
 import uuid
-import threading
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
 from pathlib import Path
 

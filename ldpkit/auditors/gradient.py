@@ -57,8 +57,9 @@ def plugin_expectation(fpr, fnr, first, second):
     value, kept = value[finite], mass[finite]
     if not kept.sum() > 0:
         return math.nan, math.nan, 1.0
-    mean = float(value @ kept / kept.sum())
-    return mean, math.sqrt(float((value - mean) ** 2 @ kept / kept.sum())), float(mass[~finite].sum())
+    # no BLAS: its order of summation, hence the last digit, depends on the number of its threads
+    mean = float((value * kept).sum() / kept.sum())
+    return mean, math.sqrt(float(((value - mean) ** 2 * kept).sum() / kept.sum())), float(mass[~finite].sum())
 
 
 def pooled(errors, trials):

@@ -90,7 +90,8 @@ def blanket_delta(clients, epsilon, shuffled, blanket=None):
     if gain <= 0:
         return 0.0
     least = np.floor((c + 1) * loss / (gain + loss)) + 1  # counts from here on are likelier with the gradient
-    return float(mass @ (gain * scipy.stats.binom.sf(least - 2, c, 0.5) - loss * scipy.stats.binom.sf(least - 1, c, 0.5)))
+    each = gain * scipy.stats.binom.sf(least - 2, c, 0.5) - loss * scipy.stats.binom.sf(least - 1, c, 0.5)
+    return float((mass * each).sum())  # no BLAS: its order of summation depends on the number of its threads
 
 
 def solve(delta_at, delta, epsilon):
