@@ -144,8 +144,6 @@ class _Table:
 
     def __init__(self, path: str | os.PathLike[str], rows: Callable[[], pd.DataFrame]) -> None:
         self.path, self.rows = Path(path), rows
-        if self.path.is_dir() or not self.path.parent.is_dir():
-            raise ValueError(f"table must be a file in an existing folder, got {path}")
         self.write()
 
     def write(self) -> None:
@@ -264,6 +262,8 @@ def sweep(
     grid = cells(grid)
     seed = checks.integer("seed", seed, 0)
     workers = checks.integer("workers", workers or os.cpu_count() or 1, 1)
+    if table is not None and (Path(table).is_dir() or not Path(table).parent.is_dir()):
+        raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = _Store(store, func, seed) if store is not None else None
     texts = {i: kept.read(cell) if kept else None for i, cell in enumerate(grid)}
     todo = [i for i, text in texts.items() if text is None]

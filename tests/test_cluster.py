@@ -302,6 +302,7 @@ def test_bad_options_are_one_line_and_status_2(call, here, text, message):
     config(here, GOOD)
     status, out, err = call(f"sweep {text}")
     assert (status, out, err.count("\n")) == (2, "", 1) and message in err
+    assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
 # --- the page --------------------------------------------------------------------------------------------
