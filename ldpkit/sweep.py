@@ -16,7 +16,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -280,6 +280,9 @@ def sweep(
         for i, future in progress(outcomes, len(todo), label):
             try:
                 texts[i] = future.result()
+            except CancelledError:
+                failures[i] = CancelledError("dropped by the executor, as a Dask client does when its scheduler is gone")
+                continue
             except Exception as error:
                 failures[i] = error
                 continue

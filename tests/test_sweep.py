@@ -12,7 +12,7 @@ import sys
 import threading
 import types
 import uuid
-from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -286,6 +286,18 @@ def test_a_pool_that_takes_no_more_calls_fails_the_cells_it_refuses():
 
     with pytest.raises(SweepError, match="2 of 2 cells failed(.|\n)*BrokenExecutor: out of order"):
         sweep(square, {"x": [1, 2]}, seed=1, executor=Broken())
+
+
+def test_cells_that_an_executor_drops_are_reported():
+    class Dropping(Executor):
+        def submit(self, *call):
+            future = Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+            return future
+
+    with pytest.raises(SweepError, match="2 of 2 cells failed(.|\n)*CancelledError: dropped by the executor"):
+        sweep(square, {"x": [1, 2]}, seed=1, executor=Dropping())
 
 
 def test_a_worker_with_other_versions_is_refused_naming_both(monkeypatch):
