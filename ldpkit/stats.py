@@ -239,8 +239,8 @@ def _log_moments(rate: float, trials: int, log_bound: Callable[[Array], Array]) 
     if mass[~kept].sum() > 1e-12:
         return -math.inf, math.nan
     mass, logs = mass[kept] / mass[kept].sum(), logs[kept]
-    mean = float(mass @ logs)
-    return mean, float(mass @ (logs - mean) ** 2)
+    mean = float((mass * logs).sum())  # no BLAS: its order of summation depends on the number of its threads
+    return mean, float((mass * (logs - mean) ** 2).sum())
 
 
 def expected_epsilon(tpr: float, fpr: float, trials: int, delta: float = 0.0, *, tail: float) -> Rates:

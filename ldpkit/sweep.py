@@ -4,6 +4,7 @@ A sweep calls one function on every cell of a grid. Each cell gets a seed
 derived from its own parameters, so neither the order nor the number of workers
 nor the rest of the grid changes its result. A finished cell is stored at once;
 a sweep that was killed continues where it stopped and gives the same table.
+A cell that fails, or whose worker dies, stops no other cell.
 """
 
 import hashlib
@@ -11,29 +12,30 @@ import itertools
 import json
 import os
 import sys
-import tempfile
+import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import as_completed
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
+from typing import Any
 
-import loky
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from . import checks, depends, streams
+from . import checks, depends, pools, streams
 
-__all__ = ["sweep", "cells", "isolated", "progress"]
+__all__ = ["sweep", "SweepError", "cells", "progress"]
 
 
-def progress(iterable, total, label):
+def progress(iterable: Iterable[Any], total: int, label: str | None) -> Iterable[Any]:
     """Wrap an iterable in a progress bar with the time left; silent unless a person is watching."""
     watching = sys.stderr.isatty() or "ipykernel" in sys.modules
     return tqdm(iterable, total=total, desc=label, leave=False, disable=None if watching else True)
 
 
-def cells(grid):
+def cells(grid: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """List the cells of a grid.
 
     Parameters
@@ -46,44 +48,47 @@ def cells(grid):
         lists = [v if isinstance(v, (list, tuple, range, np.ndarray)) else [v] for v in grid.values()]
         names = list(grid)
         grid = [dict(zip(names, combination)) for combination in itertools.product(*lists)]
-    checks.instance("grid", grid, Iterable, "a mapping from parameters to values, or a list of cells")
-    return [
-        json.loads(json.dumps(dict(checks.instance("a cell of grid", c, Mapping, "a mapping")), default=_plain)) for c in grid
-    ]
+    return [json.loads(json.dumps(dict(cell), default=_plain)) for cell in grid]
 
 
-def _plain(x):
+def _plain(x: Any) -> Any:
     if isinstance(x, np.generic):
         return x.item()
     raise TypeError(f"cells and results must be plain numbers, strings, lists or dictionaries, got {type(x).__name__}")
 
 
-def _run(func, cell, seed):
-    result = func(**cell, seed=seed)
+def _run(func: Callable[..., Any], cell: dict[str, Any], seed: int, wanted: dict[str, str]) -> str:
+    pools.require(wanted)
+    with threadpool_limits(1, "blas"):  # sums are formed in the same order whatever the number of cores
+        result = func(**cell, seed=seed)
     return json.dumps(result if isinstance(result, list) else [result], default=_plain)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    part.write_text(text, encoding="utf-8", newline="")
+    os.replace(part, path)
 
 
 class _Store:
     """Finished cells as files: name = digest of everything the result depends on."""
 
-    def __init__(self, folder, func, seed):
+    def __init__(self, folder: str | os.PathLike[str], func: Callable[..., Any], seed: int) -> None:
         self.folder = Path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ValueError(f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}") from error
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
 
-    def path(self, cell):
+    def path(self, cell: dict[str, Any]) -> Path:
         key = json.dumps([self.base, cell], sort_keys=True)
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
     @staticmethod
-    def _check(path, text):
+    def _check(path: Path, text: str) -> str:
         """First line of a file: vouches for the content and for the name it is stored under."""
         return hashlib.sha256(f"{path.stem}\n{text}".encode()).hexdigest()
 
-    def read(self, cell):
+    def read(self, cell: dict[str, Any]) -> str | None:
         """Return the stored text, or ``None``; a damaged file is reported and removed."""
         path = self.path(cell)
         try:
@@ -98,14 +103,110 @@ class _Store:
             return None
         return text
 
-    def write(self, cell, text):
+    def write(self, cell: dict[str, Any], text: str) -> None:
         path = self.path(cell)
-        with tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".tmp", delete=False, encoding="utf-8") as file:
-            file.write(self._check(path, text) + "\n" + text)
-        os.replace(file.name, path)
+        _replace(path, f"{self._check(path, text)}\n{text}")
 
 
-def sweep(func, grid, *, seed, workers=None, executor=None, store=None, label=None):
+class SweepError(RuntimeError):
+    """Some cells failed; all others were computed, and stored if a store was given.
+
+    Attributes
+    ----------
+    failures : list of (dict, Exception)
+        Each failed cell and its error. A cell whose worker died twice carries a `BrokenExecutor` or, on a Dask cluster, a
+        ``KilledWorker``.
+    table : pandas.DataFrame
+        The rows of the other cells, in the order of the grid.
+    """
+
+    def __init__(self, failures: list[tuple[dict[str, Any], Exception]], table: pd.DataFrame, total: int) -> None:
+        self.failures, self.table = failures, table
+        lines = [f"cell {cell} failed: {type(error).__name__}: {error}" for cell, error in failures[:3]]
+        if len(failures) > len(lines):
+            lines.append(f"and {len(failures) - len(lines)} more")
+        super().__init__(f"{len(failures)} of {total} cells failed, the others are finished\n" + "\n".join(lines))
+
+
+class _Table:
+    """The finished rows as one CSV file, always replaced as a whole: a reader sees whole rows and nothing else."""
+
+    def __init__(self, path: str | os.PathLike[str], rows: Callable[[], pd.DataFrame]) -> None:
+        self.path, self.rows = Path(path), rows
+        self.write()
+
+    def write(self) -> None:
+        start = time.monotonic()
+        _replace(self.path, self.rows().to_csv(index=False))
+        end = time.monotonic()
+        self.due = end + 9 * (end - start)
+
+    def refresh(self) -> None:
+        """Write again, unless that would take more than a tenth of the time."""
+        if time.monotonic() >= self.due:
+            self.write()
+
+
+def _here(jobs: dict[int, tuple[Any, ...]]) -> Generator[tuple[int, Future[str]], None, None]:
+    """Compute the jobs in this process, one after the other; yield number and outcome."""
+    for i, job in jobs.items():
+        future: Future[str] = Future()
+        try:
+            future.set_result(_run(*job))
+        except Exception as error:
+            future.set_exception(error)
+        yield i, future
+
+
+def _there(jobs: dict[int, tuple[Any, ...]], pool: Executor) -> Generator[tuple[int, Future[str]], None, None]:
+    """Compute the jobs in a pool; yield number and outcome as they end.
+
+    A job whose worker died is computed once more, alone, after all others: whatever kills a worker then is the job itself,
+    not a neighbour that took the memory.
+    """
+    futures = {_submit(pool, job): i for i, job in jobs.items()}
+    suspects = []
+    try:
+        for future in as_completed(futures):
+            if not future.cancelled() and isinstance(future.exception(), _deaths()):
+                suspects.append(futures[future])
+            else:
+                yield futures[future], future
+        for i in suspects:
+            again = _submit(pool, jobs[i])
+            futures[again] = i
+            yield from ((i, future) for future in as_completed([again]))
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _submit(pool: Executor, job: tuple[Any, ...]) -> Future[str]:
+    """Submit a job; a pool that takes none any more fails it."""
+    try:
+        return pool.submit(_run, *job)
+    except BrokenExecutor as error:
+        refused: Future[str] = Future()
+        refused.set_exception(error)
+        return refused
+
+
+def _deaths() -> tuple[type[Exception], ...]:
+    """Errors by which a pool says that a worker died."""
+    return BrokenExecutor, getattr(sys.modules.get("distributed"), "KilledWorker", BrokenExecutor)
+
+
+def sweep(
+    func: Callable[..., Any],
+    grid: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+    *,
+    seed: int,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    store: str | os.PathLike[str] | None = None,
+    table: str | os.PathLike[str] | None = None,
+    label: str | None = None,
+) -> pd.DataFrame:
     """Call ``func(**cell, seed=...)`` on every cell of `grid` and return one table.
 
     Parameters
@@ -121,12 +222,16 @@ def sweep(func, grid, *, seed, workers=None, executor=None, store=None, label=No
     workers : int, optional
         Local processes; the number of cores by default. 1 computes in this process.
     executor : concurrent.futures.Executor, optional
-        Used instead of local processes, for example
-        ``distributed.Client(...).get_executor(pure=False)``. It is left open.
+        Used instead of local processes, for example ``client.get_executor(pure=False)`` of a
+        client that `ldpkit.pools.connect` returns. It is left open.
     store : path, optional
         Folder of finished cells. Entries are keyed by cell, seed, function and
         what the function depends on (`depends`; not the content of a file that
         a cell names), checked when read, and written whole or not at all.
+    table : path, optional
+        CSV file of the rows finished so far, in the order of the grid. It can be read at any
+        moment: it is replaced as a whole, first before anything is computed and last when the
+        sweep ends, whatever ends it; in between, as often as a tenth of the time allows.
     label : str, optional
         Text of the progress bar.
 
@@ -137,79 +242,55 @@ def sweep(func, grid, *, seed, workers=None, executor=None, store=None, label=No
 
     Raises
     ------
-    RuntimeError
-        If a cell fails; names the cell. Cells finished before are stored.
+    SweepError
+        After all other cells are finished, if some failed. A cell whose worker died is computed
+        once more, alone, before it counts as failed (a Dask scheduler repeats it by itself
+        before that, ``distributed.scheduler.allowed-failures`` times).
+    ValueError
+        If a parameter is out of range, before anything is computed.
     """
-    checks.instance("func", func, Callable, "callable")
     grid = cells(grid)
     seed = checks.integer("seed", seed, 0)
-    workers = _workers(workers)
+    workers = pools.count(workers)
+    if table is not None and (Path(table).is_dir() or not Path(table).parent.is_dir()):
+        raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = _Store(store, func, seed) if store is not None else None
-    texts = {i: kept.read(cell) if kept else None for i, cell in enumerate(grid)}
+    texts: dict[int, str | None] = {i: kept.read(cell) if kept else None for i, cell in enumerate(grid)}
     todo = [i for i, text in texts.items() if text is None]
-    jobs = {i: (func, grid[i], streams.derive(seed, "cell", grid[i])) for i in todo}
+    jobs = {i: (func, grid[i], streams.derive(seed, "cell", grid[i]), pools.versions()) for i in todo}
 
-    def finish(i, text):
-        texts[i] = text
-        if kept:
-            kept.write(grid[i], text)
+    def finished() -> pd.DataFrame:
+        rows = [cell | row for i, cell in enumerate(grid) for row in json.loads(texts[i] or "[]")]
+        return pd.DataFrame(rows, columns=None if rows else list(dict.fromkeys(name for cell in grid for name in cell)))
 
-    def failed(i, error):
-        return RuntimeError(f"cell {grid[i]} failed: {type(error).__name__}: {error}")
-
-    if executor is None and (workers == 1 or len(todo) <= 1):
-        for i in progress(todo, len(todo), label):
+    file = _Table(table, finished) if table is not None else None
+    own = None if executor or workers == 1 or len(todo) <= 1 else pools.local(workers)
+    pool = executor or own
+    outcomes = _there(jobs, pool) if pool else _here(jobs)
+    failures: dict[int, Exception] = {}
+    try:
+        for i, future in progress(outcomes, len(todo), label):
             try:
-                text = _run(*jobs[i])
+                text = texts[i] = future.result()
+            except CancelledError:
+                failures[i] = CancelledError("dropped by the executor, as a Dask client does when its scheduler is gone")
+                continue
             except Exception as error:
-                raise failed(i, error) from error
-            finish(i, text)
-    elif todo:
-        pool = executor or loky.get_reusable_executor(workers)
-        futures = {pool.submit(_run, *jobs[i]): i for i in todo}
-        try:
-            for future in progress(as_completed(futures), len(todo), label):
-                i = futures[future]
-                try:
-                    text = future.result()
-                except Exception as error:
-                    raise failed(i, error) from error
-                finish(i, text)
-        finally:
-            for future in futures:
-                future.cancel()
-    return pd.DataFrame([cell | row for i, cell in enumerate(grid) for row in json.loads(texts[i])])
-
-
-def _workers(workers: int | None) -> int:
-    return checks.integer("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
-
-
-def _prepend(paths):
-    sys.path[:0] = paths
-
-
-def isolated(*folders, workers=None):
-    """Return a process pool whose workers import from `folders` first.
-
-    This is how a third-party package is audited without installing it next to
-    ldpkit: its own folder is put in front of the import path of fresh processes,
-    so two versions of one package can be audited by one notebook.
-
-    Parameters
-    ----------
-    *folders : path
-        Existing folders, in order of preference.
-    workers : int, optional
-        Number of processes; the number of cores by default.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a folder does not exist.
-    """
-    paths = [Path(folder).resolve() for folder in folders]
-    for path in paths:
-        if not path.is_dir():
-            raise FileNotFoundError(f"folder {path} does not exist; `make packages` installs the packages under audit")
-    return loky.ProcessPoolExecutor(_workers(workers), initializer=_prepend, initargs=([str(p) for p in paths],))
+                failures[i] = error
+                continue
+            if kept:
+                kept.write(grid[i], text)
+            if file:
+                file.refresh()
+    except BaseException:
+        if own:
+            own.shutdown(wait=False, kill=True)
+            pools.local.cache_clear()
+        raise
+    finally:
+        outcomes.close()
+        if file:
+            file.write()
+    if failures:
+        raise SweepError([(grid[i], failures[i]) for i in sorted(failures)], finished(), len(grid)) from failures[min(failures)]
+    return finished()

@@ -17,12 +17,13 @@ FILES = PACKAGE.modules
 FLOORS = [
     {"ldpkit"},
     {"checks", "depends", "paths", "types"},
-    {"streams"},
+    {"streams", "pools"},
     {"stats", "nets"},
     {"mechanisms", "nets_torch"},
     {"attacks"},
+    {"datasets"},
     {"auditors", "optimize"},
-    {"sweep", "published", "plots", "datasets"},
+    {"sweep", "published", "plots"},
     {"cli"},
     {"__main__"},
 ]

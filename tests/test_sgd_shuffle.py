@@ -226,7 +226,7 @@ def test_commands_print_tables_with_a_verdict(capsys):
         ("audit-gradient --adversary dummy --epsilon 1 --norm 0", "norm must be a finite number > 0, got 0.0"),
         ("audit-gradient --adversary dummy --epsilon 1 --trials 1", "trials must be an integer in [2, 1000000000], got 1"),
         ("audit-gradient --adversary dummy --epsilon 1 --dimension 1", "d must be an integer >= 2, got 1"),
-        ("audit-gradient --adversary flip --epsilon 1 --dimension 9", "--dimension belongs to --adversary dummy"),
+        ("audit-gradient --adversary flip --epsilon 1 --dimension 9", "dimension belongs to the adversary dummy"),
         ("audit-gradient --adversary flip --epsilon 1 --iterations -1", "iterations must be an integer in [0, 1000000]"),
         ("audit-gradient --adversary dummmy --epsilon 1", "'dummmy' is not one of"),
         ("audit-gradient --adversary dummy", "Missing option '--epsilon'"),

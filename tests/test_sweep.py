@@ -8,20 +8,22 @@ import itertools
 import linecache
 import os
 import random
+import signal
 import sys
+import threading
 import types
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
 
-from ldpkit import streams
+from ldpkit import pools, streams
 from ldpkit.auditors import audit_cell
-from ldpkit.sweep import cells, isolated, sweep
+from ldpkit.pools import isolated
+from ldpkit.sweep import SweepError, cells, sweep
 
 GRID = {"mechanism": ["GRR", "OUE", "OLH"], "k": [5, 12], "epsilon": [0.5, 2.0], "trials": 5000, "runs": 2}
 
@@ -107,16 +109,6 @@ def test_a_thread_pool_gives_the_same_bytes_and_stays_open(table):
     with ThreadPoolExecutor(2) as pool:
         assert sweep(audit_cell, GRID, seed=1, executor=pool).to_csv() == table
         assert pool.submit(abs, -1).result() == 1
-
-
-def test_a_dask_cluster_gives_the_same_bytes(table, tmp_path):
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
-        found = sweep(audit_cell, GRID, seed=1, executor=client.get_executor(pure=False), store=tmp_path)
-    assert found.to_csv() == table
-    assert sweep(audit_cell, GRID, seed=1, workers=1, store=tmp_path).to_csv() == table
 
 
 def test_another_seed_gives_another_table(table):
@@ -219,22 +211,138 @@ def test_a_damaged_entry_is_reported_and_computed_again_to_the_same_bytes(tmp_pa
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_failing_cell_is_named_and_what_was_finished_is_not_computed_again(tmp_path, trace, workers):
-    forbidden = tmp_path / "forbidden"
+def test_a_failing_cell_is_named_and_all_others_are_finished_and_not_computed_again(tmp_path, trace, workers):
+    forbidden, file = tmp_path / "forbidden", tmp_path / "table.csv"
     forbidden.write_text("4")
     grid = {"x": range(6), "trace": str(trace), "forbidden": str(forbidden)}
-    with pytest.raises(RuntimeError, match=r"cell \{'x': 4, .*\} failed: ArithmeticError: no square of 4") as caught:
-        sweep(square, grid, seed=1, workers=workers, store=tmp_path / "store")
-    assert isinstance(caught.value.__cause__, ArithmeticError)
-    kept = len(list((tmp_path / "store").iterdir()))
-    assert kept == 4 if workers == 1 else kept <= 5
+    given = {"seed": 1, "workers": workers, "store": tmp_path / "store", "table": file}
+    with pytest.raises(SweepError, match=r"1 of 6 .*\ncell \{'x': 4, .*\} failed: ArithmeticError: no square of 4") as caught:
+        sweep(square, grid, **given)
+    (cell, error), table = caught.value.failures[0], caught.value.table
+    assert cell == cells(grid)[4] and isinstance(error, ArithmeticError) and caught.value.__cause__ is error
+    assert table["x"].tolist() == [0, 1, 2, 3, 5] and table.to_csv(index=False) == file.read_text()
+    assert traced(trace) == list("01235")
     forbidden.unlink()
-    for path in trace.iterdir():
-        path.unlink()
-    found = sweep(square, grid, seed=1, workers=workers, store=tmp_path / "store")
-    computed = set(traced(trace))  # a cell that was still running when the other failed may have left a second file
-    assert len(computed) == 6 - kept and "4" in computed
-    assert found.to_csv() == sweep(square, grid, seed=1, workers=1).to_csv()
+    found = sweep(square, grid, **given)
+    assert traced(trace) == list("012345")
+    assert found.to_csv(index=False) == file.read_text() == sweep(square, grid, seed=1, workers=1).to_csv(index=False)
+
+
+def test_an_error_that_every_cell_has_is_told_three_times_and_counted():
+    with pytest.raises(SweepError) as caught:
+        sweep(square, {"x": ["a", "b", "c", "d", "e"]}, seed=1, workers=1)
+    assert str(caught.value).startswith("5 of 5 cells failed") and str(caught.value).endswith("and 2 more")
+    assert len(caught.value.failures) == 5 and caught.value.table.empty
+
+
+# --- workers that die, and interrupts ---------------------------------------------------------------------
+
+
+def fragile(x, seed, marks, fatal=(), always=False):
+    """A cell that kills its worker: the first time, or always."""
+    mark = Path(marks) / str(x)
+    if x in fatal and (always or not mark.exists()):
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"drawn": streams.generator(seed, "draw").random()}
+
+
+def interrupting(x, seed, store=None):
+    """The last cell interrupts the sweep as soon as the others are stored, and never ends."""
+    if store and x == 3:
+        while len(list(Path(store).glob("*.json"))) < 3:
+            pass
+        os.kill(os.getppid(), signal.SIGINT)
+        threading.Event().wait()
+    return {"y": x}
+
+
+def test_a_dying_worker_costs_only_its_own_cell_which_is_computed_again(tmp_path):
+    grid = {"x": range(5), "marks": str(tmp_path), "fatal": [[1, 3]]}
+    found = sweep(fragile, grid, seed=1, workers=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "3"]  # both did die
+    assert found.to_csv() == sweep(fragile, grid, seed=1, workers=1).to_csv()
+
+
+def test_a_cell_that_always_kills_its_worker_is_reported_and_all_others_are_finished(tmp_path):
+    grid = {"x": range(4), "marks": str(tmp_path), "fatal": [[0]], "always": True}
+    with pytest.raises(SweepError, match="cell {'x': 0, .*failed: TerminatedWorkerError") as caught:
+        sweep(fragile, grid, seed=1, workers=2)
+    assert caught.value.table["x"].tolist() == [1, 2, 3] and isinstance(caught.value.failures[0][1], BrokenExecutor)
+
+
+def test_an_interrupt_ends_running_cells_and_keeps_what_is_finished(tmp_path):
+    store, file = tmp_path / "store", tmp_path / "table.csv"
+    grid = {"x": range(4), "store": str(store)}
+    with pytest.raises(KeyboardInterrupt):
+        sweep(interrupting, grid, seed=1, workers=2, store=store, table=file)
+    assert pd.read_csv(file)["x"].tolist() == [0, 1, 2] and len(list(store.iterdir())) == 3
+    assert sweep(square, {"x": [1, 2]}, seed=1, workers=2)["square"].tolist() == [1, 4]  # with fresh processes
+
+
+def test_a_pool_that_takes_no_more_calls_fails_the_cells_it_refuses():
+    class Broken(Executor):
+        def submit(self, *call):
+            raise BrokenExecutor("out of order")
+
+    with pytest.raises(SweepError, match="2 of 2 cells failed(.|\n)*BrokenExecutor: out of order"):
+        sweep(square, {"x": [1, 2]}, seed=1, executor=Broken())
+
+
+def test_cells_that_an_executor_drops_are_reported():
+    class Dropping(Executor):
+        def submit(self, *call):
+            future = Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+            return future
+
+    with pytest.raises(SweepError, match="2 of 2 cells failed(.|\n)*CancelledError: dropped by the executor"):
+        sweep(square, {"x": [1, 2]}, seed=1, executor=Dropping())
+
+
+def test_a_worker_with_other_versions_is_refused_naming_both(monkeypatch):
+    wanted = pools.versions() | {"numpy": "0.1"}
+    monkeypatch.setattr(pools, "versions", lambda: wanted)
+    with pytest.raises(SweepError, match=rf"has numpy {np.__version__} instead of 0\.1: give it the same environment"):
+        sweep(square, {"x": [1, 2]}, seed=1, workers=2)
+
+
+# --- the table while a sweep runs -------------------------------------------------------------------------
+
+
+def watching(x, seed, table):
+    return {"seen": len(pd.read_csv(table))}
+
+
+def test_the_table_can_be_read_at_any_moment_and_grows_by_whole_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr("ldpkit.sweep.time", types.SimpleNamespace(monotonic=lambda: 0.0))  # writing costs no time
+    file = tmp_path / "table.csv"
+    found = sweep(watching, {"x": range(5), "table": str(file)}, seed=1, workers=1, table=file)
+    assert found["seen"].tolist() == [0, 1, 2, 3, 4] and file.read_text() == found.to_csv(index=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_writing_the_table_may_take_a_tenth_of_the_time(tmp_path, monkeypatch):
+    clock = itertools.count()  # every look at the clock takes a second, so does every writing
+    monkeypatch.setattr("ldpkit.sweep.time", types.SimpleNamespace(monotonic=lambda: float(next(clock))))
+    file = tmp_path / "table.csv"
+    found = sweep(watching, {"x": range(14), "table": str(file)}, seed=1, workers=1, table=file)
+    assert found["seen"].tolist() == [0] * 9 + [9] * 5 and file.read_text() == found.to_csv(index=False)
+
+
+def test_a_resumed_table_starts_with_what_is_stored(tmp_path):
+    file = tmp_path / "table.csv"
+    sweep(watching, {"x": [0, 1], "table": str(file)}, seed=1, workers=1, table=file, store=tmp_path / "store")
+    found = sweep(watching, {"x": [0, 1, 2], "table": str(file)}, seed=1, workers=1, table=file, store=tmp_path / "store")
+    assert found["seen"].tolist()[2] == 2
+
+
+@pytest.mark.parametrize("name", [".", "missing/table.csv"])
+def test_a_table_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path, trace, name):
+    with pytest.raises(ValueError, match="table must be a file in an existing folder"):
+        sweep(square, {"x": [1], "trace": str(trace)}, seed=1, workers=1, table=tmp_path / name)
+    assert not traced(trace)
 
 
 def test_a_failing_cell_leaves_a_given_executor_usable(tmp_path):

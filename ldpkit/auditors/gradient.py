@@ -4,6 +4,7 @@ Source: the LDP-SGD paper, Algorithm 2 and Equation 3. Its estimate is a plug-in
 observed rates: biased upwards, infinite if one error never occurs, no bound.
 """
 
+import contextlib
 import functools
 import math
 import time
@@ -13,13 +14,21 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from .. import checks, stats, streams
+from .. import checks, datasets, nets, stats, streams
+from ..attacks import gradient as crafts
 from ..attacks.gradient import RULES, Cosine, Lune, Pairs
+from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
-from ..types import Numbers
-from .result import AuditResult
+from ..types import Array, Numbers
+from .result import AuditResult, repeat
 
-__all__ = ["audit_gradient", "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"]
+__all__ = ["audit_gradient", "gradient_cell", "digit_pairs", "ADVERSARIES", "epsilon_from_errors", "plugin_expectation",
+           "pooled", "lower_pooled", "lower_sides"]  # fmt: skip
+
+ADVERSARIES = ("dummy", "flip", "label", "benign", "collusion")
+"""Who crafts the pairs of `digit_pairs`; all but the first need a network."""
+
+_DIMENSION = 4810  # parameters of the network of the digits
 
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
@@ -57,8 +66,9 @@ def _plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tupl
     value, kept = value[finite], mass[finite]
     if not kept.sum() > 0:
         return math.nan, math.nan, 1.0
-    mean = float(value @ kept / kept.sum())
-    return mean, math.sqrt(float((value - mean) ** 2 @ kept / kept.sum())), float(mass[~finite].sum())
+    # no BLAS: its order of summation, hence the last digit, depends on the number of its threads
+    mean = float((value * kept).sum() / kept.sum())
+    return mean, math.sqrt(float(((value - mean) ** 2 * kept).sum() / kept.sum())), float(mass[~finite].sum())
 
 
 def pooled(errors: Numbers, trials: int) -> Numbers:
@@ -202,3 +212,89 @@ def audit_gradient(
         estimates={"pooled": float(pooled(fp + fn, trials)), "infinite": infinite},
         seconds=seconds,
     )
+
+
+@functools.lru_cache(maxsize=2)  # the cells of a grid share it
+def digit_pairs(
+    adversary: str, dimension: int | None = None, norm: float = 1.0, iterations: int = 100, flip: str = "random", seed: int = 1
+) -> crafts.Pairs:
+    """Craft an adversary's pairs of gradients; all but the dummy train a small network on handwritten digits first.
+
+    Parameters
+    ----------
+    adversary : str
+        One of `ADVERSARIES`.
+    dimension, norm
+        Of the dummy gradient; the network of the digits has 4810 parameters.
+    iterations : int
+        Training before, 100 records each, in [0, 10^6].
+    flip : str
+        Wrong label of the adversary ``label``, one of `ldpkit.attacks.gradient.FLIPS`.
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter that is out of range or does not belong to the adversary.
+    ModuleNotFoundError
+        If the digits are not installed.
+    """
+    if checks.one_of("adversary", adversary, ADVERSARIES) == "dummy":
+        return crafts.dummy(_DIMENSION if dimension is None else dimension, norm)
+    if dimension is not None:
+        raise ValueError(f"dimension belongs to the adversary dummy; the network of the digits has {_DIMENSION} parameters")
+    iterations = checks.integer("iterations", iterations, 0, 10**6)
+    checks.one_of("flip", flip, crafts.FLIPS)
+    x, y = datasets.digits()
+    rng = streams.generator(seed, "audit-gradient", adversary)
+
+    def teach(net: nets.Net, x: Array, y: Array, rounds: int = 20) -> nets.Net:
+        return nets.train(net, x, y, rounds=rounds, lr=0.2, rng=rng)
+
+    net = teach(nets.mlp([64, 64, 10], rng), x, y, iterations)
+    if adversary == "collusion":
+        return crafts.collude(net, x, y, 1000, rng, teach)
+    if adversary == "label":
+        return crafts.label_flip(net, x, y, 1000, rng, flip)
+    return {"benign": crafts.benign, "flip": crafts.gradient_flip}[adversary](net, x, y, 1000, rng)
+
+
+def gradient_cell(
+    adversary: str, epsilon: float, mechanism: str = "LDP-SGD", rule: str = "cosine", dimension: int | None = None,
+    norm: float = 1.0, clip: float = 1.0, iterations: int = 100, flip: str = "random", start: int = 1, trials: int = 1000,
+    alpha: float = 0.01, faithful: bool = False, runs: int = 1, seed: int = 1,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Audit a randomised gradient, several times: one cell of a grid, as flat dictionaries.
+
+    Parameters
+    ----------
+    adversary, dimension, norm, iterations, flip
+        See `digit_pairs`.
+    epsilon, clip
+        Budget of one report and clipping norm.
+    mechanism : str
+        A name of `ldpkit.mechanisms.GRADIENT`.
+    start : int
+        Seed of training and pairs: cells with the same one audit the same gradients.
+    rule, trials, alpha, seed, faithful
+        As in `audit_gradient`.
+    runs : int
+        Independent repetitions, each on its own stream.
+
+    Returns
+    -------
+    list of dict
+        See `ldpkit.auditors.result.repeat`.
+    """
+    make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
+    crafted = adversary, dimension, norm, iterations, flip
+    start = checks.integer("start", start, 0)
+    if seed is streams.REHEARSAL:  # nothing is trained: any gradients of the right dimension will do
+        pairs = crafts.dummy(_DIMENSION)
+        with contextlib.suppress(streams.Rehearsed):
+            pairs = digit_pairs(*crafted, streams.REHEARSAL)
+    else:
+        pairs = digit_pairs(*crafted, start)
+    target = make(pairs.first.shape[1], epsilon, clip)
+    given: dict[str, Any] = {"trials": trials, "alpha": alpha, "faithful": faithful}
+    return repeat(lambda own: [audit_gradient(target, pairs, rule, seed=own, **given)], runs, seed)

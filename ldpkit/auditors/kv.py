@@ -8,6 +8,7 @@ Auditing Local Differential Privacy for Correlated Key-Value Estimation", CIKM
 
 import dataclasses
 import functools
+import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -23,8 +24,8 @@ from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues, alphabet, chosen, product_law
 from ..mechanisms.pckv import PCKV, PCKVUE
 from ..types import Array, Held, Rng
-from .ratio import ESTIMATORS, statistic
-from .result import AuditResult
+from .ratio import check, statistic
+from .result import AuditResult, repeat
 
 __all__ = ["AUDITORS", "audit_kv", "audit_laws", "kv_cell", "collapse", "guess_rates", "oracle_law"]
 
@@ -208,13 +209,14 @@ def _audit(play: Callable[[_Draw], Iterator[Groups]], users: int, estimator: str
            bounded: bool = True, last: bool = False, **said: Any) -> list[AuditResult]:  # fmt: skip
     """Play an experiment with random and with expected counts, and state what each round, or the last, shows."""
     users = checks.integer("users", users, 1, 10**12)
-    halves = checks.one_of("estimator", estimator, ESTIMATORS) in ("split", "pooled")
+    check(estimator, alpha, minimum, variation)
+    halves = estimator in ("split", "pooled")
     each = users // 2 if attack == "skv" else users
     if each < 1 + halves:
         raise ValueError(f"users must be at least {(1 + halves) * (1 + (attack == 'skv'))} here, got {users}")
     start = time.perf_counter()
-    rngs = streams.generator(seed, "kv", *name, attack, users, halves), None
-    played, expected = (list(play(_Draw(users, halves, rng))) for rng in rngs)
+    expected = list(play(_Draw(users, halves, None)))
+    played = list(play(_Draw(users, halves, streams.generator(seed, "kv", *name, attack, users, halves))))
     seconds, results = (time.perf_counter() - start) / len(played), []
     for number, (groups, ideal) in list(enumerate(zip(played, expected), 1))[-1 if last else 0 :]:
         first, second = groups[0]
@@ -373,11 +375,10 @@ def kv_cell(mechanism: str, auditor: str = "hkv", runs: int = 1, seed: int = 1, 
         One `AuditResult.row` per run and round, with the number of the `run`, without the time.
     """
     cls = KEY_VALUE[checks.one_of("mechanism", mechanism, KEY_VALUE)]
-    own = {f.name: given.pop(f.name) for f in dataclasses.fields(cls) if f.name in given and f.init}
-    found = []
-    for run in range(checks.integer("runs", runs, 1)):
-        for result in audit_kv(cls(**own), auditor, seed=streams.derive(seed, "run", run), **given):
-            row = result.row() | {"run": run}
-            del row["seconds"]
-            found.append(row)
-    return found
+    fields = [f.name for f in dataclasses.fields(cls) if f.init]
+    own = {name: given.pop(name) for name in fields if name in given}
+    takes = [name for name, p in inspect.signature(audit_kv).parameters.items() if p.kind is p.KEYWORD_ONLY and name != "seed"]
+    for name in given:
+        checks.one_of(f"parameter of {mechanism} and its audit", name, [*fields, *takes])
+    checked = cls(**own)
+    return repeat(lambda own: audit_kv(checked, auditor, seed=own, **given), runs, seed)

@@ -18,7 +18,7 @@ from ..attacks import Attack
 from ..mechanisms import BucketFlip, Client, FrequencyOracle
 from ..mechanisms import make as make_mechanism
 from ..types import Pair, Rates
-from .result import AuditResult
+from .result import AuditResult, repeat
 
 __all__ = ["audit", "audits", "audit_cell", "rows", "expected"]
 
@@ -254,12 +254,6 @@ def rows(
     chosen = [attacks.make(a) for a in (attack if isinstance(attack, list) else [attack])]
     trials = checks.integer("trials", trials, 1, 10**12)
     chosen = [a.declare(mechanism, trials, stats.tail_mass(alpha)) for a in chosen]
+    found = repeat(lambda own: audits(mechanism, chosen, trials=trials, alpha=alpha, seed=own, faithful=faithful), runs, seed)
     laws = [a.rates(mechanism) or (None, None) for a in chosen]
-    found = []
-    for run in range(checks.integer("runs", runs, 1)):
-        own = streams.derive(seed, "run", run)
-        for result, (tpr, fpr) in zip(audits(mechanism, chosen, trials=trials, alpha=alpha, seed=own, faithful=faithful), laws):
-            row = result.row() | {"run": run, "exact_tpr": tpr, "exact_fpr": fpr}
-            del row["seconds"]
-            found.append(row)
-    return found
+    return [row | {"exact_tpr": tpr, "exact_fpr": fpr} for row, (tpr, fpr) in zip(found, itertools.cycle(laws))]

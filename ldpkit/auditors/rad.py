@@ -26,10 +26,10 @@ from .. import checks, stats, streams
 from ..attacks.distinguish import Guess, success_rate
 from ..mechanisms import GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
-from .result import AuditResult
+from .result import AuditResult, repeat
 
 __all__ = ["PROTOCOLS", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd", "epsilon_interval",
-           "rad_result", "rad_audit"]  # fmt: skip
+           "rad_result", "rad_audit", "rad_cell"]  # fmt: skip
 
 PROTOCOLS: dict[str, Callable[[int, float], SupportOracle]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols; its SS rounds the subset size down."""
@@ -232,7 +232,7 @@ def rad_audit(
     )
     checks.real("alpha", alpha, 0, 1, closed="()")
     mechanism = PROTOCOLS[protocol](m, epsilon)
-    each = checks.integer("reports", reports, m) // m
+    each, alpha = checks.integer("reports", reports, m) // m, checks.real("alpha", alpha, 0, 1, closed="()")
     rng = streams.generator(seed, "reconstruct", protocol, m, mechanism.epsilon, faithful)
     start = time.perf_counter()
     if faithful:
@@ -245,3 +245,26 @@ def rad_audit(
         found = int(rng.binomial(each * m, success_rate(mechanism)))
     return rad_result(found, each * m, m, protocol, claim=mechanism.epsilon, alpha=alpha, seed=seed, faithful=faithful,
                       seconds=time.perf_counter() - start)  # fmt: skip
+
+
+def rad_cell(
+    mechanism: str, m: int, epsilon: float, reports: int = 10**6, alpha: float = 0.02, faithful: bool = False, runs: int = 1,
+    seed: int = 1,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Audit a protocol by reconstruction, several times: one cell of a grid, as flat dictionaries.
+
+    Parameters
+    ----------
+    mechanism : {"GRR", "SS", "OUE"}
+    m, epsilon, reports, alpha, seed, faithful
+        As in `rad_audit`.
+    runs : int
+        Independent repetitions, each on its own stream.
+
+    Returns
+    -------
+    list of dict
+        See `ldpkit.auditors.result.repeat`.
+    """
+    given: dict[str, Any] = {"reports": reports, "alpha": alpha, "faithful": faithful}
+    return repeat(lambda own: [rad_audit(mechanism, m, epsilon, seed=own, **given)], runs, seed)

@@ -26,6 +26,15 @@ def _frequent(counts: Array, variation: float) -> Array:
     return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
 
 
+def check(estimator: str, alpha: float, minimum: int, variation: float | None) -> None:
+    """Refuse parameters that `statistic` cannot use; called before anything is drawn, too."""
+    checks.real("alpha", alpha, 0, 1, closed="()")
+    checks.one_of("estimator", estimator, ESTIMATORS)
+    checks.integer("minimum", minimum, 1)
+    if variation is not None:
+        checks.real("variation", variation, 0)
+
+
 def statistic(
     first: Array,
     second: Array,
@@ -65,11 +74,8 @@ def statistic(
     output : int
         Number of the output that decides, -1 if there is none.
     """
-    alpha = checks.real("alpha", alpha, 0, 1, closed="()")
-    checks.one_of("estimator", estimator, ESTIMATORS)
-    minimum, users = checks.integer("minimum", minimum, 1), checks.integer("users", users, 1)
-    if variation is not None:
-        checks.real("variation", variation, 0)
+    check(estimator, alpha, minimum, variation)
+    checks.integer("users", users, 1)
     first, second = checks.numeric("first", first), checks.numeric("second", second)
     if first.ndim != 2 or first.shape[1:] != second.shape[1:] or not first.size:
         raise ValueError(

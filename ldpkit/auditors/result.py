@@ -1,11 +1,13 @@
 """What an audit returns, whichever auditor made it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["AuditResult"]
+from .. import checks, streams
+
+__all__ = ["AuditResult", "repeat"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,3 +134,29 @@ class AuditResult:
             "violated": self.violated,
             "seconds": self.seconds,
         }
+
+
+def repeat(audit: "Callable[[int], Iterable[AuditResult]]", runs: int, seed: int) -> list[dict[str, Any]]:
+    """Audit several times: the rows of one cell of a grid.
+
+    Parameters
+    ----------
+    audit : callable
+        Takes a seed, returns one or more results.
+    runs : int
+        Independent repetitions, each on its own stream, at least 1.
+    seed : int
+        Of the cell.
+
+    Returns
+    -------
+    list of dict
+        One `AuditResult.row` per result, with the number of the `run`, without the time: a row repeats to the last digit.
+    """
+    found = []
+    for run in range(checks.integer("runs", runs, 1)):
+        for result in audit(streams.derive(seed, "run", run)):
+            row = result.row() | {"run": run}
+            del row["seconds"]
+            found.append(row)
+    return found

@@ -14,6 +14,7 @@ import functools
 import math
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy
@@ -23,9 +24,10 @@ from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
 from ..types import Array, Rates, Rng
 from .gradient import epsilon_from_errors, lower_sides, plugin_expectation, pooled
-from .result import AuditResult
+from .result import AuditResult, repeat
 
-__all__ = ["audit_shuffle", "pmfs", "pair_delta", "blanket_delta", "solve", "closed_bound", "least_clients", "threshold_rates"]
+__all__ = ["audit_shuffle", "shuffle_cell", "pmfs", "pair_delta", "blanket_delta", "solve", "closed_bound", "least_clients",
+           "threshold_rates"]  # fmt: skip
 
 MAX_CLIENTS = 10**6
 
@@ -93,7 +95,8 @@ def blanket_delta(clients: int, epsilon: float, shuffled: float, blanket: float 
     if gain <= 0:
         return 0.0
     least = np.floor((c + 1) * loss / (gain + loss)) + 1  # counts from here on are likelier with the gradient
-    return float(mass @ (gain * scipy.stats.binom.sf(least - 2, c, 0.5) - loss * scipy.stats.binom.sf(least - 1, c, 0.5)))
+    each = gain * scipy.stats.binom.sf(least - 2, c, 0.5) - loss * scipy.stats.binom.sf(least - 1, c, 0.5)
+    return float((mass * each).sum())  # no BLAS: its order of summation depends on the number of its threads
 
 
 def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> float:
@@ -229,3 +232,25 @@ def audit_shuffle(
         estimates={"pooled": float(pooled(fp + fn, trials))} | _exact(clients, epsilon, delta),
         seconds=seconds,
     )
+
+
+def shuffle_cell(
+    epsilon: float, clients: int, delta: float = 1e-6, trials: int = 1000, alpha: float = 0.01, faithful: bool = False,
+    d: int = 16, runs: int = 1, seed: int = 1,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Audit shuffled LDP-SGD, several times: one cell of a grid, as flat dictionaries.
+
+    Parameters
+    ----------
+    epsilon, clients, delta, trials, alpha, seed, faithful, d
+        As in `audit_shuffle`.
+    runs : int
+        Independent repetitions, each on its own stream.
+
+    Returns
+    -------
+    list of dict
+        See `ldpkit.auditors.result.repeat`.
+    """
+    given: dict[str, Any] = {"trials": trials, "alpha": alpha, "faithful": faithful, "d": d}
+    return repeat(lambda own: [audit_shuffle(epsilon, clients, delta, seed=own, **given)], runs, seed)

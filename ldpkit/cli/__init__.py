@@ -1,7 +1,7 @@
 """The command line, one file per auditor: `base` holds what the commands share.
 
 Exit status: 0, the command ran and found no violation; 1, it proves one; 2, bad
-input, with one line on standard error.
+input, with one line on standard error. For ``sweep``, 1 means that a cell failed.
 """
 
 import sys
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import click
 
-from . import audit, data, gradient, kv, rad, refine  # noqa: F401  importing them registers their commands
+from . import audit, data, gradient, kv, rad, refine, sweep  # noqa: F401  importing them registers their commands
 from .base import cli
 
 __all__ = ["cli", "main"]

@@ -2,11 +2,11 @@
 
 import click
 
-from .. import auditors, checks, datasets, nets, streams
+from .. import auditors
 from ..attacks import gradient as crafts
 from ..auditors import AuditResult
+from ..auditors.gradient import ADVERSARIES, digit_pairs
 from ..mechanisms import GRADIENT
-from ..types import Array
 from .base import Count, as_json, cli, write
 
 __all__ = ["audit_gradient", "audit_shuffle"]
@@ -14,31 +14,8 @@ __all__ = ["audit_gradient", "audit_shuffle"]
 MECHANISMS = {name.lower(): mechanism for name, mechanism in GRADIENT.items()}
 
 
-def _craft(adversary: str, dimension: int | None, norm: float, iterations: int, flip: str, seed: int) -> crafts.Pairs:
-    """Pairs of the adversary; all but the dummy train the network of the digits first."""
-    if adversary == "dummy":
-        return crafts.dummy(4810 if dimension is None else dimension, norm)
-    if dimension is not None:
-        raise click.UsageError("--dimension belongs to --adversary dummy; the network of the digits has 4810 parameters")
-    try:
-        x, y = datasets.digits()
-    except ModuleNotFoundError as error:
-        raise click.UsageError(str(error)) from error
-    rng = streams.generator(seed, "audit-gradient", adversary)
-
-    def teach(net: nets.Net, x: Array, y: Array, rounds: int = 20) -> nets.Net:
-        return nets.train(net, x, y, rounds=rounds, lr=0.2, rng=rng)
-
-    net = teach(nets.mlp([64, 64, 10], rng), x, y, checks.integer("iterations", iterations, 0, 10**6))
-    if adversary == "collusion":
-        return crafts.collude(net, x, y, 1000, rng, teach)
-    if adversary == "label":
-        return crafts.label_flip(net, x, y, 1000, rng, flip)
-    return {"benign": crafts.benign, "flip": crafts.gradient_flip}[adversary](net, x, y, 1000, rng)
-
-
 @cli.command("audit-gradient")
-@click.option("--adversary", type=click.Choice(["dummy", "flip", "label", "benign", "collusion"]), required=True)
+@click.option("--adversary", type=click.Choice(ADVERSARIES), required=True)
 @click.option("--epsilon", type=float, required=True, help="Budget of one report.")
 @click.option("--mechanism", type=click.Choice(list(MECHANISMS)), default="ldp-sgd", show_default=True)
 @click.option("--rule", type=click.Choice(list(crafts.RULES)), default="cosine", show_default=True, help="The test.")
@@ -57,7 +34,10 @@ def audit_gradient(ctx: click.Context, /, adversary: str, epsilon: float, mechan
                    norm: float, clip: float, iterations: int, flip: str, trials: int, alpha: float, seed: int, faithful: bool,
                    as_json: bool) -> None:  # fmt: skip
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
-    pairs = _craft(adversary, dimension, norm, iterations, flip, seed)
+    try:
+        pairs = digit_pairs(adversary, dimension, norm, iterations, flip, seed)
+    except ModuleNotFoundError as error:
+        raise click.UsageError(str(error)) from error
     target = MECHANISMS[mechanism](pairs.first.shape[1], epsilon, clip)
     result = auditors.audit_gradient(target, pairs, rule, trials=trials, alpha=alpha, seed=seed, faithful=faithful)
     _write(ctx, result, f"{pairs.name}, {rule} rule", as_json)

@@ -1,0 +1,219 @@
+"""``ldpkit sweep``: a grid of audits from a file, on this machine or on a Dask cluster."""
+
+import contextlib
+import inspect
+import re
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+import yaml
+
+from .. import checks, pools, streams
+from .. import sweep as hall
+from ..auditors import CELLS
+from ..mechanisms import MECHANISMS
+from .base import Count, cli
+
+__all__ = ["Plan", "read", "sweep"]
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which ``1e6`` is a number, as everywhere else, and a key that is given twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                raise yaml.constructor.ConstructorError(None, None, f"key {name!r} is given twice", node.start_mark)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _exponent(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
+    number = float(node.value)
+    return int(number) if number.is_integer() else number
+
+
+_Loader.add_implicit_resolver("!exponent", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789"))
+_Loader.add_constructor("!exponent", _exponent)
+
+
+_OPTIONS = sorted({name for mechanism in MECHANISMS.values() for name in inspect.signature(mechanism).parameters} | {"memoise"})
+"""Parameters that some mechanism takes."""
+
+
+class Plan:
+    """A checked grid of audits.
+
+    Parameters
+    ----------
+    audit : str
+        A key of `ldpkit.auditors.CELLS`.
+    seed : int
+        Non-negative.
+    grid : mapping or list of mappings
+        See `ldpkit.sweep.cells`; at least one cell.
+    fixed : mapping
+        Parameters that all cells share.
+    out : str, optional
+        File of the table.
+
+    Attributes
+    ----------
+    func : callable
+        The function of one cell.
+    cells : list of dict
+        Parameters of every cell, those of the grid first.
+
+    Raises
+    ------
+    ValueError
+        Naming what is wrong and what is allowed. Every cell is rehearsed: its parameters are looked at as the audit itself
+        would, up to the first random number.
+    """
+
+    def __init__(self, audit: Any, seed: Any, grid: Any, fixed: Any = None, out: Any = None) -> None:
+        self.func: Callable[..., Any] = CELLS[checks.one_of("audit", audit, CELLS)]
+        self.seed = checks.integer("seed", seed, 0)
+        self.fixed = _names("fixed", {} if fixed is None else fixed)
+        if not isinstance(grid, (dict, list)):
+            raise ValueError(f"grid must map parameters to lists of values, or list cells, got {grid!r}")
+        for part in [grid] if isinstance(grid, dict) else grid:
+            twice = sorted(self.fixed.keys() & _names("grid", part).keys())
+            if twice:
+                raise ValueError(f"{twice[0]} must be given in the grid or fixed, not in both")
+        self.cells = hall.cells([cell | self.fixed for cell in hall.cells(grid)]) if grid else []
+        if not self.cells:
+            raise ValueError(f"grid must hold at least one cell, got {grid!r}")
+        if out is not None and (not isinstance(out, str) or not out):
+            raise ValueError(f"out must be the name of a file, got {out!r}")
+        self.out = out
+        for cell in hall.progress(self.cells, len(self.cells), "checking"):
+            self._rehearse(audit, cell)
+
+    def _rehearse(self, audit: str, cell: dict[str, Any]) -> None:
+        known = inspect.signature(self.func).parameters
+        own = [name for name, p in known.items() if p.kind is p.POSITIONAL_OR_KEYWORD and name != "seed"]
+        missing = [name for name in own if known[name].default is inspect.Parameter.empty and name not in cell]
+        if missing:
+            raise ValueError(f"cell {cell}: audit {audit} needs {', '.join(missing)}")
+        if "seed" in cell:
+            raise ValueError(f"cell {cell}: seed stands beside the grid; every cell derives its own from it")
+        if audit != "kv":  # which knows the parameters of its mechanisms
+            for name in cell:
+                checks.one_of(f"parameter of audit {audit}", name, own + (_OPTIONS if audit == "audit" else []))
+        try:
+            with contextlib.suppress(streams.Rehearsed):
+                self.func(**cell, seed=streams.REHEARSAL)
+        except Exception as error:
+            raise ValueError(f"cell {cell}: {error}") from error
+
+
+def _names(where: str, found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        raise ValueError(f"{where} must map names of parameters to values, got {found!r}")
+    return found
+
+
+def read(path: str | Path) -> Plan:
+    """Read and check a file that describes a sweep.
+
+    Parameters
+    ----------
+    path : path
+        YAML with the keys ``audit``, ``seed``, ``grid``, and if wanted ``fixed`` and ``out``; see `Plan`.
+
+    Raises
+    ------
+    ValueError
+        Naming the file, and what is wrong in it.
+    """
+    try:
+        try:
+            found = yaml.load(Path(path).read_bytes(), _Loader)
+        except yaml.YAMLError as error:
+            raise ValueError(f"not YAML: {error}") from error
+        if not isinstance(found, dict):
+            raise ValueError(f"a sweep is described by keys and values, got {found!r}")
+        wanted = inspect.signature(Plan).parameters
+        for name in found:
+            checks.one_of("key", name, wanted)
+        missing = [name for name, p in wanted.items() if p.default is p.empty and name not in found]
+        if missing:
+            raise ValueError(f"key {missing[0]} is missing; the keys are {', '.join(wanted)}")
+        return Plan(**found)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+@contextlib.contextmanager
+def _executor(scheduler: str | None) -> Iterator[Executor | None]:
+    """The executor of a cluster, or none."""
+    if scheduler is None:
+        yield None
+        return
+    try:
+        client = pools.connect(scheduler)
+    except (ModuleNotFoundError, ConnectionError, RuntimeError) as error:
+        raise click.ClickException(str(error)) from error
+    with client:
+        if not client.scheduler_info()["workers"]:
+            click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
+        yield client.get_executor(pure=False)
+
+
+@cli.command()
+@click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, such as tcp://127.0.0.1:8786.")
+@click.option("--workers", type=Count(), help="Processes of this machine.  [default: one per core]")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="The table (CSV).  [default: CONFIG's, else its name]"
+)
+@click.option("--store", type=click.Path(file_okay=False, path_type=Path), help="Finished cells.  [default: beside the table]")
+@click.pass_context
+def sweep(
+    ctx: click.Context, config: Path, scheduler: str | None, workers: int | None, out: Path | None, store: Path | None
+) -> None:
+    """Run a grid of audits described by the file CONFIG (YAML).
+
+    The table can be read at any moment; it holds the cells that are finished. The same command continues a sweep that
+    was stopped.
+
+    Exit status: 0, every cell is finished; 1, some cells failed (each is named) and all others are finished; 2, bad input
+    or no cluster, and nothing was computed. Violations are rows of the table, not a status.
+    """
+    if scheduler is not None and workers is not None:
+        raise click.UsageError("--workers are processes of this machine; with --scheduler the cluster has its own")
+    if workers is not None:
+        checks.integer("workers", workers, 1)
+    plan, start = read(config), time.monotonic()
+    out = out or Path(plan.out or config.with_suffix(".csv").name)
+    store = store or out.with_suffix(".cells")
+    failures: list[tuple[dict[str, Any], Exception]] = []
+    with _executor(scheduler) as executor:
+        try:
+            table = hall.sweep(
+                plan.func, plan.cells, seed=plan.seed, workers=workers, executor=executor, store=store, table=out,
+                label=config.stem,
+            )  # fmt: skip
+        except hall.SweepError as found:
+            table, failures = found.table, found.failures
+        except OSError as error:
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo(f"ldpkit: finished cells are in {out} and {store}; the same command goes on from there", err=True)
+            raise
+    for cell, cause in failures:
+        click.echo(f"ldpkit: cell {cell} failed: {type(cause).__name__}: {cause}", err=True)
+    click.echo(_summary(plan, table, len(failures), out) + f"; {time.monotonic() - start:.1f} s")
+    ctx.exit(1 if failures else 0)
+
+
+def _summary(plan: Plan, table: pd.DataFrame, failed: int, out: Path) -> str:
+    proofs = int(table["violated"].sum()) if "violated" in table else 0
+    parts = [f"{len(plan.cells) - failed} of {len(plan.cells)} cells finished", f"{len(table)} rows in {out}"]
+    return ", ".join(parts + ([f"{proofs} of them prove a violation"] if proofs else []))

@@ -1,0 +1,185 @@
+"""Where the cells of a sweep are computed: processes of this machine, or the workers of a Dask cluster."""
+
+import asyncio
+import functools
+import os
+import platform
+import threading
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import loky
+
+from . import __version__, checks, code_digest, depends
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Processes", "count", "local", "isolated", "versions", "require", "connect"]
+
+
+class Processes(ThreadPoolExecutor):
+    """Worker processes of this machine; one that dies takes only its own call with it.
+
+    Every process has a thread that feeds it alone, so it is known which call a dead process was computing. That call
+    raises `concurrent.futures.BrokenExecutor`; the next one gets a fresh process. Idle processes end after ten seconds.
+
+    Parameters
+    ----------
+    workers : int
+        Number of processes, at least 1. They are started when needed.
+    initializer, initargs
+        Called first in every process.
+    """
+
+    def __init__(self, workers: int, initializer: Callable[..., object] | None = None, initargs: tuple[Any, ...] = ()) -> None:
+        super().__init__(checks.integer("workers", workers, 1))
+        self._make = functools.partial(loky.ProcessPoolExecutor, 1, timeout=10, initializer=initializer, initargs=initargs)
+        self._own = threading.local()
+        self._made: list[Any] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Schedule a call, which must be picklable."""
+        return super().submit(self._compute, fn, args, kwargs)
+
+    def _compute(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        if getattr(self._own, "process", None) is None:
+            self._own.process = self._make()
+            self._made.append(self._own.process)
+        try:
+            return self._own.process.submit(fn, *args, **kwargs).result()
+        except BrokenExecutor:
+            self._made.remove(self._own.process)
+            self._own.process = None
+            raise
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False, kill: bool = False) -> None:
+        """Take no more calls; `kill` ends those that are running."""
+        super().shutdown(wait=False, cancel_futures=cancel_futures or kill)
+        if kill:
+            for process in list(self._made):
+                process.shutdown(wait=False, kill_workers=True)
+        super().shutdown(wait=wait)
+
+
+def count(workers: int | None) -> int:
+    """Return a number of workers; that of the cores if none is given."""
+    return checks.integer("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
+
+
+@functools.cache
+def local(workers: int) -> Processes:
+    """Return this machine's pool of so many workers; the next sweep finds its processes running."""
+    return Processes(workers)
+
+
+def _prepend(paths: list[str]) -> None:
+    import sys
+
+    sys.path[:0] = paths
+
+
+def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Processes:
+    """Return a process pool whose workers import from `folders` first.
+
+    This is how a third-party package is audited without installing it next to
+    ldpkit: its own folder is put in front of the import path of fresh processes,
+    so two versions of one package can be audited by one notebook.
+
+    Parameters
+    ----------
+    *folders : path
+        Existing folders, in order of preference.
+    workers : int, optional
+        Number of processes; the number of cores by default.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a folder does not exist.
+    """
+    paths = [Path(folder).resolve() for folder in folders]
+    for path in paths:
+        if not path.is_dir():
+            raise FileNotFoundError(f"folder {path} does not exist; `make packages` installs the packages under audit")
+    return Processes(count(workers), _prepend, ([str(path) for path in paths],))
+
+
+# --- the same environment everywhere ------------------------------------------------------------------
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return what a result depends on besides its parameters: Python, the numerical libraries, this package's source."""
+    return depends.versions() | {"ldpkit": f"{__version__} (source {code_digest()})"}
+
+
+def require(wanted: dict[str, str]) -> None:
+    """Refuse to compute in an environment other than the caller's.
+
+    Parameters
+    ----------
+    wanted : dict
+        The caller's `versions`.
+
+    Raises
+    ------
+    RuntimeError
+        Naming both versions of everything that differs, and the machine.
+    """
+    own = versions()
+    other = [f"{name} {own.get(name)} instead of {wanted[name]}" for name in wanted if own.get(name) != wanted[name]]
+    if other:
+        raise RuntimeError(f"the worker on {platform.node()} has {', '.join(other)}: give it the same environment")
+
+
+def connect(address: str, *, timeout: float = 5) -> "Client":
+    """Return a client of a running Dask cluster whose workers would compute what this process computes.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, such as ``tcp://127.0.0.1:8786``.
+    timeout : float
+        Seconds to wait for an answer.
+
+    Returns
+    -------
+    distributed.Client
+        A context manager; ``client.get_executor(pure=False)`` is what `ldpkit.sweep.sweep` takes as `executor`.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Naming the extra that installs `distributed`.
+    ConnectionError
+        If no scheduler answers.
+    RuntimeError
+        If a worker's environment differs; see `require`.
+    """
+    try:
+        from distributed import Client, Security
+        from distributed.comm import connect as reach
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("a Dask cluster needs the package distributed: pip install 'ldpkit[cluster]'") from error
+    timeout = checks.real("timeout", timeout, 0, closed="()")
+
+    async def knock() -> None:
+        call = reach(address, timeout=timeout, **Security().get_connection_args("client"))
+        await (await asyncio.wait_for(call, timeout)).close()
+
+    try:
+        with ThreadPoolExecutor(1) as thread:  # a notebook's own thread is in an event loop already
+            thread.submit(asyncio.run, knock()).result()
+    except Exception as error:  # whatever else listens there may send anything, or nothing: a client by itself would wait
+        why = f" ({error})" if str(error) else ""
+        raise ConnectionError(f"no Dask scheduler answers at {address} within {timeout:g} s{why}") from error
+    client = Client(address, timeout=timeout, set_as_default=False)
+    answers = client.run(require, versions(), on_error="return")
+    for worker, answer in answers.items():
+        if answer is not None:
+            client.close()
+            raise RuntimeError(f"worker {worker} cannot take part: {type(answer).__name__}: {answer}")
+    return client
