@@ -20,7 +20,7 @@ from . import __version__, checks, code_digest
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Processes", "local", "isolated", "versions", "require", "connect"]
+__all__ = ["Processes", "cores", "local", "isolated", "versions", "require", "connect"]
 
 
 class Processes(ThreadPoolExecutor):
@@ -67,6 +67,11 @@ class Processes(ThreadPoolExecutor):
         super().shutdown(wait=wait)
 
 
+def cores() -> int:
+    """Return the number of this machine's cores: how many workers there are if nobody says."""
+    return os.cpu_count() or 1
+
+
 @functools.cache
 def local(workers: int) -> Processes:
     """Return this machine's pool of so many workers; the next sweep finds its processes running."""
@@ -102,7 +107,7 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
     for path in paths:
         if not path.is_dir():
             raise FileNotFoundError(f"folder {path} does not exist; `make packages` installs the packages under audit")
-    return Processes(workers or os.cpu_count() or 1, _prepend, ([str(path) for path in paths],))
+    return Processes(cores() if workers is None else workers, _prepend, ([str(path) for path in paths],))
 
 
 # --- the same environment everywhere ------------------------------------------------------------------
@@ -161,7 +166,7 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
     """
     try:
         from distributed import Client, Security
-        from distributed.comm import connect as reach
+        from distributed.comm.core import connect as reach
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("a Dask cluster needs the package distributed: pip install 'ldpkit[cluster]'") from error
     timeout = checks.real("timeout", timeout, 0, closed="()")

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
 from typing import Any
@@ -158,7 +158,7 @@ class _Table:
             self.write()
 
 
-def _here(jobs: dict[int, tuple[Any, ...]]) -> Iterator[tuple[int, Future[str]]]:
+def _here(jobs: dict[int, tuple[Any, ...]]) -> Generator[tuple[int, Future[str]], None, None]:
     """Compute the jobs in this process, one after the other; yield number and outcome."""
     for i, job in jobs.items():
         future: Future[str] = Future()
@@ -169,7 +169,7 @@ def _here(jobs: dict[int, tuple[Any, ...]]) -> Iterator[tuple[int, Future[str]]]
         yield i, future
 
 
-def _there(jobs: dict[int, tuple[Any, ...]], pool: Executor) -> Iterator[tuple[int, Future[str]]]:
+def _there(jobs: dict[int, tuple[Any, ...]], pool: Executor) -> Generator[tuple[int, Future[str]], None, None]:
     """Compute the jobs in a pool; yield number and outcome as they end.
 
     A job whose worker died is computed once more, alone, after all others: whatever kills a worker then is the job itself,
@@ -259,23 +259,25 @@ def sweep(
     ValueError
         If a parameter is out of range, before anything is computed.
     """
-    grid = cells(grid)
+    listed = cells(grid)
     seed = checks.integer("seed", seed, 0)
-    workers = checks.integer("workers", workers or os.cpu_count() or 1, 1)
+    workers = checks.integer("workers", pools.cores() if workers is None else workers, 1)
     if table is not None and (Path(table).is_dir() or not Path(table).parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = _Store(store, func, seed) if store is not None else None
-    texts = {i: kept.read(cell) if kept else None for i, cell in enumerate(grid)}
+    texts = {i: kept.read(cell) if kept else None for i, cell in enumerate(listed)}
     todo = [i for i, text in texts.items() if text is None]
-    jobs = {i: (func, grid[i], streams.derive(seed, "cell", grid[i]), pools.versions()) for i in todo}
+    jobs = {i: (func, listed[i], streams.derive(seed, "cell", listed[i]), pools.versions()) for i in todo}
 
     def finished() -> pd.DataFrame:
-        rows = [cell | row for i, cell in enumerate(grid) for row in json.loads(texts[i] or "[]")]
-        return pd.DataFrame(rows, columns=None if rows else list(dict.fromkeys(name for cell in grid for name in cell)))
+        rows = [cell | row for i, cell in enumerate(listed) for row in json.loads(texts[i] or "[]")]
+        return pd.DataFrame(rows, columns=None if rows else list(dict.fromkeys(name for cell in listed for name in cell)))
 
     file = _Table(table, finished) if table is not None else None
-    pool = executor or (None if workers == 1 or len(todo) <= 1 else pools.local(workers))
-    outcomes, failures = _there(jobs, pool) if pool else _here(jobs), {}
+    own = pools.local(workers) if executor is None and workers > 1 and todo else None
+    pool = executor or own
+    outcomes = _there(jobs, pool) if pool else _here(jobs)
+    failures: dict[int, Exception] = {}
     try:
         for i, future in progress(outcomes, len(todo), label):
             try:
@@ -287,12 +289,12 @@ def sweep(
                 failures[i] = error
                 continue
             if kept:
-                kept.write(grid[i], texts[i])
+                kept.write(listed[i], texts[i])
             if file:
                 file.refresh()
     except BaseException:
-        if pool and executor is None:
-            pool.shutdown(wait=False, kill=True)
+        if own:
+            own.shutdown(wait=False, kill=True)
             pools.local.cache_clear()
         raise
     finally:
@@ -300,5 +302,6 @@ def sweep(
         if file:
             file.write()
     if failures:
-        raise SweepError([(grid[i], failures[i]) for i in sorted(failures)], finished(), len(grid)) from failures[min(failures)]
+        found = [(listed[i], failures[i]) for i in sorted(failures)]
+        raise SweepError(found, finished(), len(listed)) from found[0][1]
     return finished()

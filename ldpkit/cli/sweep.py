@@ -200,15 +200,15 @@ def sweep(
                 plan.func, plan.cells, seed=plan.seed, workers=workers, executor=executor, store=store, table=out,
                 label=config.stem,
             )  # fmt: skip
-        except hall.SweepError as error:
-            table, failures = error.table, error.failures
+        except hall.SweepError as some:
+            table, failures = some.table, some.failures
         except OSError as error:
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
             click.echo(f"ldpkit: finished cells are in {out} and {store}; the same command goes on from there", err=True)
             raise
-    for cell, error in failures:
-        click.echo(f"ldpkit: cell {cell} failed: {type(error).__name__}: {error}", err=True)
+    for cell, reason in failures:
+        click.echo(f"ldpkit: cell {cell} failed: {type(reason).__name__}: {reason}", err=True)
     click.echo(_summary(plan, table, len(failures), out) + f"; {time.monotonic() - start:.1f} s")
     ctx.exit(1 if failures else 0)
 
