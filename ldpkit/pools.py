@@ -161,7 +161,7 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
     """
     try:
         from distributed import Client, Security
-        from distributed.comm import connect as reach
+        from distributed.comm.core import connect as reach
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("a Dask cluster needs the package distributed: pip install 'ldpkit[cluster]'") from error
     timeout = checks.real("timeout", timeout, 0, closed="()")

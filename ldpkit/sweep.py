@@ -249,22 +249,22 @@ def sweep(
     ValueError
         If a parameter is out of range, before anything is computed.
     """
-    grid = cells(grid)
+    listed = cells(grid)
     seed = checks.integer("seed", seed, 0)
     workers = pools.count(workers)
     if table is not None and (Path(table).is_dir() or not Path(table).parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = _Store(store, func, seed) if store is not None else None
-    texts: dict[int, str | None] = {i: kept.read(cell) if kept else None for i, cell in enumerate(grid)}
+    texts: dict[int, str | None] = {i: kept.read(cell) if kept else None for i, cell in enumerate(listed)}
     todo = [i for i, text in texts.items() if text is None]
-    jobs = {i: (func, grid[i], streams.derive(seed, "cell", grid[i]), pools.versions()) for i in todo}
+    jobs = {i: (func, listed[i], streams.derive(seed, "cell", listed[i]), pools.versions()) for i in todo}
 
     def finished() -> pd.DataFrame:
-        rows = [cell | row for i, cell in enumerate(grid) for row in json.loads(texts[i] or "[]")]
-        return pd.DataFrame(rows, columns=None if rows else list(dict.fromkeys(name for cell in grid for name in cell)))
+        rows = [cell | row for i, cell in enumerate(listed) for row in json.loads(texts[i] or "[]")]
+        return pd.DataFrame(rows, columns=None if rows else list(dict.fromkeys(name for cell in listed for name in cell)))
 
     file = _Table(table, finished) if table is not None else None
-    own = None if executor or workers == 1 or len(todo) <= 1 else pools.local(workers)
+    own = pools.local(workers) if executor is None and workers > 1 and todo else None
     pool = executor or own
     outcomes = _there(jobs, pool) if pool else _here(jobs)
     failures: dict[int, Exception] = {}
@@ -279,7 +279,7 @@ def sweep(
                 failures[i] = error
                 continue
             if kept:
-                kept.write(grid[i], text)
+                kept.write(listed[i], text)
             if file:
                 file.refresh()
     except BaseException:
@@ -292,5 +292,7 @@ def sweep(
         if file:
             file.write()
     if failures:
-        raise SweepError([(grid[i], failures[i]) for i in sorted(failures)], finished(), len(grid)) from failures[min(failures)]
+        raise SweepError([(listed[i], failures[i]) for i in sorted(failures)], finished(), len(listed)) from failures[
+            min(failures)
+        ]
     return finished()

@@ -137,7 +137,7 @@ def test_a_seed_that_is_no_natural_number_is_refused(seed):
         sweep(square, {"x": [1]}, seed=seed)
 
 
-@pytest.mark.parametrize("workers", [-1, 1.5, "2", True])
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "2", True])
 def test_workers_that_are_no_positive_integer_are_refused(workers):
     with pytest.raises(ValueError, match="workers must be an integer >= 1"):
         sweep(square, {"x": [1]}, seed=1, workers=workers)
