@@ -7,6 +7,7 @@ a sweep that was killed continues where it stopped and gives the same table.
 A cell that fails, or whose worker dies, stops no other cell.
 """
 
+import functools
 import hashlib
 import itertools
 import json
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 from tqdm import tqdm
 
 from . import checks, depends, pools, streams
@@ -57,9 +58,17 @@ def _plain(x: Any) -> Any:
     raise TypeError(f"cells and results must be plain numbers, strings, lists or dictionaries, got {type(x).__name__}")
 
 
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    """The libraries with threads of their own; looking for them takes longer than many a cell."""
+    import scipy.linalg  # noqa: F401  brings the last of them
+
+    return ThreadpoolController()
+
+
 def _run(func: Callable[..., Any], cell: dict[str, Any], seed: int, wanted: dict[str, str]) -> str:
     pools.require(wanted)
-    with threadpool_limits(1, "blas"):  # sums are formed in the same order whatever the number of cores
+    with _libraries().limit(limits=1, user_api="blas"):  # sums are formed in the same order whatever the number of cores
         result = func(**cell, seed=seed)
     return json.dumps(result if isinstance(result, list) else [result], default=_plain)
 
