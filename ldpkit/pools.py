@@ -1,16 +1,23 @@
 """Where the cells of a sweep are computed: processes of this machine, or the workers of a Dask cluster."""
 
 import asyncio
+import atexit
 import functools
+import multiprocessing
 import os
+import pickle
 import platform
+import signal
 import threading
+import traceback
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import loky
+import cloudpickle
+from loky.backend import get_context
 
 from . import __version__, checks, code_digest, depends
 
@@ -24,7 +31,7 @@ class Processes(ThreadPoolExecutor):
     """Worker processes of this machine; one that dies takes only its own call with it.
 
     Every process has a thread that feeds it alone, so it is known which call a dead process was computing. That call
-    raises `concurrent.futures.BrokenExecutor`; the next one gets a fresh process. Idle processes end after ten seconds.
+    raises `concurrent.futures.BrokenExecutor`; the next one gets a fresh process.
 
     Parameters
     ----------
@@ -36,32 +43,70 @@ class Processes(ThreadPoolExecutor):
 
     def __init__(self, workers: int, initializer: Callable[..., object] | None = None, initargs: tuple[Any, ...] = ()) -> None:
         super().__init__(checks.integer("workers", workers, 1))
-        self._make = functools.partial(loky.ProcessPoolExecutor, 1, timeout=10, initializer=initializer, initargs=initargs)
+        self._first = initializer, initargs
         self._own = threading.local()
-        self._made: list[Any] = []
+        self._made: list[tuple[Any, Connection]] = []
+        atexit.register(self.shutdown, kill=True)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule a call, which must be picklable."""
         return super().submit(self._compute, fn, args, kwargs)
 
     def _compute(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        if getattr(self._own, "process", None) is None:
-            self._own.process = self._make()
-            self._made.append(self._own.process)
+        call = cloudpickle.dumps((fn, args, kwargs))
+        if getattr(self._own, "worker", None) is None:
+            here, there = multiprocessing.Pipe()
+            # loky starts processes that do not run the caller's script again
+            process = get_context("loky").Process(target=_serve, args=(there, *self._first))
+            process.start()
+            there.close()
+            self._own.worker = process, here
+            self._made.append(self._own.worker)
+        process, pipe = self._own.worker
         try:
-            return self._own.process.submit(fn, *args, **kwargs).result()
-        except BrokenExecutor:
-            self._made.remove(self._own.process)
-            self._own.process = None
-            raise
+            pipe.send_bytes(call)
+            good, answer = pickle.loads(pipe.recv_bytes())
+        except (EOFError, OSError) as error:
+            self._made.remove(self._own.worker)
+            self._own.worker = None
+            process.join()
+            raise BrokenExecutor(f"a worker process ended with status {process.exitcode}") from error
+        if good:
+            return answer
+        raise answer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False, kill: bool = False) -> None:
-        """Take no more calls; `kill` ends those that are running."""
-        super().shutdown(wait=False, cancel_futures=cancel_futures or kill)
-        if kill:
-            for process in list(self._made):
-                process.shutdown(wait=False, kill_workers=True)
+        """Take no more calls and end the processes when they have finished; `kill` ends those that are computing."""
+        super().shutdown(wait=wait and not kill, cancel_futures=cancel_futures or kill)
+        for process, pipe in list(self._made):
+            if kill:
+                process.terminate()
+            if kill or wait:
+                pipe.close()
         super().shutdown(wait=wait)
+
+
+def _serve(pipe: Connection, initializer: Callable[..., object] | None, initargs: tuple[Any, ...]) -> None:
+    """Answer calls until nobody can send one any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the caller's to handle
+    if initializer:
+        initializer(*initargs)
+    while True:
+        try:
+            call = pipe.recv_bytes()
+        except EOFError:
+            return
+        try:
+            fn, args, kwargs = pickle.loads(call)
+            answer = cloudpickle.dumps((True, fn(*args, **kwargs)))
+        except Exception as error:
+            error.add_note("".join(traceback.format_exception(error)))  # where in the worker
+            try:
+                answer = cloudpickle.dumps((False, error))
+                pickle.loads(answer)
+            except Exception:  # an error that cannot travel
+                answer = cloudpickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+        pipe.send_bytes(answer)
 
 
 def count(workers: int | None) -> int:
