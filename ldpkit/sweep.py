@@ -49,7 +49,9 @@ def cells(grid: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[st
         lists = [v if isinstance(v, (list, tuple, range, np.ndarray)) else [v] for v in grid.values()]
         names = list(grid)
         grid = [dict(zip(names, combination)) for combination in itertools.product(*lists)]
-    return [json.loads(json.dumps(dict(cell), default=_plain)) for cell in grid]
+    checks.instance("grid", grid, Iterable, "a mapping from parameters to values, or a list of cells")
+    listed = [checks.instance("a cell of grid", cell, Mapping, "a mapping") for cell in grid]
+    return [json.loads(json.dumps(dict(cell), default=_plain)) for cell in listed]
 
 
 def _plain(x: Any) -> Any:
@@ -85,7 +87,10 @@ class _Store:
 
     def __init__(self, folder: str | os.PathLike[str], func: Callable[..., Any], seed: int) -> None:
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}") from error
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
 
     def path(self, cell: dict[str, Any]) -> Path:
@@ -258,6 +263,7 @@ def sweep(
     ValueError
         If a parameter is out of range, before anything is computed.
     """
+    checks.instance("func", func, Callable, "callable")
     listed = cells(grid)
     seed = checks.integer("seed", seed, 0)
     workers = pools.count(workers)

@@ -136,8 +136,8 @@ HALL = [
     ("sweep.sweep(dict, {'a': [1]}, seed=1, workers=-2)", "workers must be an integer >= 1, got -2"),
     ("sweep.cells(None)", "grid must be a mapping from parameters to values, or a list of cells, got None"),
     ("sweep.cells({'a': [object]})", "must be plain numbers, strings, lists or dictionaries, got type"),
-    ("sweep.isolated(workers=0)", "workers must be an integer >= 1, got 0"),
-    ("sweep.isolated('no/such/folder')", "no/such/folder does not exist"),
+    ("pools.isolated(workers=0)", "workers must be an integer >= 1, got 0"),
+    ("pools.isolated('no/such/folder')", "no/such/folder does not exist"),
     ("published.load('no_paper')", "no published numbers at"),
     ("published.lookup('ldp_auditor', 'no_item')", "0 published numbers of ldp_auditor match item='no_item'"),
     ("published.verdict('1', 0)", "reproduced must be a number, got '1'"),
@@ -628,7 +628,7 @@ def test_bad_input_is_refused_by_parameter_value_and_range(text, message):
             eval(text, dict(SPACE))
     said = str(caught.value)
     assert message in said, said
-    assert not isinstance(caught.value, MISSING) or text.startswith(("sweep.isolated", "published."))
+    assert not isinstance(caught.value, MISSING) or text.startswith(("pools.isolated", "published."))
     assert re.search(r" must | needs? | does not | cannot | is not | too large | past | raised | match |no published", said), said
 
 
@@ -746,7 +746,7 @@ COMMANDS = [
     ("audit-gradient --adversary evil --epsilon 1", "'--adversary': 'evil' is not one of"),
     ("audit-gradient --adversary dummy --epsilon 0", f"{EPSILON} 0"),
     ("audit-gradient --adversary flip --epsilon 1 --iterations -1", "iterations must be an integer in [0, 1000000], got -1"),
-    ("audit-gradient --adversary flip --epsilon 1 --dimension 5", "--dimension belongs to --adversary dummy"),
+    ("audit-gradient --adversary flip --epsilon 1 --dimension 5", "dimension belongs to the adversary dummy; the network of the digits has 4810 parameters"),
     (f"{DUMMY} --mechanism dp-sgd", "'--mechanism': 'dp-sgd' is not one of"),
     (f"{DUMMY} --rule best", "'--rule': 'best' is not one of"),
     (f"{DUMMY} --dimension 1", "d must be an integer >= 2, got 1"),
