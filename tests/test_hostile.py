@@ -134,6 +134,7 @@ HALL = [
     ("sweep.sweep(dict, {'a': [1]}, seed=-1)", "seed must be an integer >= 0, got -1"),
     ("sweep.sweep(dict, {'a': [1]}, seed=1, workers=0)", "workers must be an integer >= 1, got 0"),
     ("sweep.sweep(dict, {'a': [1]}, seed=1, workers=-2)", "workers must be an integer >= 1, got -2"),
+    ("pools.count(0)", "workers must be an integer >= 1, got 0"),
     ("sweep.cells(None)", "grid must be a mapping from parameters to values, or a list of cells, got None"),
     ("sweep.cells({'a': [object]})", "must be plain numbers, strings, lists or dictionaries, got type"),
     ("pools.isolated(workers=0)", "workers must be an integer >= 1, got 0"),
@@ -354,6 +355,8 @@ ATTACKERS = [
     ("attacks.TwoValueTest().rates(3)", "mechanism must be a mechanism, got 3"),
     ("attacks.Guess().rates('GRR')", "mechanism must be a mechanism, got 'GRR'"),
     ("attacks.Guess().success(None)", f"{ORACLE} None"),
+    ("distinguish.success_rate(3)", "mechanism must be a mechanism, got 3"),
+    ("distinguish.success_rate(Repeated(SS(6, 0.5), 2))", "mechanism must have a known success rate of the guess, got Repeated("),
     ("attacks.Guess().sample(grr, -1, True, rng())", "trials must be an integer >= 0, got -1"),
     ("attacks.Guess().sample(grr, 5, True, 1)", f"{RNG} 1"),
     ("attacks.Guess().predict(grr, [0], None)", f"{RNG} None"),
@@ -762,6 +765,12 @@ COMMANDS = [
     (f"{SHUFFLE} --trials 0", "trials must be an integer in [2, 1000000000], got 0"),
     (f"{SHUFFLE} --alpha nan", f"alpha {OPEN} nan"),
     (f"{SHUFFLE} --seed -1", "seed must be an integer >= 0, got -1"),
+    # sweep
+    ("sweep no_such.yml", "File 'no_such.yml' does not exist"),
+    (f"sweep {__file__} --workers 0", "workers must be an integer >= 1, got 0"),
+    (f"sweep {__file__} --workers 2 --scheduler tcp://none", "--workers are processes of this machine; with --scheduler"),
+    (f"sweep {__file__} --out .", "File '.' is a directory"),
+    (f"sweep {__file__} --store {__file__}", "is a file"),
     # refine
     ("refine --family uee --k 10 --epsilon 1", "family must be one of ss, ue, lh, he, got 'uee'; did you mean 'ue'?"),
     ("refine --family ue --k 1 --epsilon 1", f"{K} 1"),
@@ -788,13 +797,17 @@ def test_bad_commands_exit_with_status_two_and_one_line(call, text, message):
 
 EXEMPT = {
     "compiled kernel or bare formula behind checked constructors, called on arrays of candidates in inner loops": """
-        grr.respond grr.response_rates hashing.hash_cell histogram.laplace histogram.threshold_rates subset.inclusion_rates
-        unary.other_rate base.support_variance samplers.alias_table samplers.support samplers.subset samplers.laplace_noise
-        samplers.gaussian_noise samplers.counts samplers.laplace_sum samplers.subset_rounds keyvalue.product_law""",
+        grr.respond grr.response_rates hashing.hash_cell histogram.threshold_rates subset.inclusion_rates
+        unary.other_rate base.support_variance
+        samplers.subset_rounds keyvalue.product_law
+        samplers.steps samplers.Trials laws.noise normals.normals normals.combine streams.words""",
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": "result.AuditResult calibrate.Calibration optimize.Family optimize.Front",
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",
     "reads the package's own source": "depends.Graph depends.identity",
+    "one cell of a sweep: hands its parameters to an audit of the table": """
+        rad.rad_cell gradients.gradient_cell gradients.digit_pairs shuffle.shuffle_cell result.repeat""",
+    "pool of processes or cluster, tested with the sweeps": "pools.Processes pools.local pools.connect pools.require",
     "needs PyTorch, which is not locked": "nets_torch.TorchNet nets_torch.convnet nets_torch.char_lstm",
     "only shows what it is handed": "sweep.progress",
 }
