@@ -23,7 +23,7 @@ page: .venv/ready packages  ## run one page with other parameters: NB=ldp_audito
 	@$(BIN)/python book/_tools/page.py "$$NB" "$$PARAMS"
 
 test: .venv/ready packages  ## run the test suite
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --ignore=tests/browser tests
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/browser tests
 
 # numba tells which lines it compiles, if it compiles them: so not from its cache
 coverage: .venv/ready packages  ## run the test suite and say which lines of ldpkit it does not reach

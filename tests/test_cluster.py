@@ -26,6 +26,8 @@ from ldpkit.auditors import CELLS
 from ldpkit.cli import sweep as command
 from ldpkit.sweep import SweepError, sweep
 
+pytestmark = pytest.mark.xdist_group("cluster")  # one cluster serves all tests of this file
+
 ROOT = Path(__file__).parents[1]
 GRIDS = {
     "audit": {"mechanism": ["GRR", "OUE", "OLH"], "k": [5], "epsilon": [0.5, 2.0], "trials": [500], "faithful": [False, True]},

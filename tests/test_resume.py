@@ -1,8 +1,8 @@
 """A build that is killed goes on where it was: nothing finished is computed again, nothing half written is read.
 
 The build under test is real: the book's runner, papermill, kernels, and a sweep whose cells run in worker processes and
-are stored. It is killed with SIGKILL at moments drawn from a fixed seed; each time either the runner alone (its helpers
-have to notice) or its whole process group. Which moment a draw hits depends on the machine; what is asserted does not.
+are stored; in turn with it runs a script with the same sweep. Both are killed with SIGKILL at moments drawn from a fixed seed; each time either the first process alone (its
+helpers have to notice) or its whole process group. Which moment a draw hits depends on the machine; what is asserted does not.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from test_book import notebook
 from ldpkit import sweep as sweeps
 
 TOOLS = Path(__file__).parents[1] / "book" / "_tools"
+SWEEP = "import sys, os; os.chdir(os.path.join(sys.argv[1], 'book')); sys.path.insert(0, os.getcwd()); cells = 24\n"
 RUN = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); import execute; sys.exit(execute.run(sys.argv[1], jobs=1))"
 HELPER = """
 import uuid
@@ -56,8 +58,8 @@ def checkout(tmp_path):
     return make
 
 
-def start(root):
-    return subprocess.Popen([sys.executable, "-c", RUN, str(root)], start_new_session=True, stdout=subprocess.DEVNULL)
+def start(root, code=RUN):
+    return subprocess.Popen([sys.executable, "-c", code, str(root)], start_new_session=True, stdout=subprocess.DEVNULL)
 
 
 def results(root):
@@ -85,21 +87,22 @@ def computed(root):
 
 
 def test_a_build_killed_at_twenty_random_moments_ends_with_the_bytes_of_one_that_was_not(checkout):
-    whole = checkout("whole")
-    begin = time.monotonic()
-    assert start(whole).wait() == 0
-    duration = time.monotonic() - begin
+    whole, durations = checkout("whole"), {}
+    for code in (SWEEP + PAGE, RUN):  # the second takes the cells of the first from the store
+        begin = time.monotonic()
+        assert start(whole, code).wait() == 0
+        durations[code] = time.monotonic() - begin
     wanted = results(whole)
     assert len(wanted) == 25 and computed(whole) == dict.fromkeys(range(24), 1)
 
     root = checkout("killed")
     draw = random.Random(1)
     done: set[int] = set()
-    for _ in range(20):
-        before = computed(root)
-        process = start(root)
+    for turn in range(20):
+        before, code = computed(root), RUN if turn % 2 else SWEEP + PAGE
+        process = start(root, code)
         try:
-            process.wait(timeout=duration * draw.uniform(0.05, 0.9))
+            process.wait(timeout=durations[code] * draw.uniform(0.1, 1.0))
         except subprocess.TimeoutExpired:
             if draw.random() < 0.5:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -109,8 +112,9 @@ def test_a_build_killed_at_twenty_random_moments_ends_with_the_bytes_of_one_that
         assert {x: n for x, n in computed(root).items() if x in done} == {x: before[x] for x in done}
         assert results(root).items() <= wanted.items()
         done = finished(root)
-        if len(results(root)) == len(wanted):  # finished before the last kill: forget a notebook, keep what it computed
-            (root / "_build" / "executed" / "book" / "one.json").unlink(missing_ok=True)
+        if turn % 5 == 4:  # begin again, or all is finished long before the last kill
+            shutil.rmtree(root / "_build", ignore_errors=True)
+            done = set()
     assert start(root).wait() == 0
     assert results(root) == wanted
 

@@ -266,7 +266,9 @@ def test_a_dying_worker_costs_only_its_own_cell_which_is_computed_again(tmp_path
 
 def test_a_cell_that_always_kills_its_worker_is_reported_and_all_others_are_finished(tmp_path):
     grid = {"x": range(4), "marks": str(tmp_path), "fatal": [[0]], "always": True}
-    with pytest.raises(SweepError, match="cell {'x': 0, .*failed: BrokenExecutor: a worker process ended with status -9") as caught:
+    with pytest.raises(
+        SweepError, match="cell {'x': 0, .*failed: BrokenExecutor: a worker process ended with status -9"
+    ) as caught:
         sweep(fragile, grid, seed=1, workers=2)
     assert caught.value.table["x"].tolist() == [1, 2, 3] and isinstance(caught.value.failures[0][1], BrokenExecutor)
 
