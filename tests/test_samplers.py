@@ -9,8 +9,8 @@ import pytest
 from scipy import stats as law
 
 from ldpkit import streams
-from ldpkit.attacks import laws, samplers
-from ldpkit.mechanisms import unary
+from ldpkit.attacks import Guess, laws, samplers
+from ldpkit.mechanisms import make, unary
 
 CHANCES = {
     "never": lambda u: 0.0 * u,
@@ -82,3 +82,20 @@ def test_a_tie_in_the_first_digits_of_a_bit_is_decided_by_the_rest(monkeypatch):
     monkeypatch.setattr(streams, "words", lambda rng, shape, bits: np.full(shape, 777, np.uint16))
     bits = unary._bits(np.zeros(4000, np.int64), 11, 1.0, rate, generator())
     assert (bits[:, 0] == 1).all() and is_binomial(bits[:, 1:].sum(), 40_000, 0.25)
+
+
+def test_a_chance_just_below_zero_is_zero():
+    """The law of repeated GRR gives win probabilities of 1 + 2e-16; the complement must not become a certain hit."""
+    trials = samplers.Trials(samplers.steps(np.array([0.5, 0.5]), np.array([-2.3e-16, 1e-3])))
+    assert (trials.sure <= trials.never).all() and trials.never.max() <= 2**22
+    # 10^6 trials of chance 5e-4: 500 +- 22; false alarm below 1e-6
+    assert abs(trials.count(10**6, np.random.default_rng(1)) - 500) < 110
+
+
+@pytest.mark.parametrize(("name", "k", "epsilon", "tau"), [("GRR", 50, 0.5, 100), ("GRR", 2, 1.0, 250), ("SS", 2, 0.5, 100)])
+@pytest.mark.parametrize("truth", [True, False])
+def test_many_collections_follow_their_law(name, k, epsilon, tau, truth):
+    mechanism = make(name, k=k, epsilon=epsilon, tau=tau)
+    rate, n = Guess().rates(mechanism)[0 if truth else 1], 2 * 10**7
+    found = Guess().sample(mechanism, n, truth, np.random.default_rng(1)) / n
+    assert abs(found - rate) < 5 * np.sqrt(rate * (1 - rate) / n) + 1e-12  # false alarm 6e-7 per case

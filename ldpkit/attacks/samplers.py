@@ -52,7 +52,8 @@ class Trials:
 
     def __init__(self, chance: Callable[[Array], Array]) -> None:
         self.chance = chance
-        ends = chance(np.linspace(0, 1, 2**_CELL_BITS + 1)) * 2**_COIN_BITS
+        # a probability that is 0 up to rounding may come out below it
+        ends = np.clip(chance(np.linspace(0, 1, 2**_CELL_BITS + 1)), 0.0, 1.0) * 2**_COIN_BITS
         self.sure, self.never = np.floor(ends[:-1]).astype(np.uint32), np.ceil(ends[1:]).astype(np.uint32)
 
     def count(self, trials: int, rng: Rng) -> int:
