@@ -21,11 +21,11 @@ import time
 from pathlib import Path
 
 import click
-import loky
 
 from ldpkit.auditors import audit, audit_cell, audit_kv
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
 from ldpkit.paths import BUILD, ROOT
+from ldpkit.pools import Processes
 from ldpkit.sweep import sweep
 
 PURE = "GRR SS SUE OUE BLH OLH SHE THE".split()
@@ -99,7 +99,7 @@ def cores(trials, runs):
     """One grid of audits in a pool of one and of two processes, both started and warm."""
     grid = {"mechanism": PURE, "k": [100], "epsilon": EPSILONS, "runs": [runs]}
     for workers in (1, 2):
-        with loky.ProcessPoolExecutor(workers) as pool:
+        with Processes(workers) as pool:
             sweep(audit_cell, grid | {"trials": [10]}, seed=1, executor=pool)
             start = time.perf_counter()
             sweep(audit_cell, grid | {"trials": [trials]}, seed=1, executor=pool)

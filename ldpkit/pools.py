@@ -8,6 +8,7 @@ import os
 import pickle
 import platform
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable
@@ -78,12 +79,16 @@ class Processes(ThreadPoolExecutor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False, kill: bool = False) -> None:
         """Take no more calls and end the processes when they have finished; `kill` ends those that are computing."""
         super().shutdown(wait=wait and not kill, cancel_futures=cancel_futures or kill)
-        for process, pipe in list(self._made):
-            if kill:
+        if kill:  # what feeds a dead process ends at once
+            for process, _ in list(self._made):
                 process.terminate()
-            if kill or wait:
+            super().shutdown(wait=True)
+        if wait or kill:
+            atexit.unregister(self.shutdown)
+            while self._made:
+                process, pipe = self._made.pop()
                 pipe.close()
-        super().shutdown(wait=wait)
+                process.join()
 
 
 def _serve(pipe: Connection, initializer: Callable[..., object] | None, initargs: tuple[Any, ...]) -> None:
@@ -121,8 +126,6 @@ def local(workers: int) -> Processes:
 
 
 def _prepend(paths: list[str]) -> None:
-    import sys
-
     sys.path[:0] = paths
 
 

@@ -1,7 +1,8 @@
 """Sweeps from a file, on this machine and on a Dask cluster of real processes; the same bytes from every way.
 
 Nothing here is statistical. The cluster lives on loopback and is shared by the file; its scheduler gives up on a task when
-one worker died of it, so that what is tested is ldpkit's own second attempt.
+one worker died of it, so that what is tested is ldpkit's own second attempt. The cluster never gives up on a worker that a
+loaded machine is slow to start again: it would close the new one, with whatever cell it computes by then.
 """
 
 import importlib.metadata
@@ -41,7 +42,7 @@ GRIDS = {
 @pytest.fixture(scope="module")
 def address():
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.deploy.lost-worker-timeout": "1h"}),
         LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
     ):
         yield cluster.scheduler_address

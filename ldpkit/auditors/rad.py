@@ -225,14 +225,9 @@ def rad_audit(
     -------
     AuditResult
     """
-    protocol, m, faithful = (
-        checks.one_of("mechanism", protocol, PROTOCOLS),
-        checks.integer("m", m, 2),
-        checks.flag("faithful", faithful),
-    )
-    checks.real("alpha", alpha, 0, 1, closed="()")
-    mechanism = PROTOCOLS[protocol](m, epsilon)
+    mechanism = PROTOCOLS[checks.one_of("mechanism", protocol, PROTOCOLS)](checks.integer("m", m, 2), epsilon)
     each, alpha = checks.integer("reports", reports, m) // m, checks.real("alpha", alpha, 0, 1, closed="()")
+    faithful = checks.flag("faithful", faithful)
     rng = streams.generator(seed, "reconstruct", protocol, m, mechanism.epsilon, faithful)
     start = time.perf_counter()
     if faithful:

@@ -188,8 +188,6 @@ def sweep(
     """
     if scheduler is not None and workers is not None:
         raise click.UsageError("--workers are processes of this machine; with --scheduler the cluster has its own")
-    if workers is not None:
-        checks.integer("workers", workers, 1)
     plan, start = read(config), time.monotonic()
     out = out or Path(plan.out or config.with_suffix(".csv").name)
     store = store or out.with_suffix(".cells")
