@@ -3,7 +3,7 @@ PYTHON ?= python3
 SCALE  ?= paper
 JOBS   ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 BIN    := .venv/bin
-UV     := $(BIN)/uv pip install -q -p $(BIN)/python
+UV     := $(BIN)/uv pip install -q --compile-bytecode -p $(BIN)/python
 PACKAGES := $(patsubst book/packages/%.txt,_build/packages/%/.ready,$(wildcard book/packages/*.txt))
 
 export PYDEVD_DISABLE_FILE_VALIDATION = 1

@@ -11,13 +11,16 @@ import os
 import string
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from . import checks, paths, streams
 from .mechanisms import KeyValues
 from .types import Array, Rng
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["FILES", "adult_ages", "adult_hours", "digits", "fair", "sentences", "SYMBOLS", "ratings",
            "folder", "download", "images", "adult"]  # fmt: skip
@@ -56,13 +59,17 @@ _COLUMNS = ("age workclass fnlwgt education education-num marital-status occupat
             "capital-gain capital-loss hours-per-week native-country income").split()  # fmt: skip
 
 
-def adult_ages() -> pd.Series:
+def adult_ages() -> "pd.Series":
     """Return how many of the 48,842 people of the Adult data have each age, a series indexed by age 17 to 90."""
+    import pandas as pd
+
     return pd.read_csv(paths.ROOT / "data" / "adult_age_counts.csv", index_col=0)["count_all"]
 
 
-def adult_hours() -> pd.Series:
+def adult_hours() -> "pd.Series":
     """Return how many of the 32,561 training records of Adult work each number of hours a week, indexed 0 to 100."""
+    import pandas as pd
+
     return pd.read_csv(paths.ROOT / "data" / "adult_hours_counts.csv", index_col=0)["count_train"]
 
 
@@ -82,7 +89,7 @@ def digits() -> tuple[Array, Array]:
     return found.images[..., None] / 16, found.target.astype(np.int64)
 
 
-def fair() -> pd.DataFrame:
+def fair() -> "pd.DataFrame":
     """Return Fair's survey of 6,366 married women (1978) from statsmodels; ``affair`` says whether there was one."""
     from statsmodels.api import datasets as shipped
 
@@ -167,7 +174,7 @@ def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     return (found[0], found[1]), (found[2], found[3])
 
 
-def adult() -> pd.DataFrame:
+def adult() -> "pd.DataFrame":
     """Return the 48,842 records of Adult, training and test data in this order, one column per attribute.
 
     ``?`` stays a category; the full stop behind the labels of the test data is removed.
@@ -177,6 +184,8 @@ def adult() -> pd.DataFrame:
     FileNotFoundError, ValueError
         If a file is missing, or is not the original; says how to get it.
     """
+    import pandas as pd
+
     lines = [line for file in FILES["adult"] for line in _read("adult", file).decode().splitlines()]
     rows = [line.rstrip(".").split(", ") for line in lines if line and not line.startswith("|")]
     table = pd.DataFrame(rows, columns=_COLUMNS)

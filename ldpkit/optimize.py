@@ -14,11 +14,10 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from . import checks
@@ -32,6 +31,9 @@ from .mechanisms.histogram import threshold_rates
 from .mechanisms.subset import inclusion_rates
 from .mechanisms.unary import other_rate
 from .types import Array, Numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Family", "FAMILIES", "STRATEGIES", "LAWS", "Front", "front", "pareto", "select", "refine", "build", "success",
            "scores", "table"]  # fmt: skip
@@ -366,7 +368,7 @@ def scores(mechanism: FrequencyOracle, law: str = "exact", poisoning: MaximalGai
     }
 
 
-def table(protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], **options: Any) -> pd.DataFrame:
+def table(protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], **options: Any) -> "pd.DataFrame":
     """Return the scores of protocols over domain sizes and budgets as a tidy table.
 
     Parameters
@@ -382,6 +384,8 @@ def table(protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], 
         Columns ``mechanism``, ``k``, ``epsilon``, ``parameter`` (what was
         chosen; empty for other protocols), ``asr``, ``mse`` and ``epg``.
     """
+    import pandas as pd
+
     chosen = {kind.adaptive.name: kind.parameter for kind in FAMILIES.values()}
     rows = []
     for name, size, budget in itertools.product(protocols, k, epsilon):

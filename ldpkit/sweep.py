@@ -18,14 +18,16 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from threadpoolctl import ThreadpoolController
 from tqdm import tqdm
 
 from . import checks, depends, pools, streams
+
+if TYPE_CHECKING:
+    import pandas as pd  # loaded when a table is made: a worker makes none, and starts in half the time
 
 __all__ = ["sweep", "SweepError", "cells", "progress"]
 
@@ -134,7 +136,7 @@ class SweepError(RuntimeError):
         The rows of the other cells, in the order of the grid.
     """
 
-    def __init__(self, failures: list[tuple[dict[str, Any], Exception]], table: pd.DataFrame, total: int) -> None:
+    def __init__(self, failures: list[tuple[dict[str, Any], Exception]], table: "pd.DataFrame", total: int) -> None:
         self.failures, self.table = failures, table
         lines = [f"cell {cell} failed: {type(error).__name__}: {error}" for cell, error in failures[:3]]
         if len(failures) > len(lines):
@@ -145,7 +147,7 @@ class SweepError(RuntimeError):
 class _Table:
     """The finished rows as one CSV file, always replaced as a whole: a reader sees whole rows and nothing else."""
 
-    def __init__(self, path: str | os.PathLike[str], rows: Callable[[], pd.DataFrame]) -> None:
+    def __init__(self, path: str | os.PathLike[str], rows: "Callable[[], pd.DataFrame]") -> None:
         self.path, self.rows = Path(path), rows
         self.write()
 
@@ -220,7 +222,7 @@ def sweep(
     store: str | os.PathLike[str] | None = None,
     table: str | os.PathLike[str] | None = None,
     label: str | None = None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Call ``func(**cell, seed=...)`` on every cell of `grid` and return one table.
 
     Parameters
@@ -274,7 +276,9 @@ def sweep(
     todo = [i for i, text in texts.items() if text is None]
     jobs = {i: (func, listed[i], streams.derive(seed, "cell", listed[i]), pools.versions()) for i in todo}
 
-    def finished() -> pd.DataFrame:
+    def finished() -> "pd.DataFrame":
+        import pandas as pd
+
         rows = [cell | row for i, cell in enumerate(listed) for row in json.loads(texts[i] or "[]")]
         return pd.DataFrame(rows, columns=None if rows else list(dict.fromkeys(name for cell in listed for name in cell)))
 

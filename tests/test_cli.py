@@ -161,6 +161,13 @@ def test_the_module_is_the_command():
 # --- violations and clients ------------------------------------------------------------------------------
 
 
+def test_commands_and_workers_start_without_what_only_tables_figures_and_solvers_need():
+    code = (
+        "import sys, ldpkit.cli, ldpkit.sweep; print({'pandas', 'matplotlib', 'sklearn', 'scipy.optimize'} & sys.modules.keys())"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
 def test_a_proven_violation_exits_with_status_one():
     text = "audit --mechanism FaultyUE --k 25 --epsilon 1 --trials 200000"
     status, out, err = run(f"{text} --attack tight")

@@ -268,7 +268,9 @@ def run(root, scale="paper", jobs=2):
     start = time.perf_counter()
     bar = tqdm(total=len(todo), desc="notebooks", disable=None, leave=False)
     # one process executes one notebook: the environment of its kernel is its own
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent, max_tasks_per_child=1) as pool:
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["papermill"])  # which takes seconds to import
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent, max_tasks_per_child=1) as pool:
         todo.sort(key=lambda task: -seconds[task[0]])
         futures = {pool.submit(execute, project.root, *task): task[0] for task in todo}
         for future in as_completed(futures):

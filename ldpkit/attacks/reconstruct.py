@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
@@ -30,7 +29,7 @@ from ..mechanisms.keyvalue import product_law
 from ..types import Array, Rates
 
 if TYPE_CHECKING:
-    import pandas as pd  # loaded by those who have a table: the command line has none
+    import pandas as pd
 
 __all__ = ["kappa", "finite_law", "rad_exact", "optimal_attack", "attack_value", "posterior_gain", "score_runs", "impute"]
 
@@ -250,6 +249,7 @@ def impute(known: "pd.DataFrame", targets: "pd.DataFrame", sensitive: str) -> Ar
         Guesses of a multinomial logistic regression (ridge 1) on one-hot data,
         numbers cut at the ten-quantiles of the known records.
     """
+    import pandas as pd
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

@@ -12,8 +12,7 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtri
+import scipy
 
 from .. import checks
 from .rad import invert_blackbox, invert_known
@@ -70,15 +69,15 @@ def _subset_epsilon(share: float, m: int, knowledge: str) -> float:
 
 def _round_noise(risk: float, share: float, m: int, knowledge: str) -> tuple[float, float]:
     """DP-SGD: noise multiplier of one step that is guaranteed, and the printed one (Example 5.5)."""
-    mu = 2 * ndtri((1 + share) / 2)
+    mu = 2 * scipy.special.ndtri((1 + share) / 2)
     if knowledge == "any":
         return 2 / mu, 1 / mu
     alpha = 1 / (m - 1)
     if (1 - share) / 2 > alpha:
-        mu = ndtri(1 - alpha) - ndtri(1 - share - alpha)
+        mu = scipy.special.ndtri(1 - alpha) - scipy.special.ndtri(1 - share - alpha)
     # Two gradients lie up to twice the clipping norm apart, which doubles the printed noise. Without side knowledge
     # Eq. 3 needs less: its reference is the model trained without the record, one clipping norm away.
-    eq3 = 1 / (ndtri(1 - 1 / m) - ndtri(1 - 1 / m - risk))
+    eq3 = 1 / (scipy.special.ndtri(1 - 1 / m) - scipy.special.ndtri(1 - 1 / m - risk))
     return min(2 / mu, eq3), 1 / mu
 
 
@@ -116,7 +115,7 @@ def calibrate(
         epsilon = -2 * gaps * math.log1p(-share)
         return Calibration(*asked, epsilon=epsilon, noise=sensitivity / epsilon)
     if mechanism == "gaussian":
-        return Calibration(*asked, noise=sensitivity / float(2 * gaps * ndtri((1 + share) / 2)))
+        return Calibration(*asked, noise=sensitivity / float(2 * gaps * scipy.special.ndtri((1 + share) / 2)))
     if mechanism == "dpsgd":
         noise, printed = (float(math.sqrt(steps) * x) for x in _round_noise(risk, share, m, knowledge))
         return Calibration(*asked, noise=noise, printed=printed)
@@ -143,4 +142,4 @@ def rero_epsilon(risk: float, m: int) -> float:
     """
     m = checks.integer("m", m, 2)
     risk = checks.real("risk", risk, 1 / m, 1, closed="()")
-    return brentq(lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13)
+    return scipy.optimize.brentq(lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13)

@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
 import yaml
 
 from .. import checks, pools, streams
@@ -18,6 +17,9 @@ from .. import sweep as hall
 from ..auditors import CELLS
 from ..mechanisms import MECHANISMS
 from .base import Count, cli
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Plan", "read", "sweep"]
 
@@ -188,6 +190,7 @@ def sweep(
     """
     if scheduler is not None and workers is not None:
         raise click.UsageError("--workers are processes of this machine; with --scheduler the cluster has its own")
+    workers = None if scheduler else pools.count(workers)
     plan, start = read(config), time.monotonic()
     out = out or Path(plan.out or config.with_suffix(".csv").name)
     store = store or out.with_suffix(".cells")
@@ -211,7 +214,7 @@ def sweep(
     ctx.exit(1 if failures else 0)
 
 
-def _summary(plan: Plan, table: pd.DataFrame, failed: int, out: Path) -> str:
+def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:
     proofs = int(table["violated"].sum()) if "violated" in table else 0
     parts = [f"{len(plan.cells) - failed} of {len(plan.cells)} cells finished", f"{len(table)} rows in {out}"]
     return ", ".join(parts + ([f"{proofs} of them prove a violation"] if proofs else []))
