@@ -12,13 +12,14 @@ import json
 import math
 from typing import Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
 from . import checks
 from .types import Rng
 
-__all__ = ["sequence", "generator", "derive", "words", "REHEARSAL", "Rehearsed"]
+__all__ = ["sequence", "generator", "derive", "words", "state", "step", "REHEARSAL", "Rehearsed"]
 
 REHEARSAL = object()
 """Stands for a seed where an audit is only to be checked: the first stream that is asked for raises `Rehearsed`.
@@ -67,3 +68,30 @@ def words(rng: np.random.Generator, shape: int | tuple[int, ...], bits: int) -> 
     count, each = math.prod(np.atleast_1d(shape).tolist()), 64 // bits
     drawn = rng.integers(0, 2**64, -(-count // each), dtype=np.uint64)
     return drawn.astype("<u8", copy=False).view(f"<u{bits // 8}")[:count].reshape(shape)
+
+
+State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
+
+
+def state(rng: np.random.Generator) -> State:
+    """Draw a first state for `step`."""
+    return tuple(rng.integers(0, 2**64, 4, dtype=np.uint64))
+
+
+@numba.njit(cache=True, nogil=True)
+def step(state: State) -> tuple[np.uint64, State]:
+    """Return a random word of xoshiro256++ and its next state, which a compiled loop keeps in registers.
+
+    Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021.
+    """
+    s0, s1, s2, s3 = state
+    word = s0 + s3
+    word = ((word << np.uint64(23)) | (word >> np.uint64(41))) + s0
+    shifted = s1 << np.uint64(17)
+    s2 ^= s0
+    s3 ^= s1
+    s1 ^= s2
+    s0 ^= s3
+    s2 ^= shifted
+    s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
+    return word, (s0, s1, s2, s3)

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from .. import checks
+from .. import checks, streams
 from ..mechanisms import Chained, FrequencyOracle, Mechanism
 from ..mechanisms.base import oracle
 from ..mechanisms.hashing import hash_cell
@@ -332,7 +332,7 @@ def _sample_rounds(attack: Guess, mechanism: Any, trials: int, truth: bool, rng:
     if m.memoise:
         return attack.sample(m.inner, trials, truth, rng)
     if m.inner.report == "subset" and m.inner.omega > 1:
-        return samplers.subset_rounds(trials, m.k, m.inner.omega, m.inner.p, m.tau, truth, rng)
+        return samplers.subset_rounds(trials, m.k, m.inner.omega, m.inner.p, m.tau, truth, streams.state(rng))
     if isinstance(m, Chained) and m.protocol == "GRR":
         # the permanent round turns the input into the audited value, the other one, or a third
         here = rng.binomial(trials, mechanism.inner.p if truth else mechanism.inner.q)

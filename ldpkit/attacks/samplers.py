@@ -72,24 +72,75 @@ def steps(mass: Array, chance: Array) -> Callable[[Array], Array]:
 
 
 @numba.njit(cache=True, nogil=True)
-def subset_rounds(trials: int, k: int, omega: int, p: float, tau: int, truth: bool, rng: Rng) -> int:
-    """Subsets of all rounds in full: their counts have no law that is simple enough."""
-    hits = 0.0
-    deck, seen = np.arange(1, k), np.zeros(k, np.int64)
+def _ones(word: np.uint64) -> int:
+    """Number of ones of a word, a standard trick that compilers know."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int(np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56)))
+
+
+@numba.njit(cache=True, nogil=True)
+def _uniform(word: np.uint64) -> float:
+    return np.int64(word >> np.uint64(11)) * 2.0**-53
+
+
+@numba.njit(cache=True, nogil=True)
+def subset_rounds(trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: streams.State) -> int:
+    """Subsets of all rounds in full, as their counts have no law that is simple enough: 64 values in one word.
+
+    A round starts with independent bits at about the right rate; then values at random leave or join until the size is
+    right, so all subsets of that size are equally likely. ``digits[b]`` holds the b-th binary digits of all counts. The
+    true value is counted apart, the other audited one is the first of the rest.
+    """
+    one, others, hits = np.uint64(1), k - 1, 0
+    width, depth = (others + 63) // 64, 1
+    while tau >> depth:
+        depth += 1
+    members, digits = np.empty(width, np.uint64), np.empty((depth, width), np.uint64)
+    valid = np.full(width, ~np.uint64(0))
+    valid[-1] >>= np.uint64(64 * width - others)
     for _ in range(trials):
-        seen[:] = 0
+        own = 0
+        digits[:] = 0
         for _ in range(tau):
-            member = rng.random() < p  # value 0 is the true one, 1 the other audited one
-            seen[0] += member
-            for j in range(omega - member):
-                r = j + int(rng.random() * (k - 1 - j))
-                deck[j], deck[r] = deck[r], deck[j]
-                seen[deck[j]] += 1
-        top, ties = 0, 0
-        for c in seen:
-            if c > top:
-                top, ties = int(c), 0
-            ties += c == top
-        named = seen[0] if truth else seen[1]
-        hits += named == top and rng.random() * ties < 1
-    return int(hits)
+            word, state = streams.step(state)
+            member = _uniform(word) < p
+            own += member
+            wanted, found = omega - member, 0
+            rate = min(31, (32 * wanted + others // 2) // others)
+            for w in range(width):
+                bits = np.uint64(0)
+                for b in range(5 if rate else 0):  # each step halves the rate and adds a digit of it
+                    word, state = streams.step(state)
+                    bits = bits | word if (rate >> b) & 1 else bits & word
+                members[w] = bits & valid[w]
+                found += _ones(members[w])
+            while found != wanted:
+                word, state = streams.step(state)
+                at = int(_uniform(word) * others)
+                bit = one << np.uint64(at & 63)
+                if ((members[at >> 6] & bit) != 0) == (found > wanted):
+                    members[at >> 6] ^= bit
+                    found += 1 if found < wanted else -1
+            for w in range(width):
+                carry, b = members[w], 0
+                while carry:
+                    digits[b, w], carry, b = digits[b, w] ^ carry, digits[b, w] & carry, b + 1
+        top = 0
+        members[:] = valid
+        for b in range(depth - 1, -1, -1):  # keep those whose next digit is one, if there are any
+            kept = 0
+            for w in range(width):
+                kept += _ones(members[w] & digits[b, w])
+            if kept:
+                top |= 1 << b
+                for w in range(width):
+                    members[w] &= digits[b, w]
+        ties = 1 if own == top else 0
+        for w in range(width):
+            ties += _ones(members[w])
+        named = own >= top if truth else own <= top and (members[0] & one) != 0
+        word, state = streams.step(state)
+        hits += named and (own > top or _uniform(word) * ties < 1)
+    return hits

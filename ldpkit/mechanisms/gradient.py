@@ -23,7 +23,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from .. import checks
+from .. import checks, streams
 from ..types import Array, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
 from .normals import combine, normals
@@ -125,7 +125,7 @@ class GradientMechanism(Mechanism):
             gradients[zero] = rng.standard_normal((np.count_nonzero(zero), self.d))
             norms[zero] = np.linalg.norm(gradients[zero], axis=1)
         reports = np.empty_like(gradients)
-        dots, squares = normals(gradients, tuple(rng.integers(0, 2**64, 4, dtype=np.uint64)), reports)
+        dots, squares = normals(gradients, streams.state(rng), reports)
         scale, axis = self._place(p, towards, dots / norms, squares, rng)
         if axis is None:
             reports *= scale[:, None]

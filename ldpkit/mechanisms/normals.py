@@ -5,18 +5,15 @@ import math
 import numba
 import numpy as np
 
+from .. import streams
 from ..types import Array
 
 __all__ = ["normals", "combine"]
 
 
 @numba.njit(cache=True, nogil=True)
-def normals(gradients: Array, words: tuple[np.uint64, ...], out: Array) -> tuple[Array, Array]:
-    """Fill `out` with normals; return their products with the gradients and their squared lengths.
-
-    Polar method on xoshiro256++ (Blackman and Vigna 2019): its state stays in registers, the sums come for free.
-    """
-    s0, s1, s2, s3 = words
+def normals(gradients: Array, state: streams.State, out: Array) -> tuple[Array, Array]:
+    """Fill `out` with normals (polar method); return their products with the gradients and their squared lengths."""
     n, d = gradients.shape
     dots, squares = np.empty(n), np.empty(n)
     for i in range(n):
@@ -25,15 +22,7 @@ def normals(gradients: Array, words: tuple[np.uint64, ...], out: Array) -> tuple
             a, b, r = 0.0, 0.0, 2.0
             while r >= 1.0 or r == 0.0:
                 for _ in range(2):  # two uniform numbers in [-1, 1)
-                    word = s0 + s3
-                    word = ((word << np.uint64(23)) | (word >> np.uint64(41))) + s0
-                    shifted = s1 << np.uint64(17)
-                    s2 ^= s0
-                    s3 ^= s1
-                    s1 ^= s2
-                    s0 ^= s3
-                    s2 ^= shifted
-                    s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
+                    word, state = streams.step(state)
                     a, b = b, np.int64(word >> np.uint64(11)) * 2.0**-52 - 1.0
                 r = a * a + b * b
             scale = math.sqrt(-2.0 * math.log(r) / r)
