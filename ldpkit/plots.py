@@ -290,6 +290,8 @@ def show(table: pd.DataFrame, precision: int = 3, index: bool = False, bold: str
     checks.columns(table, [bold] if bold else [])
     precision = checks.integer("precision", precision, 0)
     style = table.style.format(precision=precision, na_rep="").set_table_attributes('class="dataframe"')
+    for axis in (0, 1):
+        style = style.format_index(lambda label: f"{label:g}" if isinstance(label, float) else label, axis=axis)
     if bold:
         style = style.apply(lambda row: ["font-weight: bold" if row[bold] else ""] * len(row), axis=1)
     return style if index else style.hide(axis="index")

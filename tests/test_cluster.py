@@ -7,9 +7,7 @@ loaded machine is slow to start again: it would close the new one, with whatever
 
 import importlib.metadata
 import json
-import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -20,9 +18,10 @@ import nbformat
 import pandas as pd
 import pytest
 from distributed import KilledWorker, LocalCluster
+from test_sweep import fragile
 
 import ldpkit.pools
-from ldpkit import pools, streams
+from ldpkit import pools
 from ldpkit.auditors import CELLS
 from ldpkit.cli import sweep as command
 from ldpkit.sweep import SweepError, sweep
@@ -63,15 +62,6 @@ def tables():
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def fragile(x, seed, marks, fatal=(), always=False):
-    """A cell that kills its worker: the first time, or always."""
-    mark = Path(marks) / str(x)
-    if x in fatal and (always or not mark.exists()):
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return {"drawn": streams.generator(seed, "draw").random()}
 
 
 def failing(x, seed):
