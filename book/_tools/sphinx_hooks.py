@@ -30,7 +30,12 @@ def _swap(app, docname, source):
 
 
 def _number(x):
-    return "" if pd.isna(x) else f"{x:.4g}" if isinstance(x, float) else str(x)
+    """Four digits of a number, all of a whole one; other text as it is."""
+    try:
+        x = float(x)
+    except ValueError:
+        return str(x)
+    return "" if pd.isna(x) else f"{x:,.0f}" if x.is_integer() and abs(x) < 1e15 else f"{x:.4g}"
 
 
 def _table(widths, header, rows):
@@ -60,12 +65,17 @@ def _printed_rows(printed):
         if len(group) > _CURVE:
             apart = ((group["reproduced"] - group["published"]).abs() / group["published"].abs().clip(lower=1e-12)).max()
             cells = [f"{len(group)} points", "curve", f"furthest {100 * apart:.2g} %", ""]
-            yield item, series, *cells, _MARK[verdict] + "".join(f": {n}" for n in group["note"].dropna().unique()[:1])
+            yield (
+                item.split("/")[1],
+                series,
+                *cells,
+                _MARK[verdict] + "".join(f": {n}" for n in group["note"].dropna().unique()[:1]),
+            )
             continue
         for r in group.itertuples():
             spread = f" ± {r.reproduced_se:.2g}" if r.reproduced_se else ""
             note = f": {r.note}" if verdict == "differs-explained" else ""
-            yield (item, series, _number(r.x), _number(r.published), _number(r.reproduced) + spread, _number(r.exact),
+            yield (item.split("/")[1], series, _number(r.x), _number(r.published), _number(r.reproduced) + spread, _number(r.exact),
                    _MARK[verdict] + note)  # fmt: skip
 
 
@@ -82,7 +92,8 @@ def _scoreboard(root, path):
         parts.append("Nothing was compared: the papers' numbers belong to the papers' scale, `make book`.")
     else:
         header = ("item", "series", "x", "published", "this run ± se", "exact", "verdict")
-        parts.append(_table((3, 5, 2, 2, 3, 2, 8), header, list(_printed_rows(printed))))
+        for paper, group in printed.groupby(printed["item"].str.split("/").str[0], sort=False):
+            parts += [f"### {paper}", _table((2, 5, 3, 3, 4, 2, 8), header, list(_printed_rows(group)))]
     parts.append("## This run against exact mathematics")
     judged = board[board["exact"].notna() & (board["reproduced_se"] > 0)]
     z = (judged["reproduced"] - judged["exact"]).abs() / judged["reproduced_se"]

@@ -183,10 +183,13 @@ class TwoValueTest:
 
     def _sample_tuple(self, m: Any, trials: int, truth: bool, rng: Rng) -> int:
         base, fake = _symbol_laws(m)
-        own = base[0] if truth else base[1]
-        counts = rng.multinomial(m.d - 1, fake, size=trials)
-        np.add.at(counts, (np.arange(trials), rng.choice(4, size=trials, p=own)), 1)
-        return int(np.count_nonzero(_ratio(m, counts.T) >= self.threshold))
+        fakes, mass = _compositions(m.d - 1, fake)
+        hits = 0
+        for symbol, users in enumerate(rng.multinomial(trials, base[0] if truth else base[1])):
+            tuples = rng.multinomial(users, mass / mass.sum())  # how many users have these fakes beside their own symbol
+            seen = np.flatnonzero(tuples)
+            hits += tuples[seen][_ratio(m, (fakes[seen] + np.eye(4, dtype=int)[symbol]).T) >= self.threshold].sum()
+        return int(hits)
 
 
 def _rates(m: Any, threshold: Any) -> Rates:
@@ -309,17 +312,20 @@ def _symbols(m: Any, component: Array, pair: Pair) -> Array:
     return np.where(one & two, 2, np.where(one, 0, np.where(two, 1, 3)))
 
 
+def _compositions(n: int, law: Array) -> tuple[Array, Array]:
+    """Every way in which n components can show the four symbols, and the multinomial probability of each."""
+    counts = np.array([(a, b, c, n - a - b - c) for a in range(n + 1) for b in range(n + 1 - a)
+                       for c in range(n + 1 - a - b)])  # fmt: skip
+    counts = counts[((law > 0) | (counts == 0)).all(axis=1)]
+    ways = scipy.special.gammaln(n + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
+    return counts, np.exp(ways + counts @ np.log(law, out=np.zeros(4), where=law > 0))
+
+
 @functools.lru_cache(maxsize=64)
 def _tuple_law(m: Any) -> tuple[Array, Array, Array]:
     """Ratios of all symbol counts, and their probabilities under either input."""
     base, fake = _symbol_laws(m)
-    d = m.d
-    counts = np.array([(a, b, c, d - a - b - c) for a in range(d + 1) for b in range(d + 1 - a)
-                       for c in range(d + 1 - a - b)])  # fmt: skip
-    counts = counts[((fake > 0) | (counts == 0)).all(axis=1)]
-    log_fake = np.log(fake, out=np.zeros(4), where=fake > 0)
-    ways = scipy.special.gammaln(d + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
-    mass = np.exp(ways + counts @ log_fake)
+    counts, mass = _compositions(m.d, fake)
     weight = np.divide(base, fake, out=np.zeros_like(base), where=fake > 0)
-    one, two = (mass * (counts @ side) / d for side in weight)
+    one, two = (mass * (counts @ side) / m.d for side in weight)
     return _ratio(m, counts.T), one, two
