@@ -63,12 +63,13 @@ def compare(board, cell, item, comparable=True, notes=None):
 
 
 def triples(cell, digits=4):
-    """Lay cells out as text *paper / this run ± sd / without noise*, one row per epsilon and one column per series."""
-    printed = [f"{v:.{digits}f}" if pd.notna(v) else "–" for v in cell["paper"]]
-    ours = [f"{m:.{digits}f} ± {s:.{digits}f} / {x:.{digits}f}" for m, s, x in zip(cell["mean"], cell["sd"], cell["limit"])]
-    text = [f"{one} / {two}" for one, two in zip(printed, ours)]
+    """Show cells in three lines (paper if it prints any, this run ± sd, without noise): a row per epsilon, a column per series."""
+    text = [f"{m:.{digits}f} ± {s:.{digits}f}\n{x:.{digits}f}" for m, s, x in zip(cell["mean"], cell["sd"], cell["limit"])]
+    if cell["paper"].notna().any():
+        text = [(f"{v:.{digits}f}\n" if pd.notna(v) else "–\n") + ours for v, ours in zip(cell["paper"], text)]
     wide = cell.assign(text=text).pivot(index="epsilon", columns="series", values="text")[list(dict.fromkeys(cell["series"]))]
-    return wide.rename_axis(columns=None).reset_index().assign(epsilon=lambda t: [f"{e:g}" for e in t["epsilon"]])
+    wide = wide.rename_axis(columns=None).reset_index().assign(epsilon=lambda t: [f"{e:g}" for e in t["epsilon"]])
+    return plots.show(wide).set_properties(**{"white-space": "pre-line"})
 
 
 def curves(axis, cell, title, claim=None):
