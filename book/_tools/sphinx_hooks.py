@@ -62,20 +62,16 @@ def _glance(root, items, counts):
 def _printed_rows(printed):
     """One row per number; a digitised curve of many points with one verdict takes one row."""
     for (item, series, verdict), group in printed.groupby(["item", "series", "verdict"], sort=False):
+        item = item.split("/")[1]
         if len(group) > _CURVE:
             apart = ((group["reproduced"] - group["published"]).abs() / group["published"].abs().clip(lower=1e-12)).max()
             cells = [f"{len(group)} points", "curve", f"furthest {100 * apart:.2g} %", ""]
-            yield (
-                item.split("/")[1],
-                series,
-                *cells,
-                _MARK[verdict] + "".join(f": {n}" for n in group["note"].dropna().unique()[:1]),
-            )
+            yield item, series, *cells, _MARK[verdict] + "".join(f": {n}" for n in group["note"].dropna().unique()[:1])
             continue
         for r in group.itertuples():
             spread = f" ± {r.reproduced_se:.2g}" if r.reproduced_se else ""
             note = f": {r.note}" if verdict == "differs-explained" else ""
-            yield (item.split("/")[1], series, _number(r.x), _number(r.published), _number(r.reproduced) + spread, _number(r.exact),
+            yield (item, series, _number(r.x), _number(r.published), _number(r.reproduced) + spread, _number(r.exact),
                    _MARK[verdict] + note)  # fmt: skip
 
 

@@ -182,9 +182,7 @@ class TwoValueTest:
         return int(np.count_nonzero(ups - downs >= self.threshold))
 
     def _sample_tuple(self, m: Any, trials: int, truth: bool, rng: Rng) -> int:
-        base, fake = _symbol_laws(m)
-        fakes, mass = _compositions(m.d - 1, fake)
-        hits = 0
+        (base, _), (fakes, mass), hits = _symbol_laws(m), _fakes(m, m.d - 1), 0
         for symbol, users in enumerate(rng.multinomial(trials, base[0] if truth else base[1])):
             tuples = rng.multinomial(users, mass / mass.sum())  # how many users have these fakes beside their own symbol
             seen = np.flatnonzero(tuples)
@@ -312,8 +310,10 @@ def _symbols(m: Any, component: Array, pair: Pair) -> Array:
     return np.where(one & two, 2, np.where(one, 0, np.where(two, 1, 3)))
 
 
-def _compositions(n: int, law: Array) -> tuple[Array, Array]:
-    """Every way in which n components can show the four symbols, and the multinomial probability of each."""
+@functools.lru_cache(maxsize=64)
+def _fakes(m: Any, n: int) -> tuple[Array, Array]:
+    """How many of n fake components can show each symbol, and the multinomial probability of every such count."""
+    law = _symbol_laws(m)[1]
     counts = np.array([(a, b, c, n - a - b - c) for a in range(n + 1) for b in range(n + 1 - a)
                        for c in range(n + 1 - a - b)])  # fmt: skip
     counts = counts[((law > 0) | (counts == 0)).all(axis=1)]
@@ -325,7 +325,7 @@ def _compositions(n: int, law: Array) -> tuple[Array, Array]:
 def _tuple_law(m: Any) -> tuple[Array, Array, Array]:
     """Ratios of all symbol counts, and their probabilities under either input."""
     base, fake = _symbol_laws(m)
-    counts, mass = _compositions(m.d, fake)
+    counts, mass = _fakes(m, m.d)
     weight = np.divide(base, fake, out=np.zeros_like(base), where=fake > 0)
     one, two = (mass * (counts @ side) / m.d for side in weight)
     return _ratio(m, counts.T), one, two
