@@ -9,6 +9,18 @@ from execute import Project
 
 SCOREBOARD = "book/scoreboard"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
+_ENTRANCE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={first}">
+<title>{title}</title>
+<link rel="icon" href="_static/{icon}">
+</head>
+<body><p><a href="{first}">{title}</a></p></body>
+</html>
+"""
 _CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
          "no-published-value": "· without a published number"}  # fmt: skip
@@ -102,7 +114,18 @@ def _scoreboard(root, path):
     return "\n\n".join(parts)
 
 
+def _entrance(app, failure):
+    """The site's address without a page leads to the first one.
+
+    The page that Jupyter Book writes names no icon, so that a browser may ask the host for one that is not there.
+    """
+    if not failure and app.builder.format == "html":
+        about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}
+        (app.outdir / "index.html").write_text(_ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))
+
+
 def setup(app):
     provenance.setup(app)
     app.connect("source-read", _swap)
+    app.connect("build-finished", _entrance)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -59,7 +59,7 @@ def page(browser):
     page.outside, page.errors = [], []
     ours = re.compile(r"(https?|ws)://127\.0\.0\.1:\d+/|data:|blob:")
     page.on("request", lambda r: None if ours.match(r.url) else page.outside.append(r.url))
-    page.on("console", lambda m: page.errors.append(m.text) if m.type == "error" else None)
+    page.on("console", lambda m: page.errors.append(f"{m.text} {m.location['url']}") if m.type == "error" else None)
     page.on("pageerror", lambda e: page.errors.append(str(e)))
     page.on("response", lambda r: page.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
     yield page

@@ -60,6 +60,12 @@ def test_the_book_works_from_a_sub_path(page, tmp_path):
         server.shutdown()
 
 
+def test_every_page_names_its_icon_so_that_no_browser_asks_for_one_in_vain():
+    """Also the one at the root that only leads on; a link of a page to an icon that is not there fails the build."""
+    pages = [path for path in HTML.rglob("*.html") if "_static" not in path.parts]
+    assert len(pages) > 60 and [str(p) for p in pages if '<link rel="icon" href="' not in p.read_text()] == []
+
+
 def test_every_figure_says_what_made_it_and_gives_its_picture_and_data(page, site):
     page.goto(f"{site}/{FIGURE_PAGE}.html")
     figures = page.locator("article figure[id^=fig-]")
