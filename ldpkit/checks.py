@@ -143,8 +143,8 @@ def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
     array = _array(name, array)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be a one-dimensional array of integers, got shape {array.shape} of {array.dtype}")
-    bad = (array < 0) | (array >= k)
-    if bad.any():
+    if array.size and (array.min() < 0 or array.max() >= k):
+        bad = (array < 0) | (array >= k)
         raise ValueError(f"{name} must lie in 0..{k - 1}, got {array[bad][0]} at position {int(np.argmax(bad))}")
     return array.astype(np.int64, copy=False)
 

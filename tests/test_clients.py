@@ -131,7 +131,7 @@ def exiting(values, rng):
         ("value", lambda value: 1 // value, "client c raised ZeroDivisionError: "),
         ("value", mutating, "client c changed its input array"),
         ("value", lambda values, rng: values[:-1], "client c must return 7 reports, got 6"),
-        ("value", lambda values, rng: [], "client c must return 7 reports, got"),
+        ("value", lambda values, rng: [], "client c must return 7 reports, got 0"),
         ("value", lambda values, rng: None, "client c must return 7 reports, got NoneType"),
         ("value", lambda values, rng: 3, "client c must return 7 reports, got int"),
         ("value", lambda values, rng: values * math.nan, "one integer in 0..4 per user, got nan"),

@@ -22,7 +22,8 @@ from ldpkit.cli import cli
 
 mpl.use("Agg")
 
-PREFIX = {"attacks.gradient": "crafts", "auditors.gradient": "gradients", "auditors.rad": "rad", "auditors.kv": "kv"}
+PREFIX = {"attacks.base": "reading", "attacks.gradient": "crafts", "auditors.gradient": "gradients",
+          "auditors.rad": "rad", "auditors.kv": "kv"}  # fmt: skip
 
 
 def spaces():
@@ -243,6 +244,10 @@ CLIENTS = [
       for name in NAMES),
     *((f"mechanisms.make('{name}', **given('{name}')).estimate([])", "reports of ") for name in NAMES),
     *((f"mechanisms.make('{name}', **given('{name}')).estimate('junk')", "reports of ") for name in NAMES),
+    *((f"mechanisms.make('{name}', **given('{name}')).read([])", "reports of ") for name in NAMES),
+    *((f"attacks.Guess().predict(mechanisms.make('{name}', **given('{name}')), 'junk', rng())", "reports of ") for name in NAMES),
+    *((f"attacks.TwoValueTest(0.0).accepts(mechanisms.make('{name}', **given('{name}')), 7, (0, 5))", "reports of ")
+      for name in NAMES),
     ("grr.perturb([0.5], rng())", "values must be a one-dimensional array of integers, got shape (1,) of float64"),
     ("grr.perturb([True], rng())", "values must be a one-dimensional array of integers, got shape (1,) of bool"),
     ("grr.perturb([[0]], rng())", "values must be a one-dimensional array of integers, got shape (1, 1) of int64"),
@@ -254,6 +259,12 @@ CLIENTS = [
     ("RSFD(3, 2, 1.0).perturb([0, 1], rng())", "values must have shape (n, 2), got (2,)"),
     ("RSFD(3, 2, 1.0).perturb([[0, 3]], rng())", "values must lie in 0..2, got 3 at position 0"),
     ("Repeated(grr, 2).estimate([np.array([0])])", "reports of GRR must have 2 rounds, got 1"),
+    ("Repeated(grr, 2).estimate([[0, 1], [0]])", "reports of GRR must come from the same users in all rounds, got 1 and 2"),
+    ("Repeated(grr, 2).read(None)", "reports of GRR must have 2 rounds, got NoneType"),
+    ("Repeated(grr, 2).read([[0], [3]])", "reports must lie in 0..2, got 3 at position 0"),
+    ("RSFD(3, 2, 1.0).estimate([[0, 1], [0]])", "reports of RSFD[GRR] must come from the same users in all components"),
+    ("OLH(3, 1.0).read(np.array([(1, 9)], hashing.HASH_REPORT))", "cells of OLH must lie in 0..3, got 9 at position 0"),
+    ("BucketFlip(4, 1.0, 2, 1).read([[0, 1]])", "reports of dBitFlipPM must hold 1 bits each, and -1 elsewhere"),
     ("grr.sample_estimate([1, 2], rng())", "counts must be 3 integers, got shape (2,) of int64"),
     ("grr.sample_estimate([1, 2, -1], rng())", "counts must be >= 0 and not all 0, got -1 at position 2"),
     ("SHE(3, 1.0).sample_estimate([1, 2, 1], 1)", f"{RNG} 1"),
@@ -360,6 +371,17 @@ ATTACKERS = [
     ("attacks.Guess().sample(grr, -1, True, rng())", "trials must be an integer >= 0, got -1"),
     ("attacks.Guess().sample(grr, 5, True, 1)", f"{RNG} 1"),
     ("attacks.Guess().predict(grr, [0], None)", f"{RNG} None"),
+    ("attacks.Guess().predict('GRR', [0], rng())", "mechanism must be a frequency oracle or a Client, got 'GRR'"),
+    ("attacks.Guess().predict(OUE(3, 1.0), [[0, 1]], rng())", "reports of OUE must have shape (n, 3) with n >= 1, got (1, 2)"),
+    ("attacks.Guess().accepts(grr, [0], (0, 3), rng())", "pair must be an integer in [0, 2], got 3"),
+    ("attacks.Guess().accepts(grr, [0.5], (0, 1), rng())", "reports must be a one-dimensional array of integers, got shape (1,)"),
+    ("attacks.TwoValueTest().accepts(grr, [0, 3], (0, 1))", "reports must lie in 0..2, got 3 at position 1"),
+    ("attacks.TwoValueTest().accepts(grr, [0], (1, 1))", "pair must hold two different values, got (1, 1)"),
+    ("attacks.TwoValueTest().accepts(SHE(3, 1.0), [[0, 1, nan]], (0, 1))", "reports of SHE must be finite, got nan"),
+    ("attacks.TwoValueTest().accepts(BucketFlip(4, 1.0, 2, 1), [[0, -1]], (0, 1))", "pair must lie in two different buckets of 2"),
+    ("reading.audited(3)", "mechanism must be a frequency oracle or a Client, got 3"),
+    ("reading.audited_pair(grr, (0, 3))", "pair must be an integer in [0, 2], got 3"),
+    ("reading.read(grr, [3])", "reports must lie in 0..2, got 3 at position 0"),
     ("attacks.MaximalGain(share=1)", f"share {OPEN} 1"),
     ("attacks.MaximalGain(targets=0)", "targets must be an integer >= 1, got 0"),
     ("attacks.MaximalGain(frequency=nan)", f"frequency {UNIT} nan"),

@@ -1,5 +1,6 @@
 """Check that every page of the table of contents was built, is not empty, and that every link inside the book leads somewhere."""
 
+import collections
 import re
 import sys
 from html.parser import HTMLParser
@@ -17,25 +18,30 @@ def words(path):
 
 
 class _Links(HTMLParser):
-    """Addresses that a page refers to, and the places in it that can be referred to."""
+    """Addresses that a page refers to, the places in it that can be referred to, and how often each identifier is given."""
 
     def __init__(self, text):
         super().__init__()
-        self.targets, self.anchors = set(), {""}
+        self.targets, self.anchors, self.ids = set(), {""}, collections.Counter()
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
+        self.ids.update([given["id"]] if given.get("id") else [])
         self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
         self.targets |= {given[name] for name in ("href", "src") if given.get(name)}
 
 
 def broken_links(folder):
-    """Return one line per link between the pages, or to a file beside them, that leads nowhere; nothing is fetched."""
+    """Return one line per link between the pages, or to a file beside them, that leads nowhere or to two places.
+
+    Nothing is fetched.
+    """
     pages = {path: _Links(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))
              if "_static" not in path.parts}  # fmt: skip
     found = []
     for path, links in pages.items():
+        found += [f"{path.relative_to(folder)} has {n} places called {i}" for i, n in sorted(links.ids.items()) if n > 1]
         for target in sorted(links.targets):
             to = urlsplit(target)
             if to.scheme or to.netloc:

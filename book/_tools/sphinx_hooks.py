@@ -5,6 +5,7 @@ from pathlib import Path
 import front
 import pandas as pd
 import provenance
+from docutils import nodes
 from execute import Project
 
 SCOREBOARD = "book/scoreboard"
@@ -114,6 +115,12 @@ def _scoreboard(root, path):
     return "\n\n".join(parts)
 
 
+def _distinct(app, doctree, page):
+    """Take away the identifiers that sphinx-exercise gives to the contents of every exercise and solution alike."""
+    for section in doctree.findall(nodes.section):
+        section["ids"] = [i for i in section["ids"] if i not in ("exercise-content", "solution-content")]
+
+
 def _entrance(app, failure):
     """The site's address without a page leads to the first one.
 
@@ -127,5 +134,6 @@ def _entrance(app, failure):
 def setup(app):
     provenance.setup(app)
     app.connect("source-read", _swap)
+    app.connect("doctree-resolved", _distinct)
     app.connect("build-finished", _entrance)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

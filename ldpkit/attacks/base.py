@@ -1,11 +1,36 @@
 """What an audit asks of an attack."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from ..mechanisms.base import Mechanism
+import numpy as np
+
+from .. import checks
+from ..mechanisms import BucketFlip, Client, FrequencyOracle, Mechanism
 from ..types import Array, Pair, Rates, Reports, Rng
 
-__all__ = ["Attack"]
+__all__ = ["Attack", "audited", "audited_pair", "read"]
+
+
+def audited(mechanism: Any) -> Any:
+    """Return `mechanism` if an attack on values can be made on it: a `FrequencyOracle` or a `Client`."""
+    return checks.instance("mechanism", mechanism, (FrequencyOracle, Client), "a frequency oracle or a Client")
+
+
+def audited_pair(mechanism: Any, pair: Pair | None = None) -> Pair:
+    """Return the two audited values, ``(0, k - 1)`` unless given, after checking that every attribute has them."""
+    k = getattr(mechanism, "smallest", mechanism.k)
+    pair = (0, k - 1) if pair is None else pair
+    if np.shape(pair) != (2,) or pair[0] == pair[1]:
+        raise ValueError(f"pair must hold two different values, got {pair}")
+    first, second = (checks.integer("pair", v, 0, k - 1) for v in pair)
+    if isinstance(mechanism, BucketFlip) and first // mechanism.size == second // mechanism.size:
+        raise ValueError(f"pair must lie in two different buckets of {mechanism.size} values, got {pair}")
+    return first, second
+
+
+def read(mechanism: Any, reports: Reports) -> Reports:
+    """Return reports as `mechanism` sends them, checked; those of a client were checked when it made them."""
+    return mechanism.read(reports) if isinstance(audited(mechanism), FrequencyOracle) else np.asarray(reports)
 
 
 @runtime_checkable

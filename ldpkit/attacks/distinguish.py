@@ -25,6 +25,7 @@ from ..mechanisms.hashing import hash_cell
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws, samplers
+from .base import audited_pair, read
 
 __all__ = ["Guess", "success_rate"]
 
@@ -155,8 +156,9 @@ class Guess:
         int array, shape (n,)
         """
         checks.generator(rng)
-        if mechanism.report not in ("rounds", "tuple"):
-            reports = np.asarray(reports)
+        return self._predict(mechanism, read(mechanism, reports), rng)
+
+    def _predict(self, mechanism: Any, reports: Reports, rng: Rng) -> Array:
         if mechanism.report == "value":
             return reports
         if mechanism.report == "bits":
@@ -169,10 +171,10 @@ class Guess:
             return _guess_buckets(mechanism, reports, rng)
         if mechanism.report == "rounds":
             if mechanism.memoise:
-                return self.predict(mechanism.inner, reports[0], rng)
+                return self._predict(mechanism.inner, reports[0], rng)
             return _guess_vector(_tally(mechanism.inner, reports), -np.inf, np.inf, rng)
         if mechanism.report == "tuple":
-            guesses = [self.predict(mechanism.attribute(j), r, rng) for j, r in enumerate(reports)]
+            guesses = [self._predict(mechanism.attribute(j), r, rng) for j, r in enumerate(reports)]
             return np.choose(rng.integers(0, mechanism.d, len(guesses[0])), guesses)
         # a Laplace likelihood is flat outside [0, 1]; a Gaussian one is not
         low, high = (0.0, 1.0) if mechanism.noise == "laplace" else (-np.inf, np.inf)
@@ -180,7 +182,7 @@ class Guess:
 
     def accepts(self, mechanism: Mechanism, reports: Reports, pair: Pair, rng: Rng) -> Array:
         """Whether each guess is the first value of `pair`; bool array (n,)."""
-        return self.predict(mechanism, reports, rng) == pair[0]
+        return self.predict(mechanism, reports, rng) == audited_pair(mechanism, pair)[0]
 
     def success(self, mechanism: Any) -> float | None:
         """Exact probability that the guess is the true value (attacker success rate); ``None`` if unknown."""

@@ -24,6 +24,7 @@ from ..mechanisms.base import oracle
 from ..mechanisms.hashing import hash_cell
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Numbers, Pair, Rates, Reports, Rng
+from .base import audited_pair, read
 
 __all__ = ["TwoValueTest"]
 
@@ -87,13 +88,15 @@ class TwoValueTest:
 
     def accepts(self, mechanism: Any, reports: Reports, pair: Pair, rng: Rng | None = None) -> Array:
         """Whether each report lies in the event; bool array (n,)."""
+        reports = read(mechanism, reports)
         self._ready(mechanism)
+        return self._accepts(mechanism, reports, audited_pair(mechanism, pair))
+
+    def _accepts(self, mechanism: Any, reports: Reports, pair: Pair) -> Array:
         first, second = pair
-        if mechanism.report not in ("rounds", "tuple"):
-            reports = np.asarray(reports)
         if mechanism.report == "rounds":
             if mechanism.memoise:
-                return self.accepts(mechanism.inner, reports[0], pair)
+                return self._accepts(mechanism.inner, reports[0], pair)
             return self._score(mechanism, reports, pair) >= self.threshold
         if mechanism.report == "value":
             return reports == first
@@ -127,7 +130,7 @@ class TwoValueTest:
             total = sum(r[:, pair[0]] - r[:, pair[1]] for r in rounds)
             return total / (math.sqrt(2 * mechanism.tau) * base.scale)
         one = TwoValueTest()
-        return sum(one.accepts(base, r, pair).astype(int) - one.accepts(base, r, pair[::-1]) for r in rounds)
+        return sum(one._accepts(base, r, pair).astype(int) - one._accepts(base, r, pair[::-1]) for r in rounds)
 
     def rates(self, mechanism: Mechanism) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""

@@ -15,7 +15,8 @@ import numpy as np
 
 from .. import attacks, checks, stats, streams
 from ..attacks import Attack
-from ..mechanisms import BucketFlip, Client, FrequencyOracle
+from ..attacks.base import audited, audited_pair
+from ..mechanisms import Client, FrequencyOracle
 from ..mechanisms import make as make_mechanism
 from ..types import Pair, Rates
 from .result import AuditResult, repeat
@@ -28,10 +29,6 @@ _REPORT_CELLS = 2**20  # coordinates held in memory at once when real reports ar
 
 def _chunks(trials: int, size: int) -> list[int]:
     return [min(size, trials - start) for start in range(0, trials, size)]
-
-
-def _target(mechanism: Any) -> None:
-    checks.instance("mechanism", mechanism, (FrequencyOracle, Client), "a frequency oracle or a Client")
 
 
 def audit(
@@ -115,7 +112,7 @@ def audits(
     -------
     list of AuditResult
     """
-    _target(mechanism)
+    audited(mechanism)
     chosen = [attacks.make(a) for a in checks.instance("attack", attack, (list, tuple), "a list of attacks")]
     if not chosen:
         raise ValueError(f"attack must name at least one attack, got {attack!r}")
@@ -126,13 +123,7 @@ def audits(
     if delta is not None:
         delta = checks.real("delta", delta, 0, 1, closed="[)")
     stated, proven = (mechanism.published_delta, mechanism.delta) if delta is None else (delta, delta)
-    k = getattr(mechanism, "smallest", mechanism.k)
-    pair = (0, k - 1) if pair is None else pair
-    if np.shape(pair) != (2,) or pair[0] == pair[1]:
-        raise ValueError(f"pair must hold two different values, got {pair}")
-    first, second = (checks.integer("pair", v, 0, k - 1) for v in pair)
-    if isinstance(mechanism, BucketFlip) and first // mechanism.size == second // mechanism.size:
-        raise ValueError(f"pair must lie in two different buckets of {mechanism.size} values, got {pair}")
+    first, second = audited_pair(mechanism, pair)
     faithful = faithful or isinstance(mechanism, Client)
     chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])
@@ -193,7 +184,7 @@ def expected(
     (float, float) or None
         ``None`` where no law is known, as for a client.
     """
-    _target(mechanism)
+    audited(mechanism)
     attack, trials = attacks.make(attack), checks.integer("trials", trials, 1, 10**12)
     tail = stats.tail_mass(alpha)
     rates = attack.declare(mechanism, trials, tail).rates(mechanism)
@@ -250,7 +241,7 @@ def rows(
     runs: int = 1,
 ) -> list[dict[str, Any]]:
     """Audit a mechanism or client `runs` times with one attack or a list of them; see `audit_cell`."""
-    _target(mechanism)
+    audited(mechanism)
     chosen = [attacks.make(a) for a in (attack if isinstance(attack, list) else [attack])]
     trials = checks.integer("trials", trials, 1, 10**12)
     chosen = [a.declare(mechanism, trials, stats.tail_mass(alpha)) for a in chosen]

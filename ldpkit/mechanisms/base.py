@@ -7,6 +7,7 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -132,6 +133,16 @@ class FrequencyOracle(Mechanism):
             object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="()"))
 
     @abstractmethod
+    def read(self, reports: Any) -> Any:
+        """Return reports as arrays, in the form that `report` names, after checking that this mechanism can send them.
+
+        Raises
+        ------
+        ValueError
+            If their number, shape or type is another one, or an entry is out of range.
+        """
+
+    @abstractmethod
     def estimate(self, reports: Reports) -> Array | list[Array]:
         """Return unbiased frequency estimates, shape (k,), from reports of n >= 1 users."""
 
@@ -158,6 +169,21 @@ class FrequencyOracle(Mechanism):
                 f"{f' and type {dtype}' if dtype is not None else ''}, got {reports.shape} of {reports.dtype}"
             )
         return reports
+
+    def _listed(self, reports: Any, parts: "Sequence[FrequencyOracle]", called: str) -> list[Array]:
+        """Return a list of arrays, each read by its own mechanism and all about the same users."""
+        given = list(reports) if isinstance(reports, (list, tuple, np.ndarray)) else None
+        if given is None or len(given) != len(parts):
+            raise ValueError(
+                f"reports of {self.name} must have {len(parts)} {called}, got {type(reports).__name__ if given is None else len(given)}"
+            )
+        seen = {id(r): part.read(r) for r, part in zip(given, parts)}  # what is remembered comes again as the same array
+        users = sorted({len(r) for r in seen.values()})
+        if len(users) > 1:
+            raise ValueError(
+                f"reports of {self.name} must come from the same users in all {called}, got {users[0]} and {users[-1]}"
+            )
+        return [seen[id(r)] for r in given]
 
 
 def oracle(mechanism: Any) -> Any:

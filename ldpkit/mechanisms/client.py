@@ -128,11 +128,11 @@ class Client(Mechanism):
         if not np.array_equal(handed, values):
             raise ClientError(f"client {self.name} changed its input array; reports of different users must not share memory")
         try:
-            count = len(reports)
+            got: int | str = len(reports)
         except TypeError:
-            count = None
-        if count != len(values):
-            raise ClientError(f"client {self.name} must return {len(values)} reports, got {count or type(reports).__name__}")
+            got = type(reports).__name__
+        if got != len(values):
+            raise ClientError(f"client {self.name} must return {len(values)} reports, got {got}")
         return getattr(self, f"_as_{self.report}")(reports)
 
     def _refuse(self, wanted: str, got: object) -> NoReturn:

@@ -64,9 +64,11 @@ class GRR(SupportOracle):
         checks.generator(rng)
         return respond(checks.values(values, self.k), self.k, self.p, rng)
 
+    def read(self, reports: ArrayLike) -> Array:
+        return checks.values(self._checked(reports, (None,)), self.k, "reports")
+
     def support_counts(self, reports: ArrayLike) -> Array:
-        reports = checks.values(self._checked(reports, (None,)), self.k, "reports")
-        return np.bincount(reports, minlength=self.k)
+        return np.bincount(self.read(reports), minlength=self.k)
 
 
 @dataclass(frozen=True)

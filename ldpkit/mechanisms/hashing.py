@@ -108,8 +108,13 @@ class LocalHashing(SupportOracle):
         reports["cell"] = respond(cells, self.g, self.p, rng) if self.p < 1 else cells
         return reports
 
-    def support_counts(self, reports: ArrayLike) -> Array:
+    def read(self, reports: ArrayLike) -> Array:
         reports = self._checked(reports, (None,), HASH_REPORT)
+        checks.values(reports["cell"], self.g, f"cells of {self.name}")
+        return reports
+
+    def support_counts(self, reports: ArrayLike) -> Array:
+        reports = self.read(reports)
         return _support_counts(reports["seed"], reports["cell"], self.k, self.g)
 
 

@@ -71,11 +71,14 @@ class NoisyHistogram(FrequencyOracle):
         @property
         def scale(self) -> float: ...
 
-    def estimate(self, reports: ArrayLike) -> Array:
+    def read(self, reports: ArrayLike) -> Array:
         reports = checks.numeric(f"reports of {self.name}", self._checked(reports, (None, self.k)))
         if not (good := np.isfinite(reports)).all():
             raise ValueError(f"reports of {self.name} must be finite, got {reports[~good][0]}")
-        return reports.mean(axis=0)
+        return reports
+
+    def estimate(self, reports: ArrayLike) -> Array:
+        return self.read(reports).mean(axis=0)
 
     estimate.__doc__ = FrequencyOracle.estimate.__doc__
 

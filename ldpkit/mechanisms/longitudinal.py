@@ -34,15 +34,12 @@ class _Rounds(FrequencyOracle):
     def width(self) -> int:
         return self.tau * self.inner.width
 
-    def _rounds(self, reports: Sequence[Array]) -> Sequence[Array]:
-        if len(reports) != self.tau:
-            raise ValueError(f"reports of {self.name} must have {self.tau} rounds, got {len(reports)}")
-        return reports
+    def read(self, reports: Sequence[Array]) -> list[Array]:
+        return self._listed(reports, [self.inner] * self.tau, "rounds")
 
     def estimate(self, reports: Sequence[Array]) -> Array:
         """Return the mean of the estimates of all rounds, shape (k,)."""
-        reports = self._rounds(reports)
-        return np.mean([self.inner.estimate(r) for r in reports], axis=0)
+        return np.mean([self.inner.estimate(r) for r in self.read(reports)], axis=0)
 
 
 @dataclass(frozen=True)
@@ -205,7 +202,7 @@ class Chained(_Rounds):
 
     def estimate(self, reports: Sequence[Array]) -> Array:
         """Return the mean of the estimates of all rounds, shape (k,)."""
-        counts = np.mean([self.permanent.support_counts(r) for r in self._rounds(reports)], axis=0)
+        counts = np.mean([self.permanent.support_counts(r) for r in self.read(reports)], axis=0)
         return (counts / len(reports[0]) - self.q) / (self.p - self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
@@ -282,11 +279,15 @@ class BucketFlip(FrequencyOracle):
         np.put_along_axis(out, sampled, np.take_along_axis(drawn, sampled, 1), 1)
         return out
 
-    def estimate(self, reports: ArrayLike) -> Array:
-        """Return estimated bucket frequencies, shape (buckets,)."""
+    def read(self, reports: ArrayLike) -> Array:
         reports = self._checked(reports, (None, self.buckets))
         if not np.isin(reports, (-1, 0, 1)).all() or not ((reports >= 0).sum(axis=1) == self.bits).all():
             raise ValueError(f"reports of {self.name} must hold {self.bits} bits each, and -1 elsewhere")
+        return reports
+
+    def estimate(self, reports: ArrayLike) -> Array:
+        """Return estimated bucket frequencies, shape (buckets,)."""
+        reports = self.read(reports)
         shown = (reports >= 0).sum(axis=0)
         return ((reports == 1).sum(axis=0) / np.maximum(shown, 1) - self.q) / (self.p - self.q)
 

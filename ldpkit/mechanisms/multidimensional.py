@@ -123,12 +123,13 @@ class RSFD(FrequencyOracle):
         p, q = (rate / self.d + (1 - 1 / self.d) * fake for rate in (mechanism.p, mechanism.q))
         return p, q
 
+    def read(self, reports: Sequence[Array]) -> list[Array]:
+        return self._listed(reports, [self.attribute(j) for j in range(self.d)], "components")
+
     def estimate(self, reports: Sequence[Array]) -> list[Array]:
         """Return a list of d arrays of unbiased frequency estimates."""
-        if len(reports) != self.d:
-            raise ValueError(f"reports of {self.name} must have {self.d} components, got {len(reports)}")
         out = []
-        for j, component in enumerate(reports):
+        for j, component in enumerate(self.read(reports)):
             p, q = self.support(j)
             out.append((self.attribute(j).support_counts(component) / len(component) - q) / (p - q))
         return out

@@ -74,9 +74,12 @@ class SubsetSelection(SupportOracle):
         checks.generator(rng)
         return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, rng)
 
-    def support_counts(self, reports: ArrayLike) -> Array:
+    def read(self, reports: ArrayLike) -> Array:
         reports = self._checked(reports, (None, self.omega))
-        return np.bincount(checks.values(reports.ravel(), self.k, "reports"), minlength=self.k)
+        return checks.values(reports.ravel(), self.k, "reports").reshape(reports.shape)
+
+    def support_counts(self, reports: ArrayLike) -> Array:
+        return np.bincount(self.read(reports).ravel(), minlength=self.k)
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,14 @@ class UnaryEncoding(SupportOracle):
         checks.generator(rng)
         return _bits(checks.values(values, self.k), self.k, self.p, self.q, rng)
 
-    def support_counts(self, reports: ArrayLike) -> Array:
+    def read(self, reports: ArrayLike) -> Array:
         reports = self._checked(reports, (None, self.k))
-        if not (good := np.isin(reports, (0, 1))).all():
+        if (reports.dtype.kind not in "bu" or reports.max() > 1) and not (good := np.isin(reports, (0, 1))).all():
             raise ValueError(f"reports of {self.name} must hold only 0 and 1, got {reports[~good][0]}")
-        return reports.sum(axis=0, dtype=np.int64)
+        return reports
+
+    def support_counts(self, reports: ArrayLike) -> Array:
+        return self.read(reports).sum(axis=0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
