@@ -353,9 +353,11 @@ def build(name: str, k: int, epsilon: float, **options: Any) -> FrequencyOracle:
 def success(mechanism: FrequencyOracle, law: str = "exact") -> float:
     """Attacker's success rate of a frequency oracle, see `front` for `law`."""
     if checks.one_of("law", law, LAWS) == "published" and isinstance(mechanism, LocalHashing):
-        # the paper inserts the real number e^eps + 1 for the hash range of OLH
-        g = math.exp(mechanism.epsilon) + 1 if isinstance(mechanism, OLH) else mechanism.g
-        return float(_hash_success(response_rates(g, mechanism.epsilon)[0], g, mechanism.k, law))
+        p, g = mechanism.p, float(mechanism.g)
+        if type(mechanism) is OLH:  # the paper inserts the real number e^eps + 1 for its hash range
+            g = math.exp(mechanism.epsilon) + 1
+            p = response_rates(g, mechanism.epsilon)[0]
+        return float(_hash_success(p, g, mechanism.k, law))
     return success_rate(oracle(mechanism))
 
 

@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from ldpkit import optimize, published
 from ldpkit.attacks import Guess, MaximalGain, laws
-from ldpkit.mechanisms import ALH, ASS, ATHE, AUE, BLH, GRR, LHO, OLH, OUE, SHE, SS, SUE, THE, make
+from ldpkit.mechanisms import ABLH, ALH, AOLH, ASS, ATHE, AUE, BLH, GRR, LHO, OLH, OUE, SHE, SS, SUE, THE, make
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, support_variance
 from ldpkit.mechanisms.histogram import threshold_rates
 from ldpkit.optimize import FAMILIES, STRATEGIES, front, pareto, refine, scores, select, success
@@ -145,6 +145,8 @@ def test_the_published_success_of_local_hashing_is_its_closed_form():
         m = ALH(k, epsilon, 7)
         assert success(m, "published") == pytest.approx(grown / ((grown + 6) * max(k / 7, 1)), rel=1e-14)
     assert success(ALH(5, 1, 9), "published") == ALH(5, 1, 9).p  # more cells than values
+    for m in (ABLH(20, 1.0, 0.1), AOLH(20, 1.0, 0.01)):  # with a delta: the same form at their own rates
+        assert success(m, "published") == pytest.approx(m.p * m.g / 20, rel=1e-14)
     for m in (GRR(9, 1.0), SS(9, 1.0), OUE(9, 1.0), SHE(9, 1.0), THE(9, 1.0)):
         assert success(m, "published") == success(m) == Guess().success(m)
 
