@@ -154,6 +154,10 @@ def collude(net: Net, x: Array, y: Array, count: int, rng: Rng, teach: Callable[
 # --- rules ----------------------------------------------------------------------------------------
 
 
+def _own(mechanism: GradientMechanism) -> GradientMechanism:
+    return checks.instance("mechanism", mechanism, GradientMechanism, "a gradient mechanism")
+
+
 class _Rule:
     """What the rules share: they look at the components of a report along both gradients."""
 
@@ -173,14 +177,30 @@ class _Rule:
             First and second gradient of every trial, each of shape (n, d).
         rng : numpy.random.Generator
             Breaks ties, which only parallel gradients have.
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong or a report or gradient is not finite.
         """
-        norms = [_lengths(g) for g in pair]
-        one, two = (np.einsum("ij,ij->i", reports, g, dtype=float) / np.maximum(r, 1e-300) for g, r in zip(pair, norms))
+        checks.generator(rng)
+        reports = _own(mechanism).rows("reports", reports)
+        gradients = [mechanism.rows("pair", g) for g in checks.instance("pair", pair, (tuple, list), "two arrays of gradients")]
+        if [len(g) for g in gradients] != [len(reports)] * 2:
+            raise ValueError(
+                f"pair must hold two gradients for each of {len(reports)} reports, got {[len(g) for g in gradients]}"
+            )
+        norms = [_lengths(g) for g in gradients]
+        one, two = (np.einsum("ij,ij->i", reports, g, dtype=float) / np.maximum(r, 1e-300) for g, r in zip(gradients, norms))
+        if not (good := np.isfinite(one + two)).all():
+            raise ValueError(f"reports and pair must be finite, got a product of {(one + two)[~good][0]}")
         # a zero gradient counts as opposite to the other one, which is how the paper's comparison treats it
         return self._first(mechanism, np.where(norms[0] > 0, one, -two), np.where(norms[1] > 0, two, -one), rng)
 
     def sample(self, mechanism: GradientMechanism, trials: int, pairs: Pairs, first: bool, rng: Rng) -> int:
         """Draw the number of answers *first* in `trials` trials, all with the first or all with the second gradient."""
+        checks.generator(rng)
+        trials, mechanism = checks.integer("trials", trials, 0), _own(mechanism)
         one, two, angle = pairs.shape(mechanism.clip)
         at = rng.integers(0, len(angle), trials)
         own, other = mechanism.plane(angle[at], (one if first else two)[at], trials, rng)
@@ -188,7 +208,7 @@ class _Rule:
 
     def rates(self, mechanism: GradientMechanism, pairs: Pairs) -> Rates:
         """Return the exact false-positive and false-negative rate over the pairs."""
-        one, two, angle = pairs.shape(mechanism.clip)
+        one, two, angle = pairs.shape(_own(mechanism).clip)
         positive, negative = self._rates(mechanism, one, two, angle)
         return float(np.mean(positive)), float(np.mean(negative))
 

@@ -114,7 +114,7 @@ class GradientMechanism(Mechanism):
             If the shape is wrong or a gradient is not finite.
         """
         checks.generator(rng)
-        gradients = self._rows("gradients", gradients)
+        gradients = self.rows("gradients", gradients)
         norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
         if not np.isfinite(norms).all():
             raise ValueError(f"gradients must be finite, got a norm of {norms[~np.isfinite(norms)][0]}")
@@ -133,7 +133,8 @@ class GradientMechanism(Mechanism):
             combine(reports, scale, gradients, (axis - scale * dots / norms) / norms)
         return reports
 
-    def _rows(self, name: str, array: ArrayLike) -> Array:
+    def rows(self, name: str, array: ArrayLike) -> Array:
+        """Return reports or gradients as a float array after checking that it has the shape (n, d), n >= 1; `name` is for the error."""
         array = np.ascontiguousarray(checks.numeric(name, array), dtype=float)
         if array.ndim != 2 or array.shape[1] != self.d or len(array) == 0:
             raise ValueError(f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}")
@@ -144,7 +145,7 @@ class GradientMechanism(Mechanism):
 
     def estimate(self, reports: ArrayLike) -> Array:
         """Return the unbiased estimate of the mean clipped gradient, shape (d,), from reports of n >= 1 users."""
-        return self._rows("reports", reports).mean(axis=0) * (self.clip / self.m)
+        return self.rows("reports", reports).mean(axis=0) * (self.clip / self.m)
 
     def variance(self, n: int, norm: float = 0.0) -> float:
         """Expected squared distance of the estimate from the mean of `n` gradients of length `norm`; 0 gives the largest."""
