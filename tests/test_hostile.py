@@ -833,7 +833,7 @@ EXEMPT = {
         grr.respond grr.response_rates hashing.hash_cell histogram.threshold_rates subset.inclusion_rates
         unary.other_rate base.support_variance
         samplers.subset_rounds keyvalue.product_law
-        samplers.steps samplers.Trials laws.noise normals.normals normals.combine streams.words streams.state streams.step""",
+        samplers.steps samplers.Trials laws.noise ziggurat.normals ziggurat.combine ziggurat.laplace streams.words streams.state streams.step""",
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": "result.AuditResult calibrate.Calibration optimize.Family optimize.Front",
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",

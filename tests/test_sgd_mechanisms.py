@@ -15,7 +15,7 @@ from scipy import integrate, special, stats
 from ldpkit import streams
 from ldpkit.mechanisms import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from ldpkit.mechanisms.gradient import mean_axis
-from ldpkit.mechanisms.normals import _EDGES, normals
+from ldpkit.mechanisms.ziggurat import _LAPLACE, _NORMAL, laplace, normals
 
 ALL = list(GRADIENT.values())
 N = 20_000
@@ -179,22 +179,32 @@ def test_the_generator_is_xoshiro256_plus_plus():
         assert word == following() and list(compiled) == state
 
 
-def test_layers_of_the_ziggurat_have_one_area_and_end_at_the_top():
-    assert len(_EDGES) == 257 and (np.diff(_EDGES) < 0).all() and _EDGES[-1] == 0
-    heights = np.exp(-(_EDGES**2) / 2)
-    areas = _EDGES[1:-1] * np.diff(heights[1:])
-    lowest = _EDGES[1] * heights[1] + math.sqrt(2 * math.pi) * stats.norm.sf(_EDGES[1])
-    assert areas == pytest.approx(lowest, rel=1e-12) and _EDGES[0] * heights[1] == pytest.approx(lowest, rel=1e-12)
+ZIGGURATS = {"normal": (stats.norm, math.sqrt(2 * math.pi), _NORMAL), "laplace": (stats.laplace, 2, _LAPLACE)}
 
 
-def test_the_ziggurat_draws_normals_into_every_corner():
+@pytest.mark.parametrize("law, mass, edges", ZIGGURATS.values(), ids=ZIGGURATS)
+def test_layers_of_the_ziggurat_have_one_area_and_end_at_the_top(law, mass, edges):
+    assert len(edges) == 257 and (np.diff(edges) < 0).all() and edges[-1] == 0
+    heights = law.pdf(edges) * mass
+    lowest = edges[1] * heights[1] + mass * law.sf(edges[1])
+    assert edges[1:-1] * np.diff(heights[1:]) == pytest.approx(lowest, rel=1e-11)
+    assert edges[0] * heights[1] == pytest.approx(lowest, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ZIGGURATS)
+def test_the_ziggurat_draws_into_every_corner(name):
     """Chi-square over cells that end at every edge of a layer and in the tail; 20 million draws."""
-    edges = np.append(np.unique(np.append(_EDGES[1:], -_EDGES[1:-1])), [-5, -4.5, -4, 4, 4.5, 5])
-    edges, out, seen = np.sort(edges), np.empty((100, 10_000)), 0
+    law, _, layers = ZIGGURATS[name]
+    tail = law.isf([1e-4, 3e-5, 1e-5, 1e-6])
+    edges, out, seen = np.unique(np.concatenate([layers[1:], -layers[1:], tail, -tail])), np.empty((100, 10_000)), 0
     for part in range(20):
-        normals(np.zeros_like(out), streams.state(rng(part)), out)
+        if name == "normal":
+            normals(np.zeros_like(out), streams.state(rng(part)), out)
+        else:
+            laplace(out.reshape(-1), streams.state(rng(part)))
         seen = seen + np.histogram(out, np.concatenate([[-np.inf], edges, [np.inf]]))[0]
-    assert stats.chisquare(seen, np.diff(stats.norm.cdf(edges), prepend=0, append=1) * 20 * out.size).pvalue > P_MIN
+    expected = np.diff(law.cdf(edges), prepend=0, append=1) * 20 * out.size
+    assert expected.min() > 5 and stats.chisquare(seen, expected).pvalue > P_MIN
 
 
 @pytest.mark.parametrize("mechanism", [LDPSGD, PrivUnit])

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from .. import checks, streams
 from ..types import Array, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
-from .normals import combine, normals
+from .ziggurat import combine, normals
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
 

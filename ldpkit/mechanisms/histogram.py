@@ -7,33 +7,23 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numba
 import numpy as np
-import numpy.typing as npt
 import scipy
 from numpy.typing import ArrayLike
 
-from .. import checks
+from .. import checks, streams
 from ..types import Array, Numbers, Rng
 from .base import FrequencyOracle, share
 from .unary import UnaryEncoding
+from .ziggurat import laplace
 
 __all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "threshold_rates"]
 
 
 @numba.njit(cache=True, nogil=True)
-def _laplace(out: npt.NDArray[np.float64], rng: Rng) -> None:
-    """Fill a row with Laplace noise of scale 1: ziggurat exponentials with random signs, of which one draw holds 52."""
-    for start in range(0, out.size, 52):
-        signs = int(rng.random() * 2.0**52)
-        for u in range(start, min(start + 52, out.size)):
-            out[u] = rng.standard_exponential() * (1 - 2 * (signs & 1))
-            signs >>= 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _noisy(values: Array, k: int, scale: float, rng: Rng) -> Array:
+def _noisy(values: Array, k: int, scale: float, state: streams.State) -> Array:
     out = np.empty((values.size, k))
     for i in range(values.size):
-        _laplace(out[i], rng)
+        state = laplace(out[i], state)
         for u in range(k):
             out[i, u] *= scale
         out[i, values[i]] += 1
@@ -41,12 +31,12 @@ def _noisy(values: Array, k: int, scale: float, rng: Rng) -> Array:
 
 
 @numba.njit(cache=True, nogil=True)
-def _thresholded(values: Array, k: int, scale: float, theta: float, rng: Rng) -> Array:
+def _thresholded(values: Array, k: int, scale: float, theta: float, state: streams.State) -> Array:
     """Bits of the noisy one-hot vector above `theta`, without storing the vectors."""
     out, noise = np.empty((values.size, k), np.uint8), np.empty(k)
     own, other = (theta - 1) / scale, theta / scale
     for i in range(values.size):
-        _laplace(noise, rng)
+        state = laplace(noise, state)
         for u in range(k):
             out[i, u] = noise[u] > other
         out[i, values[i]] = noise[values[i]] > own
@@ -132,7 +122,7 @@ class SHE(NoisyHistogram):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
         checks.generator(rng)
-        return _noisy(checks.values(values, self.k), self.k, self.scale, rng)
+        return _noisy(checks.values(values, self.k), self.k, self.scale, streams.state(rng))
 
 
 def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
@@ -161,7 +151,7 @@ class ThresholdedHistogram(UnaryEncoding):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
         checks.generator(rng)
-        return _thresholded(checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, rng)
+        return _thresholded(checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, streams.state(rng))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,128 @@
+"""Normal and Laplace noise by the ziggurat method, compiled; normals also in the place of gradients, in one pass.
+
+Layers of one area lie under the density; a place drawn in one of them almost always lies under the next one too, which
+costs a random word and a comparison. Layer and place come from different bits of the word (Doornik 2005).
+
+Source: Marsaglia and Tsang, "The ziggurat method for generating random variables", 2000.
+"""
+
+import math
+from collections.abc import Callable
+
+import numba
+import numpy as np
+
+from .. import streams
+from ..types import Array
+
+__all__ = ["normals", "combine", "laplace"]
+
+_LAYERS = 256
+
+
+def _edges(density: Callable[[float], float], inverse: Callable[[float], float], beyond: Callable[[float], float]) -> Array:
+    """Right edges of layers of one area, from the lowest, which holds the tail as well, to the top.
+
+    Of a density on x >= 0 that falls from 1, with its `inverse` and the mass `beyond` a point.
+    """
+
+    def stack(tail: float) -> tuple[list[float], float]:
+        """Edges if the tail begins there, and the height at which the last layer ends."""
+        height = density(tail)
+        area = tail * height + beyond(tail)
+        edges = [area / height, tail]
+        for _ in range(_LAYERS - 1):
+            height += area / max(edges[-1], 1e-300)
+            edges.append(inverse(min(height, 1.0)))
+        return edges[:-1], height
+
+    low, high = 3.0, 9.0  # the tail begins where the last layer ends at height 1; it ends above for an early tail
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if stack(middle)[1] > 1 else (low, middle)
+    return np.array([*stack(high)[0], 0.0])
+
+
+_NORMAL = _edges(lambda x: math.exp(-x * x / 2), lambda h: math.sqrt(-2 * math.log(h)),
+                 lambda x: math.sqrt(math.pi / 2) * math.erfc(x / math.sqrt(2)))  # fmt: skip
+_NORMAL_HEIGHTS = np.exp(-(_NORMAL**2) / 2)
+_LAPLACE = _edges(lambda x: math.exp(-x), lambda h: -math.log(h), lambda x: math.exp(-x))
+_LAPLACE_HEIGHTS = np.exp(-_LAPLACE)
+
+
+@numba.njit(cache=True, nogil=True)
+def _uniform(state: streams.State) -> tuple[float, streams.State]:
+    word, state = streams.step(state)
+    return np.int64(word >> np.uint64(11)) * 2.0**-53, state
+
+
+@numba.njit(cache=True, nogil=True)
+def _place(edges: Array, state: streams.State) -> tuple[np.int64, float, streams.State]:
+    """A layer, and a uniform place in it to either side of 0."""
+    word, state = streams.step(state)
+    layer = np.int64(word & np.uint64(_LAYERS - 1))
+    return layer, (np.int64(word) >> np.int64(11)) * 2.0**-52 * edges[layer], state
+
+
+@numba.njit(cache=True, nogil=True)
+def _rare_normal(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
+    """Decide about a place outside the next layer; return it, a value of the tail, or 0 for another try."""
+    u, state = _uniform(state)
+    if layer:
+        height = _NORMAL_HEIGHTS[layer] + u * (_NORMAL_HEIGHTS[layer + 1] - _NORMAL_HEIGHTS[layer])
+        return (x if height < math.exp(-x * x / 2) else 0.0), state
+    while True:
+        v, state = _uniform(state)
+        past = -math.log(1 - u) / _NORMAL[1]
+        if -2 * math.log(1 - v) >= past * past:
+            return math.copysign(_NORMAL[1] + past, x), state
+        u, state = _uniform(state)
+
+
+@numba.njit(cache=True, nogil=True)
+def _rare_laplace(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
+    u, state = _uniform(state)
+    if layer:
+        height = _LAPLACE_HEIGHTS[layer] + u * (_LAPLACE_HEIGHTS[layer + 1] - _LAPLACE_HEIGHTS[layer])
+        return (x if height < math.exp(-abs(x)) else 0.0), state
+    return math.copysign(_LAPLACE[1] - math.log(1 - u), x), state  # the tail is exponential again
+
+
+@numba.njit(cache=True, nogil=True)
+def laplace(out: Array, state: streams.State) -> streams.State:
+    """Fill a row with Laplace noise of scale 1; return the next state."""
+    for j in range(out.size):
+        x = 0.0
+        while x == 0.0:
+            layer, x, state = _place(_LAPLACE, state)
+            if abs(x) >= _LAPLACE[layer + 1]:
+                x, state = _rare_laplace(layer, x, state)
+        out[j] = x
+    return state
+
+
+@numba.njit(cache=True, nogil=True)
+def normals(gradients: Array, state: streams.State, out: Array) -> tuple[Array, Array]:
+    """Fill `out` with normals; return their products with the gradients and their squared lengths."""
+    n, d = gradients.shape
+    dots, squares = np.empty(n), np.empty(n)
+    for i in range(n):
+        dot, square = 0.0, 0.0
+        for j in range(d):
+            x = 0.0
+            while x == 0.0:
+                layer, x, state = _place(_NORMAL, state)
+                if abs(x) >= _NORMAL[layer + 1]:
+                    x, state = _rare_normal(layer, x, state)
+            out[i, j] = x
+            dot += x * gradients[i, j]
+            square += x * x
+        dots[i], squares[i] = dot, square
+    return dots, squares
+
+
+@numba.njit(cache=True, nogil=True)
+def combine(reports: Array, scale: Array, gradients: Array, shift: Array) -> None:
+    """Turn each row of `reports` into ``scale * report + shift * gradient``."""
+    for i in range(len(reports)):
+        for j in range(reports.shape[1]):
+            reports[i, j] = scale[i] * reports[i, j] + shift[i] * gradients[i, j]
