@@ -1,6 +1,6 @@
 """Measure how long audits take, beside the published way of making them, and write one table.
 
-    make bench            # writes _build/bench/benchmarks.csv and .json, about five minutes on two idle cores
+    make bench            # writes _build/bench/benchmarks.csv and .json, about six minutes on two idle cores
     make bench SAVE=1     # and copies them to data/results, from where the book shows them
 
 Every row is one measurement: the whole call, on one core unless `workers` says

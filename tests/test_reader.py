@@ -187,4 +187,5 @@ def test_links_that_lead_nowhere_are_found_without_the_network(tmp_path):
         '<p id="here"><i id="here"></i><a href="a/x.html"></a><a href="a/x.html#gone"></a><a href="no.csv"></a><a href="mailto:x"></a>'
     )
     assert check_pages.broken_links(tmp_path) == [
-        "y.html has 2 places called here", "y.html links to a/x.html#gone: there is no such place on that page", "y.html links to no.csv, which is not there"]  # fmt: skip
+        "y.html has 2 places called here",
+        "y.html links to a/x.html#gone: there is no such place on that page", "y.html links to no.csv, which is not there"]  # fmt: skip
