@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import checks
-from .attacks import MaximalGain, laws
+from .attacks import MaximalGain
 from .attacks.distinguish import success_rate
+from .kinds import laws
 from .mechanisms import ALH, ASS, ATHE, AUE, BLH, OLH, OUE, SHE, SS, SUE, THE, FrequencyOracle, make
 from .mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, oracle, support_variance
 from .mechanisms.grr import response_rates

@@ -78,7 +78,7 @@ def same_rate_p(one, n_one, two, n_two):
 
 def least_p(attack, mechanism, seed, fast=200_000, real=40_000):
     """Smallest p-value when fast samples, real reports and exact rates (if known) are compared under both inputs."""
-    pair, rates, found = (0, getattr(mechanism, "smallest", mechanism.k) - 1), attack.rates(mechanism), []
+    pair, rates, found = (0, mechanism.kind.domain - 1), attack.rates(mechanism), []
     for side, value in enumerate(pair):
         rng = np.random.default_rng([seed, side])
         drawn = attack.sample(mechanism, fast, side == 0, rng)

@@ -17,10 +17,10 @@ from laws import APPROXIMATE, EVERY, P_MIN, binomial_p, build, chi_square_p, mec
 from scipy import integrate
 
 from ldpkit import attacks
-from ldpkit.attacks.laws import laplace_success, support_success
+from ldpkit.kinds import HASH_REPORT, hash_cell
+from ldpkit.kinds.laws import laplace_success, support_success
 from ldpkit.mechanisms import BLH, GRR, LHO, OUE, SHE, SS, SUE, THE, Client, make
 from ldpkit.mechanisms.base import MAX_EPSILON
-from ldpkit.mechanisms.hashing import HASH_REPORT, hash_cell
 
 GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
 TIGHT_EPSILON = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE"]

@@ -13,8 +13,8 @@ import xxhash
 from laws import P_MIN, binomial_p, build, chi_square_p
 from scipy import stats
 
+from ldpkit.kinds.hashed import cells, hash_cell, xxh64
 from ldpkit.mechanisms import BLH
-from ldpkit.mechanisms.hashing import _cells, hash_cell, xxh64
 
 HASHES = ["BLH", "OLH", "ABLH", "AOLH", "LHO"]
 N = 200_000
@@ -44,11 +44,11 @@ def test_a_cell_is_the_scaled_upper_half_of_the_hash(g):
 def test_cells_are_uniform_and_pairwise_independent_like_a_random_hash(g):
     n = 400_000
     seeds = rng(17).integers(0, 2**64, n, np.uint64)
-    cells = {value: _cells(np.full(n, value), seeds, g) for value in (0, 1, 2, 255, 256, 9999)}
-    for found in cells.values():
+    found_cells = {value: cells(np.full(n, value), seeds, g) for value in (0, 1, 2, 255, 256, 9999)}
+    for found in found_cells.values():
         assert chi_square_p(np.bincount(found, minlength=g), np.full(g, 1 / g)) > P_MIN
-    for one, two in itertools.combinations(cells, 2):
-        joint = np.bincount(cells[one] * g + cells[two], minlength=g * g)
+    for one, two in itertools.combinations(found_cells, 2):
+        joint = np.bincount(found_cells[one] * g + found_cells[two], minlength=g * g)
         assert chi_square_p(joint, np.full(g * g, 1 / g**2)) > P_MIN, (one, two)
 
 
@@ -56,7 +56,7 @@ def test_cells_of_three_values_are_jointly_independent():
     g, n = 4, 400_000
     seeds = rng(18).integers(0, 2**64, n, np.uint64)
     for values in itertools.combinations(range(5), 3):
-        found = sum(_cells(np.full(n, value), seeds, g) * g**place for place, value in enumerate(values))
+        found = sum(cells(np.full(n, value), seeds, g) * g**place for place, value in enumerate(values))
         assert chi_square_p(np.bincount(found, minlength=g**3), np.full(g**3, g**-3.0)) > P_MIN, values
 
 
@@ -64,7 +64,7 @@ def test_cells_of_three_values_are_jointly_independent():
 def test_the_support_set_follows_the_law_of_a_random_hash(label):
     mechanism, k, own = build(label, 10, 1.0), 10, 4
     reports = mechanism.perturb(np.full(N, own), rng(19))
-    supported = np.array([_cells(np.full(N, u), reports["seed"], mechanism.g) == reports["cell"] for u in range(k)])
+    supported = np.array([cells(np.full(N, u), reports["seed"], mechanism.g) == reports["cell"] for u in range(k)])
     others = supported.sum(axis=0) - supported[own]
     law = np.outer([1 - mechanism.p, mechanism.p], stats.binom.pmf(np.arange(k), k - 1, mechanism.q))
     assert chi_square_p(np.bincount(supported[own] * k + others, minlength=2 * k), law) > P_MIN

@@ -13,8 +13,8 @@ from laws import P_MIN, chi_square_p, estimation_p
 from scipy import stats
 
 from ldpkit.datasets import ratings
+from ldpkit.kinds.listing import product_law
 from ldpkit.mechanisms import CPPGRR, CPPUE, KEY_VALUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
-from ldpkit.mechanisms.keyvalue import product_law
 
 SETS = [[], [(1, 0.3)], [(0, -0.5), (2, 1.0)], [(0, -0.5), (2, 1.0), (1, 0.0)]]
 GRID = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 4.0, 6.0]

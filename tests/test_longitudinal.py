@@ -18,8 +18,8 @@ from scipy import integrate, stats
 
 from ldpkit import attacks
 from ldpkit.attacks import TwoValueTest
-from ldpkit.attacks.laws import count_success, count_wins, laplace_sum, laplace_sum_success, response_wins
 from ldpkit.auditors import audit, expected
+from ldpkit.kinds.laws import count_success, count_wins, laplace_sum, laplace_sum_success, response_wins
 from ldpkit.mechanisms import AGM, GRR, OUE, SS, SUE, Client, Repeated, make
 from ldpkit.stats import epsilon_lower
 

@@ -230,14 +230,14 @@ def test_domains_of_different_sizes_are_perturbed_and_guessed_as_their_laws_say(
     mechanism = RSFD(MIXED, 3, 0.9, base)
     reports = mechanism.perturb(np.array([[0, 1, 6], [2, 0, 3]]), rng(3))
     assert [r.shape for r in reports] == [(2,) if base == "GRR" else (2, size) for size in MIXED]
-    assert (mechanism.sizes, mechanism.smallest, mechanism.width) == (MIXED, 2, 12)
+    assert (mechanism.sizes, mechanism.kind.domain, mechanism.width) == (MIXED, 2, 12)
     assert least_p(GUESS, mechanism, 4, fast=200_000, real=60_000) > P_MIN
     assert audit(mechanism, trials=5000, faithful=True).exact == audit(mechanism, trials=5000).exact
 
 
 @pytest.mark.parametrize("base", BASES)
 def test_the_strongest_test_refuses_domains_of_different_sizes(base):
-    with pytest.raises(ValueError, match=r"tight test of RSFD\[.*\] needs equal domain sizes, got k = \(3, 2, 7\)"):
+    with pytest.raises(ValueError, match=r"tight test needs equal domain sizes of all attributes, got k = \(3, 2, 7\)"):
         audit(RSFD(MIXED, 3, 1.0, base), "tight", trials=1000)
     same = RSFD((4, 4), 2, 1.0, base)
     assert expected(same, "tight") == expected(RSFD(4, 2, 1.0, base), "tight")

@@ -19,7 +19,8 @@ from laws import table, unit
 from scipy.special import gammaln
 
 from ldpkit import optimize, published
-from ldpkit.attacks import Guess, MaximalGain, laws
+from ldpkit.attacks import Guess, MaximalGain
+from ldpkit.kinds import laws
 from ldpkit.mechanisms import ABLH, ALH, AOLH, ASS, ATHE, AUE, BLH, GRR, LHO, OLH, OUE, SHE, SS, SUE, THE, make
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, support_variance
 from ldpkit.mechanisms.histogram import threshold_rates

@@ -13,7 +13,8 @@ from laws import P_MIN, binomial_p, chi_square_p
 from scipy import stats
 
 from ldpkit.attacks import MaximalGain
-from ldpkit.attacks.poison import _fullest_cell
+from ldpkit.kinds.hashed import _fullest_cell
+from ldpkit.kinds import hash_cell
 from ldpkit.mechanisms import (
     AGM,
     AGRR,
@@ -35,7 +36,6 @@ from ldpkit.mechanisms import (
     Chained,  # fmt: skip
     Repeated,
 )
-from ldpkit.mechanisms.hashing import hash_cell
 from ldpkit.optimize import refine
 
 N, K = 400, 12
@@ -271,7 +271,7 @@ def test_a_bad_attack_is_refused(given, message):
 @pytest.mark.parametrize("m", [SHE(K, 1.0), BucketFlip(24, 1.0, 12, 4), Chained(K, 2.0, 1.0), Repeated(OUE(K, 1.0), 2),
                                RSFD(K, 2, 1.0, "GRR")], ids=lambda m: m.name)  # fmt: skip
 def test_what_cannot_be_poisoned_is_refused_by_name(m):
-    attack, message = MaximalGain(targets=3), "must report a value, bits, a subset or a hash to be poisoned, got "
+    attack, message = MaximalGain(targets=3), "must send reports that fake users can make up, got "
     calls = [lambda: attack.supported(m), lambda: attack.craft(m, 5, rng())]
     for call in calls if m.report == "vector" else [*calls, lambda: attack.expected(m)]:
         with pytest.raises(ValueError, match=message):

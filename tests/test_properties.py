@@ -18,6 +18,8 @@ from laws import P_MIN, chi_square_p
 from scipy import integrate, stats
 
 from ldpkit.attacks.reconstruct import finite_law
+from ldpkit.kinds import HASH_REPORT, hash_cell
+from ldpkit.kinds.listing import product_law
 from ldpkit.mechanisms import (
     AGM,
     CPPUE,
@@ -37,8 +39,6 @@ from ldpkit.mechanisms import (
     make,
     takes,
 )  # fmt: skip
-from ldpkit.mechanisms.hashing import HASH_REPORT, hash_cell
-from ldpkit.mechanisms.keyvalue import product_law
 
 ROUNDING = 1e-12
 PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=20)
@@ -98,7 +98,7 @@ def chained(m):
 
 def outputs(m):
     """All inputs of one user, all reports, and the law: one row per input, one column per report."""
-    values = list(range(getattr(m, "smallest", m.k)))
+    values = list(range(m.kind.domain))
     if isinstance(m, Chained):
         return values, *chained(m)
     if isinstance(m, Repeated):

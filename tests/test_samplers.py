@@ -9,7 +9,8 @@ import pytest
 from scipy import stats as law
 
 from ldpkit import streams
-from ldpkit.attacks import Guess, laws, samplers
+from ldpkit.attacks import Guess
+from ldpkit.kinds import laws, samplers
 from ldpkit.mechanisms import SS, Repeated, make, unary
 
 CHANCES = {

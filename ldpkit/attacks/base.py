@@ -5,10 +5,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from .. import checks
-from ..mechanisms import BucketFlip, Client, FrequencyOracle, Mechanism
+from ..kinds import checked_pair
+from ..mechanisms import Client, FrequencyOracle, Mechanism
 from ..types import Array, Pair, Rates, Reports, Rng
 
-__all__ = ["Attack", "audited", "audited_pair", "read"]
+__all__ = ["Attack", "audited", "audited_pair", "read", "handled"]
 
 
 def audited(mechanism: Any) -> Any:
@@ -17,20 +18,30 @@ def audited(mechanism: Any) -> Any:
 
 
 def audited_pair(mechanism: Any, pair: Pair | None = None) -> Pair:
-    """Return the two audited values, ``(0, k - 1)`` unless given, after checking that every attribute has them."""
-    k = getattr(mechanism, "smallest", mechanism.k)
-    pair = (0, k - 1) if pair is None else pair
-    if np.shape(pair) != (2,) or pair[0] == pair[1]:
-        raise ValueError(f"pair must hold two different values, got {pair}")
-    first, second = (checks.integer("pair", v, 0, k - 1) for v in pair)
-    if isinstance(mechanism, BucketFlip) and first // mechanism.size == second // mechanism.size:
-        raise ValueError(f"pair must lie in two different buckets of {mechanism.size} values, got {pair}")
-    return first, second
+    """Return the two audited values, the first and the last unless given, after checking that they can be told apart."""
+    return checked_pair(mechanism.kind, pair)
 
 
 def read(mechanism: Any, reports: Reports) -> Reports:
     """Return reports as `mechanism` sends them, checked; those of a client were checked when it made them."""
     return mechanism.read(reports) if isinstance(audited(mechanism), FrequencyOracle) else np.asarray(reports)
+
+
+def handled(attack: "Attack", mechanism: Any, verbs: type) -> Any:
+    """Return the kind of the mechanism's reports if it has the `verbs` that the attack needs.
+
+    Raises
+    ------
+    ValueError
+        Naming the attack, the mechanism and its kind of report.
+    """
+    kind = audited(mechanism).kind
+    if not isinstance(kind, verbs):
+        raise ValueError(
+            f"attack {attack.name} cannot read the {kind.name} reports of {mechanism.name}: "
+            "audit it with an attack of your own that can, see the page on your own mechanism"
+        )
+    return kind
 
 
 @runtime_checkable
@@ -47,8 +58,8 @@ class Attack(Protocol):
     def accepts(self, mechanism: Mechanism, reports: Reports, pair: Pair, rng: Rng) -> Array:
         """Did the attack answer the first value of the pair, on real reports of any mechanism or client; bool array (n,)."""
 
-    def rates(self, mechanism: Mechanism) -> Rates | None:
-        """Return the exact true- and false-positive rate, or ``None`` where no law is known."""
+    def rates(self, mechanism: Mechanism, pair: Pair | None = None) -> Rates | None:
+        """Return the exact true- and false-positive rate for a pair, or ``None`` where no law is known."""
 
     def sample(self, mechanism: Mechanism, trials: int, truth: bool, rng: Rng) -> int:
         """Return the number of acceptances in `trials` fresh reports, drawn from the few coordinates that decide it."""

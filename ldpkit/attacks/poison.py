@@ -9,31 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from .. import checks
+from ..kinds import Crafted
+from ..kinds.vector import Noisy
 from ..mechanisms import FrequencyOracle, SupportOracle
-from ..mechanisms.base import oracle
-from ..mechanisms.hashing import HASH_REPORT, hash_cell
+from ..mechanisms.base import kind_with, oracle
 from ..types import Array, Numbers, Rates, Rng
 
 __all__ = ["MaximalGain"]
-
-
-@numba.njit(cache=True, nogil=True)
-def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int64]:
-    """The seed whose hash sends the most of 0..r-1 to one cell: how many, the seed, the cell."""
-    most, best, where = 0, seeds[0], np.int64(0)
-    for seed in seeds:
-        for v in range(r):
-            cell = hash_cell(v, seed, g)
-            count = 0
-            for u in range(r):
-                count += hash_cell(u, seed, g) == cell
-            if count > most:
-                most, best, where = count, seed, cell
-    return most, best, where
 
 
 @dataclass(frozen=True)
@@ -80,13 +65,15 @@ class MaximalGain:
         them to one cell. `craft` searches for one and finds less.
         """
         r = checks.integer("targets", self.targets, 1, oracle(mechanism).k)
-        if mechanism.report not in ("value", "bits", "subset", "hash"):
-            raise ValueError(f"mechanism must report a value, bits, a subset or a hash to be poisoned, got {mechanism.name}")
-        return min(r, {"value": 1, "subset": getattr(mechanism, "omega", r)}.get(mechanism.report, r))
+        return self._kind(mechanism).most(r)
+
+    @staticmethod
+    def _kind(mechanism: FrequencyOracle) -> Any:
+        return kind_with(mechanism, Crafted, "send reports that fake users can make up")
 
     def expected(self, mechanism: Any) -> float:
         """Expected gain; infinite for noisy vectors, whose coordinates have no bound."""
-        if oracle(mechanism).report == "vector":
+        if isinstance(oracle(mechanism).kind, Noisy):
             return math.inf
         supported = self.supported(mechanism)
         return float(self.gain(mechanism.p, mechanism.q, supported))
@@ -109,21 +96,8 @@ class MaximalGain:
             The reports, and how many targets each of them supports.
         """
         checks.generator(rng)
-        r, count, supported = self.targets, checks.integer("count", count, 1), self.supported(mechanism)
-        if mechanism.report == "value":
-            return rng.integers(0, r, count), 1
-        if mechanism.report == "bits":
-            return np.tile((np.arange(mechanism.k) < r).astype(np.uint8), (count, 1)), supported
-        if mechanism.report == "subset":
-            rest = mechanism.omega - supported
-            draws = [np.append(rng.choice(r, supported, replace=False), r + rng.choice(mechanism.k - r, rest, replace=False))
-                     for _ in range(count)]  # fmt: skip
-            return rng.permuted(np.array(draws), axis=1), supported
-        seeds = rng.integers(0, 2**64, checks.integer("tries", tries, 1), dtype=np.uint64)
-        supported, seed, cell = _fullest_cell(seeds, r, mechanism.g)
-        reports = np.empty(count, HASH_REPORT)
-        reports["seed"], reports["cell"] = seed, cell
-        return reports, supported
+        targets = checks.integer("targets", self.targets, 1, oracle(mechanism).k)
+        return self._kind(mechanism).craft(targets, checks.integer("count", count, 1), rng, tries)
 
     def simulate(self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000) -> Rates:
         """Poison the real reports of users who hold `values`.

@@ -13,8 +13,6 @@ Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
 """
 
-import itertools
-import math
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,8 +22,8 @@ import scipy
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..mechanisms.base import oracle
-from ..mechanisms.keyvalue import product_law
+from ..kinds import Listed
+from ..mechanisms.base import kind_with
 from ..types import Array, Rates
 
 if TYPE_CHECKING:
@@ -101,16 +99,12 @@ def finite_law(mechanism: Any) -> Array:
     float array, shape (k, reports)
         For `rad_exact` and `optimal_attack`.
     """
-    m, k = oracle(mechanism), mechanism.k
-    if m.report == "value":
-        return np.where(np.eye(k) == 1, m.p, m.q)
-    if m.report == "bits" and k <= 16:
-        rates = np.where(np.eye(k) == 1, m.p, m.q)
-        return np.stack([product_law(np.column_stack([1 - own, own])) for own in rates])
-    if m.report == "subset" and math.comb(k, m.omega) <= 2**16:
-        member = np.array([np.isin(np.arange(k), s) for s in itertools.combinations(range(k), m.omega)]).T
-        return np.where(member, m.p / math.comb(k - 1, m.omega - 1), (1 - m.p) / math.comb(k - 1, m.omega))
-    raise ValueError(f"mechanism must have at most 65,536 reports that can be listed, got {m.name} with k = {k}")
+    kind = kind_with(mechanism, Listed, "send reports that can be listed")
+    if kind.outputs > 2**16:
+        raise ValueError(
+            f"mechanism must have at most 65,536 reports that can be listed, got {mechanism.name} with k = {mechanism.k}"
+        )
+    return np.stack([kind.law(value) for value in range(mechanism.k)])
 
 
 def _scores(law: Array, prior: Array, success: Array, side: Array, maximise: str) -> Iterator[Array]:

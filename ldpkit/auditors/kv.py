@@ -18,10 +18,12 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from .. import checks, streams
+from ..kinds import Listed
+from ..kinds.listing import alphabet, chosen
 from ..mechanisms import KEY_VALUE, SupportOracle
-from ..mechanisms.base import oracle
+from ..mechanisms.base import kind_with
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
-from ..mechanisms.keyvalue import KeyValues, alphabet, chosen, product_law
+from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
 from ..types import Array, Held, Rng
 from .ratio import check, statistic
@@ -94,14 +96,8 @@ def oracle_law(mechanism: SupportOracle, value: int, positions: Iterable[int] | 
     float array
         Over all vectors of these bits, the last moving fastest, or over all values.
     """
-    checks.one_of("report", oracle(mechanism).report, ("bits", "value"))
-    own = np.arange(mechanism.k) == checks.integer("value", value, 0, mechanism.k - 1)
-    rates = np.where(own, mechanism.p, mechanism.q)
-    if mechanism.report == "value":
-        return rates
-    rates = rates[chosen(positions, mechanism.k)]
-    alphabet(2, rates.size, "look at a few `positions` of the record instead")
-    return product_law(np.column_stack([1 - rates, rates]))
+    kind = kind_with(mechanism, Listed, "send reports that can be listed")
+    return kind.law(checks.integer("value", value, 0, mechanism.k - 1), positions)
 
 
 class _Draw:

@@ -24,8 +24,9 @@ import scipy
 
 from .. import checks, stats, streams
 from ..attacks.distinguish import Guess, success_rate
-from ..mechanisms import GRR, OUE, FloorSS, SupportOracle
+from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
+from ..mechanisms.subset import SubsetSelection
 from .result import AuditResult, repeat
 
 __all__ = ["PROTOCOLS", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd", "epsilon_interval",
@@ -104,15 +105,15 @@ def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
     The derivative of SS is taken at its subset size, beside the leaps.
     """
     s = success_rate(_supporting(mechanism))
-    if mechanism.report == "bits":
-        near = [
-            success_rate(dataclasses.replace(mechanism, epsilon=mechanism.epsilon + h))  # type: ignore[type-var]  # it is one
-            for h in (-1e-4, 1e-4)
-        ]
-        slope = (near[1] - near[0]) / 2e-4
-    else:
-        slope = s * (1 - mechanism.p)
-    return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
+    lower, upper = (success_rate(_near(mechanism, mechanism.epsilon + h)) for h in (-1e-4, 1e-4))
+    return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / ((upper - lower) / 2e-4)
+
+
+def _near(mechanism: SupportOracle, epsilon: float) -> SupportOracle:
+    """The mechanism at another budget; subsets keep their size, which would leap."""
+    if isinstance(mechanism, SubsetSelection):
+        return ASS(mechanism.k, epsilon, mechanism.omega)
+    return dataclasses.replace(mechanism, epsilon=epsilon)  # type: ignore[type-var]  # it is a dataclass
 
 
 def epsilon_interval(

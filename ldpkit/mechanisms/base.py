@@ -7,13 +7,14 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds import Kind
+from ..kinds.base import Independent, SupportLaw
 from ..types import Array, Numbers, Reports, Rng
 
 __all__ = [
@@ -97,29 +98,29 @@ class FrequencyOracle(Mechanism):
     ----------
     k : int
         Domain size, at least 2.
-    report : str
-        What a report looks like:
-
-        - ``"value"``: one integer, array (n,);
-        - ``"bits"``: one bit per value, uint8 array (n, k);
-        - ``"subset"``: distinct values, integer array (n, w), no order, ``-1`` pads;
-        - ``"vector"``: one real number per value, float array (n, k);
-        - ``"hash"``: structured array (n,) with the user's ``seed`` and ``cell``;
-        - ``"rounds"``: a list of such arrays, one per collection;
-        - ``"tuple"``: a list of such arrays, one per attribute;
-        - ``"buckets"``: bits of sampled buckets, int8 array, ``-1`` if not sampled.
+    kind : Kind
+        What a report looks like, and the law of the reports, see `ldpkit.kinds`.
     """
 
-    report: ClassVar[str]
     if TYPE_CHECKING:
 
         @property
         def k(self) -> int: ...
 
     @property
+    @abstractmethod
+    def kind(self) -> Kind:
+        """What a report looks like, and the law of the reports."""
+
+    @property
+    def report(self) -> str:
+        """Name of the kind of report."""
+        return self.kind.name
+
+    @property
     def width(self) -> int:
         """Numbers in one user's report at most: how many reports fit into memory at once."""
-        return self.k
+        return self.kind.width
 
     def inputs(self, value: int, n: int) -> Array:
         """Return the values of n users who all hold `value`."""
@@ -132,15 +133,15 @@ class FrequencyOracle(Mechanism):
         if "delta" in self.parameters:
             object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="()"))
 
-    @abstractmethod
     def read(self, reports: Any) -> Any:
-        """Return reports as arrays, in the form that `report` names, after checking that this mechanism can send them.
+        """Return reports as arrays, in the form of `kind`, after checking that this mechanism can send them.
 
         Raises
         ------
         ValueError
             If their number, shape or type is another one, or an entry is out of range.
         """
+        return self.kind.read(reports, self.name)
 
     @abstractmethod
     def estimate(self, reports: Reports) -> Array | list[Array]:
@@ -158,37 +159,18 @@ class FrequencyOracle(Mechanism):
             True frequency of the value; 0 gives the usual approximation.
         """
 
-    def _checked(self, reports: ArrayLike, shape: tuple[int | None, ...], dtype: np.dtype[Any] | None = None) -> Array:
-        """Return `reports` as an array after checking its shape; ``None`` matches any length."""
-        reports = np.asarray(reports)
-        fits = reports.ndim == len(shape) and all(w in (None, h) for h, w in zip(reports.shape, shape))
-        if not fits or reports.shape[0] == 0 or (dtype is not None and reports.dtype != dtype):
-            wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ")"
-            raise ValueError(
-                f"reports of {self.name} must have shape {wanted} with n >= 1"
-                f"{f' and type {dtype}' if dtype is not None else ''}, got {reports.shape} of {reports.dtype}"
-            )
-        return reports
-
-    def _listed(self, reports: Any, parts: "Sequence[FrequencyOracle]", called: str) -> list[Array]:
-        """Return a list of arrays, each read by its own mechanism and all about the same users."""
-        given = list(reports) if isinstance(reports, (list, tuple, np.ndarray)) else None
-        if given is None or len(given) != len(parts):
-            raise ValueError(
-                f"reports of {self.name} must have {len(parts)} {called}, got {type(reports).__name__ if given is None else len(given)}"
-            )
-        seen = {id(r): part.read(r) for r, part in zip(given, parts)}  # what is remembered comes again as the same array
-        users = sorted({len(r) for r in seen.values()})
-        if len(users) > 1:
-            raise ValueError(
-                f"reports of {self.name} must come from the same users in all {called}, got {users[0]} and {users[-1]}"
-            )
-        return [seen[id(r)] for r in given]
-
 
 def oracle(mechanism: Any) -> Any:
     """Return `mechanism` if it is a `FrequencyOracle`."""
     return checks.instance("mechanism", mechanism, FrequencyOracle, "a frequency oracle")
+
+
+def kind_with(mechanism: Any, verbs: type, wanted: str) -> Any:
+    """Return the kind of a frequency oracle's reports if it has the `verbs`; otherwise the mechanism must do what is `wanted`."""
+    kind = oracle(mechanism).kind
+    if not isinstance(kind, verbs):
+        raise ValueError(f"mechanism must {wanted}, got {mechanism.name} with its {kind.name} reports")
+    return kind
 
 
 def share(frequency: Any) -> Any:
@@ -206,20 +188,21 @@ class SupportOracle(FrequencyOracle):
 
     Every report supports a set of values; the user's own value is in it with
     probability `p`, any other value with probability `q` (subclasses give both).
-    With `independent` values are supported independently of each other.
     """
 
-    independent = False
     if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> SupportLaw: ...
 
         @property
         def p(self) -> float: ...
         @property
         def q(self) -> float: ...
 
-    @abstractmethod
     def support_counts(self, reports: ArrayLike) -> Array:
         """Return how many reports support each value, shape (k,)."""
+        return self.kind.support_counts(self.read(reports))
 
     def estimate(self, reports: Array) -> Array:
         counts = self.support_counts(reports)
@@ -245,7 +228,7 @@ class SupportOracle(FrequencyOracle):
         """
         checks.generator(rng)
         counts = checks.counts(counts, self.k)
-        if not self.independent:
+        if not isinstance(self.kind, Independent):
             return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))
         n = counts.sum()
         supported = rng.binomial(counts, self.p) + rng.binomial(n - counts, self.q)

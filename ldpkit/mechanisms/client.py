@@ -10,10 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds import Bits, Kind, Subset, Value
 from ..types import Array, Reports, Rng
 from .base import MAX_DOMAIN, Mechanism
 
 __all__ = ["Client", "ClientError", "load"]
+
+
+FORMS: dict[str, Callable[[int], Kind]] = {kind.name: kind for kind in (Value, Bits, Subset)}
+"""The kinds of report that a client may send, by name."""
 
 
 class ClientError(ValueError):
@@ -89,13 +94,18 @@ class Client(Mechanism):
         object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
         object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, 0, closed="()"))
         object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="[)"))
-        checks.one_of("report", self.report, ("value", "bits", "subset"))
+        checks.one_of("report", self.report, FORMS)
         if not callable(self.function):
             raise ClientError(f"client must be callable, got {self.function!r}")
 
     @property
+    def kind(self) -> Kind:
+        """What a report looks like; its law is unknown."""
+        return FORMS[self.report](self.k)
+
+    @property
     def width(self) -> int:
-        return self.k
+        return self.kind.width
 
     def inputs(self, value: int, n: int) -> Array:
         """Return the values of n users who all hold `value`."""

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds.listing import alphabet
 from ..types import Array, Held, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, Mechanism, share
 from .grr import respond, response_rates
-from .keyvalue import KeyValues, alphabet
+from .keyvalue import KeyValues
 
 __all__ = ["CPP", "CPPUE", "CPPGRR", "PrivKV", "bit_vectors"]
 

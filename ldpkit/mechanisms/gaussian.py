@@ -9,6 +9,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds import Gaussian
 from ..types import Array, Rng
 from .histogram import NoisyHistogram
 
@@ -38,7 +39,10 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
 
 
 class _Gaussian(NoisyHistogram):
-    noise = "gaussian"
+    @property
+    def kind(self) -> Gaussian:
+        """A vector with Gaussian noise."""
+        return Gaussian(self.k, self.scale)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds import Response
 from ..types import Array, Numbers, Rng
 from .base import SupportOracle
 
@@ -47,7 +48,11 @@ class GRR(SupportOracle):
     k: int
     epsilon: float
     name = "GRR"
-    report = "value"
+
+    @property
+    def kind(self) -> Response:
+        """One value."""
+        return Response(self.k, self.p, self.q)
 
     @property
     def p(self) -> float:
@@ -63,12 +68,6 @@ class GRR(SupportOracle):
         """Return reports, int array (n,); see `Mechanism.perturb`."""
         checks.generator(rng)
         return respond(checks.values(values, self.k), self.k, self.p, rng)
-
-    def read(self, reports: ArrayLike) -> Array:
-        return checks.values(self._checked(reports, (None,)), self.k, "reports")
-
-    def support_counts(self, reports: ArrayLike) -> Array:
-        return np.bincount(self.read(reports), minlength=self.k)
 
 
 @dataclass(frozen=True)

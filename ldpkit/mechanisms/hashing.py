@@ -1,73 +1,21 @@
-"""Local hashing: hash the value to a few cells with a user's own hash, then respond.
-
-The hash family is xxHash64 of the value (eight bytes, little endian) under a
-fresh 64-bit seed per user, reduced to ``0..g-1`` by multiplying the upper 32
-bits by ``g`` (so cells differ in probability by at most ``g / 2^32`` relative).
-"""
+"""Local hashing: hash the value to a few cells with a user's own hash (see `ldpkit.kinds.hashed`), then respond."""
 
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds.hashed import HASH_REPORT, Hashed, cells
 from ..types import Array, Rng
 from .base import MAX_DOMAIN, MIN_EPSILON, SupportOracle
 from .grr import respond, response_rates
 
-__all__ = ["LocalHashing", "BLH", "OLH", "ALH", "ABLH", "AOLH", "LHO", "hash_cell", "HASH_REPORT"]
-
-HASH_REPORT = np.dtype([("seed", "<u8"), ("cell", "<i8")])
-"""Type of one report: the user's hash seed and the reported cell."""
+__all__ = ["LocalHashing", "BLH", "OLH", "ALH", "ABLH", "AOLH", "LHO"]
 
 MAX_CELLS = 2**32
-_P1 = np.uint64(0x9E3779B185EBCA87)
-_P2 = np.uint64(0xC2B2AE3D27D4EB4F)
-_P3 = np.uint64(0x165667B19E3779F9)
-_P4 = np.uint64(0x85EBCA77C2B2AE63)
-_P5 = np.uint64(0x27D4EB2F165667C5)
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def _rotl(x: np.uint64, bits: int) -> np.uint64:
-    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
-
-
-@numba.njit(cache=True, nogil=True)
-def xxh64(value: int, seed: int) -> np.uint64:
-    """xxHash64 of one 64-bit integer, as the eight bytes of its little-endian form."""
-    h = np.uint64(seed) + _P5 + np.uint64(8)
-    h ^= _rotl(np.uint64(value) * _P2, 31) * _P1
-    h = _rotl(h, 27) * _P1 + _P4
-    h = (h ^ (h >> np.uint64(33))) * _P2
-    h = (h ^ (h >> np.uint64(29))) * _P3
-    return h ^ (h >> np.uint64(32))
-
-
-@numba.njit(cache=True, nogil=True)
-def hash_cell(value: int, seed: int, g: int) -> np.int64:
-    """Cell in ``0..g-1`` of one value under one user's seed (compiled; used by the attacks too)."""
-    return np.int64(((xxh64(value, seed) >> np.uint64(32)) * np.uint64(g)) >> np.uint64(32))
-
-
-@numba.njit(cache=True, nogil=True)
-def _cells(values: Array, seeds: Array, g: int) -> Array:
-    out = np.empty(values.size, np.int64)
-    for i in range(values.size):
-        out[i] = hash_cell(values[i], seeds[i], g)
-    return out
-
-
-@numba.njit(cache=True, nogil=True)
-def _support_counts(seeds: Array, cells: Array, k: int, g: int) -> Array:
-    out = np.zeros(k, np.int64)
-    for i in range(cells.size):
-        for u in range(k):
-            out[u] += hash_cell(u, seeds[i], g) == cells[i]
-    return out
 
 
 class LocalHashing(SupportOracle):
@@ -81,12 +29,15 @@ class LocalHashing(SupportOracle):
     cannot be told from it.
     """
 
-    report = "hash"
-    independent = True
     if TYPE_CHECKING:
 
         @property
         def g(self) -> int: ...
+
+    @property
+    def kind(self) -> Hashed:
+        """A hash function and a cell."""
+        return Hashed(self.k, self.g, self.p)
 
     @property
     def p(self) -> float:
@@ -104,18 +55,9 @@ class LocalHashing(SupportOracle):
         values = checks.values(values, self.k)
         reports = np.empty(values.size, HASH_REPORT)
         reports["seed"] = rng.integers(0, 2**64, values.size, dtype=np.uint64)
-        cells = _cells(values, reports["seed"], self.g)
-        reports["cell"] = respond(cells, self.g, self.p, rng) if self.p < 1 else cells
+        true = cells(values, reports["seed"], self.g)
+        reports["cell"] = respond(true, self.g, self.p, rng) if self.p < 1 else true
         return reports
-
-    def read(self, reports: ArrayLike) -> Array:
-        reports = self._checked(reports, (None,), HASH_REPORT)
-        checks.values(reports["cell"], self.g, f"cells of {self.name}")
-        return reports
-
-    def support_counts(self, reports: ArrayLike) -> Array:
-        reports = self.read(reports)
-        return _support_counts(reports["seed"], reports["cell"], self.k, self.g)
 
 
 @dataclass(frozen=True)

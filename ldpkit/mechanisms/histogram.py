@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
@@ -11,6 +11,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from .. import checks, streams
+from ..kinds.vector import Laplace, Noisy
 from ..types import Array, Numbers, Rng
 from .base import FrequencyOracle, share
 from .unary import UnaryEncoding
@@ -48,24 +49,18 @@ class NoisyHistogram(FrequencyOracle):
 
     Attributes
     ----------
-    noise : {"laplace", "gaussian"}
-        Law of the independent noise on every coordinate.
+    kind : Laplace or Gaussian
+        A noisy vector, with the law of the independent noise on every coordinate.
     scale : float
         Scale of the Laplace, or standard deviation of the Gaussian noise.
     """
 
-    report = "vector"
-    noise: ClassVar[str]
     if TYPE_CHECKING:  # given by the subclasses
 
         @property
         def scale(self) -> float: ...
-
-    def read(self, reports: ArrayLike) -> Array:
-        reports = checks.numeric(f"reports of {self.name}", self._checked(reports, (None, self.k)))
-        if not (good := np.isfinite(reports)).all():
-            raise ValueError(f"reports of {self.name} must be finite, got {reports[~good][0]}")
-        return reports
+        @property
+        def kind(self) -> Noisy: ...
 
     def estimate(self, reports: ArrayLike) -> Array:
         return self.read(reports).mean(axis=0)
@@ -77,15 +72,10 @@ class NoisyHistogram(FrequencyOracle):
         checks.generator(rng)
         counts = checks.counts(counts, self.k)
         n = counts.sum()
-        if self.noise == "gaussian":
-            noise = math.sqrt(n) * rng.standard_normal(self.k)
-        else:  # a sum of Laplace variables is a difference of two Gamma variables
-            noise = rng.standard_gamma(n, self.k) - rng.standard_gamma(n, self.k)
-        return (counts + self.scale * noise) / n
+        return (counts + self.kind.total(n, rng)) / n
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        noise = self.scale**2 * {"laplace": 2, "gaussian": 1}[self.noise]
-        return noise / checks.integer("n", n, 1) + 0.0 * share(frequency)
+        return self.kind.variance / checks.integer("n", n, 1) + 0.0 * share(frequency)
 
     variance.__doc__ = FrequencyOracle.variance.__doc__
 
@@ -112,7 +102,11 @@ class SHE(NoisyHistogram):
     k: int
     epsilon: float
     name = "SHE"
-    noise = "laplace"
+
+    @property
+    def kind(self) -> Laplace:
+        """A vector with Laplace noise."""
+        return Laplace(self.k, self.scale)
 
     @property
     def scale(self) -> float:

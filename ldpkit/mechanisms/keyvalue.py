@@ -1,4 +1,4 @@
-"""Key-value sets, and laws over enumerated alphabets of records."""
+"""Key-value sets."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,42 +6,12 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..types import Array, Held
 from .base import MAX_DOMAIN
 
-__all__ = ["KeyValues", "MAX_OUTPUTS", "alphabet", "chosen", "product_law"]
-
-MAX_OUTPUTS = 2**20
-"""Largest alphabet whose law is enumerated."""
-
-
-def alphabet(base: int, length: int, instead: str) -> int:
-    """Return ``base ** length``, the number of outputs; too many to enumerate are refused, saying what to do `instead`."""
-    size = base**length
-    if size > MAX_OUTPUTS:
-        power = f"{base}^{length} = " if length > 1 else ""
-        raise ValueError(f"an alphabet of {power}{size} outputs is too large to enumerate (at most {MAX_OUTPUTS}); {instead}")
-    return size
-
-
-def chosen(positions: Iterable[int] | None, length: int) -> list[int]:
-    """Return the positions of a record that are looked at as a list, all if ``None``; they must be in it and differ."""
-    checks.instance("positions", positions, (Iterable, type(None)), "a list of positions")
-    kept = [checks.integer("positions", p, 0, length - 1) for p in (range(length) if positions is None else positions)]
-    if len(set(kept)) < len(kept):
-        raise ValueError(f"positions must differ, got {kept}")
-    return kept
-
-
-def product_law(rates: Iterable[ArrayLike]) -> Array:
-    """Law of independent symbols, one distribution per position; the last position moves fastest."""
-    law = np.ones(1)
-    for rate in rates:
-        law = np.multiply.outer(law, rate).ravel()
-    return law
+__all__ = ["KeyValues"]
 
 
 @dataclass(frozen=True, eq=False)

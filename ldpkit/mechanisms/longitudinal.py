@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds import Buckets, Kind, Remembered, Repeatable
 from ..types import Array, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, SupportOracle, oracle, share
 from .grr import GRR, respond
@@ -21,21 +22,12 @@ __all__ = ["Repeated", "Chained", "BucketFlip"]
 class _Rounds(FrequencyOracle):
     """Base: a report is a list of `tau` rounds, each in the form of the mechanism `inner`."""
 
-    report = "rounds"
-    memoise = False
     if TYPE_CHECKING:  # given by the subclasses
 
         @property
         def tau(self) -> int: ...
         @property
         def inner(self) -> FrequencyOracle: ...
-
-    @property
-    def width(self) -> int:
-        return self.tau * self.inner.width
-
-    def read(self, reports: Sequence[Array]) -> list[Array]:
-        return self._listed(reports, [self.inner] * self.tau, "rounds")
 
     def estimate(self, reports: Sequence[Array]) -> Array:
         """Return the mean of the estimates of all rounds, shape (k,)."""
@@ -69,7 +61,7 @@ class Repeated(_Rounds):
     memoise: bool = False
 
     def __post_init__(self) -> None:
-        if oracle(self.mechanism).report not in ("value", "bits", "subset", "hash", "vector"):
+        if not isinstance(oracle(self.mechanism).kind, Repeatable):
             raise ValueError(f"mechanism must send one report about one attribute to be repeated, got {self.mechanism!r}")
         object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1, MAX_ROUNDS))
         object.__setattr__(self, "memoise", checks.flag("memoise", self.memoise))
@@ -86,6 +78,12 @@ class Repeated(_Rounds):
     def inner(self) -> FrequencyOracle:
         """The mechanism whose reports the rounds look like."""
         return self.mechanism
+
+    @property
+    def kind(self) -> Kind:
+        """Several reports, or one that is remembered."""
+        one: Any = self.mechanism.kind
+        return Remembered(one, self.tau) if self.memoise else one.repeated(self.tau)
 
     @property
     def k(self) -> int:
@@ -165,6 +163,12 @@ class Chained(_Rounds):
     def inner(self) -> FrequencyOracle:
         return self.permanent
 
+    @property
+    def kind(self) -> Kind:
+        """Noisy copies of a remembered report."""
+        one: Any = self.permanent.kind
+        return one.chained(self.tau, *self.second)
+
     @cached_property
     def second(self) -> Rates:
         """Probabilities ``(keep, flip)`` of the second round: one stays one, zero becomes one."""
@@ -243,7 +247,6 @@ class BucketFlip(FrequencyOracle):
     buckets: int
     bits: int
     name = "dBitFlipPM"
-    report = "buckets"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -257,6 +260,11 @@ class BucketFlip(FrequencyOracle):
     def size(self) -> int:
         """Values per bucket."""
         return self.k // self.buckets
+
+    @property
+    def kind(self) -> Buckets:
+        """Bits of sampled buckets."""
+        return Buckets(self.k, self.buckets, self.bits, self.p, self.q)
 
     @property
     def p(self) -> float:
@@ -279,13 +287,7 @@ class BucketFlip(FrequencyOracle):
         np.put_along_axis(out, sampled, np.take_along_axis(drawn, sampled, 1), 1)
         return out
 
-    def read(self, reports: ArrayLike) -> Array:
-        reports = self._checked(reports, (None, self.buckets))
-        if not np.isin(reports, (-1, 0, 1)).all() or not ((reports >= 0).sum(axis=1) == self.bits).all():
-            raise ValueError(f"reports of {self.name} must hold {self.bits} bits each, and -1 elsewhere")
-        return reports
-
-    def estimate(self, reports: ArrayLike) -> Array:
+    def estimate(self, reports: Any) -> Array:
         """Return estimated bucket frequencies, shape (buckets,)."""
         reports = self.read(reports)
         shown = (reports >= 0).sum(axis=0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds import Attributes
 from ..types import Array, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, FrequencyOracle, SupportOracle, share
 from .grr import GRR
@@ -48,7 +49,6 @@ class RSFD(FrequencyOracle):
     d: int
     epsilon: float
     base: str = "GRR"
-    report = "tuple"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", checks.integer("d", self.d, 2))
@@ -73,15 +73,6 @@ class RSFD(FrequencyOracle):
         return self.k if isinstance(self.k, tuple) else (self.k,) * self.d
 
     @property
-    def smallest(self) -> int:
-        """Domain size of the smallest attribute: values below it exist in all of them."""
-        return min(self.sizes)
-
-    @property
-    def width(self) -> int:
-        return sum(self.sizes)
-
-    @property
     def amplified(self) -> float:
         """Budget at which the sampled attribute is reported."""
         return math.log1p(self.d * math.expm1(self.epsilon))
@@ -90,6 +81,20 @@ class RSFD(FrequencyOracle):
         """The mechanism of attribute `j` when it is the sampled one."""
         kind: Callable[..., SupportOracle] = {"GRR": GRR, "SUE": SUE, "OUE": OUE}[self.base[:3]]
         return kind(self.sizes[j], self.amplified)
+
+    @property
+    def kind(self) -> Attributes:
+        """One report per attribute."""
+        parts = tuple(self.attribute(j).kind for j in range(self.d))
+        q, k = parts[0].q, min(self.sizes)
+        one, none = np.asarray(parts[0].pair_law()), np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])
+        if self.base == "GRR":
+            fake = np.array([1 / k, 1 / k, 0, 1 - 2 / k])
+        elif self.base.endswith("z"):
+            fake = none
+        else:
+            fake = (one + one[[1, 0, 2, 3]]) / k + (1 - 2 / k) * none
+        return Attributes(parts, tuple(fake.tolist()))
 
     def inputs(self, value: int, n: int) -> Array:
         """Return the records of n users who hold `value` in every attribute, array (n, d)."""
@@ -122,9 +127,6 @@ class RSFD(FrequencyOracle):
             fake = mechanism.q + (mechanism.p - mechanism.q) / size * self.base.endswith("r")
         p, q = (rate / self.d + (1 - 1 / self.d) * fake for rate in (mechanism.p, mechanism.q))
         return p, q
-
-    def read(self, reports: Sequence[Array]) -> list[Array]:
-        return self._listed(reports, [self.attribute(j) for j in range(self.d)], "components")
 
     def estimate(self, reports: Sequence[Array]) -> list[Array]:
         """Return a list of d arrays of unbiased frequency estimates."""

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds.listing import alphabet, chosen, product_law
 from ..types import Array, Held, Numbers, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share
 from .grr import respond
-from .keyvalue import KeyValues, alphabet, chosen, product_law
+from .keyvalue import KeyValues
 
 __all__ = ["PCKV", "PCKVUE", "PCKVGRR"]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..kinds import Selection
 from ..types import Array, Numbers, Rng
 from .base import SupportOracle
 
@@ -53,11 +54,16 @@ def _best_size(k: int, epsilon: float) -> float:
 class SubsetSelection(SupportOracle):
     """Base of the protocols whose report is a set of `omega` values; subclasses give `omega`."""
 
-    report = "subset"
     if TYPE_CHECKING:  # given by the subclasses
 
         @property
         def omega(self) -> int: ...
+
+    @property
+    def kind(self) -> Selection:
+        """A set of fixed size."""
+        absent = (self.k - self.omega) / (self.omega * math.exp(self.epsilon) + self.k - self.omega)
+        return Selection(self.k, self.omega, self.p, absent)
 
     @property
     def p(self) -> float:
@@ -73,13 +79,6 @@ class SubsetSelection(SupportOracle):
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
         checks.generator(rng)
         return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, rng)
-
-    def read(self, reports: ArrayLike) -> Array:
-        reports = self._checked(reports, (None, self.omega))
-        return checks.values(reports.ravel(), self.k, "reports").reshape(reports.shape)
-
-    def support_counts(self, reports: ArrayLike) -> Array:
-        return np.bincount(self.read(reports).ravel(), minlength=self.k)
 
 
 @dataclass(frozen=True)

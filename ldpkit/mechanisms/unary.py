@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks, streams
+from ..kinds import IndependentBits
 from ..types import Array, Numbers, Rng
 from .base import SupportOracle
 
@@ -28,22 +29,15 @@ def _bits(values: Array, k: int, own: float, other: float, rng: Rng) -> Array:
 class UnaryEncoding(SupportOracle):
     """Base of all protocols whose report is a vector of independent bits with rates `p` and `q`."""
 
-    report = "bits"
-    independent = True
+    @property
+    def kind(self) -> IndependentBits:
+        """Independent bits."""
+        return IndependentBits(self.k, self.p, self.q)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
         checks.generator(rng)
         return _bits(checks.values(values, self.k), self.k, self.p, self.q, rng)
-
-    def read(self, reports: ArrayLike) -> Array:
-        reports = self._checked(reports, (None, self.k))
-        if (reports.dtype.kind not in "bu" or reports.max() > 1) and not (good := np.isin(reports, (0, 1))).all():
-            raise ValueError(f"reports of {self.name} must hold only 0 and 1, got {reports[~good][0]}")
-        return reports
-
-    def support_counts(self, reports: ArrayLike) -> Array:
-        return self.read(reports).sum(axis=0, dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ import numpy.typing as npt
 import scipy
 
 from .. import checks
+from ..stats import binomial_window
 from ..types import Array, Numbers
 
-__all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "count_wins", "count_success", "response_wins",
+__all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "binomial", "count_wins", "count_success", "response_wins",
            "laplace_sum", "laplace_sum_success", "noise"]  # fmt: skip
 
 
@@ -96,6 +97,14 @@ def gaussian_success(sigma: float, k: int, shift: float = 1.0) -> float:
 
 
 # --- repeated collections: the guess is the value that most reports support -------------------------
+
+
+def binomial(tau: int, rate: float) -> Array:
+    """Law of ``Binomial(tau, rate)`` on 0..tau; what lies outside its window is zero."""
+    counts, mass = binomial_window(tau, rate, width=12.0)
+    full = np.zeros(checks.integer("tau", tau, 1) + 1)
+    full[counts] = mass
+    return full
 
 
 def count_wins(mass: Array, k: int) -> Array:

@@ -1,0 +1,18 @@
+"""Kinds of report: one file each, with how it is read, what it supports, and its law where that is known.
+
+A mechanism names its kind; attacks ask the kind. Kinds of several rounds,
+attributes or buckets ask their parts.
+"""
+
+from .attributes import Attributes
+from .base import Crafted, Kind, Listed, Named, Repeatable, Scored, Support, checked_pair
+from .bits import Bits, IndependentBits
+from .buckets import Buckets
+from .hashed import HASH_REPORT, Hashed, hash_cell
+from .rounds import Remembered, Rounds
+from .subset import Selection, Subset
+from .value import Response, Value
+from .vector import Gaussian, Laplace
+
+__all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed",
+           "HASH_REPORT", "hash_cell", "Laplace", "Gaussian", "Buckets", "Rounds", "Remembered", "Attributes", "checked_pair"]  # fmt: skip

@@ -1,0 +1,131 @@
+"""Reports about several attributes, of which one was sampled and the others are made up."""
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from ..types import Array, Pair, Rates, Rng
+from .base import FIRST, SECOND, Named, Scored, SupportLaw, listed
+
+__all__ = ["Attributes"]
+
+_SWAP = [SECOND, FIRST, 2, 3]
+
+
+@dataclass(frozen=True)
+class Attributes(Named, Scored):
+    """A list of arrays, one per attribute: one of them is about the record, nobody knows which.
+
+    Parameters
+    ----------
+    parts : tuple of SupportLaw
+        Kind of each attribute's report if it is the sampled one.
+    fake : tuple of 4 floats
+        Probabilities of the symbols of `SupportLaw.pair_law` that a made-up report shows.
+    """
+
+    parts: tuple[SupportLaw, ...]
+    fake: tuple[float, float, float, float]
+    name = "tuple"
+    extreme: ClassVar[float | None] = None
+
+    @property
+    def k(self) -> int:  # type: ignore[override]  # values below it exist in every attribute
+        return self.domain
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Domain size of each attribute."""
+        return tuple(part.k for part in self.parts)
+
+    @property
+    def domain(self) -> int:
+        return min(self.sizes)
+
+    @property
+    def width(self) -> int:
+        return sum(self.sizes)
+
+    def read(self, reports: Any, sender: str) -> list[Array]:
+        return listed(reports, self.parts, "components", sender)
+
+    def guess(self, reports: list[Array], rng: Rng) -> Array:
+        """The guess from the report on an attribute that is picked at random."""
+        guesses = [part.guess(r, rng) for part, r in zip(self.parts, reports)]
+        return np.choose(rng.integers(0, len(guesses), len(guesses[0])), guesses)
+
+    def score(self, reports: list[Array], pair: Pair) -> Array:
+        """Likelihood ratio of the whole report; float array (n,)."""
+        symbols = np.stack([part.symbols(r, pair) for part, r in zip(self.parts, reports)])
+        return _ratio(self, [(symbols == s).sum(axis=0) for s in range(4)])
+
+    def guess_rates(self, pair: Pair) -> Rates:
+        d = len(self.parts)
+        shares = [part.success() / d + (1 - 1 / d) / part.k for part in self.parts]
+        return float(np.mean(shares)), float(np.mean([(1 - a) / (size - 1) for a, size in zip(shares, self.sizes)]))
+
+    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+        """The attribute looked at is the sampled one with chance 1/d; a fake one names each value equally often."""
+        hits, d = 0, len(self.parts)
+        for part, looked in zip(self.parts, rng.multinomial(trials, np.full(d, 1 / d))):
+            real = rng.binomial(looked, 1 / d)
+            hits += part.guess_count(int(real), truth, rng)
+            hits += rng.binomial(looked - real, 1 / part.k)
+        return int(hits)
+
+    def thresholds(self) -> Array:
+        if len(set(self.sizes)) > 1:
+            raise ValueError(f"the tight test needs equal domain sizes of all attributes, got k = {self.sizes}")
+        return np.unique(_law(self)[0])
+
+    def score_rates(self, threshold: float) -> Rates:
+        ratio, one, two = _law(self)
+        inside = ratio >= threshold
+        return min(1.0, float(one[inside].sum())), min(1.0, float(two[inside].sum()))
+
+    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+        (counts, mass), hits = _fakes(self, len(self.parts) - 1), 0
+        for symbol, users in enumerate(rng.multinomial(trials, self._symbols()[0 if truth else 1])):
+            tuples = rng.multinomial(users, mass / mass.sum())  # how many users have these fakes beside their own symbol
+            seen = np.flatnonzero(tuples)
+            hits += tuples[seen][_ratio(self, (counts[seen] + np.eye(4, dtype=int)[symbol]).T) >= threshold].sum()
+        return int(hits)
+
+    def _symbols(self) -> Array:
+        """Laws of the sampled report's symbol under either input, shape (2, 4)."""
+        law = np.asarray(self.parts[0].pair_law())
+        return np.array([law, law[_SWAP]])
+
+
+def _ratio(kind: Attributes, counts: Iterable[Array] | Sequence[Array]) -> Array:
+    """Likelihood ratio of tuples with so many components of each symbol."""
+    base, fake = kind._symbols(), np.array(kind.fake)
+    weight = np.divide(base, fake, out=np.zeros_like(base), where=fake > 0)
+    one, two = (sum(n * w for n, w in zip(counts, side)) for side in weight)
+    return np.round(one / two, 12)  # equal ratios must compare equal, however they were summed
+
+
+@functools.lru_cache(maxsize=64)
+def _fakes(kind: Attributes, n: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """How many of n fake components can show each symbol, and the multinomial probability of every such count."""
+    law = np.array(kind.fake)
+    counts = np.array([(a, b, c, n - a - b - c) for a in range(n + 1) for b in range(n + 1 - a)
+                       for c in range(n + 1 - a - b)])  # fmt: skip
+    counts = counts[((law > 0) | (counts == 0)).all(axis=1)]
+    ways = scipy.special.gammaln(n + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
+    return counts, np.exp(ways + counts @ np.log(law, out=np.zeros(4), where=law > 0))
+
+
+@functools.lru_cache(maxsize=64)
+def _law(kind: Attributes) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Ratios of all symbol counts, and their probabilities under either input."""
+    counts, mass = _fakes(kind, len(kind.parts))
+    fake = np.array(kind.fake)
+    weight = np.divide(kind._symbols(), fake, out=np.zeros((2, 4)), where=fake > 0)
+    one, two = (mass * (counts @ side) / len(kind.parts) for side in weight)
+    return _ratio(kind, counts.T), one, two

@@ -1,0 +1,271 @@
+"""What every kind of report promises.
+
+A kind knows the form of a report: how it is read, which values it speaks for,
+how strongly it speaks for one input and against another. Where the law of the
+reports is known, the same object knows what follows from it, so a law and the
+reports it is about cannot come apart. What a kind does not say is unknown: an
+attack that needs it refuses, an audit falls back on real reports.
+"""
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import checks
+from ..stats import binomial_window
+from ..types import Array, Pair, Rates, Rng
+from . import laws, samplers
+
+__all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw", "Independent", "FIRST", "SECOND",
+           "BOTH", "NEITHER", "shaped", "listed", "checked_pair"]  # fmt: skip
+
+FIRST, SECOND, BOTH, NEITHER = range(4)
+"""Which of two values a report supports: the symbols of `SupportLaw.pair_law`."""
+
+
+class Kind(ABC):
+    """A form of report, and its law where that is known.
+
+    Attributes
+    ----------
+    name : str
+        What a report is, in a word.
+    k : int
+        Domain size: values are ``0..k-1``.
+    """
+
+    name: ClassVar[str]
+    k: int
+
+    @property
+    def domain(self) -> int:
+        """Values that may be audited: those below it."""
+        return self.k
+
+    @property
+    def width(self) -> int:
+        """Numbers in one user's report at most: how many reports fit into memory at once."""
+        return self.k
+
+    @abstractmethod
+    def read(self, reports: Any, sender: str) -> Any:
+        """Return reports as arrays, after checking that `sender` can have sent them.
+
+        Raises
+        ------
+        ValueError
+            If their number, shape or type is another one, or an entry is out of range.
+        """
+
+    def check(self, pair: Pair) -> None:  # noqa: B027  # most kinds can tell all values apart
+        """Refuse a pair that no report can tell apart."""
+
+
+class Named(Kind):
+    """A kind whose reports name a value."""
+
+    @abstractmethod
+    def guess(self, reports: Any, rng: Rng) -> Array:
+        """Name a value for each report, uniform among those that it supports most; int array (n,)."""
+
+    def guess_rates(self, pair: Pair) -> Rates | None:
+        """Exact chances that the guess is the first of the pair, under either input; ``None`` if no law is known."""
+        return None
+
+    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+        """Number of guesses that are the value asked about, among fresh reports of it (`truth`) or of another one."""
+        raise ValueError(f"no law is known of {self.name} reports to draw from; make reports instead")
+
+
+class Scored(Kind):
+    """A kind whose reports speak for one value against another."""
+
+    extreme: ClassVar[float | None] = 1.0
+    """Score of the reports whose likelihood ratio is the largest; ``None`` if a threshold must be chosen."""
+
+    @abstractmethod
+    def score(self, reports: Any, pair: Pair) -> Array:
+        """Evidence for the first value against the second, larger where the likelihood ratio is; array (n,)."""
+
+    def thresholds(self) -> Array | None:
+        """Scores from which an event may be chosen; ``None`` if there is nothing to choose."""
+        return None
+
+    def score_rates(self, threshold: float) -> Rates | None:
+        """Exact chances that the score reaches `threshold`, under either input; ``None`` if no law is known."""
+        return None
+
+    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+        """Number of fresh reports whose score reaches `threshold`, under the first input (`truth`) or the second."""
+        raise ValueError(f"no law is known of {self.name} reports to draw from; make reports instead")
+
+
+class Repeatable(Kind):
+    """A kind of which several reports make one."""
+
+    @abstractmethod
+    def repeated(self, tau: int) -> Kind:
+        """The kind of `tau` reports about the same value, each with fresh noise."""
+
+
+class Listed(Kind):
+    """A kind whose law can be written down report by report."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many different reports there are."""
+
+    @abstractmethod
+    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        """Probabilities of all reports of one value, or of what is seen at a few `positions` of them."""
+
+
+class Crafted(Kind):
+    """A kind whose reports fake users can make up."""
+
+    @abstractmethod
+    def most(self, targets: int) -> int:
+        """How many of so many target values one report can support."""
+
+    @abstractmethod
+    def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
+        """Reports of `count` fake users that support as many of ``0..targets-1`` as they can, and how many those are."""
+
+
+class Support(Named, Scored):
+    """Reports that support a set of values each."""
+
+    @abstractmethod
+    def supports(self, reports: Array, value: int) -> Array:
+        """Whether each report supports `value`; bool array (n,)."""
+
+    @abstractmethod
+    def tally(self, reports: Array) -> Array:
+        """Which values each report supports, array (n, k)."""
+
+    @abstractmethod
+    def support_counts(self, reports: Array) -> Array:
+        """How many reports support each value, shape (k,)."""
+
+    def score(self, reports: Array, pair: Pair) -> Array:
+        """1 if only the first value is supported, -1 if only the second is, else 0; int array (n,)."""
+        one, two = (self.supports(reports, value).astype(np.int8) for value in pair)
+        return one - two
+
+    def symbols(self, reports: Array, pair: Pair) -> Array:
+        """Which of the two values each report supports: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int array (n,)."""
+        one, two = (self.supports(reports, value) for value in pair)
+        return np.where(one & two, BOTH, np.where(one, FIRST, np.where(two, SECOND, NEITHER)))
+
+
+class SupportLaw(Support):
+    """Supports whose law is known: that of a pure protocol in the sense of Wang et al. (2017).
+
+    The own value is supported with probability `p`, any other with `q`.
+    """
+
+    p: float
+    q: float
+
+    @abstractmethod
+    def pair_law(self) -> Array:
+        """Probabilities of the four symbols under the first input; those under the second are mirrored."""
+
+    @abstractmethod
+    def success(self) -> float:
+        """Probability that the guess is the true value."""
+
+    @abstractmethod
+    def sizes(self, other: float) -> tuple[Array, Array, Array]:
+        """Sizes of the support if one value is in it and a second with chance `other`; their probabilities; and the
+        chance that the one is named although it is not supported."""
+
+    @abstractmethod
+    def wins(self, tau: int) -> tuple[Array, Array] | None:
+        """Law of the own value's count over `tau` rounds, and the chance of winning with each; ``None`` if unknown."""
+
+    def guess_rates(self, pair: Pair) -> Rates:
+        success = self.success()
+        return success, (1 - success) / (self.k - 1)
+
+    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+        return _trials(self, bool(truth)).count(trials, rng)
+
+    def score_rates(self, threshold: float) -> Rates:
+        law = self.pair_law()
+        return float(law[FIRST]), float(law[SECOND])
+
+    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+        own, other = (self.p, self.q) if truth else (self.q, self.p)
+        first, second = rng.random(trials), rng.random(trials)
+        return int(np.count_nonzero((first < own) & (second >= other)))
+
+
+@functools.lru_cache(maxsize=64)
+def _trials(kind: SupportLaw, truth: bool) -> samplers.Trials:
+    """What decides the guess on one report, when the input is the value asked about or another one."""
+    own, other = (kind.p, kind.q) if truth else (kind.q, kind.p)
+    sizes, mass, empty = kind.sizes(other)
+    return samplers.Trials(samplers.steps(np.append((1 - own) * mass, own * mass), np.append(empty, 1 / sizes)))
+
+
+class Independent(SupportLaw):
+    """Supports whose values are independent of each other."""
+
+    def pair_law(self) -> Array:
+        p, q = self.p, self.q
+        return np.array([p * (1 - q), q * (1 - p), p * q, (1 - p) * (1 - q)])
+
+    def success(self) -> float:
+        return float(laws.support_success(self.p, self.q, self.k))
+
+    def sizes(self, other: float) -> tuple[Array, Array, Array]:
+        counts, mass = binomial_window(self.k - 2, self.q)  # the other values but the second audited one
+        sizes = np.append(counts, counts[-1] + 1) + 1
+        mass = np.append((1 - other) * mass, 0) + np.append(0, other * mass)
+        return sizes, mass, np.where(sizes > 1, 0.0, 1 / self.k)
+
+    def wins(self, tau: int) -> tuple[Array, Array]:
+        return laws.binomial(tau, self.p), laws.count_wins(laws.binomial(tau, self.q), self.k)
+
+
+def shaped(reports: ArrayLike, shape: Sequence[int | None], sender: str, dtype: np.dtype[Any] | None = None) -> Array:
+    """Return `reports` as an array after checking its shape; ``None`` matches any length."""
+    reports = np.asarray(reports)
+    fits = reports.ndim == len(shape) and all(w in (None, h) for h, w in zip(reports.shape, shape))
+    if not fits or reports.shape[0] == 0 or (dtype is not None and reports.dtype != dtype):
+        wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ")"
+        raise ValueError(
+            f"reports of {sender} must have shape {wanted} with n >= 1"
+            f"{f' and type {dtype}' if dtype is not None else ''}, got {reports.shape} of {reports.dtype}"
+        )
+    return reports
+
+
+def listed(reports: Any, parts: Sequence[Kind], called: str, sender: str) -> list[Array]:
+    """Return a list of arrays, each read as its own kind and all about the same users."""
+    given = list(reports) if isinstance(reports, (list, tuple, np.ndarray)) else None
+    if given is None or len(given) != len(parts):
+        raise ValueError(
+            f"reports of {sender} must have {len(parts)} {called}, got {type(reports).__name__ if given is None else len(given)}"
+        )
+    seen = {id(r): part.read(r, sender) for r, part in zip(given, parts)}  # what is remembered comes again as the same array
+    users = sorted({len(r) for r in seen.values()})
+    if len(users) > 1:
+        raise ValueError(f"reports of {sender} must come from the same users in all {called}, got {users[0]} and {users[-1]}")
+    return [seen[id(r)] for r in given]
+
+
+def checked_pair(kind: Kind, pair: Pair | None = None) -> Pair:
+    """Return the two audited values, ``(0, k - 1)`` unless given, after checking that reports can tell them apart."""
+    pair = (0, kind.domain - 1) if pair is None else pair
+    if np.shape(pair) != (2,) or pair[0] == pair[1]:
+        raise ValueError(f"pair must hold two different values, got {pair}")
+    first, second = (checks.integer("pair", v, 0, kind.domain - 1) for v in pair)
+    kind.check((first, second))
+    return first, second

@@ -1,0 +1,219 @@
+"""Reports of several rounds: what each of them says is asked of its part."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from ..types import Array, Pair, Rates, Rng
+from . import laws, samplers
+from .base import Named, Scored, listed
+
+__all__ = ["Rounds", "Remembered", "ChainedValue", "ChainedBits", "largest"]
+
+
+@numba.njit(cache=True, nogil=True)
+def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
+    """A uniform place among the largest numbers of each row, after moving them into ``[low, high]``."""
+    n, k = vectors.shape
+    guess, best = np.empty(n, np.int64), np.empty(k + 1, np.int64)
+    for i in range(n):
+        top, count = -np.inf, 0
+        for u in range(k):
+            score = min(max(vectors[i, u], low), high)
+            if score > top:
+                top, count = score, 0
+            best[count] = u
+            count += score == top
+        guess[i] = best[int(rng.random() * count)]
+    return guess
+
+
+@dataclass(frozen=True)
+class Rounds(Named, Scored):
+    """`tau` reports about the same value, each with fresh noise: a list of arrays.
+
+    The guess is the value that most rounds support; the score counts the rounds that support the first value only, minus
+    those that support the second only.
+    """
+
+    part: Any
+    tau: int
+    name = "rounds"
+    extreme: ClassVar[float | None] = None
+
+    @property
+    def k(self) -> int:  # type: ignore[override]  # the part's
+        return self.part.k
+
+    @property
+    def width(self) -> int:
+        return self.tau * self.part.width
+
+    def read(self, reports: Any, sender: str) -> list[Array]:
+        return listed(reports, [self.part] * self.tau, "rounds", sender)
+
+    def guess(self, reports: list[Array], rng: Rng) -> Array:
+        tally = np.zeros((len(reports[0]), self.k))
+        for one in reports:
+            tally += self.part.tally(one)
+        return largest(tally, -np.inf, np.inf, rng)
+
+    def score(self, reports: list[Array], pair: Pair) -> Array:
+        return sum(self.part.score(one, pair).astype(int) for one in reports)
+
+    # --- laws
+
+    def wins(self) -> tuple[Array, Array] | None:
+        """Law of the own value's count, and the chance of winning with each."""
+        return self.part.wins(self.tau)
+
+    def success(self) -> float | None:
+        """Probability that the guess is the true value."""
+        if (found := self.wins()) is None:
+            return None
+        own, wins = found
+        return min(1.0, float(own @ wins))  # the sum may round up
+
+    def guess_rates(self, pair: Pair) -> Rates | None:
+        success = self.success()
+        return None if success is None else (success, (1 - success) / (self.k - 1))
+
+    def trials(self, truth: bool) -> samplers.Trials:
+        """What decides the guess; one that fails names each other value equally often."""
+        mass, wins = self.wins()  # type: ignore[misc]  # asked for only where there is a law
+        return samplers.Trials(samplers.steps(mass, wins if truth else (1 - wins) / (self.k - 1)))
+
+    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+        return _trials(self, bool(truth)).count(trials, rng)
+
+    def states(self) -> list[tuple[float, float, float]]:
+        """States that last over all rounds, and in each the chances per round of a score of 1 and of -1."""
+        return [(1.0, *self.part.score_rates(self.part.extreme))]
+
+    def thresholds(self) -> Array | None:
+        return np.arange(0, self.tau + 1)
+
+    def score_rates(self, threshold: float) -> Rates | None:
+        law, at = _difference_law(self), int(threshold) + self.tau
+        return min(1.0, float(law[at:].sum())), min(1.0, float(law[::-1][at:].sum()))  # sums may round up
+
+    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+        weight, up, down = np.array(self.states()).T
+        if not truth:
+            up, down = down, up
+        state = rng.choice(len(weight), size=trials, p=weight) if len(weight) > 1 else np.zeros(trials, int)
+        ups = rng.binomial(self.tau, up[state])
+        downs = rng.binomial(self.tau - ups, np.minimum(1.0, down / (1 - up))[state])  # the quotient may round up
+        return int(np.count_nonzero(ups - downs >= threshold))
+
+
+@functools.lru_cache(maxsize=64)
+def _trials(kind: Rounds, truth: bool) -> samplers.Trials:
+    return kind.trials(truth)
+
+
+@functools.lru_cache(maxsize=64)
+def _difference_law(kind: Rounds) -> npt.NDArray[Any]:
+    """Law of the score under the first input, on -tau..tau."""
+    total = np.zeros(2 * kind.tau + 1)
+    for weight, up, down in kind.states():
+        power, step, rounds = np.ones(1), np.array([down, 1 - up - down, up]), kind.tau
+        while rounds:  # all terms are positive: no digits are lost
+            if rounds & 1:
+                power = np.convolve(power, step)
+            step, rounds = np.convolve(step, step), rounds >> 1
+        total += weight * power
+    return total
+
+
+@dataclass(frozen=True)
+class ChainedValue(Rounds):
+    """Rounds of randomised response on a remembered response: it stays with probability `keep`, else is any other."""
+
+    keep: float
+    flip: float
+
+    def wins(self) -> tuple[Array, Array]:
+        """As in `Rounds`, for the remembered value."""
+        return laws.binomial(self.tau, self.keep), laws.response_wins(self.k, self.tau)
+
+    def success(self) -> float:
+        own, wins = self.wins()
+        kept = min(1.0, float(own @ wins))
+        return self.part.p * kept + (1 - self.part.p) * (1 - kept) / (self.k - 1)
+
+    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+        here = rng.binomial(trials, self.part.p if truth else self.part.q)  # who remembers the value asked about
+        return _trials(self, True).count(here, rng) + _trials(self, False).count(trials - here, rng)
+
+    def states(self) -> list[tuple[float, float, float]]:
+        p, q = self.part.p, self.part.q  # the remembered value is the first of the pair, the second, or a third
+        return [(p, self.keep, self.flip), (q, self.flip, self.keep), (max(0.0, 1 - p - q), self.flip, self.flip)]
+
+
+@dataclass(frozen=True)
+class ChainedBits(Rounds):
+    """Rounds of flipped bits on remembered bits: a one stays with probability `keep`, a zero becomes one with `flip`."""
+
+    keep: float
+    flip: float
+
+    def wins(self) -> tuple[Array, Array]:
+        ones, zeros = laws.binomial(self.tau, self.keep), laws.binomial(self.tau, self.flip)
+        own, other = (rate * ones + (1 - rate) * zeros for rate in (self.part.p, self.part.q))
+        return own, laws.count_wins(other, self.k)
+
+    def states(self) -> list[tuple[float, float, float]]:
+        p, q, rate = self.part.p, self.part.q, {1: self.keep, 0: self.flip}
+        return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
+                for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Remembered(Named, Scored):
+    """One report, drawn once and sent `tau` times: it says what one report says."""
+
+    part: Any
+    tau: int
+    name = "remembered"
+
+    @property
+    def k(self) -> int:  # type: ignore[override]  # the part's
+        return self.part.k
+
+    @property
+    def extreme(self) -> float | None:  # type: ignore[override]  # of the one report
+        """As of the one report."""
+        return self.part.extreme
+
+    @property
+    def width(self) -> int:
+        return self.tau * self.part.width
+
+    def read(self, reports: Any, sender: str) -> list[Array]:
+        return listed(reports, [self.part] * self.tau, "rounds", sender)
+
+    def guess(self, reports: list[Array], rng: Rng) -> Array:
+        return self.part.guess(reports[0], rng)
+
+    def score(self, reports: list[Array], pair: Pair) -> Array:
+        return self.part.score(reports[0], pair)
+
+    def guess_rates(self, pair: Pair) -> Rates | None:
+        return self.part.guess_rates(pair)
+
+    def thresholds(self) -> Array | None:
+        return self.part.thresholds()
+
+    def score_rates(self, threshold: float) -> Rates | None:
+        return self.part.score_rates(threshold)
+
+    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+        return self.part.guess_count(trials, truth, rng)
+
+    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+        return self.part.score_count(trials, truth, threshold, rng)

@@ -1,0 +1,202 @@
+"""Reports that are one noisy number per value: a one-hot vector plus Laplace or Gaussian noise."""
+
+import functools
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy
+
+from .. import checks
+from ..types import Array, Pair, Rates, Rng
+from . import laws, samplers
+from .base import Named, Repeatable, Scored, shaped
+from .rounds import Rounds, largest
+
+__all__ = ["Noisy", "Laplace", "Gaussian"]
+
+Noise = tuple[Callable[..., Any], ...]  # quantile function and logarithm of the distribution function
+
+
+def _noisy_trials(noise: Noise, shift: float, k: int, truth: bool) -> samplers.Trials:
+    """Is the noise on the value asked about the largest of k, of which the true one is raised by `shift`; see `laws.noise`."""
+    quantile, log_cdf = noise
+    own, other = (shift, 0.0) if truth else (0.0, shift)
+
+    def chance(rank: Array) -> Array:
+        noisy = own + quantile(rank)
+        return np.exp(log_cdf(noisy - other) + (k - 2) * log_cdf(noisy))
+
+    return samplers.Trials(chance)
+
+
+@dataclass(frozen=True)
+class Noisy(Named, Scored, Repeatable):
+    """One real number per value, float array (n, k), with independent noise of one scale on a one-hot vector.
+
+    Parameters
+    ----------
+    k : int
+    scale : float
+        Scale of Laplace, standard deviation of Gaussian noise.
+    """
+
+    k: int
+    scale: float
+    name = "vector"
+
+    def read(self, reports: Any, sender: str) -> Array:
+        reports = checks.numeric(f"reports of {sender}", shaped(reports, (None, self.k), sender))
+        if not (good := np.isfinite(reports)).all():
+            raise ValueError(f"reports of {sender} must be finite, got {reports[~good][0]}")
+        return reports
+
+    def tally(self, reports: Array) -> Array:
+        """The noisy vectors themselves."""
+        return reports
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Of the noise on one number."""
+
+    @abstractmethod
+    def total(self, n: int, rng: Rng) -> Array:
+        """Draw the sum of n noises on every coordinate, shape (k,)."""
+
+    @abstractmethod
+    def success(self) -> float:
+        """Probability that the guess is the true value."""
+
+    def guess_rates(self, pair: Pair) -> Rates | None:
+        success = self.success()
+        return success, (1 - success) / (self.k - 1)
+
+    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+        return _trials(self, bool(truth)).count(trials, rng)
+
+
+@functools.lru_cache(maxsize=64)
+def _trials(kind: Any, truth: bool) -> samplers.Trials:
+    return _noisy_trials(laws.noise(kind.noise), 1 / kind.scale, kind.k, truth)
+
+
+@dataclass(frozen=True)
+class Laplace(Noisy):
+    """Laplace noise: the likelihood is flat outside [0, 1], so what lies beyond says no more."""
+
+    noise = "laplace"
+    extreme: ClassVar[float | None] = 1.0
+
+    @property
+    def variance(self) -> float:
+        return 2 * self.scale**2
+
+    def total(self, n: int, rng: Rng) -> Array:  # a sum of Laplace variables is a difference of two Gamma variables
+        return self.scale * (rng.standard_gamma(n, self.k) - rng.standard_gamma(n, self.k))
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        return largest(reports, 0.0, 1.0, rng)
+
+    def score(self, reports: Array, pair: Pair) -> Array:
+        """1 if the first number is at least 1 and the second at most 0, -1 the other way round, else 0; int array (n,)."""
+        one, two = (reports[:, value] for value in pair)
+        return ((one >= 1) & (two <= 0)).astype(np.int8) - ((two >= 1) & (one <= 0))
+
+    def success(self) -> float:
+        return laws.laplace_success(self.scale, self.k)
+
+    def score_rates(self, threshold: float) -> Rates:
+        return 0.25, math.exp(-2 / self.scale) / 4
+
+    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+        one, two = (s / self.scale + rng.laplace(size=trials) for s in (truth, not truth))
+        return int(np.count_nonzero((one >= 1 / self.scale) & (two <= 0)))
+
+    def repeated(self, tau: int) -> Rounds:
+        return LaplaceRounds(self, tau)
+
+
+@dataclass(frozen=True)
+class LaplaceRounds(Rounds):
+    """Several Laplace vectors: the guess looks at their sum."""
+
+    def success(self) -> float:
+        return laws.laplace_sum_success(self.tau, self.k, self.tau / self.part.scale)
+
+    def trials(self, truth: bool) -> samplers.Trials:
+        return _noisy_trials(laws.noise("laplace", self.tau), self.tau / self.part.scale, self.k, truth)
+
+
+@dataclass(frozen=True)
+class Gaussian(Noisy):
+    """Gaussian noise: the likelihood ratio grows without bound, so an event begins at a threshold that is chosen."""
+
+    noise = "gaussian"
+    extreme: ClassVar[float | None] = None
+
+    @property
+    def variance(self) -> float:
+        return self.scale**2
+
+    def total(self, n: int, rng: Rng) -> Array:
+        return self.scale * math.sqrt(n) * rng.standard_normal(self.k)
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        return largest(reports, -np.inf, np.inf, rng)
+
+    def score(self, reports: Array, pair: Pair) -> Array:
+        """Difference of the two numbers in standard deviations of it; float array (n,)."""
+        return (reports[:, pair[0]] - reports[:, pair[1]]) / (math.sqrt(2) * self.scale)
+
+    def success(self) -> float:
+        return laws.gaussian_success(self.scale, self.k)
+
+    def thresholds(self) -> Array:
+        return np.arange(0, 6.01, 0.05)
+
+    @property
+    def _shift(self) -> float:
+        return 1 / (math.sqrt(2) * self.scale)
+
+    def score_rates(self, threshold: float) -> Rates:
+        return float(scipy.special.ndtr(self._shift - threshold)), float(scipy.special.ndtr(-self._shift - threshold))
+
+    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+        shift = self._shift if truth else -self._shift
+        return int(np.count_nonzero(rng.standard_normal(trials) + shift >= threshold))
+
+    def repeated(self, tau: int) -> Rounds:
+        return GaussianRounds(self, tau)
+
+
+@dataclass(frozen=True)
+class GaussianRounds(Rounds):
+    """Several Gaussian vectors: their mean says all that they say, and it is one with less noise."""
+
+    @property
+    def mean(self) -> Gaussian:
+        """Kind of the mean."""
+        return replace(self.part, scale=self.part.scale / math.sqrt(self.tau))
+
+    def score(self, reports: list[Array], pair: Pair) -> Array:
+        total = sum(r[:, pair[0]] - r[:, pair[1]] for r in reports)
+        return total / (math.sqrt(2 * self.tau) * self.part.scale)
+
+    def success(self) -> float:
+        return self.mean.success()
+
+    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+        return self.mean.guess_count(trials, truth, rng)
+
+    def thresholds(self) -> Array:
+        return self.mean.thresholds()
+
+    def score_rates(self, threshold: float) -> Rates:
+        return self.mean.score_rates(threshold)
+
+    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+        return self.mean.score_count(trials, truth, threshold, rng)
