@@ -381,7 +381,7 @@ ATTACKERS = [
     ("attacks.TwoValueTest().accepts(SHE(3, 1.0), [[0, 1, nan]], (0, 1))", "reports of SHE must be finite, got nan"),
     ("attacks.TwoValueTest().accepts(BucketFlip(4, 1.0, 2, 1), [[0, -1]], (0, 1))", "pair must lie in two different buckets of 2"),
     ("reading.audited(3)", "mechanism must be a frequency oracle or a Client, got 3"),
-    ("reading.audited_pair(grr, (0, 3))", "pair must be an integer in [0, 2], got 3"),
+    ("grr.pair((0, 3))", "pair must be an integer in [0, 2], got 3"),
     ("reading.read(grr, [3])", "reports must lie in 0..2, got 3 at position 0"),
     ("attacks.MaximalGain(share=1)", f"share {OPEN} 1"),
     ("attacks.MaximalGain(targets=0)", "targets must be an integer >= 1, got 0"),

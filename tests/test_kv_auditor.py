@@ -19,7 +19,7 @@ from ldpkit.attacks import Guess
 from ldpkit.auditors import audit_kv, audit_laws, kv, kv_cell
 from ldpkit.auditors.kv import collapse, guess_rates, oracle_law
 from ldpkit.auditors.ratio import ESTIMATORS, statistic
-from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, OLH, OUE, PCKVGRR, PCKVUE, SS, SUE, THE, PrivKV
+from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, OLH, OUE, PCKVGRR, PCKVUE, SUE, THE, PrivKV
 from ldpkit.published import load
 from ldpkit.stats import clopper_pearson
 

@@ -13,8 +13,8 @@ from laws import P_MIN, binomial_p, chi_square_p
 from scipy import stats
 
 from ldpkit.attacks import MaximalGain
-from ldpkit.kinds.hashed import _fullest_cell
 from ldpkit.kinds import hash_cell
+from ldpkit.kinds.hashed import _fullest_cell
 from ldpkit.mechanisms import (
     AGM,
     AGRR,

@@ -2,29 +2,16 @@
 
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-
 from .. import checks
-from ..kinds import checked_pair
-from ..mechanisms import Client, FrequencyOracle, Mechanism
+from ..mechanisms import LocalRandomizer
 from ..types import Array, Pair, Rates, Reports, Rng
 
-__all__ = ["Attack", "audited", "audited_pair", "read", "handled"]
+__all__ = ["Attack", "audited", "handled"]
 
 
 def audited(mechanism: Any) -> Any:
-    """Return `mechanism` if an attack on values can be made on it: a `FrequencyOracle` or a `Client`."""
-    return checks.instance("mechanism", mechanism, (FrequencyOracle, Client), "a frequency oracle or a Client")
-
-
-def audited_pair(mechanism: Any, pair: Pair | None = None) -> Pair:
-    """Return the two audited values, the first and the last unless given, after checking that they can be told apart."""
-    return checked_pair(mechanism.kind, pair)
-
-
-def read(mechanism: Any, reports: Reports) -> Reports:
-    """Return reports as `mechanism` sends them, checked; those of a client were checked when it made them."""
-    return mechanism.read(reports) if isinstance(audited(mechanism), FrequencyOracle) else np.asarray(reports)
+    """Return `mechanism` if reports of its inputs can be told apart: a `LocalRandomizer`, such as a `Client`."""
+    return checks.instance("mechanism", mechanism, LocalRandomizer, "a mechanism whose reports can be read, or a Client")
 
 
 def handled(attack: "Attack", mechanism: Any, verbs: type) -> Any:
@@ -52,14 +39,14 @@ class Attack(Protocol):
     def name(self) -> str:
         """What it is called in results."""
 
-    def declare(self, mechanism: Mechanism, trials: int, tail: float) -> "Attack":
+    def declare(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "Attack":
         """Return the attack as it will be used; what it has to choose, it chooses before any data are seen."""
 
-    def accepts(self, mechanism: Mechanism, reports: Reports, pair: Pair, rng: Rng) -> Array:
+    def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
         """Did the attack answer the first value of the pair, on real reports of any mechanism or client; bool array (n,)."""
 
-    def rates(self, mechanism: Mechanism, pair: Pair | None = None) -> Rates | None:
+    def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
         """Return the exact true- and false-positive rate for a pair, or ``None`` where no law is known."""
 
-    def sample(self, mechanism: Mechanism, trials: int, truth: bool, rng: Rng) -> int:
+    def sample(self, mechanism: LocalRandomizer, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
         """Return the number of acceptances in `trials` fresh reports, drawn from the few coordinates that decide it."""

@@ -13,10 +13,9 @@ from typing import Any, Self
 
 from .. import checks
 from ..kinds import Named
-from ..mechanisms import FrequencyOracle, Mechanism
-from ..mechanisms.base import oracle
+from ..mechanisms import LocalRandomizer
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import audited_pair, handled, read
+from .base import handled
 
 __all__ = ["Guess", "success_rate"]
 
@@ -37,7 +36,7 @@ class Guess:
 
     name = "guess"
 
-    def declare(self, mechanism: Mechanism, trials: int, tail: float) -> Self:
+    def declare(self, mechanism: LocalRandomizer, trials: int, tail: float) -> Self:
         """Return the attack as it will be used; there is nothing to choose."""
         handled(self, mechanism, Named)
         return self
@@ -59,25 +58,22 @@ class Guess:
         int array, shape (n,)
         """
         checks.generator(rng)
-        return handled(self, mechanism, Named).guess(read(mechanism, reports), rng)
+        return handled(self, mechanism, Named).guess(mechanism.read(reports), rng)
 
-    def accepts(self, mechanism: Mechanism, reports: Reports, pair: Pair, rng: Rng) -> Array:
+    def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
         """Whether each guess is the first value of `pair`; bool array (n,)."""
-        return self.predict(mechanism, reports, rng) == audited_pair(mechanism, pair)[0]
+        return self.predict(mechanism, reports, rng) == mechanism.pair(pair)[0]
 
     def success(self, mechanism: Any) -> float | None:
         """Exact probability that the guess is the true value (attacker success rate); ``None`` if unknown."""
-        rates = self.rates(oracle(mechanism))
+        rates = self.rates(mechanism)
         return None if rates is None else rates[0]
 
-    def rates(self, mechanism: Mechanism, pair: Pair | None = None) -> Rates | None:
+    def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in several rounds)."""
-        checks.instance("mechanism", mechanism, Mechanism, "a mechanism")
-        if not isinstance(mechanism, FrequencyOracle):
-            return None
-        return handled(self, mechanism, Named).guess_rates(audited_pair(mechanism, pair))
+        return handled(self, mechanism, Named).guess_rates(mechanism.pair(pair))
 
-    def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:
+    def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
         """Number of acceptances among `trials` reports, without building the reports.
 
         Parameters
@@ -87,13 +83,15 @@ class Guess:
         truth : bool
             Whether the input is the first value of the pair or the second.
         rng : numpy.random.Generator
+        pair : (int, int), optional
+            As in `rates`.
         """
         checks.generator(rng)
         trials = checks.integer("trials", trials, 0)
-        return handled(self, oracle(mechanism), Named).guess_count(trials, truth, rng)
+        return handled(self, mechanism, Named).guess_count(trials, truth, mechanism.pair(pair), rng)
 
 
-def success_rate(mechanism: Mechanism) -> float:
+def success_rate(mechanism: LocalRandomizer) -> float:
     """Return the exact probability that the guess is the true value.
 
     Raises

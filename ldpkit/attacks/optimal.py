@@ -16,11 +16,10 @@ import numpy as np
 
 from .. import checks
 from ..kinds import Scored
-from ..mechanisms import FrequencyOracle, Mechanism
-from ..mechanisms.base import oracle
+from ..mechanisms import LocalRandomizer
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import audited_pair, handled, read
+from .base import handled
 
 __all__ = ["TwoValueTest"]
 
@@ -57,7 +56,7 @@ class TwoValueTest:
         if self.threshold is not None:
             checks.real("threshold", self.threshold)
 
-    def declare(self, mechanism: Mechanism, trials: int, tail: float) -> "TwoValueTest":
+    def declare(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "TwoValueTest":
         """Return the test with its threshold fixed: the one with the best statistic to expect from the law.
 
         Parameters
@@ -71,7 +70,8 @@ class TwoValueTest:
         kind = handled(self, mechanism, Scored)
         if self.threshold is not None or kind.extreme is not None:
             return self
-        return TwoValueTest(_best_threshold(kind, trials, mechanism.published_delta, tail))
+        best = _best_threshold(kind, mechanism.pair(), trials, mechanism.published_delta, tail)
+        return self if best is None else TwoValueTest(best)
 
     def _threshold(self, kind: Any) -> float:
         """Score at which the event begins; one that nobody has chosen is refused."""
@@ -79,29 +79,28 @@ class TwoValueTest:
 
     def accepts(self, mechanism: Any, reports: Reports, pair: Pair, rng: Rng | None = None) -> Array:
         """Whether each report lies in the event; bool array (n,)."""
-        kind, reports = handled(self, mechanism, Scored), read(mechanism, reports)
-        return self._threshold(kind) <= kind.score(reports, audited_pair(mechanism, pair))
-
-    def rates(self, mechanism: Mechanism, pair: Pair | None = None) -> Rates | None:
-        """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
-        if not isinstance(checks.instance("mechanism", mechanism, Mechanism, "a mechanism"), FrequencyOracle):
-            return None
-        audited_pair(mechanism, pair)
         kind = handled(self, mechanism, Scored)
-        return kind.score_rates(self._threshold(kind))
+        return self._threshold(kind) <= kind.score(mechanism.read(reports), mechanism.pair(pair))
 
-    def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng) -> int:
+    def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
+        """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
+        kind = handled(self, mechanism, Scored)
+        return kind.score_rates(self._threshold(kind), mechanism.pair(pair))
+
+    def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
         """Number of reports in the event among `trials`, drawn from its two coordinates; see `Guess.sample`."""
         checks.generator(rng)
-        trials, kind = checks.integer("trials", trials, 0), handled(self, oracle(mechanism), Scored)
-        return kind.score_count(trials, truth, self._threshold(kind), rng)
+        trials, kind = checks.integer("trials", trials, 0), handled(self, mechanism, Scored)
+        return kind.score_count(trials, truth, self._threshold(kind), mechanism.pair(pair), rng)
 
 
 @functools.lru_cache(maxsize=256)
-def _best_threshold(kind: Any, trials: int, delta: float, tail: float) -> float:
+def _best_threshold(kind: Any, pair: Pair, trials: int, delta: float, tail: float) -> float | None:
     """Threshold with the largest expected statistic; a quick estimate picks those worth the exact sum."""
     grid = kind.thresholds()
-    rates = np.array([kind.score_rates(t) for t in grid])
+    if grid is None:
+        return None
+    rates = np.array([kind.score_rates(t, pair) for t in grid])
     counts = np.rint(trials * rates).astype(np.int64)
     quick = epsilon_lower(counts[:, 0], counts[:, 1], trials, delta, tail=tail)
     near = np.argsort(-quick, kind="stable")[:16]

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import attacks, checks, stats, streams
 from ..attacks import Attack
-from ..attacks.base import audited, audited_pair
+from ..attacks.base import audited
 from ..mechanisms import Client, FrequencyOracle
 from ..mechanisms import make as make_mechanism
 from ..types import Pair, Rates
@@ -123,7 +123,7 @@ def audits(
     if delta is not None:
         delta = checks.real("delta", delta, 0, 1, closed="[)")
     stated, proven = (mechanism.published_delta, mechanism.delta) if delta is None else (delta, delta)
-    first, second = audited_pair(mechanism, pair)
+    first, second = mechanism.pair(pair)
     faithful = faithful or isinstance(mechanism, Client)
     chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])

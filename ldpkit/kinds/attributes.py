@@ -32,6 +32,7 @@ class Attributes(Named, Scored):
     parts: tuple[SupportLaw, ...]
     fake: tuple[float, float, float, float]
     name = "tuple"
+    lawful = True
     extreme: ClassVar[float | None] = None
 
     @property
@@ -69,12 +70,12 @@ class Attributes(Named, Scored):
         shares = [part.success() / d + (1 - 1 / d) / part.k for part in self.parts]
         return float(np.mean(shares)), float(np.mean([(1 - a) / (size - 1) for a, size in zip(shares, self.sizes)]))
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         """The attribute looked at is the sampled one with chance 1/d; a fake one names each value equally often."""
         hits, d = 0, len(self.parts)
         for part, looked in zip(self.parts, rng.multinomial(trials, np.full(d, 1 / d))):
             real = rng.binomial(looked, 1 / d)
-            hits += part.guess_count(int(real), truth, rng)
+            hits += part.guess_count(int(real), truth, pair, rng)
             hits += rng.binomial(looked - real, 1 / part.k)
         return int(hits)
 
@@ -83,12 +84,12 @@ class Attributes(Named, Scored):
             raise ValueError(f"the tight test needs equal domain sizes of all attributes, got k = {self.sizes}")
         return np.unique(_law(self)[0])
 
-    def score_rates(self, threshold: float) -> Rates:
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
         ratio, one, two = _law(self)
         inside = ratio >= threshold
         return min(1.0, float(one[inside].sum())), min(1.0, float(two[inside].sum()))
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         (counts, mass), hits = _fakes(self, len(self.parts) - 1), 0
         for symbol, users in enumerate(rng.multinomial(trials, self._symbols()[0 if truth else 1])):
             tuples = rng.multinomial(users, mass / mass.sum())  # how many users have these fakes beside their own symbol

@@ -15,13 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Rng
 from . import laws, samplers
 
 __all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw", "Independent", "FIRST", "SECOND",
-           "BOTH", "NEITHER", "shaped", "listed", "checked_pair"]  # fmt: skip
+           "BOTH", "NEITHER", "shaped", "listed"]  # fmt: skip
 
 FIRST, SECOND, BOTH, NEITHER = range(4)
 """Which of two values a report supports: the symbols of `SupportLaw.pair_law`."""
@@ -34,11 +33,14 @@ class Kind(ABC):
     ----------
     name : str
         What a report is, in a word.
+    lawful : bool
+        Whether the law of the reports is known.
     k : int
-        Domain size: values are ``0..k-1``.
+        Domain size, where inputs are values ``0..k-1``.
     """
 
     name: ClassVar[str]
+    lawful: ClassVar[bool] = False
     k: int
 
     @property
@@ -65,6 +67,12 @@ class Kind(ABC):
         """Refuse a pair that no report can tell apart."""
 
 
+def _drawn(kind: Kind, trials: int, truth: bool, rates: Rates | None, rng: Rng) -> int:
+    if rates is None:
+        raise ValueError(f"no law is known of {kind.name} reports to draw from; make reports instead")
+    return int(rng.binomial(trials, rates[0 if truth else 1]))
+
+
 class Named(Kind):
     """A kind whose reports name a value."""
 
@@ -76,9 +84,9 @@ class Named(Kind):
         """Exact chances that the guess is the first of the pair, under either input; ``None`` if no law is known."""
         return None
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
-        """Number of guesses that are the value asked about, among fresh reports of it (`truth`) or of another one."""
-        raise ValueError(f"no law is known of {self.name} reports to draw from; make reports instead")
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
+        """Number of guesses that are the first of the pair, among fresh reports of it (`truth`) or of the second."""
+        return _drawn(self, trials, truth, self.guess_rates(pair), rng)
 
 
 class Scored(Kind):
@@ -95,13 +103,13 @@ class Scored(Kind):
         """Scores from which an event may be chosen; ``None`` if there is nothing to choose."""
         return None
 
-    def score_rates(self, threshold: float) -> Rates | None:
+    def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
         """Exact chances that the score reaches `threshold`, under either input; ``None`` if no law is known."""
         return None
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         """Number of fresh reports whose score reaches `threshold`, under the first input (`truth`) or the second."""
-        raise ValueError(f"no law is known of {self.name} reports to draw from; make reports instead")
+        return _drawn(self, trials, truth, self.score_rates(threshold, pair), rng)
 
 
 class Repeatable(Kind):
@@ -169,6 +177,7 @@ class SupportLaw(Support):
     The own value is supported with probability `p`, any other with `q`.
     """
 
+    lawful = True
     p: float
     q: float
 
@@ -193,14 +202,14 @@ class SupportLaw(Support):
         success = self.success()
         return success, (1 - success) / (self.k - 1)
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         return _trials(self, bool(truth)).count(trials, rng)
 
-    def score_rates(self, threshold: float) -> Rates:
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
         law = self.pair_law()
         return float(law[FIRST]), float(law[SECOND])
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         own, other = (self.p, self.q) if truth else (self.q, self.p)
         first, second = rng.random(trials), rng.random(trials)
         return int(np.count_nonzero((first < own) & (second >= other)))
@@ -259,13 +268,3 @@ def listed(reports: Any, parts: Sequence[Kind], called: str, sender: str) -> lis
     if len(users) > 1:
         raise ValueError(f"reports of {sender} must come from the same users in all {called}, got {users[0]} and {users[-1]}")
     return [seen[id(r)] for r in given]
-
-
-def checked_pair(kind: Kind, pair: Pair | None = None) -> Pair:
-    """Return the two audited values, ``(0, k - 1)`` unless given, after checking that reports can tell them apart."""
-    pair = (0, kind.domain - 1) if pair is None else pair
-    if np.shape(pair) != (2,) or pair[0] == pair[1]:
-        raise ValueError(f"pair must hold two different values, got {pair}")
-    first, second = (checks.integer("pair", v, 0, kind.domain - 1) for v in pair)
-    kind.check((first, second))
-    return first, second

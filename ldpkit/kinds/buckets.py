@@ -31,6 +31,7 @@ class Buckets(Named, Scored):
     p: float
     q: float
     name = "buckets"
+    lawful = True
 
     @property
     def size(self) -> int:
@@ -69,7 +70,7 @@ class Buckets(Named, Scored):
         success = (inside + empty / self.buckets) / self.size
         return success, (1 - success * self.size) / ((self.buckets - 1) * self.size)
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         sampled = rng.random(trials) < self.bits / self.buckets
         own = sampled & (rng.random(trials) < self.p)
         size = own + rng.binomial(np.where(sampled, self.bits - 1, self.bits), self.q)
@@ -78,12 +79,12 @@ class Buckets(Named, Scored):
             won = ~won & (rng.random(trials) * (self.buckets - 1) < 1)
         return int(np.count_nonzero(won & (rng.random(trials) * self.size < 1)))
 
-    def score_rates(self, threshold: float) -> Rates:
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
         p, q, share = self.p, self.q, self.bits / self.buckets
         both = self.bits * (self.bits - 1) / (self.buckets * (self.buckets - 1))
         return share * p - both * p * q, share * q - both * p * q
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         first, second = rng.random(trials), rng.random(trials)
         own, other = (self.p, self.q) if truth else (self.q, self.p)
         one = rng.random(trials) * self.buckets < self.bits

@@ -43,6 +43,7 @@ class Rounds(Named, Scored):
     part: Any
     tau: int
     name = "rounds"
+    lawful = True
     extreme: ClassVar[float | None] = None
 
     @property
@@ -87,21 +88,21 @@ class Rounds(Named, Scored):
         mass, wins = self.wins()  # type: ignore[misc]  # asked for only where there is a law
         return samplers.Trials(samplers.steps(mass, wins if truth else (1 - wins) / (self.k - 1)))
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         return _trials(self, bool(truth)).count(trials, rng)
 
     def states(self) -> list[tuple[float, float, float]]:
         """States that last over all rounds, and in each the chances per round of a score of 1 and of -1."""
-        return [(1.0, *self.part.score_rates(self.part.extreme))]
+        return [(1.0, *self.part.score_rates(self.part.extreme, (0, 1)))]
 
     def thresholds(self) -> Array | None:
         return np.arange(0, self.tau + 1)
 
-    def score_rates(self, threshold: float) -> Rates | None:
+    def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
         law, at = _difference_law(self), int(threshold) + self.tau
         return min(1.0, float(law[at:].sum())), min(1.0, float(law[::-1][at:].sum()))  # sums may round up
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         weight, up, down = np.array(self.states()).T
         if not truth:
             up, down = down, up
@@ -146,7 +147,7 @@ class ChainedValue(Rounds):
         kept = min(1.0, float(own @ wins))
         return self.part.p * kept + (1 - self.part.p) * (1 - kept) / (self.k - 1)
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         here = rng.binomial(trials, self.part.p if truth else self.part.q)  # who remembers the value asked about
         return _trials(self, True).count(here, rng) + _trials(self, False).count(trials - here, rng)
 
@@ -180,6 +181,7 @@ class Remembered(Named, Scored):
     part: Any
     tau: int
     name = "remembered"
+    lawful = True
 
     @property
     def k(self) -> int:  # type: ignore[override]  # the part's
@@ -209,11 +211,11 @@ class Remembered(Named, Scored):
     def thresholds(self) -> Array | None:
         return self.part.thresholds()
 
-    def score_rates(self, threshold: float) -> Rates | None:
-        return self.part.score_rates(threshold)
+    def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
+        return self.part.score_rates(threshold, pair)
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
-        return self.part.guess_count(trials, truth, rng)
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
+        return self.part.guess_count(trials, truth, pair, rng)
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
-        return self.part.score_count(trials, truth, threshold, rng)
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
+        return self.part.score_count(trials, truth, threshold, pair, rng)

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from .. import checks, streams
-from ..types import Array, Rng
+from ..types import Array, Pair, Rng
 from . import laws, samplers
 from .base import Crafted, Listed, Repeatable, Support, SupportLaw, shaped
 from .listing import alphabet
@@ -91,7 +91,7 @@ class Selection(Subset, SupportLaw, Repeatable, Listed, Crafted):
     def sizes(self, other: float) -> tuple[Array, Array, Array]:
         return np.array([self.omega]), np.ones(1), np.zeros(1)
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         true = rng.random(trials) < self.p
         rest = rng.random(trials) * (self.k - 1) < self.omega - true  # is one given other value a member
         return int(np.count_nonzero(true & ~rest if truth else rest & ~true))
@@ -129,8 +129,8 @@ class SelectionRounds(Rounds):
 
     part: Selection
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         if self.part.omega == 1:
-            return super().guess_count(trials, truth, rng)
+            return super().guess_count(trials, truth, pair, rng)
         state = streams.state(rng)
         return samplers.subset_rounds(trials, self.k, self.part.omega, self.part.p, self.tau, bool(truth), state)

@@ -47,6 +47,7 @@ class Noisy(Named, Scored, Repeatable):
     k: int
     scale: float
     name = "vector"
+    lawful = True
 
     def read(self, reports: Any, sender: str) -> Array:
         reports = checks.numeric(f"reports of {sender}", shaped(reports, (None, self.k), sender))
@@ -75,7 +76,7 @@ class Noisy(Named, Scored, Repeatable):
         success = self.success()
         return success, (1 - success) / (self.k - 1)
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         return _trials(self, bool(truth)).count(trials, rng)
 
 
@@ -109,10 +110,10 @@ class Laplace(Noisy):
     def success(self) -> float:
         return laws.laplace_success(self.scale, self.k)
 
-    def score_rates(self, threshold: float) -> Rates:
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
         return 0.25, math.exp(-2 / self.scale) / 4
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         one, two = (s / self.scale + rng.laplace(size=trials) for s in (truth, not truth))
         return int(np.count_nonzero((one >= 1 / self.scale) & (two <= 0)))
 
@@ -162,10 +163,10 @@ class Gaussian(Noisy):
     def _shift(self) -> float:
         return 1 / (math.sqrt(2) * self.scale)
 
-    def score_rates(self, threshold: float) -> Rates:
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
         return float(scipy.special.ndtr(self._shift - threshold)), float(scipy.special.ndtr(-self._shift - threshold))
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         shift = self._shift if truth else -self._shift
         return int(np.count_nonzero(rng.standard_normal(trials) + shift >= threshold))
 
@@ -189,14 +190,14 @@ class GaussianRounds(Rounds):
     def success(self) -> float:
         return self.mean.success()
 
-    def guess_count(self, trials: int, truth: bool, rng: Rng) -> int:
-        return self.mean.guess_count(trials, truth, rng)
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
+        return self.mean.guess_count(trials, truth, pair, rng)
 
     def thresholds(self) -> Array:
         return self.mean.thresholds()
 
-    def score_rates(self, threshold: float) -> Rates:
-        return self.mean.score_rates(threshold)
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        return self.mean.score_rates(threshold, pair)
 
-    def score_count(self, trials: int, truth: bool, threshold: float, rng: Rng) -> int:
-        return self.mean.score_count(trials, truth, threshold, rng)
+    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
+        return self.mean.score_count(trials, truth, threshold, pair, rng)

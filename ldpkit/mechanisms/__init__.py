@@ -6,37 +6,40 @@ from functools import partial
 from typing import Any
 
 from .. import checks
-from .base import FrequencyOracle, Mechanism, SupportOracle
+from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle
 from .central import DPSGD
 from .client import Client, ClientError
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gaussian import AGM, GM
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from .grr import AGRR, GRR
+from .hadamard import HR
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
 from .histogram import ATHE, SHE, THE
 from .keyvalue import KeyValues
 from .longitudinal import BucketFlip, Chained, Repeated
 from .multidimensional import BASES, RSFD
+from .numeric import PM
 from .pckv import PCKV, PCKVGRR, PCKVUE
+from .sketch import CMS
 from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 
 __all__ = [
     "MECHANISMS", "KEY_VALUE", "make", "takes",
-    "Mechanism", "FrequencyOracle", "SupportOracle",
+    "Mechanism", "LocalRandomizer", "FrequencyOracle", "SupportOracle",
     "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
-    "ASS", "AUE", "ALH", "ATHE",
+    "ASS", "AUE", "ALH", "ATHE", "HR", "CMS", "PM",
     "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM",
     "RSFD", "Repeated", "Chained", "BucketFlip",
     "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV",
     "FaultyUE", "Client", "ClientError", "FloorSS", "DPSGD", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG",
 ]  # fmt: skip
 
-MECHANISMS: dict[str, Callable[..., FrequencyOracle]] = {
+MECHANISMS: dict[str, Callable[..., LocalRandomizer]] = {
     m.name: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
-              AGRR, ASUE, ABLH, AOLH, GM, AGM, BucketFlip, FaultyUE)
+              AGRR, ASUE, ABLH, AOLH, GM, AGM, HR, CMS, PM, BucketFlip, FaultyUE)
 }  # fmt: skip
 MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
@@ -51,7 +54,7 @@ def takes(name: str, parameter: str) -> bool:
     return parameter in inspect.signature(MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]).parameters
 
 
-def make(name: str, **parameters: Any) -> FrequencyOracle:
+def make(name: str, **parameters: Any) -> Any:
     """Build a mechanism from its name and parameters.
 
     Parameters

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..kinds import Kind
-from ..kinds.base import Independent, SupportLaw
-from ..types import Array, Numbers, Reports, Rng
+from ..kinds import Kind, Support
+from ..kinds.base import Independent
+from ..types import Array, Numbers, Pair, Reports, Rng
 
 __all__ = [
     "Mechanism",
+    "LocalRandomizer",
     "FrequencyOracle",
     "SupportOracle",
     "support_variance",
@@ -91,21 +92,14 @@ class Mechanism(ABC):
         """
 
 
-class FrequencyOracle(Mechanism):
-    """A mechanism over ``0..k-1`` from whose reports frequencies are estimated.
+class LocalRandomizer(Mechanism):
+    """A mechanism of which two inputs can be told apart by the reports: what an audit is about.
 
     Attributes
     ----------
-    k : int
-        Domain size, at least 2.
     kind : Kind
         What a report looks like, and the law of the reports, see `ldpkit.kinds`.
     """
-
-    if TYPE_CHECKING:
-
-        @property
-        def k(self) -> int: ...
 
     @property
     @abstractmethod
@@ -113,25 +107,23 @@ class FrequencyOracle(Mechanism):
         """What a report looks like, and the law of the reports."""
 
     @property
-    def report(self) -> str:
-        """Name of the kind of report."""
-        return self.kind.name
-
-    @property
     def width(self) -> int:
         """Numbers in one user's report at most: how many reports fit into memory at once."""
         return self.kind.width
 
-    def inputs(self, value: int, n: int) -> Array:
+    def inputs(self, value: Any, n: int) -> Array:
         """Return the values of n users who all hold `value`."""
         return np.full(n, value)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
-        epsilon = checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
-        object.__setattr__(self, "epsilon", epsilon)
-        if "delta" in self.parameters:
-            object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="()"))
+    @abstractmethod
+    def pair(self, pair: Any = None) -> Any:
+        """Return the two audited inputs, those furthest apart unless given, after checking that reports can tell them apart.
+
+        Raises
+        ------
+        ValueError
+            If they are no inputs of the mechanism, or no report tells them apart.
+        """
 
     def read(self, reports: Any) -> Any:
         """Return reports as arrays, in the form of `kind`, after checking that this mechanism can send them.
@@ -142,6 +134,38 @@ class FrequencyOracle(Mechanism):
             If their number, shape or type is another one, or an entry is out of range.
         """
         return self.kind.read(reports, self.name)
+
+
+class FrequencyOracle(LocalRandomizer):
+    """A mechanism over ``0..k-1`` from whose reports frequencies are estimated.
+
+    Attributes
+    ----------
+    k : int
+        Domain size, at least 2.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def k(self) -> int: ...
+
+    @property
+    def report(self) -> str:
+        """Name of the kind of report."""
+        return self.kind.name
+
+    def pair(self, pair: Any = None) -> Pair:
+        return pair_of_values(self.kind, pair)
+
+    pair.__doc__ = LocalRandomizer.pair.__doc__
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
+        epsilon = checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
+        object.__setattr__(self, "epsilon", epsilon)
+        if "delta" in self.parameters:
+            object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="()"))
 
     @abstractmethod
     def estimate(self, reports: Reports) -> Array | list[Array]:
@@ -158,6 +182,16 @@ class FrequencyOracle(Mechanism):
         frequency : float or array
             True frequency of the value; 0 gives the usual approximation.
         """
+
+
+def pair_of_values(kind: Kind, pair: Any = None) -> Pair:
+    """Return two different values of a domain, the first and the last unless given; see `LocalRandomizer.pair`."""
+    pair = (0, kind.domain - 1) if pair is None else pair
+    if np.shape(pair) != (2,) or pair[0] == pair[1]:
+        raise ValueError(f"pair must hold two different values, got {pair}")
+    first, second = (checks.integer("pair", v, 0, kind.domain - 1) for v in pair)
+    kind.check((first, second))
+    return first, second
 
 
 def oracle(mechanism: Any) -> Any:
@@ -193,7 +227,7 @@ class SupportOracle(FrequencyOracle):
     if TYPE_CHECKING:
 
         @property
-        def kind(self) -> SupportLaw: ...
+        def kind(self) -> Support: ...
 
         @property
         def p(self) -> float: ...

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Bits, Kind, Subset, Value
-from ..types import Array, Reports, Rng
-from .base import MAX_DOMAIN, Mechanism
+from ..types import Array, Pair, Reports, Rng
+from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
 
 __all__ = ["Client", "ClientError", "load"]
 
@@ -63,7 +63,7 @@ def _takes_one_value(function: Callable[..., Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Client(Mechanism):
+class Client(LocalRandomizer):
     """A callable under audit.
 
     Parameters
@@ -103,13 +103,14 @@ class Client(Mechanism):
         """What a report looks like; its law is unknown."""
         return FORMS[self.report](self.k)
 
-    @property
-    def width(self) -> int:
-        return self.kind.width
+    def pair(self, pair: Any = None) -> Pair:
+        return pair_of_values(self.kind, pair)
 
-    def inputs(self, value: int, n: int) -> Array:
-        """Return the values of n users who all hold `value`."""
-        return np.full(n, value)
+    pair.__doc__ = LocalRandomizer.pair.__doc__
+
+    def read(self, reports: Reports) -> Array:
+        """Return the reports as they are: they were checked when the client made them."""
+        return np.asarray(reports)
 
     @property
     def parameters(self) -> dict[str, Any]:

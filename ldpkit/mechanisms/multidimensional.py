@@ -85,7 +85,7 @@ class RSFD(FrequencyOracle):
     @property
     def kind(self) -> Attributes:
         """One report per attribute."""
-        parts = tuple(self.attribute(j).kind for j in range(self.d))
+        parts: Any = tuple(self.attribute(j).kind for j in range(self.d))
         q, k = parts[0].q, min(self.sizes)
         one, none = np.asarray(parts[0].pair_law()), np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])
         if self.base == "GRR":
