@@ -21,7 +21,7 @@ FLOORS = [
     {"stats", "nets"},
     {"mechanisms", "nets_torch"},
     {"attacks"},
-    {"datasets"},
+    {"datasets", "marks"},
     {"auditors", "optimize"},
     {"sweep", "published", "plots"},
     {"cli"},
