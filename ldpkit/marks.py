@@ -194,7 +194,7 @@ def data(figure: Figure) -> pd.DataFrame:
         `x` and `y`. Shaded areas, axes in three dimensions and what only helps
         the eye (a label that begins with an underscore) are not included.
     """
-    checks.instance("figure", figure, mpl.figure.Figure, "a matplotlib figure")
+    checks.instance("figure", figure, Figure, "a matplotlib figure")
     rows = []
     for name, axis in _panels(figure):
         category, axes, unnamed = _categories(axis), _axis_names(figure, axis), 0
@@ -219,6 +219,7 @@ def unexplained(figure: Figure) -> list[str]:
     same title; what a label says stands in a legend or in another text of the
     figure, except where a panel shows one thing only.
     """
+    checks.instance("figure", figure, Figure, "a matplotlib figure")
     named, found = _panels(figure), []
     titles = [name for name, _ in named]
     found += [f"two panels are called {title}" for title in dict.fromkeys(titles) if titles.count(title) > 1]

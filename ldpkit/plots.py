@@ -56,6 +56,8 @@ def panels(
     flat = list(axes.flat)
     for unused in flat[count:]:
         unused.remove()
+    for lowest in flat[max(0, count - columns) : count]:
+        lowest.tick_params(labelbottom=True)  # also where the row below ends earlier
     return figure, flat[:count]
 
 

@@ -278,7 +278,7 @@ def test_figures_that_do_not_say_what_they_show_are_reported(project):
     project.source("book/two").write_text(json.dumps(made))
     assert execute.run(project.root, jobs=1) == 0
     assert check_pages.unsaid(project) == [
-        "book/two: fig-bad:  shows 1 without a name", "book/two: fig-bad: no legend says a", "book/two: fig-solid has no data"]  # fmt: skip
+        "book/two: fig-bad: the figure shows 1 without a name", "book/two: fig-solid has no data"]  # fmt: skip
 
 
 def cells_of(page):

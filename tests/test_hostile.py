@@ -156,6 +156,8 @@ HALL = [
     ("plots.legend(None, 'both')", "which must be one of all, series, sources, got 'both'"),
     ("plots.ticks_at(None, [1], 'cubic')", "scale must be one of log, symlog, linear, got 'cubic'"),
     ("plots.data(3)", "figure must be a matplotlib figure, got 3"),
+    ("plots.unexplained(3)", "figure must be a matplotlib figure, got 3"),
+    ("plots.bundle(3)", "figure must be a matplotlib figure, got 3"),
     ("plots.summary(TABLE)", "table must have the columns mechanism, k, epsilon, epsilon_emp, exact_epsilon_emp, exact_sd, got"),
     ("plots.summary(None)", "table must have the columns mechanism, k, epsilon, epsilon_emp, exact_epsilon_emp, exact_sd, got None"),
     ("plots.show(TABLE, bold='won')", "table must have the columns won, got mechanism, k"),

@@ -40,6 +40,14 @@ def test_panels_that_share_a_scale_show_the_points_of_all_of_them(order):
         assert low == pytest.approx(0.09) and high > 12
 
 
+def test_every_column_of_panels_has_its_ticks_labelled():
+    figure, axes = plots.panels(5, columns=3)
+    for axis in axes:
+        axis.plot([1, 2], [3, 4])
+    figure.canvas.draw()
+    assert [any(label.get_visible() for label in axis.get_xticklabels()) for axis in axes] == [False, False, True, True, True]
+
+
 @pytest.mark.parametrize("scale", [("log", "log"), ("linear", "linear")])
 def test_a_claim_at_unequal_budgets_is_a_straight_line(scale):
     epsilon = [0.25, 0.5, 0.75, 1, 2, 4, 6, 10]
@@ -112,6 +120,17 @@ def test_a_legend_names_every_series_and_every_source_once():
     series = {(mark, mpl.colors.to_hex(colour)) for mark, colour in (("o", "C0"), ("s", "C1"))}
     sources = {(mark, mpl.colors.to_hex(colour)) for mark, colour in (("o", "0.35"), ("None", "0.35"), ("x", "black"))}
     assert series | sources <= looks and ("None", mpl.colors.to_hex("C0")) not in looks
+
+
+@pytest.mark.parametrize("inches", [6.4, 8.4, 11.6])
+def test_a_legend_fits_its_figure(inches):
+    figure, (axis,) = plots.panels(1, size=(inches, 3))
+    for i in range(9):
+        axis.plot([1, 2], [i, i], label=f"series {i * 'long '}| {plots.EXACT}")
+    plots.legend(figure)
+    figure.canvas.draw()
+    box = figure.legends[0].get_window_extent()
+    assert box.width < figure.get_figwidth() * figure.dpi and box.width > box.height
 
 
 def test_panels_may_have_legends_of_their_own_under_one_for_the_sources():
