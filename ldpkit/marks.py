@@ -170,14 +170,16 @@ def _panels(figure: Figure) -> list[tuple[str, Axes]]:
     return [(_plain(texts[0] or other) or f"panel {i}", axis) for i, (texts, other, axis) in enumerate(zip(own, chosen, flat), 1)]
 
 
-def _axis_names(figure: Figure, axis: Axes) -> tuple[str, str]:
-    """What the x and the y of a panel are called, beside it, beside a panel that shares the scale, or beside the figure."""
+def _axis_names(figure: Figure, axis: Axes) -> tuple[str, str, str]:
+    """What x, y and colours of a panel are called: beside it, beside a panel that shares the scale, or beside the figure."""
     names = []
     for which, whole in (("x", figure.get_supxlabel()), ("y", figure.get_supylabel())):
         shared = getattr(axis, f"get_shared_{which}_axes")().get_siblings(axis)
         near = [getattr(other, f"get_{which}label")() for other in (axis, *shared)]
         names.append(_plain(next(filter(None, [near[0], whole, *near]), "")))
-    return names[0], names[1]
+    own = [cloud.colorbar.ax for cloud in axis.collections if cloud.colorbar]
+    bars = own or [other for other in figure.axes if other.get_label() == "<colorbar>"]
+    return names[0], names[1], _plain(bars[0].get_ylabel()) if len(bars) == 1 else ""
 
 
 def data(figure: Figure) -> pd.DataFrame:
@@ -190,7 +192,7 @@ def data(figure: Figure) -> pd.DataFrame:
         (from the label, see `legend`; a mark without one is unnamed and
         numbered), ``x``, ``y``, ``error`` (the half-length of an error bar),
         ``colour`` (the number it stands for, if any), and what the panel's axes
-        are called: ``x_axis``, ``y_axis``. A line across the panel has one of
+        are called: ``x_axis``, ``y_axis``, ``colour_axis``. A line across the panel has one of
         `x` and `y`. Shaded areas, axes in three dimensions and what only helps
         the eye (a label that begins with an underscore) are not included.
     """
@@ -208,8 +210,9 @@ def data(figure: Figure) -> pd.DataFrame:
             for i, (x, y) in enumerate(zip(xs, ys)):
                 error, colour = (None if values is None else values[i] for values in (errors, colours))
                 rows.append((name, _plain(series), _plain(source), x if x is None else category(x), y, error, colour, *axes))
-    table = pd.DataFrame(rows, columns=["panel", "series", "source", "x", "y", "error", "colour", "x_axis", "y_axis"])
-    return table if table["colour"].notna().any() else table.drop(columns="colour")
+    table = pd.DataFrame(rows, columns=["panel", "series", "source", "x", "y", "error", "colour",
+                                        "x_axis", "y_axis", "colour_axis"])  # fmt: skip
+    return table if table["colour"].notna().any() else table.drop(columns=["colour", "colour_axis"])
 
 
 def unexplained(figure: Figure) -> list[str]:

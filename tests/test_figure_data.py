@@ -70,9 +70,9 @@ def test_panels_without_a_title_are_called_by_the_axis_that_tells_them_apart():
 
 def test_colours_that_stand_for_numbers_are_a_column(axis):
     dots = axis.scatter([1, 2], [3, 4], c=[0.5, 8], label="GRR")
-    axis.figure.colorbar(dots, ax=axis)
+    axis.figure.colorbar(dots, ax=axis, label="$\\varepsilon$")
     table = plots.data(axis.figure)
-    assert list(table["colour"]) == [0.5, 8] and list(table["panel"]) == ["OUE"] * 2
+    assert list(table["colour"]) == [0.5, 8] and list(table["panel"]) == ["OUE"] * 2 and set(table["colour_axis"]) == {"ε"}
 
 
 def test_levels_of_groups_of_bars_belong_to_their_group(axis):

@@ -48,6 +48,7 @@ def path(axis, series, name, k, epsilon):
 def plane(table, sizes):
     """Success rate against variance for all protocols: one panel per protocol, one line per size, the budget as colour."""
     figure, axes = plots.panels(len(PROTOCOLS), columns=4, size=(2.7, 2.2))
+    lowest = table.loc[table["k"].isin(sizes), "asr"].min() / 1.5
     for axis, name in zip(axes, PROTOCOLS):
         for marker, k in zip(plots.MARKERS, sizes):
             rows = table[(table["mechanism"] == name) & (table["k"] == k)]
@@ -55,7 +56,7 @@ def plane(table, sizes):
             axis.plot(rows["mse"], rows["asr"], color="0.7", lw=0.7, zorder=1, label=f"_{k}")
             dots = axis.scatter(rows["mse"], rows["asr"], c=rows["epsilon"], cmap="viridis", marker=marker, s=16, zorder=2,
                                 edgecolors="0.3", linewidths=0.3, label=f"$k$ = {k:,} | exact")  # fmt: skip
-        axis.set(title=name, xscale="log", yscale="log", ylim=(table["asr"].min() / 1.5, None))
+        axis.set(title=name, xscale="log", yscale="log", ylim=(lowest, None))
         plots.plain_log(axis)
     figure.colorbar(dots, ax=axes, label="$\\varepsilon$", shrink=0.6)
     figure.supxlabel("MSE (variance of one frequency, one user)", fontsize=10)
