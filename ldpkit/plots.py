@@ -87,7 +87,7 @@ def ticks_at(axis: Axes, values: Iterable[float], scale: str = "log") -> None:
     checks.one_of("scale", scale, ("log", "symlog", "linear"))
     old = [t.locator() for t in (axis.xaxis.major, axis.xaxis.minor) if isinstance(t.locator, mpl.ticker.FixedLocator)]
     at = np.unique(np.concatenate([np.asarray(list(values), float), *old]))
-    axis.set_xscale(scale, **({"linthresh": at[at > 0].min(initial=1)} if scale == "symlog" else {}))
+    axis.set_xscale(scale, **({"linthresh": min(at[at > 0], default=1)} if scale == "symlog" else {}))
     place = axis.xaxis.get_transform().transform(at)
     inches = 0.85 * axis.get_window_extent().width / axis.figure.dpi / max(np.ptp(place), 1e-9)
     wide = [0.05 + 0.085 * (len(f"{v:g}") - 0.5 * (v % 1 > 0)) for v in at]  # inches

@@ -76,6 +76,14 @@ def test_labels_of_ticks_do_not_touch(size, values, scale):
     assert {float(label.get_text()) for label in axis.get_xticklabels()} <= set(map(float, values))
 
 
+def test_a_scale_with_zero_is_linear_up_to_the_smallest_value_above_it():
+    _, (axis,) = plots.panels(1)
+    axis.plot([0, 10, 100, 1000], [1, 2, 3, 4])
+    plots.ticks_at(axis, [0, 10, 100, 1000], "symlog")
+    zero, *rest = axis.xaxis.get_transform().transform(np.array([0, 10, 100, 1000]))
+    assert zero == 0 and np.diff(rest) == pytest.approx(rest[1] - rest[0])
+
+
 def test_panels_that_share_an_axis_keep_the_ticks_of_all_of_them():
     _, axes = plots.panels(2)
     for axis, values in zip(axes, ([1, 2, 10], [1, 4])):
