@@ -1,7 +1,7 @@
-"""One look for all figures: readable in grey, safe for the colour-blind, the same axes as the papers."""
+"""One look for all figures: readable in grey, safe for the colour-blind, every value at its true place."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -12,11 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from . import checks
+from .marks import CLAIM, EXACT, OURS, PAPER, bundle, data, legend, unexplained
 
-__all__ = ["COLOURS", "MARKERS", "use", "panels", "plain_log", "epsilon_curves", "epsilon_bars", "delta_bars", "shared_legend",
-           "data", "summary", "show"]  # fmt: skip
-
-Legend = tuple[list[Any], list[str]]  # handles and labels
+__all__ = ["COLOURS", "MARKERS", "OURS", "EXACT", "CLAIM", "PAPER", "use", "panels", "plain_log", "ticks_at", "epsilon_curves",
+           "epsilon_bars", "delta_bars", "legend", "data", "unexplained", "summary", "show"]  # fmt: skip
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31", "#7F7F7F", "#5E3C99"]
 """Okabe and Ito's palette, ordered so that neighbours also differ in lightness."""
@@ -40,7 +39,7 @@ def use() -> None:
     set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]  # it has no types
     if shell := get_ipython():
         bundles = shell.display_formatter.mimebundle_formatter
-        bundles.for_type(mpl.figure.Figure, lambda figure, **_: {"text/csv": _csv(figure)} if len(data(figure)) else None)
+        bundles.for_type(mpl.figure.Figure, lambda figure, **_: bundle(figure))
 
 
 def panels(
@@ -57,80 +56,108 @@ def panels(
     flat = list(axes.flat)
     for unused in flat[count:]:
         unused.remove()
+    for lowest in flat[max(0, count - columns) : count]:
+        lowest.tick_params(labelbottom=True)  # also where the row below ends earlier
     return figure, flat[:count]
 
 
-def _floor(values: Iterable[float], low: float) -> list[float]:
-    """The papers plot on a logarithmic axis: values at or below `low` are drawn on its lower edge."""
-    return [max(v, low) for v in values]
-
-
 def plain_log(axis: Axes, which: str = "y") -> None:
-    """Label a logarithmic axis, ``"x"`` or ``"y"``, with plain numbers, at 1, 2 and 5 if it is short."""
+    """Label a logarithmic axis, ``"x"`` or ``"y"``, at 1, 2 and 5 if it is short, with plain numbers unless it reaches far from 1."""
     checks.one_of("which", which, ("x", "y"))
     low, high = getattr(axis, f"get_{which}lim")()
     scale = getattr(axis, f"{which}axis")
     scale.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 60 * low else (1,)))
-    scale.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+    if low > 3e-5 and high < 3e5:
+        scale.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
     scale.set_minor_formatter(mpl.ticker.NullFormatter())
 
 
+def ticks_at(axis: Axes, values: Iterable[float], scale: str = "log") -> None:
+    """Set the scale of the x axis and put its ticks where `values` are; a label that would touch the one before is left out.
+
+    Parameters
+    ----------
+    axis : matplotlib axes
+        Panels that share this axis keep the ticks they have.
+    values : list of float
+        Above 0 if the scale is logarithmic.
+    scale : {"log", "symlog", "linear"}
+        ``"symlog"`` is linear from 0 to the smallest value above it, and logarithmic beyond.
+    """
+    checks.one_of("scale", scale, ("log", "symlog", "linear"))
+    old = [t.locator() for t in (axis.xaxis.major, axis.xaxis.minor) if isinstance(t.locator, mpl.ticker.FixedLocator)]
+    at = np.unique(np.concatenate([np.asarray(list(values), float), *old]))
+    axis.set_xscale(scale, **({"linthresh": min(at[at > 0], default=1)} if scale == "symlog" else {}))
+    place = axis.xaxis.get_transform().transform(at)
+    inches = 0.85 * axis.get_window_extent().width / axis.figure.dpi / max(np.ptp(place), 1e-9)
+    wide = [0.05 + 0.085 * (len(f"{v:g}") - 0.5 * (v % 1 > 0)) for v in at]  # inches
+    kept = [len(at) - 1]
+    for i in range(len(at) - 2, -1, -1):
+        if (place[kept[-1]] - place[i]) * inches > (wide[i] + wide[kept[-1]]) / 2:
+            kept.append(i)
+    axis.set_xticks(at[kept[::-1]])
+    axis.set_xticks(np.delete(at, kept), minor=True)
+    axis.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
+    axis.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+
+
 def epsilon_curves(axis: Axes, table: pd.DataFrame, *, x: str = "epsilon", lines: str = "k", value: str = "epsilon_emp",
-                   exact: str = "exact_epsilon_emp", claim: str = "epsilon", low: float = 0.02) -> Legend:  # fmt: skip
+                   exact: str = "exact_epsilon_emp", claim: str | None = "epsilon", low: float = 0.02,
+                   scale: tuple[str, str] = ("log", "log")) -> None:  # fmt: skip
     """Draw empirical epsilon against `x`, one series per value of `lines`.
 
     Markers are the mean of this run's repetitions with one standard deviation,
-    solid lines the exact expectation, the dashed line the claim. Categories are
-    evenly spaced, as in the papers.
+    solid lines the exact expectation, the dashed line the claim. Every x stands
+    at its true place, so that a claim that grows with `x` is a straight line.
 
     Parameters
     ----------
     axis : matplotlib axes
     table : pandas.DataFrame
         One row per repetition, with the columns named by the other parameters.
+    claim : str or None
+        Column of the claim; None draws none.
     low : float
-        Lower edge of the axis; smaller values are drawn on it.
-
-    Returns
-    -------
-    list
-        Handles for a legend.
+        Lower edge of a logarithmic axis; markers of smaller values stand on it, their data stay what they are.
+    scale : (str, str)
+        Of the x axis, as in `ticks_at`, and of the y axis, ``"log"`` or ``"linear"`` (from 0).
     """
     checks.columns(table, [x, lines, value, exact, *([claim] if claim else [])])
     low = checks.real("low", low, 0, closed="()")
-    ticks = sorted(table[x].unique())
-    place = {tick: i for i, tick in enumerate(ticks)}
     if claim:
         levels = table.groupby(x)[claim].first()
-        axis.plot([place[t] for t in levels.index], levels, "k--", lw=1, label="claimed $\\varepsilon$")
+        axis.plot(levels.index, levels, "k--", lw=1, label=CLAIM)
     for i, (name, rows) in enumerate(table.groupby(lines)):
-        runs = rows.groupby(x)[value]
+        runs, law = rows.groupby(x)[value], rows.groupby(x)[exact].first()
         mean, sd = runs.mean(), runs.std().fillna(0)
-        at = [place[t] for t in mean.index]
-        axis.plot(at, _floor(rows.groupby(x)[exact].first(), low), color=COLOURS[i])
-        axis.errorbar(at, _floor(mean, low), yerr=sd, fmt=MARKERS[i], color=COLOURS[i], mfc="white", capsize=2,
-                      label=str(name) if isinstance(name, str) else f"{lines} = {name}", zorder=3)  # fmt: skip
-    axis.set_yscale("log")
+        series = str(name) if isinstance(name, str) else f"{lines} = {name}"
+        look: dict[str, Any] = {"color": COLOURS[i], "mfc": "white", "zorder": 3}
+        axis.plot(law.index, law, color=COLOURS[i], label=f"{series} | {EXACT}")
+        axis.errorbar(mean.index, mean, yerr=sd, fmt=MARKERS[i], capsize=2, label=f"{series} | {OURS}", **look)
+        if scale[1] == "log":
+            under = mean[mean < low]
+            axis.plot(under.index, [low] * len(under), MARKERS[i], label=f"_{series} on the edge", **look)
+    axis.set_yscale(scale[1])
     axis.autoscale(axis="y")  # an earlier panel on the same scale has fixed it; this one may reach further
-    axis.set_ylim(bottom=low * 0.9)
-    axis.set_xticks(range(len(ticks)), [f"{t:g}" for t in ticks])
-    plain_log(axis)
-    return axis.get_legend_handles_labels()
+    axis.set_ylim(bottom=low * 0.9 if scale[1] == "log" else 0)
+    ticks_at(axis, table[x].unique(), scale[0])
+    if scale[1] == "log":
+        plain_log(axis)
 
 
 def epsilon_bars(
     axis: Axes, table: pd.DataFrame, *, category: str = "mechanism", value: str = "epsilon_emp", exact: str = "exact_epsilon_emp"
-) -> Legend:
+) -> None:
     """Draw the mean of `value` per category as bars, its standard deviation and the exact expectation."""
     checks.columns(table, [category, value, exact])
     runs = table.groupby(category, sort=False)
     mean, sd, law = runs[value].mean(), runs[value].std().fillna(0), runs[exact].first()
     at = range(len(mean))
-    bars = axis.bar(at, mean, yerr=sd, capsize=3, color=COLOURS[4], edgecolor="black", lw=0.8, label="this run", zorder=2)
-    axis.plot(at, law, ls="none", marker="_", ms=26, mew=2, color=COLOURS[1], label="exact expectation", zorder=3)
-    axis.bar_label(bars, [f"{m:.2f}" for m in mean], label_type="center")
+    axis.bar(at, mean, yerr=sd, capsize=3, color=COLOURS[4], edgecolor="black", lw=0.8, label=OURS, zorder=2)
+    axis.plot(at, law, ls="none", marker="_", ms=26, mew=2, color=COLOURS[1], label=EXACT, zorder=3)
+    for x, height in zip(at, mean):  # at the foot, where no error bar reaches
+        axis.annotate(f"{height:.2f}", (x, 0), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
     axis.set_xticks(at, mean.index)
-    return axis.get_legend_handles_labels()
 
 
 def delta_bars(cell: pd.DataFrame, protocols: Sequence[str], sizes: Sequence[int]) -> None:
@@ -147,7 +174,6 @@ def delta_bars(cell: pd.DataFrame, protocols: Sequence[str], sizes: Sequence[int
     figure, axes = panels(len(protocols) * len(sizes), columns=len(protocols), size=(1.9, 2.2))
     budgets, deltas = sorted(cell["epsilon"].unique()), sorted(cell["delta"].unique())
     width = 0.8 / len(deltas)
-    handles: dict[str, Any] = {}
     for i, axis in enumerate(axes):
         size, name = sizes[i // len(protocols)], protocols[i % len(protocols)]
         rows = cell[(cell["protocol"] == name) & (cell["k"] == size)]
@@ -155,12 +181,13 @@ def delta_bars(cell: pd.DataFrame, protocols: Sequence[str], sizes: Sequence[int
             here = rows[rows["delta"] == delta].sort_values("epsilon")
             at = np.array([budgets.index(e) for e in here["epsilon"]]) + (j - (len(deltas) - 1) / 2) * width
             if len(here):
-                bar = axis.bar(at, here["mean"], width, yerr=here["spread"], color=COLOURS[j], edgecolor="black", lw=0.4,
-                               error_kw={"lw": 0.7})  # fmt: skip
-                handles.setdefault(f"$\\delta$ = {delta:g}", bar)
-                axis.plot(at, here["exact"], "_", color="black", ms=6, mew=1.5, zorder=3)
-        for x, budget in enumerate(budgets):
-            axis.plot([x - 0.45, x + 0.45], [budget, budget], ":", color="black", lw=1)
+                axis.bar(at, here["mean"], width, yerr=here["spread"], color=COLOURS[j], edgecolor="black", lw=0.4,
+                         error_kw={"lw": 0.7}, label=rf"$\delta$ = {delta:g} | {OURS}")  # fmt: skip
+                axis.plot(
+                    at, here["exact"], "_", color="black", ms=6, mew=1.5, zorder=3, label=rf"$\delta$ = {delta:g} | {EXACT}"
+                )
+        middle = np.arange(len(budgets))
+        axis.hlines(budgets, middle - 0.45, middle + 0.45, color="black", ls=":", lw=1, label=CLAIM)
         axis.set_title(f"{name}, $k$ = {size}", fontsize=9)
         axis.set_yscale("log")
         axis.set_ylim(bottom=0.01)
@@ -168,89 +195,7 @@ def delta_bars(cell: pd.DataFrame, protocols: Sequence[str], sizes: Sequence[int
         plain_log(axis)
     figure.supxlabel("claimed $\\varepsilon$", fontsize=10)
     figure.supylabel("empirical $\\varepsilon$", fontsize=10)
-    shared_legend(figure, (list(handles.values()), list(handles)))
-
-
-def _categories(axis: Axes) -> Callable[[Any], Any]:
-    """A function that names the tick nearest to an x where ticks stand for categories, and returns x elsewhere."""
-    locator, formatter = axis.xaxis.get_major_locator(), axis.xaxis.get_major_formatter()
-    if not (isinstance(locator, mpl.ticker.FixedLocator) and isinstance(formatter, mpl.ticker.FuncFormatter)):
-        return lambda x: x
-    ticks, labels = locator(), formatter.format_ticks(list(locator()))
-    return lambda x: labels[int(np.argmin(np.abs(ticks - x)))]
-
-
-def _halves(errorbar: Any) -> list[float | None] | None:
-    """Half-lengths of vertical error bars, or None."""
-    stems = errorbar.lines[2] if errorbar else ()
-    # the bar of a point that is not finite has no ends
-    return [np.ptp(stem[:, 1]) / 2 if len(stem) == 2 else None for stem in stems[-1].get_segments()] if stems else None
-
-
-def _series(axis: Axes) -> Iterator[tuple[Any, Any, Any, Any, Any]]:
-    """Yield label, colour, x, y and half-lengths of error bars (or None) of all that an axis shows."""
-    caps, spread = set(), {}
-    for held in axis.containers:
-        if isinstance(held, mpl.container.BarContainer):
-            middles = [bar.get_x() + bar.get_width() / 2 for bar in held]
-            yield (
-                held.get_label(),
-                held[0].get_facecolor(),
-                middles,
-                [b.get_y() + b.get_height() for b in held],
-                _halves(held.errorbar),
-            )
-        elif isinstance(held, mpl.container.ErrorbarContainer):
-            caps |= set(held.lines[1])
-            spread[held.lines[0]] = held.get_label(), _halves(held)
-    for line in axis.lines:
-        if line not in caps and line.get_transform() == axis.transData:  # not a line across the panel
-            label, lengths = spread.get(line, (line.get_label(), None))
-            yield label, line.get_color(), line.get_xdata(), line.get_ydata(), lengths
-    for cloud in axis.collections:
-        if isinstance(cloud, mpl.collections.PathCollection) and np.size(cloud.get_offsets()):
-            yield cloud.get_label(), cloud.get_facecolor(), *np.asarray(cloud.get_offsets()).T, None
-
-
-def _hex(colour: Any) -> str:
-    """One name for a colour however matplotlib holds it; of several, the first."""
-    return mpl.colors.to_hex(mpl.colors.to_rgba_array(colour)[0])
-
-
-def data(figure: Figure) -> pd.DataFrame:
-    """Return the points that a figure shows: its lines, markers and bars.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``panel`` (its title, or its number), ``series`` (the label; a
-        line without one is named after the series of its colour), ``x``, ``y``
-        and ``spread``, the half-length of an error bar. Shaded areas, lines
-        across the panel and axes in three dimensions are not included.
-    """
-    checks.instance("figure", figure, mpl.figure.Figure, "a matplotlib figure")
-    rows = []
-    flat = [axis for axis in figure.axes if axis.name == "rectilinear"]
-    for number, axis in enumerate(flat, 1):
-        name, category = axis.get_title() or f"panel {number}", _categories(axis)
-        shown = list(_series(axis))
-        named = {_hex(colour): label for label, colour, *_ in shown if not label.startswith("_")}
-        for label, colour, xs, ys, lengths in shown:
-            if label.startswith("_"):
-                label = f"{named[_hex(colour)]}, line" if _hex(colour) in named else "line"
-            for i, (x, y) in enumerate(zip(xs, ys)):
-                rows.append((name, label, category(x), y, lengths[i] if lengths is not None else None))
-    return pd.DataFrame(rows, columns=["panel", "series", "x", "y", "spread"])
-
-
-def _csv(figure: Figure) -> str:
-    return data(figure).to_csv(index=False, float_format="%.10g", lineterminator="\n")
-
-
-def shared_legend(figure: Figure, handles_labels: Legend, columns: int = 6) -> None:
-    """Put one legend above all panels."""
-    columns = checks.integer("columns", columns, 1)
-    figure.legend(*handles_labels, loc="outside upper center", ncols=columns)
+    legend(figure)
 
 
 def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon")) -> pd.DataFrame:

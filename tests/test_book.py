@@ -267,6 +267,20 @@ def test_missing_empty_and_unexecuted_pages_are_reported(project):
     assert check_pages.problems(project) == ["book/one shows a notebook that was not executed", "book/two is empty"]
 
 
+def test_figures_that_do_not_say_what_they_show_are_reported(project):
+    draw = (
+        "figure, axis = plots.plt.subplots()\nfor label in {}:\n    axis.plot([1, 2], [3, 4], label=label)\nplots.legend(figure)"
+    )
+    made = json.loads(notebook("seed = 1", "from ldpkit import plots\nplots.use()", draw.format("'ab'"), draw.format("('a', None)"),
+                               "figure = plots.plt.figure()\naxis = figure.add_subplot(projection='3d')"))  # fmt: skip
+    for cell, name in zip(made["cells"][2:], ("fig-good", "fig-bad", "fig-solid")):
+        cell["metadata"]["mystnb"] = {"figure": {"name": name}}
+    project.source("book/two").write_text(json.dumps(made))
+    assert execute.run(project.root, jobs=1) == 0
+    assert check_pages.unsaid(project) == [
+        "book/two: fig-bad: the figure shows 1 without a name", "book/two: fig-solid has no data"]  # fmt: skip
+
+
 def cells_of(page):
     return json.loads(PROJECT.source(page).read_text())["cells"]
 

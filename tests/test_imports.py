@@ -22,7 +22,7 @@ FLOORS = [
     {"kinds"},
     {"mechanisms", "nets_torch"},
     {"attacks"},
-    {"datasets"},
+    {"datasets", "marks"},
     {"auditors", "optimize"},
     {"sweep", "published", "plots"},
     {"cli"},

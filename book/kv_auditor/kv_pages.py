@@ -72,21 +72,22 @@ def triples(cell, digits=4):
     return plots.show(wide).set_properties(**{"white-space": "pre-line"})
 
 
-def curves(axis, cell, title, claim=None):
-    """Draw mean and deviation (markers), value without noise (line) and what the paper shows (crosses) of every series."""
-    ticks = sorted(cell["epsilon"].unique())
-    place = {tick: i for i, tick in enumerate(ticks)}
-    if claim:
-        axis.plot(range(len(ticks)), [claim(t) for t in ticks], "k--", lw=1)
+def curves(axis, cell, title, claim="stated $\\varepsilon$", half=False):
+    """Draw mean and deviation (markers), value without noise (line) and what the paper shows (crosses) of every series.
+
+    The dashed line is the claim; half of it is another limit and another line, dotted.
+    """
+    ticks = cell["epsilon"].unique()
+    axis.plot(ticks, ticks / 2 if half else ticks, "k:" if half else "k--", lw=1, label=f"half of the {claim}" if half else claim)
     for i, (name, rows) in enumerate(cell.groupby("series", sort=False)):
-        at, colour = rows["epsilon"].map(place), plots.COLOURS[i % len(plots.COLOURS)]
-        axis.plot(at, rows["limit"].where(rows["limit"] > 0), color=colour)
+        at, colour = rows["epsilon"], plots.COLOURS[i % len(plots.COLOURS)]
+        axis.plot(at, rows["limit"].where(rows["limit"] > 0), color=colour, label=f"{name} | without noise")
         axis.errorbar(at, rows["mean"], yerr=rows["sd"], fmt=plots.MARKERS[i % len(plots.MARKERS)], color=colour, mfc="white",
-                      capsize=2, label=name, zorder=3)  # fmt: skip
+                      capsize=2, label=f"{name} | {plots.OURS}", zorder=3)  # fmt: skip
         if "paper" in rows and rows["paper"].notna().any():
-            axis.plot(at, rows["paper"], "x", color="black", ms=5, mew=1, zorder=4)
+            axis.plot(at, rows["paper"], "x", color="black", ms=5, mew=1, zorder=4, label=f"{name} | {plots.PAPER}")
     axis.set_yscale("log")
-    axis.set_xticks(range(len(ticks)), [f"{t:g}" for t in ticks])
-    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    plots.ticks_at(axis, ticks)
+    plots.plain_log(axis)
     axis.set_title(title)
-    axis.legend(fontsize=7.5)
+    plots.legend(axis, which="series", fontsize=7.5)

@@ -155,14 +155,10 @@ def compare(board, cells, series, x):
         board.add(", ".join(str(row[s]) for s in series), row[x], row["mean"], row["se"], exact=row["exact"])
 
 
-def draw(axis, rows, x, columns, even=False):
-    """Draw columns of a table against `x`, evenly spaced if wanted; return handles for a legend."""
-    at = range(len(rows)) if even else rows[x]
+def draw(axis, rows, x, columns):
+    """Draw columns of a table against `x`."""
     for i, (column, label) in enumerate(columns.items()):
-        axis.plot(at, rows[column], marker=plots.MARKERS[i], mfc="white", label=label)
-    if even:
-        axis.set_xticks(at, rows[x])
-    return axis.get_legend_handles_labels()
+        axis.plot(rows[x], rows[column], marker=plots.MARKERS[i], mfc="white", label=label)
 
 
 def furthest(cells):

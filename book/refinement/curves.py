@@ -29,34 +29,36 @@ def by_size(axis, rows, value, paper):
     """One line per domain size, over the paper's own curve as a broad grey one."""
     for k, colour in shades(sorted(rows["k"].unique())).items():
         seen = paper[(paper["k"] == k) | paper["k"].isna()]
-        axis.plot(seen["x"], seen["value"], color="0.82", lw=3.5, zorder=1)
+        if len(seen):
+            axis.plot(seen["x"], seen["value"], color="0.82", lw=3.5, zorder=1, label=f"$k$ = {k:,} | {plots.PAPER}")
         own = rows[rows["k"] == k]
-        axis.plot(own["epsilon"], own[value], color=colour, label=f"$k$ = {k:,}", zorder=2)
+        axis.plot(own["epsilon"], own[value], color=colour, label=f"$k$ = {k:,} | exact", zorder=2)
 
 
-def path(axis, name, k, epsilon):
+def path(axis, series, name, k, epsilon):
     """The paper's path of one protocol between success rate and variance, as a broad grey line; it prints none for GRR."""
     rate, error = (digitised(f"fig_{m}_vs_epsilon") for m in ("asr", "mse"))
     error = error[error["k"].isna() | (error["k"] == k)]
     both = rate[rate["k"] == k].merge(error, on=["mechanism", "x"])
     both = both[(both["mechanism"] == name) & both["x"].isin(epsilon)].sort_values("x")
-    axis.plot(both["value_y"], both["value_x"], color="0.85", lw=4, zorder=0)
+    if len(both):
+        axis.plot(both["value_y"], both["value_x"], color="0.85", lw=4, zorder=0, label=f"{series} | {plots.PAPER}")
 
 
 def plane(table, sizes):
     """Success rate against variance for all protocols: one panel per protocol, one line per size, the budget as colour."""
     figure, axes = plots.panels(len(PROTOCOLS), columns=4, size=(2.7, 2.2))
+    lowest = table.loc[table["k"].isin(sizes), "asr"].min() / 1.5
     for axis, name in zip(axes, PROTOCOLS):
         for marker, k in zip(plots.MARKERS, sizes):
             rows = table[(table["mechanism"] == name) & (table["k"] == k)]
-            path(axis, name, k, rows["epsilon"])
-            axis.plot(rows["mse"], rows["asr"], color="0.7", lw=0.7, zorder=1)
+            path(axis, f"$k$ = {k:,}", name, k, rows["epsilon"])
+            axis.plot(rows["mse"], rows["asr"], color="0.7", lw=0.7, zorder=1, label=f"_{k}")
             dots = axis.scatter(rows["mse"], rows["asr"], c=rows["epsilon"], cmap="viridis", marker=marker, s=16, zorder=2,
-                                edgecolors="0.3", linewidths=0.3, label=f"$k$ = {k:,}")  # fmt: skip
-        axis.set_title(name)
-        axis.set_xscale("log")
-        axis.set_yscale("log")
+                                edgecolors="0.3", linewidths=0.3, label=f"$k$ = {k:,} | exact")  # fmt: skip
+        axis.set(title=name, xscale="log", yscale="log", ylim=(lowest, None))
+        plots.plain_log(axis)
     figure.colorbar(dots, ax=axes, label="$\\varepsilon$", shrink=0.6)
     figure.supxlabel("MSE (variance of one frequency, one user)", fontsize=10)
     figure.supylabel("attacker's success rate", fontsize=10)
-    plots.shared_legend(figure, axes[0].get_legend_handles_labels())
+    plots.legend(figure)
