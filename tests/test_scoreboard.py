@@ -37,9 +37,9 @@ def shown(tmp_path):
 def test_headings_are_the_papers_names_and_the_items_titles(shown):
     assert re.findall(r"^## (.*)", shown, re.M) == ["KV-Auditor", "Reconstruction advantage"]
     assert re.findall(r"\{dropdown\} (.*)", shown) == [
-        "Table 2: Mean of rounds (1 ✓ reproduced)",
-        "Figure 1: Theorems (21 ✓ reproduced, 1 ≠ differs, explained, 1 · without a published number)",
-        "Figure 2: Laplace (not in this build)"]  # fmt: skip
+        "**Table 2** Mean of rounds. ✓ reproduced: 1",
+        "**Figure 1** Theorems. ✓ reproduced: 21; ≠ differs, explained: 1; · without a published number: 1",
+        "**Figure 2** Laplace. – not in this build"]  # fmt: skip
     assert "[The page with this figure](/book/rad/fig1.ipynb)" in shown and "kv_auditor/tables" not in shown
 
 

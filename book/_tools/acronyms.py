@@ -9,9 +9,9 @@ from docutils import nodes
 from sphinx import addnodes
 
 FILE = Path(__file__).parents[1] / "acronyms.yml"
-_VERBATIM = (nodes.literal, nodes.FixedTextElement, nodes.math, nodes.math_block, nodes.raw, nodes.abbreviation,
-             addnodes.desc_signature)  # fmt: skip
-_BLOCKS = (nodes.paragraph, nodes.caption, nodes.row)  # where words may be added; headings and terms only get the hover
+_VERBATIM = (nodes.literal, nodes.FixedTextElement, nodes.citation, nodes.math, nodes.math_block, nodes.raw, nodes.abbreviation,
+             addnodes.desc_signature, nodes.term)  # fmt: skip
+_BLOCKS = (nodes.paragraph, nodes.caption, nodes.row)  # where words may be added; headings only get the hover
 _STYLES = (nodes.strong, nodes.emphasis, nodes.inline, nodes.reference)
 
 
@@ -40,7 +40,7 @@ def _within(node, kinds):
 
 
 def _says(block, words):
-    return words.lower() in " ".join(block.astext().split()).lower()
+    return words.lower() in " ".join(block.astext().replace("’", "'").split()).lower()
 
 
 def _part_of_a_name(text, use):

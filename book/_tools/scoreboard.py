@@ -39,7 +39,7 @@ def _table(widths, header, rows):
 def _counted(rows):
     """How many comparisons ended how, in words."""
     counts = rows["verdict"].value_counts()
-    return ", ".join(f"{counts[v]:,} {text}" for v, text in _MARK.items() if counts.get(v, 0)) or "not in this build"
+    return "; ".join(f"{text}: {counts[v]:,}" for v, text in _MARK.items() if v in counts) or "– not in this build"
 
 
 def _rows(printed):
@@ -61,7 +61,7 @@ def _rows(printed):
 def _item(root, item, rows):
     """One item: its name and how it fared on the line that is always shown, its comparisons folded under it."""
     page = root / "book" / f"{item.page}.ipynb"
-    parts = [f"````{{dropdown}} {front.short(item.item)}: {item.title} ({_counted(rows)})"]
+    parts = [f"````{{dropdown}} **{front.short(item.item)}** {item.title}. {_counted(rows)}"]
     if page.exists():
         parts.append(f"[The page with this {front.short(item.item).split()[0].lower()}](/book/{item.page}.ipynb).")
     judged = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]

@@ -11,6 +11,19 @@ Stemmer = ((Plain) => function () {
   this.stemWord = (word) => plain.stemWord(spelling.reduce((w, [american, ours]) => w.replace(american, ours), word));
 })(Stemmer);
 
-addEventListener("DOMContentLoaded", () => {
-  Scorer.score = ([docname, , , , score]) => (docname.startsWith("book/api/") ? score - 100 : score);
-});
+// A word of the text before a part of a word in a title ("rad" is in "gradient").
+Scorer.partialTitle = 4;
+// A term of the glossary that is meant comes first (100), one that only holds the letters (50 to 99) after the pages;
+// pages of the chapters before those that collect (errata, glossary, ...), and both before the module's.
+Scorer.score = ([docname, , , , score]) =>
+  (score > 49 && score < 100 ? 4 : score) - (docname.startsWith("book/api/") ? 100 : docname.split("/").length < 3 ? 1 : 0);
+
+// What is shown of a page: its text without the code, from where the words stand; of a glossary's term what it means.
+Search.htmlToText = (page, anchor) => {
+  const article = new DOMParser().parseFromString(page, "text/html").querySelector("article");
+  article.querySelectorAll(".headerlink, .cell_input, script, style").forEach((element) => element.remove());
+  const place = anchor ? article.querySelector(anchor) : null;
+  return (place?.matches("dt") ? `${place.textContent}: ${place.nextElementSibling.textContent}` : (place || article).textContent).trim();
+};
+Search.makeSearchSummary = ((show) => (page, words, anchor) =>
+  show(page, [...words].map((word) => word.replace(/^(figure|table)(?=\d)/, "$1 ")), anchor))(Search.makeSearchSummary);

@@ -47,7 +47,8 @@ class English(SearchEnglish):
         return [*super().split(re.sub(r"\bTHE\b", "THE_", text)), *numbers(text)]
 
     def stem(self, word):
-        return super().stem(british(word.lower()))
+        """The stem that the browser finds too: there a word of two letters is its own, here RS would become r."""
+        return super().stem(british(word.lower())) if len(word) > 2 else word.lower()
 
 
 def setup(app):

@@ -12,6 +12,7 @@ from execute import Project
 
 SCOREBOARD = "book/scoreboard"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
+_PHONE = 30  # signs of TeX
 _ENTRANCE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -47,6 +48,12 @@ def _distinct(app, doctree, page):
         section["ids"] = [i for i in section["ids"] if i not in ("exercise-content", "solution-content")]
 
 
+def _long(app, doctree, page):
+    """Mark formulas within a line that are wider than a phone."""
+    for formula in doctree.findall(nodes.math):
+        formula["classes"] += ["long"] if len(formula.astext()) > _PHONE else []
+
+
 def _entrance(app, failure):
     """The site's address without a page leads to the first one.
 
@@ -62,5 +69,6 @@ def setup(app):
         part.setup(app)
     app.connect("source-read", _swap)
     app.connect("doctree-resolved", _distinct)
+    app.connect("doctree-resolved", _long)
     app.connect("build-finished", _entrance)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
