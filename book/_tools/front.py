@@ -4,6 +4,7 @@ import html
 import json
 import re
 
+import acronyms
 import pandas as pd
 import parameters
 
@@ -29,7 +30,8 @@ def state(counts):
     return "reproduced" if counts.get("reproduced", 0) else "computed"
 
 
-def _short(item):
+def short(item):
+    """A figure's or table's name within its paper."""
     kind, number = re.fullmatch(r"\w+/(fig|table)(\d+)", item).groups()
     return {"fig": "Figure ", "table": "Table "}[kind] + number
 
@@ -46,7 +48,7 @@ def grid(root):
             here = state(counts.get(row.item))
             found.append(here)
             sign, words = STATES[here]
-            text = f'<span class="item-name">{sign} {_short(row.item)}</span> <span class="item-title">{html.escape(row.title)}</span>'
+            text = f'<span class="item-name">{sign} {short(row.item)}</span> <span class="item-title">{html.escape(row.title)}</span>'
             said = f'<span class="visually-hidden">: {words}</span>'
             there = (root / "book" / f"{row.page}.ipynb").exists()
             lines.append(f'<li class="item-{here}">' + (f'<a href="{row.page}.html">{text}{said}</a>' if there else f"<span>{text}{said}</span>")
@@ -96,5 +98,6 @@ def only_existing(root, text):
 def fill(root, project, docname, text):
     """The source of a front page with its generated parts in place."""
     text = text.replace("<!-- grid -->", grid(root)) if "<!-- grid -->" in text else text
+    text = text.replace("<!-- acronyms -->", acronyms.glossary())
     text = text.replace("<!-- execution -->", execution(project)) if "<!-- execution -->" in text else text
     return only_existing(root, text)

@@ -4,15 +4,20 @@ import csv
 import io
 import itertools
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import HTML, ROOT, serve
+from conftest import HTML, PAGES, ROOT, serve
+
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import acronyms
 
 FIGURE_PAGE = "book/ldp_auditor/fig1"
-SCANNED = ["book/intro", "book/ldp_auditor/fig1", "book/your_own", "book/scoreboard", "book/which_auditor"]
+SCANNED = ["book/intro", "book/ldp_auditor/fig1", "book/your_own", "book/scoreboard", "book/which_auditor", "book/notation"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -102,6 +107,37 @@ def test_the_grid_leads_to_every_item_and_says_in_words_how_it_fared(page, site)
     ]
     words = ("reproduced", "explained", "unexplained", "compare with", "not in this build")
     assert all(text.strip().endswith(words) for text in page.locator(".item-grid li").all_text_contents())
+
+
+def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(browser, site):
+    page = browser.new_context(viewport={"width": 1280, "height": 900}, java_script_enabled=False).new_page()
+    page.goto(f"{site}/book/scoreboard.html")
+    items = page.locator("article details > summary")
+    assert items.count() == len(pd.read_csv(ROOT / "data" / "items.csv"))
+    assert page.locator("article").bounding_box()["height"] < 5000
+    link = page.locator("article details a", has_text="The page with this figure").first
+    assert not link.is_visible()
+    items.first.click()
+    assert link.is_visible()
+    table = page.request.get(f"{site}/book/" + page.locator("article a[download]").first.get_attribute("href")).text()
+    assert table == (ROOT / "_build" / "scoreboard.csv").read_text()
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page, site, name):
+    """In words: in running text, or in a table if the page has the name in tables only; headings and links' names are left."""
+    page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
+    uses = page.eval_on_selector_all("article abbr", """all => all.map(a => {
+        const block = a.closest("tr") || a.closest("p, figcaption"), before = a.previousSibling?.data || "", after = a.nextSibling?.data || "";
+        const whole = !/\\w-$/.test(before) && !/^-\\w/.test(after);
+        return {name: a.textContent, title: a.title, rank: whole && block && !a.closest("h1, h2, h3, h4, .admonition-title") ? +!!a.closest("tr") : 2,
+                block: block?.textContent.replaceAll("’", "'").replace(/\\s+/g, " ").toLowerCase()};
+    })""")  # fmt: skip
+    assert all(use["title"] == acronyms.table()[use["name"]] for use in uses)
+    for short in {use["name"] for use in uses}:
+        first = min((use for use in uses if use["name"] == short), key=lambda use: use["rank"])
+        assert first["rank"] == 2 or first["title"].lower() in first["block"], short
 
 
 def test_pages_can_be_used_with_the_keyboard_and_headings_are_in_order(page, site):

@@ -1,0 +1,90 @@
+"""The scoreboard page: every number beside the paper's and the exact one, one folded table per item."""
+
+import math
+
+import front
+import pandas as pd
+
+_CURVE = 12  # a series of more points than this is shown as one row
+_MARK = {"reproduced": "✓ reproduced", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
+         "no-published-value": "· without a published number"}  # fmt: skip
+
+
+def _number(x, digits=4):
+    """So many digits of a number, all of a whole one; other text as it is."""
+    try:
+        x = float(x)
+    except ValueError:
+        return str(x)
+    return "" if math.isnan(x) else f"{x:,.0f}" if x.is_integer() and abs(x) < 1e15 else f"{x:.{digits}g}"
+
+
+def _apart(*values):
+    """The numbers in as few digits, four at least, as tell different ones apart."""
+    for digits in range(4, 18):
+        shown = [_number(x, digits) for x in values]
+        if len(set(shown)) == len({float(x) for x in values}):
+            break
+    return shown
+
+
+def _table(widths, header, rows):
+    """A list table in MyST, with relative column widths."""
+    lines = ["```{list-table}", ":header-rows: 1", ":widths: " + " ".join(map(str, widths)), ""]
+    for row in [header, *rows]:
+        lines += [("* - " if i == 0 else "  - ") + str(cell) for i, cell in enumerate(row)]
+    return "\n".join([*lines, "```"])
+
+
+def _counted(rows):
+    """How many comparisons ended how, in words."""
+    counts = rows["verdict"].value_counts()
+    return "; ".join(f"{text}: {counts[v]:,}" for v, text in _MARK.items() if v in counts) or "– not in this build"
+
+
+def _rows(printed):
+    """One row per number; a digitised curve of many points with one verdict takes one row."""
+    for (series, verdict), group in printed.groupby(["series", "verdict"], sort=False):
+        if len(group) > _CURVE:
+            apart = ((group["reproduced"] - group["published"]).abs() / group["published"].abs().clip(lower=1e-12)).max()
+            note = "".join(f": {n}" for n in group["note"].dropna().unique()[:1])
+            yield series, f"{len(group)} points", "curve", f"furthest {100 * apart:.2g} %", "", _MARK[verdict] + note
+            continue
+        for r in group.itertuples():
+            both = (r.published, r.reproduced)
+            published, reproduced = _apart(*both) if "differs" in verdict else map(_number, both)
+            spread = f" ± {r.reproduced_se:.2g}" if r.reproduced_se else ""
+            note = f": {r.note}" if verdict == "differs-explained" else ""
+            yield series, _number(r.x), published, reproduced + spread, _number(r.exact), _MARK[verdict] + note
+
+
+def _item(root, item, rows):
+    """One item: its name and how it fared on the line that is always shown, its comparisons folded under it."""
+    page = root / "book" / f"{item.page}.ipynb"
+    parts = [f"````{{dropdown}} **{front.short(item.item)}** {item.title}. {_counted(rows)}"]
+    if page.exists():
+        parts.append(f"[The page with this {front.short(item.item).split()[0].lower()}](/book/{item.page}.ipynb).")
+    judged = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
+    if len(judged):
+        z = ((judged["reproduced"] - judged["exact"]).abs() / judged["reproduced_se"]).max()
+        parts.append(f"Simulated numbers beside exact ones: {len(judged):,}; the furthest is {z:.2f} standard errors away.")
+    printed = rows[rows["published"].notna()]
+    if len(printed):
+        header = ("series", "x", "published", "this run ± se", "exact", "verdict")
+        parts.append(_table((5, 3, 3, 4, 2, 8), header, _rows(printed)))
+    return "\n\n".join([*parts, "````"])
+
+
+def page(root, path):
+    """The page's generated part as MyST: a summary of each paper, then its items."""
+    if not path.exists():
+        return "The book has not been executed yet: run `make book`."
+    board, items = pd.read_csv(path), pd.read_csv(root / "data" / "items.csv")
+    parts = [f"All {len(board):,} comparisons: {{download}}`scoreboard.csv </{path.relative_to(root)}>`."]
+    if board["published"].isna().all():
+        parts.append("Nothing was compared with a paper: the papers' numbers belong to the papers' scale, `make book`.")
+    for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
+        ours = board[board["item"].isin(group["item"])]
+        parts += [f"## {front.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons: {_counted(ours)}."]
+        parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
+    return "\n\n".join(parts)

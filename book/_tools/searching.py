@@ -1,0 +1,55 @@
+"""Search as readers of this book search: both spellings, figures by their number, THE is no article, pages before the module.
+
+Sphinx's own search does the rest. What is done to a page's words here is done to the words of a question in `search.js`.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from sphinx.search.en import SearchEnglish
+
+# Parts of words in American spelling, and what the book writes.
+SPELLING = {
+    r"(\w{3,})iz(e|ed|er|ers|es|ing|ation|ations|able)$": r"$1is$2",
+    r"(\w+)yz(e|ed|er|es|ing)$": r"$1ys$2",
+    r"^(behavi|col|fav|flav|harb|hon|lab|neighb)or": r"$1our",
+    r"^(cancel|label|model|travel)(ed|ing)$": r"$1l$2",
+    r"^cent(er|ers|ered)$": r"centre",
+    r"^(de|of)fense": r"$1fence",
+}
+_NUMBERED = re.compile(r"\b(fig(?:ure)?|table)s?\.?\s+(\d+)((?:(?:,| and|, and| to)\s+\d+)*)", re.IGNORECASE)
+
+
+def british(word):
+    """A word in lower case as the book spells it."""
+    for american, ours in SPELLING.items():
+        word = re.sub(american, ours.replace("$", "\\"), word)
+    return word
+
+
+def numbers(text):
+    """Every figure and table that a text names, as one word each: "Figures 10 to 12" gives figure10, figure11, figure12."""
+    for kind, first, others in _NUMBERED.findall(text):
+        last = int(first)
+        for word, number in [("and", first), *re.findall(r"(,|and|to)\s+(\d+)", others)]:
+            start = last + 1 if word == "to" else int(number)
+            last = int(number)
+            yield from (f"{'table' if kind.lower() == 'table' else 'figure'}{n}" for n in range(start, last + 1))
+
+
+class English(SearchEnglish):
+    """English as Sphinx knows it, with what this book needs."""
+
+    js_splitter_code = (Path(__file__).parent / "search.js").read_text().replace("SPELLING_TABLE", json.dumps(SPELLING))
+
+    def split(self, text):
+        return [*super().split(re.sub(r"\bTHE\b", "THE_", text)), *numbers(text)]
+
+    def stem(self, word):
+        """The stem that the browser finds too: there a word of two letters is its own, here RS would become r."""
+        return super().stem(british(word.lower())) if len(word) > 2 else word.lower()
+
+
+def setup(app):
+    app.add_search_language(English)
