@@ -2,17 +2,20 @@
 
 One Jupyter server, on the loopback interface only, with a token. The token is made here for this one server, handed to
 it inside this process (not on a command line that other users could read), and printed once, in the fragment of a link:
-browsers send fragments to no server, so no log can hold it.
+browsers send fragments to no server, so no log can hold it. The page that the link opens trades the token for a cookie,
+which lasts as long as this server and serves every tab and JupyterLab alike.
 """
 
 import argparse
 import secrets
+import signal
 import sys
 from pathlib import Path
 
 from execute import Project
 
 FIRST = "book/intro"
+ENTRANCE = "/api/live"
 IDLE = 3600  # seconds without use after which a kernel is stopped
 
 
@@ -32,12 +35,33 @@ def arguments_of_server(project, token, port, idle):
         "--ServerApp.allow_remote_access=False",
         "--ServerApp.disable_check_xsrf=False",
         "--ServerApp.log_level=WARN",
+        "--ServerApp.no_browser_open_file=True",  # it would hold the token
+        f"--ServerApp.cookie_secret={secrets.token_hex(32)}",  # no cookie outlives its server
+        "--ServerApp.tornado_settings={'xsrf_cookie_kwargs': {'samesite': 'Strict'}}",
         f"--IdentityProvider.token={token}",
+        "--IdentityProvider.cookie_options={'samesite': 'Strict', 'expires_days': None}",
         "--PasswordIdentityProvider.hashed_password=",
         f"--MappingKernelManager.cull_idle_timeout={idle}",
         f"--MappingKernelManager.cull_interval={min(60, idle)}",
         "--MappingKernelManager.cull_connected=True",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]
+
+
+def entrance():
+    """The address at which a page trades the token for the cookies, and sees later whether they still hold."""
+    from jupyter_server.base.handlers import APIHandler
+    from tornado import web
+
+    class Entrance(APIHandler):
+        @web.authenticated
+        def get(self):
+            self.xsrf_token  # noqa: B018 (sets its cookie: with it a page proves that it is not another origin's)
+            self.set_status(204)
+            self.finish()
+
+    return ENTRANCE, Entrance
 
 
 def main():
@@ -53,6 +77,14 @@ def main():
 
     token = secrets.token_urlsafe(32)
     server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle))
+    server.web_app.add_handlers(".*", [entrance()])
+
+    def stop(*_):
+        print("\nStopped; open pages say so.", flush=True)
+        server.stop(from_signal=True)
+
+    signal.signal(signal.SIGINT, stop)  # Jupyter would ask first
+    signal.signal(signal.SIGTERM, stop)
     link = f"http://127.0.0.1:{server.port}/static/{FIRST}.html#token={token}"
     # once the loop runs, the port is open
     server.io_loop.add_callback(print, f"\nThe book, ready to run (Ctrl-C stops it):\n\n  {link}\n", flush=True)
