@@ -447,8 +447,8 @@
       }
       return `All cells took ${duration(seconds)} for the book${more > 1.2 ? `, with your values perhaps ${duration(seconds * more)}` : ""}.${warned.join("")}`;
     }
-    /* The last line of a progress bar; the clock shows it beside the time gone by. */
-    heard(raw) { this.bar_said = raw.trimEnd().split("\n").pop().trim(); }
+    /* The last line of a progress bar, without the bar: the clock shows it beside the time gone by. */
+    heard(raw) { this.bar_said = raw.trimEnd().split("\n").pop().replace(/ *\|[^|]*\|/, "").trim(); }
     tick(began) {
       this.clock.textContent = [`${Math.round((performance.now() - began) / 1000)} s`, this.bar_said].filter(Boolean).join(" · ");
     }

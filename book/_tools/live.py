@@ -40,7 +40,7 @@ def arguments_of_server(project, token, port, idle):
         "--Application.log_level=ERROR",  # of this server and its extensions; warnings tell readers nothing
         "--ServerApp.kernel_manager_class=live.Kernels",
         f"--ServerApp.cookie_secret={secrets.token_hex(32)}",  # no cookie outlives its server
-        "--ServerApp.tornado_settings={'xsrf_cookie_kwargs': {'samesite': 'Strict'}, 'ws_ping_timeout': 30_000}",
+        "--ServerApp.tornado_settings={'xsrf_cookie_kwargs': {'samesite': 'Strict', 'expires_days': None}}",
         f"--IdentityProvider.token={token}",
         "--IdentityProvider.cookie_options={'samesite': 'Strict', 'expires_days': None}",
         "--PasswordIdentityProvider.hashed_password=",
