@@ -426,7 +426,7 @@ def test_a_notebook_shows_progress_unless_its_runner_wants_none(switch, shown, m
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(BAR)])
     nbclient.execute(book, kernel_name="python3")
     said = "".join(output["text"] for output in book.cells[0].outputs)
-    assert ("three things: 100%" in said) == shown and (shown or not said)
+    assert ("three things:" in said) == shown and (shown or not said)
 
 
 def test_progress_is_silent_where_nobody_watches():

@@ -184,9 +184,9 @@ def annotate(app, doctree, page):
         index = cell["cell_index"]
         cell["ids"].append(f"cell-{index}")
         if index in drawn:
-            cell.append(nodes.raw("", _made_by(app, page, notebook, used, index, *drawn[index]), format="html"))
             if app.config.ldpkit_variant:
                 cell.append(nodes.raw("", _beside(app, page, notebook, index, drawn[index][0]), format="html"))
+            cell.append(nodes.raw("", _made_by(app, page, notebook, used, index, *drawn[index]), format="html"))
     foot = nodes.raw("", _run_record(page, notebook, load(project.executed(page, ".json"))), format="html")
     top = next(doctree.findall(nodes.section), doctree)
     top.append(foot)
