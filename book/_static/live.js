@@ -467,6 +467,7 @@
       this.busy = this.all.disabled = this.again.disabled = true;
       this.stop.disabled = this.clock.hidden = false;
       this.bar.setAttribute("aria-busy", "true");
+      this.bar_said = "";
       const began = performance.now();
       this.tick(began);
       this.ticking = setInterval(() => this.tick(began), 500);

@@ -335,6 +335,7 @@ def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path
 def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_path, sent):
     server = Server(tmp_path)
     try:
+        idle = enter(page.context.new_page(), server)
         enter(page, server)
         cell = write(page, "print('ran')")
         cell.locator("textarea").press("Shift+Enter")
@@ -353,3 +354,5 @@ def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_pa
     assert rest.split("\n") == ["", "", "Stopped; open pages say so.", ""]
     assert server.log.read_text() == "" and server.process.returncode == 0
     assert "KeyboardInterrupt" not in status(page, "The server does not answer")
+    idle.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # a reader comes back to a tab that ran nothing
+    status(idle, "The server does not answer")

@@ -4,11 +4,13 @@ import base64
 import http.client
 import json
 import secrets
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
 from conftest import Server
+from jupyter_core.paths import jupyter_runtime_dir
 
 KERNEL = "00000000-0000-0000-0000-000000000000"
 EXECUTE = [
@@ -152,3 +154,6 @@ def test_the_token_is_in_no_log_no_command_line_and_no_environment(live, kernel)
         assert not any(live.token in word for word in process.cmdline())
         assert live.token not in "".join(process.environ().values())
     assert live.token not in live.log.read_text()
+    assert not (
+        Path(jupyter_runtime_dir()) / f"jpserver-{live.process.pid}-open.html"
+    ).exists()  # Jupyter's own way to hand it on
