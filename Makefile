@@ -6,6 +6,12 @@ BIN    := .venv/bin
 UV     := $(BIN)/uv pip install -q --compile-bytecode -p $(BIN)/python
 PACKAGES := $(patsubst book/packages/%.txt,_build/packages/%/.ready,$(wildcard book/packages/*.txt))
 
+# what a caller says reaches the programs as it was written: simple variables are not expanded again
+override NB := $(value NB)
+override PARAMS := $(value PARAMS)
+override SCALE := $(value SCALE)
+export NB PARAMS SCALE
+
 export PYDEVD_DISABLE_FILE_VALIDATION = 1
 export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
@@ -17,10 +23,10 @@ help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
-	@$(BIN)/python book/_tools/build.py --scale $(SCALE) --jobs $(JOBS)
+	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" --jobs $(JOBS)
 
-page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]"
-	@$(BIN)/python book/_tools/page.py "$$NB" "$$PARAMS"
+page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
+	@$(BIN)/python book/_tools/page.py --scale "$$SCALE" -- "$$NB" "$$PARAMS"
 
 test: .venv/ready packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/browser tests

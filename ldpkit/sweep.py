@@ -33,9 +33,13 @@ __all__ = ["sweep", "SweepError", "cells", "progress"]
 
 
 def progress(iterable: Iterable[Any], total: int, label: str | None) -> Iterable[Any]:
-    """Wrap an iterable in a progress bar with the time left; silent unless a person is watching."""
-    watching = sys.stderr.isatty() or "ipykernel" in sys.modules
-    return tqdm(iterable, total=total, desc=label, leave=False, disable=None if watching else True)
+    """Wrap an iterable in a progress bar with the time left; silent unless a person is watching.
+
+    A notebook counts as watched, unless who executes it set ``TQDM_DISABLE`` in its environment.
+    """
+    watched = sys.stderr.isatty() or type(sys.stderr).__module__ == "ipykernel.iostream"
+    silent: dict[str, Any] = {} if watched else {"disable": True}  # tqdm reads its environment only where it is given nothing
+    return tqdm(iterable, total=total, desc=label, leave=False, **silent)
 
 
 def cells(grid: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

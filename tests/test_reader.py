@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +18,7 @@ sys.path.insert(0, str(ROOT / "book" / "_tools"))
 import check_pages  # noqa: E402
 import execute  # noqa: E402
 import front  # noqa: E402
+import page  # noqa: E402
 import parameters  # noqa: E402
 import provenance  # noqa: E402
 
@@ -45,7 +48,11 @@ def test_a_line_is_read_into_value_meaning_range_and_paper():
     assert p.none and p.kind == "text" and p.paper == ""
     p = made("delta = [0, 1e-7]  # allowed failures, in [0, 1) (the paper: these)")
     assert (p.low, p.high, p.low_open, p.high_open) == (0, 1, False, True)
+    p = made("faithful = False  # every report in full: the same law, some minutes more (try it)")
+    assert p.cost == "some minutes more" and p.specification()["cost"] == p.cost
+    assert made("whole = [4, 8]  # points, at least 2 (the paper: 4, 8; 16 takes minutes)").cost == "16 takes minutes"
     p = made("epsilon = 4  # budget, in [1e-6, 14]")
+    assert p.cost == ""
     assert p.kind == "number"  # the range says that it need not be whole
 
 
@@ -75,7 +82,7 @@ def test_a_line_of_changes_is_split_into_names_and_values():
         "k": [2, 10], "trials": 100_000, "grid": "a b", "f": 1.5}  # fmt: skip
     assert parameters.read("") == {}
     for text, message in [("k", "expected name=value"), ("k=open('x')", "k must be a plain Python value"),
-                          ("k=", "k must be a plain"), ("k=[1", "k must be a plain")]:  # fmt: skip
+                          ("k=", "k must be a plain"), ("k=[1", "k must be a plain"), ("k=1 b=2 k=3", "^k is given twice$")]:  # fmt: skip
         with pytest.raises(ValueError, match=message):
             parameters.read(text)
 
@@ -98,15 +105,50 @@ def test_a_wrong_notebook_name_or_value_is_refused_with_the_valid_ones(arguments
     assert all(words in done.stderr for words in said)
 
 
-def test_one_page_is_run_and_built_apart_from_the_book():
+def test_what_is_said_to_make_reaches_the_page_as_it_was_written(tmp_path):
+    traces = [tmp_path / name for name in ("nb", "params", "quoted")]
+    said = [f"NB=$(shell touch {traces[0]})", f"PARAMS=k=$(shell touch {traces[1]}) 'it' `touch {traces[2]}`"]
+    make = ["make", "-s", "-o", ".venv/ready", "-o", "packages", f"BIN={Path(sys.executable).parent}", "page"]
+    for given, words in [(said, f"no notebook {said[0][3:]}"), (["NB=rad/fig1", said[1]], f"value, got {said[1][9:]!r}"),
+                         (["NB=rad/fig1", "SCALE=huge"], "SCALE must be one of paper, smoke, got 'huge'")]:  # fmt: skip
+        done = subprocess.run([*make, *given], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert not any(path.exists() for path in traces)
+
+
+def test_variants_of_a_page_lie_side_by_side_in_folders_that_say_what_they_are():
+    folders = [page.folder("book/rad/fig1", scale, values) for scale, values in [
+        ("paper", {}), ("smoke", {}), ("paper", {"k": [2, 10], "trials": 5}), ("paper", {"k": [2], "trials": 5}), ("paper", {"k": "2"}),
+        ("paper", {"k": 2}), ("paper", {"k": list(range(99))}), ("paper", {"k": list(range(98))})]]  # fmt: skip
+    assert len(set(folders)) == len(folders)
+    assert folders[2].startswith("_build/page/rad-fig1/k-2-10-trials-5-") and "/smoke-own-parameters-" in folders[1]
+    assert folders[2] == page.folder("book/rad/fig1", "paper", {"trials": 5, "k": [2, 10]})
+    assert all(re.fullmatch(r"[\w/.-]{1,100}", name) for name in folders)
+
+
+def test_a_variant_is_built_apart_from_the_book_says_what_it_is_and_survives_later_runs(monkeypatch):
     name, place = "background/mechanisms", ROOT / "_build" / "page" / "background-mechanisms"
+    shutil.rmtree(place, ignore_errors=True)
     kept = {p: p.read_bytes() for s in (".ipynb", ".json") if (p := PROJECT.executed(f"book/{name}", s)).exists()}
-    done = run(name, "epsilon=3")
+    done = run("--scale", "smoke", name, "epsilon=3")
     assert done.returncode == 0, done.stderr
-    html = place / "_build" / "html" / "book" / f"{name}.html"
-    assert str(html.relative_to(ROOT)) in done.stdout and "epsilon = 3" in html.read_text()
+    html = Path(urllib.request.url2pathname(urllib.parse.urlsplit(re.search(r"file://\S+", done.stdout).group()).path))
+    assert html.is_relative_to(place) and "epsilon = 3" in html.read_text()
     assert (html.parents[2] / "_figures").exists() and (html.parents[2] / "_executed" / "book" / f"{name}.ipynb").exists()
+    head = re.search(r'<aside class="variant".*?</aside>', html.read_text(), flags=re.S).group()
+    assert "Your variant" in head and "epsilon = 3" in head
+    built = PROJECT.html(f"book/{name}").exists()
+    assert ("stand beside yours" if built else "The book is not built here") in head
+    beside = re.findall(r'<figure class="book-figure">.*?src="([^"]+)"', html.read_text())
+    assert bool(beside) == built and all((html.parent / source).exists() for source in beside)
     assert all(path.read_bytes() == text for path, text in kept.items())
+
+    before = html.read_bytes()
+    monkeypatch.setattr(page, "execute", lambda *_: 1 / 0)
+    for epsilon in (3, 4):
+        with pytest.raises(SystemExit, match=f"FAILED    book/{name}: ZeroDivisionError"):
+            page.make(ROOT, f"book/{name}", "smoke", {"epsilon": epsilon})
+    assert html.read_bytes() == before and [p for p in place.iterdir() if html.is_relative_to(p)] == list(place.iterdir())
     shutil.rmtree(place)
 
 
@@ -128,6 +170,19 @@ def test_the_live_page_knows_hidden_cells_and_what_the_book_was_built_with():
     assert [c["index"] for c in data["cells"]] == [0, 3] and data["cells"][0]["parameters"]
     assert (data["folder"], data["notebook"]) == ("book/a", "book/a/b.ipynb")
     assert data["parameters"][0]["built"] == "3" and data["parameters"][0]["literal"] == "5"
+
+
+def test_a_reader_is_told_the_time_of_a_run_that_found_nothing_stored(tmp_path):
+    project = execute.Project(tmp_path)
+    (tmp_path / "_toc.yml").write_text("root: book/a\nchapters: [{file: book/b}, {file: book/c}, {file: book/d}]")
+    (tmp_path / "book" / "_tools").mkdir(parents=True)
+    (tmp_path / "book" / "_tools" / "durations.csv").write_text("page,seconds\nbook/a,30\nbook/b,30\nbook/c,30\n")
+    for name, seconds, changed in [("book/a", 2.0, {}), ("book/b", 2.0, {"trials": 5}), ("book/d", 4.0, {})]:
+        project.executed(name, ".json").parent.mkdir(parents=True, exist_ok=True)
+        project.executed(name, ".json").write_text(json.dumps({"seconds": seconds, "parameters": changed}))
+    for name in "abcd":
+        (tmp_path / "book" / f"{name}.ipynb").touch()
+    assert execute.expected(project) == {"book/a": 30, "book/b": 2, "book/d": 4}
 
 
 def test_the_grid_shows_every_item_once_with_words_for_its_state(tmp_path):

@@ -9,6 +9,7 @@ import linecache
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import types
@@ -16,6 +17,8 @@ import uuid
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 
+import nbclient
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -407,3 +410,26 @@ def test_isolated_folders_may_be_relative(tmp_path, monkeypatch):
 def test_a_missing_folder_is_named():
     with pytest.raises(FileNotFoundError, match=r"folder .*no_such_folder does not exist; `make packages` installs"):
         isolated("no_such_folder")
+
+
+# --- progress -------------------------------------------------------------------------------------------
+
+BAR = "from ldpkit.sweep import progress\nfor _ in progress(range(3), 3, 'three things'): pass"
+
+
+@pytest.mark.parametrize("switch, shown", [({}, True), ({"TQDM_DISABLE": "1"}, False)])
+def test_a_notebook_shows_progress_unless_its_runner_wants_none(switch, shown, monkeypatch):
+    """A live page and JupyterLab set nothing; `make book` sets the switch."""
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    for name, value in switch.items():
+        monkeypatch.setenv(name, value)
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(BAR)])
+    nbclient.execute(book, kernel_name="python3")
+    said = "".join(output["text"] for output in book.cells[0].outputs)
+    assert ("three things:" in said) == shown and (shown or not said)
+
+
+def test_progress_is_silent_where_nobody_watches():
+    """Standard error is a pipe; that a kernel's library is loaded makes it no notebook."""
+    done = subprocess.run([sys.executable, "-c", "import ipykernel\n" + BAR], capture_output=True, text=True, check=True)
+    assert done.stderr == "" and done.stdout == ""

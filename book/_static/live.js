@@ -1,26 +1,20 @@
 /* Live pages: edit and run a page's cells on the Jupyter server that serves the page (`make lab`).
 
    On any other web host this script does nothing. It speaks the Jupyter kernel protocol itself, needs no library, and
-   asks nobody but its own server. The server's token comes in the fragment of the link that `make lab` prints; it is
-   kept in this tab's sessionStorage, sent in a header, and never written to the page or to an address. */
+   asks nobody but its own server. The server's token comes in the fragment of the link that `make lab` prints; the page
+   trades it at once for the server's cookies, which hold in every tab, and keeps it nowhere. */
 (() => {
   "use strict";
   const PREFIX = "/static/"; // where the server shows the book
-  const STORED = "ldpkit-live-token";
   const script = document.currentScript;
   const here = ["127.0.0.1", "localhost"].includes(location.hostname) && location.pathname.startsWith(PREFIX);
   if (!here) return;
 
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given) {
-    sessionStorage.setItem(STORED, given);
-    history.replaceState(null, "", location.pathname + location.search);
-  }
-  const token = sessionStorage.getItem(STORED);
-  if (!script.dataset.page) return; // a page without code: the token was all there was to do
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token) history.replaceState(null, "", location.pathname + location.search);
 
   const GONE = "The server does not answer: it was stopped. Start it again with “make lab” and open the link it prints.";
-  const STALE = "The server does not know this tab. Open the link that “make lab” printed last.";
+  const STALE = "The server does not know this browser. To run this page, open the link that “make lab” printed last.";
   const ENDED = "The kernel was stopped, perhaps after an hour without use. Run again to start a new one.";
 
   /* ---- small helpers ---- */
@@ -34,14 +28,21 @@
     e.append(...children);
     return e;
   }
+  const lab = (path) => make("a", { href: "/lab/tree/" + path, target: "_blank", rel: "noopener" }, "Open in JupyterLab");
+  const numbered = (cells) => `cell${cells.length > 1 ? "s" : ""} ${cells.map((c) => c.index + 1).join(", ")}`;
   const text = (data) => (Array.isArray(data) ? data.join("") : data);
   const plain = (data) => data.replace(/\x1b\[[0-9;]*[A-Za-z]/g, "");
-  /* A carriage return goes back to the start of its line: progress bars. */
-  const settled = (data) => data.replace(/\r\n/g, "\n").split("\n").map((line) => line.split("\r").filter(Boolean).pop() || "").join("\n");
+  /* A carriage return goes back to the start of its line: progress bars. One at the end waits for what follows. */
+  const settled = (data) => data.replace(/\r+\n/g, "\n").replace(/[^\n]*\r(?=[^\r\n])/g, "");
+  const duration = (s) => (s < 1 ? "a second" : s < 100 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`);
 
   /* ---- the kernel ---- */
+  /* Trade the token for the cookies, or learn whether they still hold. */
+  const enter = () => ask("GET", "live", undefined, token ? { headers: { Authorization: "token " + token } } : {});
+
   async function ask(method, path, body, rest = {}) {
-    const headers = { Authorization: "token " + token };
+    const proof = document.cookie.match(/(?:^|; )_xsrf=([^;]+)/); // no other origin can read it
+    const headers = proof ? { "X-XSRFToken": proof[1] } : {};
     if (body) headers["Content-Type"] = "application/json";
     let answer;
     try {
@@ -66,7 +67,6 @@
       this.id = (await ask("POST", "kernels", { name: "python3", path: this.folder })).id;
       await this.connect();
     }
-    /* The token went ahead in a header; what authenticates the socket is the cookie the server answered with. */
     connect() {
       this.closed = false;
       this.socket = new WebSocket(`ws://${location.host}/api/kernels/${this.id}/channels?session_id=${this.session}`);
@@ -193,8 +193,9 @@
           this.last = { name: content.name, raw: "", pre: make("pre", { class: "live-stream live-" + content.name }) };
           this.place.append(this.last.pre);
         }
-        this.last.raw += plain(content.text);
-        this.last.pre.textContent = settled(this.last.raw);
+        this.last.raw = settled(this.last.raw + plain(content.text));
+        this.last.pre.textContent = this.last.raw.trimEnd() + (this.last.raw.endsWith("\n") ? "\n" : "");
+        this.last.pre.hidden = !this.last.raw.trim(); // a bar that was wiped away
         return;
       }
       this.last = null;
@@ -301,20 +302,25 @@
     async run(kernel) {
       this.set_state("running", "running …");
       this.ran = this.code;
+      this.error = this.interrupted = undefined;
       const before = this.here ? this.here.offsetHeight : 0;
       this.outputs = this.output();
       this.here.style.minHeight = before + "px"; // the page does not jump while a figure is made again
       this.outputs.clear();
       this.compare.hidden = true;
-      const show = (type, content) => { this.compare.hidden = false; this.outputs.show(type, content); };
+      const show = (type, content) => {
+        this.compare.hidden = false;
+        this.outputs.show(type, content);
+        if (type === "stream" && content.text.includes("\r")) this.live.heard(this.outputs.last.raw);
+      };
       const good = await kernel.run(this.code, (type, content) => {
-        if (type === "error") this.error = `${content.ename}: ${content.evalue}`;
+        if (type === "error") [this.error, this.interrupted] = [`${content.ename}: ${content.evalue}`, content.ename === "KeyboardInterrupt"];
         if (type === "stream" || type === "error" || type === "clear_output" || Object.keys(content.data).some((m) => !m.startsWith("application/papermill"))) show(type, content);
       });
       this.here.style.minHeight = "";
-      if (!this.published && !this.here.childNodes.length) this.compare.hidden = true;
-      else this.compare.hidden = false;
-      if (this.published && !this.here.childNodes.length) this.here.append(make("p", {}, good ? "No output." : "Stopped."));
+      const empty = !this.here.querySelector(":scope > :not([hidden])");
+      this.compare.hidden = !this.published && empty;
+      if (this.published && empty) this.here.append(make("p", {}, good ? "No output." : "Stopped."));
       this.set_state(good ? "ran" : "failed", good ? "✓ ran" : "✗ stopped");
       return good;
     }
@@ -367,16 +373,21 @@
   class Live {
     constructor(page) {
       this.page = page;
+      this.place = "ldpkit-live-edits:" + page.page;
+      this.cells = [];
       this.status = make("p", { id: "live-status", role: "status" });
+      this.clock = make("p", { id: "live-clock", "aria-hidden": "true", hidden: true }); // changes too often to be read out
       this.hidden = make("div", { id: "live-hidden" });
       const button = (id, words, action) => make("button", { type: "button", id, onclick: action }, words);
       this.all = button("live-run-all", "▶ Run all", () => this.runAll());
       this.stop = button("live-interrupt", "■ Interrupt", () => this.interrupt());
       this.again = button("live-restart", "↻ Restart", () => this.restart());
+      this.restore = button("live-undo-all", "Undo all edits", () => this.undo());
       this.all.className = "live-main";
-      const lab = make("a", { href: "/lab/tree/" + page.notebook }, "Open in JupyterLab");
-      this.bar = make("div", { id: "live-bar", role: "region", "aria-label": "Run this page" }, make("div", { class: "live-buttons" }, this.all, this.stop, this.again, lab), this.status, this.hidden);
-      document.querySelector("article h1").after(this.bar);
+      this.all.disabled = this.stop.disabled = this.again.disabled = this.restore.hidden = true;
+      this.bar = make("div", { id: "live-bar", role: "region", "aria-label": "Run this page" },
+        make("div", { class: "live-buttons" }, this.all, this.stop, this.again, this.restore, lab(page.notebook)), this.status, this.clock);
+      document.querySelector("article h1").after(this.bar, this.hidden);
     }
     begin() {
       this.cells = this.page.cells.map((data) => new Cell(data, this));
@@ -394,24 +405,85 @@
       if (injected) injected.hidden = true; // the form says it
       for (const span of document.querySelectorAll("article .pasted-text")) span.classList.add("live-built-number");
       window.addEventListener("pagehide", () => { if (this.kernel) { this.kernel.stop(); this.kernel = null; } });
+      document.addEventListener("visibilitychange", () => { if (!document.hidden && !this.busy) enter().catch((e) => this.fail(e.message)); });
       this.idle();
-      this.say("Ready: change a parameter or edit a cell, then run.");
+      const [kept, lost] = this.recall();
+      this.ready(kept.length ? `Your edits of ${numbered(kept)} are kept. ` : "");
+      if (lost.length) this.say(`Your edits of ${numbered(lost)} belonged to another version of this page and are gone. ` + this.status.textContent);
+    }
+    ready(first = "") { this.say(`Ready: change a parameter or edit a cell, then run. ${first}${this.estimate()}`); }
+    /* Edits are kept in this tab, each beside the book's code that it changed. */
+    keep() {
+      const edits = this.cells.filter((c) => c.code !== c.source).map((c) => [c.index, c.source, c.code]);
+      this.restore.hidden = !edits.length;
+      if (edits.length) sessionStorage.setItem(this.place, JSON.stringify(edits));
+      else sessionStorage.removeItem(this.place);
+    }
+    recall() {
+      const kept = [], lost = [];
+      for (const [index, source, code] of JSON.parse(sessionStorage.getItem(this.place) || "[]")) {
+        const cell = this.cells.find((c) => c.index === index && c.source === source);
+        (cell ? kept : lost).push({ index });
+        if (cell) cell.set(code);
+      }
+      if (lost.length) this.keep();
+      return [kept, lost];
+    }
+    undo() {
+      for (const c of this.cells) if (c.code !== c.source) c.set(c.source);
+      this.ready("All cells are the book’s again. ");
+    }
+    /* How long a run takes: what the build took, more where a number or a list grew, and what a comment warns of. */
+    estimate() {
+      const { seconds, parameters } = this.page, own = this.form && this.form.cell;
+      if (!seconds) return "";
+      let more = 1;
+      const warned = [];
+      for (const p of parameters) {
+        const value = valueIn(own.code, p.name), size = (v) => (p.many ? v.split(",").length : Number(v.replaceAll("_", "")));
+        if (value === p.built || value === undefined) continue;
+        if (p.cost && value !== "False") warned.push(` ${p.name}: ${p.cost}.`);
+        if (p.many || (p.kind === "integer" && p.name !== "seed")) more *= Math.max(1, size(value) / size(p.built)) || 1;
+      }
+      return `All cells took ${duration(seconds)} for the book${more > 1.2 ? `, with your values perhaps ${duration(seconds * more)}` : ""}.${warned.join("")}`;
+    }
+    /* The last line of a progress bar, without the bar: the clock shows it beside the time gone by. */
+    heard(raw) { this.bar_said = raw.trimEnd().split("\n").pop().replace(/ *\|[^|]*\|/, "").trim(); }
+    tick(began) {
+      this.clock.textContent = [`${Math.round((performance.now() - began) / 1000)} s`, this.bar_said].filter(Boolean).join(" · ");
     }
     say(words, state = "") {
       this.status.textContent = words;
       this.bar.dataset.state = state;
     }
-    idle() { this.busy = false; this.all.disabled = this.again.disabled = false; this.stop.disabled = true; this.bar.removeAttribute("aria-busy"); }
-    start() { this.busy = true; this.all.disabled = this.again.disabled = true; this.stop.disabled = false; this.bar.setAttribute("aria-busy", "true"); }
+    idle() {
+      this.busy = this.asked = false;
+      this.all.disabled = this.again.disabled = false;
+      this.stop.disabled = this.clock.hidden = true;
+      clearInterval(this.ticking);
+      this.bar.removeAttribute("aria-busy");
+    }
+    start() {
+      this.busy = this.all.disabled = this.again.disabled = true;
+      this.stop.disabled = this.clock.hidden = false;
+      this.bar.setAttribute("aria-busy", "true");
+      this.bar_said = "";
+      const began = performance.now();
+      this.tick(began);
+      this.ticking = setInterval(() => this.tick(began), 500);
+    }
     edited(cell) {
-      if (this.form && cell === this.form.cell) this.form.read();
+      this.keep();
+      if (!this.form || cell !== this.form.cell) return;
+      this.form.read();
+      if (!this.busy) this.ready();
     }
     /* How this run differs from the one in the book, in words. */
     difference() {
       const own = this.form && this.form.cell;
       const changed = own ? this.page.parameters.map((p) => [p, valueIn(own.code, p.name)]).filter(([p, v]) => v !== p.built).map(([p, v]) => `${p.name} = ${v}`) : [];
-      const edits = this.cells.filter((c) => c !== own && c.code !== c.source).map((c) => c.index + 1);
-      if (edits.length) changed.push(`edited cell${edits.length > 1 ? "s" : ""} ${edits.join(", ")}`);
+      const edits = this.cells.filter((c) => c !== own && c.code !== c.source);
+      if (edits.length) changed.push("edited " + numbered(edits));
       return changed.join("; ") || "nothing changed";
     }
     async connected() {
@@ -432,10 +504,13 @@
       try {
         await this.connected();
         for (const cell of choose()) {
-          this.say(`Running cell ${cell.index + 1} …`, "busy");
+          this.say(`Running cell ${cell.index + 1} … ${this.estimate()}`, "busy");
+          this.bar_said = "";
           if (!(await cell.run(this.kernel))) {
             if (this.gone) throw new Error(this.gone);
-            return this.fail(`Stopped at cell ${cell.index + 1}: ${cell.error || "interrupted"}`);
+            // who stops the server interrupts its kernels first: the socket will close, and then the page says so
+            if (cell.interrupted) return this.fail(`Interrupted at cell ${cell.index + 1}${this.asked ? "" : ", not from this page"}.`);
+            return this.fail(`Stopped at cell ${cell.index + 1}: ${cell.error}`);
           }
         }
         document.body.dataset.live = "ran";
@@ -457,6 +532,7 @@
     }
     async interrupt() {
       if (!this.kernel) return;
+      this.asked = true;
       try { await this.kernel.interrupt(); } catch (e) { this.fail(e.message); }
     }
     async restart() {
@@ -485,14 +561,17 @@
   }
 
   async function open() {
-    if (!document.querySelector("article h1")) return;
-    const page = await (await fetch(script.dataset.page)).json();
-    const live = new Live(page);
-    live.all.disabled = live.stop.disabled = live.again.disabled = true;
-    if (!token) return live.say("To run this page, open the link that “make lab” printed.");
+    const title = document.querySelector("article h1");
+    if (!title) return;
+    if (!script.dataset.page) { // without cells: only the way to JupyterLab
+      const way = make("p", { class: "live-links" }, lab("book"));
+      title.after(way);
+      return enter().catch((e) => way.replaceChildren(e.message));
+    }
+    const live = new Live(await (await fetch(script.dataset.page)).json());
     live.say("Asking the server …", "busy");
     try {
-      await ask("GET", "status"); // also turns the token into the cookie that the socket needs
+      await enter();
       live.begin();
     } catch (e) {
       live.say(e.message, "bad");

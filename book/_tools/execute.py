@@ -15,6 +15,7 @@ import csv
 import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import re
@@ -155,11 +156,27 @@ def deliver(project):
     _write(_delivered(project), "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
 
 
+def _delivered_seconds(project):
+    path = _delivered(project)
+    return {page: float(s) for page, s in csv.reader(path.read_text().splitlines()[1:])} if path.exists() else {}
+
+
 def durations(project):
     """Seconds that each notebook takes: as measured here, else as delivered, else endless."""
-    path = _delivered(project)
-    delivered = dict(csv.reader(path.read_text().splitlines()[1:])) if path.exists() else {}
-    return {page: record(project, page).get("seconds") or float(delivered.get(page, "inf")) for page in project.notebooks()}
+    delivered = _delivered_seconds(project)
+    return {page: record(project, page).get("seconds") or delivered.get(page, math.inf) for page in project.notebooks()}
+
+
+def expected(project):
+    """Seconds that a reader who runs a page again should expect, by page; pages of which nothing is known are left out.
+
+    The time measured here may be that of an execution which found its grids in the store, and so is no less than the
+    delivered time where that belongs to the same parameters.
+    """
+    delivered = _delivered_seconds(project)
+    known = {page: record(project, page) for page in project.notebooks()}
+    return {page: max(found["seconds"], 0 if found["parameters"] else delivered.get(page, 0))
+            for page, found in known.items() if found}  # fmt: skip
 
 
 def forget(project, page):

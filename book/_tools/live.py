@@ -2,15 +2,21 @@
 
 One Jupyter server, on the loopback interface only, with a token. The token is made here for this one server, handed to
 it inside this process (not on a command line that other users could read), and printed once, in the fragment of a link:
-browsers send fragments to no server, so no log can hold it.
+browsers send fragments to no server, so no log can hold it. The page that the link opens trades the token for a cookie,
+which lasts as long as this server and serves every tab and JupyterLab alike.
 """
 
 import argparse
 import secrets
+import signal
 import sys
 from pathlib import Path
 
 from execute import Project
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from jupyterlab.labapp import LabApp
+from tornado import web
 
 FIRST = "book/intro"
 IDLE = 3600  # seconds without use after which a kernel is stopped
@@ -31,13 +37,35 @@ def arguments_of_server(project, token, port, idle):
         "--ServerApp.allow_origin_pat=",
         "--ServerApp.allow_remote_access=False",
         "--ServerApp.disable_check_xsrf=False",
-        "--ServerApp.log_level=WARN",
+        "--Application.log_level=ERROR",  # of this server and its extensions; warnings tell readers nothing
+        "--ServerApp.kernel_manager_class=live.Kernels",
+        f"--ServerApp.cookie_secret={secrets.token_hex(32)}",  # no cookie outlives its server
+        "--ServerApp.tornado_settings={'xsrf_cookie_kwargs': {'samesite': 'Strict', 'expires_days': None}}",
         f"--IdentityProvider.token={token}",
+        "--IdentityProvider.cookie_options={'samesite': 'Strict', 'expires_days': None}",
         "--PasswordIdentityProvider.hashed_password=",
         f"--MappingKernelManager.cull_idle_timeout={idle}",
         f"--MappingKernelManager.cull_interval={min(60, idle)}",
         "--MappingKernelManager.cull_connected=True",
+        f"--LabApp.app_settings_dir={project.root / 'book' / '_tools' / 'lab'}",  # JupyterLab asks for no news and no updates
     ]
+
+
+class Entrance(APIHandler):
+    """The address at which a page trades the token for the cookies, and sees later whether they still hold."""
+
+    @web.authenticated
+    def get(self):
+        self.xsrf_token  # noqa: B018 (sets its cookie: with it a page proves that it is not another origin's)
+        self.set_status(204)
+        self.finish()
+
+
+class Kernels(AsyncMappingKernelManager):
+    """Kernels that say nothing in the server's terminal; what a cell says goes to its page."""
+
+    async def start_kernel(self, **arguments):
+        return await super().start_kernel(**arguments, extra_arguments=["--log-level=CRITICAL"])
 
 
 def main():
@@ -49,10 +77,17 @@ def main():
     if not project.html(FIRST).exists():
         sys.exit("The book is not built yet: run `make book`, or `make book SCALE=smoke` for a first look.")
 
-    from jupyterlab.labapp import LabApp
-
     token = secrets.token_urlsafe(32)
     server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle))
+    server.no_browser_open_file = True  # it would hold the token
+    server.web_app.add_handlers(".*", [("/api/live", Entrance)])
+
+    def stop(*_):
+        print("\nStopped; open pages say so.", flush=True)
+        server.stop(from_signal=True)
+
+    signal.signal(signal.SIGINT, stop)  # Jupyter would ask first
+    signal.signal(signal.SIGTERM, stop)
     link = f"http://127.0.0.1:{server.port}/static/{FIRST}.html#token={token}"
     # once the loop runs, the port is open
     server.io_loop.add_callback(print, f"\nThe book, ready to run (Ctrl-C stops it):\n\n  {link}\n", flush=True)

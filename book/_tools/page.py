@@ -1,22 +1,25 @@
 """Run one notebook with changed parameters and build its page, away from the book.
 
-The book itself, its executed notebooks and its scoreboard stay as they are; grids that were computed before are taken
-from the same store, so that only what changed is computed.
+The book itself, its executed notebooks and its scoreboard stay as they are, and so do other variants: each has a folder
+of its own. Grids that were computed before are taken from the same store, so that only what changed is computed.
 """
 
 import argparse
 import difflib
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import parameters
 import yaml
-from execute import Project, execute, explain
+from execute import Project, declared, execute, explain, load_scale, overrides
 
 BIBLIOGRAPHY = "book/bibliography"
 
@@ -47,48 +50,72 @@ def chosen(project, page, text):
     return values
 
 
-def build(project, page):
-    """Build the one page, and the bibliography it cites; return the HTML file."""
+def folder(page, scale, values):
+    """Where a variant lies: a name that says what it is, and a digest that tells apart what the name cannot."""
+    said = " ".join(f"{n}={v}" for n, v in sorted(values.items())) or "own parameters"
+    words = re.sub(r"\W+", "-", said if scale == "paper" else f"{scale} {said}").strip("-")[:60]
+    digest = hashlib.sha256(json.dumps([scale, values], sort_keys=True, default=repr).encode()).hexdigest()
+    return f"_build/page/{page.removeprefix('book/').replace('/', '-')}/{words}-{digest[:8]}"
+
+
+def build(project, page, said):
+    """Build the one page, marked as what `said` says, and the bibliography it cites."""
     contents, settings = project.build / "_toc.yml", project.build / "_config.yml"
     contents.write_text(yaml.safe_dump({"format": "jb-book", "root": page, "chapters": [{"file": BIBLIOGRAPHY}]}))
     config = yaml.safe_load((project.root / "_config.yml").read_text())
+    config["title"] = "Your variant of: " + config["title"]
     config["sphinx"]["local_extensions"] = {"sphinx_hooks": str(project.root / "book" / "_tools")}
-    config["sphinx"]["config"]["ldpkit_build"] = str(project.build.relative_to(project.root))
+    config["sphinx"]["config"] |= {"ldpkit_build": str(project.build.relative_to(project.root)), "ldpkit_variant": said}
     # links to pages that are not built here stay plain text
     config["sphinx"]["config"]["suppress_warnings"] += ["myst.xref_missing", "bibtex.missing_field", "ref.*"]
     settings.write_text(yaml.safe_dump(config))
-    log = project.build / "sphinx.log"
-    with log.open("w") as output:
-        done = subprocess.run(
-            [Path(sys.executable).parent / "jupyter-book", "build", "--all", "--keep-going", "-q", str(project.root), "--config", str(settings),
-             "--toc", str(contents), "--path-output", str(project.build)],
-            stdout=output, stderr=subprocess.STDOUT, cwd=project.root,
-        )  # fmt: skip
+    done = subprocess.run(
+        [Path(sys.executable).parent / "jupyter-book", "build", "--all", "--keep-going", "-q", str(project.root), "--config", str(settings),
+         "--toc", str(contents), "--path-output", str(project.build)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=project.root,
+    )  # fmt: skip
     if done.returncode:
-        raise SystemExit(f"The page could not be built; {log} says why.")
-    return project.build / "_build" / "html" / f"{page}.html"
+        raise SystemExit(f"{done.stdout}\nThe page could not be built.")
+
+
+def make(root, page, scale, values):
+    """Execute and build one variant; return its folder. What lies there is replaced only by a whole new one."""
+    place = folder(page, scale, values)
+    source = json.loads(Project(root).source(page).read_text())
+    given = overrides(load_scale(Project(root), scale), page, declared(source)) | values
+    said = ", ".join(f"{n} = {v!r}" for n, v in given.items()) or "its own parameters"
+    print(f"Running {page}.ipynb with {said}", flush=True)
+    (root / place).parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="unfinished-", dir=(root / place).parent, ignore_cleanup_errors=True) as name:
+        unfinished = Project(root, Path(name).relative_to(root) / "variant")
+        try:
+            execute(root, page, given, "page", unfinished.build)
+        except Exception as error:
+            raise SystemExit(f"FAILED    {page}: {explain(error)}") from None
+        build(unfinished, page, said)
+        shutil.rmtree(root / place, ignore_errors=True)
+        unfinished.build.rename(root / place)
+    return Project(root, place)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("notebook", help="for example ldp_auditor/fig2")
     parser.add_argument("parameters", nargs="?", default="", help='for example "k=[2,10] trials=100000"')
+    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales: what else the page is run with")
     options = parser.parse_args()
-    root = Path(__file__).parents[2]
+    root, start = Path(__file__).resolve().parents[2], time.perf_counter()
     page = find(Project(root), options.notebook)
     values = chosen(Project(root), page, options.parameters)
-    place = f"_build/page/{page.removeprefix('book/').replace('/', '-')}"
-    shutil.rmtree(root / place, ignore_errors=True)
-    project, start = Project(root, place), time.perf_counter()
-    said = ", ".join(f"{n} = {v!r}" for n, v in values.items()) or "its own parameters"
-    print(f"Running {page}.ipynb with {said}", flush=True)
     try:
-        execute(root, page, values, "page", place)
-    except Exception as error:
-        raise SystemExit(f"FAILED    {page}: {explain(error)}") from None
-    html = build(project, page)
-    print(f"Done in {time.perf_counter() - start:.0f} s. The page: {os.path.relpath(html)}\n"
-          f"The executed notebook: {os.path.relpath(project.executed(page))}")  # fmt: skip
+        variant = make(root, page, options.scale, values)
+    except KeyboardInterrupt:
+        print("Interrupted; earlier variants are kept.", file=sys.stderr)
+        sys.exit(130)
+    html = variant.build / "_build" / "html" / f"{page}.html"
+    print(f"Done in {time.perf_counter() - start:.0f} s. The page: {html.as_uri()}\n"
+          f"The executed notebook: {os.path.relpath(variant.executed(page))}\n"
+          f"Every variant of this page is kept in {os.path.relpath(variant.build.parent)}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ _NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+|\^\d+)?"
 _WITHIN = re.compile(rf"\bin ([\[(])({_NUMBER}), ({_NUMBER})([\])])")
 _LEAST = re.compile(rf"\b(at least|above) ({_NUMBER})")
 _STEP = re.compile(rf"\ba multiple of ({_NUMBER})|, even\b")
+_COST = re.compile(r"[^,;:()]*\bminutes\b[^,;:()]*")
 
 _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers"), "boolean": ("True or False", "truth values"),
           "text": ("a text in quotes", "texts in quotes"), "other": ("a value of the same form", "values of the same form"),
@@ -41,7 +42,7 @@ class Parameter:
     `kind` is ``integer``, ``number``, ``text``, ``boolean``, ``other`` (a list of lists, say) or ``any`` (where the notebook
     has ``None``); `many` says that the value is a list of them, `none` that ``None`` is allowed as well. `low` and `high`
     bound a number (every number of a list); an open bound is itself not allowed. A whole number may have to be a multiple
-    of `step`.
+    of `step`. `cost` is what the comment says of a change that takes minutes.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Parameter:
     low_open: bool = False
     high_open: bool = False
     step: int | None = None
+    cost: str = ""
 
     def expects(self):
         """In words, what may stand here."""
@@ -136,9 +138,9 @@ def parse(line):
     if kind not in ("integer", "number"):
         low = high = step = None
     said = re.sub(r"(?<=: )these$", lambda _: literal, paper.group(1)) if paper else ""
-    return Parameter(
-        name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open, step
-    )
+    cost = _COST.search(comment)
+    return Parameter(name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open, step,
+                     cost.group().strip() if cost else "")  # fmt: skip
 
 
 def of(notebook):
@@ -157,6 +159,8 @@ def read(text):
         name, equals, literal = part.partition("=")
         if not equals:
             raise ValueError(f"expected name=value, got {part.strip()!r}")
+        if name.strip() in values:
+            raise ValueError(f"{name.strip()} is given twice")
         try:
             values[name.strip()] = ast.literal_eval(literal.strip())
         except (ValueError, SyntaxError):

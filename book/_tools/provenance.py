@@ -9,9 +9,11 @@ import functools
 import html
 import importlib
 import json
+import os
 import re
 import shutil
 
+import execute
 import parameters
 from docutils import nodes
 from execute import Project
@@ -95,8 +97,8 @@ def built_with(notebook):
     return {}
 
 
-def live_data(page, notebook):
-    """What the live page's script has to know: every code cell, also those not shown, and the parameters."""
+def live_data(page, notebook, seconds=None):
+    """What the live page's script has to know: every code cell, also those not shown, the parameters, the time it takes."""
     cells = [
         {"index": i, "source": _joined(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}
         for i, c in enumerate(notebook["cells"])
@@ -104,7 +106,8 @@ def live_data(page, notebook):
     ]
     built = built_with(notebook)
     form = [p.specification() | {"built": built.get(p.name, p.literal)} for p in parameters.of(notebook).values()]
-    return {"page": page, "notebook": f"{page}.ipynb", "folder": page.rpartition("/")[0], "cells": cells, "parameters": form}
+    return {"page": page, "notebook": f"{page}.ipynb", "folder": page.rpartition("/")[0], "cells": cells, "parameters": form,
+            "seconds": seconds}  # fmt: skip
 
 
 def _link(app, page, name):
@@ -147,6 +150,29 @@ def _run_record(page, notebook, record):
     return f'<aside class="run-record" aria-label="How this page was made"><dl>{listed}</dl></aside>'
 
 
+def _beside(app, page, notebook, index, name):
+    """The book's own figure, for a page that shows a variant; nothing if the book has none."""
+    if not (Project(app.srcdir).build / "html" / f"_figures/{name}.svg").exists():
+        return ""
+    alt = notebook["cells"][index]["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+    return (f'<figure class="book-figure"><figcaption>In the book</figcaption><img src="{"../" * page.count("/")}_book/{name}.svg" '
+            f'alt="The book\'s figure: {html.escape(alt)}"></figure>')  # fmt: skip
+
+
+def _variant(app, page):
+    """The head of a page that shows a variant: what was changed, and where the book's own is."""
+    book = Project(app.srcdir)
+    changed = f"<p>Run with {html.escape(app.config.ldpkit_variant)}; everything else is as in the notebook.</p>"
+    if book.html(page).exists():
+        own = ", ".join(f"{n} = {v!r}" for n, v in execute.record(book, page).get("parameters", {}).items())
+        link = os.path.relpath(book.html(page), (app.outdir / page).parent)
+        said = (f'<p>The book\'s figures, made with {html.escape(own) or "its own parameters"}, stand beside yours; '
+                f'<a href="{link}">the book\'s page</a> has the rest.</p>')  # fmt: skip
+    else:
+        said = "<p>The book is not built here (<code>make book</code>), so its figures cannot stand beside yours.</p>"
+    return f'<aside class="variant" aria-label="Your variant"><p><strong>Your variant of this page</strong></p>{changed}{said}</aside>'
+
+
 def annotate(app, doctree, page):
     """Give every code cell an anchor, every figure its origin and files, every notebook page its foot."""
     project = Project(app.srcdir, app.config.ldpkit_build)
@@ -158,9 +184,14 @@ def annotate(app, doctree, page):
         index = cell["cell_index"]
         cell["ids"].append(f"cell-{index}")
         if index in drawn:
+            if app.config.ldpkit_variant:
+                cell.append(nodes.raw("", _beside(app, page, notebook, index, drawn[index][0]), format="html"))
             cell.append(nodes.raw("", _made_by(app, page, notebook, used, index, *drawn[index]), format="html"))
     foot = nodes.raw("", _run_record(page, notebook, load(project.executed(page, ".json"))), format="html")
-    next(doctree.findall(nodes.section), doctree).append(foot)
+    top = next(doctree.findall(nodes.section), doctree)
+    top.append(foot)
+    if app.config.ldpkit_variant:
+        top.insert(1, nodes.raw("", _variant(app, page), format="html"))
 
 
 def add_script(app, page, template, context, doctree):
@@ -185,12 +216,16 @@ def write_files(app, failure):
     project, target = Project(app.srcdir, app.config.ldpkit_build), app.outdir
     for path in target.rglob("*.html"):  # the theme's arrows beside sections have no name for a screen reader
         path.write_text(path.read_text().replace("<summary><span", '<summary aria-label="Pages of this section"><span'))
+    seconds = execute.expected(project)
     for page in sorted(app.env.found_docs):
         notebook = load(project.executed(page))
         if notebook is None or not project.source(page).exists():
             continue
-        texts = {f"_live/{page}.json": json.dumps(live_data(page, notebook), ensure_ascii=False)}
+        texts = {f"_live/{page}.json": json.dumps(live_data(page, notebook, seconds.get(page)), ensure_ascii=False)}
         for _, name, svg, data in figures(notebook):
+            book = Project(app.srcdir).build / "html" / f"_figures/{name}.svg"
+            if app.config.ldpkit_variant and book.exists():
+                texts |= {f"_book/{name}.svg": book.read_text(encoding="utf-8")}
             texts |= {f"_figures/{name}.svg": svg} | ({f"_figures/{name}.csv": data} if data else {})
         for name, content in texts.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -202,6 +237,7 @@ def write_files(app, failure):
 
 def setup(app):
     app.add_config_value("ldpkit_build", "_build", "env")
+    app.add_config_value("ldpkit_variant", "", "env")  # what a page apart from the book was run with
     app.connect("doctree-resolved", annotate)
     app.connect("html-page-context", add_script)
     app.connect("build-finished", write_files)

@@ -69,10 +69,12 @@ def page(browser):
 class Server:
     """`make lab` as a subprocess, with the link it prints and its log."""
 
-    def __init__(self, folder, *options):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+    def __init__(self, folder, *options, port=None):
+        if port is None:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+        self.port = port
         self.log = Path(folder) / "server.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

@@ -1,12 +1,15 @@
 """Live pages in a real browser: what a reader changes is run, shown beside the book's own, and can be undone."""
 
 import json
+import re
+import signal
 
 import pytest
-from conftest import HTML, Server
+from conftest import HTML, ROOT, Server
 
 PAGE = "book/ldp_auditor/fig1"
 FIGURE = "fig-ldp-auditor-1"
+KEPT = "Object.keys(sessionStorage).filter(k => k.startsWith('ldpkit')).length"
 
 
 def cells():
@@ -55,7 +58,10 @@ def test_the_link_opens_the_book_and_leaves_no_token_behind(page, live):
     assert live.token not in page.content() and live.token not in page.url
     entries = page.context.new_cdp_session(page).send("Page.getNavigationHistory")["entries"]
     assert len(entries) >= 2 and not any(live.token in entry["url"] for entry in entries)
-    assert page.evaluate("Object.values(localStorage).join()").find(live.token) < 0
+    kept = page.evaluate(
+        "[...Object.values(localStorage), ...Object.values(sessionStorage), JSON.stringify(history.state)].join()"
+    )
+    assert live.token not in kept
     assert live.token not in page.evaluate("document.cookie")
     assert page.outside == [] and page.errors == []
 
@@ -157,7 +163,7 @@ def test_interrupt_ends_a_long_cell_and_restart_forgets_everything(ready):
     cell.locator(".live-stdout").wait_for()
     assert ready.locator("#live-run-all").is_disabled()
     ready.click("#live-interrupt")
-    assert "KeyboardInterrupt" in status(ready, "Stopped")
+    assert status(ready, "Interrupted") == f"Interrupted at cell {cells()[1]['index'] + 1}."
     write(ready, "waited = 1")
     cell.locator("textarea").press("Shift+Enter")
     status(ready, "Done")
@@ -189,13 +195,119 @@ def test_leaving_the_page_stops_its_kernel(ready, live):
     ready.wait_for_function(f"async token => (await ({count})(token)) === 0", arg=live.token)
 
 
-def test_a_tab_without_the_token_is_told_where_to_get_it(page, live):
+def test_a_browser_that_never_opened_the_link_is_told_where_to_get_it(page, live):
     page.goto(f"{live.base}/static/{PAGE}.html")
-    status(page, "To run this page, open the link")
+    assert "open the link that “make lab” printed last" in status(page, "The server does not know this browser")
     assert page.locator("#live-run-all").is_disabled()
-    page.evaluate("sessionStorage.setItem('ldpkit-live-token', 'old')")
-    page.reload()
-    status(page, "The server does not know this tab")
+
+
+def test_a_link_opened_in_a_new_tab_leads_to_a_page_that_runs(ready):
+    link = ready.locator("nav.bd-docs-nav a[href$='fig2.html']").first
+    with ready.context.expect_page() as opened:
+        link.evaluate("a => a.dispatchEvent(new MouseEvent('click', {ctrlKey: true, bubbles: true, cancelable: true}))")
+    tab = opened.value
+    status(tab, "Ready")
+    assert tab.evaluate(KEPT) == 0 and tab.evaluate("window.opener") is None
+    cell = tab.locator(".cell:has(.live-run)").first
+    cell.locator(".live-run").click()
+    status(tab, "Done")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_interrupt_can_be_clicked_wherever_the_page_stands(ready, width):
+    ready.set_viewport_size({"width": width, "height": 800})
+    cell = write(ready, "import time\nprint('waiting', flush=True)\ntime.sleep(600)")
+    cell.locator("textarea").press("Shift+Enter")
+    cell.locator(".live-stdout").wait_for()
+    hit = """part => {
+        window.scrollTo({top: part * (document.documentElement.scrollHeight - innerHeight), behavior: 'instant'});
+        const b = document.querySelector('#live-interrupt').getBoundingClientRect();
+        const there = document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2);
+        return (there && there.id) || String(there && there.className);
+    }"""
+    assert [ready.evaluate(hit, part / 8) for part in range(9)] == ["live-interrupt"] * 9
+    assert ready.locator("#live-bar").evaluate("b => b.offsetHeight") < 240
+    ready.click("#live-interrupt")
+    status(ready, "Interrupted")
+
+
+def test_progress_is_shown_in_the_bar_and_at_the_cell_and_leaves_nothing(ready, tmp_path):
+    go_on = tmp_path / "go-on"
+    cell = write(ready, "\n".join([
+        "import time, pathlib",
+        "from ldpkit.sweep import progress",
+        "for i in progress(range(3), 3, 'three'):",
+        f"    while i == 1 and not pathlib.Path({str(go_on)!r}).exists():",
+        "        time.sleep(0.01)",
+    ]))  # fmt: skip
+    cell.locator("textarea").press("Shift+Enter")
+    ready.wait_for_function("document.querySelector('#live-clock').textContent.match(/ s · three: .* [01]\\/3 /)")
+    assert "/3 [" in cell.locator(".live-stderr").inner_text() and ready.locator("#live-clock").is_visible()
+    go_on.touch()
+    status(ready, "Done")
+    assert not cell.locator(".live-stderr").is_visible() and not ready.locator("#live-clock").is_visible()
+
+
+def test_the_time_of_a_run_is_estimated_before_it_starts(ready, live):
+    assert re.search(r"All cells took (\d+ s|\d+ min|a second) for the book\.$", ready.inner_text("#live-status"))
+    trials = int(parameters()["trials"]["built"].replace("_", ""))
+    ready.get_by_label("trials", exact=True).fill(str(100 * trials))
+    assert re.search(r"with your values perhaps \d+ (s|min)\.$", ready.inner_text("#live-status"))
+    ready.get_by_label("trials", exact=True).fill(str(trials // 2))
+    assert "perhaps" not in ready.inner_text("#live-status")
+    enter(ready, live, "book/rad/fig5")
+    ready.get_by_label("faithful", exact=True).fill("True")
+    assert ready.inner_text("#live-status").endswith("faithful: some minutes more.")
+
+
+def test_a_reload_keeps_edits_and_one_click_undoes_them(ready):
+    undo = ready.get_by_role("button", name="Undo all edits")
+    assert not undo.is_visible()
+    index = cells()[1]["index"]
+    write(ready, "1 + 1")
+    ready.get_by_label("k", exact=True).fill("3")
+    ready.reload()
+    assert f"Your edits of cells {cells()[0]['index'] + 1}, {index + 1} are kept." in status(ready, "Ready")
+    cell = ready.locator(f"#cell-{index}")
+    assert cell.locator("textarea").input_value() == "1 + 1"
+    assert ready.get_by_label("k", exact=True).input_value() == "3"
+    undo.click()
+    status(ready, "Ready: change a parameter or edit a cell, then run. All cells are the book’s again.")
+    assert cell.locator("textarea").input_value() == cells()[1]["source"] and not undo.is_visible()
+    assert ready.get_by_label("k", exact=True).input_value() == parameters()["k"]["built"]
+
+    write(ready, "2 + 2")  # an edit of code that is no longer the book's is not laid over the new code
+    ready.evaluate(
+        "for (const k of Object.keys(sessionStorage)) sessionStorage[k] = sessionStorage[k].replaceAll('import', 'imported')"
+    )
+    ready.reload()
+    status(ready, f"Your edits of cell {index + 1} belonged to another version")
+    assert ready.locator(f"#cell-{index} textarea").input_value() != "2 + 2" and ready.evaluate(KEPT) == 0
+
+
+def test_jupyterlab_shows_exercises_with_closed_solutions_and_asks_nothing(page, live):
+    page.goto(live.link)
+    link = page.get_by_role("link", name="Open in JupyterLab")
+    assert link.get_attribute("href") == "/lab/tree/book"  # the introduction has no notebook of its own
+    enter(page, live, "book/ldp_auditor/fig2")
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="Open in JupyterLab").click()
+    lab = opened.value
+    lab.goto(f"{live.base}/lab/tree/book/ldp_auditor/fig2.ipynb?factory=Notebook")
+    exercise = lab.locator(".jp-Notebook details")
+    exercise.first.wait_for(state="attached", timeout=60_000)
+    source = json.loads((ROOT / "book/ldp_auditor/fig2.ipynb").read_text())
+    solutions = sum("".join(c["source"]).count("{solution}") for c in source["cells"])
+    assert exercise.count() == solutions > 0
+    assert exercise.evaluate_all("all => all.some(d => d.open)") is False
+    shown = lab.locator(".jp-Notebook").inner_text()
+    assert "{exercise}" not in shown and "{solution}" not in shown and ":class: dropdown" not in shown
+    assert lab.get_by_text("official Jupyter news").count() == 0
+
+    lab.goto(f"{live.base}/lab")  # typed by hand, in the same browser
+    lab.locator("#jp-main-dock-panel").wait_for(timeout=60_000)
+    assert "/login" not in lab.url
+    assert page.outside == []
 
 
 def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path):
@@ -217,3 +329,30 @@ def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path
         server.stop()
     assert "make lab" in status(page, "The server does not answer")
     assert page.locator("#live-run-all").is_enabled() and not page.locator("#live-bar[aria-busy]").count()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_path, sent):
+    server = Server(tmp_path)
+    try:
+        idle = enter(page.context.new_page(), server)
+        enter(page, server)
+        cell = write(page, "print('ran')")
+        cell.locator("textarea").press("Shift+Enter")
+        status(page, "Done")
+        page.goto(f"{server.base}/lab/tree/{PAGE}.ipynb")
+        page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+        page.goto(f"{server.base}/static/{PAGE}.html")
+        status(page, "Ready")
+        cell = write(page, "import time\nprint('waiting', flush=True)\ntime.sleep(600)")
+        cell.locator("textarea").press("Shift+Enter")
+        cell.locator(".live-stdout").wait_for()
+    finally:
+        server.process.send_signal(sent)
+        rest = server.process.stdout.read()
+        server.process.wait(30)
+    assert rest.split("\n") == ["", "", "Stopped; open pages say so.", ""]
+    assert server.log.read_text() == "" and server.process.returncode == 0
+    assert "KeyboardInterrupt" not in status(page, "The server does not answer")
+    idle.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # a reader comes back to a tab that ran nothing
+    status(idle, "The server does not answer")

@@ -4,10 +4,13 @@ import base64
 import http.client
 import json
 import secrets
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from conftest import Server
+from jupyter_core.paths import jupyter_runtime_dir
 
 KERNEL = "00000000-0000-0000-0000-000000000000"
 EXECUTE = [
@@ -17,7 +20,7 @@ EXECUTE = [
     ("PUT", "/api/contents/x.ipynb"), ("POST", "/api/contents"), ("DELETE", "/api/contents/README.md"),
     ("GET", "/api/contents/README.md"), ("GET", "/files/README.md"), ("POST", "/api/shutdown"),
     ("POST", "/lab/api/extensions"), ("GET", "/nbconvert/html/book/background/mechanisms.ipynb"),
-    ("POST", "/api/nbconvert"), ("GET", "/api/status"),
+    ("POST", "/api/nbconvert"), ("GET", "/api/status"), ("GET", "/api/live"),
 ]  # fmt: skip
 SOCKETS = [f"/api/kernels/{KERNEL}/channels", "/api/events/subscribe", "/terminals/websocket/1"]
 
@@ -71,6 +74,25 @@ def test_a_running_kernel_takes_no_socket_without_token_or_from_another_origin(l
     assert upgrade(live, path, Cookie=cookie, Origin="http://127.0.0.1:1") == 403
     assert upgrade(live, path, Cookie=cookie, Origin="http://evil.example") == 403
     assert upgrade(live, path, Cookie=cookie, Origin=live.base) == 101
+
+
+def test_the_cookie_ends_with_the_browser_and_with_the_server(live, tmp_path):
+    server = Server(tmp_path)
+    answer = ask(server, "GET", "/api/live", Authorization=f"token {server.token}")
+    given = answer[1].get_all("Set-Cookie")
+    login = next(c for c in given if c.startswith(f"username-127-0-0-1-{server.port}="))
+    assert answer[0] == 204 and all("SameSite=Strict" in c and "expires" not in c.lower() for c in given)
+    assert "HttpOnly" in login and server.token not in "".join(given)
+    cookie = login.split(";")[0]
+    assert ask(server, "GET", "/api/live", Cookie=cookie, Origin=server.base, Referer=server.base)[0] == 204
+    server.stop()
+    again = Server(tmp_path, port=server.port)
+    try:
+        assert again.port == server.port and again.token != server.token
+        assert ask(again, "GET", "/api/live", Cookie=cookie, Origin=again.base, Referer=again.base)[0] == 403
+        assert upgrade(again, SOCKETS[0], Cookie=cookie, Origin=again.base) == 403
+    finally:
+        again.stop()
 
 
 def test_a_cookie_alone_starts_nothing(live, kernel):
@@ -132,3 +154,6 @@ def test_the_token_is_in_no_log_no_command_line_and_no_environment(live, kernel)
         assert not any(live.token in word for word in process.cmdline())
         assert live.token not in "".join(process.environ().values())
     assert live.token not in live.log.read_text()
+    assert not (
+        Path(jupyter_runtime_dir()) / f"jpserver-{live.process.pid}-open.html"
+    ).exists()  # Jupyter's own way to hand it on
