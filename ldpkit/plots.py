@@ -105,9 +105,9 @@ def epsilon_curves(axis: Axes, table: pd.DataFrame, *, x: str = "epsilon", lines
         axis.plot([place[t] for t in levels.index], levels, "k--", lw=1, label="claimed $\\varepsilon$")
     for i, (name, rows) in enumerate(table.groupby(lines)):
         runs = rows.groupby(x)[value]
-        mean, sd = runs.mean(), runs.std().fillna(0)
+        mean, sd = runs.mean().astype(float), runs.std().astype(float).fillna(0)
         at = [place[t] for t in mean.index]
-        axis.plot(at, _floor(rows.groupby(x)[exact].first(), low), color=COLOURS[i])
+        axis.plot(at, _floor(rows.groupby(x)[exact].first().astype(float), low), color=COLOURS[i])
         axis.errorbar(at, _floor(mean, low), yerr=sd, fmt=MARKERS[i], color=COLOURS[i], mfc="white", capsize=2,
                       label=str(name) if isinstance(name, str) else f"{lines} = {name}", zorder=3)  # fmt: skip
     axis.set_yscale("log")
@@ -124,7 +124,7 @@ def epsilon_bars(
     """Draw the mean of `value` per category as bars, its standard deviation and the exact expectation."""
     checks.columns(table, [category, value, exact])
     runs = table.groupby(category, sort=False)
-    mean, sd, law = runs[value].mean(), runs[value].std().fillna(0), runs[exact].first()
+    mean, sd, law = runs[value].mean(), runs[value].std().fillna(0), runs[exact].first().astype(float)
     at = range(len(mean))
     bars = axis.bar(at, mean, yerr=sd, capsize=3, color=COLOURS[4], edgecolor="black", lw=0.8, label="this run", zorder=2)
     axis.plot(at, law, ls="none", marker="_", ms=26, mew=2, color=COLOURS[1], label="exact expectation", zorder=3)
