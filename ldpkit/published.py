@@ -16,7 +16,7 @@ import pandas as pd
 
 from . import checks, paths
 
-__all__ = ["load", "lookup", "items", "verdict", "Scoreboard", "COLUMNS", "VERDICTS"]
+__all__ = ["load", "lookup", "items", "verdict", "furthest", "Scoreboard", "COLUMNS", "VERDICTS"]
 
 COLUMNS = [
     "item", "series", "x", "published", "published_error",
@@ -124,6 +124,12 @@ def verdict(
     if {"=": abs(gap), "<=": gap, ">=": -gap}[relation] <= slack:
         return "reproduced"
     return "differs-explained" if note else "differs"
+
+
+def furthest(cell: pd.DataFrame) -> str:
+    """Say how many standard errors the furthest row of `ldpkit.plots.summary` lies from its exact expectation."""
+    far = (cell["mean"] - cell["exact"]).abs().div(cell["se"]).where(cell["se"] > 0).max()
+    return f"{far:.1f}" if math.isfinite(far) else "an unknown number of"
 
 
 class Scoreboard:

@@ -16,15 +16,16 @@ import types
 import warnings
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
 from test_book import NOTEBOOKS, PROJECT, ROOT, cells_of, execute
+from test_reader import parameters
 
-import parameters  # beside execute
-
-from ldpkit import plots
+from ldpkit import paths, plots, published
 
 EVERY = os.environ.get("VARIANTS") == "all"
 SCALE = execute.load_scale(PROJECT, "variants")
+LONGEST = {"live_trials": 10_000, "trials": 2_000_000, "rounds": 200, "limit": 10**8}  # more takes longer and runs no other line
 
 
 def around(p, value):
@@ -74,15 +75,30 @@ def base(page):
 
 
 def variants(page):
+    """Everything that the test puts in the place of one parameter of a page."""
+    yield {}
     known, values = base(page)
-    scale = execute.overrides(SCALE, page, set(known))
-    yield scale, {}
     for name, p in known.items():
         seen = [values[name]]
         for value in changes(p, values[name]):
             if value not in seen:
                 seen.append(value)
-                yield scale, {name: value}
+                yield {name: value}
+
+
+def at_scale(page, values):
+    """`values`, and what the test's scale says of the other parameters; only as many reports as the test has time for."""
+    scale = execute.overrides(SCALE, page, set(base(page)[0]))
+    return scale | {name: min(value, LONGEST.get(name, value)) if name in LONGEST else value for name, value in values.items()}
+
+
+def excused(known, values, problem):
+    """Whether a page refused `values` in one line, for a reason that its comments state: two parameters that depend on each other."""
+    named = re.search(r": ValueError: (\w+)\b.* must be .*, got [^\n]*$", problem)
+    pairs = [(a, b) for a in known for b in values if a != b and re.search(rf"\b{b}\b", known[a].meaning)]
+    pairs += [(b, a) for a in known for b in values if a != b and re.search(rf"\b{a}\b", known[b].meaning)]
+    pairs += [(name, name) for name in values if known[name].pair]
+    return bool(named and any(named[1] in pair for pair in pairs))
 
 
 # --- running a page ---------------------------------------------------------------------------------
@@ -133,3 +149,84 @@ def failure(made, page, values):
         if parameters.TAG in cell["metadata"].get("tags", []):
             made.user_ns.update(values)
     return None
+
+
+# --- what a page suggests ---------------------------------------------------------------------------
+
+
+def suggested(page):
+    """Every item under "Try it": its text, and the runs it asks for; a parameter that is set twice makes two runs."""
+    text = "".join(cells_of(page)[-2]["source"]).partition("## Try it\n")[2]
+    for item in re.split(r"^\d\. ", text, flags=re.M)[1:]:
+        runs = [{}]
+        for span in re.findall(r"`([^`]+)`", " ".join(item.split())):
+            if re.match(r"\w+ = ", span):
+                new = parameters.read(span)
+                runs = [*runs, new] if runs[-1].keys() & new else [*runs[:-1], runs[-1] | new]
+        yield item, [run for run in runs if run]
+
+
+def commands():
+    """Runs of one page that the book and the README show as commands: page and values."""
+    for path in (ROOT / "README.md", ROOT / "Makefile", *(ROOT / "book").rglob("*.md")):
+        for page, text in re.findall(r'NB=(\S+) PARAMS="([^"]*)"', path.read_text()):
+            yield f"book/{page}", parameters.read(text)
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_what_a_page_suggests_can_be_set(page):
+    known, _ = base(page)
+    for item, runs in suggested(page):
+        assert all(parameters.refuse(known, run) == [] for run in runs), item
+        assert runs or not any(f"`{name}`" in item for name in known), f"sets nothing: {item}"
+
+
+# --- all of it --------------------------------------------------------------------------------------
+
+_SOME = random.Random(1)
+ALL = [(page, values) for page in NOTEBOOKS for values in variants(page)]
+ALL += [(page, run) for page in NOTEBOOKS for _, runs in suggested(page) for run in runs]
+ALL += [command for command in commands() if command not in ALL]
+CHOSEN = ALL if EVERY else sorted(_SOME.sample(ALL, len(ALL) // 10), key=ALL.index)
+
+
+def shown(values):
+    return " ".join(f"{name}={value!r}" for name, value in values.items()).replace(" ", "") or "as-it-is"
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """A shell, and a store of finished cells that all variants share and that is not the book's."""
+    store, packages = tmp_path_factory.mktemp("store"), tmp_path_factory.mktemp("packages")
+    for path in paths.PACKAGES.iterdir():  # finished cells of a package lie in its folder
+        (packages / path.name).mkdir()
+        for part in path.iterdir():
+            if part.name != ".sweeps":
+                (packages / path.name / part.name).symlink_to(part)
+    with pytest.MonkeyPatch.context() as patch, shell() as made:
+        patch.setattr(paths, "STORE", store)
+        patch.setattr(paths, "PACKAGES", packages)
+        patch.setattr(os, "cpu_count", lambda: 1)  # the suite itself uses all cores
+        patch.setenv("TQDM_DISABLE", "1")
+        yield made
+
+
+@pytest.mark.parametrize(
+    "page, values",
+    [pytest.param(*one, marks=pytest.mark.xdist_group(one[0])) for one in CHOSEN],
+    ids=[f"{page}-{shown(values)}" for page, values in CHOSEN],
+)
+def test_a_page_runs_with_other_parameters(page, values, here, monkeypatch, tmp_path):
+    folder, board = PROJECT.source(page).parent, tmp_path / "board.csv"
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("LDPKIT_SCOREBOARD", str(board))
+    known, _ = base(page)
+    assert parameters.refuse(known, values) == []
+    problem = failure(here, page, at_scale(page, values))
+    assert problem is None or excused(known, values, problem), problem
+    glued = [text for o in here.display_pub.outputs if "scrapbook" in o["metadata"] for text in o["data"].values()]
+    assert not [text for text in glued if re.search(r"\b(nan|inf|None)\b|^''$", str(text))]
+    rows = pd.read_csv(board) if board.exists() else pd.DataFrame(columns=published.COLUMNS)
+    held = rows[(rows["verdict"] == "differs") & rows["published"].notna()]
+    assert held.empty, "a number of the paper is held against cells that it is not about"

@@ -19,7 +19,7 @@ _WITHIN = re.compile(rf"\bin ([\[(])({_NUMBER}), ({_NUMBER})([\])])")
 _LEAST = re.compile(rf"\b(at least|above) ({_NUMBER})")
 _STEP = re.compile(rf"\ba multiple of ({_NUMBER})|, even\b")
 _CHOICE = re.compile(r'"([^"]*)"')
-_ONE_OF = re.compile(rf"\bone of ({_NUMBER}(?:, {_NUMBER})+)")
+_ONE_OF = re.compile(r"\bone of (\d+(?:, \d+)+)")
 
 _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers"), "boolean": ("True or False", "truth values"),
           "text": ("a text in quotes", "texts in quotes"), "other": ("a value of the same form", "values of the same form"),
@@ -141,7 +141,7 @@ def parse(line):
     elif least := _LEAST.search(meaning):
         low, low_open = _number(least.group(2)), least.group(1) == "above"
     elif listed := _ONE_OF.search(meaning):
-        low, *_, high = named = tuple(map(_number, listed.group(1).split(", ")))
+        low, *_, high = named = tuple(map(int, listed.group(1).split(", ")))
     elif "non-negative" in meaning:
         low = 0.0
     many = isinstance(value, (list, tuple))
@@ -151,8 +151,6 @@ def parse(line):
         kind = "number"
     if kind not in ("integer", "number"):
         low = high = step = None
-    if kind == "integer":
-        named = tuple(map(int, named))
     if kind == "text" and (quoted := _CHOICE.findall(meaning)):
         named = tuple(dict.fromkeys([*(value if many else [value]), *quoted]))
     said = re.sub(r"(?<=: )these$", lambda _: literal, paper.group(1)) if paper else ""

@@ -163,8 +163,3 @@ def draw(axis, rows, x, columns, even=False):
     if even:
         axis.set_xticks(at, rows[x])
     return axis.get_legend_handles_labels()
-
-
-def furthest(cells):
-    """Return how far the furthest cell lies from its expectation, in standard errors, as text."""
-    return f"{((cells['mean'] - cells['exact']).abs() / cells['se']).max():.1f}"
