@@ -393,7 +393,7 @@ def table(protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], 
     rows = []
     for name, size, budget in itertools.product(protocols, k, epsilon):
         mechanism = build(name, size, budget, **options)
-        rows.append({"mechanism": name, "k": size, "epsilon": budget,
+        rows.append({"mechanism": name, "k": size, "epsilon": float(budget),
                      "parameter": getattr(mechanism, chosen[name]) if name in chosen else None,
                      **scores(mechanism, options.get("law", "exact"), options.get("poisoning"))})  # fmt: skip
     return pd.DataFrame(rows)

@@ -128,8 +128,8 @@ def epsilon_curves(axis: Axes, table: pd.DataFrame, *, x: str = "epsilon", lines
         levels = table.groupby(x)[claim].first()
         axis.plot(levels.index, levels, "k--", lw=1, label=CLAIM)
     for i, (name, rows) in enumerate(table.groupby(lines)):
-        runs, law = rows.groupby(x)[value], rows.groupby(x)[exact].first()
-        mean, sd = runs.mean(), runs.std().fillna(0)
+        runs, law = rows.groupby(x)[value], rows.groupby(x)[exact].first().astype(float)
+        mean, sd = runs.mean().astype(float), runs.std().astype(float).fillna(0)
         series = str(name) if isinstance(name, str) else f"{lines} = {name}"
         look: dict[str, Any] = {"color": COLOURS[i], "mfc": "white", "zorder": 3}
         axis.plot(law.index, law, color=COLOURS[i], label=f"{series} | {EXACT}")
@@ -151,7 +151,7 @@ def epsilon_bars(
     """Draw the mean of `value` per category as bars, its standard deviation and the exact expectation."""
     checks.columns(table, [category, value, exact])
     runs = table.groupby(category, sort=False)
-    mean, sd, law = runs[value].mean(), runs[value].std().fillna(0), runs[exact].first()
+    mean, sd, law = runs[value].mean(), runs[value].std().fillna(0), runs[exact].first().astype(float)
     at = range(len(mean))
     axis.bar(at, mean, yerr=sd, capsize=3, color=COLOURS[4], edgecolor="black", lw=0.8, label=OURS, zorder=2)
     axis.plot(at, law, ls="none", marker="_", ms=26, mew=2, color=COLOURS[1], label=EXACT, zorder=3)

@@ -16,7 +16,7 @@ import pandas as pd
 
 from . import checks, paths
 
-__all__ = ["load", "lookup", "items", "verdict", "Scoreboard", "COLUMNS", "VERDICTS"]
+__all__ = ["load", "lookup", "items", "verdict", "furthest", "Scoreboard", "COLUMNS", "VERDICTS"]
 
 COLUMNS = [
     "item", "series", "x", "published", "published_error",
@@ -126,6 +126,12 @@ def verdict(
     return "differs-explained" if note else "differs"
 
 
+def furthest(cell: pd.DataFrame) -> str:
+    """Say how many standard errors the furthest row of `ldpkit.plots.summary` lies from its exact expectation."""
+    far = (cell["mean"] - cell["exact"]).abs().div(cell["se"]).where(cell["se"] > 0).max()
+    return f"{far:.1f}" if math.isfinite(far) else "an unknown number of"
+
+
 class Scoreboard:
     """The comparisons of one notebook.
 
@@ -154,6 +160,42 @@ class Scoreboard:
         for row in cell[cell["exact"].notna()].to_dict("records"):
             name = ", ".join(str(row[s]) if s in ("mechanism", "attack") else f"{s}={row[s]:g}" for s in series)
             self.add(name, row[x], row["mean"], row["se"], exact=row["exact"])
+
+    def hold(self, says: str, cell: pd.DataFrame, said: float, by: Iterable[str], x: str, *, series: str = "",
+             note: str = "") -> dict[str, Any]:  # fmt: skip
+        """Hold a paper's "at most" about many cells against the one that goes furthest.
+
+        Parameters
+        ----------
+        says : str
+            The statement.
+        cell : pandas.DataFrame
+            The cells that it is about: rows of `ldpkit.plots.summary`. A run with other parameters may have none.
+        said : float
+            The number that no cell exceeds.
+        by : iterable of str
+            Columns that name a cell.
+        x : str
+            The column recorded with the comparison.
+        series : str
+            Recorded in the place of `says`, if given.
+        note : str
+            The explanation, where they differ.
+
+        Returns
+        -------
+        dict
+            A line for the page's table; it says so if there is no cell to compare.
+        """
+        line: dict[str, Any] = {"the paper says": says, "paper": said}
+        known = cell[cell["exact"].notna()]
+        if known.empty:
+            return line | {"verdict": "not compared: no such cell in this run"}
+        far = known.loc[known["exact"].idxmax()]
+        where = ", ".join(far[c] if isinstance(far[c], str) else f"{c} = {far[c]:g}" for c in by)
+        self.add(series or says, far[x], far["mean"], far["se"], published=said, exact=far["exact"], relation="<=",
+                 note=note and f"Largest at {where}: {note}")  # fmt: skip
+        return line | {"this run": far["mean"], "exact": far["exact"], "largest at": where, "verdict": self.rows[-1][8]}
 
     def table(self) -> pd.DataFrame:
         """Return the comparisons as a table with the columns `COLUMNS`."""

@@ -152,11 +152,11 @@
   /* ---- values of parameters: the same rules as book/_tools/parameters.py ---- */
   const INTEGER = /^[+-]?\d+(_\d+)*$/, NUMBER = /^[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][+-]?\d+)?$/, TEXT = /^("[^"\\\n]*"|'[^'\\\n]*')$/;
   function fits(p, item) {
-    if (p.kind === "text") return TEXT.test(item);
+    if (p.kind === "text") return TEXT.test(item) && (!p.choices.length || p.choices.includes(item.slice(1, -1)));
     if (p.kind === "boolean") return item === "True" || item === "False";
     if (!(p.kind === "integer" ? INTEGER : NUMBER).test(item)) return false;
     const x = Number(item.replaceAll("_", ""));
-    return Number.isFinite(x) && (p.low === null || (p.low_open ? x > p.low : x >= p.low)) && (p.high === null || (p.high_open ? x < p.high : x <= p.high)) && !(p.step && x % p.step);
+    return Number.isFinite(x) && (!p.choices.length || p.choices.includes(x)) && (p.low === null || (p.low_open ? x > p.low : x >= p.low)) && (p.high === null || (p.high_open ? x < p.high : x <= p.high)) && !(p.step && x % p.step);
   }
   function problem(p, literal) {
     const value = literal.trim();
@@ -165,7 +165,7 @@
     const items = list ? (TEXT.test(list[1].trim()) ? [list[1]] : list[1].split(",")).map((v) => v.trim()) : [value];
     const whole = /^[[({].*[\])}]$/s.test(value);
     const good = p.kind === "any" ? whole || NUMBER.test(value) || TEXT.test(value)
-      : p.kind === "other" ? whole : p.many === !!list && items.every((v) => fits(p, v));
+      : p.kind === "other" ? whole : p.many === !!list && !(p.pair && items.length !== 2) && items.every((v) => fits(p, v));
     return good ? "" : `${p.name} must be ${p.expects}.`;
   }
   const assignment = (name) => new RegExp(`^${name} = (.+?)(?=  #|$)`, "m");

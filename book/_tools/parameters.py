@@ -19,6 +19,8 @@ _WITHIN = re.compile(rf"\bin ([\[(])({_NUMBER}), ({_NUMBER})([\])])")
 _LEAST = re.compile(rf"\b(at least|above) ({_NUMBER})")
 _STEP = re.compile(rf"\ba multiple of ({_NUMBER})|, even\b")
 _COST = re.compile(r"[^,;:()]*\bminutes\b[^,;:()]*")
+_CHOICE = re.compile(r'"([^"]*)"')
+_ONE_OF = re.compile(r"\bone of (\d+(?:, \d+)+)")
 
 _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers"), "boolean": ("True or False", "truth values"),
           "text": ("a text in quotes", "texts in quotes"), "other": ("a value of the same form", "values of the same form"),
@@ -42,7 +44,8 @@ class Parameter:
     `kind` is ``integer``, ``number``, ``text``, ``boolean``, ``other`` (a list of lists, say) or ``any`` (where the notebook
     has ``None``); `many` says that the value is a list of them, `none` that ``None`` is allowed as well. `low` and `high`
     bound a number (every number of a list); an open bound is itself not allowed. A whole number may have to be a multiple
-    of `step`. `cost` is what the comment says of a change that takes minutes.
+    of `step`. Where the comment names them, `choices` are all that may stand here: texts in quotes, or "one of 1, 2, 3".
+    A `pair` is a list of two. `cost` is what the comment says of a change that takes minutes.
     """
 
     name: str
@@ -57,12 +60,18 @@ class Parameter:
     low_open: bool = False
     high_open: bool = False
     step: int | None = None
+    choices: tuple[str | float, ...] = ()
+    pair: bool = False
     cost: str = ""
 
     def expects(self):
         """In words, what may stand here."""
         one, several = _WORDS[self.kind]
-        words = f"a list of {several}" if self.many else one
+        if self.choices:
+            named = ", ".join(f'"{c}"' if self.kind == "text" else _shown(c) for c in self.choices)
+            one, several = f"one of {named}" if "," in named else named, f"these: {named}"
+            return (f"a list of {several}" if self.many else one) + (" or None" if self.none else "")
+        words = f"a {'pair' if self.pair else 'list'} of {several}" if self.many else one
         if self.high is not None:
             words += f" in {'(' if self.low_open else '['}{_shown(self.low)}, {_shown(self.high)}{')' if self.high_open else ']'}"
         elif self.low is not None:
@@ -76,7 +85,8 @@ class Parameter:
         if self.kind == "any" or (value is None and self.none):
             return None
         many = isinstance(value, (list, tuple))
-        if many != self.many or (many and not value) or not all(map(self._fits, value if many else [value])):
+        length = many == self.many and (not many or (len(value) == 2 if self.pair else len(value) > 0))
+        if not length or not all(map(self._fits, value if many else [value])):
             return f"{self.name} must be {self.expects()}, got {value!r}"
         return None
 
@@ -84,12 +94,13 @@ class Parameter:
         if self.kind == "other":
             return isinstance(value, (dict, list, tuple))
         if self.kind in ("text", "boolean"):
-            return isinstance(value, str if self.kind == "text" else bool)
+            return isinstance(value, str if self.kind == "text" else bool) and (not self.choices or value in self.choices)
         if isinstance(value, bool) or not isinstance(value, int if self.kind == "integer" else (int, float)):
             return False
         above = self.low is None or (value > self.low if self.low_open else value >= self.low)
         below = self.high is None or (value < self.high if self.high_open else value <= self.high)
-        return math.isfinite(value) and above and below and not (self.step and value % self.step)
+        named = not self.choices or value in self.choices
+        return math.isfinite(value) and above and below and named and not (self.step and value % self.step)
 
     def specification(self):
         """The same as plain data, for the page's form."""
@@ -122,6 +133,7 @@ def parse(line):
     paper = _PAPER.search(comment)
     meaning = _PAPER.sub("", comment)
     low = high = step = None
+    named = ()
     low_open = high_open = False
     if multiple := _STEP.search(meaning):
         low = step = int(_number(multiple.group(1) or "2"))
@@ -130,17 +142,25 @@ def parse(line):
         low_open, high_open = within.group(1) == "(", within.group(4) == ")"
     elif least := _LEAST.search(meaning):
         low, low_open = _number(least.group(2)), least.group(1) == "above"
+    elif listed := _ONE_OF.search(meaning):
+        low, *_, high = named = tuple(map(int, listed.group(1).split(", ")))
     elif "non-negative" in meaning:
         low = 0.0
     many = isinstance(value, (list, tuple))
     kinds = {_kind(v, (low, high)) for v in (value if many else [value])}
     kind = kinds.pop() if len(kinds) == 1 else "number" if kinds == {"integer", "number"} else "other"
+    if kind == "any" and low is not None:
+        kind = "number"
     if kind not in ("integer", "number"):
         low = high = step = None
+    if kind == "text" and (quoted := _CHOICE.findall(meaning)):
+        named = tuple(dict.fromkeys([*(value if many else [value]), *quoted]))
     said = re.sub(r"(?<=: )these$", lambda _: literal, paper.group(1)) if paper else ""
     cost = _COST.search(comment)
-    return Parameter(name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open, step,
-                     cost.group().strip() if cost else "")  # fmt: skip
+    return Parameter(
+        name, literal, meaning, said, kind, many, value is None or " None" in meaning, low, high, low_open, high_open, step,
+        named, many and "a pair" in meaning, cost.group().strip() if cost else "",
+    )  # fmt: skip
 
 
 def of(notebook):

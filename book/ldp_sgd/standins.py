@@ -159,8 +159,3 @@ def draw(axis, rows, x, columns):
     """Draw columns of a table against `x`."""
     for i, (column, label) in enumerate(columns.items()):
         axis.plot(rows[x], rows[column], marker=plots.MARKERS[i], mfc="white", label=label)
-
-
-def furthest(cells):
-    """Return how far the furthest cell lies from its expectation, in standard errors, as text."""
-    return f"{((cells['mean'] - cells['exact']).abs() / cells['se']).max():.1f}"
