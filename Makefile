@@ -17,7 +17,7 @@ export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book page test coverage browser bench lab live data links durations packages lock clean
+.PHONY: help book page test variants coverage browser bench lab live data links durations packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -30,6 +30,9 @@ page: .venv/ready packages  ## run one page with other parameters: NB=ldp_audito
 
 test: .venv/ready packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/browser tests
+
+variants: .venv/ready packages  ## run every page with every change of one parameter, and all that it suggests to try
+	VARIANTS=all $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup tests/test_variants.py
 
 # numba tells which lines it compiles, if it compiles them: so not from its cache
 coverage: .venv/ready packages  ## run the test suite and say which lines of ldpkit it does not reach

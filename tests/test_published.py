@@ -146,3 +146,31 @@ def test_an_unknown_paper_is_named():
 
 def test_the_environment_variable_is_the_one_of_the_build():
     assert published._FILE == "LDPKIT_SCOREBOARD"
+
+
+def cells(*rows):
+    return pd.DataFrame(rows, columns=["mechanism", "k", "mean", "exact", "se"])
+
+
+def test_a_statement_about_many_cells_is_held_against_the_one_that_goes_furthest():
+    board = published.Scoreboard("ldp_auditor/fig2")
+    cell = cells(("BLH", 25, 0.71, 0.72, 0.01), ("OLH", 200, 0.9, 0.5, 1.0), ("SS", 25, 9.0, None, None)).astype({"exact": float})
+    line = board.hold("below", cell, 0.7, ("mechanism", "k"), "k", note="see there.")
+    assert line == {"the paper says": "below", "paper": 0.7, "this run": 0.71, "exact": 0.72, "largest at": "BLH, k = 25",
+                    "verdict": "differs-explained"}  # fmt: skip
+    assert board.table()["note"].tolist() == ["Largest at BLH, k = 25: see there."]
+    assert board.hold("below", cell, 0.75, ("k",), "k", series="all")["verdict"] == "reproduced"
+    assert board.table()["series"].tolist() == ["below", "all"]
+
+
+def test_a_statement_about_cells_that_are_not_there_says_so():
+    board = published.Scoreboard("ldp_auditor/fig2")
+    for cell in (cells(), cells(("BLH", 25, 0.7, math.nan, math.nan))):
+        line = board.hold("below", cell, 0.7, ("k",), "k")
+        assert line == {"the paper says": "below", "paper": 0.7, "verdict": "not compared: no such cell in this run"}
+    assert board.table().empty
+
+
+def test_the_furthest_cell_is_named_only_if_there_is_one():
+    assert published.furthest(cells(("BLH", 25, 1.0, 0.9, 0.05), ("SS", 25, 1.0, 1.0, 0.0))) == "2.0"
+    assert published.furthest(cells(("BLH", 25, 1.0, math.nan, math.nan))) == "an unknown number of"

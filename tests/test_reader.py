@@ -69,6 +69,12 @@ def test_a_line_is_read_into_value_meaning_range_and_paper():
     ("users = 100  # users, in [1, 10^12]", [1, 10**12], [0, 10**12 + 1, 1.5]),
     ("images = None  # path of a file", [None, "x.npz", 3], []),
     ("cells = [[1, 2], [3, 4]]  # budget and clients", [[[5, 6]]], [5, [5], "x"]),
+    ("k = 100  # domain, one of 25, 100, 200", [25, 200], [26, 50, 201, "25", 25.5]),
+    ('rule = "a"  # how, or "b", "c c" (the paper: a)', ["a", "c c"], ["d", "paper", 1, None]),
+    ('rule = "a"  # "a" or None for ours', ["a", None], ["b"]),
+    ('names = ["a", "b"]  # some of "a", "b", "c"', [["c"], ["a", "c"]], [["d"], [], "a"]),
+    ("ends = [4, 24]  # a pair: bits and buckets, at least 2", [[2, 2]], [[4], [2, 3, 4], [1, 2], 4]),
+    ("filter = None  # of rare outputs, at least 0 (6 there)", [None, 0, 2.5], [-1, "x", [1]]),
 ])  # fmt: skip
 def test_values_are_judged_by_type_and_range(line, good, bad):
     p = made(line)
