@@ -89,6 +89,9 @@ class Attributes(Named, Scored):
         inside = ratio >= threshold
         return min(1.0, float(one[inside].sum())), min(1.0, float(two[inside].sum()))
 
+    def loss(self, pair: Pair) -> float:
+        return float(np.log(self.thresholds().max()))
+
     def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         (counts, mass), hits = _fakes(self, len(self.parts) - 1), 0
         for symbol, users in enumerate(rng.multinomial(trials, self._symbols()[0 if truth else 1])):

@@ -8,6 +8,7 @@ attack that needs it refuses, an audit falls back on real reports.
 """
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -20,7 +21,7 @@ from ..types import Array, Pair, Rates, Rng
 from . import laws, samplers
 
 __all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw", "Independent", "FIRST", "SECOND",
-           "BOTH", "NEITHER", "shaped", "listed"]  # fmt: skip
+           "BOTH", "NEITHER", "log_ratio", "shaped", "listed"]  # fmt: skip
 
 FIRST, SECOND, BOTH, NEITHER = range(4)
 """Which of two values a report supports: the symbols of `SupportLaw.pair_law`."""
@@ -105,6 +106,10 @@ class Scored(Kind):
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
         """Exact chances that the score reaches `threshold`, under either input; ``None`` if no law is known."""
+        return None
+
+    def loss(self, pair: Pair) -> float | None:
+        """Largest log ratio of the probabilities of any event under the two inputs; ``None`` if no law is known."""
         return None
 
     def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
@@ -209,6 +214,9 @@ class SupportLaw(Support):
         law = self.pair_law()
         return float(law[FIRST]), float(law[SECOND])
 
+    def loss(self, pair: Pair) -> float:
+        return log_ratio(*self.score_rates(1, pair))
+
     def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         own, other = (self.p, self.q) if truth else (self.q, self.p)
         first, second = rng.random(trials), rng.random(trials)
@@ -241,6 +249,11 @@ class Independent(SupportLaw):
 
     def wins(self, tau: int) -> tuple[Array, Array]:
         return laws.binomial(tau, self.p), laws.count_wins(laws.binomial(tau, self.q), self.k)
+
+
+def log_ratio(one: float, two: float) -> float:
+    """``ln(one / two)``, infinite where only the first can happen."""
+    return math.log(one / two) if two else math.inf
 
 
 def shaped(reports: ArrayLike, shape: Sequence[int | None], sender: str, dtype: np.dtype[Any] | None = None) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..types import Array, Pair, Rates, Rng
 from . import laws
-from .base import Named, Scored, shaped
+from .base import Named, Scored, log_ratio, shaped
 from .bits import pick
 
 __all__ = ["Buckets"]
@@ -83,6 +83,10 @@ class Buckets(Named, Scored):
         p, q, share = self.p, self.q, self.bits / self.buckets
         both = self.bits * (self.bits - 1) / (self.buckets * (self.buckets - 1))
         return share * p - both * p * q, share * q - both * p * q
+
+    def loss(self, pair: Pair) -> float:
+        own = log_ratio(self.p, self.q)  # two sampled buckets can speak against each other
+        return own if self.bits == 1 else own + log_ratio(1 - self.q, 1 - self.p)
 
     def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         first, second = rng.random(trials), rng.random(trials)

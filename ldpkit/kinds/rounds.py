@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from ..types import Array, Pair, Rates, Rng
 from . import laws, samplers
@@ -91,19 +92,26 @@ class Rounds(Named, Scored):
     def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         return _trials(self, bool(truth)).count(trials, rng)
 
-    def states(self) -> list[tuple[float, float, float]]:
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
         """States that last over all rounds, and in each the chances per round of a score of 1 and of -1."""
-        return [(1.0, *self.part.score_rates(self.part.extreme, (0, 1)))]
+        return [(1.0, *self.part.score_rates(self.part.extreme, pair))]
 
     def thresholds(self) -> Array | None:
         return np.arange(0, self.tau + 1)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
-        law, at = _difference_law(self), int(threshold) + self.tau
+        law, at = _difference_law(self, pair), int(threshold) + self.tau
         return min(1.0, float(law[at:].sum())), min(1.0, float(law[::-1][at:].sum()))  # sums may round up
 
+    def loss(self, pair: Pair) -> float:
+        """Of the event that every round supports the first value only; states that last are mixed."""
+        weight, up, down = np.array(self.states(pair)).T
+        with np.errstate(divide="ignore"):
+            one, two = (scipy.special.logsumexp(self.tau * np.log(rate), b=weight) for rate in (up, down))
+        return float(one - two)
+
     def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        weight, up, down = np.array(self.states()).T
+        weight, up, down = np.array(self.states(pair)).T
         if not truth:
             up, down = down, up
         state = rng.choice(len(weight), size=trials, p=weight) if len(weight) > 1 else np.zeros(trials, int)
@@ -118,10 +126,10 @@ def _trials(kind: Rounds, truth: bool) -> samplers.Trials:
 
 
 @functools.lru_cache(maxsize=64)
-def _difference_law(kind: Rounds) -> npt.NDArray[Any]:
+def _difference_law(kind: Rounds, pair: Pair) -> npt.NDArray[Any]:
     """Law of the score under the first input, on -tau..tau."""
     total = np.zeros(2 * kind.tau + 1)
-    for weight, up, down in kind.states():
+    for weight, up, down in kind.states(pair):
         power, step, rounds = np.ones(1), np.array([down, 1 - up - down, up]), kind.tau
         while rounds:  # all terms are positive: no digits are lost
             if rounds & 1:
@@ -151,7 +159,7 @@ class ChainedValue(Rounds):
         here = rng.binomial(trials, self.part.p if truth else self.part.q)  # who remembers the value asked about
         return _trials(self, True).count(here, rng) + _trials(self, False).count(trials - here, rng)
 
-    def states(self) -> list[tuple[float, float, float]]:
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
         p, q = self.part.p, self.part.q  # the remembered value is the first of the pair, the second, or a third
         return [(p, self.keep, self.flip), (q, self.flip, self.keep), (max(0.0, 1 - p - q), self.flip, self.flip)]
 
@@ -168,7 +176,7 @@ class ChainedBits(Rounds):
         own, other = (rate * ones + (1 - rate) * zeros for rate in (self.part.p, self.part.q))
         return own, laws.count_wins(other, self.k)
 
-    def states(self) -> list[tuple[float, float, float]]:
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
         p, q, rate = self.part.p, self.part.q, {1: self.keep, 0: self.flip}
         return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
                 for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
@@ -213,6 +221,9 @@ class Remembered(Named, Scored):
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
         return self.part.score_rates(threshold, pair)
+
+    def loss(self, pair: Pair) -> float | None:
+        return self.part.loss(pair)
 
     def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         return self.part.guess_count(trials, truth, pair, rng)

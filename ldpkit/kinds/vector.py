@@ -113,6 +113,9 @@ class Laplace(Noisy):
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         return 0.25, math.exp(-2 / self.scale) / 4
 
+    def loss(self, pair: Pair) -> float:
+        return 2 / self.scale
+
     def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         one, two = (s / self.scale + rng.laplace(size=trials) for s in (truth, not truth))
         return int(np.count_nonzero((one >= 1 / self.scale) & (two <= 0)))
@@ -166,6 +169,9 @@ class Gaussian(Noisy):
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         return float(scipy.special.ndtr(self._shift - threshold)), float(scipy.special.ndtr(-self._shift - threshold))
 
+    def loss(self, pair: Pair) -> float:
+        return math.inf  # far out any ratio is reached, with little probability
+
     def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         shift = self._shift if truth else -self._shift
         return int(np.count_nonzero(rng.standard_normal(trials) + shift >= threshold))
@@ -198,6 +204,9 @@ class GaussianRounds(Rounds):
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         return self.mean.score_rates(threshold, pair)
+
+    def loss(self, pair: Pair) -> float:
+        return self.mean.loss(pair)
 
     def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
         return self.mean.score_count(trials, truth, threshold, pair, rng)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Listed, Repeatable, Rounds, Support
-from ..kinds.base import shaped
+from ..kinds.base import log_ratio, shaped
 from ..types import Array, Pair, Rates, Rng
 from .base import SupportOracle
 
@@ -127,6 +127,9 @@ class Index(Support, Repeatable, Listed):
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         return self.p / 2, (1 - self.p) / 2  # two rows agree at half of the indices
+
+    def loss(self, pair: Pair) -> float:
+        return log_ratio(self.p, 1 - self.p)
 
     def wins(self, tau: int) -> None:
         """No law of several guesses is simple enough."""

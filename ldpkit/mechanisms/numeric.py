@@ -59,6 +59,9 @@ class Interval(Scored):
         apart = min(self.bound - 1, abs(self.left(pair[0]) - self.left(pair[1])))  # of one interval outside the other
         return self.density * apart, self.density / self.ratio * apart
 
+    def loss(self, pair: Any) -> float:
+        return math.log(self.ratio)
+
 
 @dataclass(frozen=True)
 class PM(LocalRandomizer):

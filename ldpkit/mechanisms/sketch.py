@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Support
-from ..kinds.base import shaped
+from ..kinds.base import log_ratio, shaped
 from ..kinds.bits import pick
 from ..kinds.hashed import cells
 from ..stats import binomial_window
@@ -98,6 +98,9 @@ class Sketch(Support):
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         return self.apart(pair) * self.keep**2, self.apart(pair) * (1 - self.keep) ** 2
+
+    def loss(self, pair: Pair) -> float:
+        return 2 * log_ratio(self.keep, 1 - self.keep) if self.apart(pair) else 0.0
 
     def guess_rates(self, pair: Pair) -> Rates | None:
         """Exact over all hash functions; ``None`` where their cells are too many to be gone through."""
