@@ -52,13 +52,13 @@ def _first_uses(texts):
     """Where each short name is to be put in words: ``{(index of the text, start): words}``; running text before tables."""
     best = {}
     for index, text in enumerate(texts):
-        block = _within(text, _BLOCKS)
-        if block is None or _within(text, (nodes.title,)):
+        block, row = _within(text, _BLOCKS), _within(text, nodes.row)
+        if block is None or _within(text, nodes.title):
             continue
+        late = row is not None
         for use in pattern().finditer(text):
-            name, late = use.group(1), isinstance(block, nodes.row) or _within(block, (nodes.row,)) is not None
-            if not _part_of_a_name(text, use) and (name not in best or late < best[name][0]):
-                best[name] = late, index, use.start(), _within(block, (nodes.row,)) or block
+            if not _part_of_a_name(text, use) and (use.group() not in best or late < best[use.group()][0]):
+                best[use.group()] = late, index, use.start(), row or block
     return {(index, start): table()[name] for name, (_, index, start, block) in best.items() if not _says(block, table()[name])}
 
 

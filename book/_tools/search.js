@@ -21,7 +21,7 @@ Scorer.score = ([docname, , , , score]) =>
 // What is shown of a page: its text without the code, from where the words stand; of a glossary's term what it means.
 Search.htmlToText = (page, anchor) => {
   const article = new DOMParser().parseFromString(page, "text/html").querySelector("article");
-  article.querySelectorAll(".headerlink, .cell_input, script, style").forEach((element) => element.remove());
+  article.querySelectorAll(".headerlink, .cell_input, summary, script, style").forEach((element) => element.remove());
   const place = anchor ? article.querySelector(anchor) : null;
   return (place?.matches("dt") ? `${place.textContent}: ${place.nextElementSibling.textContent}` : (place || article).textContent).trim();
 };
