@@ -6,9 +6,10 @@ import numpy as np
 
 from .. import checks
 from ..mechanisms import BucketFlip, Client, FrequencyOracle, Mechanism
+from ..mechanisms.base import KINDS
 from ..types import Array, Pair, Rates, Reports, Rng
 
-__all__ = ["Attack", "audited", "audited_pair", "read"]
+__all__ = ["Attack", "audited", "audited_pair", "known", "read"]
 
 
 def audited(mechanism: Any) -> Any:
@@ -26,6 +27,15 @@ def audited_pair(mechanism: Any, pair: Pair | None = None) -> Pair:
     if isinstance(mechanism, BucketFlip) and first // mechanism.size == second // mechanism.size:
         raise ValueError(f"pair must lie in two different buckets of {mechanism.size} values, got {pair}")
     return first, second
+
+
+def known(attack: "Attack", mechanism: Any) -> None:
+    """Refuse reports of a kind that the attacks of this package do not know, rather than read them as another kind."""
+    if isinstance(mechanism, FrequencyOracle) and mechanism.report not in KINDS:
+        raise ValueError(
+            f"attack {attack.name} does not know reports of the kind {mechanism.report!r}, which {mechanism.name} sends; "
+            f"give it an attack of its own (it knows {', '.join(KINDS)})"
+        )
 
 
 def read(mechanism: Any, reports: Reports) -> Reports:

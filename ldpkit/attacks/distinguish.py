@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import checks, streams
-from ..mechanisms import Chained, FrequencyOracle, Mechanism
-from ..mechanisms.base import oracle
+from ..mechanisms import Chained, Mechanism
+from ..mechanisms.base import lawful, oracle
 from ..mechanisms.hashing import hash_cell
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws, samplers
-from .base import audited_pair, read
+from .base import audited_pair, known, read
 
 __all__ = ["Guess", "success_rate"]
 
@@ -137,6 +137,7 @@ class Guess:
 
     def declare(self, mechanism: Mechanism, trials: int, tail: float) -> Self:
         """Return the attack as it will be used; there is nothing to choose."""
+        known(self, mechanism)
         return self
 
     def predict(self, mechanism: Any, reports: Reports, rng: Rng) -> Array:
@@ -156,6 +157,7 @@ class Guess:
         int array, shape (n,)
         """
         checks.generator(rng)
+        known(self, mechanism)
         return self._predict(mechanism, read(mechanism, reports), rng)
 
     def _predict(self, mechanism: Any, reports: Reports, rng: Rng) -> Array:
@@ -186,7 +188,7 @@ class Guess:
 
     def success(self, mechanism: Any) -> float | None:
         """Exact probability that the guess is the true value (attacker success rate); ``None`` if unknown."""
-        m = oracle(mechanism)
+        known(self, m := oracle(mechanism))
         if m.report == "value":
             return m.p
         if m.report == "subset":
@@ -205,7 +207,8 @@ class Guess:
     def rates(self, mechanism: Mechanism) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in several rounds)."""
         checks.instance("mechanism", mechanism, Mechanism, "a mechanism")
-        if not isinstance(mechanism, FrequencyOracle):
+        known(self, mechanism)
+        if not lawful(mechanism):
             return None
         m: Any = mechanism
         if m.report == "tuple":
@@ -231,6 +234,7 @@ class Guess:
         """
         checks.generator(rng)
         trials, mechanism = checks.integer("trials", trials, 0), oracle(mechanism)
+        known(self, mechanism)
         if mechanism.report == "tuple":
             return _sample_tuple(self, mechanism, trials, truth, rng)
         if mechanism.report == "buckets":

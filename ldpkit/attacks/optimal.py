@@ -20,11 +20,11 @@ import scipy
 
 from .. import checks
 from ..mechanisms import Chained, FrequencyOracle, Mechanism
-from ..mechanisms.base import oracle
+from ..mechanisms.base import lawful, oracle
 from ..mechanisms.hashing import hash_cell
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Numbers, Pair, Rates, Reports, Rng
-from .base import audited_pair, read
+from .base import audited_pair, known, read
 
 __all__ = ["TwoValueTest"]
 
@@ -81,6 +81,7 @@ class TwoValueTest:
         tail : float
             Tail mass of each bound, see `ldpkit.stats.tail_mass`.
         """
+        known(self, mechanism)
         if self.threshold is not None or not isinstance(mechanism, FrequencyOracle):
             return self
         threshold = _best_threshold(mechanism, trials, tail)
@@ -118,7 +119,8 @@ class TwoValueTest:
         return (reports[:, first] >= 1) & (reports[:, second] <= 0)
 
     def _ready(self, mechanism: Any) -> None:
-        """Refuse to decide by a threshold that nobody has set."""
+        """Refuse a kind of report that it does not know, or to decide by a threshold that nobody has set."""
+        known(self, mechanism)
         m = mechanism.inner if mechanism.report == "rounds" and mechanism.memoise else mechanism
         if m.report in ("rounds", "tuple") or getattr(m, "noise", None) == "gaussian":
             checks.real("threshold", self.threshold)
@@ -134,7 +136,9 @@ class TwoValueTest:
 
     def rates(self, mechanism: Mechanism) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
-        if not isinstance(checks.instance("mechanism", mechanism, Mechanism, "a mechanism"), FrequencyOracle):
+        checks.instance("mechanism", mechanism, Mechanism, "a mechanism")
+        known(self, mechanism)
+        if not lawful(mechanism):
             return None
         self._ready(mechanism)
         return _rates(mechanism, self.threshold)

@@ -8,6 +8,7 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,7 +26,12 @@ __all__ = [
     "MAX_EPSILON",
     "MAX_DOMAIN",
     "MAX_ROUNDS",
+    "KINDS",
+    "lawful",
 ]
+
+KINDS = ("value", "bits", "subset", "vector", "hash", "rounds", "tuple", "buckets")
+"""The kinds of `FrequencyOracle.report` whose law the attacks know."""
 
 MIN_EPSILON = 1e-6
 """Smallest accepted epsilon: below it ``p - q`` loses its digits."""
@@ -189,6 +195,35 @@ class FrequencyOracle(Mechanism):
 def oracle(mechanism: Any) -> Any:
     """Return `mechanism` if it is a `FrequencyOracle`."""
     return checks.instance("mechanism", mechanism, FrequencyOracle, "a frequency oracle")
+
+
+_SERVER = {"name", "estimate", "variance", "sample_estimate", "support_counts"}  # what no report depends on
+
+
+def lawful(mechanism: Any) -> bool:
+    """Whether the law of its kind of report speaks for the client `perturb` of a mechanism.
+
+    It does for the mechanisms of this package, and for a class that brings its probabilities and its client
+    together. It does not where a subclass, or an instance, replaces part of a mechanism that has a client already:
+    its probabilities are then those of one class, its reports those of another, and only real reports tell.
+    """
+    if not isinstance(mechanism, FrequencyOracle) or mechanism.report not in KINDS:
+        return False
+    family, line = __name__.rpartition(".")[0], type(mechanism).__mro__
+    for i, cls in enumerate(line):
+        own = {n for n in vars(cls) if not n.startswith(("__", "_abc_"))} - _SERVER
+        clients = [
+            c for c in line[i + 1 :] if not getattr(getattr(c, "perturb", Mechanism.perturb), "__isabstractmethod__", False)
+        ]
+        if not cls.__module__.startswith(family) and any(hasattr(c, n) for c in clients for n in own):
+            return False
+        if "perturb" in own and getattr(cls.perturb, "__module__", None) != cls.__module__:  # put there from outside
+            return False
+    held = vars(mechanism)
+    replaced = held.keys() - {f.name for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]  # a dataclass
+    if any(not isinstance(getattr(type(mechanism), n, None), cached_property) for n in replaced & set(dir(type(mechanism)))):
+        return False
+    return all(lawful(part) for part in held.values() if isinstance(part, FrequencyOracle))
 
 
 def share(frequency: Any) -> Any:
