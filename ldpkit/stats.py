@@ -32,7 +32,6 @@ __all__ = [
     "clopper_pearson",
     "epsilon_lower",
     "epsilon_ceiling",
-    "association",
     "binomial_window",
     "expected_epsilon",
 ]
@@ -192,25 +191,6 @@ def _log_excess(low: ArrayLike, delta: float) -> Numbers:
 def epsilon_ceiling(trials: int, *, tail: float) -> float:
     """Largest value `epsilon_lower` can take: all true positives, no false ones (eps_OPT)."""
     return float(epsilon_lower(checks.integer("trials", trials, 1), 0, trials, tail=tail))
-
-
-def association(pairs: ArrayLike, first: ArrayLike, second: ArrayLike, both: ArrayLike) -> Numbers:
-    """Logarithm of a bound of the probability that two independent sequences of yes and no meet so often, or so seldom.
-
-    Given how often each says yes, the number of places where both do is hypergeometric; Hoeffding's bound of its two
-    tails holds for any numbers, so a false alarm is never likelier than it says.
-
-    Parameters
-    ----------
-    pairs, first, second, both : int or array
-        Number of places; of those where the first, the second, and both say yes.
-
-    Source: Hoeffding, "Probability inequalities for sums of bounded random variables", 1963, section 6.
-    """
-    n, x, y, met = (np.asarray(a, float) for a in (pairs, first, second, both))
-    rate, seen = x / np.maximum(n, 1), met / np.maximum(y, 1)
-    entropy = scipy.special.rel_entr(seen, rate) + scipy.special.rel_entr(1 - seen, 1 - rate)
-    return np.minimum(0.0, math.log(2) - y * np.where((y > 0) & (rate < 1), entropy, 0.0))[()]
 
 
 def binomial_window(n: int, rate: float, width: float = 10.0) -> tuple[Array, Array]:

@@ -166,45 +166,41 @@ def audits(
     with ThreadPoolExecutor(threads) as pool:
         counted = list(pool.map(count, itertools.product(("tp", "fp"), range(len(chunks)))))
     found = np.array([hits for hits, _ in counted]).reshape(2, len(chunks), len(asked), -1).sum(axis=1)
+    sharp, claim = stats.tail_mass(alpha / questions, "valid"), mechanism.epsilon
+    turns = [[_direction(one, int(found[j, j, i]), int(found[1 - j, j, i]), trials, (stated, published), (proven, sharp))
+              for j, one in enumerate(asked)] for i in range(len(chosen))]  # fmt: skip
     sound = sanity.Findings()
     if foreign:
         seen = [[look for _, look in part if look] for part in (counted[: len(chunks)], counted[len(chunks) :])]
-        sound = sanity.examine(mechanism, (first, second), seen, judge, trials, chunks[0], seed, *name)
+        convicted = any(one["lower"] > claim for each in turns for one in each)
+        sound = sanity.examine(mechanism, (first, second), seen, judge, trials, chunks[0], convicted, seed, *name)
     seconds = time.perf_counter() - start
     made: dict[str, Any] = {"mechanism": mechanism.name, "parameters": mechanism.parameters, "trials": trials, "alpha": float(alpha),
-                            "seed": seed, "faithful": faithful, "claim": mechanism.epsilon, "delta": proven, "seconds": seconds,
+                            "seed": seed, "faithful": faithful, "claim": claim, "delta": proven, "seconds": seconds,
                             "pair": (first, second), "questions": questions}  # fmt: skip
     results = []
-    for i, a in enumerate(chosen):
+    for a, each in zip(chosen, turns):
         exact, exact_sd = expected(mechanism, a, trials=trials, alpha=alpha, delta=stated) or (None, None)
-        turns = [_direction(one, int(found[j, j, i]), int(found[1 - j, j, i]), trials, stated, proven, published,
-                            stats.tail_mass(alpha / questions, "valid")) for j, one in enumerate(asked)]  # fmt: skip
         results.append(AuditResult(
             attack=a.name,
-            counts={key: turns[0][key] for key in ("tp", "fp")},
-            rates={key: turns[0][key] for key in ("tpr", "fpr")},
-            epsilon_emp=turns[0]["epsilon_emp"],
+            counts={key: each[0][key] for key in ("tp", "fp")},
+            rates={key: each[0][key] for key in ("tpr", "fpr")},
+            epsilon_emp=each[0]["epsilon_emp"],
             exact=exact,
             exact_sd=exact_sd,
-            **_judged(turns, sound, trials, mechanism.epsilon, proven, stats.tail_mass(alpha / questions, "valid")),
+            **_judged(each, sound, trials, claim, proven, sharp),
             **made,
         ))  # fmt: skip
     return results
 
 
 def _direction(
-    pair: Pair, tp: int, fp: int, trials: int, stated: float, proven: float, published: float, valid: float
+    pair: Pair, tp: int, fp: int, trials: int, paper: tuple[float, float], valid: tuple[float, float]
 ) -> dict[str, Any]:
-    """What one question about the pair shows: does the event of its first value betray it."""
-    return {
-        "pair": list(pair),
-        "tp": tp,
-        "fp": fp,
-        "tpr": tp / trials,
-        "fpr": fp / trials,
-        "epsilon_emp": float(stats.epsilon_lower(tp, fp, trials, stated, tail=published)),
-        "lower": max(0.0, float(stats.epsilon_lower(tp, fp, trials, proven, tail=valid))),
-    }
+    """What one question about the pair shows; `paper` and `valid` hold the delta and the tail of statistic and bound."""
+    statistic, bound = (float(stats.epsilon_lower(tp, fp, trials, delta, tail=tail)) for delta, tail in (paper, valid))
+    return {"pair": pair, "tp": tp, "fp": fp, "tpr": tp / trials, "fpr": fp / trials,
+            "epsilon_emp": statistic, "lower": max(0.0, bound)}  # fmt: skip
 
 
 def _judged(

@@ -65,7 +65,7 @@ class AuditResult:
         Further estimates by name, see the auditor.
     pair : (int, int) or None
         The two audited values, where an auditor compares two.
-    directions : tuple of mappings
+    directions : tuple of dict
         The questions asked about the pair: ``pair`` in the order in which the event names it, counts, rates,
         ``epsilon_emp``, and a ``lower`` of its own. The first one's counts are the result's.
     questions : int
@@ -99,7 +99,7 @@ class AuditResult:
     interval: tuple[float, float] | None = None
     estimates: Mapping[str, float] = field(default_factory=dict)
     pair: Pair | None = None
-    directions: tuple[Mapping[str, Any], ...] = ()
+    directions: tuple[dict[str, Any], ...] = ()
     questions: int = 1
     warnings: tuple[str, ...] = ()
     inconclusive: str = ""
@@ -177,7 +177,11 @@ class AuditResult:
             "status": self.status,
             "verdict": self.verdict,
             "warnings": list(self.warnings),
-            **({"directions": [{key: _finite(v) for key, v in d.items()} for d in self.directions]} if self.directions else {}),
+            **(
+                {"directions": [d | {"pair": list(d["pair"]), "epsilon_emp": _finite(d["epsilon_emp"])} for d in self.directions]}
+                if self.directions
+                else {}
+            ),
             "seconds": self.seconds,
         }
 

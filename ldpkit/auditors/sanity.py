@@ -9,21 +9,23 @@ A client that always reports the same of one value is another matter: it may be 
 convicts rightly, or remember a draw, which only another process can tell.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its submodules load on first use
 
-from .. import stats, streams
-from ..types import Array, Pair, Reports, Rng
+from .. import streams
+from ..types import Array, Numbers, Pair, Reports, Rng
 
 __all__ = ["FALSE_ALARM", "Findings", "Glimpse", "examine", "glimpse"]
 
 FALSE_ALARM = 1e-6
 """Probability at most that an audit calls independent reports dependent."""
 
-_PLACES, _BATCHES, _MANY = 4096, 256, 100
+_PLACES, _BATCHES = 4096, 256
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 Judge = Callable[[Reports, Rng], list[Array]]
@@ -82,7 +84,7 @@ def _hash(reports: Reports) -> Array:
     else:
         flat = reports.reshape(len(reports), -1)
         wide = np.ascontiguousarray(flat, np.float64 if flat.dtype.kind == "f" else np.int64).view(np.uint64)
-        parts = [_mixed(wide) @ (_mixed(np.arange(wide.shape[1], dtype=np.uint64)) | np.uint64(1))]
+        parts = [wide @ (_mixed(np.arange(wide.shape[1], dtype=np.uint64)) | np.uint64(1))]
     total = np.zeros_like(parts[0])
     for part in parts:
         total = _mixed(total + part)
@@ -100,6 +102,18 @@ def _mixed(words: Array) -> Array:
 def _table(first: Array, second: Array) -> Array:
     """How many pairs there are, and in how many the first, the second, and both have each feature."""
     return np.array([np.full(first.shape[1], len(first)), first.sum(axis=0), second.sum(axis=0), (first & second).sum(axis=0)])
+
+
+def _luck(pairs: Numbers, first: Numbers, second: Numbers, both: Numbers) -> Array:
+    """Logarithm of a bound of the probability that two independent sequences of yes and no meet so often, or so seldom.
+
+    Given how often each says yes, the number of places where both do is hypergeometric; Hoeffding's bound of its two
+    tails holds for any numbers, so a false alarm is never likelier than it says (1963, section 6).
+    """
+    n, x, y, met = (np.asarray(a, float) for a in (pairs, first, second, both))
+    rate, seen = x / np.maximum(n, 1), met / np.maximum(y, 1)
+    entropy = scipy.special.rel_entr(seen, rate) + scipy.special.rel_entr(1 - seen, 1 - rate)
+    return np.minimum(0.0, np.log(2) - y * np.where((y > 0) & (rate < 1), entropy, 0.0))
 
 
 def glimpse(reports: Reports, events: Sequence[Array], pair: Pair | None = None, keep: bool = True) -> Glimpse:
@@ -133,13 +147,20 @@ def _aligned(pairs: Sequence[tuple[Glimpse, Glimpse]]) -> Array:
     return np.sum(tables, axis=0) if tables else np.zeros((4, 1))
 
 
-def _asked(mechanism: Any, value: int, judge: Judge, trials: int, most: int, rng: Rng) -> tuple[Array, Glimpse]:
-    """Ask for many batches of two users and one larger one: what two of a batch have in common, and the larger one."""
-    batches, one = min(_BATCHES, trials // 8), min(2 * _BATCHES, trials, most)
-    reports = [mechanism.perturb(mechanism.inputs(value, 2), rng) for _ in range(batches)]
-    looks = [glimpse(found, judge(found, rng)) for found in reports]
-    large = mechanism.perturb(mechanism.inputs(value, one), rng)
-    return np.sum([look.near[0] for look in looks], axis=0), glimpse(large, judge(large, rng))
+def _joined(parts: Sequence[Any]) -> Reports:
+    """Reports of several calls as if one call had made them."""
+    if isinstance(parts[0], (list, tuple)):
+        return [_joined([part[j] for part in parts]) for j in range(len(parts[0]))]
+    widest = max(part.shape[1:] for part in parts)  # collections may differ in size; -1 fills up
+    return np.concatenate([np.pad(part, ((0, 0), (0, widest[0] - part.shape[1])), constant_values=-1) if widest else part
+                           for part in parts])  # fmt: skip
+
+
+def _asked(mechanism: Any, value: int, judge: Judge, batches: int, most: int, rng: Rng) -> tuple[Array, Glimpse]:
+    """Ask for many batches of two users and for a larger one: what two of a batch have in common, and the larger one."""
+    twos = _joined([mechanism.perturb(mechanism.inputs(value, 2), rng) for _ in range(batches)])
+    large = mechanism.perturb(mechanism.inputs(value, min(2 * batches, most)), rng)
+    return glimpse(twos, judge(twos, rng)).near[0], glimpse(large, judge(large, rng))
 
 
 def _steady(mechanism: Any, pair: Pair, seed: int) -> tuple[str, str]:
@@ -160,8 +181,9 @@ def _steady(mechanism: Any, pair: Pair, seed: int) -> tuple[str, str]:
 
 
 def examine(
-    mechanism: Any, pair: Pair, seen: Sequence[Sequence[Glimpse]], judge: Judge, trials: int, most: int, seed: int, *name: Any
-) -> Findings:
+    mechanism: Any, pair: Pair, seen: Sequence[Sequence[Glimpse]], judge: Judge, trials: int, most: int, convicted: bool,
+    seed: int, *name: Any,
+) -> Findings:  # fmt: skip
     """Judge the reports of an audit that was made, and of some more calls.
 
     Parameters
@@ -176,6 +198,8 @@ def examine(
         ``judge(reports, rng)`` returns the events of reports.
     trials, most : int
         Reports that the audit made of each value, and at most in one call.
+    convicted : bool
+        Whether they would prove a violation: then no effort is spared.
     seed, *name
         Of the audit.
     """
@@ -183,11 +207,12 @@ def examine(
         "neighbours": [np.sum([look.near[i] for look in side], axis=0) for side in seen for i in (0, 1)],
         "places": [_aligned(list(zip(side[::2], side[1::2]))) for side in seen] + [_aligned(list(zip(*seen)))],
     }  # fmt: skip
-    if getattr(mechanism, "batched", True) and trials >= 8:
+    batches = _BATCHES if convicted else min(_BATCHES, trials // 8)
+    if getattr(mechanism, "batched", True) and batches:
         try:
             for side, value, label in zip(seen, pair, ("tp", "fp")):
                 rng = streams.generator(seed, *name, label, "sanity")
-                shared, large = _asked(mechanism, value, judge, trials, most, rng)
+                shared, large = _asked(mechanism, value, judge, batches, most, rng)
                 tables.setdefault("batch", []).append(shared)
                 tables["places"].append(_aligned([(large, side[0])]))
         except ValueError as error:
@@ -198,12 +223,11 @@ def examine(
         "neighbours": "neighbouring reports of one call depend on each other",
         "places": "reports at the same places of different calls depend on each other, as if every call began with the same seed",
     }
-    dependent = next(
-        (text for key, text in told.items() if any((stats.association(*t) < level).any() for t in tables.get(key, []))), ""
-    )
+    dependent = next((text for key, text in told.items() if any((_luck(*t) < level).any() for t in tables.get(key, []))), "")
     constant = fixed = ""
     same = [{look.only for look in side} for side in seen]
-    still = [v for v, only in zip(pair, same) if len(only) == 1 and None not in only] if trials >= _MANY else []
+    many = max(100, 16 * math.exp(min(mechanism.epsilon, 700)))  # fewer may be the same by chance: exp(-16) for two values
+    still = [v for v, only in zip(pair, same) if len(only) == 1 and None not in only] if trials >= many else []
     if still:
         found, unseen = _steady(mechanism, pair, seed)
         warnings.append(
@@ -216,7 +240,7 @@ def examine(
             constant = "every report is the same, whatever the value" if same[0] == same[1] else ""
     counts = np.array([np.sum([look.order for look in side], axis=0) for side in seen])
     (held, ahead), (other, behind) = counts
-    if stats.association(held + other, held, ahead + behind, ahead) < np.log(FALSE_ALARM):
+    if _luck(held + other, held, ahead + behind, ahead) < np.log(FALSE_ALARM):
         warnings.append(
             f"the order of the collections gives the value away: of those that hold both values, {pair[0]} stands before {pair[1]} "
             f"in {ahead / held:.1%} if it is the user's and in {behind / other:.1%} if the other is; the attacks read no order, so "

@@ -94,10 +94,9 @@ def audit(
         target = Client(load(client), k, report, epsilon, delta, client)
     else:
         raise click.UsageError("give either --mechanism or --client")
-    names, pairs = attack or ("guess",), pair or (None,)
-    for option, given in (("--attack", names), ("--pair", pairs)):
-        if len(set(given)) < len(given):
-            raise click.UsageError(f"{option} must not be the same twice, got {', '.join(map(str, given))}")
+    names, pairs = list(attack) or ["guess"], pair or (None,)
+    if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
+        raise click.UsageError("--attack and --pair may be repeated, but not with the same value twice")
     results = [result for one in pairs for result in audits(
         target, names, trials=trials, alpha=alpha, seed=seed, delta=None if takes_delta else delta or None,
         faithful=faithful, pair=one, questions=len(pairs) * len(names), threads=threads,

@@ -217,7 +217,7 @@ def lawful(mechanism: Any) -> bool:
         ]
         if not cls.__module__.startswith(family) and any(hasattr(c, n) for c in clients for n in own):
             return False
-        if "perturb" in own and getattr(cls.perturb, "__module__", None) != cls.__module__:  # put there from outside
+        if "perturb" in own and getattr(vars(cls)["perturb"], "__module__", None) != cls.__module__:  # put there from outside
             return False
     held = vars(mechanism)
     replaced = held.keys() - {f.name for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]  # a dataclass
