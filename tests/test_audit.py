@@ -22,8 +22,8 @@ from ldpkit.auditors import AuditResult, audit, audit_cell, audits, expected, ro
 from ldpkit.mechanisms import GRR, LHO, OUE, SUE, Client, FaultyUE, make
 
 KEYS = (
-    "mechanism k epsilon delta trials alpha seed attack faithful tp fp tpr fpr epsilon_emp lower "
-    "exact_epsilon_emp exact_sd claim violated seconds"
+    "mechanism k epsilon delta trials alpha seed attack faithful pair questions tp fp tpr fpr epsilon_emp lower "
+    "exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
 ).split()
 TRIALS = 10**6
 Z = law.norm.isf(0.01 / 4)  # of the published tail
@@ -77,7 +77,7 @@ def test_both_inputs_and_all_chunks_draw_different_numbers():
         return values
 
     audit(Client(recorder, 5, "value", 1.0), trials=3 * 2**16)
-    assert len(seen) == 6 and len(set(seen)) == 6
+    assert len(set(seen)) == len(seen) >= 6
 
 
 def test_a_stream_belongs_to_its_name_alone():
@@ -163,7 +163,8 @@ def test_a_row_holds_the_counts_and_what_follows_from_them():
     row, tp, fp = found.row(), found.counts["tp"], found.counts["fp"]
     assert (row["tp"], row["fp"], row["tpr"], row["fpr"]) == (tp, fp, tp / 10_000, fp / 10_000)
     assert row["epsilon_emp"] == stats.epsilon_lower(tp, fp, 10_000, 0.01, tail=0.05 / 4)
-    assert row["lower"] == stats.epsilon_lower(tp, fp, 10_000, 0.01, tail=0.05 / 2) > row["epsilon_emp"]
+    ends = [stats.epsilon_lower(one["tp"], one["fp"], 10_000, 0.01, tail=0.05 / 2 / 2) for one in row["directions"]]
+    assert row["lower"] == max(ends) and row["questions"] == len(ends) == 2
     assert (row["exact_epsilon_emp"], row["exact_sd"]) == expected(GRR(5, 1.0), trials=10_000, alpha=0.05, delta=0.01)
     assert (row["k"], row["epsilon"], row["claim"], row["delta"], row["alpha"], row["seed"]) == (5, 1.0, 1.0, 0.01, 0.05, 9)
     assert type(row["violated"]) is bool and row["seconds"] >= 0
@@ -259,7 +260,7 @@ def test_several_attacks_see_the_same_reports():
         return rng.integers(0, 5, len(values))
 
     guess, tight = audits(Client(counting, 5, "value", 1.0), ["guess", "tight"], trials=1000)
-    assert calls == [1000, 1000]
+    assert calls[:2] == [1000, 1000]  # what follows are the checks'
     assert guess.counts == tight.counts  # on single values both accept the first one
 
 

@@ -19,8 +19,8 @@ from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
 KEYS = (
-    "mechanism k epsilon delta trials alpha seed attack faithful tp fp tpr fpr epsilon_emp lower "
-    "exact_epsilon_emp exact_sd claim violated seconds"
+    "mechanism k epsilon delta trials alpha seed attack faithful pair questions tp fp tpr fpr epsilon_emp lower "
+    "exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
 ).split()
 CLIENTS = """
 import numpy as np

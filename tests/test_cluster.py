@@ -157,7 +157,7 @@ def test_workers_with_other_versions_are_refused_naming_both(call, here, address
             with pytest.raises(RuntimeError, match="worker tcp://.* cannot take part: .*" + message):
                 pools.connect(address)
             status, out, err = call(f"sweep sweep.yml --scheduler {address}")
-            assert (status, out, err.count("\n")) == (2, "", 1) and re.search(message, err)
+            assert (status, out, err.count("\n")) == (4, "", 1) and re.search(message, err)
             assert [path.name for path in here.iterdir()] == ["sweep.yml"]
             with pytest.raises(SweepError, match=message):  # a worker that joined after the check
                 sweep(failing, {"x": [2, 4]}, seed=1, executor=client.get_executor(pure=False))
@@ -176,7 +176,7 @@ def test_an_address_without_a_scheduler_is_refused(call, here):
     with pytest.raises(ConnectionError, match="within 0.5 s"):
         pools.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
     status, out, err = call("sweep sweep.yml --scheduler nonsense")
-    assert (status, out) == (2, "") and "no Dask scheduler answers at nonsense within 5 s (missing port number" in err
+    assert (status, out) == (4, "") and "no Dask scheduler answers at nonsense within 5 s (missing port number" in err
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
@@ -184,7 +184,7 @@ def test_without_distributed_the_extra_is_named(call, here, monkeypatch):
     config(here, GOOD)
     monkeypatch.setitem(sys.modules, "distributed", None)
     status, out, err = call("sweep sweep.yml --scheduler tcp://127.0.0.1:8786")
-    assert (status, out) == (2, "") and "pip install 'ldpkit[cluster]'" in err
+    assert (status, out) == (4, "") and "pip install 'ldpkit[cluster]'" in err
     assert "cluster" in importlib.metadata.metadata("ldpkit").get_all("Provides-Extra")
 
 
@@ -209,12 +209,12 @@ def test_out_and_store_come_from_the_command_or_the_file_or_its_name(call, here)
     assert (here / "sweep.csv").read_text() == (here / "given.csv").read_text() == (here / "named.csv").read_text()
 
 
-def test_failed_cells_give_status_1_and_the_same_command_computes_only_them(call, here, monkeypatch):
+def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(call, here, monkeypatch):
     monkeypatch.setitem(CELLS, "rad", failing)
     config(here, GOOD | {"grid": {"x": [0, 1, 2]}, "fixed": None})
     monkeypatch.setattr(command.Plan, "_rehearse", lambda *given: None)
     status, out, err = call("sweep sweep.yml --workers 1")
-    assert (status, err) == (1, "ldpkit: cell {'x': 1} failed: ArithmeticError: no half of 1\n")
+    assert (status, err) == (4, "ldpkit: cell {'x': 1} failed: ArithmeticError: no half of 1\n")
     assert out.startswith("2 of 3 cells finished, 2 rows in sweep.csv")
     assert pd.read_csv("sweep.csv")["x"].tolist() == [0, 2] and len(list(Path("sweep.cells").iterdir())) == 2
 

@@ -485,6 +485,9 @@ AUDITORS = [
     ("auditors.audit(grr, pair=('a', 'b'))", "pair must be an integer in [0, 2], got 'a'"),
     ("auditors.audit(grr, pair=3)", "pair must hold two different values, got 3"),
     ("auditors.audit(grr, faithful='no')", "faithful must be True or False, got 'no'"),
+    ("auditors.audit(grr, both=1)", "both must be True or False, got 1"),
+    ("auditors.audits(grr, ['guess'], questions=0)", "questions must be an integer >= 1, got 0"),
+    ("auditors.rows(grr, both='no')", "both must be True or False, got 'no'"),
     ("auditors.audit(grr, threads=0)", "threads must be an integer >= 1, got 0"),
     ("auditors.audit(RSFD((2, 3), 2, 1.0), 'tight')", "needs equal domain sizes of all attributes, got k = (2, 3)"),
     ("auditors.expected(grr, trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
@@ -705,6 +708,8 @@ COMMANDS = [
     ("data adult --base file:///no/such/mirror", "adult.data could not be fetched from file:///no/such/mirror/adult"),
     ("data --colour red", "No such option"),
     # audit
+    (f"{AUDIT} --attack tight --attack tight", "--attack and --pair may be repeated, but not with the same value twice"),
+    (f"{AUDIT} --pair 0 1 --pair 0 1", "--attack and --pair may be repeated, but not with the same value twice"),
     ("audit --k 5", "give either --mechanism or --client"),
     ("audit --mechanism OEU --k 5 --epsilon 1", "got 'OEU'; did you mean 'OUE'?"),
     ("audit --mechanism OUE --k True --epsilon 1", "'--k': 'True' is not a whole number"),
@@ -851,6 +856,8 @@ EXEMPT = {
     "reads the package's own source": "depends.Graph depends.identity",
     "one cell of a sweep: hands its parameters to an audit of the table": """
         rad.rad_cell gradients.gradient_cell gradients.digit_pairs shuffle.shuffle_cell result.repeat""",
+    "part of an audit, given what the audit has checked": """
+        base.lawful reading.known result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine""",
     "pool of processes or cluster, tested with the sweeps": "pools.Processes pools.local pools.connect pools.require",
     "needs PyTorch, which is not locked": "nets_torch.TorchNet nets_torch.convnet nets_torch.char_lstm",
     "only shows what it is handed": "sweep.progress",

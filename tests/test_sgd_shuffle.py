@@ -241,10 +241,10 @@ def test_bad_commands_give_one_line_and_status_2(arguments, message, capsys):
     assert (code, out) == (2, "") and message in err and err.startswith("ldpkit: ") and err.count("\n") == 1
 
 
-def test_missing_digits_give_one_line_and_status_2(monkeypatch, capsys):
+def test_missing_digits_give_one_line_and_status_4(monkeypatch, capsys):
     def missing():
         raise ModuleNotFoundError("the digits come with scikit-learn")
 
     monkeypatch.setattr("ldpkit.datasets.digits", missing)
     code, _, err = run(capsys, "audit-gradient", "--adversary", "flip", "--epsilon", 1)
-    assert (code, err) == (2, "ldpkit: the digits come with scikit-learn\n")
+    assert (code, err) == (4, "ldpkit: the digits come with scikit-learn\n")

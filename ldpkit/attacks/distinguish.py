@@ -14,6 +14,7 @@ from typing import Any, Self
 from .. import checks
 from ..kinds import Named
 from ..mechanisms import LocalRandomizer
+from ..mechanisms.base import lawful
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import handled
 
@@ -71,7 +72,9 @@ class Guess:
 
     def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in several rounds)."""
-        return handled(self, mechanism, Named).guess_rates(mechanism.pair(pair))
+        kind = handled(self, mechanism, Named)
+        pair = mechanism.pair(pair)
+        return kind.guess_rates(pair) if lawful(mechanism) else None
 
     def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
         """Number of acceptances among `trials` reports, without building the reports.

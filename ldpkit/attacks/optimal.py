@@ -17,6 +17,7 @@ import numpy as np
 from .. import checks
 from ..kinds import Scored
 from ..mechanisms import LocalRandomizer
+from ..mechanisms.base import lawful
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import handled
@@ -85,7 +86,8 @@ class TwoValueTest:
     def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
         """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
         kind = handled(self, mechanism, Scored)
-        return kind.score_rates(self._threshold(kind), mechanism.pair(pair))
+        threshold, pair = self._threshold(kind), mechanism.pair(pair)
+        return kind.score_rates(threshold, pair) if lawful(mechanism) else None
 
     def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
         """Number of reports in the event among `trials`, drawn from its two coordinates; see `Guess.sample`."""

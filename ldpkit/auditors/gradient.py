@@ -20,7 +20,7 @@ from ..attacks.gradient import RULES, Cosine, Lune, Pairs
 from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..types import Array, Numbers
-from .result import AuditResult, repeat
+from .result import AuditResult, repeat, too_few
 
 __all__ = ["audit_gradient", "gradient_cell", "digit_pairs", "ADVERSARIES", "epsilon_from_errors", "plugin_expectation",
            "pooled", "lower_pooled", "lower_sides"]  # fmt: skip
@@ -191,7 +191,7 @@ def audit_gradient(
             chosen.sample(mechanism, half, pairs, side, streams.generator(seed, *name, side)) for side in (True, False)
         )
     seconds = time.perf_counter() - start
-    fp, fn, rates = half - kept, missed, chosen.rates(mechanism, pairs)
+    fp, fn, rates, bound = half - kept, missed, chosen.rates(mechanism, pairs), BOUNDS[chosen.bound]
     exact, exact_sd, infinite = plugin_expectation(*rates, half, half)
     return AuditResult(
         mechanism=mechanism.name,
@@ -204,12 +204,13 @@ def audit_gradient(
         counts={"fp": fp, "fn": fn},
         rates={"fpr": fp / half, "fnr": fn / half},
         epsilon_emp=float(epsilon_from_errors(fp / half, fn / half)),
-        lower=max(0.0, float(BOUNDS[chosen.bound](fp, fn, half, alpha))),
+        lower=max(0.0, float(bound(fp, fn, half, alpha))),
         exact=exact,
         exact_sd=exact_sd,
         claim=mechanism.epsilon,
         limit=float(epsilon_from_errors(*rates)),
         estimates={"pooled": float(pooled(fp + fn, trials)), "infinite": infinite},
+        inconclusive=too_few(lambda n: float(bound(0, 0, n // 2, alpha)), trials, mechanism.epsilon, "trials"),
         seconds=seconds,
     )
 

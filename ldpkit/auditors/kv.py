@@ -27,7 +27,7 @@ from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
 from ..types import Array, Held, Rng
 from .ratio import check, statistic
-from .result import AuditResult, repeat
+from .result import AuditResult, repeat, too_few
 
 __all__ = ["AUDITORS", "audit_kv", "audit_laws", "kv_cell", "collapse", "guess_rates", "oracle_law"]
 
@@ -219,14 +219,25 @@ def _audit(play: Callable[[_Draw], Iterator[Groups]], users: int, estimator: str
         value, output = statistic(first, second, each, estimator, alpha=alpha, minimum=minimum, variation=variation)
         sure = estimator if halves else "valid"
         lower = max(statistic(one, two, each, sure, alpha=alpha / len(groups))[0] for one, two in groups) if bounded else 0.0
+        best = functools.partial(_best, first.shape[1], sure, alpha / len(groups))
+        why = too_few(best, each, said["claim"], "users per group") if bounded else f"auditor {attack} has no bound that holds"
         seen = [int(side.sum(axis=0)[output]) if output >= 0 else 0 for side in groups[0]]
         results.append(AuditResult(
             trials=each, alpha=float(alpha), faithful=False, epsilon_emp=value, lower=lower, exact=None, exact_sd=None,
             counts={"outputs": groups[0][0].shape[1], "output": output, "first": seen[0], "second": seen[1]},
             rates={"first_rate": seen[0] / each, "second_rate": seen[1] / each}, limit=_limit(*ideal[0]), seed=seed,
-            parameters=parameters | {"estimator": estimator, "round": number}, attack=attack, seconds=seconds, **said,
+            parameters=parameters | {"estimator": estimator, "round": number}, attack=attack, seconds=seconds,
+            inconclusive=why, **said,
         ))  # fmt: skip
     return results
+
+
+def _best(outputs: int, estimator: str, alpha: float, users: int) -> float:
+    """The largest bound that so many users per group can show: two outputs, each seen in one group only."""
+    halves = [users // 2, users - users // 2] if estimator in ("split", "pooled") else [users]
+    one, two = np.zeros((2, len(halves), outputs), np.int64)
+    one[:, 0], two[:, 1:2] = halves, np.array(halves)[:, None]
+    return statistic(one, two, users, estimator, alpha=alpha)[0]
 
 
 def audit_laws(first: ArrayLike, second: ArrayLike, *, users: int = 10**8, estimator: str = "released", alpha: float = 0.05,

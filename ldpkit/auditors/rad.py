@@ -27,7 +27,7 @@ from ..attacks.distinguish import Guess, success_rate
 from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.subset import SubsetSelection
-from .result import AuditResult, repeat
+from .result import AuditResult, repeat, too_few
 
 __all__ = ["PROTOCOLS", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd", "epsilon_interval",
            "rad_result", "rad_audit", "rad_cell"]  # fmt: skip
@@ -194,6 +194,7 @@ def rad_result(
         known["interval"] = epsilon_interval(successes, reports, m, protocol, alpha=alpha)
     if protocol and math.isfinite(claim):
         known["limit"] = claim
+    known["inconclusive"] = too_few(lambda n: epsilon_interval(n, n, m, alpha=alpha, delta=delta)[0], reports, claim, "reports")
     parameters = {"k": m} | ({"epsilon": claim} if math.isfinite(claim) else {})
     return AuditResult(
         mechanism=protocol or "unknown", parameters=parameters, attack="reconstruction", trials=reports, alpha=float(alpha),

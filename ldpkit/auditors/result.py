@@ -6,8 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import checks, streams
+from ..types import Pair
 
-__all__ = ["AuditResult", "repeat"]
+__all__ = ["STATUSES", "AuditResult", "repeat", "too_few"]
+
+STATUSES = ("none found", "violation", "inconclusive", "not valid")
+"""What an audit may come to, see `AuditResult.status`."""
+
+
+_NESTED = ("pair", "questions", "directions", "warnings", "verdict", "seconds")  # no columns of a table
+
+
+def _finite(x: Any) -> Any:
+    return None if isinstance(x, float) and not math.isfinite(x) else x
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +36,8 @@ class AuditResult:
     trials : int
         Reports per input; for gradients all trials, half of them with each input.
     alpha : float
-        Significance: `lower` exceeds the truth with probability at most alpha.
+        Significance: `lower` exceeds the truth with probability at most alpha,
+        together with those of all audits it is shared with (`questions`).
     seed : int or None
         ``None`` if the counts were made elsewhere.
     faithful : bool
@@ -36,7 +48,7 @@ class AuditResult:
         The statistic exactly as the paper computes it; ``-inf`` if the counts say nothing.
     lower : float
         Lower bound of the true epsilon, valid at level ``1 - alpha``; at least 0,
-        which always holds.
+        which always holds, and 0 where the audit is not valid.
     exact, exact_sd : float or None
         Exact expectation and standard deviation of `epsilon_emp` under the
         mechanism's law, where the law is known.
@@ -51,6 +63,19 @@ class AuditResult:
         where an auditor has one.
     estimates : mapping
         Further estimates by name, see the auditor.
+    pair : (int, int) or None
+        The two audited values, where an auditor compares two.
+    directions : tuple of dict
+        The questions asked about the pair: ``pair`` in the order in which the event names it, counts, rates,
+        ``epsilon_emp``, and a ``lower`` of its own. The first one's counts are the result's.
+    questions : int
+        Among how many questions alpha is divided for `lower`.
+    warnings : tuple of str
+        What a reader has to know before relying on the result.
+    inconclusive : str
+        Why the audit could hardly have found a violation; empty if it could.
+    invalid : str
+        Why counts of these reports prove nothing; empty if they are sound.
     seconds : float
         Wall time of the counting; not part of equality.
     """
@@ -73,21 +98,40 @@ class AuditResult:
     limit: float | None = None
     interval: tuple[float, float] | None = None
     estimates: Mapping[str, float] = field(default_factory=dict)
+    pair: Pair | None = None
+    directions: tuple[dict[str, Any], ...] = ()
+    questions: int = 1
+    warnings: tuple[str, ...] = ()
+    inconclusive: str = ""
+    invalid: str = ""
     seconds: float = field(default=0.0, compare=False)
 
     @property
     def violated(self) -> bool:
         """Whether the audit proves that the claim does not hold."""
-        return self.lower > self.claim
+        return self.status == "violation"
+
+    @property
+    def status(self) -> str:
+        """One of `STATUSES`: ``violation``, ``none found``, ``inconclusive`` or ``not valid``."""
+        if self.invalid:
+            return "not valid"
+        if self.lower > self.claim:
+            return "violation"
+        return "inconclusive" if self.inconclusive else "none found"
 
     @property
     def verdict(self) -> str:
         """One sentence saying what the audit shows."""
         sure = f"with {100 * (1 - self.alpha):g} % confidence"
+        if self.invalid:
+            return f"Not a valid audit: {self.invalid}."
         if self.violated:
             return (
                 f"VIOLATION: {sure} the reports leak at least epsilon = {self.lower:.4f}, more than the claimed {self.claim:g}."
             )
+        if self.inconclusive:
+            return f"Inconclusive: {self.inconclusive}."
         if self.claim == math.inf:
             return f"No epsilon is claimed; {sure} the reports leak at least epsilon = {self.lower:.4f}."
         return (
@@ -105,33 +149,39 @@ class AuditResult:
         "nothing can be said", so that the dictionary can be written as JSON.
         """
 
-        def finite(x: float | None) -> float | None:
-            return x if x is None or math.isfinite(x) else None
-
-        more = {} if self.limit is None else {"limit": finite(self.limit)}
+        more = {} if self.limit is None else {"limit": _finite(self.limit)}
         if self.interval is not None:
-            more |= {"interval_low": finite(self.interval[0]), "interval_high": finite(self.interval[1])}
+            more |= {"interval_low": _finite(self.interval[0]), "interval_high": _finite(self.interval[1])}
         named = {key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")}
         return {
             "mechanism": self.mechanism,
             **named,
-            "epsilon": self.parameters.get("epsilon", finite(self.claim)),
+            "epsilon": self.parameters.get("epsilon", _finite(self.claim)),
             "delta": self.parameters.get("delta", self.delta),
             "trials": self.trials,
             "alpha": self.alpha,
             "seed": self.seed,
             "attack": self.attack,
             "faithful": self.faithful,
+            **({} if self.pair is None else {"pair": list(self.pair), "questions": self.questions}),
             **self.counts,
             **self.rates,
-            "epsilon_emp": finite(self.epsilon_emp),
+            "epsilon_emp": _finite(self.epsilon_emp),
             "lower": self.lower,
-            "exact_epsilon_emp": finite(self.exact) if self.exact is not None else None,
-            "exact_sd": finite(self.exact_sd) if self.exact_sd is not None else None,
+            "exact_epsilon_emp": _finite(self.exact) if self.exact is not None else None,
+            "exact_sd": _finite(self.exact_sd) if self.exact_sd is not None else None,
             **more,
-            **{key: finite(value) for key, value in self.estimates.items()},
-            "claim": finite(self.claim),
+            **{key: _finite(value) for key, value in self.estimates.items()},
+            "claim": _finite(self.claim),
             "violated": self.violated,
+            "status": self.status,
+            "verdict": self.verdict,
+            "warnings": list(self.warnings),
+            **(
+                {"directions": [d | {"pair": list(d["pair"]), "epsilon_emp": _finite(d["epsilon_emp"])} for d in self.directions]}
+                if self.directions
+                else {}
+            ),
             "seconds": self.seconds,
         }
 
@@ -151,12 +201,42 @@ def repeat(audit: "Callable[[int], Iterable[AuditResult]]", runs: int, seed: int
     Returns
     -------
     list of dict
-        One `AuditResult.row` per result, with the number of the `run`, without the time: a row repeats to the last digit.
+        One `AuditResult.row` per result, with the number of the `run`, without the time and what is no plain number or name: a
+        row repeats to the last digit.
     """
     found = []
     for run in range(checks.integer("runs", runs, 1)):
         for result in audit(streams.derive(seed, "run", run)):
-            row = result.row() | {"run": run}
-            del row["seconds"]
-            found.append(row)
+            found.append({key: value for key, value in result.row().items() if key not in _NESTED} | {"run": run})
     return found
+
+
+def too_few(bound: Callable[[int], float], trials: int, claim: float, unit: str = "reports per input") -> str:
+    """Say why so few trials could not have refuted a claim, and how many could; empty if these can.
+
+    Parameters
+    ----------
+    bound : callable
+        The largest bound of epsilon that so many trials can show.
+    trials : int
+        Trials that were made.
+    claim : float
+    unit : str
+        What the trials are called.
+    """
+    best = bound(trials)
+    if best > claim or claim == math.inf:
+        return ""
+    few, enough = trials, 2 * trials
+    while bound(enough) <= claim:
+        few, enough = enough, 2 * enough
+        if few > 10**18:
+            return f"no number of {unit} could show more than the claimed {claim:g}"
+    while enough - few > max(1, enough // 100):
+        middle = (few + enough) // 2
+        few, enough = (middle, enough) if bound(middle) <= claim else (few, middle)
+    size = 10 ** max(0, len(str(enough)) - 2)
+    shown = f"at most epsilon = {best:.2f}" if best > 0 else "nothing"
+    return (
+        f"{trials:,} {unit} could show {shown}, and the claim is {claim:g}; about {-(-enough // size) * size:,} {unit} are needed"
+    )

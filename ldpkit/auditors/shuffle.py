@@ -24,7 +24,7 @@ from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
 from ..types import Array, Rates, Rng
 from .gradient import epsilon_from_errors, lower_sides, plugin_expectation, pooled
-from .result import AuditResult, repeat
+from .result import AuditResult, repeat, too_few
 
 __all__ = ["audit_shuffle", "shuffle_cell", "pmfs", "pair_delta", "blanket_delta", "solve", "closed_bound", "least_clients",
            "threshold_rates"]  # fmt: skip
@@ -230,6 +230,7 @@ def audit_shuffle(
         delta=delta,
         limit=float(epsilon_from_errors(*rates)),
         estimates={"pooled": float(pooled(fp + fn, trials))} | _exact(clients, epsilon, delta),
+        inconclusive=too_few(lambda n: float(lower_sides(0, 0, n // 2, alpha, delta)), trials, claim, "trials"),
         seconds=seconds,
     )
 

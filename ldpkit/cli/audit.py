@@ -7,12 +7,11 @@ from typing import Any
 import click
 
 from .. import attacks
-from ..auditors import AuditResult
-from ..auditors import audit as run_audit
+from ..auditors import AuditResult, audits
 from ..mechanisms import MECHANISMS, Client, FrequencyOracle, make, takes
 from ..mechanisms.client import load
 from ..types import Pair
-from .base import Count, Line, as_json, cli, write
+from .base import Count, Line, as_json, cli, conclude, strict
 
 __all__ = ["audit", "list_mechanisms"]
 
@@ -45,10 +44,13 @@ def list_mechanisms() -> None:
 @click.option("--trials", type=Count(), default=10**6, show_default=True, help="Reports per input.")
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
 @click.option("--seed", type=Count(), default=1, show_default=True)
-@click.option("--attack", default="guess", show_default=True, help=f"One of {', '.join(attacks.ATTACKS)}.")
-@click.option("--pair", type=Count(), nargs=2, help="The two audited values.  [default: 0 and k-1]")
+@click.option("--attack", multiple=True, help=f"One of {', '.join(attacks.ATTACKS)}; may be repeated.  [default: guess]")
+@click.option(
+    "--pair", type=Count(), nargs=2, multiple=True, help="The two audited values; may be repeated.  [default: 0 and k-1]"
+)
 @click.option("--faithful", is_flag=True, help="Make every report in full.")
 @click.option("--threads", type=Count(), default=1, show_default=True, help="Does not change the result.")
+@strict
 @as_json
 @click.pass_context
 def audit(
@@ -63,14 +65,18 @@ def audit(
     trials: int,
     alpha: float,
     seed: int,
-    attack: str,
-    pair: Pair | None,
+    attack: tuple[str, ...],
+    pair: tuple[Pair, ...],
     faithful: bool,
     threads: int,
+    strict: bool,
     as_json: bool,
     **own: Any,
 ) -> None:
-    """Audit a mechanism, or any client, with a distinguishability attack."""
+    """Audit a mechanism, or any client, with a distinguishability attack.
+
+    Both directions of every pair are audited with every attack, and alpha is divided among all these questions.
+    """
     target: FrequencyOracle | Client
     if mechanism is not None and client is None:
         if report is not None:
@@ -88,12 +94,14 @@ def audit(
         target = Client(load(client), k, report, epsilon, delta, client)
     else:
         raise click.UsageError("give either --mechanism or --client")
-    result = run_audit(
-        target, attack, trials=trials, alpha=alpha, seed=seed, delta=None if takes_delta else delta or None,
-        faithful=faithful, pair=pair or None, threads=threads,
-    )  # fmt: skip
-    write(result.row(), _table(result), result.verdict, as_json)
-    ctx.exit(1 if result.violated else 0)
+    names, pairs = list(attack) or ["guess"], pair or (None,)
+    if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
+        raise click.UsageError("--attack and --pair may be repeated, but not with the same value twice")
+    results = [result for one in pairs for result in audits(
+        target, names, trials=trials, alpha=alpha, seed=seed, delta=None if takes_delta else delta or None,
+        faithful=faithful, pair=one, questions=len(pairs) * len(names), threads=threads,
+    )]  # fmt: skip
+    conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 
 def _table(result: AuditResult) -> list[Line]:
@@ -104,10 +112,12 @@ def _table(result: AuditResult) -> list[Line]:
         ("mechanism", f"{result.mechanism} ({named})"),
         ("claim", ("none" if row["claim"] is None else f"epsilon = {row['claim']:g}") + f", delta = {result.delta:g}"),
         ("attack", f"{result.attack}, {result.trials:,} reports per input" + (", all real" if result.faithful else "")),
+        ("pair", ", and ".join(f"{one['pair'][0]} against {one['pair'][1]}" for one in result.directions)),
         ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
         ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
         ("epsilon_emp", f"{result.epsilon_emp:.4f} as the paper computes it"),
         ("exact", f"{exact} is its expectation"),
-        ("lower", f"{result.lower:.4f} at level {1 - result.alpha:g}"),
+        *(("reverse", f"tp = {one['tp']:,}, fp = {one['fp']:,}, lower = {one['lower']:.4f}") for one in result.directions[1:]),
+        ("lower", f"{result.lower:.4f} at level {1 - result.alpha:g}, shared by {result.questions} questions"),
         ("seconds", f"{result.seconds:.2f}"),
     ]

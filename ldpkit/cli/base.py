@@ -7,8 +7,13 @@ from typing import Any, TypeVar
 import click
 
 from .. import __version__
+from ..auditors import AuditResult
 
-__all__ = ["cli", "Count", "as_json", "write"]
+__all__ = ["cli", "BAD_INPUT", "FAILED", "Count", "Failed", "as_json", "conclude", "strict", "write"]
+
+BAD_INPUT, FAILED = 2, 4
+_STATUS = {"none found": 0, "violation": 1, "inconclusive": 0, "not valid": FAILED}
+_STRICT = _STATUS | {"inconclusive": 3}
 
 Line = tuple[str, str]  # name and text of one row of a table
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -30,6 +35,12 @@ class Count(click.ParamType):  # type: ignore[type-arg]  # older releases of cli
         self.fail(f"{value!r} is not a whole number", param, ctx)
 
 
+class Failed(click.ClickException):
+    """What was asked for is sound and could not be done."""
+
+    exit_code = FAILED
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ldpkit")
 def cli() -> None:
@@ -41,6 +52,11 @@ def as_json(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
 
 
+def strict(command: Command) -> Command:
+    """Give a command the option ``--strict``."""
+    return click.option("--strict", is_flag=True, help="Exit with status 3 if the audit is inconclusive.")(command)
+
+
 def write(row: dict[str, Any], lines: Iterable[Line], verdict: str, as_json: bool) -> None:
     """Print `row` as one JSON object, or `lines` of (name, text) as a table with the sentence `verdict` below."""
     if as_json:
@@ -49,3 +65,12 @@ def write(row: dict[str, Any], lines: Iterable[Line], verdict: str, as_json: boo
         for key, text in lines:
             click.echo(f"{key:<12} {text}")
         click.echo(verdict)
+
+
+def conclude(ctx: click.Context, shown: Iterable[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool) -> None:
+    """Print results with their tables, and exit with the gravest of their statuses."""
+    found = set()
+    for result, lines in shown:
+        write(result.row(), [*lines, *(("warning", text) for text in result.warnings)], result.verdict, as_json)
+        found.add((_STRICT if strict else _STATUS)[result.status])
+    ctx.exit(next(status for status in (FAILED, 1, 3, 0) if status in found))

@@ -7,7 +7,7 @@ from ..attacks import gradient as crafts
 from ..auditors import AuditResult
 from ..auditors.gradient import ADVERSARIES, digit_pairs
 from ..mechanisms import GRADIENT
-from .base import Count, as_json, cli, write
+from .base import Count, Failed, as_json, cli, conclude, strict
 
 __all__ = ["audit_gradient", "audit_shuffle"]
 
@@ -28,19 +28,20 @@ MECHANISMS = {name.lower(): mechanism for name, mechanism in GRADIENT.items()}
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
 @click.option("--seed", type=Count(), default=1, show_default=True)
 @click.option("--faithful", is_flag=True, help="Make every report in full.")
+@strict
 @as_json
 @click.pass_context
 def audit_gradient(ctx: click.Context, /, adversary: str, epsilon: float, mechanism: str, rule: str, dimension: int | None,
                    norm: float, clip: float, iterations: int, flip: str, trials: int, alpha: float, seed: int, faithful: bool,
-                   as_json: bool) -> None:  # fmt: skip
+                   strict: bool, as_json: bool) -> None:  # fmt: skip
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
     try:
         pairs = digit_pairs(adversary, dimension, norm, iterations, flip, seed)
     except ModuleNotFoundError as error:
-        raise click.UsageError(str(error)) from error
+        raise Failed(str(error)) from error
     target = MECHANISMS[mechanism](pairs.first.shape[1], epsilon, clip)
     result = auditors.audit_gradient(target, pairs, rule, trials=trials, alpha=alpha, seed=seed, faithful=faithful)
-    _write(ctx, result, f"{pairs.name}, {rule} rule", as_json)
+    _write(ctx, result, f"{pairs.name}, {rule} rule", as_json, strict)
 
 
 @cli.command("audit-shuffle")
@@ -51,6 +52,7 @@ def audit_gradient(ctx: click.Context, /, adversary: str, epsilon: float, mechan
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
 @click.option("--seed", type=Count(), default=1, show_default=True)
 @click.option("--faithful", is_flag=True, help="Randomise and permute real gradients.")
+@strict
 @as_json
 @click.pass_context
 def audit_shuffle(
@@ -63,14 +65,15 @@ def audit_shuffle(
     alpha: float,
     seed: int,
     faithful: bool,
+    strict: bool,
     as_json: bool,
 ) -> None:
     """Audit shuffled LDP-SGD: can the server tell two batches apart that differ in one gradient?"""
     result = auditors.audit_shuffle(epsilon, clients, delta, trials=trials, alpha=alpha, seed=seed, faithful=faithful)
-    _write(ctx, result, "two batches, threshold rule", as_json)
+    _write(ctx, result, "two batches, threshold rule", as_json, strict)
 
 
-def _write(ctx: click.Context, result: AuditResult, attack: str, as_json: bool) -> None:
+def _write(ctx: click.Context, result: AuditResult, attack: str, as_json: bool, strict: bool) -> None:
     more = {"tight": "exact epsilon of the two batches", "upper": "numerical bound for all batches",
             "pooled": "epsilon of the accuracy, nearly unbiased"}  # fmt: skip
 
@@ -90,5 +93,4 @@ def _write(ctx: click.Context, result: AuditResult, attack: str, as_json: bool) 
         ("lower", f"{result.lower:.4f} at level {1 - result.alpha:g}"),
         ("seconds", f"{result.seconds:.2f}"),
     ]
-    write(row, lines, result.verdict, as_json)
-    ctx.exit(1 if result.violated else 0)
+    conclude(ctx, [(result, lines)], as_json, strict)

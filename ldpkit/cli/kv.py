@@ -7,7 +7,7 @@ import click
 
 from ..auditors import kv, ratio
 from ..mechanisms import KEY_VALUE
-from .base import Count, as_json, cli, write
+from .base import Count, as_json, cli, conclude, strict
 
 __all__ = ["audit_kv"]
 
@@ -30,6 +30,7 @@ NAMES = {name.lower(): cls for name, cls in KEY_VALUE.items()}
 @click.option("--minimum", type=Count(), default=5, show_default=True, help="Smallest count that `released` looks at.")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance.")
 @click.option("--seed", type=Count(), default=1, show_default=True)
+@strict
 @as_json
 @click.pass_context
 def audit_kv(
@@ -44,6 +45,7 @@ def audit_kv(
     minimum: int,
     alpha: float,
     seed: int,
+    strict: bool,
     as_json: bool,
     **own: Any,
 ) -> None:
@@ -70,5 +72,4 @@ def audit_kv(
         ("lower", f"{result.lower:.4f} at level {1 - result.alpha:g}"),
         ("seconds", f"{result.seconds:.2f}"),
     ]
-    write(result.row(), lines, result.verdict, as_json)
-    ctx.exit(1 if result.violated else 0)
+    conclude(ctx, [(result, lines)], as_json, strict)

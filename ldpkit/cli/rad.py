@@ -9,7 +9,7 @@ from ..auditors.calibrate import CALIBRATED
 from ..auditors.calibrate import calibrate as run_calibrate
 from ..auditors.rad import PROTOCOLS, rad_result, rad_uniform
 from ..checks import integer, one_of
-from .base import Count, as_json, cli, write
+from .base import Count, as_json, cli, conclude, strict, write
 
 __all__ = ["rad", "calibrate"]
 
@@ -22,6 +22,7 @@ __all__ = ["rad", "calibrate"]
 @click.option("--successes", type=Count(), help="Reports whose record was named.")
 @click.option("--reports", type=Count(), help="Reports, equally many of every record.")
 @click.option("--alpha", type=float, default=0.02, show_default=True, help="Significance (counts only).")
+@strict
 @as_json
 @click.pass_context
 def rad(
@@ -34,6 +35,7 @@ def rad(
     successes: int | None,
     reports: int | None,
     alpha: float,
+    strict: bool,
     as_json: bool,
 ) -> None:
     """Exact reconstruction advantage of a protocol, or what counted reconstructions prove about epsilon."""
@@ -57,8 +59,7 @@ def rad(
              ("lower", f"{result.lower:.4f} for any mechanism, {sure}")]  # fmt: skip
     if result.interval:
         lines.append(("interval", f"[{result.interval[0]:.4f}, {result.interval[1]:.4f}] if it is {mechanism}, {sure}"))
-    write(result.row(), lines, result.verdict, as_json)
-    ctx.exit(1 if result.violated else 0)
+    conclude(ctx, [(result, lines)], as_json, strict)
 
 
 @cli.command()

@@ -16,7 +16,7 @@ from .. import checks, pools, streams
 from .. import sweep as hall
 from ..auditors import CELLS
 from ..mechanisms import MECHANISMS
-from .base import Count, cli
+from .base import FAILED, Count, Failed, cli
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +161,7 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
     try:
         client = pools.connect(scheduler)
     except (ModuleNotFoundError, ConnectionError, RuntimeError) as error:
-        raise click.ClickException(str(error)) from error
+        raise Failed(str(error)) from error
     with client:
         if not client.scheduler_info()["workers"]:
             click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
@@ -185,8 +185,8 @@ def sweep(
     The table can be read at any moment; it holds the cells that are finished. The same command continues a sweep that
     was stopped.
 
-    Exit status: 0, every cell is finished; 1, some cells failed (each is named) and all others are finished; 2, bad input
-    or no cluster, and nothing was computed. Violations are rows of the table, not a status.
+    Exit status: 0, every cell is finished; 2, bad input, and nothing was computed; 4, there is no such cluster, or some
+    cells failed (each is named) and all others are finished. Violations are rows of the table, not a status.
     """
     if scheduler is not None and workers is not None:
         raise click.UsageError("--workers are processes of this machine; with --scheduler the cluster has its own")
@@ -204,14 +204,14 @@ def sweep(
         except hall.SweepError as found:
             table, failures = found.table, found.failures
         except OSError as error:
-            raise click.ClickException(str(error)) from error
+            raise Failed(str(error)) from error
         except KeyboardInterrupt:
             click.echo(f"ldpkit: finished cells are in {out} and {store}; the same command goes on from there", err=True)
             raise
     for cell, cause in failures:
         click.echo(f"ldpkit: cell {cell} failed: {type(cause).__name__}: {cause}", err=True)
     click.echo(_summary(plan, table, len(failures), out) + f"; {time.monotonic() - start:.1f} s")
-    ctx.exit(1 if failures else 0)
+    ctx.exit(FAILED if failures else 0)
 
 
 def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:

@@ -7,6 +7,7 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 
 import dataclasses
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "MAX_EPSILON",
     "MAX_DOMAIN",
     "MAX_ROUNDS",
+    "lawful",
 ]
 
 MIN_EPSILON = 1e-6
@@ -205,6 +207,35 @@ def kind_with(mechanism: Any, verbs: type, wanted: str) -> Any:
     if not isinstance(kind, verbs):
         raise ValueError(f"mechanism must {wanted}, got {mechanism.name} with its {kind.name} reports")
     return kind
+
+
+_SERVER = {"name", "estimate", "variance", "sample_estimate", "support_counts"}  # what no report depends on
+
+
+def lawful(mechanism: Any) -> bool:
+    """Whether the law of its kind of report speaks for the client `perturb` of a mechanism.
+
+    It does for the mechanisms of this package, and for a class that brings its probabilities and its client
+    together. It does not where a subclass, or an instance, replaces part of a mechanism that has a client already:
+    its probabilities are then those of one class, its reports those of another, and only real reports tell.
+    """
+    if not isinstance(mechanism, LocalRandomizer) or not mechanism.kind.lawful:
+        return False
+    family, line = __name__.rpartition(".")[0], type(mechanism).__mro__
+    for i, cls in enumerate(line):
+        own = {n for n in vars(cls) if not n.startswith(("__", "_abc_"))} - _SERVER
+        clients = [
+            c for c in line[i + 1 :] if not getattr(getattr(c, "perturb", Mechanism.perturb), "__isabstractmethod__", False)
+        ]
+        if not cls.__module__.startswith(family) and any(hasattr(c, n) for c in clients for n in own):
+            return False
+        if "perturb" in own and getattr(vars(cls)["perturb"], "__module__", None) != cls.__module__:  # put there from outside
+            return False
+    held = vars(mechanism)
+    replaced = held.keys() - {f.name for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]  # a dataclass
+    if any(not isinstance(getattr(type(mechanism), n, None), cached_property) for n in replaced & set(dir(type(mechanism)))):
+        return False
+    return all(lawful(part) for part in held.values() if isinstance(part, LocalRandomizer))
 
 
 def share(frequency: Any) -> Any:

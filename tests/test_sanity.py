@@ -1,0 +1,337 @@
+"""Whose reports are counted, and are they independent: replaced clients, unknown kinds, orders, broken randomness.
+
+An honest client is called dependent, or its order telling, with probability at most 2e-6 by the bounds that the checks
+rest on; this file makes fewer than 600 honest audits, so a correct package fails it with probability below 2e-3 even if
+all bounds were attained, which Hoeffding's are not by far. A broken client is missed with the probability that its
+draws agree by chance, below 1e-6 an audit: a coin with P = 0.23 in 512 batches, sixteen remembered reports in two processes.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+
+import forgetful_clients as broken
+import numpy as np
+import pytest
+from scipy import stats as law
+
+from ldpkit import attacks
+from ldpkit.auditors import audit, audits, expected, rows
+from ldpkit.auditors.sanity import _luck
+from ldpkit.mechanisms import GRR, MECHANISMS, OUE, RSFD, SHE, SS, SUE, Client, FrequencyOracle, Repeated, SupportOracle, make
+from ldpkit.mechanisms.base import lawful
+
+# --- the law of a class speaks for its own client ----------------------------------------------------------
+
+
+class Leaking(OUE):
+    def perturb(self, values, rng):
+        return np.eye(self.k)[values]
+
+
+class Named(OUE):
+    name = "a name of its own"
+
+    def estimate(self, reports):
+        return super().estimate(reports)
+
+
+class Louder(OUE):
+    @property
+    def q(self):
+        return 0.1
+
+
+class LeakingTuple(RSFD):
+    def attribute(self, j):
+        return Leaking(self.sizes[j], self.amplified)
+
+
+@dataclass(frozen=True)
+class Own(SupportOracle):
+    """A protocol that brings its client and its probabilities."""
+
+    k: int
+    epsilon: float
+    name, report = "own", "value"
+
+    @property
+    def p(self):
+        return GRR(self.k, self.epsilon).p
+
+    @property
+    def q(self):
+        return GRR(self.k, self.epsilon).q
+
+    def perturb(self, values, rng):
+        return GRR(self.k, self.epsilon).perturb(values, rng)
+
+    def read(self, reports):
+        return reports
+
+    def support_counts(self, reports):
+        return np.bincount(reports, minlength=self.k)
+
+
+class OwnButLeaking(Own):
+    def perturb(self, values, rng):
+        return np.asarray(values)
+
+
+def patched():
+    mechanism = OUE(10, 1.0)
+    object.__setattr__(mechanism, "perturb", lambda values, rng: np.eye(10)[values])
+    return mechanism
+
+
+FOREIGN = {
+    "subclass": Leaking(10, 1.0),
+    "subclass of a subclass": dataclasses.make_dataclass("Deeper", [], bases=(Leaking,), frozen=True)(10, 1.0),
+    "instance": patched(),
+    "inner": Repeated(Leaking(10, 1.0), 2),
+    "remembered": Repeated(Leaking(10, 1.0), 2, True),
+    "own": OwnButLeaking(10, 1.0),
+}
+
+
+@pytest.mark.parametrize("attack", ["guess", "tight"])
+@pytest.mark.parametrize("mechanism", FOREIGN.values(), ids=FOREIGN)
+def test_a_replaced_client_is_audited_by_its_own_reports(mechanism, attack):
+    found = audit(mechanism, attack, trials=5000)
+    assert found.faithful and found.exact is None and found.exact_sd is None and expected(mechanism, attack) is None
+    assert found.violated and found.counts == {"tp": 5000, "fp": 0}
+    row = rows(mechanism, attack, trials=100)[0]
+    assert row["faithful"] is True and row["exact_tpr"] is row["exact_fpr"] is row["exact_epsilon_emp"] is None
+
+
+def test_a_replaced_probability_or_component_has_no_law_either():
+    assert not lawful(Louder(10, 1.0)) and not lawful(LeakingTuple(10, 2, 1.0))
+    found = audit(Louder(10, 1.0), "tight", trials=20_000)
+    assert found.faithful and found.violated  # ln(0.5 * 0.9 / (0.1 * 0.5)) = 2.2
+
+
+def test_a_client_put_into_a_class_is_noticed(monkeypatch):
+    assert lawful(SUE(5, 1.0))
+    monkeypatch.setattr(SUE, "perturb", lambda self, values, rng: np.eye(self.k)[values])
+    assert not lawful(SUE(5, 1.0)) and audit(SUE(5, 1.0), trials=2000).violated
+
+
+WANTED = {"g": 3, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2, "omega": 2, "p": 0.6, "theta": 0.7, "k": 6}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_of_the_package_has_its_law(name):
+    import inspect
+
+    takes = inspect.signature(MECHANISMS[name]).parameters
+    mechanism = make(name, **{key: value for key, value in (WANTED | {"epsilon": 0.7}).items() if key in takes})
+    audit(mechanism, trials=10)  # whatever it computes once and keeps is no replacement
+    assert lawful(mechanism) and (mechanism.report in ("tuple", "rounds", "buckets") or lawful(Repeated(mechanism, 2)))
+
+
+def test_a_subclass_that_changes_nothing_of_the_client_keeps_the_law():
+    for mechanism in (Named(10, 1.0), Own(10, 1.0), dataclasses.make_dataclass("Same", [], bases=(GRR,), frozen=True)(10, 1.0)):
+        found = audit(mechanism, trials=5000)
+        assert lawful(mechanism) and not found.faithful and found.exact is not None
+
+
+# --- kinds of reports ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Hadamard(FrequencyOracle):
+    """A row of a Hadamard matrix and one randomised sign: a kind of report that no attack here knows."""
+
+    k: int
+    epsilon: float
+    p, q, name, report = 0.7, 0.5, "HR", "sign"
+
+    def perturb(self, values, rng):
+        row = rng.integers(0, 8, len(values))
+        sign = np.array([bin(r & v).count("1") % 2 for r, v in zip(row, values)])
+        return np.column_stack([row, np.where(rng.random(len(values)) < self.p, sign, 1 - sign)])
+
+    def read(self, reports):
+        return reports
+
+    def estimate(self, reports):
+        raise NotImplementedError
+
+    variance = estimate
+
+
+@pytest.mark.parametrize("attack", ["guess", "tight"])
+@pytest.mark.parametrize("faithful", [False, True])
+def test_an_unknown_kind_of_report_is_refused_by_name(attack, faithful):
+    mechanism, chosen, rng = Hadamard(8, 1.0), attacks.make(attack), np.random.default_rng(1)
+    message = f"attack {attack} does not know reports of the kind 'sign', which HR sends"
+    reports = mechanism.perturb(np.zeros(5, int), rng)
+    for ask in (
+        lambda: audit(mechanism, attack, trials=100, faithful=faithful),
+        lambda: chosen.rates(mechanism),
+        lambda: chosen.sample(mechanism, 5, True, rng),
+        lambda: chosen.accepts(mechanism, reports, (0, 7), rng),
+        lambda: expected(mechanism, attack),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask()
+
+
+@dataclass(frozen=True)
+class Parity:
+    """Does the sign say that the value is the first rather than the second."""
+
+    name = "parity"
+
+    def declare(self, mechanism, trials, tail):
+        return self
+
+    def accepts(self, mechanism, reports, pair, rng):
+        one, two = (np.array([bin(int(r) & v).count("1") % 2 for r, _ in reports]) for v in pair)
+        return (one != two) & (reports[:, 1] == one)
+
+    def rates(self, mechanism):
+        return None
+
+    def sample(self, mechanism, trials, truth, rng):
+        raise NotImplementedError
+
+
+def test_an_attack_of_ones_own_audits_an_unknown_kind_by_real_reports():
+    found = audit(Hadamard(8, 1.0), Parity(), trials=20_000)
+    assert found.faithful and found.exact is None and found.status == "none found"
+    assert abs(found.rates["tpr"] - 0.35) < 5 * (0.35 * 0.65 / 20_000) ** 0.5  # 0.5 * 0.7; five standard errors: 6e-7
+
+
+# --- order -----------------------------------------------------------------------------------------------------
+
+
+def true_first(values, rng):
+    """Subset selection that writes the true value to the front, as multi-freq-ldpy 0.2.5 does."""
+    out = SS(10, 1.0).perturb(values, rng)
+    held = out == values[:, None]
+    users = np.flatnonzero(held.any(axis=1))
+    at = held[users].argmax(axis=1)
+    out[users, at], out[users, 0] = out[users, 0], values[users]
+    return out
+
+
+def test_a_subset_keeps_the_order_in_which_it_was_sent():
+    sent = [[7, 2, 5], (3,), np.array([9, 0]), {8, 1}, frozenset((6, 4)), []]
+    kept = Client(lambda values, rng: sent, 10, "subset", 1.0).perturb(np.zeros(6, int), np.random.default_rng(1))
+    assert kept.tolist() == [[7, 2, 5], [3, -1, -1], [9, 0, -1], [1, 8, -1], [4, 6, -1], [-1, -1, -1]]
+
+
+@pytest.mark.parametrize("attack", ["guess", "tight"])
+def test_an_order_that_gives_the_value_away_is_a_warning(attack):
+    found = audit(Client(true_first, 10, "subset", 1.0), attack, trials=20_000)
+    assert found.status == "none found" and "the order of the collections gives the value away" in found.warnings[0]
+    assert "0 stands before 9 in 100.0% if it is the user's and in 0.0%" in found.warnings[0]
+    for tidy in (np.sort, lambda reports, axis: [set(r) for r in reports.tolist()]):
+        honest = Client(lambda values, rng, tidy=tidy: tidy(true_first(values, rng), axis=1), 10, "subset", 1.0)
+        assert audit(honest, attack, trials=20_000).warnings == ()
+
+
+# --- independence ----------------------------------------------------------------------------------------------
+
+RUNS = range(1, 31)
+
+
+@pytest.mark.parametrize("seeds", [RUNS], ids=["30 seeds"])
+@pytest.mark.parametrize(
+    "function, report, message",
+    [
+        (broken.seeded_inside, "value", "as if every call began with the same seed"),
+        (broken.seeded_inside_bits, "bits", "as if every call began with the same seed"),
+        (broken.seeded_by_value, "value", "as if every call began with the same seed"),
+        (broken.one_coin, "value", "as if they shared their randomness"),
+        (broken.one_report, "value", "as if they shared their randomness"),
+        (broken.sticky, "value", "depend on each other"),
+    ],
+)
+def test_shared_randomness_makes_no_valid_audit(function, report, message, seeds):
+    for seed in seeds:
+        found = audit(Client(function, 10, report, 1.0), "tight", trials=100_000, seed=seed)
+        assert found.status == "not valid" and not found.violated and found.lower == 0, seed
+        assert found.verdict.startswith("Not a valid audit: ") and message in found.verdict
+        assert all(one["lower"] == 0 for one in found.directions)
+
+
+@pytest.mark.parametrize("trials", [300, 2000, 20_000])
+@pytest.mark.parametrize("function", [broken.seeded_inside, broken.seeded_by_value, broken.one_coin])
+def test_few_reports_suffice_to_see_it(function, trials):
+    assert audit(Client(function, 10, "value", 1.0), "guess", trials=trials).status == "not valid"
+
+
+@pytest.mark.parametrize("function, report", [(broken.seeded_per_call, "value"), (broken.seeded_per_call_bits, "bits")])
+def test_a_client_that_is_seeded_for_every_user_is_no_valid_audit(function, report):
+    for seed in (1, 2):
+        found = audit(Client(function, 10, report, 1.0), "tight", trials=2000, seed=seed)
+        assert found.counts == {"tp": 0, "fp": 0} and found.status == "not valid"
+        assert "every value has one report of its own" in found.verdict
+        assert found.warnings[0] == "every report of value 0 and of value 9 is the same"
+
+
+def test_a_draw_that_is_remembered_is_found_out_by_another_process():
+    for seed in RUNS[:6]:
+        broken.MEMORY.clear()
+        found = audit(Client(broken.remembered, 10, "value", 1.0), "tight", trials=100_000, seed=seed)
+        assert found.status == "not valid" and "another one in a new process" in found.verdict, seed
+
+
+def test_a_constant_report_that_differs_between_the_inputs_violates():
+    found = audit(Client(broken.identity, 10, "value", 1.0), trials=2000)
+    assert found.violated and found.warnings == ("every report of value 0 and of value 9 is the same",)
+    unseen = audit(Client(lambda value: value, 10, "value", 1.0), trials=2000)
+    assert unseen.violated and "another process" in unseen.warnings[0] and "was not seen" in unseen.warnings[0]
+
+
+@pytest.mark.parametrize("report, constant", [("value", 3), ("bits", [0] * 10), ("subset", [])])
+def test_a_report_that_never_changes_decides_nothing(report, constant):
+    found = audit(Client(lambda values, rng: [constant] * len(values), 10, report, 1.0), trials=2000)
+    assert (found.status, found.verdict) == ("inconclusive", "Inconclusive: every report is the same, whatever the value.")
+
+
+def test_a_recording_is_audited_and_the_missing_calls_are_said():
+    given = {v: broken.respond(np.full(1000, v), np.random.default_rng(v)) for v in (0, 9)}
+    at = dict.fromkeys(given, 0)
+
+    def recorded(values, rng):
+        start, at[int(values[0])] = at[int(values[0])], at[int(values[0])] + len(values)
+        return given[int(values[0])][start : start + len(values)]
+
+    found = audit(Client(recorded, 10, "value", 1.0), trials=1000)
+    assert found.status == "none found" and "in further calls client client must return 2 reports, got 0" in found.warnings[0]
+
+
+def honest():
+    for epsilon in (0.3, 1.0, 4.0):
+        for k in (2, 10, 40):
+            for name, report in (("GRR", "value"), ("SUE", "bits"), ("OUE", "bits"), ("THE", "bits"), ("SS", "subset")):
+                yield report, make(name, k=k, epsilon=epsilon)
+
+
+def test_honest_clients_are_left_alone():
+    """Every registered kind of report that a client may have, and mechanisms with a replaced but honest client."""
+
+    class Passed(SHE):
+        def perturb(self, values, rng):
+            return super().perturb(values, rng)
+
+    made = 0
+    for i, (report, mechanism) in enumerate([*honest()] * 5):
+        client = Client(lambda values, rng, m=mechanism: m.perturb(values, rng), mechanism.k, report, mechanism.epsilon)
+        for found in audits(client, ["guess", "tight"], trials=(150, 1500, 6000)[i % 3], seed=i):
+            assert not found.invalid and found.warnings == (), (mechanism, found.trials)
+            made += 1
+    for seed in range(20):
+        found = audit(Passed(5, 1.0), trials=3000, seed=seed)
+        assert found.faithful and not found.invalid and found.warnings == ()
+    assert made >= 200
+
+
+def test_the_bound_of_a_false_alarm_holds():
+    """Against the exact hypergeometric tails, for every number of common places."""
+    for pairs, first, second in ((50, 10, 20), (50, 1, 49), (200, 100, 100), (30, 0, 7), (30, 30, 7), (9, 4, 9)):
+        exact = law.hypergeom(pairs, first, second)
+        for met in range(max(0, first + second - pairs), min(first, second) + 1):
+            assert min(exact.sf(met - 1), exact.cdf(met)) <= np.exp(_luck(pairs, first, second, met)) * (1 + 1e-12)
