@@ -47,6 +47,15 @@ def test_what_has_no_label_is_numbered_and_not_guessed(axis):
     assert set(table["series"]) == {"k = 2", "unnamed 1", "unnamed 2", "unnamed 3", "unnamed 4"}
 
 
+def test_a_histogram_is_named_by_its_label(axis):
+    axis.hist([1, 2, 2], bins=[0.5, 1.5, 2.5], label="of $g$ | real reports")
+    table = plots.data(axis.figure)
+    assert table[["series", "source", "x", "y"]].values.tolist() == [
+        ["of g", "real reports", 1, 1],
+        ["of g", "real reports", 2, 2],
+    ]
+
+
 def test_axes_without_a_label_are_called_like_those_beside_them():
     figure, axes = plots.panels(4, columns=2)
     for axis, title in zip(axes, "ABCD"):
