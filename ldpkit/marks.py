@@ -158,7 +158,8 @@ _SIGNS = {"varepsilon": "ε", "delta": "δ", "tau": "τ", "gamma": "γ", "mu": "
 
 def _plain(text: str) -> str:
     """A label without the marks of mathematical typesetting."""
-    return re.sub(r"\\([A-Za-z]+)", lambda sign: _SIGNS.get(sign[1], sign[1]), text.replace("\\,", " ")).replace("$", "")
+    signs = re.sub(r"\\([A-Za-z]+)", lambda sign: _SIGNS.get(sign[1], sign[1]), text.replace("\\,", " "))
+    return re.sub(r"[${}]", "", signs)
 
 
 def _panels(figure: Figure) -> list[tuple[str, Axes]]:

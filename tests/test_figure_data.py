@@ -26,7 +26,7 @@ def test_rows_carry_panel_series_source_and_what_the_axes_are_called(axis):
     axis.axvline(5, label="chosen")
     axis.axhline(6, label="claim")
     axis.plot([1, 2], [7, 8], label="_for the eye")
-    axis.set(xlabel="claimed $\\varepsilon_0$", ylabel="empirical $\\varepsilon$")
+    axis.set(xlabel="claimed $\\varepsilon_{0}$", ylabel="empirical $\\varepsilon$")
     table = plots.data(axis.figure)
     assert list(table) == ["panel", "series", "source", "x", "y", "error", "x_axis", "y_axis"]
     assert list(table["series"]) == ["k = 2"] * 4 + ["chosen", "claim"]
