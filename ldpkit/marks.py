@@ -125,6 +125,8 @@ def _marks(axis: Axes) -> Iterator[tuple[str, Any, Any, Any, Any]]:
     for held in axis.containers:
         label = str(held.get_label())
         if isinstance(held, mpl.container.BarContainer):
+            if _UNNAMED.fullmatch(label) and len(held):  # a histogram names its first bar
+                label = str(held[0].get_label())
             middles = [bar.get_x() + bar.get_width() / 2 for bar in held]
             yield label, middles, [bar.get_height() for bar in held], _halves(held.errorbar), None
         elif isinstance(held, mpl.container.ErrorbarContainer):
@@ -156,7 +158,8 @@ _SIGNS = {"varepsilon": "ε", "delta": "δ", "tau": "τ", "gamma": "γ", "mu": "
 
 def _plain(text: str) -> str:
     """A label without the marks of mathematical typesetting."""
-    return re.sub(r"\\([A-Za-z]+)", lambda sign: _SIGNS.get(sign[1], sign[1]), text.replace("\\,", " ")).replace("$", "")
+    signs = re.sub(r"\\([A-Za-z]+)", lambda sign: _SIGNS.get(sign[1], sign[1]), text.replace("\\,", " "))
+    return re.sub(r"[${}]", "", signs)
 
 
 def _panels(figure: Figure) -> list[tuple[str, Axes]]:

@@ -26,7 +26,7 @@ def test_rows_carry_panel_series_source_and_what_the_axes_are_called(axis):
     axis.axvline(5, label="chosen")
     axis.axhline(6, label="claim")
     axis.plot([1, 2], [7, 8], label="_for the eye")
-    axis.set(xlabel="claimed $\\varepsilon_0$", ylabel="empirical $\\varepsilon$")
+    axis.set(xlabel="claimed $\\varepsilon_{0}$", ylabel="empirical $\\varepsilon$")
     table = plots.data(axis.figure)
     assert list(table) == ["panel", "series", "source", "x", "y", "error", "x_axis", "y_axis"]
     assert list(table["series"]) == ["k = 2"] * 4 + ["chosen", "claim"]
@@ -45,6 +45,15 @@ def test_what_has_no_label_is_numbered_and_not_guessed(axis):
     axis.bar([1, 2], [3, 4])
     table = plots.data(axis.figure)
     assert set(table["series"]) == {"k = 2", "unnamed 1", "unnamed 2", "unnamed 3", "unnamed 4"}
+
+
+def test_a_histogram_is_named_by_its_label(axis):
+    axis.hist([1, 2, 2], bins=[0.5, 1.5, 2.5], label="of $g$ | real reports")
+    table = plots.data(axis.figure)
+    assert table[["series", "source", "x", "y"]].values.tolist() == [
+        ["of g", "real reports", 1, 1],
+        ["of g", "real reports", 2, 2],
+    ]
 
 
 def test_axes_without_a_label_are_called_like_those_beside_them():
