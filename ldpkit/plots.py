@@ -106,9 +106,9 @@ def epsilon_curves(axis: Axes, table: pd.DataFrame, *, x: str = "epsilon", lines
     for i, (name, rows) in enumerate(table.groupby(lines)):
         runs = rows.groupby(x)[value]
         mean, sd = runs.mean().astype(float), runs.std().astype(float).fillna(0)
-        at = [place[t] for t in mean.index]
-        axis.plot(at, _floor(rows.groupby(x)[exact].first().astype(float), low), color=COLOURS[i])
-        axis.errorbar(at, _floor(mean, low), yerr=sd, fmt=MARKERS[i], color=COLOURS[i], mfc="white", capsize=2,
+        at, colour = [place[t] for t in mean.index], COLOURS[i % len(COLOURS)]
+        axis.plot(at, _floor(rows.groupby(x)[exact].first().astype(float), low), color=colour)
+        axis.errorbar(at, _floor(mean, low), yerr=sd, fmt=MARKERS[i % len(MARKERS)], color=colour, mfc="white", capsize=2,
                       label=str(name) if isinstance(name, str) else f"{lines} = {name}", zorder=3)  # fmt: skip
     axis.set_yscale("log")
     axis.autoscale(axis="y")  # an earlier panel on the same scale has fixed it; this one may reach further
@@ -155,7 +155,7 @@ def delta_bars(cell: pd.DataFrame, protocols: Sequence[str], sizes: Sequence[int
             here = rows[rows["delta"] == delta].sort_values("epsilon")
             at = np.array([budgets.index(e) for e in here["epsilon"]]) + (j - (len(deltas) - 1) / 2) * width
             if len(here):
-                bar = axis.bar(at, here["mean"], width, yerr=here["spread"], color=COLOURS[j], edgecolor="black", lw=0.4,
+                bar = axis.bar(at, here["mean"], width, yerr=here["spread"], color=COLOURS[j % len(COLOURS)], edgecolor="black", lw=0.4,
                                error_kw={"lw": 0.7})  # fmt: skip
                 handles.setdefault(f"$\\delta$ = {delta:g}", bar)
                 axis.plot(at, here["exact"], "_", color="black", ms=6, mew=1.5, zorder=3)
