@@ -131,12 +131,12 @@ def epsilon_curves(axis: Axes, table: pd.DataFrame, *, x: str = "epsilon", lines
         runs, law = rows.groupby(x)[value], rows.groupby(x)[exact].first().astype(float)
         mean, sd = runs.mean().astype(float), runs.std().astype(float).fillna(0)
         series = str(name) if isinstance(name, str) else f"{lines} = {name}"
-        look: dict[str, Any] = {"color": COLOURS[i], "mfc": "white", "zorder": 3}
-        axis.plot(law.index, law, color=COLOURS[i], label=f"{series} | {EXACT}")
-        axis.errorbar(mean.index, mean, yerr=sd, fmt=MARKERS[i], capsize=2, label=f"{series} | {OURS}", **look)
+        look: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "mfc": "white", "zorder": 3}
+        axis.plot(law.index, law, color=COLOURS[i % len(COLOURS)], label=f"{series} | {EXACT}")
+        axis.errorbar(mean.index, mean, yerr=sd, fmt=MARKERS[i % len(MARKERS)], capsize=2, label=f"{series} | {OURS}", **look)
         if scale[1] == "log":
             under = mean[mean < low]
-            axis.plot(under.index, [low] * len(under), MARKERS[i], label=f"_{series} on the edge", **look)
+            axis.plot(under.index, [low] * len(under), MARKERS[i % len(MARKERS)], label=f"_{series} on the edge", **look)
     axis.set_yscale(scale[1])
     axis.autoscale(axis="y")  # an earlier panel on the same scale has fixed it; this one may reach further
     axis.set_ylim(bottom=low * 0.9 if scale[1] == "log" else 0)
@@ -181,7 +181,7 @@ def delta_bars(cell: pd.DataFrame, protocols: Sequence[str], sizes: Sequence[int
             here = rows[rows["delta"] == delta].sort_values("epsilon")
             at = np.array([budgets.index(e) for e in here["epsilon"]]) + (j - (len(deltas) - 1) / 2) * width
             if len(here):
-                axis.bar(at, here["mean"], width, yerr=here["spread"], color=COLOURS[j], edgecolor="black", lw=0.4,
+                axis.bar(at, here["mean"], width, yerr=here["spread"], color=COLOURS[j % len(COLOURS)], edgecolor="black", lw=0.4,
                          error_kw={"lw": 0.7}, label=rf"$\delta$ = {delta:g} | {OURS}")  # fmt: skip
                 axis.plot(
                     at, here["exact"], "_", color="black", ms=6, mew=1.5, zorder=3, label=rf"$\delta$ = {delta:g} | {EXACT}"
