@@ -112,6 +112,16 @@ def test_a_replaced_probability_or_component_has_no_law_either():
     assert found.faithful and found.violated  # ln(0.5 * 0.9 / (0.1 * 0.5)) = 2.2
 
 
+class TruthfulTuple(RSFD):
+    def perturb(self, values, rng):
+        return list(np.transpose(values))
+
+
+def test_several_attributes_of_a_replaced_client_are_looked_at_too():
+    found = audit(TruthfulTuple((3, 5), 2, 1.0), trials=2000)
+    assert found.violated and found.warnings[0].startswith("every report of value 0 and of value 2 is the same; whether another")
+
+
 def test_a_client_put_into_a_class_is_noticed(monkeypatch):
     assert lawful(SUE(5, 1.0))
     monkeypatch.setattr(SUE, "perturb", lambda self, values, rng: np.eye(self.k)[values])
