@@ -53,9 +53,15 @@ def audits(trials):
     """Every pure protocol with the guess, its fast sampler and its real client."""
     for name, k in itertools.product(PURE, WIDE):
         mechanism = make(name, k=k, epsilon=1.0)
-        yield {"what": "fast", "protocol": name, "k": k, "trials": trials, "seconds": best(3, audit, mechanism, trials=trials)[0]}
+        yield {
+            "what": "fast",
+            "protocol": name,
+            "k": k,
+            "trials": trials,
+            "seconds": best(3, audit, mechanism, trials=trials, both=False)[0],
+        }
         if k in COMPARED:
-            seconds = best(2, audit, mechanism, trials=trials, faithful=True)[0]
+            seconds = best(2, audit, mechanism, trials=trials, faithful=True, both=False)[0]
             yield {"what": "faithful", "protocol": name, "k": k, "trials": trials, "seconds": seconds}
 
 
@@ -72,11 +78,11 @@ def rounds(trials):
     """Repeated collections; subsets of several values are the one report without a law, so they are drawn in full."""
     for name, tau in itertools.product(PURE, TAU):
         mechanism, asked = Repeated(make(name, k=25, epsilon=0.1), tau), trials // 100 if name == "SS" else trials
-        seconds, first = best(3, audit, mechanism, trials=asked)
+        seconds, first = best(3, audit, mechanism, trials=asked, both=False)
         for what, value in (("rounds", seconds), ("rounds, first", first)):
             yield {"what": what, "protocol": name, "k": 25, "tau": tau, "trials": asked, "seconds": value}
     for name, tau in itertools.product(("SUE", "OSUE", "GRR"), TAU):
-        seconds, first = best(3, audit, Chained(25, 1.0, 0.5, tau, name), trials=trials)
+        seconds, first = best(3, audit, Chained(25, 1.0, 0.5, tau, name), trials=trials, both=False)
         for what, value in (("rounds", seconds), ("rounds, first", first)):
             yield {"what": what, "protocol": f"L-{name}", "k": 25, "tau": tau, "trials": trials, "seconds": value}
 

@@ -16,6 +16,7 @@ from scipy import stats as law
 
 from ldpkit import attacks
 from ldpkit.auditors import audit, audits, expected, rows
+from ldpkit.auditors.rad_bounds import tradeoff_support
 from ldpkit.auditors.sanity import _luck
 from ldpkit.mechanisms import GRR, MECHANISMS, OUE, RSFD, SHE, SS, SUE, Client, FrequencyOracle, Repeated, SupportOracle, make
 from ldpkit.mechanisms.base import lawful
@@ -105,8 +106,20 @@ def test_a_replaced_client_is_audited_by_its_own_reports(mechanism, attack):
 
 def test_a_replaced_probability_or_component_has_no_law_either():
     assert not lawful(Louder(10, 1.0)) and not lawful(LeakingTuple(10, 2, 1.0))
+    with pytest.raises(ValueError, match="mechanism must have a law of its own"):
+        tradeoff_support(Louder(10, 1.0))
     found = audit(Louder(10, 1.0), "tight", trials=20_000)
     assert found.faithful and found.violated  # ln(0.5 * 0.9 / (0.1 * 0.5)) = 2.2
+
+
+class TruthfulTuple(RSFD):
+    def perturb(self, values, rng):
+        return list(np.transpose(values))
+
+
+def test_several_attributes_of_a_replaced_client_are_looked_at_too():
+    found = audit(TruthfulTuple((3, 5), 2, 1.0), trials=2000)
+    assert found.violated and found.warnings[0].startswith("every report of value 0 and of value 2 is the same; whether another")
 
 
 def test_a_client_put_into_a_class_is_noticed(monkeypatch):

@@ -56,9 +56,10 @@ def tradeoff_dp(epsilon: float, delta: float = 0.0) -> Tradeoff:
 
 def tradeoff_support(mechanism: SupportOracle) -> Tradeoff:
     """Trade-off function of GRR, OUE or SS: the middle line is the two-value event's."""
-    tpr, fpr = TwoValueTest().rates(oracle(mechanism))  # type: ignore[misc]  # only clients have no law
-
-    return _three_lines(mechanism.epsilon, 0.0, tpr - fpr)
+    rates = TwoValueTest().rates(oracle(mechanism))
+    if rates is None:
+        raise ValueError(f"mechanism must have a law of its own, got {mechanism!r}")
+    return _three_lines(mechanism.epsilon, 0.0, rates[0] - rates[1])
 
 
 def tradeoff_gdp(mu: float) -> Tradeoff:

@@ -173,7 +173,8 @@ def _asked(mechanism: Any, value: int, judge: Judge, batches: int, most: int, rn
 
 def _steady(mechanism: Any, pair: Pair, seed: int) -> tuple[str, str]:
     """Why reports that never vary are no draws: each value has one, or another process has others; and what was not seen."""
-    values = np.repeat(np.unique([*pair, *range(min(getattr(mechanism, "k", 0), 16))]), 16)
+    asked = {*pair, *range(min(getattr(mechanism.kind, "domain", 0), 16))}
+    values = np.concatenate([mechanism.inputs(value, 16) for value in sorted(asked)])
     try:
         here = _hash(mechanism.perturb(values, streams.generator(seed, "sanity", "here"))).reshape(-1, 16)
         there = mechanism.afresh(values, streams.derive(seed, "sanity", "there")) if hasattr(mechanism, "afresh") else None
