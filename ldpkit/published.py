@@ -128,6 +128,7 @@ def verdict(
 
 def furthest(cell: pd.DataFrame) -> str:
     """Say how many standard errors the furthest row of `ldpkit.plots.summary` lies from its exact expectation."""
+    checks.columns(cell, ("mean", "exact", "se"))
     far = (cell["mean"] - cell["exact"]).abs().div(cell["se"]).where(cell["se"] > 0).max()
     return f"{far:.1f}" if math.isfinite(far) else "an unknown number of"
 

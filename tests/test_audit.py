@@ -291,7 +291,7 @@ def test_rows_of_several_attacks_come_run_by_run():
         ({"pair": (-1, 2)}, r"pair must be an integer in \[0, 4\], got -1"),
         ({"pair": (2, 2)}, r"pair must hold two different values, got \(2, 2\)"),
         ({"attack": "guesss"}, "attack must be one of guess, tight, got 'guesss'; did you mean 'guess'"),
-        ({"mechanism": "OUE"}, "mechanism must be a frequency oracle or a Client, got 'OUE'"),
+        ({"mechanism": "OUE"}, "mechanism must be a mechanism whose reports can be read, or a Client, got 'OUE'"),
     ],
 )
 def test_bad_parameters_of_an_audit_are_refused(given, message):

@@ -18,6 +18,7 @@ from ldpkit import attacks
 from ldpkit.auditors import audit, audits, expected, rows
 from ldpkit.auditors.rad_bounds import tradeoff_support
 from ldpkit.auditors.sanity import _luck
+from ldpkit.kinds import Response
 from ldpkit.mechanisms import GRR, MECHANISMS, OUE, RSFD, SHE, SS, SUE, Client, FrequencyOracle, Repeated, SupportOracle, make
 from ldpkit.mechanisms.base import lawful
 
@@ -53,7 +54,11 @@ class Own(SupportOracle):
 
     k: int
     epsilon: float
-    name, report = "own", "value"
+    name = "own"
+
+    @property
+    def kind(self):
+        return Response(self.k, self.p, self.q)
 
     @property
     def p(self):
@@ -65,12 +70,6 @@ class Own(SupportOracle):
 
     def perturb(self, values, rng):
         return GRR(self.k, self.epsilon).perturb(values, rng)
-
-    def read(self, reports):
-        return reports
-
-    def support_counts(self, reports):
-        return np.bincount(reports, minlength=self.k)
 
 
 class OwnButLeaking(Own):

@@ -11,7 +11,7 @@ import scipy
 
 from ..types import Array, Pair, Rates, Rng
 from . import laws, samplers
-from .base import Named, Scored, listed
+from .base import Named, Scored, SupportLaw, listed
 
 __all__ = ["Rounds", "Remembered", "ChainedValue", "ChainedBits", "largest"]
 
@@ -44,12 +44,16 @@ class Rounds(Named, Scored):
     part: Any
     tau: int
     name = "rounds"
-    lawful = True
     extreme: ClassVar[float | None] = None
 
     @property
     def k(self) -> int:  # type: ignore[override]  # the part's
         return self.part.k
+
+    @property
+    def lawful(self) -> bool:  # type: ignore[override]  # counts of supports have a law; other parts bring rounds of their own
+        """Whether the law of the reports is known."""
+        return isinstance(self.part, SupportLaw)
 
     @property
     def width(self) -> int:
@@ -189,11 +193,15 @@ class Remembered(Named, Scored):
     part: Any
     tau: int
     name = "remembered"
-    lawful = True
 
     @property
     def k(self) -> int:  # type: ignore[override]  # the part's
         return self.part.k
+
+    @property
+    def lawful(self) -> bool:  # type: ignore[override]
+        """As of the one report."""
+        return self.part.lawful
 
     @property
     def extreme(self) -> float | None:  # type: ignore[override]  # of the one report

@@ -128,6 +128,8 @@ class Laplace(Noisy):
 class LaplaceRounds(Rounds):
     """Several Laplace vectors: the guess looks at their sum."""
 
+    lawful = True
+
     def success(self) -> float:
         return laws.laplace_sum_success(self.tau, self.k, self.tau / self.part.scale)
 
@@ -183,6 +185,8 @@ class Gaussian(Noisy):
 @dataclass(frozen=True)
 class GaussianRounds(Rounds):
     """Several Gaussian vectors: their mean says all that they say, and it is one with less noise."""
+
+    lawful = True
 
     @property
     def mean(self) -> Gaussian:

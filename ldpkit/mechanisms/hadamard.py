@@ -131,9 +131,6 @@ class Index(Support, Repeatable, Listed):
     def loss(self, pair: Pair) -> float:
         return log_ratio(self.p, 1 - self.p)
 
-    def wins(self, tau: int) -> None:
-        """No law of several guesses is simple enough."""
-
     def repeated(self, tau: int) -> Rounds:
         return Rounds(self, tau)
 
@@ -148,7 +145,7 @@ class Index(Support, Repeatable, Listed):
 
 @dataclass(frozen=True)
 class HR(SupportOracle):
-    """Hadamard response: an index, twice ``log2`` of the domain long at most, likely where the value's row has a plus.
+    """Hadamard response: one index, likely where the value's row of a public matrix has a plus.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ class Sketch(Support):
 
 @dataclass(frozen=True)
 class CMS(SupportOracle):
-    """Count mean sketch: one of a few public hash functions, and a one-hot row of m signs, each flipped independently.
+    """Count mean sketch: a public hash function, and a one-hot row of signs, each flipped independently.
 
     Parameters
     ----------
