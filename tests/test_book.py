@@ -271,14 +271,19 @@ def test_figures_that_do_not_say_what_they_show_are_reported(project):
     draw = (
         "figure, axis = plots.plt.subplots()\nfor label in {}:\n    axis.plot([1, 2], [3, 4], label=label)\nplots.legend(figure)"
     )
-    made = json.loads(notebook("seed = 1", "from ldpkit import plots\nplots.use()", draw.format("'ab'"), draw.format("('a', None)"),
-                               "figure = plots.plt.figure()\naxis = figure.add_subplot(projection='3d')"))  # fmt: skip
+    good = draw.format("'ab'") + "\naxis.set(xlabel='k', ylabel='rate')"
+    bad = draw.format("('a', None)") + "\naxis.set_xlabel('k')"
+    solid = "figure = plots.plt.figure()\naxis = figure.add_subplot(projection='3d')"
+    made = json.loads(notebook("seed = 1", "from ldpkit import plots\nplots.use()", good, bad, solid))
     for cell, name in zip(made["cells"][2:], ("fig-good", "fig-bad", "fig-solid")):
         cell["metadata"]["mystnb"] = {"figure": {"name": name}}
     project.source("book/two").write_text(json.dumps(made))
     assert execute.run(project.root, jobs=1) == 0
     assert check_pages.unsaid(project) == [
-        "book/two: fig-bad: the figure shows 1 without a name", "book/two: fig-solid has no data"]  # fmt: skip
+        "book/two: fig-bad: no name for the y axis of the figure",
+        "book/two: fig-bad: the figure shows 1 without a name",
+        "book/two: fig-solid has no data",
+    ]
 
 
 def cells_of(page):

@@ -4,6 +4,7 @@ Also that every figure says what it shows: in its legend, and in the data that t
 """
 
 import collections
+import csv
 import json
 import re
 import sys
@@ -84,8 +85,11 @@ def unsaid(project):
             name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
             shown = [output for output in cell.get("outputs", []) if "image/svg+xml" in output.get("data", {})]
             for output in shown if name else []:
-                if name not in SOLID and "text/csv" not in output["data"]:
+                rows = list(csv.DictReader("".join(output["data"].get("text/csv", "")).splitlines()))
+                if name not in SOLID and not rows:
                     found.append(f"{page}: {name} has no data")
+                found += [f"{page}: {name}: no name for the {axis[0]} axis of {panel or 'the figure'}" for axis in ("x_axis", "y_axis")
+                          for panel in dict.fromkeys(row["panel"] for row in rows if not row[axis])]  # fmt: skip
                 found += [f"{page}: {name}: {line}" for line in output["metadata"].get("text/csv", {}).get("unexplained", [])]
     return found
 
