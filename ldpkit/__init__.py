@@ -1,34 +1,34 @@
 """ldpkit: audit local differential privacy.
 
-Rooms, from the bottom up: `stats` (bounds and expectations), `mechanisms`
-(client side), `attacks` (what an adversary concludes from reports), `auditors`
-(counts turned into statements about epsilon). The hall: `sweep` (grids to
-tables), `published` (the papers' numbers), `plots`, and the command line.
+`audit` (or `audits`, with several attacks at once) takes a mechanism or anybody's `Client` and returns an `AuditResult`.
+The rooms, from the bottom up: `stats` (bounds and expectations), `mechanisms` (client side), `attacks` (what an adversary
+concludes from reports), `auditors` (counts turned into statements about epsilon), `optimize` (protocols chosen against
+attacks). The hall: `sweep` and `pools` (grids to tables), `published` (the papers' numbers), `plots`, and the command line.
+
+Each is imported when it is first used.
 """
 
-import hashlib
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numba
+if TYPE_CHECKING:
+    from .auditors import AuditResult, audit, audits
+    from .mechanisms import Client
 
 __version__ = "0.1.0"
 
-
-def code_digest() -> str:
-    """Return a short digest of the package's own source files.
-
-    It names the directory of compiled kernels and is part of the key of every
-    stored result, so neither can outlive the code that made it.
-    """
-    root = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+_FROM = {"audit": "auditors", "audits": "auditors", "AuditResult": "auditors", "Client": "mechanisms"}
+__all__ = ["audit", "audits", "AuditResult", "Client", "mechanisms", "attacks", "auditors", "optimize", "stats", "streams",
+           "sweep", "pools", "datasets", "nets", "published", "plots", "paths"]  # fmt: skip
 
 
-# numba does not notice an edited helper in another file: a cache directory per digest does.
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    _cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    numba.config.CACHE_DIR = str(Path(_cache) / "ldpkit" / "numba" / code_digest())  # type: ignore[attr-defined]  # set by numba at run time
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(f"{__name__}.{_FROM.get(name, name)}")
+    return getattr(module, name) if name in _FROM else module
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator", "values", "counts"]
+__all__ = ["integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator", "masked", "unmasked",
+           "values", "counts"]  # fmt: skip
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -79,13 +80,22 @@ def reals(name: str, array: Any, low: float = -math.inf, high: float = math.inf,
 
 def numeric(name: str, array: Any) -> npt.NDArray[Any]:
     """Return an array of whole or real numbers, unchanged; text, objects, booleans and ragged rows are refused."""
-    array = _array(name, array)
+    array = unmasked(name, array)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}")
     return array
 
 
-def _array(name: str, array: Any) -> npt.NDArray[Any]:
+def masked(array: Any) -> bool:
+    """Whether an array, or one of the rows that are to become one, has a mask."""
+    rows = array if isinstance(array, (list, tuple)) else (array,)
+    return any(isinstance(row, np.ma.MaskedArray) for row in rows)
+
+
+def unmasked(name: str, array: Any) -> npt.NDArray[Any]:
+    """Return anything as an array; masked arrays, whose masks would not be looked at, and ragged rows are refused."""
+    if masked(array):
+        raise ValueError(f"{name} must not be masked: choose the entries that count, got {array!r}")
     try:
         return np.asarray(array)
     except ValueError as error:
@@ -140,7 +150,7 @@ def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
     ValueError
         If the array is not one-dimensional, not of integers, or leaves the domain.
     """
-    array = _array(name, array)
+    array = unmasked(name, array)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be a one-dimensional array of integers, got shape {array.shape} of {array.dtype}")
     if array.size and (array.min() < 0 or array.max() >= k):
@@ -151,7 +161,7 @@ def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
 
 def counts(array: ArrayLike, k: int, name: str = "counts") -> NDArray[Any]:
     """Return how many users hold each of k values: whole numbers >= 0, at least one of them positive."""
-    array = _array(name, array)
+    array = unmasked(name, array)
     if array.shape != (k,) or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be {k} integers, got shape {array.shape} of {array.dtype}")
     if (array < 0).any() or not array.any():

@@ -63,14 +63,14 @@ def adult_ages() -> "pd.Series":
     """Return how many of the 48,842 people of the Adult data have each age, a series indexed by age 17 to 90."""
     import pandas as pd
 
-    return pd.read_csv(paths.ROOT / "data" / "adult_age_counts.csv", index_col=0)["count_all"]
+    return pd.read_csv(paths.data("adult_age_counts.csv"), index_col=0)["count_all"]
 
 
 def adult_hours() -> "pd.Series":
     """Return how many of the 32,561 training records of Adult work each number of hours a week, indexed 0 to 100."""
     import pandas as pd
 
-    return pd.read_csv(paths.ROOT / "data" / "adult_hours_counts.csv", index_col=0)["count_train"]
+    return pd.read_csv(paths.data("adult_hours_counts.csv"), index_col=0)["count_train"]
 
 
 def digits() -> tuple[Array, Array]:
@@ -98,7 +98,7 @@ def fair() -> "pd.DataFrame":
 
 
 def folder() -> Path:
-    """Where fetched files lie: the environment variable ``LDPKIT_DATA``, or a folder of the checkout's build."""
+    """Where fetched files lie: the environment variable ``LDPKIT_DATA``, or a folder beside what is built (`paths`)."""
     return Path(os.environ.get("LDPKIT_DATA") or paths.BUILD / "data")
 
 
@@ -114,12 +114,16 @@ def download(name: str, base: str | None = None) -> None:
 
     Raises
     ------
-    ValueError
+    ConnectionError
         Naming the file that cannot be fetched or is not the original.
+    ModuleNotFoundError
+        Naming the extra that installs pooch.
     """
-    import pooch
-
     checks.one_of("data set", name, FILES)
+    try:
+        import pooch
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("fetching data needs pooch, which is missing: pip install 'ldpkit[book]'") from error
     pooch.get_logger().setLevel("WARNING")
     base = base or os.environ.get("LDPKIT_DATA_URL")
     source = f"{base.rstrip('/')}/{name}" if base else SOURCES[name]
@@ -127,13 +131,13 @@ def download(name: str, base: str | None = None) -> None:
         try:
             pooch.retrieve(f"{source}/{file}", f"sha256:{known}", file, folder() / name)
         except Exception as error:  # of the network or of the checksum; pooch keeps no file in either case
-            raise ValueError(f"file {name}/{file} could not be fetched from {source}: {error}") from error
+            raise ConnectionError(f"file {name}/{file} could not be fetched from {source}: {error}") from error
 
 
 def _read(name: str, file: str) -> bytes:
     """Content of an original file, after checking that it is one."""
     path = folder() / name / file
-    help_ = f"`make data` fetches it, or set LDPKIT_DATA to a folder that holds {name}/{file}"
+    help_ = f"`ldpkit data` fetches it, or set LDPKIT_DATA to a folder that holds {name}/{file}"
     if not path.exists():
         raise FileNotFoundError(f"file {path} of {name} is missing; {help_}")
     content = path.read_bytes()
@@ -162,10 +166,10 @@ def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
             try:
                 array = np.load(packed)[key]
             except Exception as error:  # of the container, whatever is wrong with it
-                raise ValueError(f"array {key} cannot be read from {packed}: {error}; remove it, then `make data`") from error
+                raise ValueError(f"array {key} cannot be read from {packed}: {error}; remove it, then `ldpkit data`") from error
             head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
             if hashlib.sha256(head + array.tobytes()).hexdigest() != _UNPACKED[file]:
-                raise ValueError(f"array {key} of {packed} is not that of the original {file}; remove it, then `make data`")
+                raise ValueError(f"array {key} of {packed} is not that of the original {file}; remove it, then `ldpkit data`")
         else:
             content = _read(name, file)
             size = struct.unpack(f">{content[3]}I", content[4 : 4 + 4 * content[3]])

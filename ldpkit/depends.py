@@ -15,6 +15,7 @@ another one by a computed name (a reader's own client excepted).
 """
 
 import ast
+import functools
 import hashlib
 import importlib.metadata
 import inspect
@@ -27,7 +28,7 @@ from typing import Any
 
 import cloudpickle
 
-__all__ = ["Graph", "PACKAGE", "identity", "versions"]
+__all__ = ["Graph", "PACKAGE", "code_digest", "identity", "versions"]
 
 Node = tuple[str, str | None]
 """A module, or the path of a helper file, and the name wanted of it; ``None`` means all of it."""
@@ -199,6 +200,15 @@ def _bound(statement: ast.stmt) -> set[str]:
 
 PACKAGE = Graph(Path(__file__).parent)
 """The imports of this package."""
+
+
+@functools.cache
+def code_digest() -> str:
+    """Return a short digest of all files of the package, by which versions of its code are told apart."""
+    sha = hashlib.sha256()
+    for path in PACKAGE.modules.values():
+        sha.update(path.relative_to(PACKAGE.root).as_posix().encode() + b"\0" + PACKAGE.read(path) + b"\0")
+    return sha.hexdigest()[:16]
 
 
 def versions() -> dict[str, str]:

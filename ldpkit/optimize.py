@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import checks
 from .attacks import MaximalGain
 from .attacks.distinguish import success_rate
+from .compiled import kernel
 from .kinds import laws
 from .mechanisms import ALH, ASS, ATHE, AUE, BLH, OLH, OUE, SHE, SS, SUE, THE, FrequencyOracle, make
 from .mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, oracle, support_variance
@@ -198,7 +198,7 @@ def front(
     return Front(points, asr, support_variance(p, q), poisoning.gain(p, q, supported))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _unbeaten(rank: Array, third: Array) -> Array:
     """Whether no point before has at most this rank and at most this third objective (a Fenwick tree of minima)."""
     least, kept = np.full(rank.size + 1, np.inf), np.empty(rank.size, np.bool_)

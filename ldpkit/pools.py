@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import functools
 import multiprocessing
+import multiprocessing.resource_tracker
 import os
 import pickle
 import platform
@@ -18,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
-from loky.backend import get_context
+from loky.backend import get_context, resource_tracker
 
-from . import __version__, checks, code_digest, depends
+from . import __version__, checks, depends
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -59,7 +60,7 @@ class Processes(ThreadPoolExecutor):
             here, there = multiprocessing.Pipe()
             # loky starts processes that do not run the caller's script again
             process = get_context("loky").Process(target=_serve, args=(there, *self._first))
-            process.start()
+            _start(process)
             there.close()
             self._own.worker = process, here
             self._made.append(self._own.worker)
@@ -91,9 +92,19 @@ class Processes(ThreadPoolExecutor):
                 process.join()
 
 
+def _start(process: Any) -> None:
+    """Start a process that hears no interrupt, not even while it imports: that is for the caller to handle."""
+    multiprocessing.resource_tracker.ensure_running()  # here, as they change what is heard
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(pipe: Connection, initializer: Callable[..., object] | None, initargs: tuple[Any, ...]) -> None:
     """Answer calls until nobody can send one any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the caller's to handle
     if initializer:
         initializer(*initargs)
     while True:
@@ -161,7 +172,7 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
 @functools.cache
 def versions() -> dict[str, str]:
     """Return what a result depends on besides its parameters: Python, the numerical libraries, this package's source."""
-    return depends.versions() | {"ldpkit": f"{__version__} (source {code_digest()})"}
+    return depends.versions() | {"ldpkit": f"{__version__} (source {depends.code_digest()})"}
 
 
 def require(wanted: dict[str, str]) -> None:

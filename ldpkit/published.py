@@ -40,11 +40,11 @@ def load(paper: str) -> pd.DataFrame:
     Raises
     ------
     FileNotFoundError
-        If the checkout holds no such file.
+        If the checkout holds no such file, or there is none.
     """
-    path = paths.PUBLISHED / f"{paper}.csv"
+    path = paths.data("published", f"{paper}.csv")
     if not path.exists():
-        raise FileNotFoundError(f"no published numbers at {path}; they are part of the checkout, not of the wheel")
+        raise FileNotFoundError(f"no published numbers at {path}")
     return pd.read_csv(path)
 
 
@@ -68,7 +68,7 @@ def lookup(paper: str, item: str, series: str | None = None, x: Any = None) -> f
 
 def items() -> pd.DataFrame:
     """Return the list of figures and tables the book is to regenerate (``item``, ``title``, the ``page`` it is on)."""
-    return pd.read_csv(paths.ROOT / "data" / "items.csv")
+    return pd.read_csv(paths.data("items.csv"))
 
 
 def verdict(

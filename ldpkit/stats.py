@@ -27,6 +27,7 @@ from .types import Array, Numbers, Rates
 
 __all__ = [
     "TAILS",
+    "significance",
     "tail_mass",
     "whole",
     "clopper_pearson",
@@ -45,18 +46,22 @@ which the union bound over the two rates still gives level ``1 - alpha``.
 """
 
 
+def significance(alpha: Any, high: float = 1.0) -> float:
+    """Return a significance in ``[1e-100, 1)``, or up to a smaller `high`: the bounds at much smaller ones are no numbers."""
+    return checks.real("alpha", alpha, 1e-100, high, closed="[)" if high == 1 else "[]")
+
+
 def tail_mass(alpha: float, convention: str = "published") -> float:
     """One-sided tail mass used for each of the two Clopper-Pearson bounds.
 
     Parameters
     ----------
     alpha : float
-        Significance in (0, 1); the statement may fail with at most this probability.
+        Significance in [1e-100, 1); the statement may fail with at most this probability.
     convention : {"published", "valid"}
         ``alpha / 4`` as in the LDP-Auditor code, or ``alpha / 2``, which suffices.
     """
-    alpha = checks.real("alpha", alpha, 0, 1, closed="()")
-    return alpha / TAILS[checks.one_of("tail convention", convention, TAILS)]
+    return significance(alpha) / TAILS[checks.one_of("tail convention", convention, TAILS)]
 
 
 def clopper_pearson(count: ArrayLike, trials: int, tail: float) -> tuple[Numbers, Numbers]:
@@ -147,7 +152,7 @@ def _mended_odds(odds: Array, a: Array, b: Array, tail: float, upper: bool) -> A
 
 def whole(name: str, count: Any, trials: int) -> npt.NDArray[Any]:
     """Return counts as a float array; each must be a whole number in ``0..trials``."""
-    found = np.asarray(count)
+    found = checks.unmasked(name, count)
     if found.dtype.kind not in "iuf" or not np.all((found >= 0) & (found <= trials) & (found == np.floor(found))):
         raise ValueError(f"{name} must be whole numbers in [0, {trials}], got {count}")
     return found.astype(float)

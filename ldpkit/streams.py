@@ -12,11 +12,11 @@ import json
 import math
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from . import checks
+from .compiled import kernel
 from .types import Rng
 
 __all__ = ["sequence", "generator", "derive", "words", "state", "step", "REHEARSAL", "Rehearsed"]
@@ -78,7 +78,7 @@ def state(rng: np.random.Generator) -> State:
     return tuple(rng.integers(0, 2**64, 4, dtype=np.uint64))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def step(state: State) -> tuple[np.uint64, State]:
     """Return a random word of xoshiro256++ and its next state, which a compiled loop keeps in registers.
 

@@ -15,16 +15,16 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
-from tqdm import tqdm
 
 from . import checks, depends, pools, streams
+from .progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd  # loaded when a table is made: a worker makes none, and starts in half the time
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 __all__ = ["sweep", "SweepError", "cells", "progress"]
 
 
-def progress(iterable: Iterable[Any], total: int, label: str | None) -> Iterable[Any]:
-    """Wrap an iterable in a progress bar with the time left; silent unless a person is watching.
-
-    A notebook counts as watched, unless who executes it set ``TQDM_DISABLE`` in its environment.
-    """
-    watched = sys.stderr.isatty() or type(sys.stderr).__module__ == "ipykernel.iostream"
-    silent: dict[str, Any] = {} if watched else {"disable": True}  # tqdm reads its environment only where it is given nothing
-    return tqdm(iterable, total=total, desc=label, leave=False, **silent)
+def progress(
+    iterable: Iterable[Any], total: int, label: str | None, *, start: int = 0, more: Callable[[], str] | None = None
+) -> Iterator[Any]:
+    """Go through an iterable with a progress bar and the time left; silent unless a person is watching."""
+    with Progress(total, "cells", label, start=start, notebook=True, more=more) as bar:
+        for each in iterable:
+            yield each
+            bar.add()
 
 
 def cells(grid: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -291,8 +291,13 @@ def sweep(
     pool = executor or own
     outcomes = _there(jobs, pool) if pool else _here(jobs)
     failures: dict[int, Exception] = {}
+
+    def known() -> str:
+        kept_in = f", kept in {kept.folder}: the next run goes on from there" if kept else ""
+        return f"{kept_in}{f'; {len(failures)} failed' if failures else ''}"
+
     try:
-        for i, future in progress(outcomes, len(todo), label):
+        for i, future in progress(outcomes, len(listed), label, start=len(listed) - len(todo), more=known):
             try:
                 text = texts[i] = future.result()
             except CancelledError:

@@ -66,6 +66,18 @@ def three(a, b, c):
 
 number = 3
 """
+TALKING = """
+import ctypes, os, subprocess
+
+def talking(values, rng):
+    print("one moment")
+    os.write(1, b"past Python")
+    subprocess.run(["echo", "from a program"])
+    ctypes.CDLL(None).puts(b"from C")
+    return values
+
+print("imported")
+"""
 
 
 @pytest.fixture
@@ -162,9 +174,7 @@ def test_the_module_is_the_command():
 
 
 def test_commands_and_workers_start_without_what_only_tables_figures_and_solvers_need():
-    code = (
-        "import sys, ldpkit.cli, ldpkit.sweep; print({'pandas', 'matplotlib', 'sklearn', 'scipy.optimize'} & sys.modules.keys())"
-    )
+    code = "import sys, ldpkit.cli, ldpkit.sweep; ldpkit.cli.commands(); print({'pandas', 'matplotlib', 'sklearn', 'scipy.optimize'} & sys.modules.keys())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
@@ -193,6 +203,39 @@ def test_a_client_that_leaks_exits_with_status_one(here, call):
 def test_a_client_carries_its_claimed_delta(here, call):
     text = "audit --client clients_here:oue --report bits --k 10 --epsilon 1 --delta 0.05 --trials 1000 --json"
     assert json.loads(call(text)[1])["delta"] == 0.05
+
+
+def test_what_a_client_prints_is_no_part_of_the_result(here):
+    (here / "talking_here.py").write_text(TALKING)
+    _, out, err = run("audit --client talking_here:talking --report value --k 10 --epsilon 1 --trials 1000 --json", here)
+    assert json.loads(out)["mechanism"] == "talking_here:talking" and out.count("\n") == 1
+    assert all(words in err for words in ("imported", "one moment", "past Python", "from a program", "from C"))
+
+
+def test_a_violation_of_more_than_is_claimed_says_why(call):
+    out = call("audit --mechanism RSFD[GRR] --k 10 --d 3 --epsilon 1 --attack tight")[1].splitlines()[-1]
+    assert out.startswith("VIOLATION") and out.endswith(
+        "RSFD[GRR] claims 1 for records that differ in one attribute; the audited ones differ in all 3, "
+        f"which may leak up to ln(d (e^epsilon - 1) + 1) = {math.log1p(3 * math.expm1(1)):.4f}."
+    )
+    out = call("audit --mechanism RSFD[GRR] --k 10 --d 3 --epsilon 1 --trials 1000")[1].splitlines()[-1]
+    assert out.startswith("No violation found") and "attribute" not in out
+
+
+@pytest.mark.parametrize(
+    "alpha, level, sure", [("0.01", "0.99", "99 %"), ("1e-12", "1 - 1e-12", "1 - 1e-12"), ("1e-100",) + ("1 - 1e-100",) * 2]
+)
+def test_no_level_is_rounded_to_certainty(call, alpha, level, sure):
+    out = call(f"audit --mechanism GRR --k 5 --epsilon 1 --alpha {alpha} --trials 100000")[1]
+    assert f"at level {level}" in out and f"with {sure} confidence" in out
+
+
+def test_an_output_that_nobody_reads_proves_nothing():
+    ours, theirs = os.pipe()
+    os.close(ours)
+    found = subprocess.run([SCRIPT, "list"], stdout=theirs, stderr=subprocess.PIPE)
+    os.close(theirs)
+    assert (found.returncode, found.stderr) == (4, b"")
 
 
 # --- bad input: status 2 and one line --------------------------------------------------------------------
@@ -226,9 +269,9 @@ BAD = [
     (f"{OUE_5} --trials 0", "trials must be an integer in [1, 1000000000000], got 0"),
     (f"{OUE_5} --trials -3", "trials must be an integer in [1, 1000000000000], got -3"),
     (f"{OUE_5} --trials 1.5", "'--trials': '1.5' is not a whole number"),
-    (f"{OUE_5} --alpha 0", "alpha must be a number in (0, 1), got 0"),
-    (f"{OUE_5} --alpha 1", "alpha must be a number in (0, 1), got 1"),
-    (f"{OUE_5} --alpha nan", "alpha must be a number in (0, 1), got nan"),
+    (f"{OUE_5} --alpha 0", "alpha must be a number in [1e-100, 1), got 0"),
+    (f"{OUE_5} --alpha 1", "alpha must be a number in [1e-100, 1), got 1"),
+    (f"{OUE_5} --alpha nan", "alpha must be a number in [1e-100, 1), got nan"),
     (f"{OUE_5} --seed -1", "seed must be an integer >= 0, got -1"),
     (f"{OUE_5} --seed x", "'--seed': 'x' is not a whole number"),
     (f"{OUE_5} --attack gues", "attack must be one of guess, tight, got 'gues'; did you mean 'guess'?"),

@@ -258,7 +258,7 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
         (RAD + "fixed: {m: 4}\n", "m must be given in the grid or fixed, not in both"),
         (RAD + "fixed: {seed: 4}\n", "seed stands beside the grid; every cell derives its own from it"),
         (RAD + "fixed: {trials: 4}\n", "parameter of audit rad must be one of mechanism, m, epsilon, reports, alpha, faithful, runs, got"),
-        (RAD + "fixed: {alpha: 2}\n", "cell {'mechanism': 'GRR', 'm': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in (0, 1), got 2"),
+        (RAD + "fixed: {alpha: 2}\n", "cell {'mechanism': 'GRR', 'm': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in [1e-100, 1), got 2"),
         (RAD + "fixed: {runs: 0}\n", "runs must be an integer >= 1, got 0"),
         (RAD + "out: 4\n", "out must be the name of a file, got 4"),
         ("audit: rad\nseed: 1\ngrid: {m: [4]}\n", "cell {'m': 4}: audit rad needs mechanism, epsilon"),

@@ -90,10 +90,10 @@ def test_a_fetched_file_is_not_fetched_again(mirror):
 
 def test_a_changed_download_is_refused_and_not_kept(mirror):
     (mirror / "served" / "adult" / "adult.test").write_bytes(b"other")
-    with pytest.raises(ValueError, match="file adult/adult.test could not be fetched from http://127.0.0.1:.*hash"):
+    with pytest.raises(ConnectionError, match="file adult/adult.test could not be fetched from http://127.0.0.1:.*hash"):
         datasets.download("adult")
     assert not (mirror / "data" / "adult" / "adult.test").exists()
-    with pytest.raises(FileNotFoundError, match="adult.test of adult is missing; `make data` fetches it, or set LDPKIT_DATA"):
+    with pytest.raises(FileNotFoundError, match="adult.test of adult is missing; `ldpkit data` fetches it, or set LDPKIT_DATA"):
         datasets.adult()
 
 
@@ -101,16 +101,16 @@ def test_a_changed_file_on_disk_is_refused(mirror):
     datasets.download("mnist")
     path = mirror / "data" / "mnist" / "t10k-labels-idx1-ubyte.gz"
     path.write_bytes(gzip.compress(idx(np.uint8([7, 3]))))
-    with pytest.raises(ValueError, match="t10k-labels-idx1-ubyte.gz is not the original .*; remove it, then `make data`"):
+    with pytest.raises(ValueError, match="t10k-labels-idx1-ubyte.gz is not the original .*; remove it, then `ldpkit data`"):
         datasets.images("mnist")
 
 
 def test_a_server_without_the_file_or_no_server_at_all(mirror, monkeypatch):
     (mirror / "served" / "adult" / "adult.data").unlink()
-    with pytest.raises(ValueError, match="file adult/adult.data could not be fetched from .*404"):
+    with pytest.raises(ConnectionError, match="file adult/adult.data could not be fetched from .*404"):
         datasets.download("adult")
     with pytest.raises(
-        ValueError, match="file mnist/train-images-idx3-ubyte.gz could not be fetched from http://127.0.0.1:1/mnist"
+        ConnectionError, match="file mnist/train-images-idx3-ubyte.gz could not be fetched from http://127.0.0.1:1/mnist"
     ):
         datasets.download("mnist", base="http://127.0.0.1:1")
 

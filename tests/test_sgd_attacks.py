@@ -472,7 +472,7 @@ def test_the_stream_of_a_trial_does_not_depend_on_memory(monkeypatch):
         ({"trials": 0}, "trials must be an integer"),
         ({"trials": 3}, "trials must be even, half with each gradient, got 3"),
         ({"trials": 10.0}, "trials must be an integer"),
-        ({"alpha": 0}, r"alpha must be a number in \(0, 0.25\], got 0"),
+        ({"alpha": 0}, r"alpha must be a number in \[1e-100, 0.25\], got 0"),
         ({"alpha": 0.3}, "alpha must be a number in"),
         ({"rule": "cosin"}, "rule must be one of cosine, lune, got 'cosin'; did you mean 'cosine'"),
         ({"seed": -1}, "seed must be an integer >= 0, got -1"),

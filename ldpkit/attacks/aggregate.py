@@ -14,18 +14,18 @@ Source: Guerra-Balboa et al., PVLDB 19(7), 2026, section 7.2 (Figure 4).
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..compiled import kernel
 from ..types import Array, Rates, Rng
 from .reconstruct import checked_prior
 
 __all__ = ["laplace_sum_exact", "laplace_sum_runs"]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _windows(weight: Array, eta: int, out: Array) -> float:
     """Sum of the weights within `eta` of each value."""
     m = weight.size
@@ -37,7 +37,7 @@ def _windows(weight: Array, eta: int, out: Array) -> float:
     return total[m]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
     """Success of the attack and of the same attack on an independent output; `baseline` 1 for RAD, 0 for ReRo."""
     m = prior.size
@@ -76,7 +76,7 @@ def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
     return first, second
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _runs(prior: Array, eta: int, scale: float, z: int, runs: int, rng: Rng, hits: Array, blinds: Array) -> None:
     """Successes of Algorithm 1 on fresh outputs of record z, and the chance of the same guess on another record."""
     m = prior.size

@@ -19,6 +19,7 @@ from ..attacks import gradient as crafts
 from ..attacks.gradient import RULES, Cosine, Lune, Pairs
 from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
+from ..progress import Progress
 from ..types import Array, Numbers
 from .result import AuditResult, repeat, too_few
 
@@ -93,12 +94,12 @@ def lower_pooled(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: flo
     fp, fn : int
         Errors, each in `trials` trials.
     alpha : float
-        In (0, 1/4].
+        In [1e-100, 1/4].
     delta : float
         Of the guarantee, in [0, 1); the least error rate is then ``(1 - delta) / (1 + e^eps)``.
     """
     errors = _errors(fp, fn, trials)
-    high = stats.clopper_pearson(sum(errors), 2 * trials, checks.real("alpha", alpha, 0, 0.25, closed="(]"))[1]
+    high = stats.clopper_pearson(sum(errors), 2 * trials, stats.significance(alpha, 0.25))[1]
     with np.errstate(divide="ignore"):
         return np.log(np.maximum((1 - checks.real("delta", delta, 0, 1, closed="[)")) / high - 1, 0))
 
@@ -112,7 +113,7 @@ def lower_sides(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: floa
         As in `lower_pooled`.
     """
     fp, fn = _errors(fp, fn, trials)
-    one, two = (stats.epsilon_lower(trials - a, b, trials, delta, tail=checks.real("alpha", alpha, 0, 1, closed="()") / 2)
+    one, two = (stats.epsilon_lower(trials - a, b, trials, delta, tail=stats.significance(alpha) / 2)
                 for a, b in ((fp, fn), (fn, fp)))  # fmt: skip
     return np.maximum(one, two)
 
@@ -122,8 +123,9 @@ BOUNDS = {"pooled": lower_pooled, "sides": lower_sides}
 
 
 def _count(
-    mechanism: GradientMechanism, rule: Cosine | Lune, pairs: Pairs, trials: int, first: bool, seed: int, name: tuple[Any, ...]
-) -> int:
+    mechanism: GradientMechanism, rule: Cosine | Lune, pairs: Pairs, trials: int, first: bool, seed: int, name: tuple[Any, ...],
+    progress: Progress,
+) -> int:  # fmt: skip
     """Answers *first* on real reports of one input."""
     found, size = 0, max(1, _CELLS // mechanism.d)
     for start in range(0, trials, size):
@@ -131,7 +133,9 @@ def _count(
         at = rng.integers(0, len(pairs.first), min(size, trials - start))
         pair = pairs.first[at], pairs.second[at]
         reports = mechanism.perturb(pair[0] if first else pair[1], rng)
-        found += int(np.count_nonzero(rule.accepts(mechanism, reports, pair, rng)))
+        hits = int(np.count_nonzero(rule.accepts(mechanism, reports, pair, rng)))
+        progress.add(at.size, *(("fp", at.size - hits) if first else ("fn", hits)))
+        found += hits
     return found
 
 
@@ -157,7 +161,7 @@ def audit_gradient(
     trials : int
         Even, at least 2: half of them with each gradient (the paper: 1000, with a coin for each).
     alpha : float
-        Significance, in (0, 1/4]. The dummy audit is tight: about so often its bound exceeds the claim by chance.
+        Significance, in [1e-100, 1/4]. The dummy audit is tight: about so often its bound exceeds the claim by chance.
     seed : int
     faithful : bool
         Make every report with the real client in d dimensions instead of drawing its two deciding components.
@@ -177,7 +181,7 @@ def audit_gradient(
     checks.instance("mechanism", mechanism, GradientMechanism, "a randomiser of gradients")
     checks.instance("pairs", pairs, Pairs, "Pairs of gradients")
     chosen, faithful = RULES[checks.one_of("rule", rule, RULES)], checks.flag("faithful", faithful)
-    trials, alpha = checks.integer("trials", trials, 2, 10**9), checks.real("alpha", alpha, 0, 0.25, closed="(]")
+    trials, alpha = checks.integer("trials", trials, 2, 10**9), stats.significance(alpha, 0.25)
     if trials % 2:
         raise ValueError(f"trials must be even, half with each gradient, got {trials}")
     if pairs.first.shape[1] != mechanism.d:
@@ -185,7 +189,8 @@ def audit_gradient(
     name = ("gradient", mechanism.name, mechanism.parameters, pairs.name, chosen.name, bool(faithful))
     half, start = trials // 2, time.perf_counter()
     if faithful:
-        kept, missed = (_count(mechanism, chosen, pairs, half, side, seed, (*name, side)) for side in (True, False))
+        with Progress(trials, "reports", mechanism.name) as progress:
+            kept, missed = (_count(mechanism, chosen, pairs, half, side, seed, (*name, side), progress) for side in (True, False))
     else:
         kept, missed = (
             chosen.sample(mechanism, half, pairs, side, streams.generator(seed, *name, side)) for side in (True, False)

@@ -7,8 +7,9 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 import functools
 import itertools
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..kinds import Subset
 from ..mechanisms import LocalRandomizer
 from ..mechanisms import make as make_mechanism
 from ..mechanisms.base import lawful
+from ..progress import Progress
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import sanity
 from .result import AuditResult, repeat, too_few
@@ -28,11 +30,23 @@ __all__ = ["audit", "audits", "audit_cell", "rows", "expected"]
 
 _FAST_CHUNK = 2**18  # trials per stream of the fast samplers
 _CHANCE = 5e-7  # of each of two bounds: an event is called turned round by chance with probability 1e-6 at most
+_FEW_REPORTS = 2**8  # reports of a client that makes one at a time, and may take its time: they are counted in between
 _REPORT_CELLS = 2**20  # coordinates held in memory at once when real reports are made: few enough for a core's cache
 
 
-def _chunks(trials: int, size: int) -> list[int]:
-    return [min(size, trials - start) for start in range(0, trials, size)]
+def _mapped(pool: ThreadPoolExecutor, threads: int, function: Callable[[Any], Any], jobs: Iterable[Any]) -> Iterator[Any]:
+    """What ``pool.map`` gives, in the same order, but looking only a few jobs ahead: 10^12 trials are millions of them."""
+    ahead: deque[Future[Any]] = deque()
+    try:
+        for job in jobs:
+            ahead.append(pool.submit(function, job))
+            if len(ahead) > 4 * threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        for future in ahead:
+            future.cancel()
 
 
 def audit(
@@ -60,7 +74,7 @@ def audit(
     trials : int
         Reports per input, at least 1; the paper uses 10^6.
     alpha : float
-        Significance in (0, 1). The published statistic spends ``alpha / 4`` on
+        Significance in [1e-100, 1). The published statistic spends ``alpha / 4`` on
         each of two bounds, `AuditResult.lower` spends ``alpha / 2``, after alpha
         is divided by the number of questions.
     seed : int
@@ -141,7 +155,8 @@ def audits(
     first, second = mechanism.pair(pair)
     foreign = not lawful(mechanism)
     faithful = faithful or foreign
-    chunks = _chunks(trials, max(1, min(2**16, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
+    most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
+    starts = range(0, trials, max(1, min(most, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])
     asked = [(first, second), (second, first)][: 1 + both]
     ordered = (first, second) if isinstance(mechanism.kind, Subset) else None
@@ -151,30 +166,37 @@ def audits(
 
     def count(job: tuple[str, int]) -> tuple[list[int], sanity.Glimpse | None]:
         side, index = job
+        size = min(starts.step, trials - starts[index])
         rng = streams.generator(seed, *name, side, index)
-        if not faithful:
-            hits = [a.sample(mechanism, chunks[index], side == "tp", rng, asked[0]) for a in chosen]
+        if faithful:
+            reports = mechanism.perturb(mechanism.inputs(first if side == "tp" else second, size), rng)
+            events = judge(reports, rng)
+            hits = [int(np.count_nonzero(e)) for e in events]
+            seen = sanity.glimpse(reports, events, ordered, keep=index < 16) if foreign else None
+        else:
+            hits, seen = [a.sample(mechanism, size, side == "tp", rng, asked[0]) for a in chosen], None
             if both:  # this input is the other question's second one
                 rng = streams.generator(seed, *name, side, index, "turned")
-                hits += [a.sample(mechanism, chunks[index], side != "tp", rng, asked[1]) for a in chosen]
-            return hits, None
-        reports = mechanism.perturb(mechanism.inputs(first if side == "tp" else second, chunks[index]), rng)
-        events = judge(reports, rng)
-        seen = sanity.glimpse(reports, events, ordered, keep=index < 16) if foreign else None
-        return [int(np.count_nonzero(e)) for e in events], seen
+                hits += [a.sample(mechanism, size, side != "tp", rng, asked[1]) for a in chosen]
+        progress.add(size, side, *hits[: len(chosen)])
+        return hits, seen
 
-    start = time.perf_counter()
-    with ThreadPoolExecutor(threads) as pool:
-        counted = list(pool.map(count, itertools.product(("tp", "fp"), range(len(chunks)))))
-    found = np.array([hits for hits, _ in counted]).reshape(2, len(chunks), len(asked), -1).sum(axis=1)
+    start, found = time.perf_counter(), np.zeros((2, len(asked) * len(chosen)), np.int64)
+    seen: tuple[list[sanity.Glimpse], ...] = ([], [])
+    jobs = ((side, index) for side in ("tp", "fp") for index in range(len(starts)))
+    with Progress(2 * trials, "reports", mechanism.name) as progress, ThreadPoolExecutor(threads) as pool:
+        for number, (hits, look) in enumerate(_mapped(pool, threads, count, jobs)):
+            found[number // len(starts)] += hits
+            seen[number // len(starts)].extend([look] if look else [])
+    found = found.reshape(2, len(asked), -1)
     sharp, claim = stats.tail_mass(alpha / questions, "valid"), mechanism.epsilon
     turns = [[_direction(one, int(found[j, j, i]), int(found[1 - j, j, i]), trials, (stated, published), (proven, sharp))
               for j, one in enumerate(asked)] for i in range(len(chosen))]  # fmt: skip
     sound = sanity.Findings()
     if foreign:
-        seen = [[look for _, look in part if look] for part in (counted[: len(chunks)], counted[len(chunks) :])]
         convicted = any(one["lower"] > claim for each in turns for one in each)
-        sound = sanity.examine(mechanism, (first, second), seen, judge, trials, chunks[0], convicted, seed, *name)
+        most = min(starts.step, trials)
+        sound = sanity.examine(mechanism, (first, second), seen, judge, trials, most, convicted, seed, *name)
     seconds = time.perf_counter() - start
     made: dict[str, Any] = {"mechanism": mechanism.name, "parameters": mechanism.parameters, "trials": trials, "alpha": float(alpha),
                             "seed": seed, "faithful": faithful, "claim": claim, "delta": proven, "seconds": seconds,
@@ -190,6 +212,7 @@ def audits(
             exact=exact,
             exact_sd=exact_sd,
             **_judged(each, sound, trials, claim, proven, sharp),
+            scope=mechanism.scope,
             **made,
         ))  # fmt: skip
     return results

@@ -131,7 +131,7 @@ def epsilon_interval(
         Trust that the reports are made by this protocol; without it the lower end
         holds for every (epsilon, delta)-LDP mechanism, and there is no upper one.
     alpha : float
-        In (0, 1); half of it on each side of the success probability (Clopper-Pearson).
+        In [1e-100, 1); half of it on each side of the success probability (Clopper-Pearson).
     delta : float
         Delta of the claim.
 
@@ -139,7 +139,7 @@ def epsilon_interval(
     -------
     low, high : float
     """
-    m, alpha = checks.integer("m", m, 2), checks.real("alpha", alpha, 0, 1, closed="()")
+    m, alpha = checks.integer("m", m, 2), stats.significance(alpha)
     reports = checks.integer("reports", reports, 1)
     successes, delta = checks.integer("successes", successes, 0, reports), checks.real("delta", delta, 0, 1, closed="[)")
     if protocol is not None:
@@ -228,7 +228,7 @@ def rad_audit(
     AuditResult
     """
     mechanism = PROTOCOLS[checks.one_of("mechanism", protocol, PROTOCOLS)](checks.integer("m", m, 2), epsilon)
-    each, alpha = checks.integer("reports", reports, m) // m, checks.real("alpha", alpha, 0, 1, closed="()")
+    each, alpha = checks.integer("reports", reports, m) // m, stats.significance(alpha)
     faithful = checks.flag("faithful", faithful)
     rng = streams.generator(seed, "reconstruct", protocol, m, mechanism.epsilon, faithful)
     start = time.perf_counter()

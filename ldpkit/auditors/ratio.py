@@ -28,7 +28,7 @@ def _frequent(counts: Array, variation: float) -> Array:
 
 def check(estimator: str, alpha: float, minimum: int, variation: float | None) -> None:
     """Refuse parameters that `statistic` cannot use; called before anything is drawn, too."""
-    checks.real("alpha", alpha, 0, 1, closed="()")
+    stats.significance(alpha)
     checks.one_of("estimator", estimator, ESTIMATORS)
     checks.integer("minimum", minimum, 1)
     if variation is not None:

@@ -76,6 +76,8 @@ class AuditResult:
         Why the audit could hardly have found a violation; empty if it could.
     invalid : str
         Why counts of these reports prove nothing; empty if they are sound.
+    scope : str
+        What has to be said if the claim is exceeded, see `ldpkit.mechanisms.Mechanism.scope`.
     seconds : float
         Wall time of the counting; not part of equality.
     """
@@ -104,6 +106,7 @@ class AuditResult:
     warnings: tuple[str, ...] = ()
     inconclusive: str = ""
     invalid: str = ""
+    scope: str = ""
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -121,14 +124,20 @@ class AuditResult:
         return "inconclusive" if self.inconclusive else "none found"
 
     @property
+    def level(self) -> str:
+        """The level of `lower`, ``1 - alpha``, in words that round it to 1 for no alpha."""
+        return f"{1 - self.alpha:g}" if self.alpha >= 1e-4 else f"1 - {self.alpha:g}"
+
+    @property
     def verdict(self) -> str:
         """One sentence saying what the audit shows."""
-        sure = f"with {100 * (1 - self.alpha):g} % confidence"
+        sure = f"with {f'{100 * (1 - self.alpha):g} %' if self.alpha >= 1e-4 else self.level} confidence"
         if self.invalid:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:
             return (
                 f"VIOLATION: {sure} the reports leak at least epsilon = {self.lower:.4f}, more than the claimed {self.claim:g}."
+                f"{' ' * bool(self.scope)}{self.scope}"
             )
         if self.inconclusive:
             return f"Inconclusive: {self.inconclusive}."

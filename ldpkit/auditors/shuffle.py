@@ -22,6 +22,7 @@ import scipy
 from .. import checks, stats, streams
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
+from ..progress import Progress, made
 from ..types import Array, Rates, Rng
 from .gradient import epsilon_from_errors, lower_sides, plugin_expectation, pooled
 from .result import AuditResult, repeat, too_few
@@ -158,7 +159,11 @@ def _count(mechanism: LDPSGD, clients: int, changed: bool, trials: int, rng: Rng
     batch = np.zeros((clients, mechanism.d))
     batch[:, 0] = mechanism.clip
     batch[-1, 0] *= -1 if changed else 1
-    return np.array([np.count_nonzero(rng.permutation(mechanism.perturb(batch, rng))[:, 0] > 0) for _ in range(trials)])
+    found = np.empty(trials, np.int64)
+    for trial in range(trials):
+        found[trial] = np.count_nonzero(rng.permutation(mechanism.perturb(batch, rng))[:, 0] > 0)
+        made()
+    return found
 
 
 def audit_shuffle(
@@ -197,18 +202,20 @@ def audit_shuffle(
     """
     claim, faithful = closed_bound(clients, epsilon, delta), checks.flag("faithful", faithful)
     clients, epsilon, p = _checked(clients, epsilon)
-    trials, alpha = checks.integer("trials", trials, 2, 10**9), checks.real("alpha", alpha, 0, 1, closed="()")
+    trials, alpha = checks.integer("trials", trials, 2, 10**9), stats.significance(alpha)
     if trials % 2:
         raise ValueError(f"trials must be even, half with each batch, got {trials}")
     half, start, errors = trials // 2, time.perf_counter(), []
     mechanism = LDPSGD(d, epsilon)
-    for changed in (False, True):
-        rng = streams.generator(seed, "shuffle", epsilon, clients, bool(faithful), changed)
-        if faithful:
-            leaning = _count(mechanism, clients, changed, half, rng)
-        else:
-            leaning = rng.binomial(clients - 1, p, half) + rng.binomial(1, 1 - p if changed else p, half)
-        errors.append(int(np.count_nonzero((leaning < clients * p) != changed)))
+    with Progress(trials, "trials", "shuffled LDP-SGD") as progress:
+        for changed in (False, True):
+            rng = streams.generator(seed, "shuffle", epsilon, clients, bool(faithful), changed)
+            if faithful:
+                leaning = _count(mechanism, clients, changed, half, rng)
+            else:
+                leaning = rng.binomial(clients - 1, p, half) + rng.binomial(1, 1 - p if changed else p, half)
+            errors.append(int(np.count_nonzero((leaning < clients * p) != changed)))
+            progress.add(half, "fn" if changed else "fp", errors[-1])
     seconds = time.perf_counter() - start
     (fp, fn), rates = errors, threshold_rates(clients, epsilon)
     exact, exact_sd, _ = plugin_expectation(*rates, half, half)

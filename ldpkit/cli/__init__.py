@@ -7,35 +7,52 @@ valid audit; 130, interrupted. An error is one line on standard error.
 
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import click
+from . import interrupt
 
-from . import audit, data, gradient, kv, rad, refine, sweep  # noqa: F401  importing them registers their commands
-from .base import BAD_INPUT, FAILED, Failed, cli
+if TYPE_CHECKING:
+    import click
 
-__all__ = ["cli", "main"]
+__all__ = ["commands", "main"]
+
+
+def commands() -> "click.Group":
+    """Return all commands; importing them registers them, and takes a second."""
+    from . import audit, data, gradient, kv, rad, refine, sweep  # noqa: F401
+    from .base import cli
+
+    return cli
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line; every error becomes one line, and status 2 or 4."""
-    code = FAILED
+    """Run the command line; every error becomes one line and a status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Given by a caller in Python, who then handles interrupts too.
+    """
+    if arguments is None:
+        interrupt.listen()  # before anything that takes time
+    import click
+
+    status = 4
     try:
-        status = cli.main(arguments, prog_name="ldpkit", standalone_mode=False)
+        result = commands().main(arguments, prog_name="ldpkit", standalone_mode=False)
     except click.Abort:
-        click.echo("ldpkit: interrupted", err=True)
-        sys.exit(130)
-    except SystemExit:  # click's answer to a closed pipe: not status 1, which is a violation's
-        sys.exit(code)
+        message, status = "interrupted", interrupt.STATUS
+    except SystemExit:  # click's answer to a pipe that was closed: status 1 is a violation's
+        sys.exit(status)
     except click.ClickException as error:
-        message, code = error.format_message(), FAILED if isinstance(error, Failed) else BAD_INPUT
+        message, status = error.format_message(), 2
     except ValueError as error:
-        message, code = str(error), BAD_INPUT
-    except MemoryError as error:
+        message, status = str(error), 2
+    except (ImportError, OSError, MemoryError) as error:
         message = str(error) or "out of memory"
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
     else:
-        sys.exit(status if isinstance(status, int) else 0)
+        sys.exit(result if isinstance(result, int) else 0)
     click.echo("ldpkit: " + " ".join(message.split()), err=True)
-    sys.exit(code)
+    sys.exit(status)

@@ -11,7 +11,7 @@ from ..auditors import AuditResult, audits
 from ..mechanisms import MECHANISMS, Client, FrequencyOracle, make, takes
 from ..mechanisms.client import load
 from ..types import Pair
-from .base import Count, Line, as_json, cli, conclude, strict
+from .base import Count, Line, as_json, aside, cli, conclude, strict
 
 __all__ = ["audit", "list_mechanisms"]
 
@@ -91,16 +91,18 @@ def audit(
             raise click.UsageError(f"--client needs --report and --epsilon{', and takes no ' + given[0] if given else ''}")
         takes_delta = True
         sys.path.insert(0, os.getcwd())
-        target = Client(load(client), k, report, epsilon, delta, client)
+        with aside():
+            target = Client(load(client), k, report, epsilon, delta, client)
     else:
         raise click.UsageError("give either --mechanism or --client")
     names, pairs = list(attack) or ["guess"], pair or (None,)
     if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
         raise click.UsageError("--attack and --pair may be repeated, but not with the same value twice")
-    results = [result for one in pairs for result in audits(
-        target, names, trials=trials, alpha=alpha, seed=seed, delta=None if takes_delta else delta or None,
-        faithful=faithful, pair=one, questions=len(pairs) * len(names), threads=threads,
-    )]  # fmt: skip
+    with aside():
+        results = [result for one in pairs for result in audits(
+            target, names, trials=trials, alpha=alpha, seed=seed, delta=None if takes_delta else delta or None,
+            faithful=faithful, pair=one, questions=len(pairs) * len(names), threads=threads,
+        )]  # fmt: skip
     conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 
@@ -118,6 +120,6 @@ def _table(result: AuditResult) -> list[Line]:
         ("epsilon_emp", f"{result.epsilon_emp:.4f} as the paper computes it"),
         ("exact", f"{exact} is its expectation"),
         *(("reverse", f"tp = {one['tp']:,}, fp = {one['fp']:,}, lower = {one['lower']:.4f}") for one in result.directions[1:]),
-        ("lower", f"{result.lower:.4f} at level {1 - result.alpha:g}, shared by {result.questions} questions"),
+        ("lower", f"{result.lower:.4f} at level {result.level}, shared by {result.questions} questions"),
         ("seconds", f"{result.seconds:.2f}"),
     ]

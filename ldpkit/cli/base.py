@@ -1,7 +1,11 @@
 """What all commands share: the group, whole numbers, and how a result is printed."""
 
+import contextlib
+import ctypes
 import json
-from collections.abc import Callable, Iterable
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import click
@@ -9,9 +13,9 @@ import click
 from .. import __version__
 from ..auditors import AuditResult
 
-__all__ = ["cli", "BAD_INPUT", "FAILED", "Count", "Failed", "as_json", "conclude", "strict", "write"]
+__all__ = ["cli", "FAILED", "Count", "as_json", "aside", "conclude", "strict", "write"]
 
-BAD_INPUT, FAILED = 2, 4
+FAILED = 4
 _STATUS = {"none found": 0, "violation": 1, "inconclusive": 0, "not valid": FAILED}
 _STRICT = _STATUS | {"inconclusive": 3}
 
@@ -35,12 +39,6 @@ class Count(click.ParamType):  # type: ignore[type-arg]  # older releases of cli
         self.fail(f"{value!r} is not a whole number", param, ctx)
 
 
-class Failed(click.ClickException):
-    """What was asked for is sound and could not be done."""
-
-    exit_code = FAILED
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ldpkit")
 def cli() -> None:
@@ -55,6 +53,22 @@ def as_json(command: Command) -> Command:
 def strict(command: Command) -> Command:
     """Give a command the option ``--strict``."""
     return click.option("--strict", is_flag=True, help="Exit with status 3 if the audit is inconclusive.")(command)
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """Send what foreign code writes to standard output to standard error, so that the output is the result alone."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)  # also for what writes past Python: libraries, programs
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        sys.stderr.flush()
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def write(row: dict[str, Any], lines: Iterable[Line], verdict: str, as_json: bool) -> None:

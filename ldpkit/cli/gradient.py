@@ -7,7 +7,7 @@ from ..attacks import gradient as crafts
 from ..auditors import AuditResult
 from ..auditors.gradient import ADVERSARIES, digit_pairs
 from ..mechanisms import GRADIENT
-from .base import Count, Failed, as_json, cli, conclude, strict
+from .base import Count, as_json, cli, conclude, strict
 
 __all__ = ["audit_gradient", "audit_shuffle"]
 
@@ -35,10 +35,7 @@ def audit_gradient(ctx: click.Context, /, adversary: str, epsilon: float, mechan
                    norm: float, clip: float, iterations: int, flip: str, trials: int, alpha: float, seed: int, faithful: bool,
                    strict: bool, as_json: bool) -> None:  # fmt: skip
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
-    try:
-        pairs = digit_pairs(adversary, dimension, norm, iterations, flip, seed)
-    except ModuleNotFoundError as error:
-        raise Failed(str(error)) from error
+    pairs = digit_pairs(adversary, dimension, norm, iterations, flip, seed)
     target = MECHANISMS[mechanism](pairs.first.shape[1], epsilon, clip)
     result = auditors.audit_gradient(target, pairs, rule, trials=trials, alpha=alpha, seed=seed, faithful=faithful)
     _write(ctx, result, f"{pairs.name}, {rule} rule", as_json, strict)
@@ -90,7 +87,7 @@ def _write(ctx: click.Context, result: AuditResult, attack: str, as_json: bool, 
         ("exact", f"{number(row['exact_epsilon_emp'])} (sd {number(row['exact_sd'])}) is its expectation"),
         ("limit", f"{number(row['limit'])} without sampling noise"),
         *((key, f"{number(row[key])} {text}") for key, text in more.items() if key in row),
-        ("lower", f"{result.lower:.4f} at level {1 - result.alpha:g}"),
+        ("lower", f"{result.lower:.4f} at level {result.level}"),
         ("seconds", f"{result.seconds:.2f}"),
     ]
     conclude(ctx, [(result, lines)], as_json, strict)

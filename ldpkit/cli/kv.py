@@ -69,7 +69,7 @@ def audit_kv(
         ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
         ("epsilon_emp", f"{result.epsilon_emp:.4f} by the estimator '{estimator}'"),
         ("limit", f"{result.limit:.4f} is its value without noise"),
-        ("lower", f"{result.lower:.4f} at level {1 - result.alpha:g}"),
+        ("lower", f"{result.lower:.4f} at level {result.level}"),
         ("seconds", f"{result.seconds:.2f}"),
     ]
     conclude(ctx, [(result, lines)], as_json, strict)

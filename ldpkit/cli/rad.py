@@ -53,7 +53,7 @@ def rad(
         return write(row, lines, "No attack has a larger advantage at a uniform prior without side knowledge.", as_json)
     claim = math.inf if epsilon is None else epsilon
     result = rad_result(successes, reports, m, mechanism, claim=claim, delta=delta, alpha=alpha)
-    sure = f"at level {1 - alpha:g}"
+    sure = f"at level {result.level}"
     lines = [("counts", f"{successes:,} of {reports:,} reports reconstructed"),
              ("RAD", f"{result.rates['advantage']:.6f}"), ("epsilon_emp", f"{result.epsilon_emp:.4f}"),
              ("lower", f"{result.lower:.4f} for any mechanism, {sure}")]  # fmt: skip

@@ -16,7 +16,7 @@ from .. import checks, pools, streams
 from .. import sweep as hall
 from ..auditors import CELLS
 from ..mechanisms import MECHANISMS
-from .base import FAILED, Count, Failed, cli
+from .base import FAILED, Count, cli
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,8 +160,8 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
         return
     try:
         client = pools.connect(scheduler)
-    except (ModuleNotFoundError, ConnectionError, RuntimeError) as error:
-        raise Failed(str(error)) from error
+    except RuntimeError as error:
+        raise ConnectionError(str(error)) from error
     with client:
         if not client.scheduler_info()["workers"]:
             click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
@@ -203,11 +203,6 @@ def sweep(
             )  # fmt: skip
         except hall.SweepError as found:
             table, failures = found.table, found.failures
-        except OSError as error:
-            raise Failed(str(error)) from error
-        except KeyboardInterrupt:
-            click.echo(f"ldpkit: finished cells are in {out} and {store}; the same command goes on from there", err=True)
-            raise
     for cell, cause in failures:
         click.echo(f"ldpkit: cell {cell} failed: {type(cause).__name__}: {cause}", err=True)
     click.echo(_summary(plan, table, len(failures), out) + f"; {time.monotonic() - start:.1f} s")

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import checks
 from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Rng
 from . import laws, samplers
@@ -258,7 +259,7 @@ def log_ratio(one: float, two: float) -> float:
 
 def shaped(reports: ArrayLike, shape: Sequence[int | None], sender: str, dtype: np.dtype[Any] | None = None) -> Array:
     """Return `reports` as an array after checking its shape; ``None`` matches any length."""
-    reports = np.asarray(reports)
+    reports = checks.unmasked(f"reports of {sender}", reports)
     fits = reports.ndim == len(shape) and all(w in (None, h) for h, w in zip(reports.shape, shape))
     if not fits or reports.shape[0] == 0 or (dtype is not None and reports.dtype != dtype):
         wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ")"

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
+from ..compiled import kernel
 from ..types import Array, Rng
 from .base import Crafted, Independent, Listed, Repeatable, Support, shaped
 from .listing import alphabet, chosen, product_law
@@ -15,7 +15,7 @@ from .rounds import ChainedBits, Rounds
 __all__ = ["Bits", "IndependentBits", "pick"]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def pick(bits: Array, rng: Rng) -> Array:
     """A uniform place of a one in each row, or any place of a row without ones."""
     n, k = bits.shape

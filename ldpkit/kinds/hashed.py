@@ -7,13 +7,14 @@ The law of the support uses a fully random hash; tests show that this family
 cannot be told from one.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from .. import checks
+from ..compiled import kernel
 from ..types import Array, Rng
 from .base import Crafted, Independent, Repeatable, shaped
 from .rounds import Rounds
@@ -30,12 +31,12 @@ _P4 = np.uint64(0x85EBCA77C2B2AE63)
 _P5 = np.uint64(0x27D4EB2F165667C5)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@functools.partial(kernel, inline="always")
 def _rotl(x: np.uint64, bits: int) -> np.uint64:
     return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def xxh64(value: int, seed: int) -> np.uint64:
     """xxHash64 of one 64-bit integer, as the eight bytes of its little-endian form."""
     h = np.uint64(seed) + _P5 + np.uint64(8)
@@ -46,13 +47,13 @@ def xxh64(value: int, seed: int) -> np.uint64:
     return h ^ (h >> np.uint64(32))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def hash_cell(value: int, seed: int, g: int) -> np.int64:
     """Cell in ``0..g-1`` of one value under one user's seed."""
     return np.int64(((xxh64(value, seed) >> np.uint64(32)) * np.uint64(g)) >> np.uint64(32))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def cells(values: Array, seeds: Array, g: int) -> Array:
     """Cell of each user's value under the user's own seed."""
     out = np.empty(values.size, np.int64)
@@ -61,7 +62,7 @@ def cells(values: Array, seeds: Array, g: int) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _hits(seeds: Array, cells: Array, value: int, g: int) -> Array:
     out = np.empty(cells.size, np.bool_)
     for i in range(cells.size):
@@ -69,7 +70,7 @@ def _hits(seeds: Array, cells: Array, value: int, g: int) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _support_counts(seeds: Array, cells: Array, k: int, g: int) -> Array:
     out = np.zeros(k, np.int64)
     for i in range(cells.size):
@@ -78,7 +79,7 @@ def _support_counts(seeds: Array, cells: Array, k: int, g: int) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
     out = np.empty((cells.size, k), np.bool_)
     for i in range(cells.size):
@@ -87,7 +88,7 @@ def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _pick(seeds: Array, cells: Array, k: int, g: int, rng: Rng) -> Array:
     n = cells.size
     guess, hits = np.empty(n, np.int64), np.empty(k + 1, np.int64)
@@ -100,7 +101,7 @@ def _pick(seeds: Array, cells: Array, k: int, g: int, rng: Rng) -> Array:
     return guess
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int64]:
     """The seed whose hash sends the most of 0..r-1 to one cell: how many, the seed, the cell."""
     most, best, where = 0, seeds[0], np.int64(0)

@@ -1,5 +1,6 @@
 """Laws over alphabets that are small enough to be listed."""
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -16,11 +17,12 @@ MAX_OUTPUTS = 2**20
 
 def alphabet(base: int, length: int, instead: str) -> int:
     """Return ``base ** length``, the number of outputs; too many to enumerate are refused, saying what to do `instead`."""
-    size = base**length
-    if size > MAX_OUTPUTS:
-        power = f"{base}^{length} = " if length > 1 else ""
-        raise ValueError(f"an alphabet of {power}{size} outputs is too large to enumerate (at most {MAX_OUTPUTS}); {instead}")
-    return size
+    most = int(math.log(MAX_OUTPUTS) / math.log(base) + 1e-9)
+    if length <= most:
+        return base**length
+    size = f"{base}^{length} = {base**length}" if 1 < length <= 30 else f"{base}^{length}" if length > 1 else f"{base}"
+    limit = f"at most {MAX_OUTPUTS}" + (f", a length of {most}" if length > 1 else "")
+    raise ValueError(f"an alphabet of {size} outputs is too large to enumerate ({limit}); {instead}")
 
 
 def chosen(positions: Iterable[int] | None, length: int) -> list[int]:

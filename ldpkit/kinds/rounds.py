@@ -4,11 +4,11 @@ import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import scipy
 
+from ..compiled import kernel
 from ..types import Array, Pair, Rates, Rng
 from . import laws, samplers
 from .base import Named, Scored, SupportLaw, listed
@@ -16,7 +16,7 @@ from .base import Named, Scored, SupportLaw, listed
 __all__ = ["Rounds", "Remembered", "ChainedValue", "ChainedBits", "largest"]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
     """A uniform place among the largest numbers of each row, after moving them into ``[low, high]``."""
     n, k = vectors.shape

@@ -8,11 +8,11 @@ with real reports and with the exact law.
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from .. import streams
+from ..compiled import kernel
 from ..types import Array, Rng
 
 __all__ = ["Trials", "steps", "subset_rounds"]
@@ -20,7 +20,7 @@ __all__ = ["Trials", "steps", "subset_rounds"]
 _CELL_BITS, _COIN_BITS = 10, 22
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _decide(words: npt.NDArray[np.uint32], sure: Array, never: Array) -> tuple[int, Array]:
     """How many words are accepted whatever their further digits, and those whose further digits matter."""
     hits, left = 0, 0
@@ -71,7 +71,7 @@ def steps(mass: Array, chance: Array) -> Callable[[Array], Array]:
     return lambda rank: chance[np.searchsorted(ends[:-1], rank * ends[-1], side="right")]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _ones(word: np.uint64) -> int:
     """Number of ones of a word, a standard trick that compilers know."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
@@ -80,12 +80,12 @@ def _ones(word: np.uint64) -> int:
     return int(np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56)))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _uniform(word: np.uint64) -> float:
     return np.int64(word >> np.uint64(11)) * 2.0**-53
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def subset_rounds(trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: streams.State) -> int:
     """Subsets of all rounds in full, as their counts have no law that is simple enough: 64 values in one word.
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from .. import checks, streams
+from ..compiled import kernel
 from ..types import Array, Pair, Rng
 from . import laws, samplers
 from .base import Crafted, Listed, Repeatable, Support, SupportLaw, shaped
@@ -19,7 +19,7 @@ from .rounds import Rounds
 __all__ = ["Subset", "Selection"]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _pick(subsets: Array, k: int, rng: Rng) -> Array:
     n, width = subsets.shape
     guess = np.empty(n, np.int64)

@@ -73,6 +73,11 @@ class Mechanism(ABC):
         return self.delta
 
     @property
+    def scope(self) -> str:
+        """What has to be said where an audit exceeds the claim because it asks more than is claimed; mostly nothing."""
+        return ""
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """The fields of the mechanism as a dictionary, in declaration order."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every mechanism is a dataclass

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Bits, Kind, Subset, Value
+from ..progress import made
 from ..types import Array, Pair, Reports, Rng
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
 
@@ -40,6 +42,10 @@ def load(path: str) -> Callable[..., Any]:
     module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not module or not name:
         raise ClientError(f"client must be given as module:function, got {path!r}")
+    if module.endswith(".py") or "/" in module:
+        stem = PurePath(module).stem
+        hint = f"for f in the file {stem}.py of this folder, {stem}:f"
+        raise ClientError(f"client must be given as module:function, not by a path, got {path!r}: {hint}")
     try:
         function = importlib.import_module(module)
         for part in name.split("."):
@@ -128,7 +134,7 @@ class Client(LocalRandomizer):
 
     def read(self, reports: Reports) -> Array:
         """Return the reports as they are: they were checked when the client made them."""
-        return np.asarray(reports)
+        return checks.unmasked("reports", reports)
 
     @property
     def batched(self) -> bool:
@@ -151,8 +157,8 @@ class Client(LocalRandomizer):
         values = checks.values(values, self.k)
         handed = values.copy()
         try:
-            if _takes_one_value(self.function):
-                reports = [self.function(int(v)) for v in handed]
+            if not self.batched:
+                reports = [self._one(int(v)) for v in handed]
             else:
                 reports = self.function(handed, rng)
         except ClientError:
@@ -167,6 +173,8 @@ class Client(LocalRandomizer):
             got = type(reports).__name__
         if got != len(values):
             raise ClientError(f"client {self.name} must return {len(values)} reports, got {got}")
+        if checks.masked(reports):
+            self._refuse("reports without a mask", "masked ones")
         return getattr(self, f"_as_{self.report}")(reports)
 
     def afresh(self, values: Array, seed: int) -> Array | None:
@@ -182,6 +190,11 @@ class Client(LocalRandomizer):
             return None
         done = subprocess.run([sys.executable, "-c", _ELSEWHERE], input=pickle.dumps(sys.path) + given, capture_output=True)
         return getattr(self, f"_as_{self.report}")(pickle.loads(done.stdout)) if done.returncode == 0 else None
+
+    def _one(self, value: int) -> Any:
+        report = self.function(value)
+        made()
+        return report
 
     def _refuse(self, wanted: str, got: object) -> NoReturn:
         raise ClientError(f"client {self.name} must return {wanted}, got {got}")

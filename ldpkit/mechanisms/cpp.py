@@ -179,7 +179,7 @@ class CPP(Mechanism):
 
     def tally(self, reports: Array) -> tuple[Array, Array, Array]:
         """Return users who looked at each key (k,), who answered yes (k,), and reports that hold each slot (k, buckets)."""
-        reports = np.asarray(reports)
+        reports = checks.unmasked(f"reports of {self.name}", reports)
         if reports.ndim != 1 or not len(reports) or reports.dtype.names != ("key", "bit", "record"):
             raise ValueError(f"reports of {self.name} must be what perturb returns, got shape {reports.shape} of {reports.dtype}")
         checks.values(reports["key"], self.k, "reported keys")

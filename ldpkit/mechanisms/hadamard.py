@@ -5,12 +5,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..compiled import kernel
 from ..kinds import Listed, Repeatable, Rounds, Support
 from ..kinds.base import log_ratio, shaped
 from ..types import Array, Pair, Rates, Rng
@@ -22,7 +22,7 @@ MAX_ORDER = 2**20
 """Largest order of the matrix: laws are listed index by index."""
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _even(value: int, index: int) -> bool:
     """Whether the row of a value has a plus at an index: whether they share an even number of binary ones."""
     shared = (value + 1) & index
@@ -35,7 +35,7 @@ def _even(value: int, index: int) -> bool:
     return shared & 1 == 0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
     """A uniform index out of the value's half with probability `keep`, otherwise out of the other half."""
     out = np.empty(values.size, np.int64)
@@ -47,7 +47,7 @@ def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _plus(values: Array, indices: Array) -> Array:
     out = np.empty((indices.size, values.size), np.bool_)
     for i in range(indices.size):
@@ -56,7 +56,7 @@ def _plus(values: Array, indices: Array) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _pick(indices: Array, k: int, rng: Rng) -> Array:
     guess, likely = np.empty(indices.size, np.int64), np.empty(k + 1, np.int64)
     for i in range(indices.size):

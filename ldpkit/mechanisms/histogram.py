@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from .. import checks, streams
+from ..compiled import kernel
 from ..kinds.vector import Laplace, Noisy
 from ..types import Array, Numbers, Rng
 from .base import FrequencyOracle, share
@@ -20,7 +20,7 @@ from .ziggurat import laplace
 __all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "threshold_rates"]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _noisy(values: Array, k: int, scale: float, state: streams.State) -> Array:
     out = np.empty((values.size, k))
     for i in range(values.size):
@@ -31,7 +31,7 @@ def _noisy(values: Array, k: int, scale: float, state: streams.State) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _thresholded(values: Array, k: int, scale: float, theta: float, state: streams.State) -> Array:
     """Bits of the noisy one-hot vector above `theta`, without storing the vectors."""
     out, noise = np.empty((values.size, k), np.uint8), np.empty(k)

@@ -42,7 +42,7 @@ class KeyValues:
 
     def __post_init__(self) -> None:
         k = checks.integer("k", self.k, 1, MAX_DOMAIN)
-        keys, indptr = checks.values(self.keys, k, "keys"), np.asarray(self.indptr)
+        keys, indptr = checks.values(self.keys, k, "keys"), checks.unmasked("indptr", self.indptr)
         values = checks.numeric("values", self.values).astype(float)
         if values.shape != keys.shape:
             raise ValueError(f"values must have the shape {keys.shape} of keys, got {values.shape}")

@@ -77,6 +77,15 @@ class RSFD(FrequencyOracle):
         """Budget at which the sampled attribute is reported."""
         return math.log1p(self.d * math.expm1(self.epsilon))
 
+    @property
+    def scope(self) -> str:
+        return (
+            f"{self.name} claims {self.epsilon:g} for records that differ in one attribute; the audited ones differ in all {self.d}, "
+            f"which may leak up to ln(d (e^epsilon - 1) + 1) = {self.amplified:.4f}."
+        )
+
+    scope.__doc__ = FrequencyOracle.scope.__doc__
+
     def attribute(self, j: int) -> SupportOracle:
         """The mechanism of attribute `j` when it is the sampled one."""
         kind: Callable[..., SupportOracle] = {"GRR": GRR, "SUE": SUE, "OUE": OUE}[self.base[:3]]
@@ -103,7 +112,7 @@ class RSFD(FrequencyOracle):
     def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
         """Randomise records, int array (n, d); return a list of d arrays of reports."""
         checks.generator(rng)
-        values = np.asarray(values)
+        values = checks.unmasked("values", values)
         if values.ndim != 2 or values.shape[1] != self.d:
             raise ValueError(f"values must have shape (n, {self.d}), got {values.shape}")
         sampled = rng.integers(0, self.d, len(values))

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..compiled import kernel
 from ..kinds.listing import alphabet, chosen, product_law
 from ..types import Array, Held, Numbers, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share
@@ -24,7 +24,7 @@ from .keyvalue import KeyValues
 __all__ = ["PCKV", "PCKVUE", "PCKVGRR"]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _ternary(keys: Array, signs: Array, d: int, own: float, flipped: float, other: float, rng: Rng) -> Array:
     """Records in {-1, 0, 1}^d: the sampled position keeps or flips its sign or is cleared, others are set by chance."""
     out = np.empty((keys.size, d), np.int8)
@@ -194,7 +194,7 @@ class PCKVUE(PCKV):
 
     def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
         """Return how many reports hold +1 and how many -1 at each key, both (k,)."""
-        reports = np.asarray(reports)
+        reports = checks.unmasked(f"reports of {self.name}", reports)
         if reports.ndim != 2 or reports.shape[1] != self.d or not len(reports) or not np.isin(reports, (-1, 0, 1)).all():
             raise ValueError(f"reports of {self.name} must be an (n, {self.d}) array of -1, 0, 1, got shape {reports.shape}")
         return (reports[:, : self.k] == 1).sum(axis=0), (reports[:, : self.k] == -1).sum(axis=0)
@@ -297,7 +297,7 @@ class PCKVGRR(PCKV):
 
     def encode(self, reports: ArrayLike) -> Array:
         """Return the number of each report in the order of `law`."""
-        reports = np.asarray(reports)
+        reports = checks.unmasked(f"reports of {self.name}", reports)
         if reports.ndim != 2 or reports.shape[1] != 2 or not len(reports) or not np.isin(reports[:, 1], (-1, 1)).all():
             raise ValueError(f"reports of {self.name} must be an (n, 2) array of key and sign, got shape {reports.shape}")
         return 2 * checks.values(reports[:, 0], self.d, "reported keys") + (reports[:, 1] > 0)

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
+from ..compiled import kernel
 from ..kinds import Selection
 from ..types import Array, Numbers, Rng
 from .base import SupportOracle
@@ -16,7 +16,7 @@ from .base import SupportOracle
 __all__ = ["SubsetSelection", "SS", "FloorSS", "ASS", "inclusion_rates"]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _subsets(values: Array, k: int, size: int, keep: float, rng: Rng) -> Array:
     """Uniformly ordered subsets; the true value is a member with probability `keep`."""
     out = np.empty((values.size, size), np.int64)

@@ -9,10 +9,10 @@ Source: Marsaglia and Tsang, "The ziggurat method for generating random variable
 import math
 from collections.abc import Callable
 
-import numba
 import numpy as np
 
 from .. import streams
+from ..compiled import kernel
 from ..types import Array
 
 __all__ = ["normals", "combine", "laplace"]
@@ -49,13 +49,13 @@ _LAPLACE = _edges(lambda x: math.exp(-x), lambda h: -math.log(h), lambda x: math
 _LAPLACE_HEIGHTS = np.exp(-_LAPLACE)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _uniform(state: streams.State) -> tuple[float, streams.State]:
     word, state = streams.step(state)
     return np.int64(word >> np.uint64(11)) * 2.0**-53, state
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _place(edges: Array, state: streams.State) -> tuple[np.int64, float, streams.State]:
     """A layer, and a uniform place in it to either side of 0."""
     word, state = streams.step(state)
@@ -63,7 +63,7 @@ def _place(edges: Array, state: streams.State) -> tuple[np.int64, float, streams
     return layer, (np.int64(word) >> np.int64(11)) * 2.0**-52 * edges[layer], state
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _rare_normal(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
     """Decide about a place outside the next layer; return it, a value of the tail, or 0 for another try."""
     u, state = _uniform(state)
@@ -78,7 +78,7 @@ def _rare_normal(layer: np.int64, x: float, state: streams.State) -> tuple[float
         u, state = _uniform(state)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _rare_laplace(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
     u, state = _uniform(state)
     if layer:
@@ -87,7 +87,7 @@ def _rare_laplace(layer: np.int64, x: float, state: streams.State) -> tuple[floa
     return math.copysign(_LAPLACE[1] - math.log(1 - u), x), state  # the tail is exponential again
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def laplace(out: Array, state: streams.State) -> streams.State:
     """Fill a row with Laplace noise of scale 1; return the next state."""
     for j in range(out.size):
@@ -100,7 +100,7 @@ def laplace(out: Array, state: streams.State) -> streams.State:
     return state
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def normals(gradients: Array, state: streams.State, out: Array) -> tuple[Array, Array]:
     """Fill `out` with normals; return their products with the gradients and their squared lengths."""
     n, d = gradients.shape
@@ -120,7 +120,7 @@ def normals(gradients: Array, state: streams.State, out: Array) -> tuple[Array, 
     return dots, squares
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def combine(reports: Array, scale: Array, gradients: Array, shift: Array) -> None:
     """Turn each row of `reports` into ``scale * report + shift * gradient``."""
     for i in range(len(reports)):

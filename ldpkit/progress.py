@@ -1,0 +1,92 @@
+"""How far a long computation has come: a bar for whoever watches it, words for whoever interrupts it."""
+
+import multiprocessing
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+from tqdm import tqdm
+
+__all__ = ["Progress", "made", "told"]
+
+_running: list["Progress"] = []  # the outermost first: the only one that is shown
+
+
+class Progress:
+    """Count what is finished while a ``with`` statement runs.
+
+    Parameters
+    ----------
+    total : int
+        How many there are.
+    unit : str
+        What they are, in the plural.
+    label : str, optional
+        Text of the bar.
+    start : int
+        How many were finished before.
+    notebook : bool
+        Show the bar in a notebook too, unless ``TQDM_DISABLE`` is set there; otherwise on terminals only.
+    more : callable, optional
+        Says what else is known.
+    """
+
+    def __init__(self, total: int, unit: str, label: str | None = None, *, start: int = 0, notebook: bool = False,
+                 more: Callable[[], str] | None = None) -> None:  # fmt: skip
+        self.total, self.unit, self.finished, self.begun = total, unit, start, start
+        self._seen: dict[str, list[int]] = {}
+        self._more, self._lock = more, threading.Lock()
+        watched = sys.stderr.isatty() or (notebook and type(sys.stderr).__module__ == "ipykernel.iostream")
+        alone = not _running and multiprocessing.parent_process() is None  # workers have their caller's terminal
+        silent: dict[str, Any] = {} if watched and alone else {"disable": True}  # not given, TQDM_DISABLE decides
+        many = total >= 10**5  # too many to show each
+        self._bar = tqdm(total=total, initial=start, unit=f" {unit}", unit_scale=many, mininterval=0.1 * many,
+                         miniters=None if many else 1, desc=label, leave=False, **silent)  # fmt: skip
+
+    def __enter__(self) -> Self:
+        _running.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _running.remove(self)
+        self._bar.close()
+
+    def add(self, count: int = 1, name: str = "", *hits: int) -> None:
+        """Count so many as finished; of those called `name`, so many were hits."""
+        with self._lock:
+            self.finished += count
+            if name:
+                before = self._seen.get(name, [0] * (1 + len(hits)))
+                self._seen[name] = [a + b for a, b in zip(before, (count, *hits))]
+            self._show()
+
+    def begin(self) -> None:
+        """Count one as made, before it is finished together with others."""
+        with self._lock:
+            self.begun += 1
+            self._show()
+
+    def _show(self) -> None:
+        self._bar.update(max(self.begun, self.finished) - self._bar.n)
+
+    @property
+    def shown(self) -> bool:
+        """Whether somebody may see the bar."""
+        return not self._bar.disable
+
+    def __str__(self) -> str:
+        seen = [f"{name} = {' and '.join(f'{x:,}' for x in hits)} of {n:,}" for name, (n, *hits) in self._seen.items()]
+        text = f"{max(self.begun, self.finished):,} of {self.total:,} {self.unit}" + (self._more() if self._more else "")
+        return ": ".join([text, ", ".join(seen)] if seen else [text])
+
+
+def made() -> None:
+    """Count one as made by what runs now, if anything does."""
+    if _running:
+        _running[-1].begin()
+
+
+def told() -> Progress | None:
+    """Return what the outermost computation knows, if there is one."""
+    return _running[0] if _running else None
