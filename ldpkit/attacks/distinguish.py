@@ -16,7 +16,7 @@ from ..kinds import Named
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import lawful
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import handled
+from .base import drawable, handled
 
 __all__ = ["Guess", "success_rate"]
 
@@ -91,7 +91,7 @@ class Guess:
         """
         checks.generator(rng)
         trials = checks.integer("trials", trials, 0)
-        return handled(self, mechanism, Named).guess_count(trials, truth, mechanism.pair(pair), rng)
+        return drawable(self, mechanism, Named).guess_count(trials, truth, mechanism.pair(pair), rng)
 
 
 def success_rate(mechanism: LocalRandomizer) -> float:

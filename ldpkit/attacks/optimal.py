@@ -20,7 +20,7 @@ from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import lawful
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import handled
+from .base import drawable, handled
 
 __all__ = ["TwoValueTest"]
 
@@ -92,7 +92,7 @@ class TwoValueTest:
     def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
         """Number of reports in the event among `trials`, drawn from its two coordinates; see `Guess.sample`."""
         checks.generator(rng)
-        trials, kind = checks.integer("trials", trials, 0), handled(self, mechanism, Scored)
+        trials, kind = checks.integer("trials", trials, 0), drawable(self, mechanism, Scored)
         return kind.score_count(trials, truth, self._threshold(kind), mechanism.pair(pair), rng)
 
 

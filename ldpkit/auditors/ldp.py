@@ -188,9 +188,9 @@ def audits(
         for number, (hits, look) in enumerate(_mapped(pool, threads, count, jobs)):
             found[number // len(starts)] += hits
             seen[number // len(starts)].extend([look] if look else [])
-    found = found.reshape(2, len(asked), -1)
-    sharp, claim = stats.tail_mass(alpha / questions, "valid"), mechanism.epsilon
-    turns = [[_direction(one, int(found[j, j, i]), int(found[1 - j, j, i]), trials, (stated, published), (proven, sharp))
+    hits = found.reshape(2, len(asked), -1)
+    sharp, claim = stats.tail_mass(alpha, "valid") / questions, mechanism.epsilon
+    turns = [[_direction(one, int(hits[j, j, i]), int(hits[1 - j, j, i]), trials, (stated, published), (proven, sharp))
               for j, one in enumerate(asked)] for i in range(len(chosen))]  # fmt: skip
     sound = sanity.Findings()
     if foreign:

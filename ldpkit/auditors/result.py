@@ -8,7 +8,7 @@ from typing import Any
 from .. import checks, streams
 from ..types import Pair
 
-__all__ = ["STATUSES", "AuditResult", "repeat", "too_few"]
+__all__ = ["STATUSES", "AuditResult", "finite", "repeat", "too_few"]
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """What an audit may come to, see `AuditResult.status`."""
@@ -17,7 +17,8 @@ STATUSES = ("none found", "violation", "inconclusive", "not valid")
 _NESTED = ("pair", "questions", "directions", "warnings", "verdict", "seconds")  # no columns of a table
 
 
-def _finite(x: Any) -> Any:
+def finite(x: Any) -> Any:
+    """The number, or ``None`` where it is infinite or undefined, which JSON cannot write."""
     return None if isinstance(x, float) and not math.isfinite(x) else x
 
 
@@ -158,14 +159,14 @@ class AuditResult:
         "nothing can be said", so that the dictionary can be written as JSON.
         """
 
-        more = {} if self.limit is None else {"limit": _finite(self.limit)}
+        more = {} if self.limit is None else {"limit": finite(self.limit)}
         if self.interval is not None:
-            more |= {"interval_low": _finite(self.interval[0]), "interval_high": _finite(self.interval[1])}
+            more |= {"interval_low": finite(self.interval[0]), "interval_high": finite(self.interval[1])}
         named = {key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")}
         return {
             "mechanism": self.mechanism,
             **named,
-            "epsilon": self.parameters.get("epsilon", _finite(self.claim)),
+            "epsilon": self.parameters.get("epsilon", finite(self.claim)),
             "delta": self.parameters.get("delta", self.delta),
             "trials": self.trials,
             "alpha": self.alpha,
@@ -175,19 +176,19 @@ class AuditResult:
             **({} if self.pair is None else {"pair": list(self.pair), "questions": self.questions}),
             **self.counts,
             **self.rates,
-            "epsilon_emp": _finite(self.epsilon_emp),
+            "epsilon_emp": finite(self.epsilon_emp),
             "lower": self.lower,
-            "exact_epsilon_emp": _finite(self.exact) if self.exact is not None else None,
-            "exact_sd": _finite(self.exact_sd) if self.exact_sd is not None else None,
+            "exact_epsilon_emp": finite(self.exact) if self.exact is not None else None,
+            "exact_sd": finite(self.exact_sd) if self.exact_sd is not None else None,
             **more,
-            **{key: _finite(value) for key, value in self.estimates.items()},
-            "claim": _finite(self.claim),
+            **{key: finite(value) for key, value in self.estimates.items()},
+            "claim": finite(self.claim),
             "violated": self.violated,
             "status": self.status,
             "verdict": self.verdict,
             "warnings": list(self.warnings),
             **(
-                {"directions": [d | {"pair": list(d["pair"]), "epsilon_emp": _finite(d["epsilon_emp"])} for d in self.directions]}
+                {"directions": [d | {"pair": list(d["pair"]), "epsilon_emp": finite(d["epsilon_emp"])} for d in self.directions]}
                 if self.directions
                 else {}
             ),

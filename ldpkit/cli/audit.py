@@ -1,19 +1,54 @@
-"""``ldpkit audit`` and ``ldpkit list``: frequency protocols and any client."""
+"""``ldpkit audit``, ``rates`` and ``list``: mechanisms and any client."""
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from .. import attacks
+from .. import attacks, checks, stats
 from ..auditors import AuditResult, audits
-from ..mechanisms import MECHANISMS, Client, FrequencyOracle, make, takes
+from ..auditors.result import finite
+from ..kinds.base import log_ratio
+from ..mechanisms import MECHANISMS, Client, LocalRandomizer, make, takes
 from ..mechanisms.client import load
 from ..types import Pair
-from .base import Count, Line, as_json, aside, cli, conclude, strict
+from .base import Command, Count, Line, Number, as_json, aside, cli, conclude, strict, write
 
-__all__ = ["audit", "list_mechanisms"]
+__all__ = ["audit", "list_mechanisms", "rates"]
+
+_OWN = (
+    click.option("--k", type=Count(), help="Domain size."),
+    click.option("--epsilon", type=float, help="Claimed epsilon."),
+    click.option("--delta", type=float, default=0.0, show_default=True, help="Claimed delta."),
+    click.option("--g", type=Count(), help="Hash range (LHO, ALH)."),
+    click.option("--omega", type=Count(), help="Subset size (ASS)."),
+    click.option("--p", type=float, help="Rate of the true bit (AUE)."),
+    click.option("--theta", type=float, help="Threshold (ATHE)."),
+    click.option("--tau", type=Count(), help="Collections of the same value."),
+    click.option("--memoise", is_flag=True, help="With --tau: send one remembered report every time."),
+    click.option("--first", type=float, help="Epsilon of the first report (L-SUE, L-OSUE, L-GRR)."),
+    click.option("--d", type=Count(), help="Attributes (RSFD[...])."),
+    click.option("--buckets", type=Count(), help="Buckets of the domain (dBitFlipPM)."),
+    click.option("--bits", type=Count(), help="Buckets each user reports on (dBitFlipPM)."),
+    click.option("--m", type=Count(), help="Cells of a hash function (CMS)."),
+    click.option("--hashes", type=Count(), help="Hash functions (CMS)."),
+)
+
+
+def of_mechanism(command: Command) -> Command:
+    """Give a command the options that make a mechanism."""
+    named = click.option("--mechanism", metavar="NAME", help="A mechanism from `ldpkit list`.")
+    for option in reversed((named, *_OWN)):
+        command = option(command)
+    return command
+
+
+def made(mechanism: str, delta: float, own: dict[str, Any]) -> LocalRandomizer:
+    """The mechanism that the options describe."""
+    own["memoise"] = own["memoise"] or None
+    return make(mechanism, **own, **({"delta": delta} if takes(mechanism, "delta") else {}))
 
 
 @cli.command("list")
@@ -25,28 +60,19 @@ def list_mechanisms() -> None:
 
 
 @cli.command()
-@click.option("--mechanism", metavar="NAME", help="A mechanism from `ldpkit list`.")
+@of_mechanism
 @click.option("--client", metavar="MODULE:FUNCTION", help="An importable client f(values, rng) or f(value).")
 @click.option("--report", type=click.Choice(["bits", "value", "subset"]), help="What the client's reports are.")
-@click.option("--k", type=Count(), required=True, help="Domain size.")
-@click.option("--epsilon", type=float, help="Claimed epsilon.")
-@click.option("--delta", type=float, default=0.0, show_default=True, help="Claimed delta.")
-@click.option("--g", type=Count(), help="Hash range (LHO, ALH).")
-@click.option("--omega", type=Count(), help="Subset size (ASS).")
-@click.option("--p", type=float, help="Rate of the true bit (AUE).")
-@click.option("--theta", type=float, help="Threshold (ATHE).")
-@click.option("--tau", type=Count(), help="Collections of the same value.")
-@click.option("--memoise", is_flag=True, help="With --tau: send one remembered report every time.")
-@click.option("--first", type=float, help="Epsilon of the first report (L-SUE, L-OSUE, L-GRR).")
-@click.option("--d", type=Count(), help="Attributes (RSFD[...]).")
-@click.option("--buckets", type=Count(), help="Buckets of the domain (dBitFlipPM).")
-@click.option("--bits", type=Count(), help="Buckets each user reports on (dBitFlipPM).")
 @click.option("--trials", type=Count(), default=10**6, show_default=True, help="Reports per input.")
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
 @click.option("--seed", type=Count(), default=1, show_default=True)
 @click.option("--attack", multiple=True, help=f"One of {', '.join(attacks.ATTACKS)}; may be repeated.  [default: guess]")
 @click.option(
-    "--pair", type=Count(), nargs=2, multiple=True, help="The two audited values; may be repeated.  [default: 0 and k-1]"
+    "--pair",
+    type=Number(),
+    nargs=2,
+    multiple=True,
+    help="The two audited inputs; may be repeated.  [default: those furthest apart]",
 )
 @click.option("--faithful", is_flag=True, help="Make every report in full.")
 @click.option("--threads", type=Count(), default=1, show_default=True, help="Does not change the result.")
@@ -59,8 +85,6 @@ def audit(
     mechanism: str | None,
     client: str | None,
     report: str | None,
-    k: int,
-    epsilon: float | None,
     delta: float,
     trials: int,
     alpha: float,
@@ -77,22 +101,20 @@ def audit(
 
     Both directions of every pair are audited with every attack, and alpha is divided among all these questions.
     """
-    target: FrequencyOracle | Client
+    target: LocalRandomizer
     if mechanism is not None and client is None:
         if report is not None:
             raise click.UsageError("--report describes the reports of a --client")
-        own["memoise"] = own["memoise"] or None
-        if takes_delta := takes(mechanism, "delta"):
-            own["delta"] = delta
-        target = make(mechanism, k=k, epsilon=epsilon, **own)
+        takes_delta, target = takes(mechanism, "delta"), made(mechanism, delta, own)
     elif client is not None and mechanism is None:
+        k, epsilon = own.pop("k"), own.pop("epsilon")
         given = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
-        if report is None or epsilon is None or given:
-            raise click.UsageError(f"--client needs --report and --epsilon{', and takes no ' + given[0] if given else ''}")
+        if None in (report, k, epsilon) or given:
+            raise click.UsageError(f"--client needs --report, --k and --epsilon{', and takes no ' + given[0] if given else ''}")
         takes_delta = True
         sys.path.insert(0, os.getcwd())
         with aside():
-            target = Client(load(client), k, report, epsilon, delta, client)
+            target = Client(load(client), k, str(report), epsilon, delta, client)
     else:
         raise click.UsageError("give either --mechanism or --client")
     names, pairs = list(attack) or ["guess"], pair or (None,)
@@ -106,12 +128,45 @@ def audit(
     conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 
+@cli.command()
+@of_mechanism
+@click.option("--attack", default="guess", show_default=True, help=f"One of {', '.join(attacks.ATTACKS)}.")
+@click.option("--pair", type=Number(), nargs=2, help="The two inputs.  [default: those furthest apart]")
+@click.option("--trials", type=Count(), default=10**6, show_default=True, help="Reports for which an event is chosen, if one is.")
+@as_json
+def rates(mechanism: str | None, delta: float, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Any) -> None:
+    """Print the exact rates of an attack's event, and the largest loss of any event; nothing is drawn."""
+    if mechanism is None:
+        raise click.UsageError("give a --mechanism")
+    target = made(mechanism, delta, own)
+    chosen = attacks.make(attack).declare(target, checks.integer("trials", trials, 1, 10**12), stats.tail_mass(0.01))
+    inputs, found = target.pair(pair), chosen.rates(target, pair)
+    if found is None:
+        raise ValueError(f"mechanism must have a known law for the attack {chosen.name}, got {target!r}: audit its reports")
+    kind: Any = target.kind
+    row = {"mechanism": target.name, **target.parameters, "attack": chosen.name, "pair": list(inputs), "tpr": found[0], "fpr": found[1],
+           "epsilon": log_ratio(*found), "loss": kind.loss(inputs), "claim": target.epsilon}  # fmt: skip
+    lines = [
+        ("mechanism", described(target.name, target.parameters)),
+        ("attack", f"{chosen.name}, {inputs[0]} against {inputs[1]}"),
+        ("rates", f"tpr = {found[0]:.10g}, fpr = {found[1]:.10g}"),
+        ("epsilon", f"{row['epsilon']:.10g} is ln(tpr / fpr)"),
+        ("loss", f"{row['loss']:.10g} of the likeliest event, claimed {target.epsilon:g}"),
+    ]
+    write({key: finite(value) for key, value in row.items()}, lines, "Exact: nothing was drawn.", as_json)
+
+
+def described(name: str, parameters: Mapping[str, Any]) -> str:
+    """A mechanism with its parameters, in one line."""
+    named = ", ".join(f"{key} = {value}" for key, value in parameters.items() if key not in ("epsilon", "delta"))
+    return f"{name} ({named})" if named else name
+
+
 def _table(result: AuditResult) -> list[Line]:
     row = result.row()
     exact = "unknown" if result.exact is None else f"{result.exact:.4f} (sd {result.exact_sd:.4f})"
-    named = ", ".join(f"{key} = {value}" for key, value in result.parameters.items() if key not in ("epsilon", "delta"))
     return [
-        ("mechanism", f"{result.mechanism} ({named})"),
+        ("mechanism", described(result.mechanism, result.parameters)),
         ("claim", ("none" if row["claim"] is None else f"epsilon = {row['claim']:g}") + f", delta = {result.delta:g}"),
         ("attack", f"{result.attack}, {result.trials:,} reports per input" + (", all real" if result.faithful else "")),
         ("pair", ", and ".join(f"{one['pair'][0]} against {one['pair'][1]}" for one in result.directions)),

@@ -13,7 +13,7 @@ import click
 from .. import __version__
 from ..auditors import AuditResult
 
-__all__ = ["cli", "FAILED", "Count", "as_json", "aside", "conclude", "strict", "write"]
+__all__ = ["cli", "FAILED", "Command", "Count", "Number", "as_json", "aside", "conclude", "strict", "write"]
 
 FAILED = 4
 _STATUS = {"none found": 0, "violation": 1, "inconclusive": 0, "not valid": FAILED}
@@ -37,6 +37,20 @@ class Count(click.ParamType):  # type: ignore[type-arg]  # older releases of cli
             except (ValueError, OverflowError):
                 pass
         self.fail(f"{value!r} is not a whole number", param, ctx)
+
+
+class Number(Count):
+    """A number; a whole one stays whole."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read a whole number if it is one, any other as it is."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return super().convert(value, param, ctx) if number.is_integer() else number
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -5,7 +5,7 @@ attributes or buckets ask their parts.
 """
 
 from .attributes import Attributes
-from .base import Crafted, Kind, Listed, Named, Repeatable, Scored, Support
+from .base import Crafted, Kind, Listed, Named, Repeatable, Scored, Support, SupportLaw
 from .bits import Bits, IndependentBits
 from .buckets import Buckets
 from .hashed import HASH_REPORT, Hashed, hash_cell
@@ -14,5 +14,5 @@ from .subset import Selection, Subset
 from .value import Response, Value
 from .vector import Gaussian, Laplace
 
-__all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed",
+__all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw", "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed",
            "HASH_REPORT", "hash_cell", "Laplace", "Gaussian", "Buckets", "Rounds", "Remembered", "Attributes"]  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from ..compiled import kernel
 from ..types import Array, Rng
 from .base import Crafted, Independent, Listed, Repeatable, Support, shaped
-from .listing import alphabet, chosen, product_law
+from .listing import listed_positions, product_law
 from .rounds import ChainedBits, Rounds
 
 __all__ = ["Bits", "IndependentBits", "pick"]
@@ -67,8 +67,8 @@ class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
         return 2**self.k
 
     def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
-        rates = np.where(np.arange(self.k) == value, self.p, self.q)[chosen(positions, self.k)]
-        alphabet(2, rates.size, "look at a few `positions` of the record instead")
+        kept = listed_positions(positions, self.k, 2, "look at a few `positions` of the record instead")
+        rates = np.where(np.equal(kept, value), self.p, self.q)
         return product_law(np.column_stack([1 - rates, rates]))
 
     def most(self, targets: int) -> int:

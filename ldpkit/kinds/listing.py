@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..types import Array
 
-__all__ = ["MAX_OUTPUTS", "alphabet", "chosen", "product_law"]
+__all__ = ["MAX_OUTPUTS", "alphabet", "chosen", "listed_positions", "product_law"]
 
 MAX_OUTPUTS = 2**20
 """Largest alphabet whose law is enumerated."""
@@ -31,6 +31,15 @@ def chosen(positions: Iterable[int] | None, length: int) -> list[int]:
     kept = [checks.integer("positions", p, 0, length - 1) for p in (range(length) if positions is None else positions)]
     if len(set(kept)) < len(kept):
         raise ValueError(f"positions must differ, got {kept}")
+    return kept
+
+
+def listed_positions(positions: Iterable[int] | None, length: int, base: int, instead: str) -> list[int]:
+    """Return `chosen` positions whose symbols, of `base` each, are few enough to be listed; see `alphabet`."""
+    if positions is None:
+        alphabet(base, length, instead)  # before all of them are counted up
+    kept = chosen(positions, length)
+    alphabet(base, len(kept), instead)
     return kept
 
 

@@ -199,7 +199,7 @@ class Remembered(Named, Scored):
         return self.part.k
 
     @property
-    def lawful(self) -> bool:  # type: ignore[override]
+    def lawful(self) -> bool:  # type: ignore[override]  # the part's
         """As of the one report."""
         return self.part.lawful
 

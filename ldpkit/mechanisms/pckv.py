@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..compiled import kernel
-from ..kinds.listing import alphabet, chosen, product_law
+from ..kinds.listing import alphabet, chosen, listed_positions, product_law
 from ..types import Array, Held, Numbers, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share
 from .grr import respond
@@ -224,8 +224,9 @@ class PCKVUE(PCKV):
         float array, shape (3 ** len(positions),)
             In the order of `encode`.
         """
-        positions = chosen(positions, self.d)
-        alphabet(3, len(positions), "look at a few `positions` of the record instead, as auditor 'vkv' does")
+        positions = listed_positions(
+            positions, self.d, 3, "look at a few `positions` of the record instead, as auditor 'vkv' does"
+        )
         other = np.array([self.b / 2, 1 - self.b, self.b / 2])
         keys, weights, means = self._components(pairs)
         law = weights[~np.isin(keys, positions)].sum() * product_law([other] * len(positions))
