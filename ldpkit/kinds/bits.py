@@ -66,6 +66,10 @@ class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
     def outputs(self) -> int:
         return 2**self.k
 
+    @property
+    def reports(self) -> Array:
+        return (np.arange(self.outputs)[:, None] >> np.arange(self.k)[::-1] & 1).astype(np.uint8)
+
     def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
         rates = np.where(np.arange(self.k) == value, self.p, self.q)[chosen(positions, self.k)]
         alphabet(2, rates.size, "look at a few `positions` of the record instead")
