@@ -30,6 +30,7 @@ NO_LAW = "no law of the reports is known"
 
 
 def need(holds: Any, sentence: str) -> None:
+    """Fail with a sentence unless something holds."""
     if not holds:
         raise AssertionError(sentence)
 
@@ -52,6 +53,7 @@ def same(one: Any, two: Any) -> bool:
 
 
 def close(one: Iterable[Any], two: Iterable[Any]) -> bool:
+    """Whether numbers are equal but for rounding."""
     return np.allclose(list(one), list(two), rtol=1e-9, atol=1e-12)
 
 
@@ -63,7 +65,13 @@ def tail(hits: int, n: int, rate: float) -> float:
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, and what is asked about it."""
+    """A mechanism, and what is asked about it.
+
+    Parameters
+    ----------
+    mechanism, seed, chosen, inputs
+        As `mechanism`, `seed`, `attacks` and `inputs` in `ldpkit.testing.check_mechanism`.
+    """
 
     mechanism: Any
     seed: int
@@ -71,10 +79,12 @@ class Case:
     inputs: Sequence[Any] | None
 
     def rng(self, *name: str | int) -> Rng:
+        """Return the generator of this name."""
         return streams.generator(self.seed, "testing", *name)
 
     @cached_property
     def attacks(self) -> list[Attack]:
+        """What reports are asked: the given attacks, or those that can read them."""
         able = [name for name, verbs in (("guess", Named), ("tight", Scored)) if isinstance(self.mechanism.kind, verbs)]
         return [attacks.make(a).declare(self.mechanism, USERS, TAIL) for a in (able if self.chosen is None else self.chosen)]
 

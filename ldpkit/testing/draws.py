@@ -62,7 +62,9 @@ def estimate(case: Case) -> str | None:
         truth[[first, second]] = share, 1 - share
         truth = truth.reshape(found.shape[1], -1).sum(axis=1)
     variance = np.broadcast_to(m.variance(size, truth), truth.shape)
-    reach = 1 + max(np.abs(made(values[i : i + 1])).max() for i in range(size))  # of what one report adds
+    single = np.max([np.abs(made(values[i : i + 1]) - truth) for i in range(size)], axis=0)
+    # what one report adds: of two values, one perhaps too rare to be seen, the distances multiply to the variance
+    reach = 1 + np.maximum(single, size * variance / np.maximum(single, 1e-12))
     # Bernstein: a mean of n terms of variance v that reach b is off by sqrt(2 v x / n) + b x / n with chance 2 e^-x
     x = math.log(2 * 2 * truth.size / SHARE) / groups
     means, far = found.mean(axis=0), np.sqrt(2 * variance * x) + reach / size * x
@@ -78,16 +80,14 @@ def estimate(case: Case) -> str | None:
 def null(case: Case) -> str | None:
     """Two groups of users with the same value are not told apart."""
     m, calls, rng = case.mechanism, 16, case.rng("null")
-    n, asked = (
-        case.users(USERS) // calls,
-        [(a, pair, x) for a in case.attacks for pair in (m.pair(), m.pair()[::-1]) for x in pair],
-    )
+    n = case.users(USERS) // calls
+    asked = [(attack, pair, value) for attack in case.attacks for pair in (m.pair(), m.pair()[::-1]) for value in pair]
     for attack, pair, value in asked:
         hits = [0, 0]
         for call in range(2 * calls):  # in many calls, so that what users of one call share shows
             hits[call % 2] += int(np.count_nonzero(attack.accepts(m, m.perturb(m.inputs(value, n), rng), pair, rng)))
-        tail = SHARE / len(asked) / 4  # two bounds in either direction
-        lower = max(float(stats.epsilon_lower(a, b, n * calls, tail=tail)) for a, b in (hits, hits[::-1]))
+        each = SHARE / len(asked) / 4  # two bounds in either direction
+        lower = max(float(stats.epsilon_lower(one, two, n * calls, tail=each)) for one, two in (hits, hits[::-1]))
         need(lower <= 0, f"two groups of {n * calls} reports of {value} are told apart by {hits} hits of attack {attack.name}")
     return None if asked else "no attack can read its reports"
 
@@ -96,8 +96,8 @@ def power(case: Case) -> str | None:
     """Half the claim is refuted by real reports wherever the law says that it must be."""
     m, n, sure = case.mechanism, case.users(USERS), []
     for attack, _, (tpr, fpr) in (law for law in case.laws if tuple(law[1]) == tuple(m.pair())):
-        tail = SHARE / len(case.attacks) / 2
-        worst = scipy.stats.binom.ppf(tail, n, min(1, tpr)), scipy.stats.binom.isf(tail, n, fpr)
+        each = SHARE / len(case.attacks) / 2
+        worst = scipy.stats.binom.ppf(each, n, min(1, tpr)), scipy.stats.binom.isf(each, n, fpr)
         if float(stats.epsilon_lower(*worst, trials=n, delta=m.delta, tail=TAIL)) > m.epsilon / 2:
             sure.append(attack)
     for attack in sure:

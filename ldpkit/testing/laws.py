@@ -66,7 +66,8 @@ def routes(case: Case) -> str | None:
         return "its reports cannot be listed"
     reports = m.read(kind.reports)
     tally = np.asarray(kind.tally(reports), float)
-    named = np.where(tally.any(axis=1)[:, None], tally / np.maximum(tally.sum(axis=1), 1)[:, None], 1 / kind.k)
+    size = tally.sum(axis=1, keepdims=True)
+    named = np.where(size > 0, tally / np.maximum(size, 1), 1 / kind.k)
     for attack, pair, rates in case.laws:
         one, two = laws = [kind.law(value) for value in pair]
         need(close([one.sum(), two.sum()], [1, 1]), f"the listed laws of {pair} sum to {one.sum():.9g} and {two.sum():.9g}")
