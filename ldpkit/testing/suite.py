@@ -8,8 +8,8 @@ from .. import checks as _checks
 from ..attacks import Attack
 from ..mechanisms import LocalRandomizer
 from .case import Case, need
+from .claims import budget, extremes, rates, rounds, routes
 from .draws import client, draws, estimate, null, power, repeats
-from .laws import budget, extremes, rates, rounds, routes
 from .reports import generator, inputs, pair, parameters, read, value
 
 __all__ = ["CHECKS", "Check", "Conformance", "check_mechanism", "checks"]

@@ -89,6 +89,7 @@ def rounds(case: Case) -> str | None:
     one = m.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
     for what, other in {"one round": Repeated(m, 1), "a remembered report": Repeated(m, 3, memoise=True)}.items():
         need((other.epsilon, other.delta) == (m.epsilon, m.delta), f"{what} costs another epsilon or delta")
+        need(close([other.variance(100)], [m.variance(100)]), f"estimates from {what} have another variance")
         again = other.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
         need(all(same(part, one) for part in again), f"{what} differs from one report")
         for attack, pair, rates in case.laws:
