@@ -13,16 +13,19 @@ import pytest
 from laws import DELTA
 from test_kinds import Speller, Spelt
 
-from ldpkit.kinds import IndependentBits
+from ldpkit.kinds import HASH_REPORT, IndependentBits
+from ldpkit.kinds.base import shaped
 from ldpkit.kinds.rounds import Rounds
 from ldpkit.mechanisms import (
     AGM,
+    AGRR,
     CMS,
     GM,
     GRR,
     HR,
     LHO,
     MECHANISMS,
+    OLH,
     OUE,
     PM,
     RSFD,
@@ -162,8 +165,8 @@ def wearing(self, values, rng):
     return bits(self, values, np.random.default_rng([len(CALLS), int(rng.integers(2**32))]))
 
 
-def silent(self):
-    if not 0 < self.epsilon < 100:
+def curt(self):
+    if self.k != 3 or self.epsilon != 1:
         raise ValueError("bad")
 
 
@@ -171,7 +174,7 @@ MUTANTS = [
     ("value", Loose(3, 1.0), "it must be frozen, but k can be set"),
     ("value", Lonely(3, 1.0), "a copy made from its fields differs"),
     ("parameters", mutant(__post_init__=lambda self: None), "k = nan must be refused by a ValueError, it is accepted"),
-    ("parameters", mutant(__post_init__=silent), "k = nan must be refused"),
+    ("parameters", mutant(__post_init__=curt), "the error that refuses k = nan must name k and nan: bad"),
     ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, np.random.default_rng())), "different reports with the same generator"),
     ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, np.random.default_rng(1))), "it takes nothing from the generator"),
     ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, rng) ^ (np.random.rand() < 0)), "draws from a global random state"),  # noqa: NPY002
@@ -179,6 +182,8 @@ MUTANTS = [
     ("inputs", mutant(GRR, perturb=lambda self, v, rng: np.squeeze(GRR.perturb(self, v, rng))), "it raises ValueError"),
     ("read", mutant(read=lambda self, reports: reports), "nothing in the place of reports must be refused by a ValueError, it is accepted"),
     ("read", mutant(read=lambda self, reports: 1 - OUE.read(self, reports)), "reports that were read differ when they are read again"),
+    ("read", mutant(SHE, read=lambda self, reports: shaped(reports, (None, 3), "it")), "an array of another type must be refused"),
+    ("read", mutant(OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)), "an entry out of range must be refused"),
     ("pair", mutant(pair=lambda self, pair=None: pair or (0, 2)), "the pair (0, 0) must be refused by a ValueError, it is accepted"),
     ("pair", mutant(pair=lambda self, pair=None: tuple(sorted(OUE.pair(self, pair)))), "does not accept its own pair as (2, 0)"),
     ("rates", mutant(kind=changed_kind(guess_rates=lambda self, pair: (0.5, 0.5))), "guesses about 0 have chances that sum to 1.5"),
@@ -187,6 +192,9 @@ MUTANTS = [
     ("budget", FaultyUE(3, 1.0), "epsilon 1 is claimed, (0, 1) lose 1.68027"),
     ("budget", mutant(kind=changed_kind(loss=lambda self, pair: 0.9)), "the loss between (0, 1) is said to be 0.9, an event has more"),
     ("routes", mutant(kind=changed_kind(law=lambda self, v, p=None: np.full(8, 1 / 7))), "the listed laws of (0, 1) sum to 1.14285714"),
+    ("budget", mutant(GRR, delta=1e-3, p=property(lambda self: AGRR(3, 1.0, 0.1).p), q=property(lambda self: AGRR(3, 1.0, 0.1).q)),
+     "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
+    ("routes", mutant(kind=changed_kind(reports=property(lambda self: OUE(3, 1.0).kind.reports[::-1]))), "its listed reports"),
     ("routes", mutant(kind=changed_kind(success=lambda self: 0.5)), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
     ("routes", mutant(kind=changed_kind(loss=lambda self, pair: 1.1)), "the loss between (0, 1) is said to be 1.1, reports have"),
     ("draws", mutant(kind=changed_kind(score_count=lambda self, n, truth, t, pair, rng: rng.binomial(n, 0.4))), "draws"),
