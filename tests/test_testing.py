@@ -165,6 +165,11 @@ def wearing(self, values, rng):
     return bits(self, values, np.random.default_rng([len(CALLS), int(rng.integers(2**32))]))
 
 
+def steep(self):
+    grown = np.exp(np.float64(30 * self.epsilon))
+    return float(grown / (1 + grown))
+
+
 def curt(self):
     if self.k != 3 or self.epsilon != 1:
         raise ValueError("bad")
@@ -175,23 +180,34 @@ MUTANTS = [
     ("value", Lonely(3, 1.0), "a copy made from its fields differs"),
     ("parameters", mutant(__post_init__=lambda self: None), "k = nan must be refused by a ValueError, it is accepted"),
     ("parameters", mutant(__post_init__=curt), "the error that refuses k = nan must name k and nan: bad"),
-    ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, np.random.default_rng())), "different reports with the same generator"),
-    ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, np.random.default_rng(1))), "it takes nothing from the generator"),
-    ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, rng) ^ (np.random.rand() < 0)), "draws from a global random state"),  # noqa: NPY002
+    ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, np.random.default_rng())),
+     "different reports with the same generator"),
+    ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, np.random.default_rng(1))),
+     "it takes nothing from the generator"),
+    ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, rng) ^ (np.random.rand() < 0)),  # noqa: NPY002
+     "draws from a global random state"),
     ("inputs", mutant(perturb=scribbled), "it changes the array of values that it was given"),
     ("inputs", mutant(GRR, perturb=lambda self, v, rng: np.squeeze(GRR.perturb(self, v, rng))), "it raises ValueError"),
-    ("read", mutant(read=lambda self, reports: reports), "nothing in the place of reports must be refused by a ValueError, it is accepted"),
-    ("read", mutant(read=lambda self, reports: 1 - OUE.read(self, reports)), "reports that were read differ when they are read again"),
-    ("read", mutant(SHE, read=lambda self, reports: shaped(reports, (None, 3), "it")), "an array of another type must be refused"),
-    ("read", mutant(OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)), "an entry out of range must be refused"),
-    ("pair", mutant(pair=lambda self, pair=None: pair or (0, 2)), "the pair (0, 0) must be refused by a ValueError, it is accepted"),
+    ("read", mutant(read=lambda self, reports: reports),
+     "nothing in the place of reports must be refused by a ValueError, it is accepted"),
+    ("read", mutant(read=lambda self, reports: 1 - OUE.read(self, reports)),
+     "reports that were read differ when they are read again"),
+    ("read", mutant(SHE, read=lambda self, reports: shaped(reports, (None, 3), "it")),
+     "an array of another type must be refused"),
+    ("read", mutant(OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)),
+     "an entry out of range must be refused"),
+    ("pair", mutant(pair=lambda self, pair=None: pair or (0, 2)),
+     "the pair (0, 0) must be refused by a ValueError, it is accepted"),
     ("pair", mutant(pair=lambda self, pair=None: tuple(sorted(OUE.pair(self, pair)))), "does not accept its own pair as (2, 0)"),
-    ("rates", mutant(kind=changed_kind(guess_rates=lambda self, pair: (0.5, 0.5))), "guesses about 0 have chances that sum to 1.5"),
+    ("rates", mutant(kind=changed_kind(guess_rates=lambda self, pair: (0.5, 0.5))),
+     "guesses about 0 have chances that sum to 1.5"),
     ("rates", mutant(kind=changed_kind(score_rates=lambda self, t, pair: (1.5, 0.1))), "which are no probabilities"),
     ("rates", mutant(kind=changed_kind(score_rates=lambda self, t, pair: (0.1, 0.2))), "likelier under the second input"),
     ("budget", FaultyUE(3, 1.0), "epsilon 1 is claimed, (0, 1) lose 1.68027"),
-    ("budget", mutant(kind=changed_kind(loss=lambda self, pair: 0.9)), "the loss between (0, 1) is said to be 0.9, an event has more"),
-    ("routes", mutant(kind=changed_kind(law=lambda self, v, p=None: np.full(8, 1 / 7))), "the listed laws of (0, 1) sum to 1.14285714"),
+    ("budget", mutant(kind=changed_kind(loss=lambda self, pair: 0.9)),
+     "the loss between (0, 1) is said to be 0.9, an event has more"),
+    ("routes", mutant(kind=changed_kind(law=lambda self, v, p=None: np.full(8, 1 / 7))),
+     "the listed laws of (0, 1) sum to 1.14285714"),
     ("budget", mutant(GRR, delta=1e-3, p=property(lambda self: AGRR(3, 1.0, 0.1).p), q=property(lambda self: AGRR(3, 1.0, 0.1).q)),
      "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
     ("routes", mutant(kind=changed_kind(reports=property(lambda self: OUE(3, 1.0).kind.reports[::-1]))), "its listed reports"),
@@ -201,17 +217,19 @@ MUTANTS = [
     ("client", mutant(perturb=lambda self, v, rng: FaultyUE.perturb(FaultyUE(self.k, self.epsilon, "OUE"), v, rng)), "accepts"),
     ("client", mutant(perturb=lambda self, v, rng: bits(self, np.roll(v, 1), rng)), "accepts"),
     ("client", mutant(GRR, perturb=lambda self, v, rng: np.where(rng.random(len(v)) < self.p, v, 0)), "accepts"),
-    ("rounds", mutant(kind=changed_kind(repeated=lambda self, tau: Rounds(IndependentBits(self.k, 0.6, self.q), tau))), "one round"),
+    ("rounds", mutant(kind=changed_kind(repeated=lambda self, tau: Rounds(IndependentBits(self.k, 0.6, self.q), tau))),
+     "one round"),
     ("rounds", mutant(kind=changed_kind(repeated=lambda self, tau: Rounds(self, tau + 1))), "one round has the rates"),
     ("estimate", mutant(estimate=lambda self, r: OUE.estimate(self, r) + 0.05), "by chance"),
     ("estimate", mutant(estimate=lambda self, r: np.clip(OUE.estimate(self, r), 0, 1)), "times what is stated"),
     ("estimate", mutant(variance=lambda self, n, f=0.0: 1.5 * OUE.variance(self, n, f)), "times what is stated"),
     ("extremes", mutant(q=property(lambda self: 1 / (math.exp(30 * self.epsilon) + 1))), "it raises OverflowError"),
-    ("extremes", mutant(p=property(lambda self: float(np.exp(np.float64(self.epsilon * 30)) / (1 + np.exp(np.float64(self.epsilon * 30)))))),
-     "it raises RuntimeWarning"),
+    ("extremes", mutant(p=property(steep)), "it raises RuntimeWarning"),
     ("null", mutant(perturb=one_coin), "two groups of 20000 reports of"),
-    ("null", Client(lambda v, rng: np.full(len(v), rng.integers(5)), 5, "value", 1.0), "two groups of 20000 reports of 0 are told apart"),
-    ("power", mutant(perturb=lambda self, v, rng: bits(self, rng.integers(0, self.k, len(v)), rng)), "its law says more than half"),
+    ("null", Client(lambda v, rng: np.full(len(v), rng.integers(5)), 5, "value", 1.0),
+     "two groups of 20000 reports of 0 are told apart"),
+    ("power", mutant(perturb=lambda self, v, rng: bits(self, rng.integers(0, self.k, len(v)), rng)),
+     "its law says more than half"),
     ("repeats", mutant(perturb=wearing), "an audit by attack guess does not repeat"),
 ]  # fmt: skip
 
