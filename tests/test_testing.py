@@ -13,6 +13,7 @@ import pytest
 from laws import DELTA
 from test_kinds import Speller, Spelt
 
+from ldpkit.auditors import audit
 from ldpkit.kinds import HASH_REPORT, IndependentBits
 from ldpkit.kinds.base import shaped
 from ldpkit.kinds.rounds import Rounds
@@ -41,6 +42,7 @@ from ldpkit.mechanisms import (
 )  # fmt: skip
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
+from ldpkit.testing import draws as drawn
 from ldpkit.testing.case import Case, tail
 
 # --- whoever keeps the promises ----------------------------------------------------------------------------------
@@ -140,6 +142,18 @@ class Lonely(OUE):
     __eq__, __hash__ = object.__eq__, object.__hash__
 
 
+class Loyal(Repeated):
+    def read(self, reports):
+        return [self.mechanism.read(r) for r in (reports if isinstance(reports, list) else self.mechanism.read(reports))]
+
+
+class Apart(Loyal):
+    def read(self, reports):
+        if isinstance(reports, list) and len(reports) != self.tau:
+            raise ValueError("too few")
+        return super().read(reports)
+
+
 def bits(self, values, rng):
     """The client of unary encoding, for the mutants to spoil."""
     return OUE.perturb(self, values, rng)
@@ -178,6 +192,7 @@ def curt(self):
 MUTANTS = [
     ("value", Loose(3, 1.0), "it must be frozen, but k can be set"),
     ("value", Lonely(3, 1.0), "a copy made from its fields differs"),
+    ("value", mutant(__reduce__=lambda self: (OUE, (3, 2.0))), "its parameters change on the way to a process"),
     ("parameters", mutant(__post_init__=lambda self: None), "k = nan must be refused by a ValueError, it is accepted"),
     ("parameters", mutant(__post_init__=curt), "the error that refuses k = nan must name k and nan: bad"),
     ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, np.random.default_rng())),
@@ -196,6 +211,8 @@ MUTANTS = [
      "an array of another type must be refused"),
     ("read", mutant(OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)),
      "an entry out of range must be refused"),
+    ("read", Loyal(GRR(3, 1.0), 3), "a list with one array too few must be refused by a ValueError, it is accepted"),
+    ("read", Apart(GRR(3, 1.0), 3), "a list about different users must be refused by a ValueError, it is accepted"),
     ("pair", mutant(pair=lambda self, pair=None: pair or (0, 2)),
      "the pair (0, 0) must be refused by a ValueError, it is accepted"),
     ("pair", mutant(pair=lambda self, pair=None: tuple(sorted(OUE.pair(self, pair)))), "does not accept its own pair as (2, 0)"),
@@ -208,7 +225,7 @@ MUTANTS = [
      "the loss between (0, 1) is said to be 0.9, an event has more"),
     ("routes", mutant(kind=changed_kind(law=lambda self, v, p=None: np.full(8, 1 / 7))),
      "the listed laws of (0, 1) sum to 1.14285714"),
-    ("budget", mutant(GRR, delta=1e-3, p=property(lambda self: AGRR(3, 1.0, 0.1).p), q=property(lambda self: AGRR(3, 1.0, 0.1).q)),
+    ("budget", mutant(GRR, delta=1e-3, p=AGRR(3, 1.0, 0.1).p, q=AGRR(3, 1.0, 0.1).q),
      "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
     ("routes", mutant(kind=changed_kind(reports=property(lambda self: OUE(3, 1.0).kind.reports[::-1]))), "its listed reports"),
     ("routes", mutant(kind=changed_kind(success=lambda self: 0.5)), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
@@ -225,6 +242,7 @@ MUTANTS = [
     ("estimate", mutant(variance=lambda self, n, f=0.0: 1.5 * OUE.variance(self, n, f)), "times what is stated"),
     ("extremes", mutant(q=property(lambda self: 1 / (math.exp(30 * self.epsilon) + 1))), "it raises OverflowError"),
     ("extremes", mutant(p=property(steep)), "it raises RuntimeWarning"),
+    ("extremes", mutant(kind=changed_kind(loss=lambda self, pair: math.log(self.k) if self.k < 9 else math.nan)), "no number"),
     ("null", mutant(perturb=one_coin), "two groups of 20000 reports of"),
     ("null", Client(lambda v, rng: np.full(len(v), rng.integers(5)), 5, "value", 1.0),
      "two groups of 20000 reports of 0 are told apart"),
@@ -239,6 +257,30 @@ def test_a_mutant_fails_the_check_of_what_it_breaks(name, broken, sentence):
     with pytest.raises(AssertionError) as error:
         next(check for check in checks(broken) if str(check) == name)()
     assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "sentence"),
+    [
+        ("variance", lambda self, n, frequency=0.0: 2.0, "estimates from one round have another variance"),
+        ("delta", property(lambda self: 0.1), "one round costs another epsilon or delta"),
+        (
+            "perturb",
+            lambda self, values, rng: [1 - self.mechanism.perturb(values, rng)] * self.tau,
+            "one round differs from one report",
+        ),
+    ],
+)
+def test_several_rounds_that_do_not_begin_with_one_are_found(name, changed, sentence, monkeypatch):
+    monkeypatch.setattr(Repeated, name, changed)
+    with pytest.raises(AssertionError, match=sentence):
+        CHECKS["rounds"](Case(OUE(3, 1.0), 1, None, None))
+
+
+def test_an_audit_that_depends_on_its_threads_is_found(monkeypatch):
+    monkeypatch.setattr(drawn, "audit", lambda **given: audit(**given | {"seed": given["threads"]}))
+    with pytest.raises(AssertionError, match="an audit by attack guess depends on the number of threads"):
+        CHECKS["repeats"](Case(OUE(3, 1.0), 1, None, None))
 
 
 def test_every_check_is_failed_by_a_mutant_and_says_what_it_asks_for():

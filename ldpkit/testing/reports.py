@@ -75,6 +75,8 @@ def _spoilt(reports: Any) -> Iterator[tuple[Any, str]]:
     yield None, "nothing in the place of reports"
     if isinstance(reports, list):
         yield reports[:-1], "a list with one array too few"
+        if len(reports) > 1:
+            yield [reports[0][:-1], *reports[1:]], "a list about different users"
         yield from (([bad, *reports[1:]], what) for bad, what in _spoilt(reports[0]))
         return
     yield reports[:0], "an array with the reports of nobody"
