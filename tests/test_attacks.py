@@ -90,14 +90,6 @@ def test_the_tight_event_on_thresholded_bits_stays_below_the_claim():
         assert math.log(first / second) < epsilon
 
 
-@pytest.mark.parametrize("label", EVERY)
-@pytest.mark.parametrize("k", [2, 3, 100])
-def test_rates_of_the_guess_share_out_the_probability_of_all_values(label, k):
-    tpr, fpr = GUESS.rates(build(label, k, 1.0))
-    assert tpr + (k - 1) * fpr == pytest.approx(1, rel=1e-14)
-    assert tpr > fpr > 0
-
-
 @pytest.mark.parametrize("k", [2, 3, 6])
 @pytest.mark.parametrize("p, q", [(0.5, 0.2), (0.9, 0.1), (0.3, 0.0), (1.0, 0.5), (0.6, 1e-12)])
 def test_the_success_on_bits_equals_the_sum_over_all_reports(p, q, k):

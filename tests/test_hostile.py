@@ -498,6 +498,11 @@ ATTACKERS = [
 
 RISK = "risk must be a number in (0, 0.5), got"
 AUDITORS = [
+    ("suite.check_mechanism(3)", "mechanism must be a mechanism whose reports can be read, or a Client, got 3"),
+    ("suite.check_mechanism(grr, expected_failures={'bugdet': ''})", "expected_failures must be one of value, "),
+    ("suite.check_mechanism(grr, seed=1.5)", "seed must be an integer >= 0, got 1.5"),
+    ("suite.checks(GRR)", "mechanism must be a mechanism whose reports can be read, or a Client, got "),
+    ("suite.checks(grr, seed=-1)", "seed must be an integer >= 0, got -1"),
     *((f"{name}(3{more})", "mechanism must be a mechanism whose reports can be read, or a Client, got 3") for name, more in (
         ("auditors.audit", ""), ("auditors.audits", ", ['guess']"), ("auditors.expected", ""), ("auditors.rows", ""))),
     ("auditors.audit(grr, 'tigt')", "attack must be one of guess, tight, got 'tigt'; did you mean 'tight'?"),
@@ -910,6 +915,10 @@ EXEMPT = {
         attributes.Attributes kind.shaped kind.listed rounds.largest bits.pick hashed.cells hashed.hash_cell
         laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index numeric.Interval sketch.Sketch""",
     "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": "reading.handled reading.drawable",
+    "check of a mechanism, or what it is made of: called by `suite.check_mechanism`": """
+        case.Case case.close case.need case.refused case.same case.tail reports.value reports.parameters reports.generator
+        reports.inputs reports.read reports.pair claims.rates claims.budget claims.routes claims.rounds claims.extremes
+        draws.draws draws.client draws.estimate draws.null draws.power draws.repeats suite.Check suite.Conformance""",
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": "result.AuditResult calibrate.Calibration optimize.Family optimize.Front",
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",

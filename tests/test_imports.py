@@ -28,7 +28,7 @@ FLOORS = [
     {"attacks"},
     {"datasets", "marks"},
     {"auditors", "optimize"},
-    {"sweep", "published", "plots"},
+    {"sweep", "published", "plots", "testing"},
     {"cli"},
     {"__main__"},
 ]

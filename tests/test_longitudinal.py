@@ -266,17 +266,6 @@ def test_the_strongest_test_between_two_values_is_sampled_at_every_epsilon(label
 
 
 @pytest.mark.parametrize("label", TEN)
-def test_one_collection_follows_the_law_of_a_single_report(label):
-    for k in (2, 3, 40):
-        base, once = build(label, k, 0.7), repeated(label, k, 0.7, 1, delta=0.02)
-        if GUESS.rates(once) is not None:
-            assert GUESS.rates(once) == pytest.approx(GUESS.rates(base), rel=1e-9)
-        test = TwoValueTest(1.0)  # of one round the difference is 1 exactly where the event holds
-        assert test.rates(once) == pytest.approx(test.rates(base), rel=1e-12)
-        assert (once.epsilon, once.delta, once.variance(50)) == (base.epsilon, base.delta, base.variance(50))
-
-
-@pytest.mark.parametrize("label", TEN)
 def test_a_remembered_report_is_worth_one_report(label):
     base, kept = build(label, 10, 0.7), repeated(label, 10, 0.7, 6, memoise=True, delta=0.02)
     assert (kept.epsilon, kept.delta, kept.published_delta) == (base.epsilon, base.delta, base.delta)

@@ -260,6 +260,7 @@ def impute(known: "pd.DataFrame", targets: "pd.DataFrame", sensitive: str) -> Ar
     others = public.columns.difference(numbers)
     encode = make_column_transformer((KBinsDiscretizer(10), numbers), (OneHotEncoder(handle_unknown="ignore"), others))
     model = make_pipeline(encode, LogisticRegression(max_iter=1000))
+    labels, classes = np.unique(known[sensitive], return_inverse=True)  # a label may be any number, such as an age in halves
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Bins whose width are too small")  # few distinct values: fewer bins
-        return model.fit(public, known[sensitive]).predict(targets[public.columns])
+        return labels[model.fit(public, classes).predict(targets[public.columns])]

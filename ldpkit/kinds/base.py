@@ -134,6 +134,11 @@ class Listed(Kind):
     def outputs(self) -> int:
         """How many different reports there are."""
 
+    @property
+    @abstractmethod
+    def reports(self) -> Array:
+        """All of them, in the order of `law`."""
+
     @abstractmethod
     def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
         """Probabilities of all reports of one value, or of what is seen at a few `positions` of them."""

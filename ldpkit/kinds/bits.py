@@ -66,6 +66,10 @@ class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
     def outputs(self) -> int:
         return 2**self.k
 
+    @property
+    def reports(self) -> Array:
+        return (np.arange(self.outputs)[:, None] >> np.arange(self.k)[::-1] & 1).astype(np.uint8)
+
     def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
         kept = listed_positions(positions, self.k, 2, "look at a few `positions` of the record instead")
         rates = np.where(np.equal(kept, value), self.p, self.q)

@@ -106,10 +106,14 @@ class Selection(Subset, SupportLaw, Repeatable, Listed, Crafted):
     def outputs(self) -> int:
         return math.comb(self.k, self.omega)
 
+    @property
+    def reports(self) -> Array:
+        return np.array(list(itertools.combinations(range(self.k), self.omega)))
+
     def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
         k, omega = self.k, self.omega
         alphabet(self.outputs, 1, "take a smaller domain")
-        member = np.array([value in s for s in itertools.combinations(range(k), omega)])
+        member = self.supports(self.reports, value)
         return np.where(member, self.p / math.comb(k - 1, omega - 1), (1 - self.p) / math.comb(k - 1, omega))
 
     def most(self, targets: int) -> int:

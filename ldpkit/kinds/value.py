@@ -64,8 +64,12 @@ class Response(Value, SupportLaw, Repeatable, Listed, Crafted):
     def outputs(self) -> int:
         return self.k
 
+    @property
+    def reports(self) -> Array:
+        return np.arange(self.k)
+
     def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
-        return np.where(np.arange(self.k) == value, self.p, self.q)
+        return np.where(self.reports == value, self.p, self.q)
 
     def most(self, targets: int) -> int:
         return 1

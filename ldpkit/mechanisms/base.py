@@ -100,18 +100,12 @@ class Mechanism(ABC):
 
 
 class LocalRandomizer(Mechanism):
-    """A mechanism of which two inputs can be told apart by the reports: what an audit is about.
-
-    Attributes
-    ----------
-    kind : Kind
-        What a report looks like, and the law of the reports, see `ldpkit.kinds`.
-    """
+    """A mechanism of which two inputs can be told apart by the reports: what an audit is about."""
 
     @property
     @abstractmethod
     def kind(self) -> Kind:
-        """What a report looks like, and the law of the reports."""
+        """What a report looks like, and the law of the reports, see `ldpkit.kinds`."""
 
     @property
     def width(self) -> int:

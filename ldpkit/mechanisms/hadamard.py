@@ -138,8 +138,12 @@ class Index(Support, Repeatable, Listed):
     def outputs(self) -> int:
         return self.order
 
+    @property
+    def reports(self) -> Array:
+        return np.arange(self.order)
+
     def law(self, value: int, positions: Any = None) -> Array:
-        plus = _plus(np.array([value]), np.arange(self.order))[:, 0]
+        plus = self.supports(self.reports, value)
         return np.where(plus, self.p, 1 - self.p) * 2 / self.order
 
 

@@ -1,0 +1,130 @@
+"""Checks of the law of the reports: all of them exact."""
+
+import math
+import warnings
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from ..attacks import Guess, TwoValueTest
+from ..kinds import Listed, Repeatable, Scored, Support
+from ..mechanisms import FrequencyOracle, Mechanism, Repeated
+from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
+from .case import NO_LAW, TAIL, Case, close, need, same
+
+__all__ = ["rates", "budget", "routes", "rounds", "extremes"]
+
+LISTED = 2**12  # reports that are gone through one by one
+_ENDS = {"epsilon": ((MIN_EPSILON, 1e-3, 0.1), (MAX_EPSILON, 27.0, 22.0, 10.0, 1.0)), "k": ((2, 3, 4, 6), (10_000, 1000))}
+
+
+def rates(case: Case) -> str | None:
+    """Exact rates are probabilities, favour the first input, and those of all guesses about one input sum to one."""
+    for attack, pair, (tpr, fpr) in case.laws:
+        what = f"attack {attack.name} on {pair} has the rates {tpr} and {fpr}"
+        need(0 <= fpr <= 1 + 1e-12 and 0 <= tpr <= 1 + 1e-12, f"{what}, which are no probabilities")
+        need(tpr >= fpr * (1 - 1e-9), f"{what}: the event is likelier under the second input")
+    named = {pair: rates for attack, pair, rates in case.laws if isinstance(attack, Guess)}
+    inputs = dict.fromkeys(first for first, _ in named)
+    whole = isinstance(case.mechanism.kind, Support) and len(inputs) == case.mechanism.kind.domain
+    for x in inputs:
+        total = next(tpr for (first, _), (tpr, _) in named.items() if first == x)
+        total += sum(fpr for (_, second), (_, fpr) in named.items() if second == x)
+        need(total < 1 + 1e-9 and (not whole or total > 1 - 1e-9), f"guesses about {x} have chances that sum to {total:.9g}")
+    return None if case.laws else NO_LAW
+
+
+def budget(case: Case) -> str | None:
+    """No event tells two inputs apart more than the claim allows, nor more than the largest loss that is stated."""
+    m, kind = case.mechanism, case.mechanism.kind
+    if not isinstance(kind, Scored) or all(kind.loss(pair) is None for pair in case.pairs):
+        return NO_LAW
+    if math.isinf(m.epsilon):
+        return "no epsilon is claimed"
+    slack, grown = 1e-9 + 4 * 2**-52 * math.exp(min(m.epsilon, MAX_EPSILON)), math.exp(m.epsilon)  # 1 - p has been rounded
+    thresholds: Any = kind.thresholds() if kind.extreme is None else [kind.extreme]
+    for pair in case.pairs:
+        loss: Any = kind.loss(pair)
+        need(m.delta > 0 or loss <= m.epsilon + slack, f"epsilon {m.epsilon:g} is claimed, {pair} lose {loss:.6g}")
+        rates: Any = [kind.score_rates(threshold, pair) for threshold in thresholds]
+        if isinstance(kind, Listed) and kind.outputs <= LISTED:  # the event of all reports that exceed the claim
+            one, two = (kind.law(value) for value in pair)
+            rates.append((one[one > grown * two].sum(), two[one > grown * two].sum()))
+        for tpr, fpr in rates:
+            need(tpr <= fpr * math.exp(loss + slack), f"the loss between {pair} is said to be {loss:.6g}, an event has more")
+            excess = tpr - grown * fpr
+            need(excess <= m.delta + slack, f"an event between {pair} exceeds epsilon by {excess:.3g}, delta is {m.delta:g}")
+    return None
+
+
+def routes(case: Case) -> str | None:
+    """Rates and loss are those that follow from the law written down report by report."""
+    m, kind = case.mechanism, case.mechanism.kind
+    if not isinstance(kind, Listed) or not isinstance(kind, Support) or kind.outputs > LISTED:
+        return "its reports cannot be listed"
+    reports = m.read(kind.reports)
+    tally = np.asarray(kind.tally(reports), float)
+    size = tally.sum(axis=1, keepdims=True)
+    named = np.where(size > 0, tally / np.maximum(size, 1), 1 / kind.k)
+    for attack, pair, rates in case.laws:
+        one, two = laws = [kind.law(value) for value in pair]
+        need(close([one.sum(), two.sum()], [1, 1]), f"the listed laws of {pair} sum to {one.sum():.9g} and {two.sum():.9g}")
+        if isinstance(attack, TwoValueTest | Guess):
+            tight = isinstance(attack, TwoValueTest)
+            event = attack.accepts(m, reports, pair, case.rng("routes")) if tight else named[:, pair[0]]
+            listed = [float(law @ event) for law in laws]
+            need(close(listed, rates), f"attack {attack.name} on {pair} has the rates {rates}, its listed reports {listed}")
+        top = np.log(np.max(one[one > 0] / two[one > 0]))
+        need(close([top], [kind.loss(pair)]), f"the loss between {pair} is said to be {kind.loss(pair)}, reports have {top}")
+    return None
+
+
+def rounds(case: Case) -> str | None:
+    """One round of several is the mechanism itself, and a report that is remembered says what one report says."""
+    m = case.mechanism
+    if not isinstance(m, FrequencyOracle) or not isinstance(m.kind, Repeatable):
+        return "it is not made to be repeated"
+    one = m.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
+    for what, other in {"one round": Repeated(m, 1), "a remembered report": Repeated(m, 3, memoise=True)}.items():
+        need((other.epsilon, other.delta) == (m.epsilon, m.delta), f"{what} costs another epsilon or delta")
+        need(close([other.variance(100)], [m.variance(100)]), f"estimates from {what} have another variance")
+        again = other.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
+        need(all(same(part, one) for part in again), f"{what} differs from one report")
+        for attack, pair, rates in case.laws:
+            if isinstance(attack, TwoValueTest) and isinstance(m.kind, Scored) and isinstance(other.kind, Scored):
+                attack = attack if m.kind.extreme is None else TwoValueTest(m.kind.extreme)
+                need(close([other.kind.loss(pair)], [m.kind.loss(pair)]), f"{what} loses {other.kind.loss(pair)} between {pair}")
+            found = attack.rates(other, pair)
+            need(found is None or close(found, rates), f"{what} has the rates {found} under attack {attack.name}, not {rates}")
+    return None
+
+
+def _changed(m: Any, name: str, candidates: Iterable[float]) -> Any:
+    """The mechanism, or the one inside, with the first of the candidates that its field `name` accepts; itself if none."""
+    for field in fields(m):
+        if isinstance(value := getattr(m, field.name), Mechanism):
+            return replace(m, **{field.name: _changed(value, name, candidates)})
+        for candidate in candidates if field.name == name else ():
+            try:
+                return replace(m, **{name: candidate})
+            except ValueError:
+                continue
+    return m
+
+
+def extremes(case: Case) -> str | None:
+    """The smallest and largest epsilon and domain have finite laws, without a warning."""
+    for name, end in ((name, end) for name, both in _ENDS.items() for end in both if case.laws):
+        m = _changed(case.mechanism, name, end)
+        what = f"at the parameters {m.parameters}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for attack in (type(a)() if isinstance(a, TwoValueTest) else a for a in case.attacks):
+                rates = attack.declare(m, 1000, TAIL).rates(m) or (0.0, 0.0)
+                need(all(0 <= rate <= 1 + 1e-9 for rate in rates), f"attack {attack.name} has the rates {rates} {what}")
+            loss = m.kind.loss(m.pair()) if isinstance(m.kind, Scored) else None
+            need(loss is None or not math.isnan(loss), f"the largest loss is no number {what}")
+            m.read(m.perturb(m.inputs(m.pair()[0], 2), case.rng("extremes")))
+    return None if case.laws else NO_LAW

@@ -1,0 +1,112 @@
+"""Checks of the object, its parameters and its reports: all of them exact."""
+
+import math
+import numbers
+import pickle
+import random
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+from ..mechanisms import Client, FrequencyOracle
+from .case import Case, need, refused, same
+
+__all__ = ["value", "parameters", "generator", "inputs", "read", "pair"]
+
+_OUTSIDE = {"k": 1, "epsilon": -1.0, "delta": -0.5, "tau": 0}
+
+
+def value(case: Case) -> None:
+    """It is frozen, hashable, equal to a copy made from its fields, and travels to another process."""
+    m = case.mechanism
+    given = {field.name: getattr(m, field.name) for field in fields(m)}
+    name = next(iter(given))
+    try:
+        setattr(m, name, given[name])
+    except FrozenInstanceError:
+        copy = type(m)(**given)
+    else:
+        raise AssertionError(f"it must be frozen, but {name} can be set")
+    need(copy == m and hash(copy) == hash(m), f"a copy made from its fields differs: {copy!r}")
+    need(pickle.loads(cloudpickle.dumps(m)).parameters == m.parameters, "its parameters change on the way to a process")
+
+
+def parameters(case: Case) -> str | None:
+    """In the place of a number NaN, a boolean, text and what is out of range are refused, naming parameter and value."""
+    given = {field.name: getattr(case.mechanism, field.name) for field in fields(case.mechanism)}
+    numeric = [name for name, x in given.items() if isinstance(x, numbers.Real) and not isinstance(x, bool)]
+    for name in numeric:
+        for bad in [math.nan, True, "much", *([_OUTSIDE[name]] if name in _OUTSIDE else [])]:
+            refused(lambda change: replace(case.mechanism, **change), {name: bad}, f"{name} = {bad!r}", name, str(bad))
+    return None if numeric else "no parameter is a number"
+
+
+def generator(case: Case) -> None:
+    """The generator, and nothing else, decides the reports; the global random states are left alone."""
+
+    def states() -> bytes:
+        return pickle.dumps((random.getstate(), np.random.get_state()))  # noqa: NPY002  # watched, not used
+
+    before, m = states(), case.mechanism
+    rngs = [case.rng("generator") for _ in range(2)]
+    one, two = (m.perturb(m.inputs(m.pair()[0], 100), rng) for rng in rngs)
+    need(states() == before, "it draws from a global random state instead of the generator")
+    need(same(one, two), "it makes different reports with the same generator")
+    unused = str(case.rng("generator").bit_generator.state)
+    need(str(rngs[0].bit_generator.state) != unused, "it takes nothing from the generator")
+
+
+def inputs(case: Case) -> None:
+    """The users' values are left as they were, and one user alone is served."""
+    m, rng = case.mechanism, case.rng("values")
+    for value in m.pair():
+        given = m.inputs(value, 50)
+        m.perturb(given, rng)
+        need(np.array_equal(given, m.inputs(value, 50)), "it changes the array of values that it was given")
+        alone = [np.shape(a.accepts(m, m.perturb(m.inputs(value, 1), rng), m.pair(), rng)) for a in case.attacks]
+        need(all(shape == (1,) for shape in alone), f"attacks give answers of shape {alone} on the report of one user")
+
+
+def _spoilt(reports: Any) -> Iterator[tuple[Any, str]]:
+    """Reports with one thing wrong each, and what it is."""
+    yield None, "nothing in the place of reports"
+    if isinstance(reports, list):
+        yield reports[:-1], "a list with one array too few"
+        if len(reports) > 1:
+            yield [reports[0][:-1], *reports[1:]], "a list about different users"
+        yield from (([bad, *reports[1:]], what) for bad, what in _spoilt(reports[0]))
+        return
+    yield reports[:0], "an array with the reports of nobody"
+    yield reports[None], "an array with one axis too many"
+    yield np.full(reports.shape, None), "an array of another type"
+    bad = reports.copy()
+    for part in [bad[name] for name in bad.dtype.names] if bad.dtype.names else [bad]:
+        if part.dtype.kind in "iuf":
+            part.flat[0] = np.nan if part.dtype.kind == "f" else np.iinfo(part.dtype).max
+    if not same(bad, reports):
+        yield bad, "an entry out of range"
+
+
+def read(case: Case) -> str | None:
+    """It reads its own reports, to the same end when read again, and refuses what it cannot have sent."""
+    m = case.mechanism
+    reports = m.perturb(m.inputs(m.pair()[0], 20), case.rng("read"))
+    once = m.read(reports)
+    need(same(once, m.read(once)), "reports that were read differ when they are read again")
+    for bad, what in () if isinstance(m, Client) else _spoilt(reports):
+        refused(m.read, bad, what)
+    return "reports of a client are checked when it makes them" if isinstance(m, Client) else None
+
+
+def pair(case: Case) -> None:
+    """It proposes two inputs that can be asked about in both orders, and refuses equal ones and what is no input."""
+    m = case.mechanism
+    first, second = m.pair()
+    for pair in ((first, second), (second, first)):
+        need(tuple(m.pair(pair)) == pair and pair in map(tuple, case.pairs), f"it does not accept its own pair as {pair}")
+    outside = [-1, m.kind.domain] if isinstance(m, FrequencyOracle | Client) else [None]
+    for bad in [(first, first), (first,), (first, second, first), *((first, x) for x in outside)]:
+        refused(m.pair, bad, f"the pair {bad}")

@@ -1,0 +1,114 @@
+"""All checks in one table, and how they are run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import checks as _checks
+from ..attacks import Attack
+from ..mechanisms import LocalRandomizer
+from .case import Case, need
+from .claims import budget, extremes, rates, rounds, routes
+from .draws import client, draws, estimate, null, power, repeats
+from .reports import generator, inputs, pair, parameters, read, value
+
+__all__ = ["CHECKS", "Check", "Conformance", "check_mechanism", "checks"]
+
+CHECKS: dict[str, Callable[[Case], str | None]] = {
+    check.__name__: check
+    for check in (value, parameters, generator, inputs, read, pair, rates, budget, routes, draws, client, rounds, estimate,
+                  extremes, null, power, repeats)
+}  # fmt: skip
+"""The checks by name; the first line of each says what it asks for."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of one mechanism, to be called; its text is its name, which suits ``parametrize(..., ids=str)``."""
+
+    name: str
+    case: Case
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self) -> str | None:
+        """Return ``None`` if the check is passed, or why it does not apply; raise `AssertionError` if it fails."""
+        try:
+            return CHECKS[self.name](self.case)
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"it raises {type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True, repr=False)
+class Conformance:
+    """What was checked: the outcome of every check by its name, which shows as a table."""
+
+    mechanism: Any
+    outcomes: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return "\n".join([repr(self.mechanism), *(f"  {name:<12}{outcome}" for name, outcome in self.outcomes.items())])
+
+
+def checks(
+    mechanism: LocalRandomizer,
+    *,
+    seed: int = 1,
+    attacks: Sequence[str | Attack] | None = None,
+    inputs: Sequence[Any] | None = None,
+) -> list[Check]:
+    """Return the checks of a mechanism, each to be called, for a test that is parametrised; see `check_mechanism`."""
+    _checks.instance("mechanism", mechanism, LocalRandomizer, "a mechanism whose reports can be read, or a Client")
+    case = Case(mechanism, _checks.integer("seed", seed, 0), attacks, inputs)
+    return [Check(name, case) for name in CHECKS]
+
+
+def check_mechanism(
+    mechanism: LocalRandomizer,
+    *,
+    expected_failures: Mapping[str, str] | None = None,
+    seed: int = 1,
+    attacks: Sequence[str | Attack] | None = None,
+    inputs: Sequence[Any] | None = None,
+) -> Conformance:
+    """Run all `CHECKS` on a mechanism.
+
+    Parameters
+    ----------
+    mechanism : LocalRandomizer
+        Anybody's, a `Client` included.
+    expected_failures : mapping, optional
+        Names of checks that fail, each with the reason; one that does not fail is reported.
+    seed : int
+        Non-negative; all random numbers follow from it.
+    attacks : sequence of str or attack, optional
+        What reports are asked; by default all attacks of the package that can read them.
+    inputs : sequence, optional
+        Which inputs are told apart; by default all values of a small domain, a few of a large one, or the proposed `pair`.
+
+    Returns
+    -------
+    Conformance
+
+    Raises
+    ------
+    AssertionError
+        With the name of every failed check and a sentence about it.
+    """
+    expected = {_checks.one_of("expected_failures", name, CHECKS): reason for name, reason in (expected_failures or {}).items()}
+    outcomes, failures = {}, []
+    for check in checks(mechanism, seed=seed, attacks=attacks, inputs=inputs):
+        name, outcome = check.name, "passed"
+        try:
+            outcome = f"does not apply: {why}" if (why := check()) else "passed"
+        except AssertionError as error:
+            outcome = f"fails as expected: {expected[name]}" if name in expected else ""
+            failures += [] if name in expected else [f"{name}: {error}"]
+        else:
+            failures += [f"{name}: {outcome}, but it was expected to fail: {expected[name]}"] if name in expected else []
+        outcomes[name] = outcome
+    need(not failures, "\n  ".join([f"{mechanism!r} fails {len(failures)} of {len(CHECKS)} checks", *failures]))
+    return Conformance(mechanism, outcomes)
