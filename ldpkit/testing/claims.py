@@ -39,7 +39,7 @@ def rates(case: Case) -> str | None:
 def budget(case: Case) -> str | None:
     """No event tells two inputs apart more than the claim allows, nor more than the largest loss that is stated."""
     m, kind = case.mechanism, case.mechanism.kind
-    if not isinstance(kind, Scored) or all(kind.loss(pair) is None for pair in case.pairs):
+    if not case.laws or not isinstance(kind, Scored) or any(kind.loss(pair) is None for pair in case.pairs):
         return NO_LAW
     if math.isinf(m.epsilon):
         return "no epsilon is claimed"
@@ -62,7 +62,7 @@ def budget(case: Case) -> str | None:
 def routes(case: Case) -> str | None:
     """Rates and loss are those that follow from the law written down report by report."""
     m, kind = case.mechanism, case.mechanism.kind
-    if not isinstance(kind, Listed) or not isinstance(kind, Support) or kind.outputs > LISTED:
+    if not case.laws or not isinstance(kind, Listed) or not isinstance(kind, Support) or kind.outputs > LISTED:
         return "its reports cannot be listed"
     reports = m.read(kind.reports)
     tally = np.asarray(kind.tally(reports), float)
