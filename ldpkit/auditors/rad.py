@@ -105,8 +105,9 @@ def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
     The derivative of SS is taken at its subset size, beside the leaps.
     """
     s = success_rate(_supporting(mechanism))
-    lower, upper = (success_rate(_near(mechanism, mechanism.epsilon + h)) for h in (-1e-4, 1e-4))
-    return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / ((upper - lower) / 2e-4)
+    below, above = max(MIN_EPSILON, mechanism.epsilon - 1e-4), min(MAX_EPSILON, mechanism.epsilon + 1e-4)
+    slope = (success_rate(_near(mechanism, above)) - success_rate(_near(mechanism, below))) / (above - below)
+    return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
 
 
 def _near(mechanism: SupportOracle, epsilon: float) -> SupportOracle:
