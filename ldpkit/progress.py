@@ -37,20 +37,23 @@ class Progress:
         self.total, self.unit, self.finished, self.begun = total, unit, start, start
         self._seen: dict[str, list[int]] = {}
         self._more, self._lock = more, threading.Lock()
-        watched = sys.stderr.isatty() or (notebook and type(sys.stderr).__module__ == "ipykernel.iostream")
-        alone = not _running and multiprocessing.parent_process() is None  # workers have their caller's terminal
-        silent: dict[str, Any] = {} if watched and alone else {"disable": True}  # not given, TQDM_DISABLE decides
-        many = total >= 10**5  # too many to show each
-        self._bar = tqdm(total=total, initial=start, unit=f" {unit}", unit_scale=many, mininterval=0.1 * many,
-                         miniters=None if many else 1, desc=label, leave=False, **silent)  # fmt: skip
+        self._label, self._notebook = label, notebook
+        self._bar: tqdm[Any] | None = None
 
     def __enter__(self) -> Self:
-        _running.append(self)
+        watched = sys.stderr.isatty() or (self._notebook and type(sys.stderr).__module__ == "ipykernel.iostream")
+        alone = not _running and multiprocessing.parent_process() is None  # workers have their caller's terminal
+        silent: dict[str, Any] = {} if watched and alone else {"disable": True}  # not given, TQDM_DISABLE decides
+        many = self.total >= 10**5  # too many to show each
+        _running.append(self)  # whoever sees the bar may ask at once
+        self._bar = tqdm(total=self.total, initial=self.begun, unit=f" {self.unit}", unit_scale=many, mininterval=0.1 * many,
+                         miniters=None if many else 1, desc=self._label, leave=False, **silent)  # fmt: skip
         return self
 
     def __exit__(self, *_: object) -> None:
         _running.remove(self)
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def add(self, count: int = 1, name: str = "", *hits: int) -> None:
         """Count so many as finished; of those called `name`, so many were hits."""
@@ -68,12 +71,13 @@ class Progress:
             self._show()
 
     def _show(self) -> None:
-        self._bar.update(max(self.begun, self.finished) - self._bar.n)
+        if self._bar is not None:
+            self._bar.update(max(self.begun, self.finished) - self._bar.n)
 
     @property
     def shown(self) -> bool:
         """Whether somebody may see the bar."""
-        return not self._bar.disable
+        return self._bar is not None and not self._bar.disable
 
     def __str__(self) -> str:
         seen = [f"{name} = {' and '.join(f'{x:,}' for x in hits)} of {n:,}" for name, (n, *hits) in self._seen.items()]

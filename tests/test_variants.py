@@ -96,7 +96,7 @@ def at_scale(page, values):
 
 def excused(known, values, problem):
     """Whether a page refused `values` in one line, for a reason that its comments state: two parameters that depend on each other."""
-    named = re.search(r": ValueError: (\w+)\b.* must .*, got [^\n]*$", problem)
+    named = re.search(r"ValueError: (\w+)\b[^\n]* must [^\n]*, got ", problem)
     pairs = [(a, b) for a in known for b in values if a != b and re.search(rf"\b{b}\b", known[a].meaning)]
     pairs += [(b, a) for a in known for b in values if a != b and re.search(rf"\b{a}\b", known[b].meaning)]
     pairs += [(name, name) for name in values if known[name].pair]
