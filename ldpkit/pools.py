@@ -92,13 +92,17 @@ class Processes(ThreadPoolExecutor):
                 process.join()
 
 
+_starting = threading.Lock()  # held while a process is on its way, which nobody could end yet
+
+
 def _start(process: Any) -> None:
     """Start a process that hears no interrupt, not even while it imports: that is for the caller to handle."""
     multiprocessing.resource_tracker.ensure_running()  # here, as they change what is heard
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
-        process.start()
+        with _starting:
+            process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -42,6 +42,8 @@ def _end(*_: object) -> None:
         teller = threading.Thread(target=_tell, daemon=True)
         teller.start()
         teller.join(0.2)  # a stream that nobody reads, or a lock that is never released, holds up nothing
+        if pools := sys.modules.get("ldpkit.pools"):
+            pools._starting.acquire(timeout=0.5)  # and no other process starts
         for child in multiprocessing.active_children():
             if child.pid:
                 os.kill(child.pid, signal.SIGKILL)
