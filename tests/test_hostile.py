@@ -780,6 +780,7 @@ COMMANDS = [
     (f"{RATES} --pair 0.5 1", "pair must be an integer in [0, 4], got 0.5"),
     (f"{RATES} --trials 0", "trials must be an integer in [1, 1000000000000], got 0"),
     (f"{RATES} --g 2", "mechanism OUE does not take g"),
+    (f"{RATES} --delta 0.1", "mechanism OUE does not take delta, got 0.1"),
     (f"{RATES} --omega 2 --p 0.5 --theta 1", "mechanism OUE does not take omega, p, theta"),
     (f"{RATES} --first 0.5 --d 2 --buckets 2 --bits 1", "mechanism OUE does not take first, d, buckets, bits"),
     (f"{RATES} --m 2 --hashes 2", "mechanism OUE does not take m, hashes"),

@@ -138,6 +138,8 @@ def rates(mechanism: str | None, delta: float, attack: str, pair: Pair | None, t
     """Print the exact rates of an attack's event, and the largest loss of any event; nothing is drawn."""
     if mechanism is None:
         raise click.UsageError("give a --mechanism")
+    if delta and not takes(mechanism, "delta"):
+        raise click.UsageError(f"mechanism {mechanism} does not take delta, got {delta:g}")
     target = made(mechanism, delta, own)
     chosen = attacks.make(attack).declare(target, checks.integer("trials", trials, 1, 10**12), stats.tail_mass(0.01))
     inputs, found = target.pair(pair), chosen.rates(target, pair)

@@ -107,7 +107,7 @@ class Rounds(Named, Scored):
         law, at = _difference_law(self, pair), int(threshold) + self.tau
         return min(1.0, float(law[at:].sum())), min(1.0, float(law[::-1][at:].sum()))  # sums may round up
 
-    def loss(self, pair: Pair) -> float:
+    def loss(self, pair: Pair) -> float | None:
         """Of the event that every round supports the first value only; states that last are mixed."""
         weight, up, down = np.array(self.states(pair)).T
         with np.errstate(divide="ignore"):
@@ -187,16 +187,10 @@ class ChainedBits(Rounds):
 
 
 @dataclass(frozen=True)
-class Remembered(Named, Scored):
+class Remembered(Rounds):
     """One report, drawn once and sent `tau` times: it says what one report says."""
 
-    part: Any
-    tau: int
     name = "remembered"
-
-    @property
-    def k(self) -> int:  # type: ignore[override]  # the part's
-        return self.part.k
 
     @property
     def lawful(self) -> bool:  # type: ignore[override]  # the part's
@@ -207,13 +201,6 @@ class Remembered(Named, Scored):
     def extreme(self) -> float | None:  # type: ignore[override]  # of the one report
         """As of the one report."""
         return self.part.extreme
-
-    @property
-    def width(self) -> int:
-        return self.tau * self.part.width
-
-    def read(self, reports: Any, sender: str) -> list[Array]:
-        return listed(reports, [self.part] * self.tau, "rounds", sender)
 
     def guess(self, reports: list[Array], rng: Rng) -> Array:
         return self.part.guess(reports[0], rng)
