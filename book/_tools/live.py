@@ -11,9 +11,11 @@ import secrets
 import signal
 import sys
 from pathlib import Path
+from subprocess import DEVNULL
 
 from execute import Project
 from jupyter_server.base.handlers import APIHandler
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from jupyterlab.labapp import LabApp
 from tornado import web
@@ -39,6 +41,7 @@ def arguments_of_server(project, token, port, idle):
         "--ServerApp.disable_check_xsrf=False",
         "--Application.log_level=ERROR",  # of this server and its extensions; warnings tell readers nothing
         "--ServerApp.kernel_manager_class=live.Kernels",
+        "--ServerApp.kernel_websocket_connection_class=live.Connection",
         f"--ServerApp.cookie_secret={secrets.token_hex(32)}",  # no cookie outlives its server
         "--ServerApp.tornado_settings={'xsrf_cookie_kwargs': {'samesite': 'Strict', 'expires_days': None}}",
         f"--IdentityProvider.token={token}",
@@ -65,7 +68,17 @@ class Kernels(AsyncMappingKernelManager):
     """Kernels that say nothing in the server's terminal; what a cell says goes to its page."""
 
     async def start_kernel(self, **arguments):
-        return await super().start_kernel(**arguments, extra_arguments=["--log-level=CRITICAL"])
+        quiet = {"extra_arguments": ["--log-level=CRITICAL"], "stdout": DEVNULL, "stderr": DEVNULL}
+        return await super().start_kernel(**arguments, **quiet)
+
+
+class Connection(ZMQChannelsWebsocketConnection):
+    """A page's way to its kernel, which the page may have left before the kernel answered."""
+
+    async def prepare(self):
+        await super().prepare()
+        if self.websocket_handler.connection is not self:
+            raise web.Finish
 
 
 def main():

@@ -3,6 +3,8 @@
 import json
 import re
 import signal
+import socket
+import urllib.request
 
 import pytest
 from conftest import HTML, ROOT, Server
@@ -356,3 +358,24 @@ def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_pa
     assert "KeyboardInterrupt" not in status(page, "The server does not answer")
     idle.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # a reader comes back to a tab that ran nothing
     status(idle, "The server does not answer")
+
+
+def test_a_page_may_leave_before_its_kernel_answers(tmp_path):
+    server = Server(tmp_path)
+    key = {"Authorization": f"token {server.token}"}
+    try:
+        made = urllib.request.Request(f"{server.base}/api/kernels", b"{}", key)
+        kernel = json.load(urllib.request.urlopen(made))["id"]
+        ways = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
+        for number, way in enumerate(ways):
+            lines = [f"GET /api/kernels/{kernel}/channels?session_id=page{number} HTTP/1.1", f"Host: 127.0.0.1:{server.port}",
+                     f"Authorization: {key['Authorization']}", "Upgrade: websocket", "Connection: Upgrade",
+                     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13", "", ""]  # fmt: skip
+            way.sendall("\r\n".join(lines).encode())
+        for way in ways[:-1]:
+            way.close()
+        assert b" 101 " in ways[-1].recv(4096)  # the one that waits is let in
+        ways[-1].close()
+    finally:
+        server.stop()
+    assert server.log.read_text() == "" and server.process.returncode == 0
