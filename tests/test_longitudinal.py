@@ -1,4 +1,4 @@
-"""Repeated collections of one value: exact laws, samplers and the strongest test.
+"""Repeated collections of one value: exact laws and the strongest test.
 
 Exact laws are compared with the specification's vectors (half a unit of the last of ten digits), with the oracle tables
 (1e-8, which is their own rounding), with enumerations of all outcomes and with adaptive quadrature. Where the oracle
@@ -254,7 +254,7 @@ def test_the_chosen_threshold_is_as_good_as_that_of_the_oracle(tau, epsilon):
 def test_fast_samples_real_reports_and_exact_rates_agree(label, k, tau):
     mechanism = repeated(label, k, 0.7, tau)
     for number, attack in enumerate((GUESS, TwoValueTest(1.0 + tau // 4))):
-        assert least_p(attack, mechanism, 10 * tau + number, fast=60_000, real=15_000) > P_MIN, attack
+        assert least_p(attack, mechanism, 10 * tau + number, real=15_000, simulated=60_000) > P_MIN, attack
 
 
 @pytest.mark.parametrize("label", ["GRR", "SS", "SHE"])

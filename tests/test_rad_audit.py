@@ -14,13 +14,11 @@ from scipy import stats
 from test_rad_game import ORACLE
 
 from ldpkit import cli
-from ldpkit.attacks import Guess
 from ldpkit.auditors import audit, calibrate, expected, rad_audit, rad_result
 from ldpkit.auditors.calibrate import CALIBRATED
 from ldpkit.auditors.rad import PROTOCOLS, epsilon_interval, invert_blackbox, invert_known, rad_uniform
 from ldpkit.auditors.rad_bounds import gaussian_ex48, laplace_ex47, rad_cor54, total_variation, tradeoff_gdp, tradeoff_support
 from ldpkit.mechanisms import OUE, SS, FloorSS
-from ldpkit.streams import generator
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-4, 0.05])
@@ -59,15 +57,12 @@ def test_the_papers_subset_size_is_rounded_down():
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("m, epsilon, reports", [(8, 1.0, 40_000), (3052, 5.0, 9_156)])
-def test_real_reports_the_fast_sampler_and_the_law_agree_pairwise(protocol, m, epsilon, reports):
+def test_real_reports_and_draws_from_the_law_agree(protocol, m, epsilon, reports):
     mechanism = PROTOCOLS[protocol](m, epsilon)
     real = rad_audit(protocol, m, epsilon, reports=reports, seed=3, faithful=True)
     law = rad_audit(protocol, m, epsilon, reports=reports, seed=3)
     rate, found = rad_uniform(mechanism) + 1 / m, real.counts["successes"]
-    quick = Guess().sample(mechanism, 200_000, True, generator(3, protocol, m))
     assert min(binomial_p(found, reports, rate), binomial_p(law.counts["successes"], reports, rate)) > P_MIN
-    assert binomial_p(quick, 200_000, rate) > P_MIN
-    assert same_rate_p(found, reports, quick, 200_000) > P_MIN
     assert same_rate_p(found, reports, law.counts["successes"], reports) > P_MIN
     assert real.faithful and not law.faithful and real.trials == reports
 

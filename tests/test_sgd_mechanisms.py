@@ -217,13 +217,10 @@ def test_reports_lie_on_the_unit_sphere(mechanism, d):
 @pytest.mark.parametrize("rho", [0.0, 0.4, 1.0, 5.0])
 @pytest.mark.parametrize("d", [2, 3, 20])
 @pytest.mark.parametrize("mechanism", ALL)
-def test_real_reports_and_plane_sampler_have_the_same_law(mechanism, d, rho):
+def test_real_reports_fill_the_caps(mechanism, d, rho):
     m, theta = mechanism(d, 2.0, 3.0), 1.2
     u1, u2 = pair(d, theta)
     reports = m.perturb(np.tile(u1 * rho * m.clip, (N, 1)), rng(4, d))
-    own, other = m.plane(theta, min(1, rho), N, rng(5, d))
-    for real, drawn in ((reports @ u1, own), (reports @ u2, other), (reports @ (u2 - u1), other - own)):
-        assert stats.ks_2samp(real, drawn).pvalue > P_MIN
     # the cap, and its negative, hold what the two levels say
     inside, outside = m.levels
     leaning = np.count_nonzero(reports @ u1 >= m.gamma)
@@ -239,7 +236,8 @@ def test_real_reports_and_plane_sampler_have_the_same_law(mechanism, d, rho):
 @pytest.mark.parametrize("mechanism", [LDPSGD, PrivUnit])
 def test_density_of_the_cosine(mechanism, theta):
     m, rho = mechanism(20, 4.0), 0.7
-    _own, other = m.plane(theta, rho, N, rng(7))
+    one, two = pair(20, theta)
+    other = m.perturb(np.tile(one * rho, (N, 1)), rng(7)) @ two
     edges = np.linspace(-0.6, 0.6, 25)
     grid = np.linspace(-0.6, 0.6, 24 * 200 + 1)
     values = m.density(grid, rho, theta)

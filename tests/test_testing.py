@@ -87,7 +87,7 @@ def test_every_mechanism_of_the_package_keeps_its_promises(mechanism):
     found = check_mechanism(mechanism, expected_failures=excuses(mechanism), inputs=inputs).outcomes
     assert list(found) == list(CHECKS)
     unlisted = [name for name, outcome in found.items() if outcome.startswith("does not apply")]
-    assert {"value", "parameters", "generator", "inputs", "read", "pair", "rates", "draws", "client", "estimate", "null",
+    assert {"value", "parameters", "generator", "inputs", "read", "pair", "rates", "client", "estimate", "null",
             "repeats"}.isdisjoint(unlisted), found  # fmt: skip
 
 
@@ -239,7 +239,6 @@ MUTANTS = [
     ("routes", mutant(kind=changed_kind(reports=property(lambda self: OUE(3, 1.0).kind.reports[::-1]))), "its listed reports"),
     ("routes", mutant(kind=changed_kind(success=lambda self: 0.5)), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
     ("routes", mutant(kind=changed_kind(loss=lambda self, pair: 1.1)), "the loss between (0, 1) is said to be 1.1, reports have"),
-    ("draws", mutant(kind=changed_kind(score_count=lambda self, n, truth, t, pair, rng: rng.binomial(n, 0.4))), "draws"),
     ("client", mutant(perturb=lambda self, v, rng: FaultyUE.perturb(FaultyUE(self.k, self.epsilon, "OUE"), v, rng)), "accepts"),
     ("client", mutant(perturb=lambda self, v, rng: bits(self, np.roll(v, 1), rng)), "accepts"),
     ("client", mutant(GRR, perturb=lambda self, v, rng: np.where(rng.random(len(v)) < self.p, v, 0)), "accepts"),
@@ -305,7 +304,7 @@ def test_all_failures_come_in_one_error():
     with pytest.raises(AssertionError) as error:
         check_mechanism(broken)
     lines = str(error.value).splitlines()
-    assert lines[0] == "Mutant(k=3, epsilon=1.0) fails 2 of 17 checks"
+    assert lines[0] == "Mutant(k=3, epsilon=1.0) fails 2 of 16 checks"
     assert [line.strip().split(":")[0] for line in lines[1:]] == ["inputs", "estimate"]
 
 

@@ -58,4 +58,4 @@ class Attack(Protocol):
         """Return the exact true- and false-positive rate for a pair, or ``None`` where no law is known."""
 
     def sample(self, mechanism: LocalRandomizer, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
-        """Return the number of acceptances in `trials` fresh reports, drawn from the few coordinates that decide it."""
+        """Return the number of acceptances among `trials` reports, drawn from the exact law and not from reports."""

@@ -77,7 +77,7 @@ class Guess:
         return kind.guess_rates(pair) if lawful(mechanism) else None
 
     def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
-        """Number of acceptances among `trials` reports, without building the reports.
+        """Number of acceptances among `trials` reports, drawn from the law of the guess: no report is made.
 
         Parameters
         ----------

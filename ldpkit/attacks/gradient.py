@@ -200,11 +200,8 @@ class _Rule:
     def sample(self, mechanism: GradientMechanism, trials: int, pairs: Pairs, first: bool, rng: Rng) -> int:
         """Draw the number of answers *first* in `trials` trials, all with the first or all with the second gradient."""
         checks.generator(rng)
-        trials, mechanism = checks.integer("trials", trials, 0), _own(mechanism)
-        one, two, angle = pairs.shape(mechanism.clip)
-        at = rng.integers(0, len(angle), trials)
-        own, other = mechanism.plane(angle[at], (one if first else two)[at], trials, rng)
-        return int(np.count_nonzero(self._first(mechanism, *((own, other) if first else (other, own)), rng)))
+        positive, negative = self.rates(mechanism, pairs)
+        return int(rng.binomial(checks.integer("trials", trials, 0), 1 - positive if first else negative))
 
     def rates(self, mechanism: GradientMechanism, pairs: Pairs) -> Rates:
         """Return the exact false-positive and false-negative rate over the pairs."""

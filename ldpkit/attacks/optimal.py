@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import checks
 from ..kinds import Scored
+from ..kinds.base import drawn
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import lawful
 from ..stats import epsilon_lower, expected_epsilon
@@ -90,10 +91,10 @@ class TwoValueTest:
         return kind.score_rates(threshold, pair) if lawful(mechanism) else None
 
     def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
-        """Number of reports in the event among `trials`, drawn from its two coordinates; see `Guess.sample`."""
+        """Number of reports in the event among `trials`, drawn from the law of the event; see `Guess.sample`."""
         checks.generator(rng)
         trials, kind = checks.integer("trials", trials, 0), drawable(self, mechanism, Scored)
-        return kind.score_count(trials, truth, self._threshold(kind), mechanism.pair(pair), rng)
+        return drawn(kind, trials, truth, self.rates(mechanism, pair), rng)
 
 
 @functools.lru_cache(maxsize=256)

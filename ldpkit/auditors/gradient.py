@@ -164,7 +164,7 @@ def audit_gradient(
         Significance, in [1e-100, 1/4]. The dummy audit is tight: about so often its bound exceeds the claim by chance.
     seed : int
     faithful : bool
-        Make every report with the real client in d dimensions instead of drawing its two deciding components.
+        Make every report with the real client in d dimensions instead of drawing the counts from the exact error rates.
 
     Returns
     -------

@@ -28,7 +28,7 @@ from .result import AuditResult, repeat, too_few
 
 __all__ = ["audit", "audits", "audit_cell", "rows", "expected"]
 
-_FAST_CHUNK = 2**18  # trials per stream of the fast samplers
+_CHUNK = 2**18  # trials per stream where rounds are simulated because their counts have no law
 _CHANCE = 5e-7  # of each of two bounds: an event is called turned round by chance with probability 1e-6 at most
 _FEW_REPORTS = 2**8  # reports of a client that makes one at a time, and may take its time: they are counted in between
 _REPORT_CELLS = 2**20  # coordinates held in memory at once when real reports are made: few enough for a core's cache
@@ -85,8 +85,8 @@ def audit(
         mechanism's own for the bound, and what the paper's code subtracts for
         the statistic.
     faithful : bool
-        Make every report with the real client instead of drawing only the
-        coordinates that decide the attack. Clients are always audited so, and
+        Make every report with the real client instead of drawing the counts
+        from the exact law of the attack. Clients are always audited so, and
         so is a mechanism whose client was replaced (`ldpkit.mechanisms.base.lawful`).
     pair : (int, int), optional
         The two audited values; ``(0, k - 1)`` by default.
@@ -156,7 +156,9 @@ def audits(
     foreign = not lawful(mechanism)
     faithful = faithful or foreign
     most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
-    starts = range(0, trials, max(1, min(most, _REPORT_CELLS // mechanism.width)) if faithful else _FAST_CHUNK)
+    known = not faithful and all(a.rates(mechanism, (first, second)) for a in chosen)
+    size = max(1, min(most, _REPORT_CELLS // mechanism.width)) if faithful else trials if known else _CHUNK
+    starts = range(0, trials, size)
     name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])
     asked = [(first, second), (second, first)][: 1 + both]
     ordered = (first, second) if isinstance(mechanism.kind, Subset) else None

@@ -70,15 +70,6 @@ class Attributes(Named, Scored):
         shares = [part.success() / d + (1 - 1 / d) / part.k for part in self.parts]
         return float(np.mean(shares)), float(np.mean([(1 - a) / (size - 1) for a, size in zip(shares, self.sizes)]))
 
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        """The attribute looked at is the sampled one with chance 1/d; a fake one names each value equally often."""
-        hits, d = 0, len(self.parts)
-        for part, looked in zip(self.parts, rng.multinomial(trials, np.full(d, 1 / d))):
-            real = rng.binomial(looked, 1 / d)
-            hits += part.guess_count(int(real), truth, pair, rng)
-            hits += rng.binomial(looked - real, 1 / part.k)
-        return int(hits)
-
     def thresholds(self) -> Array:
         if len(set(self.sizes)) > 1:
             raise ValueError(f"the tight test needs equal domain sizes of all attributes, got k = {self.sizes}")
@@ -91,14 +82,6 @@ class Attributes(Named, Scored):
 
     def loss(self, pair: Pair) -> float:
         return float(np.log(self.thresholds().max()))
-
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        (counts, mass), hits = _fakes(self, len(self.parts) - 1), 0
-        for symbol, users in enumerate(rng.multinomial(trials, self._symbols()[0 if truth else 1])):
-            tuples = rng.multinomial(users, mass / mass.sum())  # how many users have these fakes beside their own symbol
-            seen = np.flatnonzero(tuples)
-            hits += tuples[seen][_ratio(self, (counts[seen] + np.eye(4, dtype=int)[symbol]).T) >= threshold].sum()
-        return int(hits)
 
     def _symbols(self) -> Array:
         """Laws of the sampled report's symbol under either input, shape (2, 4)."""

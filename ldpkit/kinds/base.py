@@ -7,7 +7,6 @@ reports it is about cannot come apart. What a kind does not say is unknown: an
 attack that needs it refuses, an audit falls back on real reports.
 """
 
-import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -17,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..stats import binomial_window
 from ..types import Array, Pair, Rates, Rng
-from . import laws, samplers
+from . import laws
 
 __all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw", "Independent", "FIRST", "SECOND",
-           "BOTH", "NEITHER", "log_ratio", "shaped", "listed"]  # fmt: skip
+           "BOTH", "NEITHER", "drawn", "log_ratio", "shaped", "listed"]  # fmt: skip
 
 FIRST, SECOND, BOTH, NEITHER = range(4)
 """Which of two values a report supports: the symbols of `SupportLaw.pair_law`."""
@@ -69,12 +67,6 @@ class Kind(ABC):
         """Refuse a pair that no report can tell apart."""
 
 
-def _drawn(kind: Kind, trials: int, truth: bool, rates: Rates | None, rng: Rng) -> int:
-    if rates is None:
-        raise ValueError(f"no law is known of {kind.name} reports to draw from; make reports instead")
-    return int(rng.binomial(trials, rates[0 if truth else 1]))
-
-
 class Named(Kind):
     """A kind whose reports name a value."""
 
@@ -87,8 +79,8 @@ class Named(Kind):
         return None
 
     def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        """Number of guesses that are the first of the pair, among fresh reports of it (`truth`) or of the second."""
-        return _drawn(self, trials, truth, self.guess_rates(pair), rng)
+        """Draw the number of guesses that are the first of the pair, among reports of it (`truth`) or of the second."""
+        return drawn(self, trials, truth, self.guess_rates(pair), rng)
 
 
 class Scored(Kind):
@@ -112,10 +104,6 @@ class Scored(Kind):
     def loss(self, pair: Pair) -> float | None:
         """Largest log ratio of the probabilities of any event under the two inputs; ``None`` if no law is known."""
         return None
-
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        """Number of fresh reports whose score reaches `threshold`, under the first input (`truth`) or the second."""
-        return _drawn(self, trials, truth, self.score_rates(threshold, pair), rng)
 
 
 class Repeatable(Kind):
@@ -201,11 +189,6 @@ class SupportLaw(Support):
         """Probability that the guess is the true value."""
 
     @abstractmethod
-    def sizes(self, other: float) -> tuple[Array, Array, Array]:
-        """Sizes of the support if one value is in it and a second with chance `other`; their probabilities; and the
-        chance that the one is named although it is not supported."""
-
-    @abstractmethod
     def wins(self, tau: int) -> tuple[Array, Array] | None:
         """Law of the own value's count over `tau` rounds, and the chance of winning with each; ``None`` if unknown."""
 
@@ -213,28 +196,12 @@ class SupportLaw(Support):
         success = self.success()
         return success, (1 - success) / (self.k - 1)
 
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        return _trials(self, bool(truth)).count(trials, rng)
-
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         law = self.pair_law()
         return float(law[FIRST]), float(law[SECOND])
 
     def loss(self, pair: Pair) -> float:
         return log_ratio(*self.score_rates(1, pair))
-
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        own, other = (self.p, self.q) if truth else (self.q, self.p)
-        first, second = rng.random(trials), rng.random(trials)
-        return int(np.count_nonzero((first < own) & (second >= other)))
-
-
-@functools.lru_cache(maxsize=64)
-def _trials(kind: SupportLaw, truth: bool) -> samplers.Trials:
-    """What decides the guess on one report, when the input is the value asked about or another one."""
-    own, other = (kind.p, kind.q) if truth else (kind.q, kind.p)
-    sizes, mass, empty = kind.sizes(other)
-    return samplers.Trials(samplers.steps(np.append((1 - own) * mass, own * mass), np.append(empty, 1 / sizes)))
 
 
 class Independent(SupportLaw):
@@ -247,14 +214,15 @@ class Independent(SupportLaw):
     def success(self) -> float:
         return float(laws.support_success(self.p, self.q, self.k))
 
-    def sizes(self, other: float) -> tuple[Array, Array, Array]:
-        counts, mass = binomial_window(self.k - 2, self.q)  # the other values but the second audited one
-        sizes = np.append(counts, counts[-1] + 1) + 1
-        mass = np.append((1 - other) * mass, 0) + np.append(0, other * mass)
-        return sizes, mass, np.where(sizes > 1, 0.0, 1 / self.k)
-
     def wins(self, tau: int) -> tuple[Array, Array]:
         return laws.binomial(tau, self.p), laws.count_wins(laws.binomial(tau, self.q), self.k)
+
+
+def drawn(kind: Kind, trials: int, truth: bool, rates: Rates | None, rng: Rng) -> int:
+    """Draw the count of an event with known rates under the first input (`truth`) and the second."""
+    if rates is None:
+        raise ValueError(f"no law is known of {kind.name} reports to draw from; make reports instead")
+    return int(rng.binomial(trials, rates[0 if truth else 1]))
 
 
 def log_ratio(one: float, two: float) -> float:

@@ -70,15 +70,6 @@ class Buckets(Named, Scored):
         success = (inside + empty / self.buckets) / self.size
         return success, (1 - success * self.size) / ((self.buckets - 1) * self.size)
 
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        sampled = rng.random(trials) < self.bits / self.buckets
-        own = sampled & (rng.random(trials) < self.p)
-        size = own + rng.binomial(np.where(sampled, self.bits - 1, self.bits), self.q)
-        won = np.where(size > 0, own & (rng.random(trials) * size < 1), rng.random(trials) * self.buckets < 1)
-        if not truth:
-            won = ~won & (rng.random(trials) * (self.buckets - 1) < 1)
-        return int(np.count_nonzero(won & (rng.random(trials) * self.size < 1)))
-
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         p, q, share = self.p, self.q, self.bits / self.buckets
         both = self.bits * (self.bits - 1) / (self.buckets * (self.buckets - 1))
@@ -87,10 +78,3 @@ class Buckets(Named, Scored):
     def loss(self, pair: Pair) -> float:
         own = log_ratio(self.p, self.q)  # two sampled buckets can speak against each other
         return own if self.bits == 1 else own + log_ratio(1 - self.q, 1 - self.p)
-
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        first, second = rng.random(trials), rng.random(trials)
-        own, other = (self.p, self.q) if truth else (self.q, self.p)
-        one = rng.random(trials) * self.buckets < self.bits
-        two = rng.random(trials) * (self.buckets - 1) < self.bits - one
-        return int(np.count_nonzero(one & (first < own) & ~(two & (second < other))))

@@ -6,7 +6,6 @@ alike, the true-positive rate is A and the false-positive rate (1 - A) / (k - 1)
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..stats import binomial_window
 from ..types import Array, Numbers
 
 __all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "binomial", "count_wins", "count_success", "response_wins",
-           "laplace_sum", "laplace_sum_success", "noise"]  # fmt: skip
+           "laplace_sum", "laplace_sum_success"]  # fmt: skip
 
 
 def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
@@ -224,35 +223,3 @@ def laplace_sum_success(tau: int, k: int, shift: float) -> float:
         log_cdf = np.where(at >= 0, np.log1p(-tail), np.log(np.maximum(tail, 1e-300)))
         total += (half * weights * np.exp(density(np.abs(s)) + (k - 1) * log_cdf)).sum()
     return min(1.0, float(total))  # the sum may round up
-
-
-@functools.lru_cache(maxsize=32)
-def noise(name: str, tau: int = 1) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """Quantile function and logarithm of the distribution function of noise that is symmetric about 0.
-
-    Parameters
-    ----------
-    name : {"laplace", "gaussian"}
-        Laplace noise of scale 1, or Gaussian noise of deviation 1.
-    tau : int
-        How many Laplace variables are summed; two splines through `laplace_sum` if more than one.
-    """
-    log_survival: Callable[[Array], Array]
-    inverse: Callable[[Array], Array]
-    if name == "gaussian":
-        log_survival, inverse = (lambda x: scipy.special.log_ndtr(-x)), (lambda t: -scipy.special.ndtri_exp(t))
-    elif tau == 1:
-        log_survival, inverse = (lambda x: -x - math.log(2)), (lambda t: -t - math.log(2))
-    else:
-        x, logs, _ = laplace_sum(tau)
-        forth, back = scipy.interpolate.CubicSpline(x, logs), scipy.interpolate.CubicSpline(-logs, x)
-        log_survival, inverse = (lambda y: forth(np.minimum(y, x[-1]))), (lambda t: back(np.minimum(-t, -logs[-1])))
-
-    def quantile(rank: Array) -> Array:
-        return np.sign(rank - 0.5) * inverse(np.log(np.clip(np.minimum(rank, 1 - rank), 1e-300, 0.5)))
-
-    def log_cdf(y: Array) -> Array:
-        logs = log_survival(np.abs(y))
-        return np.where(y < 0, logs, np.log1p(-np.exp(logs)))
-
-    return quantile, log_cdf

@@ -10,7 +10,7 @@ import scipy
 
 from ..compiled import kernel
 from ..types import Array, Pair, Rates, Rng
-from . import laws, samplers
+from . import laws
 from .base import Named, Scored, SupportLaw, listed
 
 __all__ = ["Rounds", "Remembered", "ChainedValue", "ChainedBits", "largest"]
@@ -88,14 +88,6 @@ class Rounds(Named, Scored):
         success = self.success()
         return None if success is None else (success, (1 - success) / (self.k - 1))
 
-    def trials(self, truth: bool) -> samplers.Trials:
-        """What decides the guess; one that fails names each other value equally often."""
-        mass, wins = self.wins()  # type: ignore[misc]  # asked for only where there is a law
-        return samplers.Trials(samplers.steps(mass, wins if truth else (1 - wins) / (self.k - 1)))
-
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        return _trials(self, bool(truth)).count(trials, rng)
-
     def states(self, pair: Pair) -> list[tuple[float, float, float]]:
         """States that last over all rounds, and in each the chances per round of a score of 1 and of -1."""
         return [(1.0, *self.part.score_rates(self.part.extreme, pair))]
@@ -113,20 +105,6 @@ class Rounds(Named, Scored):
         with np.errstate(divide="ignore"):
             one, two = (scipy.special.logsumexp(self.tau * np.log(rate), b=weight) for rate in (up, down))
         return float(one - two)
-
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        weight, up, down = np.array(self.states(pair)).T
-        if not truth:
-            up, down = down, up
-        state = rng.choice(len(weight), size=trials, p=weight) if len(weight) > 1 else np.zeros(trials, int)
-        ups = rng.binomial(self.tau, up[state])
-        downs = rng.binomial(self.tau - ups, np.minimum(1.0, down / (1 - up))[state])  # the quotient may round up
-        return int(np.count_nonzero(ups - downs >= threshold))
-
-
-@functools.lru_cache(maxsize=64)
-def _trials(kind: Rounds, truth: bool) -> samplers.Trials:
-    return kind.trials(truth)
 
 
 @functools.lru_cache(maxsize=64)
@@ -158,10 +136,6 @@ class ChainedValue(Rounds):
         own, wins = self.wins()
         kept = min(1.0, float(own @ wins))
         return self.part.p * kept + (1 - self.part.p) * (1 - kept) / (self.k - 1)
-
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        here = rng.binomial(trials, self.part.p if truth else self.part.q)  # who remembers the value asked about
-        return _trials(self, True).count(here, rng) + _trials(self, False).count(trials - here, rng)
 
     def states(self, pair: Pair) -> list[tuple[float, float, float]]:
         p, q = self.part.p, self.part.q  # the remembered value is the first of the pair, the second, or a third
@@ -219,9 +193,3 @@ class Remembered(Rounds):
 
     def loss(self, pair: Pair) -> float | None:
         return self.part.loss(pair)
-
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        return self.part.guess_count(trials, truth, pair, rng)
-
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        return self.part.score_count(trials, truth, threshold, pair, rng)

@@ -11,7 +11,7 @@ import numpy as np
 from .. import checks, streams
 from ..compiled import kernel
 from ..types import Array, Pair, Rng
-from . import laws, samplers
+from . import laws
 from .base import Crafted, Listed, Repeatable, Support, SupportLaw, shaped
 from .listing import alphabet
 from .rounds import Rounds
@@ -29,6 +29,81 @@ def _pick(subsets: Array, k: int, rng: Rng) -> Array:
             count -= 1
         guess[i] = subsets[i, int(rng.random() * count)] if count else int(rng.random() * k)
     return guess
+
+
+@kernel
+def _ones(word: np.uint64) -> int:
+    """Number of ones of a word, a standard trick that compilers know."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int(np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56)))
+
+
+@kernel
+def _uniform(word: np.uint64) -> float:
+    return np.int64(word >> np.uint64(11)) * 2.0**-53
+
+
+@kernel
+def rounds_won(trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: streams.State) -> int:
+    """Subsets of all rounds in full, as their counts have no law that is simple enough: 64 values in one word.
+
+    A round starts with independent bits at about the right rate; then values at random leave or join until the size is
+    right, so all subsets of that size are equally likely. ``digits[b]`` holds the b-th binary digits of all counts. The
+    true value is counted apart, the other audited one is the first of the rest.
+    """
+    one, others, hits = np.uint64(1), k - 1, 0
+    width, depth = (others + 63) // 64, 1
+    while tau >> depth:
+        depth += 1
+    members, digits = np.empty(width, np.uint64), np.empty((depth, width), np.uint64)
+    valid = np.full(width, ~np.uint64(0))
+    valid[-1] >>= np.uint64(64 * width - others)
+    for _ in range(trials):
+        own = 0
+        digits[:] = 0
+        for _ in range(tau):
+            word, state = streams.step(state)
+            member = _uniform(word) < p
+            own += member
+            wanted, found = omega - member, 0
+            rate = min(31, (32 * wanted + others // 2) // others)
+            for w in range(width):
+                bits = np.uint64(0)
+                for b in range(5 if rate else 0):  # each step halves the rate and adds a digit of it
+                    word, state = streams.step(state)
+                    bits = bits | word if (rate >> b) & 1 else bits & word
+                members[w] = bits & valid[w]
+                found += _ones(members[w])
+            while found != wanted:
+                word, state = streams.step(state)
+                at = int(_uniform(word) * others)
+                bit = one << np.uint64(at & 63)
+                if ((members[at >> 6] & bit) != 0) == (found > wanted):
+                    members[at >> 6] ^= bit
+                    found += 1 if found < wanted else -1
+            for w in range(width):
+                carry, b = members[w], 0
+                while carry:
+                    digits[b, w], carry, b = digits[b, w] ^ carry, digits[b, w] & carry, b + 1
+        top = 0
+        members[:] = valid
+        for b in range(depth - 1, -1, -1):  # keep those whose next digit is one, if there are any
+            kept = 0
+            for w in range(width):
+                kept += _ones(members[w] & digits[b, w])
+            if kept:
+                top |= 1 << b
+                for w in range(width):
+                    members[w] &= digits[b, w]
+        ties = 1 if own == top else 0
+        for w in range(width):
+            ties += _ones(members[w])
+        named = own >= top if truth else own <= top and (members[0] & one) != 0
+        word, state = streams.step(state)
+        hits += named and (own > top or _uniform(word) * ties < 1)
+    return hits
 
 
 @dataclass(frozen=True)
@@ -88,14 +163,6 @@ class Selection(Subset, SupportLaw, Repeatable, Listed, Crafted):
     def success(self) -> float:
         return self.p / self.omega
 
-    def sizes(self, other: float) -> tuple[Array, Array, Array]:
-        return np.array([self.omega]), np.ones(1), np.zeros(1)
-
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        true = rng.random(trials) < self.p
-        rest = rng.random(trials) * (self.k - 1) < self.omega - true  # is one given other value a member
-        return int(np.count_nonzero(true & ~rest if truth else rest & ~true))
-
     def wins(self, tau: int) -> tuple[Array, Array] | None:
         return (laws.binomial(tau, self.p), laws.response_wins(self.k, tau)) if self.omega == 1 else None
 
@@ -137,4 +204,4 @@ class SelectionRounds(Rounds):
         if self.part.omega == 1:
             return super().guess_count(trials, truth, pair, rng)
         state = streams.state(rng)
-        return samplers.subset_rounds(trials, self.k, self.part.omega, self.part.p, self.tau, bool(truth), state)
+        return rounds_won(trials, self.k, self.part.omega, self.part.p, self.tau, bool(truth), state)

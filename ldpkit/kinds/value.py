@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..types import Array, Pair, Rng
+from ..types import Array, Rng
 from . import laws
 from .base import Crafted, Listed, Repeatable, Support, SupportLaw, shaped
 from .rounds import ChainedValue, Rounds
@@ -50,12 +50,6 @@ class Response(Value, SupportLaw, Repeatable, Listed, Crafted):
 
     def success(self) -> float:
         return self.p
-
-    def sizes(self, other: float) -> tuple[Array, Array, Array]:
-        return np.ones(1), np.ones(1), np.zeros(1)
-
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        return int(np.count_nonzero(rng.random(trials) < (self.p if truth else self.q)))
 
     def wins(self, tau: int) -> tuple[Array, Array]:
         return laws.binomial(tau, self.p), laws.response_wins(self.k, tau)

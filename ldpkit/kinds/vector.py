@@ -1,9 +1,7 @@
 """Reports that are one noisy number per value: a one-hot vector plus Laplace or Gaussian noise."""
 
-import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,25 +10,11 @@ import scipy
 
 from .. import checks
 from ..types import Array, Pair, Rates, Rng
-from . import laws, samplers
+from . import laws
 from .base import Named, Repeatable, Scored, shaped
 from .rounds import Rounds, largest
 
 __all__ = ["Noisy", "Laplace", "Gaussian"]
-
-Noise = tuple[Callable[..., Any], ...]  # quantile function and logarithm of the distribution function
-
-
-def _noisy_trials(noise: Noise, shift: float, k: int, truth: bool) -> samplers.Trials:
-    """Is the noise on the value asked about the largest of k, of which the true one is raised by `shift`; see `laws.noise`."""
-    quantile, log_cdf = noise
-    own, other = (shift, 0.0) if truth else (0.0, shift)
-
-    def chance(rank: Array) -> Array:
-        noisy = own + quantile(rank)
-        return np.exp(log_cdf(noisy - other) + (k - 2) * log_cdf(noisy))
-
-    return samplers.Trials(chance)
 
 
 @dataclass(frozen=True)
@@ -76,20 +60,11 @@ class Noisy(Named, Scored, Repeatable):
         success = self.success()
         return success, (1 - success) / (self.k - 1)
 
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        return _trials(self, bool(truth)).count(trials, rng)
-
-
-@functools.lru_cache(maxsize=64)
-def _trials(kind: Any, truth: bool) -> samplers.Trials:
-    return _noisy_trials(laws.noise(kind.noise), 1 / kind.scale, kind.k, truth)
-
 
 @dataclass(frozen=True)
 class Laplace(Noisy):
     """Laplace noise: the likelihood is flat outside [0, 1], so what lies beyond says no more."""
 
-    noise = "laplace"
     extreme: ClassVar[float | None] = 1.0
 
     @property
@@ -116,10 +91,6 @@ class Laplace(Noisy):
     def loss(self, pair: Pair) -> float:
         return 2 / self.scale
 
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        one, two = (s / self.scale + rng.laplace(size=trials) for s in (truth, not truth))
-        return int(np.count_nonzero((one >= 1 / self.scale) & (two <= 0)))
-
     def repeated(self, tau: int) -> Rounds:
         return LaplaceRounds(self, tau)
 
@@ -133,15 +104,11 @@ class LaplaceRounds(Rounds):
     def success(self) -> float:
         return laws.laplace_sum_success(self.tau, self.k, self.tau / self.part.scale)
 
-    def trials(self, truth: bool) -> samplers.Trials:
-        return _noisy_trials(laws.noise("laplace", self.tau), self.tau / self.part.scale, self.k, truth)
-
 
 @dataclass(frozen=True)
 class Gaussian(Noisy):
     """Gaussian noise: the likelihood ratio grows without bound, so an event begins at a threshold that is chosen."""
 
-    noise = "gaussian"
     extreme: ClassVar[float | None] = None
 
     @property
@@ -174,10 +141,6 @@ class Gaussian(Noisy):
     def loss(self, pair: Pair) -> float:
         return math.inf  # far out any ratio is reached, with little probability
 
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        shift = self._shift if truth else -self._shift
-        return int(np.count_nonzero(rng.standard_normal(trials) + shift >= threshold))
-
     def repeated(self, tau: int) -> Rounds:
         return GaussianRounds(self, tau)
 
@@ -200,9 +163,6 @@ class GaussianRounds(Rounds):
     def success(self) -> float:
         return self.mean.success()
 
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        return self.mean.guess_count(trials, truth, pair, rng)
-
     def thresholds(self) -> Array:
         return self.mean.thresholds()
 
@@ -211,6 +171,3 @@ class GaussianRounds(Rounds):
 
     def loss(self, pair: Pair) -> float:
         return self.mean.loss(pair)
-
-    def score_count(self, trials: int, truth: bool, threshold: float, pair: Pair, rng: Rng) -> int:
-        return self.mean.score_count(trials, truth, threshold, pair, rng)

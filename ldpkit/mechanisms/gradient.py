@@ -7,7 +7,7 @@ projected point by at least `gamma`, and low elsewhere. The two levels differ by
 the factor ``e^epsilon``. For LDP-SGD the cap is a hemisphere.
 
 What an observer can learn about a pair of gradients depends on their plane only,
-where a report is a point of uniform angle and known radius, see `plane` and `overlap`.
+where a report is a point of uniform angle and known radius, see `overlap`.
 
 Sources: the LDP-SGD paper, Algorithm 1 (after Duchi, Jordan and Wainwright 2018);
 Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
@@ -67,7 +67,6 @@ class GradientMechanism(Mechanism):
         def _last(self) -> float: ...
         def _edge(self) -> float: ...
         def _beyond(self, radius: Array) -> Array: ...
-        def _plane(self, p: Array, rng: Rng) -> tuple[Array, Array]: ...
         def _place(self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng) -> tuple[Array, Array | None]: ...
 
     def __post_init__(self) -> None:
@@ -154,27 +153,6 @@ class GradientMechanism(Mechanism):
 
     # --- the plane of two gradients ---------------------------------------------------------------
 
-    def plane(self, theta: Numbers, rho: ArrayLike, n: int, rng: Rng) -> tuple[Array, Array]:
-        """Draw the two components of a report that decide which of two gradients made it.
-
-        Parameters
-        ----------
-        theta, rho : float or array, shape (n,)
-            Angle between the two gradients, in [0, pi], and ``min(1, norm / clip)`` of the one that is randomised.
-        n : int
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        own, other : float array, shape (n,)
-            Components of the report along the randomised gradient and along the other one.
-        """
-        checks.generator(rng)
-        theta, rho = checks.reals("theta", theta, 0, math.pi), np.broadcast_to(checks.reals("rho", rho, 0, 1), n)
-        along, across = self._plane(np.where(rho == 0, self.q, self.p), rng)
-        along *= self._project(rho, rng)
-        return along, along * np.cos(theta) + across * np.sin(theta)
-
     def overlap(self, theta: ArrayLike) -> Numbers:
         """Probability, without a gradient, of leaning by `gamma` towards both of two directions at angle `theta`.
 
@@ -215,7 +193,7 @@ class _Sphere(GradientMechanism):
         c : float array, shape (n,)
             Inside (-1, 1).
         rho, theta : float
-            As in `plane`; the angle 0 is the gradient's own direction.
+            ``min(1, norm / clip)`` of that gradient, and the angle in [0, pi]; 0 is the gradient's own direction.
         """
         d = checks.integer("d", self.d, 3)  # in the plane the density is unbounded
         inside, outside = self.levels
@@ -254,13 +232,6 @@ class LDPSGD(_Sphere):
     def _place(self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng) -> tuple[Array, Array | None]:
         kept = np.where(rng.random(len(p)) < p, 1.0, -1.0)
         return kept * towards * np.where(along >= 0, 1.0, -1.0) / np.sqrt(squares), None
-
-    def _plane(self, p: Array, rng: Rng) -> tuple[Array, Array]:
-        angle = rng.uniform(0, 2 * math.pi, len(p))
-        # a uniform direction covers a disk: the square of its radius is Beta(1, (d-2)/2)
-        radius = np.sqrt(-np.expm1(-2 / (self.d - 2) * rng.standard_exponential(len(p)))) if self.d > 2 else 1.0
-        radius = radius * np.where((rng.random(len(p)) < p) == (np.cos(angle) >= 0), 1.0, -1.0)
-        return radius * np.cos(angle), radius * np.sin(angle)
 
 
 class _Cap(GradientMechanism):
@@ -328,11 +299,6 @@ class PrivUnit(_Cap, _Sphere):
     def _stretch(self, axis: Array, square: Array) -> Array:
         return np.sqrt((1 - axis**2) / square)  # back to length 1
 
-    def _plane(self, p: Array, rng: Rng) -> tuple[Array, Array]:
-        along = self._axis(p, rng)
-        part = rng.beta(0.5, self.d / 2 - 1, len(p)) if self.d > 2 else 1.0
-        return along, np.sqrt((1 - along**2) * part) * rng.choice((-1.0, 1.0), len(p))
-
 
 @dataclass(frozen=True)
 class PrivUnitG(_Cap):
@@ -372,9 +338,6 @@ class PrivUnitG(_Cap):
 
     def _stretch(self, axis: Array, square: Array) -> Array:
         return np.ones(len(axis))
-
-    def _plane(self, p: Array, rng: Rng) -> tuple[Array, Array]:
-        return self._axis(p, rng), rng.standard_normal(len(p))
 
 
 GRADIENT = {mechanism.name: mechanism for mechanism in (LDPSGD, PrivUnit, PrivUnitG)}

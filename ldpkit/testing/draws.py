@@ -1,4 +1,4 @@
-"""Checks of what is drawn: counts, real reports, estimates and audits.
+"""Checks of what is drawn: real reports, estimates and audits.
 
 Each but the last, which asks for equality, spends `SHARE`, divided by the number of its comparisons. Counts are judged by
 exact binomial tails, two groups by Clopper and Pearson's bounds, and estimates by Bernstein's inequality.
@@ -16,18 +16,7 @@ from ..mechanisms import FrequencyOracle
 from ..types import Array
 from .case import SHARE, TAIL, USERS, Case, need, tail
 
-__all__ = ["draws", "client", "estimate", "null", "power", "repeats"]
-
-
-def draws(case: Case) -> str | None:
-    """Counts that are drawn without reports follow the exact rates."""
-    found = []
-    for i, (attack, pair, rates) in enumerate(case.laws):
-        for value, rate in zip(pair, rates):
-            hits = attack.sample(case.mechanism, USERS, value == pair[0], case.rng("draws", i, value == pair[0]), pair)
-            what = f"attack {attack.name} on {pair} draws {hits} of {USERS} for {value}, its law says {rate:.6g}"
-            found.append((tail(hits, USERS, rate), what))
-    return case.judge(found)
+__all__ = ["client", "estimate", "null", "power", "repeats"]
 
 
 def client(case: Case) -> str | None:

@@ -9,14 +9,14 @@ from ..attacks import Attack
 from ..mechanisms import LocalRandomizer
 from .case import Case, need
 from .claims import budget, extremes, rates, rounds, routes
-from .draws import client, draws, estimate, null, power, repeats
+from .draws import client, estimate, null, power, repeats
 from .reports import generator, inputs, pair, parameters, read, value
 
 __all__ = ["CHECKS", "Check", "Conformance", "check_mechanism", "checks"]
 
 CHECKS: dict[str, Callable[[Case], str | None]] = {
     check.__name__: check
-    for check in (value, parameters, generator, inputs, read, pair, rates, budget, routes, draws, client, rounds, estimate,
+    for check in (value, parameters, generator, inputs, read, pair, rates, budget, routes, client, rounds, estimate,
                   extremes, null, power, repeats)
 }  # fmt: skip
 """The checks by name; the first line of each says what it asks for."""
