@@ -9,17 +9,15 @@ paper derives consecutive seeds instead, which makes its repeated runs overlap.
 
 import hashlib
 import json
-import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import checks
 from .compiled import kernel
 from .types import Rng
 
-__all__ = ["sequence", "generator", "derive", "words", "state", "step", "REHEARSAL", "Rehearsed"]
+__all__ = ["sequence", "generator", "derive", "state", "step", "uniform", "REHEARSAL", "Rehearsed"]
 
 REHEARSAL = object()
 """Stands for a seed where an audit is only to be checked: the first stream that is asked for raises `Rehearsed`.
@@ -63,13 +61,6 @@ def derive(seed: int, *name: Any) -> int:
     return seed if seed is REHEARSAL else int(sequence(seed, *name).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def words(rng: np.random.Generator, shape: int | tuple[int, ...], bits: int) -> npt.NDArray[Any]:
-    """Return uniform unsigned integers of 16 or 32 bits, cut from 64-bit words in the same order on every machine."""
-    count, each = math.prod(np.atleast_1d(shape).tolist()), 64 // bits
-    drawn = rng.integers(0, 2**64, -(-count // each), dtype=np.uint64)
-    return drawn.astype("<u8", copy=False).view(f"<u{bits // 8}")[:count].reshape(shape)
-
-
 State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 
@@ -95,3 +86,10 @@ def step(state: State) -> tuple[np.uint64, State]:
     s2 ^= shifted
     s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
     return word, (s0, s1, s2, s3)
+
+
+@kernel
+def uniform(state: State) -> tuple[float, State]:
+    """Return a uniform multiple of 2^-53 in [0, 1), and the next state."""
+    word, state = step(state)
+    return np.int64(word >> np.uint64(11)) * 2.0**-53, state

@@ -908,7 +908,7 @@ EXEMPT = {
         grr.respond grr.response_rates histogram.threshold_rates subset.inclusion_rates
         unary.other_rate base.support_variance
         listing.product_law
-        ziggurat.normals ziggurat.combine ziggurat.laplace streams.words streams.state streams.step""",
+        ziggurat.normals ziggurat.combine ziggurat.laplace streams.state streams.step streams.uniform""",
     "kind of report, built by a mechanism or client from its own checked parameters": """
         value.Value value.Response bits.Bits bits.IndependentBits chosen.Subset chosen.Selection hashed.Hashed vector.Noisy
         vector.Laplace vector.Gaussian buckets.Buckets rounds.Rounds rounds.Remembered rounds.ChainedValue rounds.ChainedBits

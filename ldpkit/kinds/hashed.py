@@ -91,13 +91,17 @@ def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
 @kernel
 def _pick(seeds: Array, cells: Array, k: int, g: int, rng: Rng) -> Array:
     n = cells.size
-    guess, hits = np.empty(n, np.int64), np.empty(k + 1, np.int64)
+    guess, hits = np.empty(n, np.int64), np.empty(k, np.uint8)
     for i in range(n):
-        count = 0
-        for u in range(k):
-            hits[count] = u
-            count += hash_cell(u, seeds[i], g) == cells[i]
-        guess[i] = hits[int(rng.random() * count)] if count else int(rng.random() * k)
+        count, u = 0, 0
+        for v in range(k):  # without a branch: several values are hashed at a time
+            hits[v] = hash_cell(v, seeds[i], g) == cells[i]
+            count += hits[v]
+        left = int(rng.random() * (count or k))
+        while left >= (hits[u] if count else 1):
+            left -= hits[u] if count else 1
+            u += 1
+        guess[i] = u
     return guess
 
 

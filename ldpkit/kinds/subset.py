@@ -41,11 +41,6 @@ def _ones(word: np.uint64) -> int:
 
 
 @kernel
-def _uniform(word: np.uint64) -> float:
-    return np.int64(word >> np.uint64(11)) * 2.0**-53
-
-
-@kernel
 def rounds_won(trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: streams.State) -> int:
     """Subsets of all rounds in full, as their counts have no law that is simple enough: 64 values in one word.
 
@@ -64,8 +59,8 @@ def rounds_won(trials: int, k: int, omega: int, p: float, tau: int, truth: bool,
         own = 0
         digits[:] = 0
         for _ in range(tau):
-            word, state = streams.step(state)
-            member = _uniform(word) < p
+            u, state = streams.uniform(state)
+            member = u < p
             own += member
             wanted, found = omega - member, 0
             rate = min(31, (32 * wanted + others // 2) // others)
@@ -77,8 +72,8 @@ def rounds_won(trials: int, k: int, omega: int, p: float, tau: int, truth: bool,
                 members[w] = bits & valid[w]
                 found += _ones(members[w])
             while found != wanted:
-                word, state = streams.step(state)
-                at = int(_uniform(word) * others)
+                u, state = streams.uniform(state)
+                at = int(u * others)
                 bit = one << np.uint64(at & 63)
                 if ((members[at >> 6] & bit) != 0) == (found > wanted):
                     members[at >> 6] ^= bit
@@ -101,8 +96,8 @@ def rounds_won(trials: int, k: int, omega: int, p: float, tau: int, truth: bool,
         for w in range(width):
             ties += _ones(members[w])
         named = own >= top if truth else own <= top and (members[0] & one) != 0
-        word, state = streams.step(state)
-        hits += named and (own > top or _uniform(word) * ties < 1)
+        u, state = streams.uniform(state)
+        hits += named and (own > top or u * ties < 1)
     return hits
 
 

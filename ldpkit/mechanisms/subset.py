@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
+from .. import checks, streams
 from ..compiled import kernel
 from ..kinds import Selection
 from ..types import Array, Numbers, Rng
@@ -17,7 +17,7 @@ __all__ = ["SubsetSelection", "SS", "FloorSS", "ASS", "inclusion_rates"]
 
 
 @kernel
-def _subsets(values: Array, k: int, size: int, keep: float, rng: Rng) -> Array:
+def _subsets(values: Array, k: int, size: int, keep: float, state: streams.State) -> Array:
     """Uniformly ordered subsets; the true value is a member with probability `keep`."""
     out = np.empty((values.size, size), np.int64)
     deck = np.arange(k)  # any permutation serves as the next start, so it is never reset
@@ -27,13 +27,16 @@ def _subsets(values: Array, k: int, size: int, keep: float, rng: Rng) -> Array:
         while deck[j] != own:
             j -= 1
         deck[j], deck[k - 1] = deck[k - 1], deck[j]
-        include = rng.random() < keep
+        u, state = streams.uniform(state)
+        include = u < keep
         for j in range(size - include):
-            r = j + int(rng.random() * (k - 1 - j))
+            u, state = streams.uniform(state)
+            r = j + int(u * (k - 1 - j))
             deck[j], deck[r] = deck[r], deck[j]
             out[i, j] = deck[j]
         if include:  # a random place: a fixed one would give the true value away
-            r = int(rng.random() * size)
+            u, state = streams.uniform(state)
+            r = int(u * size)
             out[i, size - 1] = out[i, r]
             out[i, r] = own
     return out
@@ -78,7 +81,7 @@ class SubsetSelection(SupportOracle):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
         checks.generator(rng)
-        return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, rng)
+        return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, streams.state(rng))
 
 
 @dataclass(frozen=True)

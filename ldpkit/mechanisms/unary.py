@@ -1,12 +1,15 @@
 """Unary encoding: one bit per value, each flipped independently."""
 
+import functools
 import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from .. import checks, streams
+from ..compiled import kernel
 from ..kinds import IndependentBits
 from ..types import Array, Numbers, Rng
 from .base import SupportOracle
@@ -14,16 +17,46 @@ from .base import SupportOracle
 __all__ = ["UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate"]
 
 
+@functools.lru_cache(maxsize=64)
+def _digits(rate: float) -> npt.NDArray[np.bool_]:
+    """All binary digits of a rate in [0, 1); there are finitely many, since doubling loses none."""
+    found = []
+    while rate > 0:
+        rate *= 2
+        found.append(rate >= 1)
+        rate -= rate >= 1
+    return np.array(found, np.bool_)
+
+
+@kernel
+def _ones(values: Array, k: int, own: float, digits: Array, state: streams.State) -> Array:
+    """Bits of 64 places at a time: digit by digit, a random word leaves the places undecided whose digits are equal so far."""
+    n, lowest = values.size, np.uint64(0x0101010101010101)
+    out = np.empty((n * k + 63) // 64 * 8, np.uint64)
+    for w in range(0, out.size, 8):
+        ones, undecided = np.uint64(0), ~np.uint64(0)
+        for digit in digits:
+            word, state = streams.step(state)
+            if digit:
+                ones |= undecided & ~word
+                undecided &= word
+            else:
+                undecided &= ~word
+            if undecided == 0:
+                break
+        for place in range(8):  # one bit to a byte; all are alike, so any order will do
+            out[w + place] = (ones >> np.uint64(place)) & lowest
+    bits = out.view(np.uint8)[: n * k].reshape(n, k)
+    for i in range(n):
+        if values[i] >= 0:
+            u, state = streams.uniform(state)
+            bits[i, values[i]] = u < own
+    return bits
+
+
 def _bits(values: Array, k: int, own: float, other: float, rng: Rng) -> Array:
     """Independent bits: `own` is the chance of a one at the user's value, if it is not -1, and `other` elsewhere."""
-    threshold, rest = divmod(other * 2**16, 1)
-    digits = streams.words(rng, (values.size, k), 16)  # the first digits of each bit's uniform number; on a tie the rest decides
-    out = (digits < int(threshold)).view(np.uint8)
-    tied = np.flatnonzero(digits == int(threshold))
-    out.flat[tied] = rng.random(tied.size) < rest
-    users = np.flatnonzero(values >= 0)
-    out[users, values[users]] = rng.random(users.size) < own
-    return out
+    return _ones(values, k, own, _digits(other), streams.state(rng))
 
 
 class UnaryEncoding(SupportOracle):

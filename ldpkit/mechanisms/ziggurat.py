@@ -50,12 +50,6 @@ _LAPLACE_HEIGHTS = np.exp(-_LAPLACE)
 
 
 @kernel
-def _uniform(state: streams.State) -> tuple[float, streams.State]:
-    word, state = streams.step(state)
-    return np.int64(word >> np.uint64(11)) * 2.0**-53, state
-
-
-@kernel
 def _place(edges: Array, state: streams.State) -> tuple[np.int64, float, streams.State]:
     """A layer, and a uniform place in it to either side of 0."""
     word, state = streams.step(state)
@@ -66,21 +60,21 @@ def _place(edges: Array, state: streams.State) -> tuple[np.int64, float, streams
 @kernel
 def _rare_normal(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
     """Decide about a place outside the next layer; return it, a value of the tail, or 0 for another try."""
-    u, state = _uniform(state)
+    u, state = streams.uniform(state)
     if layer:
         height = _NORMAL_HEIGHTS[layer] + u * (_NORMAL_HEIGHTS[layer + 1] - _NORMAL_HEIGHTS[layer])
         return (x if height < math.exp(-x * x / 2) else 0.0), state
     while True:
-        v, state = _uniform(state)
+        v, state = streams.uniform(state)
         past = -math.log(1 - u) / _NORMAL[1]
         if -2 * math.log(1 - v) >= past * past:
             return math.copysign(_NORMAL[1] + past, x), state
-        u, state = _uniform(state)
+        u, state = streams.uniform(state)
 
 
 @kernel
 def _rare_laplace(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
-    u, state = _uniform(state)
+    u, state = streams.uniform(state)
     if layer:
         height = _LAPLACE_HEIGHTS[layer] + u * (_LAPLACE_HEIGHTS[layer + 1] - _LAPLACE_HEIGHTS[layer])
         return (x if height < math.exp(-abs(x)) else 0.0), state

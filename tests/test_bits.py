@@ -1,8 +1,10 @@
-"""Random words, and the rounds of subsets that are simulated from them.
+"""Random bits, and the rounds of subsets that are simulated from them.
 
 Counts are compared by two-sided tests at 1e-6; seeds are fixed, so a correct package fails with probability below
-1e-5 in all tests together.
+2e-4 in all tests together.
 """
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -20,21 +22,30 @@ def generator(seed=1):
 
 def is_binomial(count, trials, rate):
     """Whether a count may be ``Binomial(trials, rate)`` at level 1e-6."""
+    count = int(count)
     return min(law.binom.cdf(count, trials, rate), law.binom.sf(count - 1, trials, rate)) >= 5e-7
 
 
-@pytest.mark.parametrize("bits", [16, 32])
-def test_words_are_cut_from_the_same_stream_on_every_machine(bits):
-    found, wide = streams.words(generator(), (3, 5), bits), generator().integers(0, 2**64, 8, dtype=np.uint64)
-    pieces = [(int(word) >> shift) % 2**bits for word in wide for shift in range(0, 64, bits)]
-    assert found.shape == (3, 5) and found.ravel().tolist() == pieces[:15]
+RATES = [0.0, 1e-13, 2.0**-20, 0.1, 1 / 3, 0.5, 0.7310585786300049, 1 - 2.0**-53]
 
 
-def test_a_tie_in_the_first_digits_of_a_bit_is_decided_by_the_rest(monkeypatch):
-    rate = (777 + 0.25) / 2**16
-    monkeypatch.setattr(streams, "words", lambda rng, shape, bits: np.full(shape, 777, np.uint16))
-    bits = unary._bits(np.zeros(4000, np.int64), 11, 1.0, rate, generator())
-    assert (bits[:, 0] == 1).all() and is_binomial(bits[:, 1:].sum(), 40_000, 0.25)
+@pytest.mark.parametrize("rate", RATES)
+def test_the_digits_of_a_rate_are_the_rate(rate):
+    assert sum(Fraction(int(digit), 2**place) for place, digit in enumerate(unary._digits(rate), 1)) == Fraction(rate)
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("k", [1, 7, 64, 130])
+def test_bits_have_their_rates_and_know_nothing_of_each_other(rate, k):
+    """Three tests of each case; places that share a random word must be as independent as those that do not."""
+    n, own = 40_000, 0.3
+    bits = unary._bits(np.where(np.arange(n) % 2, 0, -1), k, own, rate, generator())
+    assert bits.shape == (n, k) and bits.max() <= 1
+    assert is_binomial(bits[1::2, 0].sum(), n // 2, own) and is_binomial(bits[::2].sum(), n // 2 * k, rate)
+    flat = bits[:, 1:].ravel() if k > 1 else bits[::2].ravel()
+    for apart in (1, 8, 64):  # in pairs without a common place
+        pairs = flat[: flat.size // (2 * apart) * 2 * apart].reshape(-1, 2, apart).all(axis=1)
+        assert is_binomial(pairs.sum(), pairs.size, rate**2)
 
 
 @pytest.mark.parametrize(
