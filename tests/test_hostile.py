@@ -929,7 +929,6 @@ EXEMPT = {
     "part of an audit, given what the audit has checked": """
         base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine""",
     "pool of processes or cluster, tested with the sweeps": "pools.Processes pools.local pools.connect pools.require",
-    "needs PyTorch, which is not locked": "nets_torch.TorchNet nets_torch.convnet nets_torch.char_lstm",
     "only counts and shows what it is handed": "sweep.progress progress.Progress",
     "decorator of the package's own kernels": "compiled.kernel",
     "any array will do": "checks.masked",

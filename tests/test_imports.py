@@ -24,7 +24,7 @@ FLOORS = [
     {"paths", "streams", "pools"},
     {"stats", "nets"},
     {"kinds"},
-    {"mechanisms", "nets_torch"},
+    {"mechanisms"},
     {"attacks"},
     {"datasets", "marks"},
     {"auditors", "optimize"},
