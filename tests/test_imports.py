@@ -23,7 +23,7 @@ FLOORS = [
     {"compiled"},
     {"paths", "streams", "pools"},
     {"stats", "nets"},
-    {"kinds"},
+    {"betting", "kinds"},
     {"mechanisms"},
     {"attacks"},
     {"datasets", "marks"},
