@@ -5,7 +5,7 @@ Seeds are fixed, and correct code fails for another seed with probability `FALSE
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +13,10 @@ import pytest
 from laws import DELTA
 from test_kinds import Speller, Spelt
 
+from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.kinds import HASH_REPORT, IndependentBits
-from ldpkit.kinds.base import shaped
+from ldpkit.kinds.base import ROUTES, Named, Scored, shaped
 from ldpkit.kinds.rounds import Rounds
 from ldpkit.mechanisms import (
     AGM,
@@ -89,6 +90,15 @@ def test_every_mechanism_of_the_package_keeps_its_promises(mechanism):
     unlisted = [name for name, outcome in found.items() if outcome.startswith("does not apply")]
     assert {"value", "parameters", "generator", "inputs", "read", "pair", "rates", "client", "estimate", "null",
             "repeats"}.isdisjoint(unlisted), found  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", [*registered(), *VARIANTS], ids=str)
+def test_every_exact_number_says_how_it_is_found(mechanism):
+    for attack in (Guess(), TwoValueTest(1.0)):
+        if not isinstance(mechanism.kind, Named if attack.name == "guess" else Scored):
+            continue
+        route, rates = attack.route(mechanism), attack.rates(mechanism)
+        assert route in ROUTES and (rates is None or route != "simulate")
 
 
 def test_what_has_no_law_is_checked_as_far_as_its_reports_reach():
@@ -238,6 +248,10 @@ MUTANTS = [
      "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
     ("routes", mutant(kind=changed_kind(reports=property(lambda self: OUE(3, 1.0).kind.reports[::-1]))), "its listed reports"),
     ("routes", mutant(kind=changed_kind(success=lambda self: 0.5)), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
+    ("routes", mutant(kind=changed_kind(wins=lambda self, tau: IndependentBits(self.k, self.p**tau, self.q).wins(tau))),
+     "attack guess on two rounds has the rates"),
+    ("routes", mutant(kind=changed_kind(repeated=lambda self, tau: Rounds(replace(self, p=self.p**tau), tau))),
+     "on two rounds has the rates"),
     ("routes", mutant(kind=changed_kind(loss=lambda self, pair: 1.1)), "the loss between (0, 1) is said to be 1.1, reports have"),
     ("client", mutant(perturb=lambda self, v, rng: FaultyUE.perturb(FaultyUE(self.k, self.epsilon, "OUE"), v, rng)), "accepts"),
     ("client", mutant(perturb=lambda self, v, rng: bits(self, np.roll(v, 1), rng)), "accepts"),
@@ -246,7 +260,7 @@ MUTANTS = [
      "one round"),
     ("rounds", mutant(kind=changed_kind(repeated=lambda self, tau: Rounds(self, tau + 1))), "one round has the rates"),
     ("estimate", mutant(estimate=lambda self, r: OUE.estimate(self, r) + 0.05), "by chance"),
-    ("estimate", mutant(estimate=lambda self, r: np.clip(OUE.estimate(self, r), 0, 1)), "times what is stated"),
+    ("estimate", mutant(estimate=lambda self, r: np.clip(OUE.estimate(self, r), 0, 1)), "by chance"),
     ("estimate", mutant(variance=lambda self, n, f=0.0: 1.5 * OUE.variance(self, n, f)), "times what is stated"),
     ("extremes", mutant(q=property(lambda self: 1 / (math.exp(30 * self.epsilon) + 1))), "it raises OverflowError"),
     ("extremes", mutant(p=property(steep)), "it raises RuntimeWarning"),

@@ -91,7 +91,14 @@ def variants(page):
 def at_scale(page, values):
     """`values`, and what the test's scale says of the other parameters; only as many reports as the test has time for."""
     scale = execute.overrides(SCALE, page, set(base(page)[0]))
-    return scale | {name: min(value, LONGEST.get(name, value)) if name in LONGEST else value for name, value in values.items()}
+    return scale | {name: shortened(value, LONGEST.get(name)) for name, value in values.items()}
+
+
+def shortened(value, most):
+    """A value, or each of several, not above `most`."""
+    if most is None or value is None:
+        return value
+    return [min(one, most) for one in value] if isinstance(value, list) else min(value, most)
 
 
 def excused(known, values, problem):

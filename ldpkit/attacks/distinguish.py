@@ -76,6 +76,10 @@ class Guess:
         pair = mechanism.pair(pair)
         return kind.guess_rates(pair) if lawful(mechanism) else None
 
+    def route(self, mechanism: LocalRandomizer) -> str:
+        """How the exact rates are found, one of `ldpkit.kinds.base.ROUTES`."""
+        return str(handled(self, mechanism, Named).guess_route)
+
     def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
         """Number of acceptances among `trials` reports, drawn from the law of the guess: no report is made.
 

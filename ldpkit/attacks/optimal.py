@@ -90,6 +90,10 @@ class TwoValueTest:
         threshold, pair = self._threshold(kind), mechanism.pair(pair)
         return kind.score_rates(threshold, pair) if lawful(mechanism) else None
 
+    def route(self, mechanism: LocalRandomizer) -> str:
+        """How the exact rates are found, one of `ldpkit.kinds.base.ROUTES`."""
+        return str(handled(self, mechanism, Scored).score_route)
+
     def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
         """Number of reports in the event among `trials`, drawn from the law of the event; see `Guess.sample`."""
         checks.generator(rng)

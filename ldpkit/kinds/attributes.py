@@ -34,6 +34,7 @@ class Attributes(Named, Scored):
     name = "tuple"
     lawful = True
     extreme: ClassVar[float | None] = None
+    score_route: ClassVar[str] = "enumerate"
 
     @property
     def k(self) -> int:  # type: ignore[override]  # values below it exist in every attribute

@@ -20,10 +20,19 @@ from ..types import Array, Pair, Rates, Rng
 from . import laws
 
 __all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw", "Independent", "FIRST", "SECOND",
-           "BOTH", "NEITHER", "drawn", "log_ratio", "shaped", "listed"]  # fmt: skip
+           "BOTH", "NEITHER", "ROUTES", "drawn", "log_ratio", "shaped", "listed"]  # fmt: skip
 
 FIRST, SECOND, BOTH, NEITHER = range(4)
 """Which of two values a report supports: the symbols of `SupportLaw.pair_law`."""
+
+ROUTES = {
+    "formula": "a closed form",
+    "integrate": "a one-dimensional integral, by Gauss-Legendre panels: about 1e-13 is rounded",
+    "convolve": "sums of independent counts, whose tails beyond 12 standard deviations (below 1e-20) are left out",
+    "enumerate": "a sum over everything that can be seen",
+    "simulate": "nothing: rounds are made, and only counted",
+}
+"""Ways to an exact number, and what each of them leaves out."""
 
 
 class Kind(ABC):
@@ -70,6 +79,9 @@ class Kind(ABC):
 class Named(Kind):
     """A kind whose reports name a value."""
 
+    guess_route: ClassVar[str] = "formula"
+    """How `guess_rates` are found, one of `ROUTES`."""
+
     @abstractmethod
     def guess(self, reports: Any, rng: Rng) -> Array:
         """Name a value for each report, uniform among those that it supports most; int array (n,)."""
@@ -88,6 +100,8 @@ class Scored(Kind):
 
     extreme: ClassVar[float | None] = 1.0
     """Score of the reports whose likelihood ratio is the largest; ``None`` if a threshold must be chosen."""
+    score_route: ClassVar[str] = "formula"
+    """How `score_rates` are found, one of `ROUTES`."""
 
     @abstractmethod
     def score(self, reports: Any, pair: Pair) -> Array:

@@ -45,6 +45,8 @@ class Rounds(Named, Scored):
     tau: int
     name = "rounds"
     extreme: ClassVar[float | None] = None
+    guess_route: ClassVar[str] = "convolve"
+    score_route: ClassVar[str] = "convolve"
 
     @property
     def k(self) -> int:  # type: ignore[override]  # the part's
@@ -175,6 +177,16 @@ class Remembered(Rounds):
     def extreme(self) -> float | None:  # type: ignore[override]  # of the one report
         """As of the one report."""
         return self.part.extreme
+
+    @property
+    def guess_route(self) -> str:  # type: ignore[override]  # of the one report
+        """As of the one report."""
+        return self.part.guess_route
+
+    @property
+    def score_route(self) -> str:  # type: ignore[override]  # of the one report
+        """As of the one report."""
+        return self.part.score_route
 
     def guess(self, reports: list[Array], rng: Rng) -> Array:
         return self.part.guess(reports[0], rng)

@@ -195,6 +195,11 @@ class SelectionRounds(Rounds):
 
     part: Selection
 
+    @property
+    def guess_route(self) -> str:  # type: ignore[override]  # depends on the size of the sets
+        """How `guess_rates` are found."""
+        return super().guess_route if self.part.omega == 1 else "simulate"
+
     def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         if self.part.omega == 1:
             return super().guess_count(trials, truth, pair, rng)

@@ -32,6 +32,7 @@ class Noisy(Named, Scored, Repeatable):
     scale: float
     name = "vector"
     lawful = True
+    guess_route = "integrate"
 
     def read(self, reports: Any, sender: str) -> Array:
         reports = checks.numeric(f"reports of {sender}", shaped(reports, (None, self.k), sender))
@@ -100,6 +101,7 @@ class LaplaceRounds(Rounds):
     """Several Laplace vectors: the guess looks at their sum."""
 
     lawful = True
+    guess_route = "integrate"
 
     def success(self) -> float:
         return laws.laplace_sum_success(self.tau, self.k, self.tau / self.part.scale)
@@ -150,6 +152,7 @@ class GaussianRounds(Rounds):
     """Several Gaussian vectors: their mean says all that they say, and it is one with less noise."""
 
     lawful = True
+    guess_route, score_route = "integrate", "formula"
 
     @property
     def mean(self) -> Gaussian:

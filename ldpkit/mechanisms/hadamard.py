@@ -102,6 +102,7 @@ class Index(Support, Repeatable, Listed):
     p: float
     name = "index"
     lawful = True
+    guess_route = "enumerate"
 
     def read(self, reports: Any, sender: str) -> Array:
         return checks.values(shaped(reports, (None,), sender), self.order, "reports")

@@ -57,6 +57,7 @@ class Sketch(Support):
     keep: float
     name = "sketch"
     lawful = True
+    guess_route = "convolve"
 
     @property
     def form(self) -> np.dtype[Any]:

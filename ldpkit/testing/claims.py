@@ -12,6 +12,7 @@ from ..attacks import Guess, TwoValueTest
 from ..kinds import Listed, Repeatable, Scored, Support
 from ..mechanisms import FrequencyOracle, Mechanism, Repeated
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
+from ..types import Array
 from .case import NO_LAW, TAIL, Case, close, need, same
 
 __all__ = ["rates", "budget", "routes", "rounds", "extremes"]
@@ -66,8 +67,7 @@ def routes(case: Case) -> str | None:
         return "its reports cannot be listed"
     reports = m.read(kind.reports)
     tally = np.asarray(kind.tally(reports), float)
-    size = tally.sum(axis=1, keepdims=True)
-    named = np.where(size > 0, tally / np.maximum(size, 1), 1 / kind.k)
+    named = _shares(tally)
     for attack, pair, rates in case.laws:
         one, two = laws = [kind.law(value) for value in pair]
         need(close([one.sum(), two.sum()], [1, 1]), f"the listed laws of {pair} sum to {one.sum():.9g} and {two.sum():.9g}")
@@ -78,7 +78,30 @@ def routes(case: Case) -> str | None:
             need(close(listed, rates), f"attack {attack.name} on {pair} has the rates {rates}, its listed reports {listed}")
         top = np.log(np.max(one[one > 0] / two[one > 0]))
         need(close([top], [kind.loss(pair)]), f"the loss between {pair} is said to be {kind.loss(pair)}, reports have {top}")
+    if isinstance(m, FrequencyOracle) and isinstance(kind, Repeatable) and kind.outputs**2 <= LISTED:
+        _two_rounds(case, m, kind, tally)
     return None
+
+
+def _shares(tally: Array) -> Array:
+    """Chance of each value to be guessed: uniform among those with the largest count."""
+    best = tally == tally.max(axis=-1, keepdims=True)
+    return np.asarray(best / best.sum(axis=-1, keepdims=True))
+
+
+def _two_rounds(case: Case, m: FrequencyOracle, kind: Any, tally: Array) -> None:
+    """The rates of two rounds are those that follow from all couples of reports."""
+    twice = Repeated(m, 2)
+    named = _shares(tally[:, None] + tally)
+    for pair in case.pairs:
+        laws = [np.outer(law, law) for law in (kind.law(value) for value in pair)]
+        score = np.asarray(kind.score(m.read(kind.reports), pair), float)
+        events: list[tuple[Any, Any]] = [(Guess(), named[..., pair[0]])]
+        events += [(TwoValueTest(t), score[:, None] + score >= t) for t in (1, 2)]
+        for attack, event in events:
+            listed, rates = [float((law * event).sum()) for law in laws], attack.rates(twice, pair)
+            what = f"attack {attack.name} on two rounds has the rates {rates} on {pair}"
+            need(rates is None or close(listed, rates), f"{what}, all couples of reports {listed}")
 
 
 def rounds(case: Case) -> str | None:
