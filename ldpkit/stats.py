@@ -118,15 +118,18 @@ def _beta_quantile(a: Array, b: Array, tail: float, upper: bool) -> Array:
     few, some = least < _FEW, least < _MANY * max(1.0, (scipy.special.ndtri(tail) / 7) ** 2)
     inverse = scipy.special.betainccinv if upper else scipy.special.betaincinv
     odds[few] = scipy.special.logit(inverse(a[few], b[few], tail))
-    odds[~few] = _expanded_odds(a[~few], b[~few], tail, upper)
-    odds[some] = _mended_odds(odds[some], a[some], b[some], tail, upper)
+    if not few.all():
+        odds[~few] = _expanded_odds(a[~few], b[~few], tail, upper)
+    if some.any():
+        odds[some] = _mended_odds(odds[some], a[some], b[some], tail, upper)
     return scipy.special.expit(odds)
 
 
 def _expanded_odds(a: Array, b: Array, tail: float, upper: bool) -> Array:
     """Quantile of ``ln(X / (1 - X))`` for ``X ~ Beta(a, b)``, from its first four cumulants."""
     mean = scipy.special.psi(a) - scipy.special.psi(b)
-    variance, third, fourth = (scipy.special.polygamma(n, a) - (-1) ** n * scipy.special.polygamma(n, b) for n in (1, 2, 3))
+    zeta = scipy.special.zeta  # as in `polygamma`, which looks at the order of every value
+    variance, third, fourth = zeta(2, a) + zeta(2, b), 2 * (zeta(3, b) - zeta(3, a)), 6 * (zeta(4, a) + zeta(4, b))
     skew, excess = third / variance**1.5, fourth / variance**2
     z = scipy.special.ndtri(tail) * (-1 if upper else 1)
     bend = skew * (z * z - 1) / 6 + excess * (z**3 - 3 * z) / 24 - skew**2 * (2 * z**3 - 5 * z) / 36

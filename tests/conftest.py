@@ -1,8 +1,16 @@
 """What several test files share."""
 
+import gc
+
 import pytest
 
 from ldpkit import cli
+
+
+def pytest_collection_finish():
+    """Spare collections of garbage the walk through thousands of tests and all modules: they stay until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

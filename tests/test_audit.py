@@ -32,6 +32,27 @@ Z = law.norm.isf(0.01 / 4)  # of the published tail
 # --- the same seed, the same result -----------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name, trials, given", [
+    ("SHE", 3000, {"k": 1000}), ("SHE", 3000, {"k": 100, "tau": 10}), ("RSFD[OUE-r]", 3000, {"k": 100, "d": 10}),
+    ("dBitFlipPM", 3000, {"k": 1000, "buckets": 1000, "bits": 1}), ("OUE", 2, {"k": 2**21}), ("GRR", 100_000, {"k": 2}),
+])  # fmt: skip
+def test_no_more_real_reports_are_held_at_once_than_a_few_megabytes(name, trials, given, monkeypatch):
+    mechanism, held = make(name, epsilon=1.0, **given), []
+    real = type(mechanism).perturb
+
+    def perturb(self, values, rng):
+        reports = real(self, values, rng)
+        held.append((len(values), sum(map(np.size, reports)) if isinstance(reports, list) else np.size(reports)))
+        return reports
+
+    monkeypatch.setattr(type(mechanism), "perturb", perturb)
+    audit(mechanism, "tight", trials=trials, faithful=True)
+    users, numbers = zip(*held)
+    assert sum(users) >= 2 * trials  # sanity checks make a few more
+    assert max(numbers) <= 2**20 or max(users) == 1  # eight megabytes at most, or one report
+    assert max(users) in (trials, 2**16) or max(numbers) > 2**19  # and no fewer than can be
+
+
 @pytest.mark.parametrize("faithful", [False, True])
 @pytest.mark.parametrize("attack", ["guess", "tight"])
 @pytest.mark.parametrize("label", EVERY)

@@ -1,8 +1,10 @@
 """What a result depends on: exactly the files that can change it, by reading imports, checked against what really runs."""
 
 import ast
+import importlib.metadata
 import json
 import linecache
+import platform
 import sys
 import types
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ldpkit
-from ldpkit import depends, streams
+from ldpkit import depends
 from ldpkit.auditors import audit_cell, audit_gradient, audit_kv, audit_shuffle, calibrate, kv_cell, rad_result
 from ldpkit.depends import PACKAGE, Graph
 from ldpkit.mechanisms import LDPSGD, PCKVGRR
@@ -270,6 +272,37 @@ def test_what_has_no_source_is_refused():
             depends.identity(thing)
 
 
-def test_versions_name_what_computes():
-    assert {"Python", "numpy", "scipy", "numba"} <= set(depends.versions())
-    assert streams.__name__ in PACKAGE.modules
+SILENT = {
+    "IPython", "matplotlib", "matplotlib_inline", "tqdm",  # show
+    "click", "yaml", "pooch",  # read
+    "cloudpickle", "distributed", "loky", "threadpoolctl",  # carry cells to workers
+    "torch",  # no page and no command uses the nets that need it
+}  # fmt: skip
+"""Libraries that the package imports and no stored number can depend on."""
+
+
+def test_versions_name_every_library_that_computes():
+    trees = [ast.parse(path.read_bytes()) for path in PACKAGE.modules.values()]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    foreign = {name.partition(".")[0] for name in imported} - set(sys.stdlib_module_names) - {"ldpkit"}
+    assert foreign >= SILENT
+    found = depends.versions()
+    assert found.pop("Python") == platform.python_version()
+    owner = importlib.metadata.packages_distributions()
+    assert set(found) == {owner[name][0] for name in foreign - SILENT}
+    assert found == {name: importlib.metadata.version(name) for name in found}
+
+
+def test_a_library_that_is_not_there_counts_as_absent(monkeypatch):
+    before, real = depends.identity(audit_cell), importlib.metadata.version
+
+    def version(name):
+        if name in ("scikit-learn", "statsmodels"):
+            raise importlib.metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert {name for name, found in depends.versions().items() if found == "absent"} == {"scikit-learn", "statsmodels"}
+    assert depends.identity(audit_cell) != before

@@ -15,6 +15,8 @@ from scipy import stats
 from ldpkit.datasets import ratings
 from ldpkit.kinds.listing import product_law
 from ldpkit.mechanisms import CPPGRR, CPPUE, KEY_VALUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
+from ldpkit.mechanisms.cpp import CPP
+from ldpkit.mechanisms.pckv import PCKV
 
 SETS = [[], [(1, 0.3)], [(0, -0.5), (2, 1.0)], [(0, -0.5), (2, 1.0), (1, 0.0)]]
 GRID = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 4.0, 6.0]
@@ -295,8 +297,13 @@ def test_bad_input_is_refused_by_name(make, message):
         make()
 
 
-def test_names_are_those_of_the_literature():
-    assert list(KEY_VALUE) == ["PCKV-UE", "PCKV-GRR", "CPP-UE", "CPP-GRR", "PrivKV"]
+def test_the_registry_holds_every_mechanism_with_a_name():
+    def below(cls):
+        return {cls}.union(*map(below, cls.__subclasses__()))
+
+    families = below(PCKV) | below(CPP)
+    named = {cls for cls in families if cls.__module__.startswith("ldpkit.") and isinstance(vars(cls).get("name"), str)}
+    assert set(KEY_VALUE.values()) == named and all(name == cls.name for name, cls in KEY_VALUE.items())
 
 
 def test_the_made_up_ratings_are_what_they_say():

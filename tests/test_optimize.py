@@ -148,8 +148,15 @@ def test_the_published_success_of_local_hashing_is_its_closed_form():
     assert success(ALH(5, 1, 9), "published") == ALH(5, 1, 9).p  # more cells than values
     for m in (ABLH(20, 1.0, 0.1), AOLH(20, 1.0, 0.01)):  # with a delta: the same form at their own rates
         assert success(m, "published") == pytest.approx(m.p * m.g / 20, rel=1e-14)
-    for m in (GRR(9, 1.0), SS(9, 1.0), OUE(9, 1.0), SHE(9, 1.0), THE(9, 1.0)):
-        assert success(m, "published") == success(m) == Guess().success(m)
+    with decimal.localcontext(prec=80):  # all others: exact, whatever the law is called
+        for k, epsilon in ((9, 1.0), (60, 4.0)):
+            grown, omega = math.exp(epsilon), SS(k, epsilon).omega
+            wanted = {GRR(k, epsilon): grown / (grown + k - 1), SS(k, epsilon): grown / (omega * grown + k - omega)}
+            wanted[SHE(k, epsilon)] = float(laplace_reference(k, epsilon))
+            for m in (SUE(k, epsilon), OUE(k, epsilon), THE(k, epsilon)):
+                wanted[m] = float(decimal_success(m.p, m.q, k))
+            for m, value in wanted.items():
+                assert success(m, "published") == success(m) == pytest.approx(value, rel=2e-14), m.name
 
 
 def test_the_exact_success_of_local_hashing_differs_from_the_published_one_as_far_as_known():
@@ -297,13 +304,11 @@ def test_extreme_domains_and_budgets_give_sound_numbers_or_one_clear_error(famil
 
 def test_the_published_grids():
     for k, epsilon in ((3, 1.0), (25, 1.0), (100, 10.0), (1000, 6.0)):
-        assert front("ss", k, epsilon, grid="published").parameter.tolist() == list(range(1, k - 1))
         end = max(k - 1, round(math.exp(epsilon)) + 1)
-        assert front("lh", k, epsilon, grid="published").parameter.tolist() == list(range(2, end + 1))
+        wanted = {"ss": list(range(1, k - 1)), "lh": list(range(2, end + 1)), "he": np.linspace(0.5, 1, 100).tolist()}
+        for (family, points), grid in itertools.product(wanted.items(), ("published", None)):  # the own grid is the same
+            assert front(family, k, epsilon, grid=grid).parameter.tolist() == points
         assert front("ue", k, epsilon, grid="published").parameter.tolist() == np.linspace(0.5, 0.999999, 100).tolist()
-        assert front("he", k, epsilon, grid="published").parameter.tolist() == np.linspace(0.5, 1, 100).tolist()
-        for family in ("ss", "lh", "he"):
-            assert front(family, k, epsilon).parameter.tolist() == front(family, k, epsilon, grid="published").parameter.tolist()
 
 
 def test_the_log_odds_of_the_own_grid_are_evenly_spaced():
@@ -365,6 +370,18 @@ def skipping(p, q, k):
     return p * terms.sum(axis=0) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
 
 
+def skipping_in_digits(k, epsilon, theta):
+    """The same of THE at a threshold, its rates included, with whole binomial coefficients and 60 digits."""
+    half, theta = decimal.Decimal(epsilon) / 2, decimal.Decimal(theta)
+    p, q = 1 - (half * (theta - 1)).exp() / 2, (-half * theta).exp() / 2
+    total, ways = decimal.Decimal(0), 1
+    for m in range(k):
+        if ways < 10**308:
+            total += ways * q**m * (1 - q) ** (k - 1 - m) / (m + 1)
+        ways = ways * (k - 1 - m) // (m + 1)
+    return p * total + (1 - p) * (1 - q) ** (k - 1) / k
+
+
 def as_the_code(name, k, epsilon):
     """Threshold, ASR and MSE of THE or ATHE as the paper's code computes them."""
     theta = np.linspace(0.5, 1, 100) if name == "ATHE" else np.array([THE(k, epsilon).theta])
@@ -403,9 +420,14 @@ def test_every_published_variance_is_reproduced():
 
 
 def test_the_skipped_terms_explain_the_wrong_success_rates():
-    assert as_the_code("THE", 2500, 4.0)[1] == pytest.approx(1.5e-5, rel=0.05)
-    assert success(THE(2500, 4.0)) == pytest.approx(2.675e-3, rel=5e-4)
-    assert success(THE(10_000, 6.0)) / as_the_code("THE", 10_000, 6.0)[1] == pytest.approx(1e45, rel=9)
+    for k, epsilon, orders in ((2500, 4.0, 2), (10_000, 6.0, 45)):
+        m = THE(k, epsilon)
+        with decimal.localcontext(prec=60):
+            left, whole = float(skipping_in_digits(k, epsilon, m.theta)), float(decimal_success(m.p, m.q, k))
+        # exponents up to 10^5, each rounded: a relative error of 10^5 / 2^53
+        assert as_the_code("THE", k, epsilon)[1] == pytest.approx(left, rel=2e-11)
+        assert success(m) == pytest.approx(whole, rel=2e-14)
+        assert math.floor(math.log10(whole / left)) == orders
     for k, first in ((2500, 4.75), (5000, 6.75), (7500, 7.75), (10_000, 8.5)):
         right = [abs(as_the_code("THE", k, e)[1] / success(THE(k, e)) - 1) < 0.01 for e in BUDGETS]
         assert BUDGETS[right.index(True)] == first and all(right[right.index(True) :])

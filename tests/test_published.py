@@ -144,10 +144,6 @@ def test_an_unknown_paper_is_named():
         load("no_such_paper")
 
 
-def test_the_environment_variable_is_the_one_of_the_build():
-    assert published._FILE == "LDPKIT_SCOREBOARD"
-
-
 def cells(*rows):
     return pd.DataFrame(rows, columns=["mechanism", "k", "mean", "exact", "se"])
 

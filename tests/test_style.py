@@ -14,13 +14,15 @@ ROOT = Path(__file__).parents[1]
     ["ruff", "check", "--cache-dir"],
     ["ruff", "format", "--check", "--cache-dir"],
 ], ids=["types", "bugs", "form"])  # fmt: skip
-def test_the_checkers_find_nothing(check, tmp_path):
-    found = subprocess.run([sys.executable, "-m", *check, tmp_path], cwd=ROOT, capture_output=True, text=True)
+def test_the_checkers_find_nothing(check):
+    kept = ROOT / "_build" / "checkers" / check[0]  # what they know of unchanged files, and of the libraries
+    found = subprocess.run([sys.executable, "-m", *check, kept], cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
 
 
 def test_every_suppressed_error_is_named_and_explained():
-    lines = [line for path in (ROOT / "ldpkit").rglob("*.py") for line in path.read_text().splitlines()]
+    files = [path for folder in ("ldpkit", "book/_tools") for path in (ROOT / folder).rglob("*.py")]
+    lines = [line for path in files for line in path.read_text().splitlines()]
     suppressed = [line for line in lines if "type: ignore" in line]
     assert len(suppressed) < 25
     for line in suppressed:

@@ -22,6 +22,8 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.linalg  # noqa: F401  brings the last of the libraries with threads
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ldpkit import pools, streams
 from ldpkit.auditors import audit_cell
@@ -56,6 +58,11 @@ def version_of_toy(seed):
 
 def unplain(seed):
     return {"value": object()}
+
+
+def threads(seed):
+    """How many threads each BLAS may use now."""
+    return {"threads": str(sorted({found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}))}
 
 
 def traced(folder):
@@ -101,6 +108,13 @@ def test_numpy_values_in_grid_and_results_become_plain():
 def test_a_cell_may_give_several_rows():
     found = sweep(several, {"n": [2, 1]}, seed=1, workers=1)
     assert found.values.tolist() == [[2, 0, 0.0, "a,b"], [2, 1, 0.5, "a,b"], [1, 0, 0.0, "a,b"]]
+
+
+def test_sums_of_a_cell_are_formed_by_one_thread_and_only_there():
+    with threadpool_limits(2, user_api="blas"):
+        assert threads(1) == {"threads": "[2]"}
+        assert sweep(threads, [{}], seed=1, workers=1)["threads"].tolist() == ["[1]"]
+        assert threads(1) == {"threads": "[2]"}
 
 
 @pytest.mark.parametrize("workers", [1, 2, None])

@@ -115,12 +115,12 @@ def excused(known, values, problem):
 
 @contextlib.contextmanager
 def shell():
-    """A shell for `get_ipython` to find, which displays what a cell returns; afterwards there is none."""
+    """A shell for `get_ipython` to find, which displays what a cell returns and keeps none of it; afterwards there is none."""
     from IPython.core.displaypub import CapturingDisplayPublisher
     from IPython.core.interactiveshell import InteractiveShell
 
     main = sys.modules["__main__"]
-    made = InteractiveShell.instance(user_module=types.ModuleType("__main__"), colors="nocolor")
+    made = InteractiveShell.instance(user_module=types.ModuleType("__main__"), colors="nocolor", cache_size=0)
     sys.modules["__main__"] = made.user_module
     made.display_pub = CapturingDisplayPublisher()
     try:

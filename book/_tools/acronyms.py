@@ -2,11 +2,16 @@
 
 import functools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.application import Sphinx
+
+Wanted = dict[tuple[int, int], str]
+"""Words to be put where a short name is used: by index of the text, and start in it."""
 
 FILE = Path(__file__).parents[1] / "acronyms.yml"
 _VERBATIM = (nodes.literal, nodes.FixedTextElement, nodes.citation, nodes.math, nodes.math_block, nodes.raw, nodes.abbreviation,
@@ -16,41 +21,42 @@ _STYLES = (nodes.strong, nodes.emphasis, nodes.inline, nodes.reference)
 
 
 @functools.cache
-def table():
+def table() -> dict[str, str]:
     """What each short name stands for, from the one file that says so."""
-    return yaml.safe_load(FILE.read_text())["stands_for"]
+    found: dict[str, str] = yaml.safe_load(FILE.read_text())["stands_for"]
+    return found
 
 
 @functools.cache
-def pattern():
+def pattern() -> re.Pattern[str]:
     """Any short name, whole, also with an s behind."""
     longest = sorted(table(), key=len, reverse=True)
     return re.compile(r"(?<![\w+])(" + "|".join(map(re.escape, longest)) + r")(?=(?:'?s|’s)?(?![\w+]))")
 
 
-def glossary():
+def glossary() -> str:
     """The short names as a Sphinx glossary: the search puts its terms first, and pages can refer to them."""
     return "\n".join(["```{glossary}", ":sorted:", "", *(f"{name}\n  {words}\n" for name, words in table().items()), "```"])
 
 
-def _within(node, kinds):
+def _within(node: nodes.Node | None, kinds: type[nodes.Node] | tuple[type[nodes.Node], ...]) -> nodes.Node | None:
     while node is not None and not isinstance(node, kinds):
         node = node.parent
     return node
 
 
-def _says(block, words):
+def _says(block: nodes.Element, words: str) -> bool:
     return words.lower() in " ".join(block.astext().replace("’", "'").split()).lower()
 
 
-def _part_of_a_name(text, use):
+def _part_of_a_name(text: str, use: re.Match[str]) -> bool:
     """Whether a hyphen makes the short name a part of another one, as in LDP-Auditor."""
     return bool(re.search(r"\w-$", text[: use.start()]) or re.match(r"-\w", text[use.end() :]))
 
 
-def _first_uses(texts):
-    """Where each short name is to be put in words: ``{(index of the text, start): words}``; running text before tables."""
-    best = {}
+def _first_uses(texts: Sequence[nodes.Text]) -> Wanted:
+    """Where each short name is to be put in words; running text before tables."""
+    best: dict[str, tuple[bool, int, int, nodes.Element]] = {}
     for index, text in enumerate(texts):
         block, row = _within(text, _BLOCKS), _within(text, nodes.row)
         if block is None or _within(text, nodes.title):
@@ -62,7 +68,7 @@ def _first_uses(texts):
     return {(index, start): table()[name] for name, (_, index, start, block) in best.items() if not _says(block, table()[name])}
 
 
-def _marked(text, index, wanted):
+def _marked(text: nodes.Text, index: int, wanted: Wanted) -> tuple[list[nodes.Node], str]:
     """The nodes that take the place of one text, and words to be put behind the style (bold, a link) that it ends."""
     found, behind, at = [], "", 0
     depth = _open_brackets(text)
@@ -71,7 +77,7 @@ def _marked(text, index, wanted):
         found += [nodes.Text(text[at : use.start()]), nodes.abbreviation(name, name, explanation=table()[name])]
         at = use.end()
         if (index, use.start()) in wanted:
-            ending = re.match(r"(?:'?s|’s)?", text[at:]).group()
+            ending = re.sub(r"^('?s|’s)?.*", r"\1", text[at:], flags=re.S)
             at += len(ending)
             inside = depth + text.count("(", 0, at) - text.count(")", 0, at) > 0
             said = f" [{table()[name]}]" if inside else f" ({table()[name]})"
@@ -83,7 +89,7 @@ def _marked(text, index, wanted):
     return [n for n in [*found, nodes.Text(text[at:])] if n.astext()], behind
 
 
-def _open_brackets(text):
+def _open_brackets(text: nodes.Text) -> int:
     """How many brackets are open in the block where this text begins."""
     block, before = _within(text, _BLOCKS), ""
     for other in block.findall(nodes.Text) if block is not None else ():
@@ -93,7 +99,7 @@ def _open_brackets(text):
     return before.count("(") - before.count(")")
 
 
-def explain(app, doctree, page):
+def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Explain the short names of one page."""
     texts = [t for t in doctree.findall(nodes.Text) if _within(t, _VERBATIM) is None and pattern().search(t)]
     wanted = _first_uses(texts)
@@ -107,5 +113,5 @@ def explain(app, doctree, page):
             outer.parent.insert(outer.parent.index(outer) + 1, nodes.Text(behind))
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.connect("doctree-resolved", explain)

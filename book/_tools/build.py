@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import check_pages
@@ -23,7 +24,7 @@ SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", 
 
 
 @contextlib.contextmanager
-def alone(project):
+def alone(project: execute.Project) -> Iterator[None]:
     """Hold the build folder: a second build in the same checkout is refused, an unwritable folder is named."""
     try:
         project.build.mkdir(parents=True, exist_ok=True)
@@ -42,7 +43,7 @@ def alone(project):
         yield
 
 
-def state(project):
+def state(project: execute.Project) -> dict[str, str]:
     """What the site was made from, and what it consists of."""
     sha = hashlib.sha256()
     for path in sorted((project.build / "html").rglob("*.html")):
@@ -50,7 +51,7 @@ def state(project):
     return {"shown": project.digest(*SHOWN), "pages": sha.hexdigest()}
 
 
-def site(project):
+def site(project: execute.Project) -> int:
     """Build the site unless it shows what is there already; return the exit status."""
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
     with contextlib.suppress(FileNotFoundError, ValueError):
@@ -72,12 +73,13 @@ def site(project):
     return 0
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="notebooks at a time")
     options = parser.parse_args()
     project = execute.Project(Path(__file__).parents[2])
+    failed: int | str
     with alone(project):
         try:
             failed = (

@@ -17,7 +17,7 @@ from execute import Project
 SOLID = {"fig-refinement-6", "fig-refinement-surface"}  # in three dimensions: drawn and explained, without data to download
 
 
-def words(path):
+def words(path: Path) -> int:
     """Number of words in the article of a built page."""
     html = path.read_text(encoding="utf-8")
     article = re.search(r"<article\b.*?</article>", html, flags=re.S)
@@ -27,19 +27,21 @@ def words(path):
 class _Links(HTMLParser):
     """Addresses that a page refers to, the places in it that can be referred to, and how often each identifier is given."""
 
-    def __init__(self, text):
+    def __init__(self, text: str) -> None:
         super().__init__()
-        self.targets, self.anchors, self.ids = set(), {""}, collections.Counter()
+        self.targets: set[str] = set()
+        self.anchors = {""}
+        self.ids: collections.Counter[str] = collections.Counter()
         self.feed(text)
 
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.ids.update([given["id"]] if given.get("id") else [])
-        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
-        self.targets |= {given[name] for name in ("href", "src") if given.get(name)}
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value for name, value in attrs if value}
+        self.ids.update(value for name, value in given.items() if name == "id")
+        self.anchors |= {value for name, value in given.items() if name in ("id", "name")}
+        self.targets |= {value for name, value in given.items() if name in ("href", "src")}
 
 
-def broken_links(folder):
+def broken_links(folder: Path) -> list[str]:
     """Return one line per link between the pages, or to a file beside them, that leads nowhere or to two places.
 
     Nothing is fetched.
@@ -61,7 +63,7 @@ def broken_links(folder):
     return found
 
 
-def problems(project):
+def problems(project: Project) -> list[str]:
     """Return one line per page that is missing, nearly empty, or built from a notebook never executed."""
     found = []
     for page in project.pages():
@@ -74,7 +76,7 @@ def problems(project):
     return found
 
 
-def unsaid(project):
+def unsaid(project: Project) -> list[str]:
     """Return one line per mark of a figure without a name or a place in the legend (found by `ldpkit.plots.unexplained` when the
     figure was shown), and per figure without data."""
     found = []
@@ -94,7 +96,7 @@ def unsaid(project):
     return found
 
 
-def report(project):
+def report(project: Project) -> int:
     """Print what is wrong with the built book; return how much."""
     found = problems(project) + unsaid(project) + broken_links(project.html("index").parent)
     for line in found:

@@ -24,12 +24,22 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from tqdm import tqdm
+
+if TYPE_CHECKING:  # processes that execute a notebook do without
+    import pandas as pd
+
+    from ldpkit.depends import Graph
+
+Json = dict[str, Any]
+"""What a JSON or YAML file holds: a notebook, a record, parameters."""
 
 SHARED = ("data/**/*", "book/packages/*.txt", "requirements.lock")
 PARTS = (".ipynb", ".csv", ".json", ".tmp")
@@ -38,18 +48,18 @@ PARTS = (".ipynb", ".csv", ".json", ".tmp")
 class Project:
     """Where the book's parts lie under one root."""
 
-    def __init__(self, root, build="_build"):
+    def __init__(self, root: str | Path, build: str | Path = "_build") -> None:
         self.root = Path(root).resolve()
         self.build = self.root / build
 
-    def notebooks(self):
+    def notebooks(self) -> list[str]:
         """Pages of the table of contents that are notebooks, in its order."""
         return [page for page in self.pages() if self.source(page).exists()]
 
-    def pages(self):
+    def pages(self) -> list[str]:
         """All pages of the table of contents, in its order."""
 
-        def walk(node):
+        def walk(node: Any) -> Iterator[str]:
             if isinstance(node, dict):
                 for key, value in node.items():
                     if key in ("root", "file"):
@@ -62,16 +72,16 @@ class Project:
 
         return list(walk(yaml.safe_load((self.root / "_toc.yml").read_text())))
 
-    def source(self, page):
+    def source(self, page: str) -> Path:
         return self.root / f"{page}.ipynb"
 
-    def executed(self, page, suffix=".ipynb"):
+    def executed(self, page: str, suffix: str = ".ipynb") -> Path:
         return self.build / "executed" / f"{page}{suffix}"
 
-    def html(self, page):
+    def html(self, page: str) -> Path:
         return self.build / "html" / f"{page}.html"
 
-    def digest(self, *patterns):
+    def digest(self, *patterns: str) -> str:
         """Digest of the files that match, by name and content."""
         sha = hashlib.sha256(sys.version.encode())
         for path in sorted({p for pattern in patterns for p in self.root.glob(pattern) if p.is_file() and p.suffix != ".pyc"}):
@@ -79,7 +89,7 @@ class Project:
         return sha.hexdigest()
 
 
-def declared(notebook):
+def declared(notebook: Json) -> set[str]:
     """Names assigned in the cell tagged ``parameters``, with their source lines."""
     for cell in notebook["cells"]:
         if "parameters" in cell["metadata"].get("tags", []):
@@ -87,16 +97,16 @@ def declared(notebook):
     return set()
 
 
-def overrides(scale, page, names):
+def overrides(scale: Json, page: str, names: set[str]) -> Json:
     """Parameters that `scale` changes on `page`; a page's own entry may name only parameters it has."""
-    own = scale.get(page, {})
+    own: Json = scale.get(page, {})
     unknown = set(own) - names
     if unknown:
         raise SystemExit(f"{page} has no parameter {', '.join(sorted(unknown))}; it has {', '.join(sorted(names))}")
     return {name: value for name, value in scale.get("*", {}).items() if name in names} | own
 
 
-def load_scale(project, name):
+def load_scale(project: Project, name: str) -> Json:
     """Read a scale's parameter file; ``paper`` is what the notebooks themselves say."""
     if name == "paper":
         return {}
@@ -104,10 +114,11 @@ def load_scale(project, name):
     if not path.exists():
         known = ["paper", *sorted(p.stem for p in path.parent.glob("*.yml"))]
         raise SystemExit(f"SCALE must be one of {', '.join(known)}, got {name!r}")
-    return yaml.safe_load(path.read_text())
+    found: Json = yaml.safe_load(path.read_text())
+    return found
 
 
-def key(project, page, parameters, shared, graph):
+def key(project: Project, page: str, parameters: Json, shared: str, graph: "Graph") -> str:
     """Digest of everything the executed copy of `page` depends on."""
     notebook = json.loads(project.source(page).read_text())
     cells = [
@@ -123,19 +134,20 @@ def key(project, page, parameters, shared, graph):
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _sha(path):
+def _sha(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
 
 
-def record(project, page):
+def record(project: Project, page: str) -> Json:
     """What is known about the executed copy of `page`; empty if there is none."""
     try:
-        return json.loads(project.executed(page, ".json").read_text())
+        found: Json = json.loads(project.executed(page, ".json").read_text())
     except (FileNotFoundError, ValueError):
         return {}
+    return found
 
 
-def current(project, page, wanted):
+def current(project: Project, page: str, wanted: str) -> bool:
     """Whether the executed copy of `page` is there, whole, and made from what `wanted` describes."""
     known = record(project, page)
     if known.get("key") != wanted:
@@ -146,28 +158,28 @@ def current(project, page, wanted):
     return True
 
 
-def _delivered(project):
+def _delivered(project: Project) -> Path:
     return project.root / "book" / "_tools" / "durations.csv"
 
 
-def deliver(project):
+def deliver(project: Project) -> None:
     """Write the measured times to the file that new checkouts start from."""
     rows = sorted(durations(project).items(), key=lambda row: -row[1])
     _write(_delivered(project), "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
 
 
-def _delivered_seconds(project):
+def _delivered_seconds(project: Project) -> dict[str, float]:
     path = _delivered(project)
     return {page: float(s) for page, s in csv.reader(path.read_text().splitlines()[1:])} if path.exists() else {}
 
 
-def durations(project):
+def durations(project: Project) -> dict[str, float]:
     """Seconds that each notebook takes: as measured here, else as delivered, else endless."""
     delivered = _delivered_seconds(project)
     return {page: record(project, page).get("seconds") or delivered.get(page, math.inf) for page in project.notebooks()}
 
 
-def expected(project):
+def expected(project: Project) -> dict[str, float]:
     """Seconds that a reader who runs a page again should expect, by page; pages of which nothing is known are left out.
 
     The time measured here may be that of an execution which found its grids in the store, and so is no less than the
@@ -179,36 +191,37 @@ def expected(project):
             for page, found in known.items() if found}  # fmt: skip
 
 
-def forget(project, page):
+def forget(project: Project, page: str) -> None:
     """Remove every trace of an earlier result of `page`."""
     for path in (*(project.executed(page, part) for part in PARTS), project.html(page)):
         path.unlink(missing_ok=True)
 
 
-def versions():
+def versions() -> dict[str, str]:
     """What the pages' results may depend on: Python, the package, and what it computes with."""
     names = ("ldpkit", "numpy", "scipy", "numba", "pandas", "matplotlib")
     return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
 
 
-def _end_with_parent():
+def _end_with_parent() -> None:
     """End this process when the runner ends, even if it was killed: nobody is left to report to."""
 
-    def watch():
-        connection.wait([parent_process().sentinel])
+    def watch() -> None:
+        if parent := parent_process():
+            connection.wait([parent.sentinel])
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _write(path, text):
+def _write(path: Path, text: bytes) -> None:
     """Write a file whole or not at all."""
     unfinished = path.with_suffix(".tmp")
     unfinished.write_bytes(text)
     os.replace(unfinished, path)
 
 
-def execute(root, page, parameters, wanted, build="_build"):
+def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: str | Path = "_build") -> float:
     """Execute one notebook; return its wall time, or raise with the cell and the error."""
     import papermill
     from traitlets.config import Config
@@ -244,15 +257,15 @@ def execute(root, page, parameters, wanted, build="_build"):
     return seconds
 
 
-def explain(error):
+def explain(error: Any) -> str:
     """Name the failing cell and its error in a few lines, without the colours of the traceback."""
     name = type(error).__name__
-    if name == "PapermillExecutionError":
+    if name == "PapermillExecutionError":  # known by name: this process does without papermill
         return f"cell {error.cell_index}: {error.ename}: {error.evalue}"
     return f"{name}: {error}"
 
 
-def merge_scoreboards(project):
+def merge_scoreboards(project: Project) -> "pd.DataFrame":
     """Write ``_build/scoreboard.csv``; return the rows that differ without an explanation."""
     import pandas as pd
 
@@ -265,7 +278,7 @@ def merge_scoreboards(project):
     return board[board["verdict"] == "differs"]
 
 
-def run(root, scale="paper", jobs=2):
+def run(root: str | Path, scale: str = "paper", jobs: int = 2) -> int:
     """Execute what is not current; return the number of failures."""
     from ldpkit import depends  # not at the top: processes that execute a notebook do without numba
 
@@ -310,7 +323,7 @@ def run(root, scale="paper", jobs=2):
     return failures + len(differing)
 
 
-def _summary(project, pages, wall):
+def _summary(project: Project, pages: list[str], wall: float) -> str:
     """Where the time went: the longest notebooks executed now, all of them together, and the largest process."""
     known = {page: found for page in pages if (found := record(project, page))}
     longest = sorted(known, key=lambda page: -known[page]["seconds"])

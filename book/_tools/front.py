@@ -3,10 +3,12 @@
 import html
 import json
 import re
+from pathlib import Path
 
 import acronyms
 import pandas as pd
 import parameters
+from execute import Project
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
           "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
@@ -19,7 +21,7 @@ STATES = {
 }
 
 
-def state(counts):
+def state(counts: dict[str, int] | None) -> str:
     """How an item fares, from the counts of its verdicts (None if the scoreboard does not have it)."""
     if counts is None:
         return "missing"
@@ -30,13 +32,12 @@ def state(counts):
     return "reproduced" if counts.get("reproduced", 0) else "computed"
 
 
-def short(item):
+def short(item: str) -> str:
     """A figure's or table's name within its paper."""
-    kind, number = re.fullmatch(r"\w+/(fig|table)(\d+)", item).groups()
-    return {"fig": "Figure ", "table": "Table "}[kind] + number
+    return item.rpartition("/")[2].replace("fig", "Figure ").replace("table", "Table ")
 
 
-def grid(root):
+def grid(root: Path) -> str:
     """The items of all papers as a grid; colour, sign and words say the same, so that none is needed alone."""
     items, path = pd.read_csv(root / "data" / "items.csv"), root / "_build" / "scoreboard.csv"
     board = pd.read_csv(path) if path.exists() else pd.DataFrame({"item": [], "verdict": []})
@@ -63,7 +64,7 @@ def grid(root):
     )
 
 
-def execution(project):
+def execution(project: Project) -> str:
     """One row per notebook: when it ran, how long, and with which parameters other than its own."""
     rows, total = [], 0.0
     for page in project.notebooks():
@@ -84,10 +85,10 @@ def execution(project):
     )
 
 
-def only_existing(root, text):
+def only_existing(root: Path, text: str) -> str:
     """Turn links to pages that this book does not have into plain text."""
 
-    def checked(match):
+    def checked(match: re.Match[str]) -> str:
         words, target = match.groups()
         there = any((root / "book" / f"{target}{ending}").exists() for ending in (".md", ".ipynb"))
         return match.group(0) if there else words
@@ -95,7 +96,7 @@ def only_existing(root, text):
     return re.sub(r"\[([^\[\]]+)\]\(([a-z_]+/[a-z0-9_]+)\)", checked, text)
 
 
-def fill(root, project, docname, text):
+def fill(root: Path, project: Project, docname: str, text: str) -> str:
     """The source of a front page with its generated parts in place."""
     text = text.replace("<!-- grid -->", grid(root)) if "<!-- grid -->" in text else text
     text = text.replace("<!-- acronyms -->", acronyms.glossary())

@@ -15,10 +15,13 @@ PICTURE = Path(__file__).parents[1] / "_static" / "house.svg"
 WIDTH, HIGH, GAP = 1000, 76, 60
 HALL = ("__main__",)
 
+House = dict[str, set[str]]
+"""The rooms, each with the rooms it imports."""
 
-def rooms():
-    """The rooms, each with the rooms it imports."""
-    found = {}
+
+def rooms() -> House:
+    """Read the rooms from the code."""
+    found: House = {}
     for module in PACKAGE.modules:
         if "." in module and (room := module.split(".")[1]) not in HALL:
             others = {other.split(".")[1] for other in PACKAGE.direct(module) if "." in other}
@@ -26,35 +29,35 @@ def rooms():
     return found
 
 
-def floors(graph):
+def floors(graph: House) -> dict[str, int]:
     """How high each room stands."""
-    level = {}
+    level: dict[str, int] = {}
     for room in graphlib.TopologicalSorter(graph).static_order():
         level[room] = 1 + max((level[other] for other in graph[room]), default=-1)
     return level
 
 
-def needed(graph):
+def needed(graph: House) -> set[tuple[str, str]]:
     """The arrows that do not follow from others."""
 
-    def below(room):
+    def below(room: str) -> set[str]:
         return {far for other in graph[room] for far in ({other} | below(other))}
 
     return {(room, other) for room in graph for other in graph[room] if not any(other in below(o) for o in graph[room])}
 
 
-def inside(room):
+def inside(room: str) -> list[str]:
     """The modules of a room that is a folder, in lines of text."""
     names = [module.rpartition(".")[2] for module in PACKAGE.modules if module.startswith(f"ldpkit.{room}.")]
     return textwrap.wrap(" ".join(names), 50)
 
 
-def draw():
+def draw() -> str:
     """The picture as SVG."""
     graph = rooms()
     level = floors(graph)
     top = max(level.values())
-    place = {}
+    place: dict[str, tuple[float, int, int]] = {}  # left and upper end, width
     for floor in range(top + 1):
         row = sorted(room for room in graph if level[room] == floor)
         if floor:  # a room stands above what it imports

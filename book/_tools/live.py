@@ -12,6 +12,7 @@ import signal
 import sys
 from pathlib import Path
 from subprocess import DEVNULL
+from typing import Any
 
 from execute import Project
 from jupyter_server.base.handlers import APIHandler
@@ -24,7 +25,7 @@ FIRST = "book/intro"
 IDLE = 3600  # seconds without use after which a kernel is stopped
 
 
-def arguments_of_server(project, token, port, idle):
+def arguments_of_server(project: Project, token: str, port: int, idle: int) -> list[str]:
     """Settings given as arguments: they win over a user's own Jupyter configuration."""
     return [
         "--ServerApp.ip=127.0.0.1",
@@ -58,7 +59,7 @@ class Entrance(APIHandler):
     """The address at which a page trades the token for the cookies, and sees later whether they still hold."""
 
     @web.authenticated
-    def get(self):
+    def get(self) -> None:
         self.xsrf_token  # noqa: B018 (sets its cookie: with it a page proves that it is not another origin's)
         self.set_status(204)
         self.finish()
@@ -67,22 +68,22 @@ class Entrance(APIHandler):
 class Kernels(AsyncMappingKernelManager):
     """Kernels that say nothing in the server's terminal; what a cell says goes to its page."""
 
-    async def start_kernel(self, **arguments):
-        quiet = {"extra_arguments": ["--log-level=CRITICAL"], "stdout": DEVNULL, "stderr": DEVNULL}
+    async def start_kernel(self, **arguments: Any) -> str:  # type: ignore[override]  # the server names every argument
+        quiet: dict[str, Any] = {"extra_arguments": ["--log-level=CRITICAL"], "stdout": DEVNULL, "stderr": DEVNULL}
         return await super().start_kernel(**arguments, **quiet)
 
 
 class Connection(ZMQChannelsWebsocketConnection):
     """A page's way to its kernel, which the page may have left before the kernel answered."""
 
-    async def prepare(self):
-        await super().prepare()
+    async def prepare(self) -> None:
+        await super().prepare()  # type: ignore[no-untyped-call]  # it has no types
         if self.websocket_handler.connection is not self:
             raise web.Finish
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--port", type=int, default=8888, help="first port to try")
     parser.add_argument("--idle", type=int, default=IDLE, help="seconds without use after which a kernel is stopped")
     options = parser.parse_args()
@@ -95,7 +96,7 @@ def main():
     server.no_browser_open_file = True  # it would hold the token
     server.web_app.add_handlers(".*", [("/api/live", Entrance)])
 
-    def stop(*_):
+    def stop(*_: object) -> None:
         print("\nStopped; open pages say so.", flush=True)
         server.stop(from_signal=True)
 

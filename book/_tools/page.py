@@ -19,12 +19,12 @@ from pathlib import Path
 
 import parameters
 import yaml
-from execute import Project, declared, execute, explain, load_scale, overrides
+from execute import Json, Project, declared, execute, explain, load_scale, overrides
 
 BIBLIOGRAPHY = "book/bibliography"
 
 
-def find(project, name):
+def find(project: Project, name: str) -> str:
     """The page that `name` means: with or without the folder ``book`` and the ending."""
     page = name.removesuffix(".ipynb")
     page = page if page.startswith("book/") else f"book/{page}"
@@ -36,7 +36,7 @@ def find(project, name):
     return page
 
 
-def chosen(project, page, text):
+def chosen(project: Project, page: str, text: str) -> Json:
     """The parameters that `text` changes, or an exit that lists the valid ones."""
     valid = parameters.of(json.loads(project.source(page).read_text()))
     try:
@@ -50,7 +50,7 @@ def chosen(project, page, text):
     return values
 
 
-def folder(page, scale, values):
+def folder(page: str, scale: str, values: Json) -> str:
     """Where a variant lies: a name that says what it is, and a digest that tells apart what the name cannot."""
     said = " ".join(f"{n}={v}" for n, v in sorted(values.items())) or "own parameters"
     words = re.sub(r"\W+", "-", said if scale == "paper" else f"{scale} {said}").strip("-")[:60]
@@ -58,7 +58,7 @@ def folder(page, scale, values):
     return f"_build/page/{page.removeprefix('book/').replace('/', '-')}/{words}-{digest[:8]}"
 
 
-def build(project, page, said):
+def build(project: Project, page: str, said: str) -> None:
     """Build the one page, marked as what `said` says, and the bibliography it cites."""
     contents, settings = project.build / "_toc.yml", project.build / "_config.yml"
     contents.write_text(yaml.safe_dump({"format": "jb-book", "root": page, "chapters": [{"file": BIBLIOGRAPHY}]}))
@@ -78,7 +78,7 @@ def build(project, page, said):
         raise SystemExit(f"{done.stdout}\nThe page could not be built.")
 
 
-def make(root, page, scale, values):
+def make(root: Path, page: str, scale: str, values: Json) -> Project:
     """Execute and build one variant; return its folder. What lies there is replaced only by a whole new one."""
     place = folder(page, scale, values)
     source = json.loads(Project(root).source(page).read_text())
@@ -98,8 +98,8 @@ def make(root, page, scale, values):
     return Project(root, place)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("notebook", help="for example ldp_auditor/fig2")
     parser.add_argument("parameters", nargs="?", default="", help='for example "k=[2,10] trials=100000"')
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales: what else the page is run with")

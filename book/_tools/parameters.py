@@ -7,7 +7,9 @@ the value's place follows from the line: the type from the value that stands the
 import ast
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 TAG = "parameters"
 INJECTED = "injected-parameters"  # papermill's own cell: what a run replaced
@@ -27,13 +29,13 @@ _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers
           "any": ("any plain value", "")}  # fmt: skip
 
 
-def _number(text):
+def _number(text: str) -> float:
     """A number as comments write it: 1,000 or 1e-6 or 10^12."""
     base, _, power = text.replace(",", "").partition("^")
     return float(base) ** int(power) if power else float(base)
 
 
-def _shown(x):
+def _shown(x: float) -> str:
     return f"{x:,.0f}" if abs(x) >= 1e5 and x == int(x) else f"{x:g}".replace("e-0", "e-")
 
 
@@ -64,15 +66,15 @@ class Parameter:
     pair: bool = False
     cost: str = ""
 
-    def expects(self):
+    def expects(self) -> str:
         """In words, what may stand here."""
         one, several = _WORDS[self.kind]
         if self.choices:
-            named = ", ".join(f'"{c}"' if self.kind == "text" else _shown(c) for c in self.choices)
+            named = ", ".join(f'"{c}"' if isinstance(c, str) else _shown(c) for c in self.choices)
             one, several = f"one of {named}" if "," in named else named, f"these: {named}"
             return (f"a list of {several}" if self.many else one) + (" or None" if self.none else "")
         words = f"a {'pair' if self.pair else 'list'} of {several}" if self.many else one
-        if self.high is not None:
+        if self.low is not None and self.high is not None:
             words += f" in {'(' if self.low_open else '['}{_shown(self.low)}, {_shown(self.high)}{')' if self.high_open else ']'}"
         elif self.low is not None:
             words += f" {'above' if self.low_open else 'of at least'} {_shown(self.low)}"
@@ -80,7 +82,7 @@ class Parameter:
             words += f" that {'are multiples' if self.many else 'is a multiple'} of {self.step}"
         return words + (" or None" if self.none else "")
 
-    def problem(self, value):
+    def problem(self, value: Any) -> str | None:
         """One line that says why `value` cannot stand here, or None."""
         if self.kind == "any" or (value is None and self.none):
             return None
@@ -90,7 +92,7 @@ class Parameter:
             return f"{self.name} must be {self.expects()}, got {value!r}"
         return None
 
-    def _fits(self, value):
+    def _fits(self, value: Any) -> bool:
         if self.kind == "other":
             return isinstance(value, (dict, list, tuple))
         if self.kind in ("text", "boolean"):
@@ -102,12 +104,12 @@ class Parameter:
         named = not self.choices or value in self.choices
         return math.isfinite(value) and above and below and named and not (self.step and value % self.step)
 
-    def specification(self):
+    def specification(self) -> dict[str, Any]:
         """The same as plain data, for the page's form."""
         return asdict(self) | {"expects": self.expects()}
 
 
-def _evaluate(literal):
+def _evaluate(literal: str) -> Any:
     """The value of a parameter's source; ours may also be a list comprehension over a range."""
     try:
         return ast.literal_eval(literal)
@@ -115,7 +117,7 @@ def _evaluate(literal):
         return eval(literal, {"__builtins__": {}, "range": range})  # the book's own source, not a reader's input
 
 
-def _kind(value, bounds):
+def _kind(value: Any, bounds: Iterable[float | None]) -> str:
     if isinstance(value, bool) or value is None:
         return "any" if value is None else "boolean"
     if isinstance(value, int) and all(b is None or b == int(b) for b in bounds):
@@ -123,7 +125,7 @@ def _kind(value, bounds):
     return {float: "number", int: "number", str: "text"}.get(type(value), "other")
 
 
-def parse(line):
+def parse(line: str) -> Parameter:
     """Read one line of the parameter cell; raise ValueError if it is none."""
     found = _LINE.match(line)
     if not found:
@@ -132,8 +134,10 @@ def parse(line):
     value = _evaluate(literal)
     paper = _PAPER.search(comment)
     meaning = _PAPER.sub("", comment)
-    low = high = step = None
-    named = ()
+    low: float | None = None
+    high: float | None = None
+    step: int | None = None
+    named: tuple[str | float, ...] = ()
     low_open = high_open = False
     if multiple := _STEP.search(meaning):
         low = step = int(_number(multiple.group(1) or "2"))
@@ -143,7 +147,8 @@ def parse(line):
     elif least := _LEAST.search(meaning):
         low, low_open = _number(least.group(2)), least.group(1) == "above"
     elif listed := _ONE_OF.search(meaning):
-        low, *_, high = named = tuple(map(int, listed.group(1).split(", ")))
+        numbers = tuple(map(int, listed.group(1).split(", ")))
+        low, high, named = numbers[0], numbers[-1], numbers
     elif "non-negative" in meaning:
         low = 0.0
     many = isinstance(value, (list, tuple))
@@ -163,7 +168,7 @@ def parse(line):
     )  # fmt: skip
 
 
-def of(notebook):
+def of(notebook: dict[str, Any]) -> dict[str, Parameter]:
     """Return the parameters of a notebook, by name and in order."""
     for cell in notebook["cells"]:
         if TAG in cell["metadata"].get("tags", []):
@@ -172,9 +177,9 @@ def of(notebook):
     return {}
 
 
-def read(text):
+def read(text: str) -> dict[str, Any]:
     """Split ``k=[2, 10] trials=100000`` into names and Python values; raise ValueError with what is wrong."""
-    values = {}
+    values: dict[str, Any] = {}
     for part in filter(str.strip, re.split(r"(?:^|\s+)(?=\w+\s*=)", text)):
         name, equals, literal = part.partition("=")
         if not equals:
@@ -188,10 +193,10 @@ def read(text):
     return values
 
 
-def refuse(parameters, values):
+def refuse(parameters: dict[str, Parameter], values: dict[str, Any]) -> list[str]:
     """Lines that say which of `values` cannot replace which parameter; empty if all can."""
-    return [
+    found = [
         parameters[name].problem(value) if name in parameters else f"there is no parameter {name}"
         for name, value in values.items()
-        if name not in parameters or parameters[name].problem(value)
     ]
+    return [line for line in found if line]

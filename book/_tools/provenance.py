@@ -12,31 +12,36 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import execute
 import parameters
 from docutils import nodes
-from execute import Project
+from execute import Json, Project
+from sphinx.application import Sphinx
 
 _DATA = "text/csv"  # ldpkit.plots stores what a figure shows in this form
 _IMAGE = "image/svg+xml"
 
 
 @functools.cache
-def _load(path, stamp):
-    return json.loads(path.read_text(encoding="utf-8"))
+def _load(path: Path, stamp: int) -> Json:
+    found: Json = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
-def load(path):
+def load(path: Path) -> Json | None:
     """A JSON file, read once as long as it does not change; None if it is not there."""
     return _load(path, path.stat().st_mtime_ns) if path.exists() else None
 
 
-def _joined(value):
+def _joined(value: str | list[str]) -> str:
     return "".join(value)
 
 
-def figures(notebook):
+def figures(notebook: Json) -> Iterator[tuple[int, str, str, str | None]]:
     """Yield ``(cell index, name, svg, csv)`` of every figure with a name; `csv` is None where the axes gave none."""
     for index, cell in enumerate(notebook["cells"]):
         name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
@@ -45,9 +50,9 @@ def figures(notebook):
             yield index, name, _joined(shown[0][_IMAGE]), _joined(shown[0][_DATA]) if _DATA in shown[0] else None
 
 
-def _imports(tree):
+def _imports(tree: ast.AST) -> dict[str, str]:
     """Names that the notebook's imports bind, with where they come from."""
-    bound = {}
+    bound: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             bound |= {(a.asname or a.name.split(".")[0]): (a.name if a.asname else a.name.split(".")[0]) for a in node.names}
@@ -56,7 +61,7 @@ def _imports(tree):
     return bound
 
 
-def _callable(name):
+def _callable(name: str) -> bool:
     """Whether a dotted name of the package is a function or class."""
     module, _, attribute = name.rpartition(".")
     try:
@@ -65,7 +70,7 @@ def _callable(name):
         return False
 
 
-def functions(notebook):
+def functions(notebook: Json) -> dict[int, list[str]]:
     """The package's functions used by each code cell, by the cell's index, as full names in order of appearance."""
     trees = {}
     for index, cell in enumerate(notebook["cells"]):
@@ -74,7 +79,7 @@ def functions(notebook):
                 trees[index] = ast.parse(re.sub(r"^[%!].*$", "", _joined(cell["source"]), flags=re.M))
             except SyntaxError:
                 continue
-    bound = {}
+    bound: dict[str, str] = {}
     for tree in trees.values():
         bound |= _imports(tree)
     used = {}
@@ -89,7 +94,7 @@ def functions(notebook):
     return used
 
 
-def built_with(notebook):
+def built_with(notebook: Json) -> dict[str, str]:
     """Literals that papermill put in the place of the notebook's own, by name."""
     for cell in notebook["cells"]:
         if parameters.INJECTED in cell["metadata"].get("tags", []):
@@ -97,7 +102,7 @@ def built_with(notebook):
     return {}
 
 
-def live_data(page, notebook, seconds=None):
+def live_data(page: str, notebook: Json, seconds: float | None = None) -> Json:
     """What the live page's script has to know: every code cell, also those not shown, the parameters, the time it takes."""
     cells = [
         {"index": i, "source": _joined(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}
@@ -110,10 +115,11 @@ def live_data(page, notebook, seconds=None):
             "seconds": seconds}  # fmt: skip
 
 
-def _link(app, page, name):
+def _link(app: Sphinx, page: str, name: str) -> str:
     """A function's name, linked to its documentation if it has one."""
-    entry = app.env.get_domain("py").objects.get(name) or next(
-        (o for n, o in app.env.get_domain("py").objects.items() if n.startswith(name.rpartition(".")[0] + ".")
+    known: dict[str, Any] = app.env.get_domain("py").data["objects"]
+    entry = known.get(name) or next(
+        (o for n, o in known.items() if n.startswith(name.rpartition(".")[0] + ".")
          and n.endswith("." + name.rpartition(".")[2])), None)  # fmt: skip
     shown = f"<code>{html.escape(name)}</code>"
     if entry is None:
@@ -121,7 +127,7 @@ def _link(app, page, name):
     return f'<a href="{app.builder.get_relative_uri(page, entry.docname)}#{entry.node_id}">{shown}</a>'
 
 
-def _made_by(app, page, notebook, used, index, name, data):
+def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], index: int, name: str, data: str | None) -> str:
     up = "../" * page.count("/")
     ours = used.get(index, [])
     earlier = [n for i in sorted(used) if i < index for n in used[i] if n not in ours and n != "ldpkit.plots.use"]
@@ -136,7 +142,7 @@ def _made_by(app, page, notebook, used, index, name, data):
     return f'<p class="made-by">{"; ".join(parts)}. Download: {", ".join(files)}.</p>'
 
 
-def _run_record(page, notebook, record):
+def _run_record(page: str, notebook: Json, record: Json | None) -> str:
     """The page's foot: which run it shows."""
     up = "../" * page.count("/")
     changed = ", ".join(f"{n} = {v}" for n, v in built_with(notebook).items())
@@ -150,7 +156,7 @@ def _run_record(page, notebook, record):
     return f'<aside class="run-record" aria-label="How this page was made"><dl>{listed}</dl></aside>'
 
 
-def _beside(app, page, notebook, index, name):
+def _beside(app: Sphinx, page: str, notebook: Json, index: int, name: str) -> str:
     """The book's own figure, for a page that shows a variant; nothing if the book has none."""
     if not (Project(app.srcdir).build / "html" / f"_figures/{name}.svg").exists():
         return ""
@@ -159,7 +165,7 @@ def _beside(app, page, notebook, index, name):
             f'alt="The book\'s figure: {html.escape(alt)}"></figure>')  # fmt: skip
 
 
-def _variant(app, page):
+def _variant(app: Sphinx, page: str) -> str:
     """The head of a page that shows a variant: what was changed, and where the book's own is."""
     book = Project(app.srcdir)
     changed = f"<p>Run with {html.escape(app.config.ldpkit_variant)}; everything else is as in the notebook.</p>"
@@ -173,7 +179,7 @@ def _variant(app, page):
     return f'<aside class="variant" aria-label="Your variant"><p><strong>Your variant of this page</strong></p>{changed}{said}</aside>'
 
 
-def annotate(app, doctree, page):
+def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Give every code cell an anchor, every figure its origin and files, every notebook page its foot."""
     project = Project(app.srcdir, app.config.ldpkit_build)
     notebook = load(project.executed(page))
@@ -186,7 +192,7 @@ def annotate(app, doctree, page):
         if index in drawn:
             if app.config.ldpkit_variant:
                 cell.append(nodes.raw("", _beside(app, page, notebook, index, drawn[index][0]), format="html"))
-            cell.append(nodes.raw("", _made_by(app, page, notebook, used, index, *drawn[index]), format="html"))
+            cell.append(nodes.raw("", _made_by(app, page, used, index, *drawn[index]), format="html"))
     foot = nodes.raw("", _run_record(page, notebook, load(project.executed(page, ".json"))), format="html")
     top = next(doctree.findall(nodes.section), doctree)
     top.append(foot)
@@ -194,14 +200,14 @@ def annotate(app, doctree, page):
         top.insert(1, nodes.raw("", _variant(app, page), format="html"))
 
 
-def add_script(app, page, template, context, doctree):
+def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Load the live script; on a page with a notebook, tell it where the page's cells are.
 
     The scripts of thebe, Jupyter Book's own way to live code, go: they are added twice, which is an error in every
     browser's console, and can only run on a third party's machines.
     """
     project = Project(app.srcdir, app.config.ldpkit_build)
-    own = {}
+    own: dict[str, Any] = {}
     if doctree is not None and project.source(page).exists() and project.executed(page).exists():
         own = {"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"}
     scripts = context["script_files"]
@@ -209,7 +215,7 @@ def add_script(app, page, template, context, doctree):
     app.add_js_file("live.js", loading_method="defer", **own)
 
 
-def write_files(app, failure):
+def write_files(app: Sphinx, failure: Exception | None) -> None:
     """Put executed notebooks, figures, their data and the live pages' cells beside the pages; name what has no name."""
     if failure or app.builder.format != "html":
         return
@@ -235,7 +241,7 @@ def write_files(app, failure):
         shutil.copyfile(project.executed(page), copy)
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.add_config_value("ldpkit_build", "_build", "env")
     app.add_config_value("ldpkit_variant", "", "env")  # what a page apart from the book was run with
     app.connect("doctree-resolved", annotate)

@@ -1,6 +1,9 @@
 """The scoreboard page: every number beside the paper's and the exact one, one folded table per item."""
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import front
 import pandas as pd
@@ -10,7 +13,7 @@ _MARK = {"reproduced": "✓ reproduced", "differs-explained": "≠ differs, expl
          "no-published-value": "· without a published number"}  # fmt: skip
 
 
-def _number(x, digits=4):
+def _number(x: str | float, digits: int = 4) -> str:
     """So many digits of a number, all of a whole one; other text as it is."""
     try:
         x = float(x)
@@ -19,7 +22,7 @@ def _number(x, digits=4):
     return "" if math.isnan(x) else f"{x:,.0f}" if x.is_integer() and abs(x) < 1e15 else f"{x:.{digits}g}"
 
 
-def _apart(*values):
+def _apart(*values: float) -> list[str]:
     """The numbers in as few digits, four at least, as tell different ones apart."""
     for digits in range(4, 18):
         shown = [_number(x, digits) for x in values]
@@ -28,7 +31,7 @@ def _apart(*values):
     return shown
 
 
-def _table(widths, header, rows):
+def _table(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A list table in MyST, with relative column widths."""
     lines = ["```{list-table}", ":header-rows: 1", ":widths: " + " ".join(map(str, widths)), ""]
     for row in [header, *rows]:
@@ -36,13 +39,13 @@ def _table(widths, header, rows):
     return "\n".join([*lines, "```"])
 
 
-def _counted(rows):
+def _counted(rows: pd.DataFrame) -> str:
     """How many comparisons ended how, in words."""
     counts = rows["verdict"].value_counts()
     return "; ".join(f"{text}: {counts[v]:,}" for v, text in _MARK.items() if v in counts) or "– not in this build"
 
 
-def _rows(printed):
+def _rows(printed: pd.DataFrame) -> Iterator[tuple[str, ...]]:
     """One row per number; a digitised curve of many points with one verdict takes one row."""
     for (series, verdict), group in printed.groupby(["series", "verdict"], sort=False):
         if len(group) > _CURVE:
@@ -58,7 +61,7 @@ def _rows(printed):
             yield series, _number(r.x), published, reproduced + spread, _number(r.exact), _MARK[verdict] + note
 
 
-def _item(root, item, rows):
+def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
     """One item: its name and how it fared on the line that is always shown, its comparisons folded under it."""
     page = root / "book" / f"{item.page}.ipynb"
     parts = [f"````{{dropdown}} **{front.short(item.item)}** {item.title}. {_counted(rows)}"]
@@ -75,7 +78,7 @@ def _item(root, item, rows):
     return "\n\n".join([*parts, "````"])
 
 
-def page(root, path):
+def page(root: Path, path: Path) -> str:
     """The page's generated part as MyST: a summary of each paper, then its items."""
     if not path.exists():
         return "The book has not been executed yet: run `make book`."

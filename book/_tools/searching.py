@@ -5,8 +5,10 @@ Sphinx's own search does the rest. What is done to a page's words here is done t
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
 # Parts of words in American spelling, and what the book writes.
@@ -21,14 +23,14 @@ SPELLING = {
 _NUMBERED = re.compile(r"\b(fig(?:ure)?|table)s?\.?\s+(\d+)((?:(?:,| and|, and| to)\s+\d+)*)", re.IGNORECASE)
 
 
-def british(word):
+def british(word: str) -> str:
     """A word in lower case as the book spells it."""
     for american, ours in SPELLING.items():
         word = re.sub(american, ours.replace("$", "\\"), word)
     return word
 
 
-def numbers(text):
+def numbers(text: str) -> Iterator[str]:
     """Every figure and table that a text names, as one word each: "Figures 10 to 12" gives figure10, figure11, figure12."""
     for kind, first, others in _NUMBERED.findall(text):
         last = int(first)
@@ -43,13 +45,13 @@ class English(SearchEnglish):
 
     js_splitter_code = (Path(__file__).parent / "search.js").read_text().replace("SPELLING_TABLE", json.dumps(SPELLING))
 
-    def split(self, text):
+    def split(self, text: str) -> list[str]:
         return [*super().split(re.sub(r"\bTHE\b", "THE_", text)), *numbers(text)]
 
-    def stem(self, word):
+    def stem(self, word: str) -> str:
         """The stem that the browser finds too: there a word of two letters is its own, here RS would become r."""
         return super().stem(british(word.lower())) if len(word) > 2 else word.lower()
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.add_search_language(English)

@@ -9,6 +9,7 @@ import scoreboard
 import searching
 from docutils import nodes
 from execute import Project
+from sphinx.application import Sphinx
 
 SCOREBOARD = "book/scoreboard"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
@@ -27,7 +28,7 @@ _ENTRANCE = """\
 """
 
 
-def _swap(app, docname, source):
+def _swap(app: Sphinx, docname: str, source: list[str]) -> None:
     root = Path(app.srcdir)
     if str(app.env.doc2path(docname, base=False)).endswith(".ipynb"):
         copy = root / app.config.ldpkit_build / "executed" / f"{docname}.ipynb"
@@ -42,19 +43,19 @@ def _swap(app, docname, source):
         source[0] = front.fill(root, Project(root, app.config.ldpkit_build), docname, source[0])
 
 
-def _distinct(app, doctree, page):
+def _distinct(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Take away the identifiers that sphinx-exercise gives to the contents of every exercise and solution alike."""
     for section in doctree.findall(nodes.section):
         section["ids"] = [i for i in section["ids"] if i not in ("exercise-content", "solution-content")]
 
 
-def _long(app, doctree, page):
+def _long(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Mark formulas within a line that are wider than a phone."""
     for formula in doctree.findall(nodes.math):
         formula["classes"] += ["long"] if len(formula.astext()) > _PHONE else []
 
 
-def _entrance(app, failure):
+def _entrance(app: Sphinx, failure: Exception | None) -> None:
     """The site's address without a page leads to the first one.
 
     The page that Jupyter Book writes names no icon, so that a browser may ask the host for one that is not there.
@@ -64,7 +65,7 @@ def _entrance(app, failure):
         (app.outdir / "index.html").write_text(_ENTRANCE.format(icon=Path(app.config.html_favicon).name, **about))
 
 
-def setup(app):
+def setup(app: Sphinx) -> dict[str, str | bool]:
     for part in (provenance, acronyms, searching):
         part.setup(app)
     app.connect("source-read", _swap)

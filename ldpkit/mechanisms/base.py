@@ -222,17 +222,19 @@ def lawful(mechanism: Any) -> bool:
         return False
     family, line = __name__.rpartition(".")[0], type(mechanism).__mro__
     for i, cls in enumerate(line):
-        own = {n for n in vars(cls) if not n.startswith(("__", "_abc_"))} - _SERVER
-        clients = [
-            c for c in line[i + 1 :] if not getattr(getattr(c, "perturb", Mechanism.perturb), "__isabstractmethod__", False)
-        ]
-        if not cls.__module__.startswith(family) and any(hasattr(c, n) for c in clients for n in own):
-            return False
-        if "perturb" in own and getattr(vars(cls)["perturb"], "__module__", None) != cls.__module__:  # put there from outside
+        if not cls.__module__.startswith(family):
+            own = {n for n in vars(cls) if not n.startswith(("__", "_abc_"))} - _SERVER
+            made = [(c, getattr(c, "perturb", Mechanism.perturb)) for c in line[i + 1 :]]
+            clients = [c for c, client in made if not getattr(client, "__isabstractmethod__", False)]
+            if any(hasattr(c, n) for c in clients for n in own):
+                return False
+        client = vars(cls).get("perturb")
+        if client is not None and getattr(client, "__module__", None) != cls.__module__:  # put there from outside
             return False
     held = vars(mechanism)
     replaced = held.keys() - {f.name for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]  # a dataclass
-    if any(not isinstance(getattr(type(mechanism), n, None), cached_property) for n in replaced & set(dir(type(mechanism)))):
+    known = (getattr(type(mechanism), n) for n in replaced if hasattr(type(mechanism), n))
+    if not all(isinstance(one, cached_property) for one in known):
         return False
     return all(lawful(part) for part in held.values() if isinstance(part, LocalRandomizer))
 

@@ -27,16 +27,17 @@ def _table(k: int, hashes: int, m: int) -> npt.NDArray[Any]:
     return np.array([cells(np.arange(k), np.full(k, j, np.uint64), m) for j in range(hashes)])
 
 
-def _mean_share(crowds: Array, chance: float, own: int) -> Array:
+@functools.lru_cache(maxsize=2**12)  # hash functions differ in which values share a cell, less in how many do
+def _mean_share(crowds: tuple[int, ...], chance: float, own: int) -> tuple[float, float]:
     """``E[1 / (own + size)]`` and the chance that the rest is empty, where cells of `crowds` values count with a chance."""
     law = np.ones(1)
-    for crowd, many in zip(*np.unique(crowds[crowds > 0], return_counts=True)):
+    for crowd, many in zip(*np.unique(np.array(crowds, int), return_counts=True)):
         counts, mass = binomial_window(int(many), chance, width=12.0)
         spread = np.zeros(int(crowd * counts[-1]) + 1)
         spread[crowd * counts] = mass
         law = np.convolve(law, spread)
     sizes = own + np.arange(law.size)
-    return np.array([(law[sizes > 0] / sizes[sizes > 0]).sum(), law[0]])
+    return float((law[sizes > 0] / sizes[sizes > 0]).sum()), float(law[0])
 
 
 @dataclass(frozen=True)
@@ -108,19 +109,23 @@ class Sketch(Support):
         if self.hashes * (self.m + self.k) > 2**22:
             return None
         rates, (first, second) = np.zeros(2), pair
+
+        def share(crowds: Array, own: int) -> tuple[float, float]:
+            return _mean_share(tuple(np.sort(crowds[crowds > 0]).tolist()), 1 - self.keep, own)
+
         for row in self.table:
             crowds = np.bincount(row, minlength=self.m)
-            here, there, one = crowds[row[first]], crowds[row[second]], row[first]
+            here, there, one = int(crowds[row[first]]), int(crowds[row[second]]), row[first]
             crowds[row[first]] = 0
-            own, empty = _mean_share(crowds, 1 - self.keep, here)
+            own, empty = share(crowds, here)
             none = (1 - self.keep) * empty / self.k  # no plus anywhere: any value
             rates[0] += self.keep * own + none
             if row[second] == one:
                 rates[1] += self.keep * own + none
                 continue
             crowds[row[second]] = 0
-            with_other, _ = _mean_share(crowds, 1 - self.keep, here + there)
-            without, empty = _mean_share(crowds, 1 - self.keep, here)
+            with_other, _ = share(crowds, here + there)
+            without, empty = share(crowds, here)
             rates[1] += (1 - self.keep) * (self.keep * with_other + (1 - self.keep) * without)
             rates[1] += self.keep * (1 - self.keep) * empty / self.k
         return float(rates[0] / self.hashes), float(rates[1] / self.hashes)
