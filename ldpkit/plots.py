@@ -107,7 +107,7 @@ def tidy(
     cells: pd.DataFrame, *, x: str, panel: str = "", series: str = "",
     sources: Mapping[str, str | tuple[str, str]] | None = None, claim: Mapping[str, str | float] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return the rows for `figure` that stand beside each other in the columns of `cells`.
+    """Return the rows for `figure` that stand beside each other in the columns of `cells`; what is missing is no row.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def tidy(
     table = pd.DataFrame(found, columns=COLUMNS).astype({"y": float, "error": float})
     if pd.api.types.is_numeric_dtype(table["x"]):  # a curve is drawn from left to right
         group = table.groupby(["panel", "series", "source"], sort=False).ngroup()
-        table = table.iloc[np.lexsort((table["x"], group))].reset_index(drop=True)
-    return table
+        table = table.iloc[np.lexsort((table["x"], group))]
+    return table.dropna(subset="y", ignore_index=True)
 
 
 def figure(
@@ -211,7 +211,10 @@ def figure(
         own_rows = shown if share else shown[shown["panel"] == panel]
         _scale(axis, own_rows, yscale, floor, ylim)
         if kind == "bars":
-            axis.set_xticks(list(places.values()), [f"{name:g}" if isinstance(name, float) else name for name in places])
+            names = [name if isinstance(name, str) else f"{name:g}" for name in places]
+            long = 0.1 * sum(map(len, names)) > size[0]
+            axis.set_xticks(range(len(names)), names, **({"rotation": 35, "ha": "right"} if long else {}))
+            axis.grid(axis="x", visible=False)
         else:
             _along(axis, own_rows, xscale)
     words = {"exact": "exact expectation" if z else "exact", "paper": "the paper", "released code": "the released code"}
@@ -380,15 +383,11 @@ def _legends(
                 handles=(handles := of_series(table[table["panel"] == panel])).values(), labels=list(handles), fontsize=7.5
             )
     handles = sources if own else of_series(table) | sources
-    inches, names = grid.figure.get_figwidth(), list(handles)
-    columns = next((n for n in range(len(names), 1, -1) if _width(names, n) < inches), 1)
-    grid.figure.legend(handles.values(), names, loc="outside upper center", ncols=columns)
-
-
-def _width(names: list[str], columns: int) -> float:
-    """Inches of a legend: its columns are as wide as their longest names."""
-    rows = math.ceil(len(names) / columns)
-    return sum(0.6 + 0.07 * max(map(len, names[i : i + rows])) for i in range(0, len(names), rows))
+    for n in range(len(handles), 0, -1):
+        legend = grid.figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=n)
+        if n == 1 or legend.get_window_extent().width < grid.figure.bbox.width:
+            break
+        legend.remove()
 
 
 def panels(
