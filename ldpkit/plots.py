@@ -192,6 +192,8 @@ def figure(
         raise ValueError(f"table must have the columns {', '.join(COLUMNS)} alone, got {', '.join(table)}")
     for source in table["source"].unique():
         checks.one_of("source", source, SOURCES)
+    if kind == "bars" and yscale == "linear" and not (table["y"] < 0).any():
+        ylim = (0 if ylim[0] is None else ylim[0], ylim[1])
     floor = None if floor is None else checks.real("floor", floor, 0, closed="()")
     spec = {"x": x, "y": y, "kind": kind, "xscale": xscale, "yscale": yscale, "floor": floor, "error": error, "z": z}
     looks = _looks(table, own, palette)
@@ -277,6 +279,8 @@ def _curves(axis: Axes, series: pd.DataFrame, look: Mapping[str, Any], floor: fl
         if rows["error"].notna().any():
             axis.errorbar(at, height, yerr=rows["error"], fmt="none", ecolor=style["color"], capsize=2)
         marker = "marker" in style and floor is not None
+        if len(rows) == 1 and "marker" not in style:  # a line of one point would not be seen
+            style |= {"marker": "_", "ms": 14}
         axis.plot(at, height.clip(lower=floor) if marker else height, **style)
 
 
@@ -338,7 +342,7 @@ def _along(axis: Axes, rows: pd.DataFrame, scale: str) -> None:
     """Give the horizontal axis its scale, and ticks where the values are if they are few; labels never touch."""
     at = np.unique(rows.loc[rows["y"].notna(), "x"].dropna().astype(float))
     _set(axis, "x", scale, at)
-    if not 0 < len(at) <= 12 or any(len(f"{v:g}") > 6 for v in at):
+    if not 0 < len(at) <= 12 or any(len(f"{v:g}") > 6 or v >= 1e6 for v in at):
         if scale == "log":
             _plain(axis.xaxis, *axis.get_xlim())
         return
@@ -385,7 +389,7 @@ def _legends(
     handles = sources if own else of_series(table) | sources
     for n in range(len(handles), 0, -1):
         legend = grid.figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=n)
-        if n == 1 or legend.get_window_extent().width < grid.figure.bbox.width:
+        if n == 1 or legend.get_window_extent().width < 0.97 * grid.figure.bbox.width:
             break
         legend.remove()
 
