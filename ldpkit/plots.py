@@ -8,7 +8,7 @@ claims, the floor of a logarithmic axis. The table stays attached to the figure,
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -104,7 +104,7 @@ def _bundle(figure: Figure) -> Any:
 
 
 def tidy(
-    cells: pd.DataFrame, *, x: str, panel: str = "", series: str = "",
+    cells: pd.DataFrame, *, x: str, panel: str = "", series: str = "", along: str = "",
     sources: Mapping[str, str | tuple[str, str]] | None = None, claim: Mapping[str, str | float] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the rows for `figure` that stand beside each other in the columns of `cells`; what is missing is no row.
@@ -117,6 +117,8 @@ def tidy(
         Column of the horizontal axis.
     panel, series : str
         Names with columns in braces, ``"k = {k}"``.
+    along : str, optional
+        Column by which a line runs, if it is not the one of `x`.
     sources : dict, optional
         For each source the column of its values, or the two of values and errors. By default those of `summary`.
     claim : dict, optional
@@ -125,21 +127,21 @@ def tidy(
     sources = {"this run": ("mean", "spread"), "exact": "exact"} if sources is None else sources
     wanted = [c for given in sources.values() for c in ([given] if isinstance(given, str) else given)]
     wanted += [level for level in (claim or {}).values() if isinstance(level, str)]
-    checks.columns(cells, [x, *wanted])
-    rows, found = cells.to_dict("records"), []
+    checks.columns(cells, [x, *wanted, *([along] if along else [])])
+    rows, order, found = cells.to_dict("records"), along or x, []
     for source, given in sources.items():
-        value, error = (given, None) if isinstance(given, str) else given
-        found += [(panel.format_map(r), series.format_map(r), source, r[x], r[value], r[error] if error else math.nan)
+        value, error = (given, "") if isinstance(given, str) else given
+        found += [(panel.format_map(r), series.format_map(r), source, r[x], r[value], r[error] if error else None, r[order])
                   for r in rows]  # fmt: skip
     for name, level in (claim or {}).items():
         found += dict.fromkeys(
-            (panel.format_map(r), name, "claim", r[x], r[level], None) if isinstance(level, str)
-            else (panel.format_map(r), name, "claim", math.nan, level, None) for r in rows)  # fmt: skip
-    table = pd.DataFrame(found, columns=COLUMNS).astype({"y": float, "error": float})
-    if pd.api.types.is_numeric_dtype(table["x"]):  # a curve is drawn from left to right
-        group = table.groupby(["panel", "series", "source"], sort=False).ngroup()
-        table = table.iloc[np.lexsort((table["x"], group))]
-    return table.dropna(subset="y", ignore_index=True)
+            (panel.format_map(r), name, "claim", r[x], r[level], None, r[order]) if isinstance(level, str)
+            else (panel.format_map(r), name, "claim", None, level, None, None) for r in rows)  # fmt: skip
+    table = pd.DataFrame(found, columns=[*COLUMNS, "order"]).astype({"y": float, "error": float})
+    if pd.api.types.is_numeric_dtype(cells[order]):
+        group = table.groupby(COLUMNS[:3], sort=False).ngroup()
+        table = table.iloc[np.lexsort((table["order"].astype(float), group))].astype({"x": float})
+    return table[COLUMNS].dropna(subset="y", ignore_index=True)
 
 
 def figure(
@@ -245,17 +247,19 @@ def _looks(table: pd.DataFrame, own: bool, palette: str | None) -> dict[str, dic
     return looks
 
 
-def _style(source: str, look: Mapping[str, Any], joined: bool = False, many: bool = False) -> dict[str, Any]:
-    """How the points of a source are drawn in a series of this look."""
-    if source == "paper" and many:
+def _style(source: str, look: Mapping[str, Any], beside: Collection[str] = ("exact",)) -> dict[str, Any]:
+    """How the points of a source are drawn in a series of this look, beside those of other sources."""
+    runs = any(other.startswith("this run") for other in beside)
+    if source == "paper" and not runs:
         return {"color": "0.82", "lw": 3.5, "zorder": 1}
     if source in ("paper", "released code"):
         return {"color": "black", "marker": "x" if source == "paper" else "+", "ls": "none", "mew": 1, "zorder": 4}
     if source == "claim":
         return {"color": "black", "ls": look["ls"], "lw": 1, "zorder": 2}
-    if source == "exact":
-        return {"color": look["color"], "zorder": 2}
-    face = look["color"] if source == "this run, real reports" else "white"
+    if source == "exact":  # of lines that coincide the lower ones are broader
+        broad = 0 if runs or look["count"] > 6 else 0.4 * (look["count"] - 1 - look["number"])
+        return {"color": look["color"], "lw": 1.1 + broad, "zorder": 2}
+    face, joined = look["color"] if source == "this run, real reports" else "white", "exact" not in beside
     return {
         "color": look["color"],
         "marker": look["marker"],
@@ -269,7 +273,7 @@ def _style(source: str, look: Mapping[str, Any], joined: bool = False, many: boo
 def _curves(axis: Axes, series: pd.DataFrame, look: Mapping[str, Any], floor: float | None, _: Any) -> None:
     """Draw one series of a panel as lines and markers."""
     for source, rows in series.groupby("source", sort=False):
-        style = _style(source, look, "exact" not in set(series["source"]), len(rows) > 12)
+        style = _style(source, look, set(series["source"]))
         for level in rows.loc[rows["x"].isna(), "y"]:
             axis.axhline(level, **style)
         for place in rows.loc[rows["y"].isna() & (source == "claim"), "x"]:
@@ -288,7 +292,7 @@ def _bars(axis: Axes, series: pd.DataFrame, look: Mapping[str, Any], _: Any, pla
     """Draw one series of a panel as bars beside those of the others."""
     width = 0.8 / look.get("count", 1)
     for source, rows in series.groupby("source", sort=False):
-        style = _style(source, look)
+        style = _style(source, look, set(series["source"]))
         for level in rows.loc[rows["x"].isna(), "y"]:
             axis.axhline(level, **style)
         rows = rows.dropna(subset="x")
@@ -370,14 +374,14 @@ def _legends(
         for name, part in rows[rows["series"] != ""].groupby("series", sort=False):
             if "color" in (look := looks[name]):
                 runs = part["source"].str.startswith("this run").any()
-                style = _style("this run" if runs else "exact", look, joined="exact" not in set(part["source"]))
+                style = _style("this run" if runs else "exact", look, set(part["source"]))
                 found[name] = Patch(facecolor=look["color"]) if bars else Line2D([], [], **style)
         return found
 
     sources: dict[str, Any] = {}
     for source in [s for s in SOURCES if (table["source"] == s).any() and s != "claim"]:
-        many = table[table["source"] == source].groupby(["panel", "series"]).size().max() > 12
-        style = _style(source, {"color": "0.35", "marker": "o"}, many=many)
+        beside = set(table["source"])
+        style = _style(source, {"color": "0.35", "marker": "o", "number": 0, "count": 1}, {*beside, "exact"})
         block = bars and source.startswith("this run")
         sources[words.get(source, source)] = Patch(facecolor="0.7", edgecolor="black") if block else Line2D([], [], **style)
     sources |= {name: Line2D([], [], **_style("claim", look)) for name, look in looks.items() if "ls" in look}
