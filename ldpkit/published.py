@@ -8,7 +8,6 @@ one table and fails if something differs without an explanation.
 import math
 import numbers
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +144,7 @@ class Scoreboard:
     def __init__(self, item: str) -> None:
         self.item = checks.one_of("item", item, items()["item"])
         self.rows: list[tuple[Any, ...]] = []
+        self.claims: list[dict[str, Any]] = []
 
     def add(self, series: str, x: Any, reproduced: float, se: float = 0.0, *, published: float | None = None,
             published_error: float = 0.0, exact: float | None = None, relation: str = "=", note: str = "") -> None:  # fmt: skip
@@ -156,47 +156,73 @@ class Scoreboard:
         self.rows.append((self.item, series, x, published, published_error if published is not None else None,
                           reproduced, se, exact, found, note))  # fmt: skip
 
-    def add_cells(self, cell: pd.DataFrame, series: Iterable[str] = ("mechanism", "k"), x: str = "epsilon") -> None:
-        """Record every row of `ldpkit.plots.summary` whose exact expectation is known and finite."""
-        for row in cell[cell["exact"].notna()].to_dict("records"):
-            name = ", ".join(str(row[s]) if s in ("mechanism", "attack") else f"{s}={row[s]:g}" for s in series)
-            self.add(name, row[x], row["mean"], row["se"], exact=row["exact"])
+    def add_cells(self, cells: pd.DataFrame, name: str = "{mechanism}, k={k:g}", x: str = "epsilon") -> None:
+        """Record every row of `ldpkit.plots.summary` whose exact expectation is known and finite.
 
-    def hold(self, says: str, cell: pd.DataFrame, said: float, by: Iterable[str], x: str, *, series: str = "",
-             note: str = "") -> dict[str, Any]:  # fmt: skip
-        """Hold a paper's "at most" about many cells against the one that goes furthest.
+        Parameters
+        ----------
+        cells : pandas.DataFrame
+        name : str
+            The series of a row, with columns in braces.
+        x : str
+            The column recorded with it.
+        """
+        for row in cells[cells["exact"].notna()].to_dict("records"):
+            self.add(name.format_map(row), row[x], row["mean"], row["se"], exact=row["exact"])
+
+    def claim(
+        self, says: str, cells: pd.DataFrame, *, published: float, relation: str = "<=", published_error: float = 0.0,
+        x: str = "epsilon", where: str = "", over: str = "", series: str = "", note: str = "", comparable: bool = True,
+    ) -> None:  # fmt: skip
+        """Hold a statement of the paper about many cells against the one that goes furthest.
 
         Parameters
         ----------
         says : str
-            The statement.
-        cell : pandas.DataFrame
+            The statement, ``"at most a factor of two"``.
+        cells : pandas.DataFrame
             The cells that it is about: rows of `ldpkit.plots.summary`. A run with other parameters may have none.
-        said : float
-            The number that no cell exceeds.
-        by : iterable of str
-            Columns that name a cell.
+        published, published_error : float
+            The number of the statement, and how far its printed form may be off.
+        relation : {"<=", ">="}
+            How the paper says that the cells stand to it.
         x : str
             The column recorded with the comparison.
+        where : str
+            What a cell is called, with columns in braces.
+        over : str
+            A column that is divided by the value of its cell, if the statement is about such ratios.
         series : str
             Recorded in the place of `says`, if given.
         note : str
             The explanation, where they differ.
-
-        Returns
-        -------
-        dict
-            A line for the page's table; it says so if there is no cell to compare.
+        comparable : bool
+            Whether this run is what the paper speaks about; if not, the summary says so and nothing is recorded.
         """
-        line: dict[str, Any] = {"the paper says": says, "paper": said}
-        known = cell[cell["exact"].notna()]
-        if known.empty:
-            return line | {"verdict": "not compared: no such cell in this run"}
-        far = known.loc[known["exact"].idxmax()]
-        where = ", ".join(far[c] if isinstance(far[c], str) else f"{c} = {far[c]:g}" for c in by)
-        self.add(series or says, far[x], far["mean"], far["se"], published=said, exact=far["exact"], relation="<=",
-                 note=note and f"Largest at {where}: {note}")  # fmt: skip
-        return line | {"this run": far["mean"], "exact": far["exact"], "largest at": where, "verdict": self.rows[-1][8]}
+        checks.one_of("relation", relation, RELATIONS[1:])
+        checks.columns(cells, ["mean", "exact", "se", x, *([over] if over else [])])
+        line: dict[str, Any] = {"the paper says": says, "paper": published}
+        known = cells[cells["exact"].notna()]
+        if over:
+            ratio = known[over] / known["mean"]
+            known = known.assign(mean=ratio, exact=known[over] / known["exact"], se=known["se"] * ratio / known["mean"])
+        if not comparable or known.empty:
+            what = "no such cell in this run" if comparable else "other parameters than the paper's"
+            self.claims.append(line | {"verdict": f"not compared: {what}"})
+            return
+        far = known.loc[known["exact"].idxmax() if relation == "<=" else known["exact"].idxmin()]
+        at = where.format_map(far)
+        furthest_at = f"{'Largest' if relation == '<=' else 'Smallest'} at {at}: " if at else ""
+        self.add(series or says, far[x], far["mean"], far["se"], published=published, published_error=published_error,
+                 exact=far["exact"], relation=relation, note=note and furthest_at + note)  # fmt: skip
+        found = {"this run": far["mean"], "exact": far["exact"], "furthest at": at, "verdict": self.rows[-1][8]}
+        self.claims.append(line | found)
+
+    def summary(self) -> pd.DataFrame:
+        """Publish; return a line for each claim that was made."""
+        self.publish()
+        order = ["the paper says", "paper", "this run", "exact", "furthest at", "verdict"]
+        return pd.DataFrame(self.claims).reindex(columns=order).dropna(axis="columns", how="all")
 
     def table(self) -> pd.DataFrame:
         """Return the comparisons as a table with the columns `COLUMNS`."""

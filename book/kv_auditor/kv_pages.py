@@ -72,22 +72,15 @@ def triples(cell, digits=4):
     return plots.show(wide).set_properties(**{"white-space": "pre-line"})
 
 
-def curves(axis, cell, title, claim="stated $\\varepsilon$", half=False):
-    """Draw mean and deviation (markers), value without noise (line) and what the paper shows (crosses) of every series.
+def curves(parts, claims, x="stated ε", size=(4.3, 3.5)):
+    """Draw mean and deviation, value without noise and what the paper shows of every series; a panel for each part.
 
-    The dashed line is the claim; half of it is another limit and another line, dotted.
+    `claims` names the dashed line of a panel and says which multiple of the budget it is.
     """
-    ticks = cell["epsilon"].unique()
-    axis.plot(ticks, ticks / 2 if half else ticks, "k:" if half else "k--", lw=1, label=f"half of the {claim}" if half else claim)
-    for i, (name, rows) in enumerate(cell.groupby("series", sort=False)):
-        at, colour = rows["epsilon"], plots.COLOURS[i % len(plots.COLOURS)]
-        axis.plot(at, rows["limit"].where(rows["limit"] > 0), color=colour, label=f"{name} | without noise")
-        axis.errorbar(at, rows["mean"], yerr=rows["sd"], fmt=plots.MARKERS[i % len(plots.MARKERS)], color=colour, mfc="white",
-                      capsize=2, label=f"{name} | {plots.OURS}", zorder=3)  # fmt: skip
-        if "paper" in rows and rows["paper"].notna().any():
-            axis.plot(at, rows["paper"], "x", color="black", ms=5, mew=1, zorder=4, label=f"{name} | {plots.PAPER}")
-    axis.set_yscale("log")
-    plots.ticks_at(axis, ticks)
-    plots.plain_log(axis)
-    axis.set_title(title)
-    plots.legend(axis, which="series", fontsize=7.5)
+    drawn = []
+    for (title, cell), (claim, factor) in zip(parts.items(), claims, strict=True):
+        shown = cell.assign(limit=cell["limit"].where(cell["limit"] > 0), claim=factor * cell["epsilon"])
+        sources = {"this run": ("mean", "sd"), "exact": "limit", "paper": "paper"}
+        drawn.append(plots.tidy(shown, panel=title, series="{series}", x="epsilon", sources=sources, claim={claim: "claim"}))
+    return plots.figure(pd.concat(drawn, ignore_index=True), x=x, y="audited ε", xscale="log", yscale="log", columns=2, size=size,
+                        own=True)  # fmt: skip

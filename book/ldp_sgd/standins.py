@@ -7,6 +7,7 @@ ten classes, a task with two, and short texts with a mood.
 import functools
 
 import numpy as np
+import pandas as pd
 
 from ldpkit import datasets, nets, plots, streams
 from ldpkit.attacks import gradient as crafts
@@ -144,9 +145,9 @@ def private_cell(epsilon, lr, rounds, every, pairs, start, seed):
 def summary(table, by):
     """Collapse the measurements of each cell: mean of the finite estimates, its exact expectation and standard error."""
     cells = table.groupby(by, sort=False).agg(
-        mean=("epsilon_emp", "mean"), exact=("exact_epsilon_emp", "first"), sd=("exact_sd", "first"), limit=("limit", "first"),
+        mean=("epsilon_emp", "mean"), spread=("epsilon_emp", "std"), exact=("exact_epsilon_emp", "first"), sd=("exact_sd", "first"), limit=("limit", "first"),
         pooled=("pooled", "mean"), bound=("lower", "mean"), runs=("epsilon_emp", "count")).reset_index()  # fmt: skip
-    return cells.assign(se=cells["sd"] / cells.pop("runs") ** 0.5)
+    return cells.assign(spread=cells["spread"].fillna(0.0), se=cells["sd"] / cells.pop("runs") ** 0.5)
 
 
 def compare(board, cells, series, x):
@@ -155,7 +156,19 @@ def compare(board, cells, series, x):
         board.add(", ".join(str(row[s]) for s in series), row[x], row["mean"], row["se"], exact=row["exact"])
 
 
-def draw(axis, rows, x, columns):
-    """Draw columns of a table against `x`."""
-    for i, (column, label) in enumerate(columns.items()):
-        axis.plot(rows[x], rows[column], marker=plots.MARKERS[i], mfc="white", label=label)
+def curves(rows, x, columns, panel=""):
+    """What this run found in several columns of a table, as series for a figure."""
+    found = [plots.tidy(rows, panel=panel, series=label, x=x, sources={"this run": column}) for column, label in columns.items()]
+    return pd.concat(found, ignore_index=True)
+
+
+def densities(panel, cosines, laws, d):
+    """Shares of real cosines in units of 1/sqrt(d) and their exact densities, as series for a figure."""
+    edges, fine, found = np.linspace(-4, 4, 41), np.linspace(-4, 4, 161), []
+    fine = fine[np.abs(fine) < d**0.5]
+    for series, values in cosines.items():
+        shares = np.histogram(values * d**0.5, edges, density=True)[0]
+        for source, x, y in (("this run, real reports", (edges[1:] + edges[:-1]) / 2, shares),
+                             ("exact", fine, laws[series](fine / d**0.5) / d**0.5)):  # fmt: skip
+            found.append(pd.DataFrame(dict(zip(plots.COLUMNS, (panel, series, source, x, y, np.nan)))))
+    return pd.concat(found, ignore_index=True)

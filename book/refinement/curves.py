@@ -2,8 +2,8 @@
 
 import functools
 
-import matplotlib as mpl
-import numpy as np
+import matplotlib.pyplot as plt
+import pandas as pd
 
 from ldpkit import plots, published
 
@@ -20,45 +20,54 @@ def digitised(item):
     return parts.assign(k=parts["k"].astype(float), x=table["x"].astype(float), value=table["value"])
 
 
-def shades(sizes):
-    """A colour for each domain size, dark to light."""
-    return dict(zip(sizes, mpl.colormaps["viridis"](np.linspace(0, 0.88, len(sizes)))))
+def by_size(cells, value, item, *more, panel="{mechanism}", **look):
+    """Draw one line per domain size over the paper's own curve, and what is in the tables of `more`."""
+    seen = digitised(item)
+    seen = pd.concat([seen[seen["k"].notna()], *(seen[seen["k"].isna()].assign(k=k) for k in cells["k"].unique())])
+    seen = seen.merge(cells.drop(columns=["epsilon", value]).drop_duplicates(["mechanism", "k"]), on=["mechanism", "k"])
+    given = {"panel": panel, "series": "k = {k:,.0f}"}
+    drawn = [plots.tidy(cells, x="epsilon", sources={"exact": value}, **given),
+             plots.tidy(seen, x="x", sources={"paper": "value"}, **given), *more]  # fmt: skip
+    return plots.figure(pd.concat(drawn, ignore_index=True), x="ε", yscale="log", palette="viridis", **look)
 
 
-def by_size(axis, rows, value, paper):
-    """One line per domain size, over the paper's own curve as a broad grey one."""
-    for k, colour in shades(sorted(rows["k"].unique())).items():
-        seen = paper[(paper["k"] == k) | paper["k"].isna()]
-        if len(seen):
-            axis.plot(seen["x"], seen["value"], color="0.82", lw=3.5, zorder=1, label=f"$k$ = {k:,} | {plots.PAPER}")
-        own = rows[rows["k"] == k]
-        axis.plot(own["epsilon"], own[value], color=colour, label=f"$k$ = {k:,} | exact", zorder=2)
-
-
-def path(axis, series, name, k, epsilon):
-    """The paper's path of one protocol between success rate and variance, as a broad grey line; it prints none for GRR."""
+def paths(cells, panel, series, **look):
+    """Draw success rate against variance as the budget grows, the budget as the colour of dots, over the paper's own paths."""
     rate, error = (digitised(f"fig_{m}_vs_epsilon") for m in ("asr", "mse"))
-    error = error[error["k"].isna() | (error["k"] == k)]
-    both = rate[rate["k"] == k].merge(error, on=["mechanism", "x"])
-    both = both[(both["mechanism"] == name) & both["x"].isin(epsilon)].sort_values("x")
-    if len(both):
-        axis.plot(both["value_y"], both["value_x"], color="0.85", lw=4, zorder=0, label=f"{series} | {plots.PAPER}")
+    seen = rate.merge(error, on=["mechanism", "x"], suffixes=("", "_mse"))
+    seen = seen[seen["k_mse"].isna() | (seen["k_mse"] == seen["k"])].rename(columns={"x": "epsilon"})
+    seen = cells.merge(seen[["mechanism", "k", "epsilon", "value", "value_mse"]], on=["mechanism", "k", "epsilon"])
+    given = {"panel": panel, "series": series, "along": "epsilon"}
+    drawn = pd.concat([plots.tidy(cells, x="mse", sources={"exact": "asr"}, **given),
+                       plots.tidy(seen, x="value_mse", sources={"paper": "value"}, **given)], ignore_index=True)  # fmt: skip
+    figure = plots.figure(drawn, x="MSE (variance of one frequency, one user)", y="attacker's success rate", xscale="log",
+                          yscale="log", ylim=(cells["asr"].min() / 1.5, None), **look)  # fmt: skip
+    titles = [panel.format_map(row) for row in cells.to_dict("records")]
+    for axis in figure.axes:
+        rows = cells[[title == axis.get_title() for title in titles]]
+        dots = axis.scatter(rows["mse"], rows["asr"], c=rows["epsilon"], cmap="viridis", s=14, zorder=3, edgecolors="0.3",
+                            linewidths=0.3, vmin=cells["epsilon"].min(), vmax=cells["epsilon"].max())  # fmt: skip
+    figure.colorbar(dots, ax=figure.axes, label="ε", shrink=0.6)
+    return figure
 
 
 def plane(table, sizes):
-    """Success rate against variance for all protocols: one panel per protocol, one line per size, the budget as colour."""
-    figure, axes = plots.panels(len(PROTOCOLS), columns=4, size=(2.7, 2.2))
-    lowest = table.loc[table["k"].isin(sizes), "asr"].min() / 1.5
-    for axis, name in zip(axes, PROTOCOLS):
-        for marker, k in zip(plots.MARKERS, sizes):
-            rows = table[(table["mechanism"] == name) & (table["k"] == k)]
-            path(axis, f"$k$ = {k:,}", name, k, rows["epsilon"])
-            axis.plot(rows["mse"], rows["asr"], color="0.7", lw=0.7, zorder=1, label=f"_{k}")
-            dots = axis.scatter(rows["mse"], rows["asr"], c=rows["epsilon"], cmap="viridis", marker=marker, s=16, zorder=2,
-                                edgecolors="0.3", linewidths=0.3, label=f"$k$ = {k:,} | exact")  # fmt: skip
-        axis.set(title=name, xscale="log", yscale="log", ylim=(lowest, None))
-        plots.plain_log(axis)
-    figure.colorbar(dots, ax=axes, label="$\\varepsilon$", shrink=0.6)
-    figure.supxlabel("MSE (variance of one frequency, one user)", fontsize=10)
-    figure.supylabel("attacker's success rate", fontsize=10)
-    plots.legend(figure)
+    """`paths` of all protocols: one panel per protocol, one line per size."""
+    return paths(table[table["k"].isin(sizes)], "{mechanism}", "k = {k:,}", size=(2.7, 2.2))
+
+
+def triangles(chosen):
+    """Draw the parameter chosen for every mixture of three weights, as colours in a triangle for each family."""
+    figure, axes = plt.subplots(2, 2, figsize=(8.6, 6.6), layout="constrained")
+    for axis, (title, rows) in zip(axes.flat, chosen.groupby("panel", sort=False)):
+        dots = axis.scatter(rows["x"], rows["y"], c=rows["parameter"], norm=rows["norm"].iloc[0], marker="h", s=62)
+        figure.colorbar(dots, ax=axis, label=rows["symbol"].iloc[0], shrink=0.8, format="{x:g}")
+        look = {"color": "white", "mec": "black", "ms": 9, "ls": "none"}
+        axis.plot(0.5, 3**0.5 / 6, "X", label="equal weights", **look)
+        axis.plot(0.5, 0, "o", label="no poisoning, the paper's choice", **look)
+        axis.set_title(title)
+        axis.axis("off")
+        for place, text in (((0, -0.1), "ASR"), ((1, -0.1), "MSE"), ((0.6, 0.84), "EPG")):
+            axis.text(*place, text, fontsize=9, ha="center")
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return plots.attach(figure, chosen.drop(columns="norm"))
