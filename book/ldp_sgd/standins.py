@@ -135,8 +135,9 @@ def private_cell(epsilon, lr, rounds, every, pairs, start, seed):
     net, rng, rows = nets.mlp([64, 10], streams.generator(start, "linear")), streams.generator(seed, "private"), []
     mechanism = None if epsilon is None else LDPSGD(net.d, epsilon)
     for done in range(0, rounds + 1, every):
-        one, _, _ = crafts.gradient_flip(net, x, y, pairs, streams.generator(start, "watch")).shape(1.0)
-        state = {"accuracy": net.accuracy(held_x, held_y), "length": float(np.mean(one))}
+        at = streams.generator(start, "watch").integers(0, len(y), pairs)
+        length = np.minimum(1, np.linalg.norm(net.gradients(x[at], y[at]), axis=1))
+        state = {"accuracy": net.accuracy(held_x, held_y), "length": float(np.mean(length))}
         rows.append({"round": done, "parameters": net.d} | state)
         nets.train(net, x, y, rounds=every, lr=lr, rng=rng, mechanism=mechanism)
     return rows
