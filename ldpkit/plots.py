@@ -165,6 +165,7 @@ def figure(
             checks.instance("x", place, numbers.Real | None, "a number where lines are drawn")
     if kind == "bars" and yscale == "linear" and not (table["y"] < 0).any():
         ylim = (0 if ylim[0] is None else ylim[0], ylim[1])
+    columns = checks.integer("columns", columns, 1)
     floor = None if floor is None else checks.real("floor", floor, 0, closed="()")
     spec = {"x": x, "y": y, "kind": kind, "xscale": xscale, "yscale": yscale, "floor": floor, "error": error, "z": z}
     shown = (
