@@ -183,7 +183,7 @@ HALL = [
     ("plots.figure(POINTS, x='', y='', floor=0)", "floor must be a finite number > 0, got 0"),
     ("plots.figure(POINTS, x='', y='', columns=0)", "columns must be an integer >= 1, got 0"),
     ("plots.tidy(TABLE, x='k')", "table must have the columns k, mean, spread, exact, got mechanism, k"),
-    ("plots.tidy(TABLE, x='k', sources={}, claim={'claim': 'epsilon'})", "table must have the columns k, epsilon, got mechanism, k"),
+    ("plots.tidy(TABLE, x='k', sources={}, claim={'claim': 'level'})", "table must have the columns k, level, got mechanism, k"),
     ("plots.data(3)", "figure must be a matplotlib figure, got 3"),
     ("plots.attach(3, TABLE)", "figure must be a matplotlib figure, got 3"),
     ("plots.data(matplotlib.figure.Figure())", "figure must have a table: draw it by plots.figure, or plots.attach one"),
