@@ -60,7 +60,20 @@ TABLE = pd.DataFrame({"mechanism": ["GRR"], "k": [2], "epsilon": [1.0], "epsilon
 SPACE = (
     {name: getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper()}
     | MODULES
-    | {"np": np, "nan": math.nan, "inf": math.inf, "rng": rng, "net": net, "X": X, "Y": Y, "TABLE": TABLE, "MASKED": MASKED}
+    | {
+        "np": np,
+        "nan": math.nan,
+        "inf": math.inf,
+        "rng": rng,
+        "net": net,
+        "X": X,
+        "Y": Y,
+        "TABLE": TABLE,
+        "MASKED": MASKED,
+        "matplotlib": mpl,
+    }
+    | {"POINTS": pd.DataFrame([("", "", "exact", 1.0, 1.0, None)], columns=["panel", "series", "source", "x", "y", "error"])}
+    | {"board": MODULES["published"].Scoreboard("ldp_auditor/fig2")}
     | {"grr": mechanisms.GRR(3, 1.0), "pairs": MODULES["crafts"].dummy(4), "sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2)}
 )
 NAMES = sorted(mechanisms.MECHANISMS)
@@ -171,17 +184,23 @@ HALL = [
     ("published.verdict(1, 0, published=[1])", "published must be a number, got [1]"),
     ("published.verdict(1, 0, relation='<')", "relation must be one of =, <=, >=, got '<'"),
     ("published.Scoreboard('ldp_auditor/fig')", "got 'ldp_auditor/fig'; did you mean 'ldp_auditor/fig"),
-    ("plots.panels(0)", "count must be an integer >= 1, got 0"),
-    ("plots.panels(3, columns=0)", "columns must be an integer >= 1, got 0"),
-    ("plots.plain_log(None, 'z')", "which must be one of x, y, got 'z'"),
-    ("plots.epsilon_curves(None, TABLE)", "table must have the columns epsilon, k, epsilon_emp, exact_epsilon_emp, epsilon, got mechanism"),
-    ("plots.epsilon_bars(None, TABLE)", "table must have the columns mechanism, epsilon_emp, exact_epsilon_emp, got mechanism, k"),
-    ("plots.delta_bars(TABLE, ['GRR'], [2])", "table must have the columns protocol, k, epsilon, delta, mean, spread, exact, got"),
-    ("plots.legend(None, 'both')", "which must be one of all, series, sources, got 'both'"),
-    ("plots.ticks_at(None, [1], 'cubic')", "scale must be one of log, symlog, linear, got 'cubic'"),
+    ("plots.figure(TABLE, x='', y='')", "table must have the columns panel, series, source, x, y, error, got mechanism"),
+    ("plots.figure(POINTS.assign(colour=1), x='', y='')", "table must have the columns panel, series, source, x, y, error alone, got"),
+    ("plots.figure(POINTS.assign(source='theirs'), x='', y='')", "source must be one of paper, released code, exact, this run"),
+    ("plots.figure(POINTS.assign(x='GRR'), x='', y='')", "x must be a number where lines are drawn, got 'GRR'"),
+    ("plots.figure(POINTS, x='', y='', kind='pie')", "kind must be one of lines, bars, got 'pie'"),
+    ("plots.figure(POINTS, x='', y='', xscale='cubic')", "xscale must be one of linear, log, symlog, got 'cubic'"),
+    ("plots.figure(POINTS, x='', y='', yscale='cubic')", "yscale must be one of linear, log, symlog, got 'cubic'"),
+    ("plots.figure(POINTS, x='', y='', share='z')", "share must be one of xy, x, y, , got 'z'"),
+    ("plots.figure(POINTS, x='', y='', floor=0)", "floor must be a finite number > 0, got 0"),
+    ("plots.figure(POINTS, x='', y='', columns=0)", "columns must be an integer >= 1, got 0"),
+    ("plots.tidy(TABLE, x='k')", "table must have the columns k, mean, spread, exact, got mechanism, k"),
+    ("plots.tidy(TABLE, x='k', sources={}, claim={'claim': 'level'})", "table must have the columns k, level, got mechanism, k"),
     ("plots.data(3)", "figure must be a matplotlib figure, got 3"),
-    ("plots.unexplained(3)", "figure must be a matplotlib figure, got 3"),
-    ("plots.bundle(3)", "figure must be a matplotlib figure, got 3"),
+    ("plots.attach(3, TABLE)", "figure must be a matplotlib figure, got 3"),
+    ("plots.data(matplotlib.figure.Figure())", "figure must have a table: draw it by plots.figure, or plots.attach one"),
+    ("board.claim('at most', TABLE, published=1.0)", "table must have the columns mean, exact, se, epsilon, got mechanism, k"),
+    ("board.claim('at most', TABLE, published=1.0, relation='=')", "relation must be one of <=, >=, got '='"),
     ("plots.summary(TABLE)", "table must have the columns mechanism, k, epsilon, epsilon_emp, exact_epsilon_emp, exact_sd, got"),
     ("plots.summary(None)", "table must have the columns mechanism, k, epsilon, epsilon_emp, exact_epsilon_emp, exact_sd, got None"),
     ("plots.show(TABLE, bold='won')", "table must have the columns won, got mechanism, k"),
@@ -931,6 +950,7 @@ EXEMPT = {
         case.Case case.close case.need case.refused case.same case.tail reports.value reports.parameters reports.generator
         reports.inputs reports.read reports.pair claims.rates claims.budget claims.routes claims.rounds claims.extremes
         draws.client draws.estimate draws.null draws.power draws.repeats suite.Check suite.Conformance""",
+    "part of a figure; called by `plots.figure` with what it has checked": "marks.looks marks.curves marks.bars marks.legends",
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": "result.AuditResult calibrate.Calibration optimize.Family optimize.Front",
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",

@@ -145,26 +145,60 @@ def test_an_unknown_paper_is_named():
 
 
 def cells(*rows):
-    return pd.DataFrame(rows, columns=["mechanism", "k", "mean", "exact", "se"])
+    return pd.DataFrame(rows, columns=["mechanism", "k", "mean", "exact", "se"]).astype({"exact": float})
 
 
-def test_a_statement_about_many_cells_is_held_against_the_one_that_goes_furthest():
+CELLS = cells(("BLH", 25, 0.71, 0.72, 0.01), ("OLH", 200, 0.9, 0.5, 1.0), ("SS", 25, 9.0, None, None))
+NAMED = {"x": "k", "where": "{mechanism}, k = {k:g}"}
+
+
+def test_cells_are_recorded_under_the_names_that_their_columns_give():
     board = published.Scoreboard("ldp_auditor/fig2")
-    cell = cells(("BLH", 25, 0.71, 0.72, 0.01), ("OLH", 200, 0.9, 0.5, 1.0), ("SS", 25, 9.0, None, None)).astype({"exact": float})
-    line = board.hold("below", cell, 0.7, ("mechanism", "k"), "k", note="see there.")
-    assert line == {"the paper says": "below", "paper": 0.7, "this run": 0.71, "exact": 0.72, "largest at": "BLH, k = 25",
-                    "verdict": "differs-explained"}  # fmt: skip
-    assert board.table()["note"].tolist() == ["Largest at BLH, k = 25: see there."]
-    assert board.hold("below", cell, 0.75, ("k",), "k", series="all")["verdict"] == "reproduced"
-    assert board.table()["series"].tolist() == ["below", "all"]
+    board.add_cells(CELLS, "{mechanism} of {k:g}", x="k")
+    assert board.table()[["series", "x", "reproduced", "reproduced_se", "exact"]].values.tolist() == [
+        ["BLH of 25", 25, 0.71, 0.01, 0.72], ["OLH of 200", 200, 0.9, 1.0, 0.5]]  # fmt: skip
 
 
-def test_a_statement_about_cells_that_are_not_there_says_so():
+def test_a_claim_about_many_cells_is_held_against_the_one_that_goes_furthest():
     board = published.Scoreboard("ldp_auditor/fig2")
-    for cell in (cells(), cells(("BLH", 25, 0.7, math.nan, math.nan))):
-        line = board.hold("below", cell, 0.7, ("k",), "k")
-        assert line == {"the paper says": "below", "paper": 0.7, "verdict": "not compared: no such cell in this run"}
-    assert board.table().empty
+    board.claim("below", CELLS, published=0.7, note="see there.", **NAMED)
+    board.claim("below", CELLS, published=0.75, series="all", **NAMED)
+    board.claim("above", CELLS, published=0.6, relation=">=", note="see there.", **NAMED)
+    board.claim("above", CELLS, published=0.6, published_error=0.1, relation=">=", x="k")
+    shown = board.summary().fillna("")
+    assert shown.to_dict("records")[0] == {"the paper says": "below", "paper": 0.7, "this run": 0.71, "exact": 0.72,
+                                           "furthest at": "BLH, k = 25", "verdict": "differs-explained"}  # fmt: skip
+    assert list(shown["verdict"]) == ["differs-explained", "reproduced", "differs-explained", "reproduced"]
+    assert list(shown["furthest at"]) == ["BLH, k = 25", "BLH, k = 25", "OLH, k = 200", ""]
+    table = board.table()
+    assert list(table["note"]) == ["Largest at BLH, k = 25: see there.", "", "Smallest at OLH, k = 200: see there.", ""]
+    assert list(table["series"]) == ["below", "all", "above", "above"] and list(table["x"]) == [25, 25, 200, 200]
+
+
+def test_a_claim_about_ratios_divides_by_the_value_of_the_cell():
+    board = published.Scoreboard("ldp_auditor/fig2")
+    board.claim("at most", CELLS.assign(epsilon=2.0), published=4.0, over="epsilon")
+    (line,) = board.table().to_dict("records")
+    assert (line["reproduced"], line["exact"], line["x"]) == (pytest.approx(2 / 0.9), 4.0, 2.0)
+    assert line["reproduced_se"] == pytest.approx(1.0 * 2 / 0.9**2) and line["verdict"] == "reproduced"
+
+
+def test_a_claim_about_cells_that_are_not_there_or_not_the_papers_says_so_and_records_nothing():
+    board = published.Scoreboard("ldp_auditor/fig2")
+    for given in (cells(), cells(("BLH", 25, 0.7, math.nan, math.nan))):
+        board.claim("below", given, published=0.7, x="k")
+    board.claim("below", CELLS, published=0.7, x="k", comparable=False)
+    here, there = "not compared: no such cell in this run", "not compared: other parameters than the paper's"
+    assert list(board.summary()["verdict"]) == [here, here, there]
+    assert list(board.summary()["paper"]) == [0.7] * 3 and board.table().empty
+
+
+def test_a_summary_hands_the_comparisons_to_the_build(tmp_path, monkeypatch):
+    monkeypatch.setenv("LDPKIT_SCOREBOARD", str(tmp_path / "board.csv"))
+    board = published.Scoreboard("ldp_auditor/fig2")
+    board.claim("below", CELLS, published=0.8, x="k")
+    board.summary()
+    assert list(pd.read_csv(tmp_path / "board.csv")["verdict"]) == ["reproduced"]
 
 
 def test_the_furthest_cell_is_named_only_if_there_is_one():

@@ -160,10 +160,10 @@ def test_a_variant_is_built_apart_from_the_book_says_what_it_is_and_survives_lat
 
 def test_the_functions_behind_a_cell_are_found_by_their_full_names():
     sources = ["from ldpkit import plots\nfrom ldpkit.sweep import sweep\nimport numpy as np", "table = sweep(np.sum, {})",
-               "plots.use(); figure, axes = plots.panels(2); plots.COLOURS[0]; axes[0].plot([1])"]  # fmt: skip
+               "plots.use(); figure = plots.figure(table); plots.COLOURS[0]; figure.axes[0].plot([1])"]  # fmt: skip
     cells = [{"cell_type": "code", "metadata": {}, "source": s} for s in sources]
     used = provenance.functions({"cells": cells})
-    assert used[1] == ["ldpkit.sweep.sweep"] and used[2] == ["ldpkit.plots.use", "ldpkit.plots.panels"]
+    assert used[1] == ["ldpkit.sweep.sweep"] and used[2] == ["ldpkit.plots.use", "ldpkit.plots.figure"]
 
 
 def test_the_live_page_knows_hidden_cells_and_what_the_book_was_built_with():

@@ -157,6 +157,13 @@ def compare(board, cells, series, x):
         board.add(", ".join(str(row[s]) for s in series), row[x], row["mean"], row["se"], exact=row["exact"])
 
 
+def measured(cells, top, *, x="epsilon", label="budget of a report ε₀", panel="", series="", claim=None, **look):
+    """Draw what cells of `summary` measured, and the budget that `claim` gives, up to a little more than `top`."""
+    claim = {} if claim is None else {"budget ε₀": claim}
+    table = plots.tidy(cells, panel=panel, series=series, x=x, claim=claim)
+    return plots.figure(table, x=label, y="measured ε", ylim=(0, 1.25 * top), z=True, **look)
+
+
 def curves(rows, x, columns, panel=""):
     """What this run found in several columns of a table, as series for a figure."""
     found = [plots.tidy(rows, panel=panel, series=label, x=x, sources={"this run": column}) for column, label in columns.items()]
