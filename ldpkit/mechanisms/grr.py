@@ -84,7 +84,7 @@ class AGRR(GRR):
     Notes
     -----
     ``p = (e^eps + (k - 1) delta) / (e^eps + k - 1)``, ``q = (1 - delta) / (e^eps + k - 1)``
-    (LDP-Auditor, Eq. 9 as corrected in the errata).
+    (LDP-Auditor, appendix B).
     """
 
     delta: float

@@ -180,7 +180,7 @@ class AOLH(OLH):
     -----
     The variance is proportional to ``(E + g - 1)^2 / ((g - 1) (E - 1 + g delta)^2)``
     with ``E = e^eps``; its minimiser is the smaller root of a quadratic, rounded,
-    and at least 2 (LDP-Auditor, section 2; the errata say which root).
+    and at least 2 (LDP-Auditor, appendix B).
     """
 
     delta: float
