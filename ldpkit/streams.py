@@ -19,16 +19,7 @@ from . import checks
 from .compiled import kernel
 from .types import Rng
 
-__all__ = ["sequence", "generator", "derive", "words", "state", "step", "REHEARSAL", "Rehearsed"]
-
-REHEARSAL = object()
-"""Stands for a seed where an audit is only to be checked: the first stream that is asked for raises `Rehearsed`.
-
-Auditors look at all their parameters before they draw, so whoever gets that far has no bad parameter."""
-
-
-class Rehearsed(Exception):
-    """A rehearsal reached its first random number: every parameter was accepted."""
+__all__ = ["sequence", "generator", "derive", "words", "state", "step"]
 
 
 def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
@@ -42,8 +33,6 @@ def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
         Anything JSON can write: strings, numbers, lists, dictionaries with
         string keys. Dictionaries are sorted, so their order does not matter.
     """
-    if seed is REHEARSAL:
-        raise Rehearsed
     seed = checks.integer("seed", seed, 0)
     try:
         text = json.dumps(name, sort_keys=True, allow_nan=True)
@@ -60,7 +49,7 @@ def generator(seed: int, *name: Any) -> Rng:
 
 def derive(seed: int, *name: Any) -> int:
     """Return a 63-bit integer seed that belongs to `name` alone under `seed`."""
-    return seed if seed is REHEARSAL else int(sequence(seed, *name).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(sequence(seed, *name).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def words(rng: np.random.Generator, shape: int | tuple[int, ...], bits: int) -> npt.NDArray[Any]:

@@ -11,7 +11,7 @@ import pytest
 
 import ldpkit
 from ldpkit import depends, streams
-from ldpkit.auditors import audit_cell, audit_gradient, audit_kv, audit_shuffle, calibrate, kv_cell, rad_result
+from ldpkit.auditors import Audit, KVAudit, audit_gradient, audit_kv, audit_shuffle, calibrate, rad_result
 from ldpkit.depends import PACKAGE, Graph
 from ldpkit.mechanisms import LDPSGD, PCKVGRR
 
@@ -129,8 +129,8 @@ def ran(call):
 
 
 RUNS = {
-    "from ldpkit.auditors import audit_cell": [
-        lambda name=name, attack=attack, extra=extra: audit_cell(
+    "from ldpkit.auditors import Audit": [
+        lambda name=name, attack=attack, extra=extra: Audit.cell(
             mechanism=name, attack=attack, k=6, epsilon=1.0, trials=500, faithful=faithful, seed=1, **extra
         )
         for name, extra in {
@@ -140,8 +140,8 @@ RUNS = {
         for attack in ("guess", "tight")
         for faithful in (False, True)
     ],
-    "from ldpkit.auditors import kv_cell": [
-        lambda m=m: kv_cell(mechanism=m, k=3, epsilon=1.0, padding=1, users=1000, runs=2, seed=1) for m in ("PCKV-UE", "PCKV-GRR")
+    "from ldpkit.auditors import KVAudit": [
+        lambda m=m: KVAudit.cell(mechanism=m, k=3, epsilon=1.0, padding=1, users=1000, runs=2, seed=1) for m in ("PCKV-UE", "PCKV-GRR")
     ],
     "from ldpkit.auditors import audit_kv\nfrom ldpkit.mechanisms import PCKVGRR": [
         lambda: audit_kv(PCKVGRR(4, 1.0, 2), users=2000, seed=1)
@@ -250,14 +250,14 @@ def test_values_that_a_function_holds_count():
 
 
 def test_functions_of_one_file_differ_by_name_and_those_of_the_package_by_what_they_reach():
-    assert depends.identity(audit_cell) != depends.identity(kv_cell)
+    assert depends.identity(Audit.cell) != depends.identity(KVAudit.cell)
     assert depends.identity(dummy_pair) != depends.identity(ran)
 
 
 def test_versions_of_the_libraries_count(monkeypatch):
-    before = depends.identity(audit_cell)
+    before = depends.identity(Audit.cell)
     monkeypatch.setattr(depends.platform, "python_version", lambda: "3.99.0")
-    assert depends.identity(audit_cell) != before
+    assert depends.identity(Audit.cell) != before
 
 
 def test_what_has_no_source_is_refused():

@@ -24,7 +24,7 @@ import pandas as pd
 import pytest
 
 from ldpkit import pools, streams
-from ldpkit.auditors import audit_cell
+from ldpkit.auditors import Audit
 from ldpkit.pools import isolated
 from ldpkit.sweep import SweepError, cells, sweep
 
@@ -71,7 +71,7 @@ def trace(tmp_path):
 
 @pytest.fixture(scope="module")
 def table():
-    return sweep(audit_cell, GRID, seed=1, workers=1).to_csv()
+    return sweep(Audit.cell, GRID, seed=1, workers=1).to_csv()
 
 
 # --- the same table ---------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_rows_come_in_the_order_of_the_grid_with_the_last_parameter_fastest():
     assert cells({"a": [1, 2], "b": ["x", "y"], "c": 5}) == [
         {"a": a, "b": b, "c": 5} for a, b in itertools.product([1, 2], ["x", "y"])
     ]
-    found = sweep(audit_cell, GRID, seed=1, workers=2)
+    found = sweep(Audit.cell, GRID, seed=1, workers=2)
     wanted = itertools.product(GRID["mechanism"], GRID["k"], GRID["epsilon"], range(2))
     assert list(found[["mechanism", "k", "epsilon", "run"]].itertuples(index=False, name=None)) == list(wanted)
 
@@ -105,17 +105,17 @@ def test_a_cell_may_give_several_rows():
 
 @pytest.mark.parametrize("workers", [1, 2, None])
 def test_any_number_of_workers_gives_the_same_bytes(workers, table):
-    assert sweep(audit_cell, GRID, seed=1, workers=workers).to_csv() == table
+    assert sweep(Audit.cell, GRID, seed=1, workers=workers).to_csv() == table
 
 
 def test_a_thread_pool_gives_the_same_bytes_and_stays_open(table):
     with ThreadPoolExecutor(2) as pool:
-        assert sweep(audit_cell, GRID, seed=1, executor=pool).to_csv() == table
+        assert sweep(Audit.cell, GRID, seed=1, executor=pool).to_csv() == table
         assert pool.submit(abs, -1).result() == 1
 
 
 def test_another_seed_gives_another_table(table):
-    assert sweep(audit_cell, GRID, seed=2, workers=1).to_csv() != table
+    assert sweep(Audit.cell, GRID, seed=2, workers=1).to_csv() != table
 
 
 def test_a_cell_does_not_depend_on_the_rest_of_the_grid():

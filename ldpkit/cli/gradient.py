@@ -81,7 +81,7 @@ def _write(ctx: click.Context, result: AuditResult, attack: str, as_json: bool, 
     lines = [
         ("mechanism", ", ".join([result.mechanism, *(f"{key} = {value}" for key, value in result.parameters.items())])),
         ("claim", f"epsilon = {result.claim:.4f}, delta = {result.delta:g}"),
-        ("attack", f"{attack}, {result.trials:,} trials" + (", all real" if result.faithful else "")),
+        ("attack", f"{attack}, {result.total:,} trials" + (", all real" if result.faithful else "")),
         ("counts", ", ".join(f"{key} = {value:,} ({result.rates[key + 'r']:.4f})" for key, value in result.counts.items())),
         ("epsilon_emp", f"{number(row['epsilon_emp'])} as the paper computes it"),
         ("exact", f"{number(row['exact_epsilon_emp'])} (sd {number(row['exact_sd'])}) is its expectation"),
