@@ -42,9 +42,9 @@ class Crafted:
     Parameters
     ----------
     adversary : str
-        One of `ADVERSARIES`.
+        Who crafts them, one of `ADVERSARIES`.
     dimension : int, optional
-        Of the dummy gradient; 4810 by default, as the network of the digits has parameters.
+        Of the dummy gradient; 4810 by default, the parameters of the network of the digits.
     norm : float
         Of the dummy gradient.
     iterations : int
@@ -52,7 +52,7 @@ class Crafted:
     flip : str
         Wrong label of the adversary ``label``, one of `ldpkit.attacks.gradient.FLIPS`.
     seed : int
-        Of training and pairs.
+        Of training and pairs, non-negative.
 
     Raises
     ------

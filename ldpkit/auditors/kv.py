@@ -238,8 +238,10 @@ class KVAudit(Compared):
         ----------
         mechanism : str
             A name of `ldpkit.mechanisms.KEY_VALUE`.
-        auditor, users
-            The audit's `attack`, and users per group; ``skv`` makes half of them imitators.
+        auditor : str
+            The audit's `attack`.
+        users : int
+            Users per group, in [1, 10^12]; ``skv`` makes half of them imitators.
         alpha : float
             Significance; the paper's is 0.05.
         **words
