@@ -178,13 +178,15 @@ def _here(jobs: dict[int, tuple[Any, ...]]) -> Generator[tuple[int, Future[str]]
         yield i, future
 
 
-def _there(jobs: dict[int, tuple[Any, ...]], pool: Executor) -> Generator[tuple[int, Future[str]], None, None]:
+def _there(
+    jobs: dict[int, tuple[Any, ...]], pool: Executor, limit: float | None
+) -> Generator[tuple[int, Future[str]], None, None]:
     """Compute the jobs in a pool; yield number and outcome as they end.
 
     A job whose worker died is computed once more, alone, after all others: whatever kills a worker then is the job itself,
     not a neighbour that took the memory.
     """
-    futures = {_submit(pool, job): i for i, job in jobs.items()}
+    futures = {_submit(pool, job, limit): i for i, job in jobs.items()}
     suspects = []
     try:
         for future in as_completed(futures):
@@ -193,7 +195,7 @@ def _there(jobs: dict[int, tuple[Any, ...]], pool: Executor) -> Generator[tuple[
             else:
                 yield futures[future], future
         for i in suspects:
-            again = _submit(pool, jobs[i])
+            again = _submit(pool, jobs[i], limit)
             futures[again] = i
             yield from ((i, future) for future in as_completed([again]))
     finally:
@@ -201,10 +203,10 @@ def _there(jobs: dict[int, tuple[Any, ...]], pool: Executor) -> Generator[tuple[
             future.cancel()
 
 
-def _submit(pool: Executor, job: tuple[Any, ...]) -> Future[str]:
+def _submit(pool: Executor, job: tuple[Any, ...], limit: float | None) -> Future[str]:
     """Submit a job; a pool that takes none any more fails it."""
     try:
-        return pool.submit(_run, *job)
+        return pool.within(limit, _run, *job) if isinstance(pool, pools.Processes) else pool.submit(_run, *job)
     except BrokenExecutor as error:
         refused: Future[str] = Future()
         refused.set_exception(error)
@@ -226,6 +228,7 @@ def sweep(
     store: str | os.PathLike[str] | None = None,
     table: str | os.PathLike[str] | None = None,
     label: str | None = None,
+    limit: float | None = None,
 ) -> "pd.DataFrame":
     """Call ``func(**cell, seed=...)`` on every cell of `grid` and return one table.
 
@@ -254,6 +257,9 @@ def sweep(
         sweep ends, whatever ends it; in between, as often as a tenth of the time allows.
     label : str, optional
         Text of the progress bar.
+    limit : float, optional
+        Seconds that a cell may take; one that takes longer fails with a `TimeoutError`.
+        Only processes of this machine can be held to it, so each cell is computed in one then.
 
     Returns
     -------
@@ -273,6 +279,10 @@ def sweep(
     listed = cells(grid)
     seed = checks.integer("seed", seed, 0)
     workers = pools.count(workers)
+    if limit is not None:
+        limit = checks.real("limit", limit, 0, closed="()")
+        if executor is not None:
+            raise ValueError(f"limit must be left out where another executor computes, got {limit:g}")
     if table is not None and (Path(table).is_dir() or not Path(table).parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = _Store(store, func, seed) if store is not None else None
@@ -287,9 +297,9 @@ def sweep(
         return pd.DataFrame(rows, columns=None if rows else list(dict.fromkeys(name for cell in listed for name in cell)))
 
     file = _Table(table, finished) if table is not None else None
-    own = pools.local(workers) if executor is None and workers > 1 and todo else None
+    own = pools.local(workers) if executor is None and (workers > 1 or limit) and todo else None
     pool = executor or own
-    outcomes = _there(jobs, pool) if pool else _here(jobs)
+    outcomes = _there(jobs, pool, limit) if pool else _here(jobs)
     failures: dict[int, Exception] = {}
 
     def known() -> str:

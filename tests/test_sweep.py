@@ -433,3 +433,33 @@ def test_progress_is_silent_where_nobody_watches():
     """Standard error is a pipe; that a kernel's library is loaded makes it no notebook."""
     done = subprocess.run([sys.executable, "-c", "import ipykernel\n" + BAR], capture_output=True, text=True, check=True)
     assert done.stderr == "" and done.stdout == ""
+
+
+# --- a limit of time ----------------------------------------------------------------------------------
+
+
+def stuck(x, seed, marks):
+    (Path(marks) / f"{x}-{uuid.uuid4().hex}").touch()
+    while x == 1:
+        pass
+    return {"twice": 2 * x}
+
+
+def test_a_cell_that_takes_too_long_is_ended_once_and_all_others_are_finished(tmp_path):
+    grid = {"x": [0, 2, 3, 1], "marks": str(tmp_path)}  # the one process that computes them has started when time begins to count
+    sweep(stuck, grid | {"x": [4]}, seed=1, workers=1, limit=600)
+    message = r"1 of 4 cells failed.*\ncell {'x': 1, .*} failed: TimeoutError: not finished within 3 s"
+    with pytest.raises(SweepError, match=message) as caught:
+        sweep(stuck, grid, seed=1, workers=1, limit=3)
+    assert caught.value.table["twice"].tolist() == [0, 4, 6]
+    assert sorted(path.name[0] for path in tmp_path.iterdir()) == ["0", "1", "2", "3", "4"]  # it is not tried again
+    assert sweep(stuck, grid | {"x": [5]}, seed=1, workers=1, limit=600)["twice"].tolist() == [10]
+
+
+def test_a_limit_is_a_positive_time_of_our_own_processes(table):
+    for bad in (0, -1, "1", np.nan):
+        with pytest.raises(ValueError, match=r"limit must be a finite number > 0, got"):
+            sweep(Audit.cell, GRID, seed=1, limit=bad)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="limit must be left out where another executor"):
+        sweep(Audit.cell, GRID, seed=1, executor=pool, limit=60)
+    assert sweep(Audit.cell, GRID, seed=1, workers=2, limit=60).to_csv() == table

@@ -173,10 +173,17 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="The table (CSV).  [default: CONFIG's, else its name]"
 )
+@click.option("--limit", type=float, help="Seconds that a cell may take; one that takes longer fails.")
 @click.option("--store", type=click.Path(file_okay=False, path_type=Path), help="Finished cells.  [default: beside the table]")
 @click.pass_context
 def sweep(
-    ctx: click.Context, config: Path, scheduler: str | None, workers: int | None, out: Path | None, store: Path | None
+    ctx: click.Context,
+    config: Path,
+    scheduler: str | None,
+    workers: int | None,
+    out: Path | None,
+    limit: float | None,
+    store: Path | None,
 ) -> None:
     """Run a grid of audits described by the file CONFIG (YAML).
 
@@ -197,7 +204,7 @@ def sweep(
         try:
             table = hall.sweep(
                 AUDITS[plan.audit].cell, plan.cells, seed=plan.seed, workers=workers, executor=executor, store=store, table=out,
-                label=config.stem,
+                label=config.stem, limit=limit,
             )  # fmt: skip
         except hall.SweepError as found:
             table, failures = found.table, found.failures
