@@ -10,19 +10,17 @@ paper derives consecutive seeds instead, which makes its repeated runs overlap.
 import hashlib
 import json
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import checks
 from .compiled import kernel
-from .types import Rng
+from .types import Array, Rng
 
 __all__ = ["sequence", "generator", "derive", "words", "state", "step"]
 
 
-def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
+def sequence(seed: int, *name: object) -> np.random.SeedSequence:
     """Return the `SeedSequence` of the stream called `name` under `seed`.
 
     Parameters
@@ -42,17 +40,17 @@ def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words))
 
 
-def generator(seed: int, *name: Any) -> Rng:
+def generator(seed: int, *name: object) -> Rng:
     """Return a `numpy.random.Generator` on the stream called `name` (see `sequence`)."""
     return np.random.Generator(np.random.PCG64(sequence(seed, *name)))
 
 
-def derive(seed: int, *name: Any) -> int:
+def derive(seed: int, *name: object) -> int:
     """Return a 63-bit integer seed that belongs to `name` alone under `seed`."""
     return int(sequence(seed, *name).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def words(rng: np.random.Generator, shape: int | tuple[int, ...], bits: int) -> npt.NDArray[Any]:
+def words(rng: np.random.Generator, shape: int | tuple[int, ...], bits: int) -> Array:
     """Return uniform unsigned integers of 16 or 32 bits, cut from 64-bit words in the same order on every machine."""
     count, each = math.prod(np.atleast_1d(shape).tolist()), 64 // bits
     drawn = rng.integers(0, 2**64, -(-count // each), dtype=np.uint64)

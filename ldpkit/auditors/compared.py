@@ -67,7 +67,7 @@ class Compared(Auditor):
 
     @property
     @abstractmethod
-    def stream(self) -> tuple[Any, ...]:
+    def stream(self) -> tuple[object, ...]:
         """Name of the random stream."""
 
     @abstractmethod
@@ -207,7 +207,7 @@ class LawAudit(Compared):
         return {"mechanism": self.mechanism, "parameters": self.parameters, "attack": self.attack, "claim": float(self.claim)}
 
     @property
-    def stream(self) -> tuple[Any, ...]:
+    def stream(self) -> tuple[object, ...]:
         return self.mechanism, self.parameters, self.attack, self.trials
 
     def play(self, draw: Draw) -> Iterator[Groups]:

@@ -7,7 +7,7 @@ error never occurs, no bound.
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,19 +22,6 @@ MAX_TRIALS = 10**9
 """Most trials in all."""
 
 Bound = Callable[..., Numbers]
-
-
-class _Planned(Protocol):
-    """What is asked of an audit that counts errors."""
-
-    @property
-    def attack(self) -> str: ...
-    @property
-    def trials(self) -> int: ...
-    @property
-    def alpha(self) -> float: ...
-    @property
-    def faithful(self) -> bool: ...
 
 
 def halved(trials: int, what: str) -> int:
@@ -133,7 +120,7 @@ BOUNDS = {"pooled": lower_pooled, "sides": lower_sides}
 
 
 def judged(
-    audit: _Planned,
+    audit: Any,
     seed: int,
     fp: int,
     fn: int,

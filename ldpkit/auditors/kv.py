@@ -282,7 +282,7 @@ class KVAudit(Compared):
         }
 
     @property
-    def stream(self) -> tuple[Any, ...]:
+    def stream(self) -> tuple[object, ...]:
         seen = None if self.positions is None else list(self.positions)  # lists and tuples draw alike
         design = str(tuple(map(tuple, self.held))), self.ownership, str(seen), str(tuple(self.squads)), self.scaling
         users = self.trials * (1 + (self.attack == "skv"))

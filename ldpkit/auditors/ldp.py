@@ -264,18 +264,14 @@ class Audit(Auditor):
         ]
 
 
-def _direction(
-    pair: Pair, tp: int, fp: int, trials: int, paper: tuple[float, float], valid: tuple[float, float]
-) -> dict[str, Any]:
+def _direction(pair: Pair, tp: int, fp: int, trials: int, paper: tuple[float, float], valid: tuple[float, float]) -> Row:
     """What one question about the pair shows; `paper` and `valid` hold the delta and the tail of statistic and bound."""
     statistic, bound = (float(stats.epsilon_lower(tp, fp, trials, delta, tail=tail)) for delta, tail in (paper, valid))
     return {"pair": pair, "tp": tp, "fp": fp, "tpr": tp / trials, "fpr": fp / trials,
             "epsilon_emp": statistic, "lower": max(0.0, bound)}  # fmt: skip
 
 
-def _judged(
-    turns: list[dict[str, Any]], sound: sanity.Findings, trials: int, claim: float, delta: float, tail: float
-) -> dict[str, Any]:
+def _judged(turns: list[Row], sound: sanity.Findings, trials: int, claim: float, delta: float, tail: float) -> Row:
     """The bound of all directions, and whether it may be relied on."""
     lower, invalid, warnings, why = max(t["lower"] for t in turns), sound.dependent, list(sound.warnings), []
     if sound.fixed and lower <= claim and stats.epsilon_ceiling(trials, tail=tail) > claim:
@@ -298,7 +294,7 @@ def _judged(
             "directions": tuple(turns)}  # fmt: skip
 
 
-def _weak(turn: dict[str, Any], trials: int, claim: float, delta: float, tail: float) -> str:
+def _weak(turn: Row, trials: int, claim: float, delta: float, tail: float) -> str:
     """Why an event that is seen so often could not have refuted the claim, whatever the other input; empty if it could."""
     tp = turn["tp"]
     if tp == 0 and turn["fp"] == 0:

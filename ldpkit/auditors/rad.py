@@ -28,7 +28,7 @@ from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.subset import SubsetSelection
 from .base import ALPHA, Auditor, fix
-from .result import AuditResult, too_few
+from .result import AuditResult, Row, too_few
 
 __all__ = ["PROTOCOLS", "RADAudit", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd",
            "epsilon_interval", "rad_result", "rad_audit"]  # fmt: skip
@@ -191,7 +191,7 @@ def rad_result(
     low, _ = epsilon_interval(successes, reports, m, alpha=alpha, delta=delta)
     advantage = successes / reports - 1 / m
     estimate = invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
-    known: dict[str, Any] = {}
+    known: Row = {}
     if protocol is not None:
         known["interval"] = epsilon_interval(successes, reports, m, protocol, alpha=alpha)
     if protocol and math.isfinite(claim):

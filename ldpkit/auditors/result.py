@@ -88,7 +88,7 @@ class AuditResult:
     """
 
     mechanism: str
-    parameters: Mapping[str, Any]
+    parameters: Row
     attack: str
     trials: int
     alpha: float
@@ -107,7 +107,7 @@ class AuditResult:
     interval: tuple[float, float] | None = None
     estimates: Mapping[str, float] = field(default_factory=dict)
     pair: Pair | None = None
-    directions: tuple[dict[str, Any], ...] = ()
+    directions: tuple[Row, ...] = ()
     questions: int = 1
     warnings: tuple[str, ...] = ()
     inconclusive: str = ""

@@ -155,7 +155,7 @@ def rates(mechanism: str | None, attack: str, pair: Pair | None, trials: int, as
     write({key: finite(value) for key, value in row.items()}, lines, "Exact: nothing was drawn.", as_json)
 
 
-def titled(name: str, parameters: Mapping[str, Any]) -> str:
+def titled(name: str, parameters: Mapping[str, object]) -> str:
     """A mechanism with its parameters, in one line."""
     named = ", ".join(f"{key} = {value}" for key, value in parameters.items() if key not in ("epsilon", "delta"))
     return f"{name} ({named})" if named else name

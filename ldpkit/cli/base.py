@@ -14,6 +14,7 @@ import click
 
 from .. import __version__
 from ..auditors import AuditResult
+from ..auditors.result import Row
 
 __all__ = [
     "cli",
@@ -155,7 +156,7 @@ def aside() -> Iterator[None]:
         os.close(kept)
 
 
-def write(row: dict[str, Any], lines: Iterable[Line], verdict: str, as_json: bool) -> None:
+def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> None:
     """Print `row` as one JSON object, or `lines` of (name, text) as a table with the sentence `verdict` below."""
     if as_json:
         click.echo(json.dumps(row, allow_nan=False))

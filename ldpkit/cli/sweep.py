@@ -75,7 +75,7 @@ class Plan:
         Naming what is wrong and what is allowed. The audit of every cell is made, which checks it, and none is run.
     """
 
-    def __init__(self, audit: Any, seed: Any, grid: Any, fixed: Any = None, out: Any = None) -> None:
+    def __init__(self, audit: str, seed: int, grid: object, fixed: object = None, out: object = None) -> None:
         self.audit = checks.one_of("audit", audit, AUDITS)
         self.seed = checks.integer("seed", seed, 0)
         self.fixed = _names("fixed", {} if fixed is None else fixed)
@@ -113,7 +113,7 @@ class Plan:
         AUDITS[self.audit].of(**cell)
 
 
-def _names(where: str, found: Any) -> dict[str, Any]:
+def _names(where: str, found: object) -> hall.Cell:
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
         raise ValueError(f"{where} must map names of parameters to values, got {found!r}")
     return found
@@ -199,7 +199,7 @@ def sweep(
     plan, start = read(config), time.monotonic()
     out = out or Path(plan.out or config.with_suffix(".csv").name)
     store = store or out.with_suffix(".cells")
-    failures: list[tuple[dict[str, Any], Exception]] = []
+    failures: list[tuple[hall.Cell, Exception]] = []
     with _executor(scheduler) as executor:
         try:
             table = hall.sweep(
