@@ -224,7 +224,7 @@ def test_what_cannot_be_done_is_status_4_in_one_line(call, monkeypatch, error):
     def failing(*given, **named):
         raise error
 
-    monkeypatch.setattr(cli.audit, "audits", failing)
+    monkeypatch.setattr(cli.audit.Audit, "run", failing)
     status, out, err = call("audit --mechanism GRR --k 5 --epsilon 1")
     assert (status, out) == (4, "") and err.startswith("ldpkit: ") and err.count("\n") == 1 and "Traceback" not in err
 
