@@ -23,7 +23,7 @@ from pathlib import Path
 
 import click
 
-from ldpkit.auditors import audit, audit_cell, audit_kv
+from ldpkit.auditors import Audit, audit, audit_kv
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
 from ldpkit.paths import BUILD, ROOT
 from ldpkit.pools import Processes
@@ -106,9 +106,9 @@ def cores(trials, runs):
     grid = {"mechanism": PURE, "k": [100], "epsilon": EPSILONS, "runs": [runs]}
     for workers in (1, 2) * 2:
         with Processes(workers) as pool:
-            sweep(audit_cell, grid | {"trials": [10]}, seed=1, executor=pool)
+            sweep(Audit.cell, grid | {"trials": [10]}, seed=1, executor=pool)
             start = time.perf_counter()
-            sweep(audit_cell, grid | {"trials": [trials]}, seed=1, executor=pool)
+            sweep(Audit.cell, grid | {"trials": [trials]}, seed=1, executor=pool)
             times[workers].append(time.perf_counter() - start)
     count = len(PURE) * len(EPSILONS) * runs
     for workers, found in times.items():

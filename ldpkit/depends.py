@@ -222,34 +222,37 @@ def versions() -> dict[str, str]:
     return found
 
 
-def identity(func: Callable[..., Any]) -> str:
+def identity(func: Callable[..., object]) -> str:
     """Return a digest of a function, of all code it depends on, and of the versions of the libraries.
 
     A function of a file counts with its whole file; a function defined in a
     notebook counts with its own source and with everything of the notebook that
-    it uses. Values that a function holds (defaults, enclosed variables) count too.
+    it uses. A class method of a file counts with its class, which is the one it was
+    asked of. Values that a function holds (defaults, enclosed variables) count too.
 
     Parameters
     ----------
-    func : function
-        Not a bound method, class or partial.
+    func : function or class method
+        Not a method of an instance, a class or a partial.
 
     Raises
     ------
     TypeError
-        If `func` is no function, or was defined where its source cannot be read.
+        If `func` is neither, or was defined where its source cannot be read.
     """
-    if not inspect.isfunction(func):
+    owner = func.__self__ if inspect.ismethod(func) and inspect.isclass(func.__self__) else func
+    path = getattr(sys.modules.get(getattr(owner, "__module__", None) or ""), "__file__", None)
+    if not inspect.isfunction(func) and (owner is func or not path):
         raise TypeError(f"func must be a function to have its results stored, got {func!r}")
-    path = getattr(sys.modules.get(func.__module__), "__file__", None)
-    if func.__module__ in PACKAGE.modules:
-        text, folder = f"from {func.__module__} import {func.__name__}", None
+    if owner.__module__ in PACKAGE.modules:
+        text, folder = f"from {owner.__module__} import {owner.__name__}", None
     elif path:
         text, folder = Path(path).read_text(encoding="utf-8"), Path(path).parent
     else:
         text, folder = "\n".join(_of_notebook(func, set())), Path.cwd()
     held = [func.__defaults__, func.__kwdefaults__, [cell.cell_contents for cell in func.__closure__ or ()]]
-    parts = [func.__qualname__, PACKAGE.digest(text, folder), cloudpickle.dumps(held), sorted(versions().items())]
+    named = [owner.__qualname__, func.__qualname__]
+    parts = [*named, PACKAGE.digest(text, folder), cloudpickle.dumps(held), sorted(versions().items())]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

@@ -33,7 +33,8 @@ class Processes(ThreadPoolExecutor):
     """Worker processes of this machine; one that dies takes only its own call with it.
 
     Every process has a thread that feeds it alone, so it is known which call a dead process was computing. That call
-    raises `concurrent.futures.BrokenExecutor`; the next one gets a fresh process.
+    raises `concurrent.futures.BrokenExecutor`; the next one gets a fresh process. So it is with a call that takes too
+    long, which raises `TimeoutError`.
 
     Parameters
     ----------
@@ -52,10 +53,13 @@ class Processes(ThreadPoolExecutor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule a call, which must be picklable."""
-        return super().submit(self._compute, fn, args, kwargs)
+        return self.within(None, fn, *args, **kwargs)
 
-    def _compute(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        call = cloudpickle.dumps((fn, args, kwargs))
+    def within(self, limit: float | None, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Schedule a call that has to end within so many seconds, from when a process has read it."""
+        return super().submit(self._compute, cloudpickle.dumps((fn, args, kwargs)), limit)
+
+    def _compute(self, call: bytes, limit: float | None) -> Any:
         if getattr(self._own, "worker", None) is None:
             here, there = multiprocessing.Pipe()
             # loky starts processes that do not run the caller's script again
@@ -65,13 +69,21 @@ class Processes(ThreadPoolExecutor):
             self._own.worker = process, here
             self._made.append(self._own.worker)
         process, pipe = self._own.worker
+        late = False
         try:
             pipe.send_bytes(call)
-            good, answer = pickle.loads(pipe.recv_bytes())
+            text = pipe.recv_bytes()
+            if not text:  # the call was read, whatever that had to import, and begins
+                if late := not pipe.poll(limit):
+                    os.kill(process.pid, signal.SIGKILL)
+                text = pipe.recv_bytes()
+            good, answer = pickle.loads(text)
         except (EOFError, OSError) as error:
             self._made.remove(self._own.worker)
             self._own.worker = None
             process.join()
+            if late:
+                raise TimeoutError(f"not finished within {limit:g} s") from error
             raise BrokenExecutor(f"a worker process ended with status {process.exitcode}") from error
         if good:
             return answer
@@ -118,6 +130,7 @@ def _serve(pipe: Connection, initializer: Callable[..., object] | None, initargs
             return
         try:
             fn, args, kwargs = pickle.loads(call)
+            pipe.send_bytes(b"")
             answer = cloudpickle.dumps((True, fn(*args, **kwargs)))
         except Exception as error:
             error.add_note("".join(traceback.format_exception(error)))  # where in the worker

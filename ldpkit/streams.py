@@ -9,27 +9,17 @@ paper derives consecutive seeds instead, which makes its repeated runs overlap.
 
 import hashlib
 import json
-from typing import Any
 
 import numpy as np
 
 from . import checks
 from .compiled import kernel
-from .types import Rng
+from .types import Array, Rng
 
-__all__ = ["sequence", "generator", "derive", "state", "step", "uniform", "REHEARSAL", "Rehearsed"]
-
-REHEARSAL = object()
-"""Stands for a seed where an audit is only to be checked: the first stream that is asked for raises `Rehearsed`.
-
-Auditors look at all their parameters before they draw, so whoever gets that far has no bad parameter."""
+__all__ = ["sequence", "generator", "derive", "state", "step", "uniform"]
 
 
-class Rehearsed(Exception):
-    """A rehearsal reached its first random number: every parameter was accepted."""
-
-
-def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
+def sequence(seed: int, *name: object) -> np.random.SeedSequence:
     """Return the `SeedSequence` of the stream called `name` under `seed`.
 
     Parameters
@@ -40,8 +30,6 @@ def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
         Anything JSON can write: strings, numbers, lists, dictionaries with
         string keys. Dictionaries are sorted, so their order does not matter.
     """
-    if seed is REHEARSAL:
-        raise Rehearsed
     seed = checks.integer("seed", seed, 0)
     try:
         text = json.dumps(name, sort_keys=True, allow_nan=True)
@@ -51,14 +39,14 @@ def sequence(seed: int, *name: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words))
 
 
-def generator(seed: int, *name: Any) -> Rng:
+def generator(seed: int, *name: object) -> Rng:
     """Return a `numpy.random.Generator` on the stream called `name` (see `sequence`)."""
     return np.random.Generator(np.random.PCG64(sequence(seed, *name)))
 
 
-def derive(seed: int, *name: Any) -> int:
+def derive(seed: int, *name: object) -> int:
     """Return a 63-bit integer seed that belongs to `name` alone under `seed`."""
-    return seed if seed is REHEARSAL else int(sequence(seed, *name).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(sequence(seed, *name).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -31,10 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep", "SweepError", "cells", "progress"]
 
+Cell: TypeAlias = dict[str, Any]
+Func: TypeAlias = Callable[..., object]
+Job: TypeAlias = tuple[Func, Cell, int, dict[str, str]]
+Each = TypeVar("Each")
+
 
 def progress(
-    iterable: Iterable[Any], total: int, label: str | None, *, start: int = 0, more: Callable[[], str] | None = None
-) -> Iterator[Any]:
+    iterable: Iterable[Each], total: int, label: str | None, *, start: int = 0, more: Callable[[], str] | None = None
+) -> Iterator[Each]:
     """Go through an iterable with a progress bar and the time left; silent unless a person is watching."""
     with Progress(total, "cells", label, start=start, notebook=True, more=more) as bar:
         for each in iterable:
@@ -42,7 +47,7 @@ def progress(
             bar.add()
 
 
-def cells(grid: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[Cell]:
     """List the cells of a grid.
 
     Parameters
@@ -60,7 +65,7 @@ def cells(grid: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[st
     return [json.loads(json.dumps(dict(cell), default=_plain)) for cell in listed]
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: object) -> object:
     if isinstance(x, np.generic):
         return x.item()
     raise TypeError(f"cells and results must be plain numbers, strings, lists or dictionaries, got {type(x).__name__}")
@@ -74,7 +79,7 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _run(func: Callable[..., Any], cell: dict[str, Any], seed: int, wanted: dict[str, str]) -> str:
+def _run(func: Func, cell: Cell, seed: int, wanted: dict[str, str]) -> str:
     pools.require(wanted)
     with _libraries().limit(limits=1, user_api="blas"):  # sums are formed in the same order whatever the number of cores
         result = func(**cell, seed=seed)
@@ -91,7 +96,7 @@ def _replace(path: Path, text: str) -> None:
 class _Store:
     """Finished cells as files: name = digest of everything the result depends on."""
 
-    def __init__(self, folder: str | os.PathLike[str], func: Callable[..., Any], seed: int) -> None:
+    def __init__(self, folder: str | os.PathLike[str], func: Func, seed: int) -> None:
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -99,7 +104,7 @@ class _Store:
             raise ValueError(f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}") from error
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
 
-    def path(self, cell: dict[str, Any]) -> Path:
+    def path(self, cell: Cell) -> Path:
         key = json.dumps([self.base, cell], sort_keys=True)
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
@@ -108,7 +113,7 @@ class _Store:
         """First line of a file: vouches for the content and for the name it is stored under."""
         return hashlib.sha256(f"{path.stem}\n{text}".encode()).hexdigest()
 
-    def read(self, cell: dict[str, Any]) -> str | None:
+    def read(self, cell: Cell) -> str | None:
         """Return the stored text, or ``None``; a damaged file is reported and removed."""
         path = self.path(cell)
         try:
@@ -123,7 +128,7 @@ class _Store:
             return None
         return text
 
-    def write(self, cell: dict[str, Any], text: str) -> None:
+    def write(self, cell: Cell, text: str) -> None:
         path = self.path(cell)
         _replace(path, f"{self._check(path, text)}\n{text}")
 
@@ -140,7 +145,7 @@ class SweepError(RuntimeError):
         The rows of the other cells, in the order of the grid.
     """
 
-    def __init__(self, failures: list[tuple[dict[str, Any], Exception]], table: "pd.DataFrame", total: int) -> None:
+    def __init__(self, failures: list[tuple[Cell, Exception]], table: "pd.DataFrame", total: int) -> None:
         self.failures, self.table = failures, table
         lines = [f"cell {cell} failed: {type(error).__name__}: {error}" for cell, error in failures[:3]]
         if len(failures) > len(lines):
@@ -167,7 +172,7 @@ class _Table:
             self.write()
 
 
-def _here(jobs: dict[int, tuple[Any, ...]]) -> Generator[tuple[int, Future[str]], None, None]:
+def _here(jobs: dict[int, Job]) -> Generator[tuple[int, Future[str]], None, None]:
     """Compute the jobs in this process, one after the other; yield number and outcome."""
     for i, job in jobs.items():
         future: Future[str] = Future()
@@ -178,13 +183,13 @@ def _here(jobs: dict[int, tuple[Any, ...]]) -> Generator[tuple[int, Future[str]]
         yield i, future
 
 
-def _there(jobs: dict[int, tuple[Any, ...]], pool: Executor) -> Generator[tuple[int, Future[str]], None, None]:
+def _there(jobs: dict[int, Job], pool: Executor, limit: float | None) -> Generator[tuple[int, Future[str]], None, None]:
     """Compute the jobs in a pool; yield number and outcome as they end.
 
     A job whose worker died is computed once more, alone, after all others: whatever kills a worker then is the job itself,
     not a neighbour that took the memory.
     """
-    futures = {_submit(pool, job): i for i, job in jobs.items()}
+    futures = {_submit(pool, job, limit): i for i, job in jobs.items()}
     suspects = []
     try:
         for future in as_completed(futures):
@@ -193,7 +198,7 @@ def _there(jobs: dict[int, tuple[Any, ...]], pool: Executor) -> Generator[tuple[
             else:
                 yield futures[future], future
         for i in suspects:
-            again = _submit(pool, jobs[i])
+            again = _submit(pool, jobs[i], limit)
             futures[again] = i
             yield from ((i, future) for future in as_completed([again]))
     finally:
@@ -201,10 +206,10 @@ def _there(jobs: dict[int, tuple[Any, ...]], pool: Executor) -> Generator[tuple[
             future.cancel()
 
 
-def _submit(pool: Executor, job: tuple[Any, ...]) -> Future[str]:
+def _submit(pool: Executor, job: Job, limit: float | None) -> Future[str]:
     """Submit a job; a pool that takes none any more fails it."""
     try:
-        return pool.submit(_run, *job)
+        return pool.within(limit, _run, *job) if isinstance(pool, pools.Processes) else pool.submit(_run, *job)
     except BrokenExecutor as error:
         refused: Future[str] = Future()
         refused.set_exception(error)
@@ -217,8 +222,8 @@ def _deaths() -> tuple[type[Exception], ...]:
 
 
 def sweep(
-    func: Callable[..., Any],
-    grid: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+    func: Func,
+    grid: Mapping[str, object] | Iterable[Mapping[str, object]],
     *,
     seed: int,
     workers: int | None = None,
@@ -226,6 +231,7 @@ def sweep(
     store: str | os.PathLike[str] | None = None,
     table: str | os.PathLike[str] | None = None,
     label: str | None = None,
+    limit: float | None = None,
 ) -> "pd.DataFrame":
     """Call ``func(**cell, seed=...)`` on every cell of `grid` and return one table.
 
@@ -254,6 +260,9 @@ def sweep(
         sweep ends, whatever ends it; in between, as often as a tenth of the time allows.
     label : str, optional
         Text of the progress bar.
+    limit : float, optional
+        Seconds that a cell may take; one that takes longer fails with a `TimeoutError`.
+        Only processes of this machine can be held to it, so each cell is computed in one then.
 
     Returns
     -------
@@ -273,6 +282,10 @@ def sweep(
     listed = cells(grid)
     seed = checks.integer("seed", seed, 0)
     workers = pools.count(workers)
+    if limit is not None:
+        limit = checks.real("limit", limit, 0, closed="()")
+        if executor is not None:
+            raise ValueError(f"limit must be left out where another executor computes, got {limit:g}")
     if table is not None and (Path(table).is_dir() or not Path(table).parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = _Store(store, func, seed) if store is not None else None
@@ -287,9 +300,9 @@ def sweep(
         return pd.DataFrame(rows, columns=None if rows else list(dict.fromkeys(name for cell in listed for name in cell)))
 
     file = _Table(table, finished) if table is not None else None
-    own = pools.local(workers) if executor is None and workers > 1 and todo else None
+    own = pools.local(workers) if executor is None and (workers > 1 or limit) and todo else None
     pool = executor or own
-    outcomes = _there(jobs, pool) if pool else _here(jobs)
+    outcomes = _there(jobs, pool, limit) if pool else _here(jobs)
     failures: dict[int, Exception] = {}
 
     def known() -> str:

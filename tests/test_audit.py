@@ -18,7 +18,7 @@ from laws import EVERY, P_MIN, PURE, binomial_p, build, table
 from scipy import stats as law
 
 from ldpkit import attacks, stats, streams
-from ldpkit.auditors import AuditResult, audit, audit_cell, audits, expected, rows
+from ldpkit.auditors import Audit, AuditResult, audit, audits, expected, rows
 from ldpkit.mechanisms import GRR, LHO, OUE, SUE, Client, FaultyUE, make
 
 KEYS = (
@@ -251,11 +251,11 @@ def test_a_single_trial_says_nothing_and_breaks_nothing(label, attack):
 
 
 def test_runs_of_a_cell_are_numbered_independent_and_reproducible():
-    found = audit_cell("OUE", k=10, epsilon=1.0, trials=1000, runs=4, seed=5)
+    found = Audit.cell("OUE", k=10, epsilon=1.0, trials=1000, runs=4, seed=5)
     assert [row["run"] for row in found] == [0, 1, 2, 3]
     assert len({row["seed"] for row in found}) == 4 and len({row["tp"] for row in found}) > 1
-    assert found == audit_cell("OUE", k=10, epsilon=1.0, trials=1000, runs=4, seed=5)
-    assert found[:2] == audit_cell("OUE", k=10, epsilon=1.0, trials=1000, runs=2, seed=5)
+    assert found == Audit.cell("OUE", k=10, epsilon=1.0, trials=1000, runs=4, seed=5)
+    assert found[:2] == Audit.cell("OUE", k=10, epsilon=1.0, trials=1000, runs=2, seed=5)
     assert found[0]["exact_tpr"] == attacks.make("guess").rates(OUE(10, 1.0))[0]
     assert "seconds" not in found[0]
 
@@ -322,8 +322,8 @@ def test_bad_parameters_of_an_audit_are_refused(given, message):
 
 def test_a_cell_refuses_what_its_mechanism_refuses():
     with pytest.raises(ValueError, match="did you mean 'OUE'"):
-        audit_cell("OEU", k=5, epsilon=1.0)
+        Audit.cell("OEU", k=5, epsilon=1.0)
     with pytest.raises(ValueError, match="OUE needs epsilon"):
-        audit_cell("OUE", k=5)
+        Audit.cell("OUE", k=5)
     with pytest.raises(ValueError, match="runs must be an integer >= 1"):
-        audit_cell("OUE", k=5, epsilon=1.0, runs=0)
+        Audit.cell("OUE", k=5, epsilon=1.0, runs=0)

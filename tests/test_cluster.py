@@ -22,7 +22,7 @@ from test_sweep import fragile
 
 import ldpkit.pools
 from ldpkit import pools
-from ldpkit.auditors import CELLS
+from ldpkit.auditors import AUDITS, RADAudit
 from ldpkit.cli import sweep as command
 from ldpkit.sweep import SweepError, sweep
 
@@ -55,7 +55,7 @@ def executor(address):
 
 @pytest.fixture(scope="module")
 def tables():
-    return {audit: sweep(CELLS[audit], grid, seed=3, workers=1).to_csv(index=False) for audit, grid in GRIDS.items()}
+    return {audit: sweep(AUDITS[audit].cell, grid, seed=3, workers=1).to_csv(index=False) for audit, grid in GRIDS.items()}
 
 
 @pytest.fixture
@@ -73,21 +73,21 @@ def failing(x, seed):
 # --- the same bytes -------------------------------------------------------------------------------------
 
 
-def test_every_auditor_has_a_cell_function_that_is_tested_here():
-    assert GRIDS.keys() == CELLS.keys()
+def test_the_cell_of_every_auditor_is_tested_here():
+    assert GRIDS.keys() == AUDITS.keys()
 
 
 @pytest.mark.parametrize("audit", GRIDS)
 def test_any_number_of_processes_gives_the_same_bytes(audit, tables):
     for workers in (2, 4):
-        assert sweep(CELLS[audit], GRIDS[audit], seed=3, workers=workers).to_csv(index=False) == tables[audit]
+        assert sweep(AUDITS[audit].cell, GRIDS[audit], seed=3, workers=workers).to_csv(index=False) == tables[audit]
 
 
 def test_a_dask_cluster_gives_the_same_bytes(executor, tables, tmp_path):
     for audit, grid in GRIDS.items():
-        found = sweep(CELLS[audit], grid, seed=3, executor=executor, store=tmp_path, table=tmp_path / "table.csv")
+        found = sweep(AUDITS[audit].cell, grid, seed=3, executor=executor, store=tmp_path, table=tmp_path / "table.csv")
         assert found.to_csv(index=False) == tables[audit] == (tmp_path / "table.csv").read_text()
-        assert sweep(CELLS[audit], grid, seed=3, workers=1, store=tmp_path).to_csv(index=False) == tables[audit]
+        assert sweep(AUDITS[audit].cell, grid, seed=3, workers=1, store=tmp_path).to_csv(index=False) == tables[audit]
 
 
 @pytest.mark.parametrize("where", ["--workers 1", "--scheduler"])
@@ -103,9 +103,9 @@ def test_the_command_gives_the_same_bytes(where, call, here, tables, address):
 def test_a_notebook_gives_the_same_bytes(tmp_path, tables):
     (tmp_path / "grids.json").write_text(json.dumps(GRIDS))
     source = (
-        "import json\nfrom ldpkit.auditors import CELLS\nfrom ldpkit.sweep import sweep\n"
+        "import json\nfrom ldpkit.auditors import AUDITS, RADAudit\nfrom ldpkit.sweep import sweep\n"
         "for audit, grid in json.load(open('grids.json')).items():\n"
-        "    sweep(CELLS[audit], grid, seed=3, workers=2, table=audit + '.csv')"
+        "    sweep(AUDITS[audit].cell, grid, seed=3, workers=2, table=audit + '.csv')"
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -210,9 +210,9 @@ def test_out_and_store_come_from_the_command_or_the_file_or_its_name(call, here)
 
 
 def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(call, here, monkeypatch):
-    monkeypatch.setitem(CELLS, "rad", failing)
+    monkeypatch.setattr(RADAudit, "cell", failing)
     config(here, GOOD | {"grid": {"x": [0, 1, 2]}, "fixed": None})
-    monkeypatch.setattr(command.Plan, "_rehearse", lambda *given: None)
+    monkeypatch.setattr(command.Plan, "_check", lambda *_, **cell: None)
     status, out, err = call("sweep sweep.yml --workers 1")
     assert (status, err) == (4, "ldpkit: cell {'x': 1} failed: ArithmeticError: no half of 1\n")
     assert out.startswith("2 of 3 cells finished, 2 rows in sweep.csv")
@@ -232,7 +232,7 @@ def test_the_parameters_of_the_grid_come_first_and_cells_may_be_listed(call, her
     assert pd.read_csv("sweep.csv").columns.tolist()[:4] == ["m", "mechanism", "epsilon", "reports"]
 
 
-def test_a_rehearsal_trains_no_network(monkeypatch):
+def test_checking_a_cell_trains_no_network(monkeypatch):
     monkeypatch.setattr("ldpkit.nets.train", None)
     command.Plan("gradient", 1, {"adversary": ["flip", "label", "benign", "collusion"], "epsilon": [1]})
 

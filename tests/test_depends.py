@@ -13,7 +13,7 @@ import pytest
 
 import ldpkit
 from ldpkit import depends
-from ldpkit.auditors import audit_cell, audit_gradient, audit_kv, audit_shuffle, calibrate, kv_cell, rad_result
+from ldpkit.auditors import Audit, KVAudit, audit_gradient, audit_kv, audit_shuffle, calibrate, rad_result
 from ldpkit.depends import PACKAGE, Graph
 from ldpkit.mechanisms import LDPSGD, PCKVGRR
 
@@ -131,8 +131,8 @@ def ran(call):
 
 
 RUNS = {
-    "from ldpkit.auditors import audit_cell": [
-        lambda name=name, attack=attack, extra=extra: audit_cell(
+    "from ldpkit.auditors import Audit": [
+        lambda name=name, attack=attack, extra=extra: Audit.cell(
             mechanism=name, attack=attack, k=6, epsilon=1.0, trials=500, faithful=faithful, seed=1, **extra
         )
         for name, extra in {
@@ -142,8 +142,8 @@ RUNS = {
         for attack in ("guess", "tight")
         for faithful in (False, True)
     ],
-    "from ldpkit.auditors import kv_cell": [
-        lambda m=m: kv_cell(mechanism=m, k=3, epsilon=1.0, padding=1, users=1000, runs=2, seed=1) for m in ("PCKV-UE", "PCKV-GRR")
+    "from ldpkit.auditors import KVAudit": [
+        lambda m=m: KVAudit.cell(mechanism=m, k=3, epsilon=1.0, padding=1, users=1000, runs=2, seed=1) for m in ("PCKV-UE", "PCKV-GRR")
     ],
     "from ldpkit.auditors import audit_kv\nfrom ldpkit.mechanisms import PCKVGRR": [
         lambda: audit_kv(PCKVGRR(4, 1.0, 2), users=2000, seed=1)
@@ -252,14 +252,14 @@ def test_values_that_a_function_holds_count():
 
 
 def test_functions_of_one_file_differ_by_name_and_those_of_the_package_by_what_they_reach():
-    assert depends.identity(audit_cell) != depends.identity(kv_cell)
+    assert depends.identity(Audit.cell) != depends.identity(KVAudit.cell)
     assert depends.identity(dummy_pair) != depends.identity(ran)
 
 
 def test_versions_of_the_libraries_count(monkeypatch):
-    before = depends.identity(audit_cell)
+    before = depends.identity(Audit.cell)
     monkeypatch.setattr(depends.platform, "python_version", lambda: "3.99.0")
-    assert depends.identity(audit_cell) != before
+    assert depends.identity(Audit.cell) != before
 
 
 def test_what_has_no_source_is_refused():
@@ -296,7 +296,7 @@ def test_versions_name_every_library_that_computes():
 
 
 def test_a_library_that_is_not_there_counts_as_absent(monkeypatch):
-    before, real = depends.identity(audit_cell), importlib.metadata.version
+    before, real = depends.identity(Audit.cell), importlib.metadata.version
 
     def version(name):
         if name in ("scikit-learn", "statsmodels"):
@@ -305,4 +305,4 @@ def test_a_library_that_is_not_there_counts_as_absent(monkeypatch):
 
     monkeypatch.setattr(importlib.metadata, "version", version)
     assert {name for name, found in depends.versions().items() if found == "absent"} == {"scikit-learn", "statsmodels"}
-    assert depends.identity(audit_cell) != before
+    assert depends.identity(Audit.cell) != before

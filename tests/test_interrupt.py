@@ -146,7 +146,7 @@ def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
     "command, stuck",
     [
         ("audit --mechanism OUE --k 5 --epsilon 1", "ldpkit.attacks.Guess.sample"),
-        ("audit-kv --mechanism pckv-ue --epsilon 1", "ldpkit.auditors.kv.audit_kv"),
+        ("audit-kv --mechanism pckv-ue --epsilon 1", "ldpkit.auditors.KVAudit.run"),
         ("audit-gradient --adversary flip --epsilon 1", "ldpkit.nets.train"),
         ("audit-gradient --adversary dummy --epsilon 1 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
         ("audit-shuffle --epsilon 1 --clients 1000 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),

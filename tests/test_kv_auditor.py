@@ -16,7 +16,7 @@ from laws import DATA
 from scipy import stats
 
 from ldpkit.attacks import Guess
-from ldpkit.auditors import audit_kv, audit_laws, kv, kv_cell
+from ldpkit.auditors import KVAudit, audit_kv, audit_laws, compared
 from ldpkit.auditors.kv import collapse, guess_rates, oracle_law
 from ldpkit.auditors.ratio import ESTIMATORS, statistic
 from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, OLH, OUE, PCKVGRR, PCKVUE, SUE, THE, PrivKV
@@ -37,7 +37,7 @@ def oracle(item):
 
 @functools.cache
 def cells(epsilon, given):
-    return pd.DataFrame(kv_cell(epsilon=epsilon, runs=RUNS, seed=3, **dict(given)))
+    return pd.DataFrame(KVAudit.cell(epsilon=epsilon, runs=RUNS, seed=3, **dict(given)))
 
 
 def near_the_oracle(runs, row, joint=5.0):
@@ -439,22 +439,24 @@ def test_bad_laws_are_refused():
 
 
 def test_cells_are_rows_per_run_and_round_with_streams_of_their_own():
-    rows = kv_cell("CPP-UE", runs=2, epsilon=1.0, k=1, rounds=2, seed=4)
+    rows = KVAudit.cell("CPP-UE", runs=2, epsilon=1.0, k=1, rounds=2, seed=4)
     assert [(r["run"], r["round"]) for r in rows] == [(0, 1), (0, 2), (1, 1), (1, 2)]
-    assert rows[0]["first"] != rows[2]["first"] and rows == kv_cell("CPP-UE", runs=2, epsilon=1.0, k=1, rounds=2, seed=4)
+    assert rows[0]["first"] != rows[2]["first"] and rows == KVAudit.cell("CPP-UE", runs=2, epsilon=1.0, k=1, rounds=2, seed=4)
     with pytest.raises(ValueError, match="mechanism must be one of .*; did you mean 'CPP-UE'"):
-        kv_cell("CPP-EU", epsilon=1.0)
+        KVAudit.cell("CPP-EU", epsilon=1.0)
 
 
 def test_the_owners_that_are_subtracted_are_the_average_of_five_runs(monkeypatch):
     drawn = []
-    monkeypatch.setattr(kv._Draw, "counts", lambda self, law, real=kv._Draw.counts: drawn.append(1) or real(self, law))
+    monkeypatch.setattr(compared.Draw, "counts", lambda self, law, real=compared.Draw.counts: drawn.append(1) or real(self, law))
     audit_kv(CPPUE(1, 1.0, rounds=2), "separated", users=1000)
     assert len(drawn) == 2 * 2 * (5 + 2)  # random and expected, two groups
 
 
 def test_squads_share_alpha(monkeypatch):
     used = []
-    monkeypatch.setattr(kv, "statistic", lambda *a, alpha, **g: used.append((a[3], alpha)) or statistic(*a, alpha=alpha, **g))
+    monkeypatch.setattr(
+        compared, "statistic", lambda *a, alpha, **g: used.append((a[3], alpha)) or statistic(*a, alpha=alpha, **g)
+    )
     audit_kv(CPPUE(1, 1.0), "skv", users=1000, last=True)
     assert used[0] == ("released", 0.05) and set(used[1:]) == {("valid", 0.025)}

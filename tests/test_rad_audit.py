@@ -64,12 +64,12 @@ def test_real_reports_and_draws_from_the_law_agree(protocol, m, epsilon, reports
     rate, found = rad_uniform(mechanism) + 1 / m, real.counts["successes"]
     assert min(binomial_p(found, reports, rate), binomial_p(law.counts["successes"], reports, rate)) > P_MIN
     assert same_rate_p(found, reports, law.counts["successes"], reports) > P_MIN
-    assert real.faithful and not law.faithful and real.trials == reports
+    assert real.faithful and not law.faithful and real.total == reports
 
 
 def test_an_audit_repeats_and_uses_equally_many_reports_of_every_record():
     one, two = (rad_audit("GRR", 3052, 5.0, seed=7) for _ in range(2))
-    assert one == two and one.trials == 3052 * (10**6 // 3052) == 998_004
+    assert one == two and one.total == 3052 * (10**6 // 3052) == 998_004
     assert rad_audit("GRR", 3052, 5.0, seed=8) != one
     assert one.limit == 5.0 and one.interval[0] < one.epsilon_emp < one.interval[1]
 

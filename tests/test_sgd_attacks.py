@@ -451,7 +451,7 @@ def test_the_stream_of_a_trial_does_not_depend_on_memory(monkeypatch):
 
     m, pairs = LDPSGD(4, 1.0), dummy(4)
     monkeypatch.setattr(module, "_CELLS", 4 * 50)
-    whole = module._count(m, COSINE, pairs, 100, True, 1, ("x",), module.Progress(100, "trials"))
+    whole = module.GradientAudit(m, pairs, trials=100)._count(True, 1, ("x",), module.Progress(100, "trials"))
     parts = 0
     for start in (0, 50):
         own = streams.generator(1, "x", start)

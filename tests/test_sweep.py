@@ -26,7 +26,7 @@ import scipy.linalg  # noqa: F401  brings the last of the libraries with threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ldpkit import pools, streams
-from ldpkit.auditors import audit_cell
+from ldpkit.auditors import Audit
 from ldpkit.pools import isolated
 from ldpkit.sweep import SweepError, cells, sweep
 
@@ -78,7 +78,7 @@ def trace(tmp_path):
 
 @pytest.fixture(scope="module")
 def table():
-    return sweep(audit_cell, GRID, seed=1, workers=1).to_csv()
+    return sweep(Audit.cell, GRID, seed=1, workers=1).to_csv()
 
 
 # --- the same table ---------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def test_rows_come_in_the_order_of_the_grid_with_the_last_parameter_fastest():
     assert cells({"a": [1, 2], "b": ["x", "y"], "c": 5}) == [
         {"a": a, "b": b, "c": 5} for a, b in itertools.product([1, 2], ["x", "y"])
     ]
-    found = sweep(audit_cell, GRID, seed=1, workers=2)
+    found = sweep(Audit.cell, GRID, seed=1, workers=2)
     wanted = itertools.product(GRID["mechanism"], GRID["k"], GRID["epsilon"], range(2))
     assert list(found[["mechanism", "k", "epsilon", "run"]].itertuples(index=False, name=None)) == list(wanted)
 
@@ -119,17 +119,17 @@ def test_sums_of_a_cell_are_formed_by_one_thread_and_only_there():
 
 @pytest.mark.parametrize("workers", [1, 2, None])
 def test_any_number_of_workers_gives_the_same_bytes(workers, table):
-    assert sweep(audit_cell, GRID, seed=1, workers=workers).to_csv() == table
+    assert sweep(Audit.cell, GRID, seed=1, workers=workers).to_csv() == table
 
 
 def test_a_thread_pool_gives_the_same_bytes_and_stays_open(table):
     with ThreadPoolExecutor(2) as pool:
-        assert sweep(audit_cell, GRID, seed=1, executor=pool).to_csv() == table
+        assert sweep(Audit.cell, GRID, seed=1, executor=pool).to_csv() == table
         assert pool.submit(abs, -1).result() == 1
 
 
 def test_another_seed_gives_another_table(table):
-    assert sweep(audit_cell, GRID, seed=2, workers=1).to_csv() != table
+    assert sweep(Audit.cell, GRID, seed=2, workers=1).to_csv() != table
 
 
 def test_a_cell_does_not_depend_on_the_rest_of_the_grid():
@@ -447,3 +447,33 @@ def test_progress_is_silent_where_nobody_watches():
     """Standard error is a pipe; that a kernel's library is loaded makes it no notebook."""
     done = subprocess.run([sys.executable, "-c", "import ipykernel\n" + BAR], capture_output=True, text=True, check=True)
     assert done.stderr == "" and done.stdout == ""
+
+
+# --- a limit of time ----------------------------------------------------------------------------------
+
+
+def stuck(x, seed, marks):
+    (Path(marks) / f"{x}-{uuid.uuid4().hex}").touch()
+    while x == 1:
+        pass
+    return {"twice": 2 * x}
+
+
+def test_a_cell_that_takes_too_long_is_ended_once_and_all_others_are_finished(tmp_path):
+    grid = {"x": [0, 2, 3, 1], "marks": str(tmp_path)}  # the one process that computes them has started when time begins to count
+    sweep(stuck, grid | {"x": [4]}, seed=1, workers=1, limit=600)
+    message = r"1 of 4 cells failed.*\ncell {'x': 1, .*} failed: TimeoutError: not finished within 3 s"
+    with pytest.raises(SweepError, match=message) as caught:
+        sweep(stuck, grid, seed=1, workers=1, limit=3)
+    assert caught.value.table["twice"].tolist() == [0, 4, 6]
+    assert sorted(path.name[0] for path in tmp_path.iterdir()) == ["0", "1", "2", "3", "4"]  # it is not tried again
+    assert sweep(stuck, grid | {"x": [5]}, seed=1, workers=1, limit=600)["twice"].tolist() == [10]
+
+
+def test_a_limit_is_a_positive_time_of_our_own_processes(table):
+    for bad in (0, -1, "1", np.nan):
+        with pytest.raises(ValueError, match=r"limit must be a finite number > 0, got"):
+            sweep(Audit.cell, GRID, seed=1, limit=bad)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="limit must be left out where another executor"):
+        sweep(Audit.cell, GRID, seed=1, executor=pool, limit=60)
+    assert sweep(Audit.cell, GRID, seed=1, workers=2, limit=60).to_csv() == table

@@ -12,9 +12,9 @@ import sys
 import numpy as np
 import pytest
 
-from ldpkit import cli, stats
+from ldpkit import stats
 from ldpkit.attacks.gradient import dummy
-from ldpkit.auditors import audit, audit_gradient, audit_kv, audit_shuffle, audits, rad_result, rows
+from ldpkit.auditors import Audit, audit, audit_gradient, audit_kv, audit_shuffle, audits, rad_result, rows
 from ldpkit.auditors.result import STATUSES, AuditResult, too_few
 from ldpkit.mechanisms import AGRR, GRR, LDPSGD, OUE, PCKVUE, Client, FaultyUE
 
@@ -224,7 +224,7 @@ def test_what_cannot_be_done_is_status_4_in_one_line(call, monkeypatch, error):
     def failing(*given, **named):
         raise error
 
-    monkeypatch.setattr(cli.audit, "audits", failing)
+    monkeypatch.setattr(Audit, "run", failing)
     status, out, err = call("audit --mechanism GRR --k 5 --epsilon 1")
     assert (status, out) == (4, "") and err.startswith("ldpkit: ") and err.count("\n") == 1 and "Traceback" not in err
 

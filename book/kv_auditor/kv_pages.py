@@ -5,16 +5,16 @@ import re
 import pandas as pd
 
 from ldpkit import paths, plots, published, streams
-from ldpkit.auditors import audit_laws, kv_cell
+from ldpkit.auditors import KVAudit, audit_laws
 from ldpkit.sweep import cells, sweep
 
 
 def designs(given, common, seed):
-    """Run `kv_cell` for every design, a mapping from series to parameters, and every epsilon of `common`."""
+    """Run `KVAudit.cell` for every design, a mapping from series to parameters, and every epsilon of `common`."""
     tables = []
     for series, own in given.items():
         grid = [cell | own for cell in cells(common)]
-        tables.append(sweep(kv_cell, grid, seed=seed, store=paths.STORE, label=series).assign(series=series))
+        tables.append(sweep(KVAudit.cell, grid, seed=seed, store=paths.STORE, label=series).assign(series=series))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -1,25 +1,24 @@
 """Auditors: from counts to statements about epsilon."""
 
-from collections.abc import Callable
-from typing import Any
-
+from .base import Auditor
 from .calibrate import calibrate
-from .gradient import audit_gradient, gradient_cell
-from .kv import audit_kv, audit_laws, kv_cell
-from .ldp import audit, audit_cell, audits, expected, rows
-from .rad import rad_audit, rad_cell, rad_result
+from .compared import LawAudit, audit_laws
+from .gradient import GradientAudit, audit_gradient
+from .kv import KVAudit, audit_kv
+from .ldp import Audit, audit, audits, expected, rows
+from .rad import RADAudit, rad_audit, rad_result
 from .result import AuditResult
-from .shuffle import audit_shuffle, shuffle_cell
+from .shuffle import ShuffleAudit, audit_shuffle
 
-__all__ = ["audit", "audits", "audit_cell", "rows", "expected", "audit_kv", "audit_laws", "kv_cell", "audit_gradient",
-           "gradient_cell", "audit_shuffle", "shuffle_cell", "rad_audit", "rad_cell", "rad_result", "calibrate", "CELLS",
-           "AuditResult"]  # fmt: skip
+__all__ = ["AUDITS", "Audit", "KVAudit", "LawAudit", "RADAudit", "GradientAudit", "ShuffleAudit", "Auditor", "AuditResult",
+           "audit", "audits", "rows", "expected", "audit_kv", "audit_laws", "audit_gradient", "audit_shuffle", "rad_audit",
+           "rad_result", "calibrate"]  # fmt: skip
 
-CELLS: dict[str, Callable[..., Any]] = {
-    "audit": audit_cell,
-    "kv": kv_cell,
-    "rad": rad_cell,
-    "gradient": gradient_cell,
-    "shuffle": shuffle_cell,
+AUDITS: dict[str, type[Auditor]] = {
+    "audit": Audit,
+    "kv": KVAudit,
+    "rad": RADAudit,
+    "gradient": GradientAudit,
+    "shuffle": ShuffleAudit,
 }
-"""Every auditor as the function of one cell of a grid."""
+"""Every auditor by the name that grids give it; its `cell` is the function of one cell."""

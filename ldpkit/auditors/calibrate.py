@@ -9,7 +9,6 @@ Privacy", PVLDB 19(7), 2026, Theorem 4.2, Examples 4.4 to 4.8 and 5.5.
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 import scipy
@@ -17,6 +16,7 @@ import scipy
 from .. import checks
 from .rad import invert_blackbox, invert_known
 from .rad_bounds import rero_eq3, tradeoff_laplace
+from .result import Row
 
 __all__ = ["CALIBRATED", "Calibration", "calibrate", "rero_epsilon"]
 
@@ -46,7 +46,7 @@ class Calibration:
     noise: float | None = None
     printed: float | None = None
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """Return the fields as a dictionary without infinities."""
         return {key: None if value == math.inf else value for key, value in dataclasses.asdict(self).items()}
 

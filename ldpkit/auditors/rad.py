@@ -16,8 +16,8 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -27,12 +27,13 @@ from ..attacks.distinguish import Guess, success_rate
 from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.subset import SubsetSelection
-from .result import AuditResult, repeat, too_few
+from .base import ALPHA, Auditor, fix
+from .result import AuditResult, Row, too_few
 
-__all__ = ["PROTOCOLS", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd", "epsilon_interval",
-           "rad_result", "rad_audit", "rad_cell"]  # fmt: skip
+__all__ = ["PROTOCOLS", "RADAudit", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd",
+           "epsilon_interval", "rad_result", "rad_audit"]  # fmt: skip
 
-PROTOCOLS: dict[str, Callable[[int, float], SupportOracle]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
+PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols; its SS rounds the subset size down."""
 
 
@@ -41,7 +42,7 @@ def rad_uniform(mechanism: SupportOracle) -> float:
     return success_rate(_supporting(mechanism)) - 1 / mechanism.k
 
 
-def _supporting(mechanism: Any) -> Any:
+def _supporting(mechanism: SupportOracle) -> SupportOracle:
     return checks.instance("mechanism", mechanism, SupportOracle, "a GRR, SS or OUE")
 
 
@@ -190,7 +191,7 @@ def rad_result(
     low, _ = epsilon_interval(successes, reports, m, alpha=alpha, delta=delta)
     advantage = successes / reports - 1 / m
     estimate = invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
-    known: dict[str, Any] = {}
+    known: Row = {}
     if protocol is not None:
         known["interval"] = epsilon_interval(successes, reports, m, protocol, alpha=alpha)
     if protocol and math.isfinite(claim):
@@ -198,71 +199,102 @@ def rad_result(
     known["inconclusive"] = too_few(lambda n: epsilon_interval(n, n, m, alpha=alpha, delta=delta)[0], reports, claim, "reports")
     parameters = {"k": m} | ({"epsilon": claim} if math.isfinite(claim) else {})
     return AuditResult(
-        mechanism=protocol or "unknown", parameters=parameters, attack="reconstruction", trials=reports, alpha=float(alpha),
+        mechanism=protocol or "unknown", parameters=parameters, attack="reconstruction",
+        trials=reports // m, total=reports, alpha=float(alpha),
         counts={"successes": successes}, rates={"success_rate": successes / reports, "advantage": advantage},
         epsilon_emp=estimate, lower=low, exact=None, exact_sd=None, claim=claim, delta=delta,
         **{"seed": None, "faithful": True} | made | known,
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class RADAudit(Auditor):
+    """Reconstruct every record equally often with the optimal attack, as the paper simulates it.
+
+    Parameters
+    ----------
+    mechanism : GRR, FloorSS or OUE
+        One of `PROTOCOLS`; its ``k`` records are equally likely.
+    attack : {"reconstruction"}
+        The optimal one.
+    trials : int
+        Reports per record, at least 1; the paper makes 1,000,000 in all.
+    alpha : float
+        See `epsilon_interval`.
+    faithful : bool
+        Make every report in full. Otherwise the number of successes is drawn from its law, the binomial,
+        which is the same.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter that is out of range.
+    """
+
+    mechanism: GRR | FloorSS | OUE
+    attack: str = "reconstruction"
+    _: KW_ONLY
+    trials: int = 10**4
+    alpha: float = ALPHA
+    faithful: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.mechanism) not in PROTOCOLS.values():
+            raise ValueError(f"mechanism must be a GRR, FloorSS or OUE, got {self.mechanism!r}")
+        checks.one_of("attack", self.attack, ("reconstruction",))
+        fix(
+            self,
+            trials=checks.integer("trials", self.trials, 1),
+            alpha=stats.significance(self.alpha),
+            faithful=checks.flag("faithful", self.faithful),
+        )
+
+    @classmethod
+    def of(
+        cls, mechanism: str, m: int, epsilon: float, reports: int = 10**6, alpha: float = 0.02, faithful: bool = False
+    ) -> Self:
+        """Return the audit of a protocol given by name.
+
+        Parameters
+        ----------
+        mechanism : {"GRR", "SS", "OUE"}
+        m, epsilon
+            Number of records, and budget.
+        reports : int
+            In all, at least m; rounded down to a multiple of m.
+        alpha, faithful
+            See `RADAudit`; the paper's alpha is 0.02.
+        """
+        make = PROTOCOLS[checks.one_of("mechanism", mechanism, PROTOCOLS)]
+        target = make(checks.integer("m", m, 2), epsilon)
+        return cls(target, trials=checks.integer("reports", reports, m) // m, alpha=alpha, faithful=faithful)
+
+    def run(self, seed: int = 1) -> list[AuditResult]:
+        """Count the reconstructed reports, and judge them; one result."""
+        mechanism, m = self.mechanism, self.mechanism.k
+        protocol = next(name for name, each in PROTOCOLS.items() if each is type(mechanism))
+        rng = streams.generator(seed, "reconstruct", protocol, m, mechanism.epsilon, self.faithful)
+        start = time.perf_counter()
+        if self.faithful:
+            chunk, guess = max(1, 2**22 // m), Guess()  # coordinates held in memory at once
+            values = np.tile(np.arange(m), self.trials)
+            parts = [values[i : i + chunk] for i in range(0, values.size, chunk)]
+            found = sum(int((guess.predict(mechanism, mechanism.perturb(v, rng), rng) == v).sum()) for v in parts)
+        else:
+            found = int(rng.binomial(self.trials * m, success_rate(mechanism)))
+        made = {"seed": seed, "faithful": self.faithful, "seconds": time.perf_counter() - start}
+        return [rad_result(found, self.trials * m, m, protocol, claim=mechanism.epsilon, alpha=self.alpha, **made)]
+
+
 def rad_audit(
     protocol: str, m: int, epsilon: float, *, reports: int = 10**6, alpha: float = 0.02, seed: int = 1, faithful: bool = False
 ) -> AuditResult:
-    """Simulate the paper's audit: equally many reports of every record, and the optimal attack on each.
+    """Simulate the paper's audit; the door to `RADAudit`.
 
     Parameters
     ----------
-    protocol : {"GRR", "SS", "OUE"}
-    m, epsilon
-        Domain size and budget.
-    reports : int
-        At least m; rounded down to a multiple of m (the paper: 1,000,000).
-    alpha : float
-        See `epsilon_interval`.
+    protocol, m, epsilon, reports, alpha, faithful
+        See `RADAudit.of`, which calls the protocol `mechanism`.
     seed : int
-    faithful : bool
-        Make every report in full. Otherwise the number of successes is drawn
-        from its law, the binomial, which is the same.
-
-    Returns
-    -------
-    AuditResult
     """
-    mechanism = PROTOCOLS[checks.one_of("mechanism", protocol, PROTOCOLS)](checks.integer("m", m, 2), epsilon)
-    each, alpha = checks.integer("reports", reports, m) // m, stats.significance(alpha)
-    faithful = checks.flag("faithful", faithful)
-    rng = streams.generator(seed, "reconstruct", protocol, m, mechanism.epsilon, faithful)
-    start = time.perf_counter()
-    if faithful:
-        chunk = max(1, 2**22 // m)  # coordinates held in memory at once
-        values = np.tile(np.arange(m), each)
-        parts = [values[i : i + chunk] for i in range(0, values.size, chunk)]
-        guess = Guess()
-        found = sum(int((guess.predict(mechanism, mechanism.perturb(v, rng), rng) == v).sum()) for v in parts)
-    else:
-        found = int(rng.binomial(each * m, success_rate(mechanism)))
-    return rad_result(found, each * m, m, protocol, claim=mechanism.epsilon, alpha=alpha, seed=seed, faithful=faithful,
-                      seconds=time.perf_counter() - start)  # fmt: skip
-
-
-def rad_cell(
-    mechanism: str, m: int, epsilon: float, reports: int = 10**6, alpha: float = 0.02, faithful: bool = False, runs: int = 1,
-    seed: int = 1,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Audit a protocol by reconstruction, several times: one cell of a grid, as flat dictionaries.
-
-    Parameters
-    ----------
-    mechanism : {"GRR", "SS", "OUE"}
-    m, epsilon, reports, alpha, seed, faithful
-        As in `rad_audit`.
-    runs : int
-        Independent repetitions, each on its own stream.
-
-    Returns
-    -------
-    list of dict
-        See `ldpkit.auditors.result.repeat`.
-    """
-    given: dict[str, Any] = {"reports": reports, "alpha": alpha, "faithful": faithful}
-    return repeat(lambda own: [rad_audit(mechanism, m, epsilon, seed=own, **given)], runs, seed)
+    return RADAudit.of(protocol, m, epsilon, reports, alpha, faithful).run(seed)[0]

@@ -11,10 +11,8 @@ Privacy", PVLDB 19(7), 2026, sections 2, 4 and 5; item numbers are theirs.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 from numpy.typing import ArrayLike
 
@@ -23,11 +21,11 @@ from ..attacks import TwoValueTest
 from ..attacks.reconstruct import checked_prior, checked_success
 from ..mechanisms import SupportOracle
 from ..mechanisms.base import oracle
-from ..types import Numbers
+from ..types import Array, Numbers
 
 __all__ = [
     "tradeoff_dp", "tradeoff_gdp", "tradeoff_laplace", "tradeoff_support", "total_variation", "tv_dp", "tv_composed",
-    "rero_eq1", "rero_eq3", "rad_thm42", "rad_thm51", "rad_prop52", "rad_thm53", "rad_cor54",
+    "rero_eq3", "rad_thm42", "rad_thm51", "rad_prop52", "rad_thm53", "rad_cor54",
     "grr_ex44", "oue_ex45", "laplace_ex47", "gaussian_ex48",
 ]  # fmt: skip
 
@@ -81,7 +79,7 @@ def tradeoff_laplace(epsilon: float) -> Tradeoff:
     return f
 
 
-def _curve(f: Any) -> Callable[[Any], Any]:
+def _curve(f: Tradeoff) -> Tradeoff:
     return checks.instance("f", f, Callable, "a trade-off function")
 
 
@@ -110,12 +108,6 @@ def tv_dp(epsilon: float, delta: float = 0.0) -> float:
 def tv_composed(tv: float, rounds: int) -> float:
     """Bound of the total variation of `rounds` independent outputs; holds, but is loose."""
     return -math.expm1(checks.integer("rounds", rounds, 1) * math.log1p(-checks.real("tv", tv, 0, 1, closed="[)")))
-
-
-def rero_eq1(epsilon: float, kappa_plus: float) -> float:
-    """ReRo of any attack without side knowledge under pure DP (Eq. 1)."""
-    _chances(("kappa_plus", kappa_plus))
-    return kappa_plus * math.exp(_dp(epsilon, 0)[0])
 
 
 def rero_eq3(f: Tradeoff, kappa_plus: float) -> float:
@@ -176,7 +168,7 @@ def rad_cor54(m: int, epsilon: float, delta: float = 0.0) -> float:
     return _gamma(m, epsilon, delta) / m
 
 
-def _fitting(prior: Any, mechanism: Any) -> tuple[npt.NDArray[Any], SupportOracle]:
+def _fitting(prior: ArrayLike, mechanism: SupportOracle) -> tuple[Array, SupportOracle]:
     """Prior and mechanism, checked; the mechanism has one value per record."""
     prior = checked_prior(prior)
     checks.instance("mechanism", mechanism, SupportOracle, "a GRR or OUE")

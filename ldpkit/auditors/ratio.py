@@ -16,6 +16,9 @@ __all__ = ["ESTIMATORS", "statistic"]
 ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 """How counts become one number, see `statistic`."""
 
+HALVED = ("split", "pooled")
+"""Those that choose on the first half of the users and judge on the second."""
+
 
 def _frequent(counts: Array, variation: float) -> Array:
     """Which outputs the released filter keeps: the largest ones, until their coefficient of variation reaches `variation`."""
@@ -81,7 +84,7 @@ def statistic(
         raise ValueError(
             f"first and second must be counts (halves, outputs) of the same outputs, got {first.shape} and {second.shape}"
         )
-    if estimator in ("split", "pooled"):
+    if estimator in HALVED:
         return _halved(first, second, users, estimator == "pooled", alpha)
     first, second = first.sum(axis=0), second.sum(axis=0)
     least = {"released": minimum, "printed": 1, "valid": 0}[estimator]

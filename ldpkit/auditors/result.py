@@ -1,23 +1,25 @@
 """What an audit returns, whichever auditor made it."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-from .. import checks, streams
 from ..types import Pair
 
-__all__ = ["STATUSES", "AuditResult", "finite", "repeat", "too_few"]
+__all__ = ["STATUSES", "AuditResult", "Row", "finite", "too_few"]
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """What an audit may come to, see `AuditResult.status`."""
 
 
+Row: TypeAlias = dict[str, Any]
+"""A result as one row of a table or one object of JSON."""
+
 _NESTED = ("pair", "questions", "directions", "warnings", "verdict", "seconds")  # no columns of a table
 
 
-def finite(x: Any) -> Any:
+def finite(x: object) -> object:
     """The number, or ``None`` where it is infinite or undefined, which JSON cannot write."""
     return None if isinstance(x, float) and not math.isfinite(x) else x
 
@@ -35,7 +37,9 @@ class AuditResult:
     attack : str
         Which attack or event was counted.
     trials : int
-        Reports per input; for gradients all trials, half of them with each input.
+        Reports per input.
+    total : int or None
+        Trials in all, where the published audit counts those: what `row` calls ``trials`` then.
     alpha : float
         Significance: `lower` exceeds the truth with probability at most alpha,
         together with those of all audits it is shared with (`questions`).
@@ -84,7 +88,7 @@ class AuditResult:
     """
 
     mechanism: str
-    parameters: Mapping[str, Any]
+    parameters: Row
     attack: str
     trials: int
     alpha: float
@@ -97,12 +101,13 @@ class AuditResult:
     exact: float | None
     exact_sd: float | None
     claim: float
+    total: int | None = None
     delta: float = 0.0
     limit: float | None = None
     interval: tuple[float, float] | None = None
     estimates: Mapping[str, float] = field(default_factory=dict)
     pair: Pair | None = None
-    directions: tuple[dict[str, Any], ...] = ()
+    directions: tuple[Row, ...] = ()
     questions: int = 1
     warnings: tuple[str, ...] = ()
     inconclusive: str = ""
@@ -149,7 +154,7 @@ class AuditResult:
             f"which the claimed {self.claim:g} allows. This does not prove the claim."
         )
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """Flatten into a dictionary with the keys of the command line's JSON.
 
         ``epsilon`` and ``delta`` are the mechanism's parameters; ``claim`` is what is
@@ -168,7 +173,8 @@ class AuditResult:
             **named,
             "epsilon": self.parameters.get("epsilon", finite(self.claim)),
             "delta": self.parameters.get("delta", self.delta),
-            "trials": self.trials,
+            "trials": self.total or self.trials,
+            **({} if self.total is None else {"per_input": self.trials}),
             "alpha": self.alpha,
             "seed": self.seed,
             "attack": self.attack,
@@ -195,30 +201,9 @@ class AuditResult:
             "seconds": self.seconds,
         }
 
-
-def repeat(audit: "Callable[[int], Iterable[AuditResult]]", runs: int, seed: int) -> list[dict[str, Any]]:
-    """Audit several times: the rows of one cell of a grid.
-
-    Parameters
-    ----------
-    audit : callable
-        Takes a seed, returns one or more results.
-    runs : int
-        Independent repetitions, each on its own stream, at least 1.
-    seed : int
-        Of the cell.
-
-    Returns
-    -------
-    list of dict
-        One `AuditResult.row` per result, with the number of the `run`, without the time and what is no plain number or name: a
-        row repeats to the last digit.
-    """
-    found = []
-    for run in range(checks.integer("runs", runs, 1)):
-        for result in audit(streams.derive(seed, "run", run)):
-            found.append({key: value for key, value in result.row().items() if key not in _NESTED} | {"run": run})
-    return found
+    def plain(self) -> Row:
+        """Return `row` without its time and what is no plain number or name: it repeats to the last digit."""
+        return {key: value for key, value in self.row().items() if key not in _NESTED}
 
 
 def too_few(bound: Callable[[int], float], trials: int, claim: float, unit: str = "reports per input") -> str:

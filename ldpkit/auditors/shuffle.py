@@ -14,7 +14,8 @@ import functools
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Self
 
 import numpy as np
 import scipy
@@ -24,10 +25,11 @@ from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, made
 from ..types import Array, Rates, Rng
-from .gradient import epsilon_from_errors, lower_sides, plugin_expectation, pooled
-from .result import AuditResult, repeat, too_few
+from .base import ALPHA, Auditor, fix
+from .errors import MAX_TRIALS, halved, judged, lower_sides
+from .result import AuditResult
 
-__all__ = ["audit_shuffle", "shuffle_cell", "pmfs", "pair_delta", "blanket_delta", "solve", "closed_bound", "least_clients",
+__all__ = ["ShuffleAudit", "audit_shuffle", "pmfs", "pair_delta", "blanket_delta", "solve", "closed_bound", "least_clients",
            "threshold_rates"]  # fmt: skip
 
 MAX_CLIENTS = 10**6
@@ -147,7 +149,7 @@ def threshold_rates(clients: int, epsilon: float, threshold: float | None = None
 
 
 @functools.lru_cache(maxsize=256)
-def _exact(clients: int, epsilon: float, delta: float) -> dict[str, float]:  # repeated audits of a cell share it
+def _exact(clients: int, epsilon: float, delta: float) -> dict[str, float]:  # repeated audits share it
     return {
         "tight": solve(lambda e: pair_delta(clients, epsilon, e), delta, epsilon),
         "upper": solve(lambda e: blanket_delta(clients, epsilon, e), delta, epsilon),
@@ -166,99 +168,142 @@ def _count(mechanism: LDPSGD, clients: int, changed: bool, trials: int, rng: Rng
     return found
 
 
-def audit_shuffle(
-    epsilon: float,
-    clients: int,
-    delta: float = 1e-6,
-    *,
-    trials: int = 1000,
-    alpha: float = 0.01,
-    seed: int = 1,
-    faithful: bool = False,
-    d: int = 16,
-) -> AuditResult:
-    """Audit shuffled LDP-SGD with the paper's pair of batches and threshold.
+@dataclass(frozen=True)
+class ShuffleAudit(Auditor):
+    """Tell the paper's two batches of shuffled LDP-SGD apart by its threshold.
 
     Parameters
     ----------
     epsilon : float
         Budget of one report.
     clients : int
-        From `least_clients` to 10^6.
+        Reports that are shuffled together, from `least_clients` to 10^6.
     delta : float
-        In [1e-12, 1).
+        Of the guarantee, in [1e-12, 1).
+    attack : {"threshold"}
+        The paper's rule; there is no other one.
     trials : int
-        Even, at least 2: half of them with each batch (the paper: 1000).
-    alpha, seed
-        As in `audit_gradient`.
+        Batches of either kind, at least 1; the paper makes 1000 in all.
+    alpha : float
+        Significance, in [1e-100, 1).
     faithful : bool
-        Randomise and permute real gradients of dimension `d` instead of drawing the two binomials.
+        Randomise and permute real gradients instead of drawing the two binomials.
+    d : int
+        Dimension of the real gradients.
 
-    Returns
-    -------
-    AuditResult
-        ``claim`` is the closed bound, ``epsilon_emp`` the paper's measured value, ``estimates`` the exact ``tight``
-        epsilon of the pair at `delta` and the numerical ``upper`` bound for all pairs.
+    Raises
+    ------
+    ValueError
+        Naming the parameter that is out of range.
     """
-    claim, faithful = closed_bound(clients, epsilon, delta), checks.flag("faithful", faithful)
-    clients, epsilon, p = _checked(clients, epsilon)
-    trials, alpha = checks.integer("trials", trials, 2, 10**9), stats.significance(alpha)
-    if trials % 2:
-        raise ValueError(f"trials must be even, half with each batch, got {trials}")
-    half, start, errors = trials // 2, time.perf_counter(), []
-    mechanism = LDPSGD(d, epsilon)
-    with Progress(trials, "trials", "shuffled LDP-SGD") as progress:
-        for changed in (False, True):
-            rng = streams.generator(seed, "shuffle", epsilon, clients, bool(faithful), changed)
-            if faithful:
-                leaning = _count(mechanism, clients, changed, half, rng)
-            else:
-                leaning = rng.binomial(clients - 1, p, half) + rng.binomial(1, 1 - p if changed else p, half)
-            errors.append(int(np.count_nonzero((leaning < clients * p) != changed)))
-            progress.add(half, "fn" if changed else "fp", errors[-1])
-    seconds = time.perf_counter() - start
-    (fp, fn), rates = errors, threshold_rates(clients, epsilon)
-    exact, exact_sd, _ = plugin_expectation(*rates, half, half)
-    return AuditResult(
-        mechanism="shuffled LDP-SGD",
-        parameters={"epsilon": epsilon, "clients": clients, "delta": delta},
-        attack="threshold",
-        trials=trials,
-        alpha=alpha,
-        seed=seed,
-        faithful=bool(faithful),
-        counts={"fp": fp, "fn": fn},
-        rates={"fpr": fp / half, "fnr": fn / half},
-        epsilon_emp=float(epsilon_from_errors(fp / half, fn / half)),
-        lower=max(0.0, float(lower_sides(fp, fn, half, alpha, delta))),
-        exact=exact,
-        exact_sd=exact_sd,
-        claim=claim,
-        delta=delta,
-        limit=float(epsilon_from_errors(*rates)),
-        estimates={"pooled": float(pooled(fp + fn, trials))} | _exact(clients, epsilon, delta),
-        inconclusive=too_few(lambda n: float(lower_sides(0, 0, n // 2, alpha, delta)), trials, claim, "trials"),
-        seconds=seconds,
-    )
+
+    epsilon: float
+    clients: int
+    delta: float = 1e-6
+    _: KW_ONLY
+    attack: str = "threshold"
+    trials: int = 500
+    alpha: float = ALPHA
+    faithful: bool = False
+    d: int = 16
+
+    def __post_init__(self) -> None:
+        self.claim  # noqa: B018  refuses too few clients
+        clients, epsilon, _ = _checked(self.clients, self.epsilon)
+        checks.one_of("attack", self.attack, ("threshold",))
+        fix(
+            self,
+            clients=clients,
+            epsilon=epsilon,
+            trials=checks.integer("trials", self.trials, 1, MAX_TRIALS // 2),
+            alpha=stats.significance(self.alpha),
+            faithful=checks.flag("faithful", self.faithful),
+            d=LDPSGD(self.d, epsilon).d,
+        )
+
+    @classmethod
+    def of(
+        cls,
+        epsilon: float,
+        clients: int,
+        delta: float = 1e-6,
+        trials: int = 1000,
+        alpha: float = ALPHA,
+        faithful: bool = False,
+        d: int = 16,
+    ) -> Self:
+        """Return the audit, of `trials` batches in all.
+
+        Parameters
+        ----------
+        epsilon, clients, delta, alpha, faithful, d
+            See `ShuffleAudit`.
+        trials : int
+            In all: even; half with each batch.
+        """
+        given = halved(trials, "batch")
+        return cls(epsilon, clients, delta, trials=given, alpha=alpha, faithful=faithful, d=d)
+
+    @functools.cached_property
+    def claim(self) -> float:
+        """The closed bound."""
+        return closed_bound(self.clients, self.epsilon, self.delta)
+
+    def run(self, seed: int = 1) -> list[AuditResult]:
+        """Count the errors of the rule, and judge them.
+
+        Returns
+        -------
+        list of one AuditResult
+            ``claim`` is the closed bound, ``epsilon_emp`` the paper's measured value, ``estimates`` the exact ``tight``
+            epsilon of the pair at `delta` and the numerical ``upper`` bound for all pairs.
+        """
+        clients, trials, delta = self.clients, self.trials, self.delta
+        p, start, errors = float(scipy.special.expit(self.epsilon)), time.perf_counter(), []
+        with Progress(2 * trials, "trials", "shuffled LDP-SGD") as progress:
+            for changed in (False, True):
+                rng = streams.generator(seed, "shuffle", self.epsilon, clients, self.faithful, changed)
+                if self.faithful:
+                    leaning = _count(LDPSGD(self.d, self.epsilon), clients, changed, trials, rng)
+                else:
+                    leaning = rng.binomial(clients - 1, p, trials) + rng.binomial(1, 1 - p if changed else p, trials)
+                errors.append(int(np.count_nonzero((leaning < clients * p) != changed)))
+                progress.add(trials, "fn" if changed else "fp", errors[-1])
+        return [
+            judged(
+                self,
+                seed,
+                errors[0],
+                errors[1],
+                threshold_rates(clients, self.epsilon),
+                lower_sides,
+                seconds=time.perf_counter() - start,
+                mechanism="shuffled LDP-SGD",
+                parameters={"epsilon": self.epsilon, "clients": clients, "delta": delta},
+                claim=self.claim,
+                delta=delta,
+                estimates=_exact(clients, self.epsilon, delta),
+            )
+        ]
 
 
-def shuffle_cell(
-    epsilon: float, clients: int, delta: float = 1e-6, trials: int = 1000, alpha: float = 0.01, faithful: bool = False,
-    d: int = 16, runs: int = 1, seed: int = 1,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Audit shuffled LDP-SGD, several times: one cell of a grid, as flat dictionaries.
+def audit_shuffle(
+    epsilon: float,
+    clients: int,
+    delta: float = 1e-6,
+    *,
+    trials: int = 1000,
+    alpha: float = ALPHA,
+    seed: int = 1,
+    faithful: bool = False,
+    d: int = 16,
+) -> AuditResult:
+    """Audit shuffled LDP-SGD; the door to `ShuffleAudit`.
 
     Parameters
     ----------
-    epsilon, clients, delta, trials, alpha, seed, faithful, d
-        As in `audit_shuffle`.
-    runs : int
-        Independent repetitions, each on its own stream.
-
-    Returns
-    -------
-    list of dict
-        See `ldpkit.auditors.result.repeat`.
+    epsilon, clients, delta, trials, alpha, faithful, d
+        See `ShuffleAudit.of`: the trials are those in all.
+    seed : int
     """
-    given: dict[str, Any] = {"trials": trials, "alpha": alpha, "faithful": faithful, "d": d}
-    return repeat(lambda own: [audit_shuffle(epsilon, clients, delta, seed=own, **given)], runs, seed)
+    return ShuffleAudit.of(epsilon, clients, delta, trials, alpha, faithful, d).run(seed)[0]

@@ -1,54 +1,43 @@
 """``ldpkit audit``, ``rates`` and ``list``: mechanisms and any client."""
 
+import inspect
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
 from .. import attacks, checks, stats
-from ..auditors import AuditResult, audits
-from ..auditors.result import finite
+from ..auditors import Audit, AuditResult
+from ..auditors.result import Row, finite
 from ..kinds.base import log_ratio
-from ..mechanisms import MECHANISMS, Client, LocalRandomizer, make, takes
+from ..mechanisms import GRR, MECHANISMS, Client, LocalRandomizer, Repeated, make, takes
 from ..mechanisms.client import load
 from ..types import Pair
-from .base import Command, Count, Line, Number, as_json, aside, cli, conclude, strict, write
+from .base import Command, Count, Line, Number, as_json, aside, cli, conclude, described, options, strict, write
 
 __all__ = ["audit", "list_mechanisms", "rates"]
 
-_OWN = (
-    click.option("--k", type=Count(), help="Domain size."),
-    click.option("--epsilon", type=float, help="Claimed epsilon."),
-    click.option("--delta", type=float, default=0.0, show_default=True, help="Claimed delta."),
-    click.option("--g", type=Count(), help="Hash range (LHO, ALH)."),
-    click.option("--omega", type=Count(), help="Subset size (ASS)."),
-    click.option("--p", type=float, help="Rate of the true bit (AUE)."),
-    click.option("--theta", type=float, help="Threshold (ATHE)."),
-    click.option("--tau", type=Count(), help="Collections of the same value."),
-    click.option("--memoise", is_flag=True, help="With --tau: send one remembered report every time."),
-    click.option("--first", type=float, help="Epsilon of the first report (L-SUE, L-OSUE, L-GRR)."),
-    click.option("--d", type=Count(), help="Attributes (RSFD[...])."),
-    click.option("--buckets", type=Count(), help="Buckets of the domain (dBitFlipPM)."),
-    click.option("--bits", type=Count(), help="Buckets each user reports on (dBitFlipPM)."),
-    click.option("--m", type=Count(), help="Cells of a hash function (CMS)."),
-    click.option("--hashes", type=Count(), help="Hash functions (CMS)."),
-)
-
 
 def of_mechanism(command: Command) -> Command:
-    """Give a command the options that make a mechanism."""
-    named = click.option("--mechanism", metavar="NAME", help="A mechanism from `ldpkit list`.")
-    for option in reversed((named, *_OWN)):
-        command = option(command)
-    return command
+    """Give a command the options that make a mechanism: whatever some mechanism takes."""
+    found: dict[str, tuple[Callable[..., object], list[str]]] = {name: (Repeated, []) for name in ("tau", "memoise")}
+    for name, mechanism in MECHANISMS.items():
+        for parameter, p in inspect.signature(mechanism).parameters.items():
+            if p.annotation is not str:  # whose name says it
+                found.setdefault(parameter, (mechanism, []))[1].append(name)
+    for parameter, (source, takers) in reversed(found.items()):
+        meaning = described(getattr(source, "func", source)).get(parameter, "").rstrip(".")
+        named = f" ({', '.join(takers)})" if takers and source not in (Repeated, GRR) else ""
+        command = options(source, only=[parameter], own=True, **{parameter: {"help": f"{meaning}{named}."}})(command)
+    return click.option("--mechanism", metavar="NAME", help="A mechanism from `ldpkit list`.")(command)
 
 
-def made(mechanism: str, delta: float, own: dict[str, Any]) -> LocalRandomizer:
+def made(mechanism: str, own: Row) -> LocalRandomizer:
     """The mechanism that the options describe."""
-    own["memoise"] = own["memoise"] or None
-    return make(mechanism, **own, **({"delta": delta} if takes(mechanism, "delta") else {}))
+    delta = {"delta": own["delta"] or 0.0 if takes(mechanism, "delta") else None}
+    return make(mechanism, **own | delta | {"memoise": own["memoise"] or None})
 
 
 @cli.command("list")
@@ -63,9 +52,6 @@ def list_mechanisms() -> None:
 @of_mechanism
 @click.option("--client", metavar="MODULE:FUNCTION", help="An importable client f(values, rng) or f(value).")
 @click.option("--report", type=click.Choice(["bits", "value", "subset"]), help="What the client's reports are.")
-@click.option("--trials", type=Count(), default=10**6, show_default=True, help="Reports per input.")
-@click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
-@click.option("--seed", type=Count(), default=1, show_default=True)
 @click.option("--attack", multiple=True, help=f"One of {', '.join(attacks.ATTACKS)}; may be repeated.  [default: guess]")
 @click.option(
     "--pair",
@@ -74,8 +60,8 @@ def list_mechanisms() -> None:
     multiple=True,
     help="The two audited inputs; may be repeated.  [default: those furthest apart]",
 )
-@click.option("--faithful", is_flag=True, help="Make every report in full.")
-@click.option("--threads", type=Count(), default=1, show_default=True, help="Does not change the result.")
+@options(Audit, only=("trials", "alpha", "faithful", "threads"))
+@options(Audit.run)
 @strict
 @as_json
 @click.pass_context
@@ -85,7 +71,6 @@ def audit(
     mechanism: str | None,
     client: str | None,
     report: str | None,
-    delta: float,
     trials: int,
     alpha: float,
     seed: int,
@@ -101,13 +86,14 @@ def audit(
 
     Both directions of every pair are audited with every attack, and alpha is divided among all these questions.
     """
+    delta: float = own["delta"] or 0.0
     target: LocalRandomizer
     if mechanism is not None and client is None:
         if report is not None:
             raise click.UsageError("--report describes the reports of a --client")
-        takes_delta, target = takes(mechanism, "delta"), made(mechanism, delta, own)
+        takes_delta, target = takes(mechanism, "delta"), made(mechanism, own)
     elif client is not None and mechanism is None:
-        k, epsilon = own.pop("k"), own.pop("epsilon")
+        k, epsilon, _ = (own.pop(name) for name in ("k", "epsilon", "delta"))
         given = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
         if None in (report, k, epsilon) or given:
             raise click.UsageError(f"--client needs --report, --k and --epsilon{', and takes no ' + given[0] if given else ''}")
@@ -121,10 +107,21 @@ def audit(
     if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
         raise click.UsageError("--attack and --pair may be repeated, but not with the same value twice")
     with aside():
-        results = [result for one in pairs for result in audits(
-            target, names, trials=trials, alpha=alpha, seed=seed, delta=None if takes_delta else delta or None,
-            faithful=faithful, pair=one, questions=len(pairs) * len(names), threads=threads,
-        )]  # fmt: skip
+        planned = [
+            Audit(
+                target,
+                names,
+                trials=trials,
+                alpha=alpha,
+                delta=None if takes_delta else delta or None,
+                faithful=faithful,
+                pair=one,
+                questions=len(pairs) * len(names),
+                threads=threads,
+            )
+            for one in pairs
+        ]
+        results = [result for one in planned for result in one.run(seed)]
     conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 
@@ -134,13 +131,13 @@ def audit(
 @click.option("--pair", type=Number(), nargs=2, help="The two inputs.  [default: those furthest apart]")
 @click.option("--trials", type=Count(), default=10**6, show_default=True, help="Reports for which an event is chosen, if one is.")
 @as_json
-def rates(mechanism: str | None, delta: float, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Any) -> None:
+def rates(mechanism: str | None, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Any) -> None:
     """Print the exact rates of an attack's event, and the largest loss of any event; nothing is drawn."""
     if mechanism is None:
         raise click.UsageError("give a --mechanism")
-    if delta and not takes(mechanism, "delta"):
-        raise click.UsageError(f"mechanism {mechanism} does not take delta, got {delta:g}")
-    target = made(mechanism, delta, own)
+    if own["delta"] and not takes(mechanism, "delta"):
+        raise click.UsageError(f"mechanism {mechanism} does not take delta, got {own['delta']:g}")
+    target = made(mechanism, own)
     chosen = attacks.make(attack).declare(target, checks.integer("trials", trials, 1, 10**12), stats.tail_mass(0.01))
     inputs, found = target.pair(pair), chosen.rates(target, pair)
     if found is None:
@@ -149,7 +146,7 @@ def rates(mechanism: str | None, delta: float, attack: str, pair: Pair | None, t
     row = {"mechanism": target.name, **target.parameters, "attack": chosen.name, "pair": list(inputs), "tpr": found[0], "fpr": found[1],
            "epsilon": log_ratio(*found), "loss": kind.loss(inputs), "claim": target.epsilon}  # fmt: skip
     lines = [
-        ("mechanism", described(target.name, target.parameters)),
+        ("mechanism", titled(target.name, target.parameters)),
         ("attack", f"{chosen.name}, {inputs[0]} against {inputs[1]}"),
         ("rates", f"tpr = {found[0]:.10g}, fpr = {found[1]:.10g}"),
         ("epsilon", f"{row['epsilon']:.10g} is ln(tpr / fpr)"),
@@ -158,7 +155,7 @@ def rates(mechanism: str | None, delta: float, attack: str, pair: Pair | None, t
     write({key: finite(value) for key, value in row.items()}, lines, "Exact: nothing was drawn.", as_json)
 
 
-def described(name: str, parameters: Mapping[str, Any]) -> str:
+def titled(name: str, parameters: Mapping[str, object]) -> str:
     """A mechanism with its parameters, in one line."""
     named = ", ".join(f"{key} = {value}" for key, value in parameters.items() if key not in ("epsilon", "delta"))
     return f"{name} ({named})" if named else name
@@ -168,7 +165,7 @@ def _table(result: AuditResult) -> list[Line]:
     row = result.row()
     exact = "unknown" if result.exact is None else f"{result.exact:.4f} (sd {result.exact_sd:.4f})"
     return [
-        ("mechanism", described(result.mechanism, result.parameters)),
+        ("mechanism", titled(result.mechanism, result.parameters)),
         ("claim", ("none" if row["claim"] is None else f"epsilon = {row['claim']:g}") + f", delta = {result.delta:g}"),
         ("attack", f"{result.attack}, {result.trials:,} reports per input" + (", all real" if result.faithful else "")),
         ("pair", ", and ".join(f"{one['pair'][0]} against {one['pair'][1]}" for one in result.directions)),

@@ -2,18 +2,34 @@
 
 import contextlib
 import ctypes
+import inspect
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, TypeVar, get_args
 
 import click
 
 from .. import __version__
 from ..auditors import AuditResult
+from ..auditors.result import Row
 
-__all__ = ["cli", "FAILED", "Command", "Count", "Number", "as_json", "aside", "conclude", "strict", "write"]
+__all__ = [
+    "cli",
+    "FAILED",
+    "Command",
+    "Count",
+    "Number",
+    "as_json",
+    "aside",
+    "conclude",
+    "described",
+    "options",
+    "strict",
+    "write",
+]
 
 FAILED = 4
 _STATUS = {"none found": 0, "violation": 1, "inconclusive": 0, "not valid": FAILED}
@@ -59,6 +75,61 @@ def cli() -> None:
     """Audit local differential privacy."""
 
 
+def described(*documents: object) -> dict[str, str]:
+    """What parameters mean, by name: the first sentence that one of the docstrings says of each."""
+    found: dict[str, str] = {}
+    for document in documents:
+        section = (inspect.getdoc(document) or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+        for names, text in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", section, re.M):
+            sentence = re.split(r"(?<=\.) (?=[A-Z])", " ".join(text.replace("`", "").split()))[0]
+            if not sentence.startswith(("See ", "As in ")):
+                found |= {name: sentence for name in names.partition(" : ")[0].split(", ") if name not in found}
+    return found
+
+
+_KINDS: dict[type, dict[str, Any]] = {bool: {"is_flag": True}, int: {"type": Count()}, float: {"type": float}, str: {}}
+
+
+def options(
+    source: Callable[..., object],
+    *documents: object,
+    only: Collection[str] = (),
+    without: Collection[str] = (),
+    own: bool = False,
+    **changed: dict[str, Any],
+) -> Callable[[Command], Command]:
+    """Give a command the options that the parameters of a callable are: their names, types, defaults and meaning.
+
+    Parameters
+    ----------
+    source : callable
+        A function, or a class with its fields.
+    *documents
+        Where else the parameters are described.
+    only, without : names
+        Which parameters, all by default.
+    own : bool
+        Whether the parameters belong to some choices only, so that none is required.
+    **changed : dict
+        What `click.option` is told of a parameter besides; ``flag`` is the option if it has another name.
+    """
+    meaning = described(source, *documents)
+
+    def give(command: Command) -> Command:
+        for name, p in reversed(list(inspect.signature(source).parameters.items())):
+            kind = next((k for k in _KINDS if k in (p.annotation, *get_args(p.annotation))), None)
+            if kind is None or name in without or (only and name not in only):
+                continue
+            free = p.default is p.empty
+            more: dict[str, Any] = {"help": meaning.get(name), "required": free and not own, **_KINDS[kind]}
+            more |= ({} if free or own else {"default": p.default, "show_default": True}) | changed.get(name, {})
+            flag = more.pop("flag", f"--{name.replace('_', '-')}")
+            command = click.option(flag, name, **more)(command)
+        return command
+
+    return give
+
+
 def as_json(command: Command) -> Command:
     """Give a command the option ``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
@@ -85,7 +156,7 @@ def aside() -> Iterator[None]:
         os.close(kept)
 
 
-def write(row: dict[str, Any], lines: Iterable[Line], verdict: str, as_json: bool) -> None:
+def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> None:
     """Print `row` as one JSON object, or `lines` of (name, text) as a table with the sentence `verdict` below."""
     if as_json:
         click.echo(json.dumps(row, allow_nan=False))

@@ -9,7 +9,7 @@ from ..auditors.calibrate import CALIBRATED
 from ..auditors.calibrate import calibrate as run_calibrate
 from ..auditors.rad import PROTOCOLS, rad_result, rad_uniform
 from ..checks import integer, one_of
-from .base import Count, as_json, cli, conclude, strict, write
+from .base import Count, as_json, cli, conclude, options, strict, write
 
 __all__ = ["rad", "calibrate"]
 
@@ -63,12 +63,7 @@ def rad(
 
 
 @cli.command()
-@click.option("--risk", type=float, required=True, help="Accepted reconstruction advantage, in (0, (m-1)/m).")
-@click.option("--mechanism", metavar="NAME", required=True, help=f"One of {', '.join(CALIBRATED)}.")
-@click.option("--m", type=Count(), required=True, help="Candidates for the unknown record, equally likely.")
-@click.option("--steps", type=Count(), default=100, show_default=True, help="Steps (dpsgd).")
-@click.option("--sensitivity", type=float, default=1.0, show_default=True, help="Of the query (laplace, gaussian).")
-@click.option("--knowledge", default="none", show_default=True, help="none, or any: what else the adversary knows.")
+@options(run_calibrate, mechanism={"metavar": "NAME", "help": f"One of {', '.join(CALIBRATED)}."})
 @as_json
 def calibrate(risk: float, mechanism: str, m: int, steps: int, sensitivity: float, knowledge: str, as_json: bool) -> None:
     """Find the least noise that keeps an accepted risk."""

@@ -1,12 +1,12 @@
 """``ldpkit refine``: choose a protocol's parameter against attacks."""
 
 import math
-from typing import Any
 
 import click
 
 from .. import optimize
 from ..attacks import MaximalGain
+from ..auditors.result import Row
 from ..mechanisms import FrequencyOracle
 from .base import Count, Line, as_json, cli, write
 
@@ -64,16 +64,16 @@ def refine(
     )  # fmt: skip
 
 
-def _row(mechanism: FrequencyOracle, parameter: str) -> dict[str, Any]:
+def _row(mechanism: FrequencyOracle, parameter: str) -> Row:
     return {"mechanism": mechanism.name, parameter: getattr(mechanism, parameter, None)}
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def _plain(row: Row) -> Row:
     """The row as JSON can hold it: an unlimited gain has no number."""
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
 
 
-def _line(row: dict[str, Any], parameter: str) -> Line:
+def _line(row: Row, parameter: str) -> Line:
     own = "-" if row[parameter] is None else f"{row[parameter]:.6g}"
     gain = f"{row['epg']:.6f}" if math.isfinite(row["epg"]) else "unlimited"
     return row["mechanism"], f"{own:<12}{row['asr']:<12.6f}{row['mse']:<12.6g}{gain}"

@@ -4,7 +4,7 @@ import contextlib
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from .. import checks, pools, streams
+from .. import checks, pools
 from .. import sweep as hall
-from ..auditors import CELLS
+from ..auditors import AUDITS
 from ..mechanisms import MECHANISMS
 from .base import FAILED, Count, cli
 
@@ -54,7 +54,7 @@ class Plan:
     Parameters
     ----------
     audit : str
-        A key of `ldpkit.auditors.CELLS`.
+        A key of `ldpkit.auditors.AUDITS`.
     seed : int
         Non-negative.
     grid : mapping or list of mappings
@@ -66,20 +66,17 @@ class Plan:
 
     Attributes
     ----------
-    func : callable
-        The function of one cell.
     cells : list of dict
         Parameters of every cell, those of the grid first.
 
     Raises
     ------
     ValueError
-        Naming what is wrong and what is allowed. Every cell is rehearsed: its parameters are looked at as the audit itself
-        would, up to the first random number.
+        Naming what is wrong and what is allowed. The audit of every cell is made, which checks it, and none is run.
     """
 
-    def __init__(self, audit: Any, seed: Any, grid: Any, fixed: Any = None, out: Any = None) -> None:
-        self.func: Callable[..., Any] = CELLS[checks.one_of("audit", audit, CELLS)]
+    def __init__(self, audit: str, seed: int, grid: object, fixed: object = None, out: object = None) -> None:
+        self.audit = checks.one_of("audit", audit, AUDITS)
         self.seed = checks.integer("seed", seed, 0)
         self.fixed = _names("fixed", {} if fixed is None else fixed)
         if not isinstance(grid, (dict, list)):
@@ -95,27 +92,28 @@ class Plan:
             raise ValueError(f"out must be the name of a file, got {out!r}")
         self.out = out
         for cell in hall.progress(self.cells, len(self.cells), "checking"):
-            self._rehearse(audit, cell)
+            try:
+                self._check(**cell)
+            except Exception as error:
+                raise ValueError(f"cell {cell}: {error}") from error
 
-    def _rehearse(self, audit: str, cell: dict[str, Any]) -> None:
-        known = inspect.signature(self.func).parameters
-        own = [name for name, p in known.items() if p.kind is p.POSITIONAL_OR_KEYWORD and name != "seed"]
+    def _check(self, **cell: object) -> None:
+        """Make one cell's audit."""
+        known = inspect.signature(AUDITS[self.audit].of).parameters
+        own = [name for name, p in known.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
         missing = [name for name in own if known[name].default is inspect.Parameter.empty and name not in cell]
         if missing:
-            raise ValueError(f"cell {cell}: audit {audit} needs {', '.join(missing)}")
+            raise ValueError(f"audit {self.audit} needs {', '.join(missing)}")
         if "seed" in cell:
-            raise ValueError(f"cell {cell}: seed stands beside the grid; every cell derives its own from it")
-        if audit != "kv":  # which knows the parameters of its mechanisms
+            raise ValueError("seed stands beside the grid; every cell derives its own from it")
+        if self.audit != "kv":  # which knows the parameters of its mechanisms
             for name in cell:
-                checks.one_of(f"parameter of audit {audit}", name, own + (_OPTIONS if audit == "audit" else []))
-        try:
-            with contextlib.suppress(streams.Rehearsed):
-                self.func(**cell, seed=streams.REHEARSAL)
-        except Exception as error:
-            raise ValueError(f"cell {cell}: {error}") from error
+                checks.one_of(f"parameter of audit {self.audit}", name, [*own, "runs", *_OPTIONS * (self.audit == "audit")])
+        checks.integer("runs", cell.pop("runs", 1), 1)
+        AUDITS[self.audit].of(**cell)
 
 
-def _names(where: str, found: Any) -> dict[str, Any]:
+def _names(where: str, found: object) -> hall.Cell:
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
         raise ValueError(f"{where} must map names of parameters to values, got {found!r}")
     return found
@@ -175,10 +173,17 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="The table (CSV).  [default: CONFIG's, else its name]"
 )
+@click.option("--limit", type=float, help="Seconds that a cell may take; one that takes longer fails.")
 @click.option("--store", type=click.Path(file_okay=False, path_type=Path), help="Finished cells.  [default: beside the table]")
 @click.pass_context
 def sweep(
-    ctx: click.Context, config: Path, scheduler: str | None, workers: int | None, out: Path | None, store: Path | None
+    ctx: click.Context,
+    config: Path,
+    scheduler: str | None,
+    workers: int | None,
+    out: Path | None,
+    limit: float | None,
+    store: Path | None,
 ) -> None:
     """Run a grid of audits described by the file CONFIG (YAML).
 
@@ -194,12 +199,12 @@ def sweep(
     plan, start = read(config), time.monotonic()
     out = out or Path(plan.out or config.with_suffix(".csv").name)
     store = store or out.with_suffix(".cells")
-    failures: list[tuple[dict[str, Any], Exception]] = []
+    failures: list[tuple[hall.Cell, Exception]] = []
     with _executor(scheduler) as executor:
         try:
             table = hall.sweep(
-                plan.func, plan.cells, seed=plan.seed, workers=workers, executor=executor, store=store, table=out,
-                label=config.stem,
+                AUDITS[plan.audit].cell, plan.cells, seed=plan.seed, workers=workers, executor=executor, store=store, table=out,
+                label=config.stem, limit=limit,
             )  # fmt: skip
         except hall.SweepError as found:
             table, failures = found.table, found.failures

@@ -16,7 +16,7 @@ from .. import checks
 from ..stats import binomial_window
 from ..types import Array, Numbers
 
-__all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "binomial", "count_wins", "count_success", "response_wins",
+__all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "binomial", "count_wins", "response_wins",
            "laplace_sum", "laplace_sum_success"]  # fmt: skip
 
 
@@ -127,13 +127,6 @@ def count_wins(mass: Array, k: int) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         ties = np.where(share > 0, -np.expm1(k * np.log1p(-share)) / (k * share), 1.0)
     return np.exp((k - 1) * log_cdf) * ties
-
-
-def count_success(own: Array, other: Array, k: int) -> float:
-    """Probability that the true value has the largest count; `own` and `other` are laws of counts 0..tau."""
-    if np.shape(own) != np.shape(other):
-        raise ValueError(f"own and other must be laws of the same counts, got shapes {np.shape(own)} and {np.shape(other)}")
-    return float(own @ count_wins(other, k))
 
 
 def response_wins(k: int, tau: int) -> Array:

@@ -58,10 +58,9 @@ class RSFD(FrequencyOracle):
             if len(given) != self.d:
                 raise ValueError(f"k must be one integer or {self.d} of them, one per attribute, got {len(given)}")
             object.__setattr__(self, "k", tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in given))
-            checks.real("epsilon", self.epsilon, 1e-6, 27)
         else:
             super().__post_init__()
-            checks.real("epsilon", self.epsilon, 1e-6, 27)
+        checks.real("epsilon", self.epsilon, 1e-6, 27)
 
     @property
     def name(self) -> str:

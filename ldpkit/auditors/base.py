@@ -1,0 +1,82 @@
+"""What every audit is: a frozen object, checked when it is made, which draws only when it is run."""
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Self
+
+from .. import checks, streams
+from .result import AuditResult, Row
+
+__all__ = ["ALPHA", "Auditor"]
+
+ALPHA = 0.01
+"""Significance of every audit unless another one is given."""
+
+
+class Auditor(ABC):
+    """A planned audit.
+
+    Its fields are its parameters. They say `attack`, `trials` (reports per input) and `alpha` in all of them.
+    """
+
+    @abstractmethod
+    def run(self, seed: int = 1) -> list[AuditResult]:
+        """Draw, and say what was found: one result per attack or round."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, *named: Any, **words: Any) -> Self:
+        """Return the audit that names and numbers describe: the words of the command line and of grids."""
+
+    def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
+        """Audit several times, each time on a stream of its own.
+
+        Parameters
+        ----------
+        runs : int
+            Independent repetitions, at least 1.
+        seed : int
+
+        Returns
+        -------
+        list of dict
+            One `AuditResult.row` per result, with the number of the `run`, without the time and what is no plain number or
+            name: a row repeats to the last digit.
+        """
+        return [
+            result.plain() | {"run": run}
+            for run in range(checks.integer("runs", runs, 1))
+            for result in self.run(streams.derive(seed, "run", run))
+        ]
+
+    @classmethod
+    def cell(cls, *named: Any, runs: int = 1, seed: int = 1, **words: Any) -> list[Row]:
+        """Audit what names and numbers describe, several times: one cell of a grid.
+
+        Parameters
+        ----------
+        *named, **words
+            See `of`.
+        runs, seed
+            See `rows`, which also says what is returned.
+        """
+        return cls.of(*named, **words).rows(runs, seed)
+
+
+@contextlib.contextmanager
+def called(**names: str) -> Iterator[None]:
+    """Let errors call a parameter by the name that the caller gave it: ``called(own="caller's")``."""
+    try:
+        yield
+    except ValueError as error:
+        word, space, rest = str(error).partition(" ")
+        if word not in names:
+            raise
+        raise ValueError(names[word] + space + rest) from error
+
+
+def fix(audit: Auditor, **checked: object) -> None:
+    """Give a frozen audit its checked fields."""
+    for name, value in checked.items():
+        object.__setattr__(audit, name, value)

@@ -1,0 +1,104 @@
+"""Stored rows: one audit of every auditor, attack and family, from the law and by real reports, at fixed seeds.
+
+They tell which numbers an edit changed, not which numbers are right: the laws and oracle tables do that. Where streams
+change on purpose, `python tests/test_golden.py` writes the rows anew, and the edit says why. Counts are compared as they
+are; what is computed from them may round differently on another processor.
+"""
+
+import functools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ldpkit.attacks.gradient import dummy
+from ldpkit.auditors import audit_gradient, audit_kv, audit_laws, audit_shuffle, audits, rad_audit
+from ldpkit.mechanisms import CPPGRR, CPPUE, GRADIENT, PCKVGRR, PCKVUE, PrivKV, make
+
+STORED = Path(__file__).parent / "data/golden_rows.json"
+FAMILIES = [
+    ("GRR", {}), ("SS", {}), ("SUE", {}), ("OUE", {}), ("OLH", {}), ("SHE", {}), ("THE", {}), ("AGM", {"delta": 1e-5}),
+    ("OUE", {"tau": 3}), ("GRR", {"tau": 3, "memoise": True}), ("L-OSUE", {"first": 0.5, "tau": 2}), ("RSFD[OUE-z]", {"d": 2}),
+    ("dBitFlipPM", {"buckets": 6, "bits": 2}), ("HR", {}), ("CMS", {"m": 4, "hashes": 3}),
+]  # fmt: skip
+ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
+KEY_VALUE = [
+    *((PCKVUE(3, 2.0), "hkv", {"estimator": e}) for e in ESTIMATORS),
+    *((PCKVGRR(4, 2.0, 2, 0.5), a, {}) for a in ("hkv", "vkv")),
+    (PCKVUE(3, 2.0), "vkv", {}),
+    *((CPPUE(1, 3.0), a, {}) for a in ("hkv", "vkv", "skv", "separated", "probe", "ldp")),
+    (CPPUE(1, 3.0), "separated", {"scaling": "exact"}),
+    *((CPPGRR(1, 3.0), a, {}) for a in ("hkv", "skv", "probe")),
+    *((PrivKV(1, 1.0, 2), a, {"estimator": "split"}) for a in ("hkv", "skv")),
+]
+
+
+def name(mechanism, more=()):
+    return " ".join(map(str, [mechanism.name, *(f"{key}={value}" for key, value in mechanism.parameters.items()), *more]))
+
+
+def cases():
+    """Every case by its name."""
+    found = {}
+    for family, own in FAMILIES:
+        mechanism = make(family, k=6, epsilon=1.0, **own)
+        for attack in ("guess", "tight"):
+            for faithful in (False, True):
+                found[name(mechanism, (attack, "real" if faithful else "law"))] = functools.partial(
+                    audits, mechanism, [attack], trials=3000, alpha=0.05, seed=7, faithful=faithful
+                )
+    for mechanism, attack, given in KEY_VALUE:
+        found[name(mechanism, (attack, *given.values()))] = functools.partial(
+            audit_kv, mechanism, attack, users=10**5, alpha=0.05, minimum=5, seed=7, last=True, **given
+        )
+    laws = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
+    for guess in (None, np.array([1.0, 0.5, 0.0])):
+        found[f"laws {guess}"] = lambda guess=guess: [audit_laws(*laws, users=10**4, alpha=0.05, seed=7, guess=guess)]
+    for protocol in ("GRR", "SS", "OUE"):
+        for faithful in (False, True):
+            found[f"rad {protocol} {'real' if faithful else 'law'}"] = lambda p=protocol, f=faithful: [
+                rad_audit(p, 10, 1.0, reports=5004, alpha=0.02, seed=7, faithful=f)
+            ]
+    for cls in GRADIENT.values():
+        for rule in ("cosine", "lune"):
+            for faithful in (False, True):
+                mechanism = cls(16, 1.0)
+                found[name(mechanism, (rule, "real" if faithful else "law"))] = lambda m=mechanism, r=rule, f=faithful: [
+                    audit_gradient(m, dummy(16), r, trials=400, alpha=0.01, seed=7, faithful=f)
+                ]
+    for faithful in (False, True):
+        found[f"shuffle {'real' if faithful else 'law'}"] = lambda f=faithful: [
+            audit_shuffle(1.0, 500, trials=60, alpha=0.01, seed=7, faithful=f)
+        ]
+    return found
+
+
+CASES = cases()
+
+
+def rows(case):
+    """What an audit says, without its time and its sentences."""
+    return [
+        {key: value for key, value in result.row().items() if key not in ("seconds", "verdict", "warnings", "directions")}
+        for result in case()
+    ]
+
+
+def test_every_case_is_stored():
+    assert list(json.loads(STORED.read_text())) == list(CASES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_audits_repeat_the_stored_rows(case):
+    found, stored = json.loads(json.dumps(rows(CASES[case]))), json.loads(STORED.read_text())[case]
+    assert len(found) == len(stored)
+    for one, other in zip(found, stored):
+        inexact = {key for key, value in other.items() if isinstance(value, float)}
+        assert {k: v for k, v in one.items() if k not in inexact} == {k: v for k, v in other.items() if k not in inexact}
+        assert [one[key] for key in sorted(inexact)] == pytest.approx([other[key] for key in sorted(inexact)], rel=1e-9)
+
+
+if __name__ == "__main__":
+    lines = [f"{json.dumps(key)}: {json.dumps(rows(case))}" for key, case in CASES.items()]
+    STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
