@@ -14,7 +14,7 @@ import numpy as np
 
 from . import checks
 from .compiled import kernel
-from .types import Array, Rng
+from .types import Rng
 
 __all__ = ["sequence", "generator", "derive", "state", "step", "uniform"]
 
