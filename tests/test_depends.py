@@ -276,7 +276,7 @@ SILENT = {
     "IPython", "matplotlib", "matplotlib_inline", "tqdm",  # show
     "click", "yaml", "pooch",  # read
     "cloudpickle", "distributed", "loky", "threadpoolctl",  # carry cells to workers
-    "torch",  # no page and no command uses the nets that need it
+     # no page and no command uses the nets that need it
 }  # fmt: skip
 """Libraries that the package imports and no stored number can depend on."""
 
