@@ -131,7 +131,8 @@ def legends(
         beside = set(table["source"])
         style = _style(source, {"color": "0.35", "marker": "o", "number": 0, "count": 1}, {*beside, "exact"})
         block = bars and source.startswith("this run")
-        sources[words.get(source, source)] = Patch(facecolor="0.7", edgecolor="black") if block else Line2D([], [], **style)
+        grey = "0.45" if source == "this run, real reports" else "0.75"
+        sources[words.get(source, source)] = Patch(facecolor=grey, edgecolor="black") if block else Line2D([], [], **style)
     sources |= {name: Line2D([], [], **_style("claim", look)) for name, look in looks.items() if "ls" in look}
     if own:
         for panel, axis in grid.axes_dict.items():
@@ -144,3 +145,5 @@ def legends(
         if n == 1 or legend.get_window_extent().width < 0.97 * grid.figure.bbox.width:
             break
         legend.remove()
+    high = legend.get_window_extent().height / grid.figure.dpi  # panels keep their size, however much there is to explain
+    grid.figure.set_figheight(grid.figure.get_figheight() + high)

@@ -78,7 +78,8 @@ def tidy(
     Parameters
     ----------
     cells : pandas.DataFrame
-        One row per place on the horizontal axis, for example from `summary`.
+        One row per place on the horizontal axis, for example from `summary`. Where a column ``faithful`` is true, what
+        this run found is of real reports.
     x : str
         Column of the horizontal axis.
     panel, series : str
@@ -97,8 +98,9 @@ def tidy(
     rows, order, found = cells.to_dict("records"), along or x, []
     for source, given in sources.items():
         value, error = (given, "") if isinstance(given, str) else given
-        found += [(panel.format_map(r), series.format_map(r), source, r[x], r[value], r[error] if error else None, r[order])
-                  for r in rows]  # fmt: skip
+        real = f"{source}, real reports"
+        found += [(panel.format_map(r), series.format_map(r), real if source == "this run" and r.get("faithful") else source,
+                   r[x], r[value], r[error] if error else None, r[order]) for r in rows]  # fmt: skip
     for name, level in (claim or {}).items():
         found += dict.fromkeys(
             (panel.format_map(r), name, "claim", r[x], r[level], None, r[order]) if isinstance(level, str)
@@ -265,12 +267,14 @@ def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon
         The columns of `by`, and ``mean`` and ``spread`` (standard deviation) of
         the statistic over the runs, its ``exact`` expectation, and the exact
         standard error ``se`` of the mean; ``exact`` and ``se`` are empty where
-        no law is known.
+        no law is known. ``faithful`` if the table has it: whether all reports are real.
     """
     checks.columns(table, [*by, "epsilon_emp", "exact_epsilon_emp", "exact_sd"])
     cell = table.groupby(list(by), sort=False, dropna=False).agg(
         mean=("epsilon_emp", "mean"), spread=("epsilon_emp", "std"), exact=("exact_epsilon_emp", "first"),
         sd=("exact_sd", "first"), runs=("epsilon_emp", "size")).reset_index()  # fmt: skip
+    if "faithful" in table:
+        cell["faithful"] = table.groupby(list(by), sort=False, dropna=False)["faithful"].all().to_numpy()
     cell["spread"] = cell["spread"].fillna(0.0)
     cell[["exact", "sd"]] = cell[["exact", "sd"]].astype(float)
     cell["se"] = cell.pop("sd") / cell.pop("runs") ** 0.5

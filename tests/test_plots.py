@@ -94,8 +94,8 @@ def test_cells_become_rows_from_left_to_right_and_what_is_missing_no_row():
 
 
 def test_a_path_runs_along_another_column_and_names_keep_their_order():
-    path = plots.tidy(CELLS[:2], x="mean", along="epsilon", sources={"exact": "exact"})
-    assert list(path["x"]) == [0.9, 3.0] and list(path["y"]) == [1.0, 3.1]
+    path = plots.tidy(CELLS[:2].assign(turn=[1, 2]), x="mean", along="turn", sources={"exact": "exact"})
+    assert list(path["x"]) == [3.0, 0.9] and list(path["y"]) == [3.1, 1.0]
     turned = plots.tidy(CELLS.iloc[[1, 0]], x="exact", along="mean", sources={"this run": ("mean", "spread")})
     assert list(turned["x"]) == [1.0, 3.1] and list(turned["error"]) == [0.2, 0.1]
     assert list(plots.tidy(CELLS, x="protocol", sources={"exact": "exact"})["x"]) == ["SS", "SS", "OUE"]
@@ -148,6 +148,7 @@ def test_a_scale_with_zero_is_linear_up_to_the_smallest_value_above_it():
     (axis,) = draw(curve("exact", [1, 2, 3, 4], [0, 10, 100, 1000]), xscale="symlog").axes
     zero, *rest = axis.xaxis.get_transform().transform(np.array([0, 10, 100, 1000]))
     assert zero == 0 and np.diff(rest) == pytest.approx(rest[1] - rest[0])
+    assert axis.xaxis.get_transform().transform(np.array([5.0]))[0] == pytest.approx(rest[0] / 2)
 
 
 @pytest.mark.parametrize("low, high, expected", [(0.17, 0.22, "0.2"), (0.01, 0.1, "0.05"), (0.001, 100, "0.01")])
