@@ -14,6 +14,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import scipy
 import seaborn as sns
 from cycler import cycler
 from matplotlib.axes import Axes
@@ -21,9 +22,11 @@ from matplotlib.figure import Figure
 
 from . import checks, marks
 from .marks import COLOURS, MARKERS, SOURCES
+from .types import Array
 
 __all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show"]
 
+_RARE = 25  # events of all runs together, fewer of which have no bell-shaped law
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 
 
@@ -268,6 +271,9 @@ def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon
         the statistic over the runs, its ``exact`` expectation, and the exact
         standard error ``se`` of the mean; ``exact`` and ``se`` are empty where
         no law is known. ``faithful`` if the table has it: whether all reports are real.
+        ``chance`` if the table has counts and exact rates, and an event or its
+        opposite is rare: how likely counts as far from them are (exact, two-sided).
+        A single rare event moves such a statistic by many standard errors.
     """
     checks.columns(table, [*by, "epsilon_emp", "exact_epsilon_emp", "exact_sd"])
     cell = table.groupby(list(by), sort=False, dropna=False).agg(
@@ -275,10 +281,23 @@ def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon
         sd=("exact_sd", "first"), runs=("epsilon_emp", "size")).reset_index()  # fmt: skip
     if "faithful" in table:
         cell["faithful"] = table.groupby(list(by), sort=False, dropna=False)["faithful"].all().to_numpy()
+    if {"tp", "fp", "trials", "exact_tpr", "exact_fpr"} <= set(table):
+        cell["chance"] = _chance(table.groupby(list(by), sort=False, dropna=False))
     cell["spread"] = cell["spread"].fillna(0.0)
     cell[["exact", "sd"]] = cell[["exact", "sd"]].astype(float)
     cell["se"] = cell.pop("sd") / cell.pop("runs") ** 0.5
     return cell
+
+
+def _chance(cells: Any) -> Array:
+    """Smallest probability of counts as far from the exact rates, with a factor of two for both; NaN where none is rare."""
+    trials, found, rare = cells["trials"].sum().to_numpy(), [], []
+    for count, rate in (("tp", "exact_tpr"), ("fp", "exact_fpr")):
+        hits, share = cells[count].sum().to_numpy(), cells[rate].first().to_numpy(float)
+        law = scipy.stats.binom(trials, share)
+        found.append(2 * np.minimum(law.cdf(hits), law.sf(hits - 1)))
+        rare.append(trials * np.minimum(share, 1 - share) < _RARE)
+    return np.where(np.any(rare, axis=0), np.minimum(1, 2 * np.min(found, axis=0)), np.nan)
 
 
 def show(table: pd.DataFrame, precision: int = 3, index: bool = False, bold: str | None = None) -> Any:

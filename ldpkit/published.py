@@ -79,6 +79,7 @@ def verdict(
     exact: float | None = None,
     relation: str = "=",
     note: str = "",
+    chance: float = math.nan,
 ) -> str:
     """Judge one number.
 
@@ -94,12 +95,16 @@ def verdict(
         How the paper says our value should stand to `published`.
     note : str
         The explanation, where they differ.
+    chance : float
+        Exact probability of counts as far from the law as this run's, where standard errors do not say; see
+        `ldpkit.plots.summary`.
 
     Returns
     -------
     str
         One of `VERDICTS`. A run more than five standard errors away from exact
-        mathematics ``differs``, whatever the note says. A statement ("at most")
+        mathematics ``differs``, whatever the note says, unless it is no rarer
+        by its exact `chance`. A statement ("at most")
         is judged by the exact value where there is one, not by a noisy run.
     """
     checks.one_of("relation", relation, RELATIONS)
@@ -112,7 +117,8 @@ def verdict(
             raise ValueError(f"{name} must be a number >= 0, got {error!r}")
     if not all(math.isfinite(x) for x in (reproduced, se, published_error, exact or 0.0, published or 0.0)):
         return "differs"
-    if exact is not None and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact):
+    likely = chance > math.erfc(_AGREE / math.sqrt(2))
+    if exact is not None and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact) and not likely:
         return "differs"
     if published is None:
         return "no-published-value"
@@ -147,11 +153,11 @@ class Scoreboard:
         self.claims: list[dict[str, Any]] = []
 
     def add(self, series: str, x: Any, reproduced: float, se: float = 0.0, *, published: float | None = None,
-            published_error: float = 0.0, exact: float | None = None, relation: str = "=", note: str = "") -> None:  # fmt: skip
+            published_error: float = 0.0, exact: float | None = None, relation: str = "=", note: str = "", chance: float = math.nan) -> None:  # fmt: skip
         """Record one comparison; parameters as in `verdict`, with the `series` and `x` it belongs to."""
         found = verdict(
             reproduced, se, published=published, published_error=published_error,
-            exact=exact, relation=relation, note=note,
+            exact=exact, relation=relation, note=note, chance=chance,
         )  # fmt: skip
         self.rows.append((self.item, series, x, published, published_error if published is not None else None,
                           reproduced, se, exact, found, note))  # fmt: skip
@@ -168,7 +174,7 @@ class Scoreboard:
             The column recorded with it.
         """
         for row in cells[cells["exact"].notna()].to_dict("records"):
-            self.add(name.format_map(row), row[x], row["mean"], row["se"], exact=row["exact"])
+            self.add(name.format_map(row), row[x], row["mean"], row["se"], exact=row["exact"], chance=row.get("chance", math.nan))
 
     def claim(
         self, says: str, cells: pd.DataFrame, *, published: float, relation: str = "<=", published_error: float = 0.0,

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from ldpkit import published
+from ldpkit import plots, published
 from ldpkit.published import COLUMNS, VERDICTS, Scoreboard, items, load, lookup, verdict
 
 
@@ -204,3 +204,20 @@ def test_a_summary_hands_the_comparisons_to_the_build(tmp_path, monkeypatch):
 def test_the_furthest_cell_is_named_only_if_there_is_one():
     assert published.furthest(cells(("BLH", 25, 1.0, 0.9, 0.05), ("SS", 25, 1.0, 1.0, 0.0))) == "2.0"
     assert published.furthest(cells(("BLH", 25, 1.0, math.nan, math.nan))) == "an unknown number of"
+
+
+def test_one_rare_event_is_judged_by_its_probability_and_not_by_standard_errors():
+    """Five runs of 10^6 reports of which one in 10^8 errs: a single error is 8 standard errors off, and likely enough."""
+    rate = 6e-9
+    runs = [{"mechanism": "BLH", "k": 2, "epsilon": 1.0, "trials": 10**6, "exact_tpr": 1 - rate, "exact_fpr": rate,
+             "epsilon_emp": 11.7 if one else 12.02, "exact_epsilon_emp": 12.02, "exact_sd": 0.017, "tp": 10**6, "fp": one}
+            for one in (0, 0, 0, 0, 1)]  # fmt: skip
+    for errors, wanted in ((1, "no-published-value"), (50, "differs")):
+        table = pd.DataFrame([*runs[:4], runs[4] | {"fp": errors}])
+        board = published.Scoreboard("ldp_auditor/fig6")
+        cell = plots.summary(table)
+        assert (cell["mean"] - cell["exact"]).abs().item() > 8 * cell["se"].item()
+        board.add_cells(cell)
+        assert board.rows[0][8] == wanted
+    often = plots.summary(pd.DataFrame([row | {"exact_tpr": 0.4, "exact_fpr": 0.1} for row in runs]))
+    assert math.isnan(often["chance"].item())  # there standard errors say it
