@@ -273,10 +273,9 @@ def test_what_has_no_source_is_refused():
 
 
 SILENT = {
-    "IPython", "matplotlib", "matplotlib_inline", "tqdm",  # show
+    "IPython", "cycler", "matplotlib", "matplotlib_inline", "seaborn", "tqdm",  # show
     "click", "yaml", "pooch",  # read
     "cloudpickle", "distributed", "loky", "threadpoolctl",  # carry cells to workers
-     # no page and no command uses the nets that need it
 }  # fmt: skip
 """Libraries that the package imports and no stored number can depend on."""
 
