@@ -86,7 +86,7 @@ def _hash(reports: Reports) -> Array:
         flat = reports.reshape(len(reports), -1)
         if flat.dtype.kind not in "biuf":  # words and whatever else: their texts
             flat = np.array([[_number(entry) for entry in row] for row in flat])
-        wide = np.ascontiguousarray(flat, np.float64 if flat.dtype.kind == "f" else np.int64).view(np.uint64)
+        wide = np.ascontiguousarray(flat, np.float64 if np.issubdtype(flat.dtype, np.floating) else np.int64).view(np.uint64)
         parts = [wide @ (_mixed(np.arange(wide.shape[1], dtype=np.uint64)) | np.uint64(1))]
     total = np.zeros_like(parts[0])
     for part in parts:
