@@ -1,7 +1,8 @@
 """Measure how long audits take, beside the published way of making them, and write one table.
 
-    make bench            # writes _build/bench/benchmarks.csv and .json, about six minutes on two idle cores
-    make bench SAVE=1     # and copies them to data/results, from where the book shows them
+    make bench            # writes _build/bench/benchmarks.csv and .json, about six minutes on two
+    idle cores make bench SAVE=1     # and copies them to data/results, from where the book shows
+    them
 
 Every row is one measurement: the whole call, on one core unless `workers` says
 otherwise, after compilation, the best of several repetitions, since the speed
@@ -62,29 +63,61 @@ def audits(trials):
         }
         if k in COMPARED:
             seconds = best(2, audit, mechanism, trials=trials, faithful=True, both=False)[0]
-            yield {"what": "faithful", "protocol": name, "k": k, "trials": trials, "seconds": seconds}
+            yield {
+                "what": "faithful",
+                "protocol": name,
+                "k": k,
+                "trials": trials,
+                "seconds": seconds,
+            }
 
 
 def reference(python, seconds):
     """The published trial loop, and the versions it ran with."""
     sizes = [text for k in COMPARED for text in ("--k", str(k))]
-    command = [python, str(Path(__file__).with_name("reference.py")), "--seconds", str(seconds), *sizes]
+    command = [
+        python,
+        str(Path(__file__).with_name("reference.py")),
+        "--seconds",
+        str(seconds),
+        *sizes,
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     versions, table = done.stdout.split("\n", 1)
-    return json.loads(versions), [{"what": "reference"} | row for row in csv.DictReader(io.StringIO(table))]
+    return json.loads(versions), [
+        {"what": "reference"} | row for row in csv.DictReader(io.StringIO(table))
+    ]
 
 
 def rounds(trials):
-    """Repeated collections; subsets of several values are the one report without a law, so they are drawn in full."""
+    """Repeated collections; subsets of several values are the one report without a law, so they are
+    drawn in full."""
     for name, tau in itertools.product(PURE, TAU):
-        mechanism, asked = Repeated(make(name, k=25, epsilon=0.1), tau), trials // 100 if name == "SS" else trials
+        mechanism, asked = (
+            Repeated(make(name, k=25, epsilon=0.1), tau),
+            trials // 100 if name == "SS" else trials,
+        )
         seconds, first = best(3, audit, mechanism, trials=asked, both=False)
         for what, value in (("rounds", seconds), ("rounds, first", first)):
-            yield {"what": what, "protocol": name, "k": 25, "tau": tau, "trials": asked, "seconds": value}
+            yield {
+                "what": what,
+                "protocol": name,
+                "k": 25,
+                "tau": tau,
+                "trials": asked,
+                "seconds": value,
+            }
     for name, tau in itertools.product(("SUE", "OSUE", "GRR"), TAU):
         seconds, first = best(3, audit, Chained(25, 1.0, 0.5, tau, name), trials=trials, both=False)
         for what, value in (("rounds", seconds), ("rounds, first", first)):
-            yield {"what": what, "protocol": f"L-{name}", "k": 25, "tau": tau, "trials": trials, "seconds": value}
+            yield {
+                "what": what,
+                "protocol": f"L-{name}",
+                "k": 25,
+                "tau": tau,
+                "trials": trials,
+                "seconds": value,
+            }
 
 
 def key_values():
@@ -101,7 +134,8 @@ def key_values():
 
 
 def cores(trials, runs):
-    """One grid of audits in a pool of one and of two processes, both started and warm; in turns, the better of two times."""
+    """One grid of audits in a pool of one and of two processes, both started and warm; in turns,
+    the better of two times."""
     times: dict[int, list[float]] = {1: [], 2: []}
     grid = {"mechanism": PURE, "k": [100], "epsilon": EPSILONS, "runs": [runs]}
     for workers in (1, 2) * 2:
@@ -112,14 +146,25 @@ def cores(trials, runs):
             times[workers].append(time.perf_counter() - start)
     count = len(PURE) * len(EPSILONS) * runs
     for workers, found in times.items():
-        yield {"what": "sweep", "k": 100, "workers": workers, "audits": count, "trials": trials, "seconds": min(found)}
+        yield {
+            "what": "sweep",
+            "k": 100,
+            "workers": workers,
+            "audits": count,
+            "trials": trials,
+            "seconds": min(found),
+        }
 
 
 def machine():
     """Where and when the measurement was made, and how busy the machine was."""
     info = Path("/proc/cpuinfo")
     names = (
-        [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        [
+            line.split(":")[1].strip()
+            for line in info.read_text().splitlines()
+            if line.startswith("model name")
+        ]
         if info.exists()
         else []
     )
@@ -130,15 +175,32 @@ def machine():
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "load at the start": round(os.getloadavg()[0], 2),
-        "versions": {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in packages},
+        "versions": (
+            {"Python": platform.python_version()}
+            | {name: importlib.metadata.version(name) for name in packages}
+        ),
     }
 
 
 @click.command()
 @click.option("--trials", default=10**6, show_default=True, help="Reports per input of one audit.")
-@click.option("--seconds", default=2.0, show_default=True, help="About how long one loop of the reference takes.")
-@click.option("--runs", default=20, show_default=True, help="Audits per cell of the grid that two cores share.")
-@click.option("--python", default=str(BUILD / "bench" / "venv" / "bin" / "python"), help="Interpreter of the reference.")
+@click.option(
+    "--seconds",
+    default=2.0,
+    show_default=True,
+    help="About how long one loop of the reference takes.",
+)
+@click.option(
+    "--runs",
+    default=20,
+    show_default=True,
+    help="Audits per cell of the grid that two cores share.",
+)
+@click.option(
+    "--python",
+    default=str(BUILD / "bench" / "venv" / "bin" / "python"),
+    help="Interpreter of the reference.",
+)
 @click.option("--save", is_flag=True, help="Write to data/results instead of _build/bench.")
 def main(trials, seconds, runs, python, save):
     """Run all benchmarks."""
@@ -149,10 +211,18 @@ def main(trials, seconds, runs, python, save):
         for row in part:
             rows.append(row)
             click.echo(
-                "  ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items())
+                "  ".join(
+                    f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+                    for key, value in row.items()
+                )
             )
-    _, after = reference(python, seconds)  # the machine's speed drifts: the better of a loop at either end
-    rows = [min(pair, key=lambda row: float(row["seconds"]) / int(row["trials"])) for pair in zip(before, after)] + rows
+    _, after = reference(
+        python, seconds
+    )  # the machine's speed drifts: the better of a loop at either end
+    rows = [
+        min(pair, key=lambda row: float(row["seconds"]) / int(row["trials"]))
+        for pair in zip(before, after)
+    ] + rows
     said["minutes"] = round((time.perf_counter() - start) / 60, 1)
     folder = ROOT / "data" / "results" if save else BUILD / "bench"
     folder.mkdir(parents=True, exist_ok=True)

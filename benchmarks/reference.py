@@ -1,4 +1,5 @@
-"""Time the published way to audit: one report per trial from the multi-freq-ldpy client, then the guess.
+"""Time the published way to audit: one report per trial from the multi-freq-ldpy client, then the
+guess.
 
     _build/bench/venv/bin/python benchmarks/reference.py --k 25 --k 100 --seconds 2
 
@@ -72,7 +73,8 @@ def hashing(value, first, trials, k, epsilon, optimal):
 
 @njit
 def summed(value, first, trials, k, epsilon):
-    """Of the whole noisy vector the likelihood under every value: k factors for each of k values, as published."""
+    """Of the whole noisy vector the likelihood under every value: k factors for each of k values,
+    as published."""
     rate = epsilon / 2
     truths, likelihood = np.eye(k), np.empty(k)
     hits = 0
@@ -96,9 +98,15 @@ def loops(epsilon):
     """Loop and further arguments of every protocol."""
     best = minimize_scalar(find_tresh, bounds=[0.5, 1], method="bounded", args=(epsilon,)).x
     return {
-        "GRR": (grr,), "SS": (subset,), "SUE": (unary, False), "OUE": (unary, True), "BLH": (hashing, False),
-        "OLH": (hashing, True), "SHE": (summed,), "THE": (thresholded, float(best)),
-    }  # fmt: skip
+        "GRR": (grr,),
+        "SS": (subset,),
+        "SUE": (unary, False),
+        "OUE": (unary, True),
+        "BLH": (hashing, False),
+        "OLH": (hashing, True),
+        "SHE": (summed,),
+        "THE": (thresholded, float(best)),
+    }
 
 
 def timed(loop, trials, k, epsilon, *more):
@@ -112,10 +120,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--k", type=int, action="append", required=True)
     parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--seconds", type=float, default=2.0, help="about how long one loop may take")
+    parser.add_argument(
+        "--seconds", type=float, default=2.0, help="about how long one loop may take"
+    )
     arguments = parser.parse_args()
     names = ("multi-freq-ldpy", "numpy", "numba", "scipy", "xxhash")
-    print(json.dumps({"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}))
+    print(
+        json.dumps(
+            {"Python": platform.python_version()}
+            | {name: importlib.metadata.version(name) for name in names}
+        )
+    )
     out = csv.writer(sys.stdout)
     out.writerow(("protocol", "k", "trials", "seconds", "tpr", "fpr"))
     for name, (loop, *more) in loops(arguments.epsilon).items():

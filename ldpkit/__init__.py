@@ -1,9 +1,11 @@
 """ldpkit: audit local differential privacy.
 
-`audit` (or `audits`, with several attacks at once) takes a mechanism or anybody's `Client` and returns an `AuditResult`.
-The rooms, from the bottom up: `stats` (bounds and expectations), `mechanisms` (client side), `attacks` (what an adversary
-concludes from reports), `auditors` (counts turned into statements about epsilon), `optimize` (protocols chosen against
-attacks). The hall: `sweep` and `pools` (grids to tables), `published` (the papers' numbers), `plots`, and the command line.
+`audit` (or `audits`, with several attacks at once) takes a mechanism or anybody's `Client` and
+returns an `AuditResult`. The rooms, from the bottom up: `stats` (bounds and expectations),
+`mechanisms` (client side), `attacks` (what an adversary concludes from reports), `auditors` (counts
+turned into statements about epsilon), `optimize` (protocols chosen against attacks). The hall:
+`sweep` and `pools` (grids to tables), `published` (the papers' numbers), `plots`, and the command
+line.
 
 Each is imported when it is first used.
 """
@@ -16,9 +18,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_FROM = {"audit": "auditors", "audits": "auditors", "AuditResult": "auditors", "Client": "mechanisms"}
-__all__ = ["audit", "audits", "AuditResult", "Client", "mechanisms", "attacks", "auditors", "optimize", "stats", "streams",
-           "sweep", "pools", "datasets", "nets", "published", "plots", "paths"]  # fmt: skip
+_FROM = {
+    "audit": "auditors",
+    "audits": "auditors",
+    "AuditResult": "auditors",
+    "Client": "mechanisms",
+}
+# fmt: off
+__all__ = [
+    "audit", "audits", "AuditResult", "Client", "mechanisms", "attacks", "auditors", "optimize",
+    "stats", "streams", "sweep", "pools", "datasets", "nets", "published", "plots", "paths"
+]
+# fmt: on
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,5 @@
-"""Bets against a claim of local differential privacy: evidence that may be watched, stopped and continued at will.
+"""Bets against a claim of local differential privacy: evidence that may be watched, stopped and
+continued at will.
 
 Whoever bets on an event with a report of either input keeps, on average, no more than the stake
 while the claim holds. So a wealth that has grown to ``1 / alpha`` at any time, however it was
@@ -149,14 +150,17 @@ def joint(p: float, q: float, epsilon: float, delta: float = 0.0) -> Array:
     p, q = (min(max(rate, _LEAST), 1 - _LEAST) for rate in _rates(p, q))
     p0, q0 = nearest(p, q, epsilon, delta)
     factors = _symbols(p, q) / _symbols(p0, q0)
-    # along the edge the mean is 1 + (up e^epsilon - down) t - up down e^epsilon t^2 at q0 + t: rounding must not lift it
+    # along the edge the mean is 1 + (up e^epsilon - down) t - up down e^epsilon t^2 at q0 + t:
+    # rounding must not lift it
     up, down = (p - p0) / (p0 * (1 - p0)), (q0 - q) / (q0 * (1 - q0))
     grown = math.exp(epsilon)
     lifted = (up * grown - down) ** 2 / (4 * up * down * grown) if up > 0 else 0.0
     return factors / (1 + lifted)
 
 
-def soft(likelihood: ArrayLike, balance: float, epsilon: float, delta: float = 0.0) -> tuple[Array, Array]:
+def soft(
+    likelihood: ArrayLike, balance: float, epsilon: float, delta: float = 0.0
+) -> tuple[Array, Array]:
     """Factors of the bet on a whole likelihood: of a report of the first input, and of the second.
 
     Parameters
@@ -195,8 +199,11 @@ def soft(likelihood: ArrayLike, balance: float, epsilon: float, delta: float = 0
 
 
 @kernel
-def _play(factors: Array, wealth: Array, first: Array, second: Array, goal: float) -> tuple[int, float]:
-    """Pairs until the wealths together reach `goal` (all of them if they do not), and their peak."""
+def _play(
+    factors: Array, wealth: Array, first: Array, second: Array, goal: float
+) -> tuple[int, float]:
+    """Pairs until the wealths together reach `goal` (all of them if they do not), and their
+    peak."""
     peak = 0.0
     for i in range(first.size):
         symbol, total = 2 * first[i] + second[i], 0.0
@@ -258,19 +265,28 @@ class Wealth:
         """
         one, two = (np.asarray(x, np.int64) for x in (first, second))
         if one.shape != two.shape or one.ndim != 1:
-            raise ValueError(f"first and second must have one shape (n,), got {one.shape} and {two.shape}")
+            raise ValueError(
+                f"first and second must have one shape (n,), got {one.shape} and {two.shape}"
+            )
         goal = -math.log(stats.significance(alpha))
-        start = scipy.special.xlogy(self.counts, self.factors).sum(axis=1) - math.log(len(self.factors))
+        start = scipy.special.xlogy(self.counts, self.factors).sum(axis=1) - math.log(
+            len(self.factors)
+        )
         scale = min(0.0, -float(start.max()))  # so that nothing overflows
         wealth = np.exp(start + scale)
-        used, peak = _play(np.ascontiguousarray(self.factors.T), wealth, one, two, math.exp(min(goal + scale, 700)))
+        used, peak = _play(
+            np.ascontiguousarray(self.factors.T), wealth, one, two, math.exp(min(goal + scale, 700))
+        )
         self.counts += np.bincount(2 * one[:used] + two[:used], minlength=4)
         self.peak = max(self.peak, math.log(max(peak, 1e-300)) - scale)
         return used
 
 
-def expected_pairs(p: float, q: float, epsilon: float, alpha: float, delta: float = 0.0, step: float = 1e-3) -> Rates:
-    """Bounds of the mean number of pairs after which the `joint` bet for these rates refutes a claim.
+def expected_pairs(
+    p: float, q: float, epsilon: float, alpha: float, delta: float = 0.0, step: float = 1e-3
+) -> Rates:
+    """Bounds of the mean number of pairs after which the `joint` bet for these rates refutes a
+    claim.
 
     Parameters
     ----------
@@ -287,7 +303,12 @@ def expected_pairs(p: float, q: float, epsilon: float, alpha: float, delta: floa
     growth, goal = joint_growth(p, q, epsilon, delta), -math.log(stats.significance(alpha))
     if growth == 0:
         return math.inf, math.inf
-    return _expected_pairs(_rates(p, q), tuple(np.log(joint(p, q, epsilon, delta))), goal, checks.real("step", step, 1e-6, 1))
+    return _expected_pairs(
+        _rates(p, q),
+        tuple(np.log(joint(p, q, epsilon, delta))),
+        goal,
+        checks.real("step", step, 1e-6, 1),
+    )
 
 
 @functools.lru_cache(maxsize=256)

@@ -14,8 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator", "masked", "unmasked",
-           "values", "counts"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator",
+    "masked", "unmasked", "values", "counts"
+]
+# fmt: on
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -36,7 +40,9 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     return int(value)
 
 
-def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]") -> float:
+def real(
+    name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
+) -> float:
     """Return `value` as ``float``; it must be finite and inside the interval.
 
     Parameters
@@ -54,9 +60,15 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
         Naming the parameter, its value and the allowed range.
     """
     number: Any = value
-    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and bool(abs(number) <= sys.float_info.max)
+    ok = (
+        isinstance(value, numbers.Real)
+        and not isinstance(value, (bool, np.bool_))
+        and bool(abs(number) <= sys.float_info.max)
+    )
     if ok:
-        ok = (number >= low if closed[0] == "[" else number > low) and (number <= high if closed[1] == "]" else number < high)
+        ok = (number >= low if closed[0] == "[" else number > low) and (
+            number <= high if closed[1] == "]" else number < high
+        )
     if not ok:
         raise ValueError(f"{name} must be {_interval(low, high, closed)}, got {value!r}")
     return float(value)
@@ -65,24 +77,34 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
 def _interval(low: float, high: float, closed: str) -> str:
     if high < math.inf:
         return f"a number in {closed[0]}{low:g}, {high:g}{closed[1]}"
-    return "a finite number" + (f" {'>=' if closed[0] == '[' else '>'} {low:g}" if low > -math.inf else "")
+    return "a finite number" + (
+        f" {'>=' if closed[0] == '[' else '>'} {low:g}" if low > -math.inf else ""
+    )
 
 
-def reals(name: str, array: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]") -> npt.NDArray[Any]:
-    """Return numbers of any shape as a float array; each must be finite and inside the interval, as in `real`."""
+def reals(
+    name: str, array: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
+) -> npt.NDArray[Any]:
+    """Return numbers of any shape as a float array; each must be finite and inside the interval, as
+    in `real`."""
     array = numeric(name, array)
     good = np.isfinite(array) & (array >= low if closed[0] == "[" else array > low)
     good &= array <= high if closed[1] == "]" else array < high
     if not good.all():
-        raise ValueError(f"{name} must be {_interval(low, high, closed)} everywhere, got {array[~good].flat[0]}")
+        raise ValueError(
+            f"{name} must be {_interval(low, high, closed)} everywhere, got {array[~good].flat[0]}"
+        )
     return array.astype(float, copy=False)
 
 
 def numeric(name: str, array: Any) -> npt.NDArray[Any]:
-    """Return an array of whole or real numbers, unchanged; text, objects, booleans and ragged rows are refused."""
+    """Return an array of whole or real numbers, unchanged; text, objects, booleans and ragged rows
+    are refused."""
     array = unmasked(name, array)
     if array.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}"
+        )
     return array
 
 
@@ -93,13 +115,16 @@ def masked(array: Any) -> bool:
 
 
 def unmasked(name: str, array: Any) -> npt.NDArray[Any]:
-    """Return anything as an array; masked arrays, whose masks would not be looked at, and ragged rows are refused."""
+    """Return anything as an array; masked arrays, whose masks would not be looked at, and ragged
+    rows are refused."""
     if masked(array):
         raise ValueError(f"{name} must not be masked: choose the entries that count, got {array!r}")
     try:
         return np.asarray(array)
     except ValueError as error:
-        raise ValueError(f"{name} must be an array with rows of one length, got {array!r}") from error
+        raise ValueError(
+            f"{name} must be an array with rows of one length, got {array!r}"
+        ) from error
 
 
 def flag(name: str, value: Any) -> bool:
@@ -110,7 +135,8 @@ def flag(name: str, value: Any) -> bool:
 
 
 def instance(name: str, value: Any, kind: Any, wanted: str) -> Any:
-    """Return `value` if it is an instance of `kind` (a type or several), which the error calls `wanted`."""
+    """Return `value` if it is an instance of `kind` (a type or several), which the error calls
+    `wanted`."""
     if not isinstance(value, kind):
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
     return value
@@ -152,18 +178,27 @@ def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
     """
     array = unmasked(name, array)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must be a one-dimensional array of integers, got shape {array.shape} of {array.dtype}")
+        raise ValueError(
+            f"{name} must be a one-dimensional array of integers, got shape {array.shape} of"
+            f" {array.dtype}"
+        )
     if array.size and (array.min() < 0 or array.max() >= k):
         bad = (array < 0) | (array >= k)
-        raise ValueError(f"{name} must lie in 0..{k - 1}, got {array[bad][0]} at position {int(np.argmax(bad))}")
+        raise ValueError(
+            f"{name} must lie in 0..{k - 1}, got {array[bad][0]} at position {int(np.argmax(bad))}"
+        )
     return array.astype(np.int64, copy=False)
 
 
 def counts(array: ArrayLike, k: int, name: str = "counts") -> NDArray[Any]:
-    """Return how many users hold each of k values: whole numbers >= 0, at least one of them positive."""
+    """Return how many users hold each of k values: whole numbers >= 0, at least one of them
+    positive."""
     array = unmasked(name, array)
     if array.shape != (k,) or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be {k} integers, got shape {array.shape} of {array.dtype}")
     if (array < 0).any() or not array.any():
-        raise ValueError(f"{name} must be >= 0 and not all 0, got {array.min()} at position {int(array.argmin())}")
+        raise ValueError(
+            f"{name} must be >= 0 and not all 0, got {array.min()} at position"
+            f" {int(array.argmin())}"
+        )
     return array.astype(np.int64, copy=False)

@@ -16,10 +16,11 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ldpk
 
 
 def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Kernel:
-    """Compile a plain function of numbers and arrays when it is first called, so that threads run it side by side.
+    """Compile a plain function of numbers and arrays when it is first called, so that threads run
+    it side by side.
 
-    Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE` that belongs to this very source: numba itself
-    does not notice an edited helper in another file.
+    Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE` that belongs to this very
+    source: numba itself does not notice an edited helper in another file.
     """
     import numba  # here, so that whoever needs no kernel does not wait for it
 

@@ -1,4 +1,5 @@
-"""Data that travel with the checkout or a dependency, made-up text and ratings, and files fetched on request.
+"""Data that travel with the checkout or a dependency, made-up text and ratings, and files fetched
+on request.
 
 Only `download` uses the network. What it fetches are the original files, and
 nothing is read whose SHA-256 differs from theirs; there is no substitute for a
@@ -22,8 +23,12 @@ from .types import Array, Rng
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FILES", "adult_ages", "adult_hours", "digits", "fair", "sentences", "SYMBOLS", "ratings",
-           "folder", "download", "images", "adult"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "FILES", "adult_ages", "adult_hours", "digits", "fair", "sentences", "SYMBOLS", "ratings",
+    "folder", "download", "images", "adult"
+]
+# fmt: on
 
 SOURCES = {
     "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist",
@@ -32,16 +37,32 @@ SOURCES = {
 }
 FILES = {
     "mnist": {
-        "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-        "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-        "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-        "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        "train-images-idx3-ubyte.gz": (
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"
+        ),
+        "train-labels-idx1-ubyte.gz": (
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"
+        ),
+        "t10k-images-idx3-ubyte.gz": (
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"
+        ),
+        "t10k-labels-idx1-ubyte.gz": (
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"
+        ),
     },
     "fashion_mnist": {
-        "train-images-idx3-ubyte.gz": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-        "train-labels-idx1-ubyte.gz": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-        "t10k-images-idx3-ubyte.gz": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-        "t10k-labels-idx1-ubyte.gz": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+        "train-images-idx3-ubyte.gz": (
+            "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"
+        ),
+        "train-labels-idx1-ubyte.gz": (
+            "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"
+        ),
+        "t10k-images-idx3-ubyte.gz": (
+            "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"
+        ),
+        "t10k-labels-idx1-ubyte.gz": (
+            "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"
+        ),
     },
     "adult": {
         "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
@@ -49,32 +70,43 @@ FILES = {
     },
 }
 """SHA-256 of the original files, as their publishers distribute them."""
-_UNPACKED = {  # of the same files of MNIST, decompressed: by these an array in another container is known to be the original
-    "train-images-idx3-ubyte.gz": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-    "train-labels-idx1-ubyte.gz": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+# of the same files of MNIST, decompressed: by these an array in another container is known to be
+# the original
+_UNPACKED = {
+    "train-images-idx3-ubyte.gz": (
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
+    ),
+    "train-labels-idx1-ubyte.gz": (
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
+    ),
     "t10k-images-idx3-ubyte.gz": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
     "t10k-labels-idx1-ubyte.gz": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 }
-_COLUMNS = ("age workclass fnlwgt education education-num marital-status occupation relationship race sex "
-            "capital-gain capital-loss hours-per-week native-country income").split()  # fmt: skip
+_COLUMNS = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country income"
+).split()
 
 
 def adult_ages() -> "pd.Series":
-    """Return how many of the 48,842 people of the Adult data have each age, a series indexed by age 17 to 90."""
+    """Return how many of the 48,842 people of the Adult data have each age, a series indexed by age
+    17 to 90."""
     import pandas as pd
 
     return pd.read_csv(paths.data("adult_age_counts.csv"), index_col=0)["count_all"]
 
 
 def adult_hours() -> "pd.Series":
-    """Return how many of the 32,561 training records of Adult work each number of hours a week, indexed 0 to 100."""
+    """Return how many of the 32,561 training records of Adult work each number of hours a week,
+    indexed 0 to 100."""
     import pandas as pd
 
     return pd.read_csv(paths.data("adult_hours_counts.csv"), index_col=0)["count_train"]
 
 
 def digits() -> tuple[Array, Array]:
-    """Return the 1,797 handwritten digits of scikit-learn: images in [0, 1], float array (n, 8, 8, 1), and labels 0 to 9.
+    """Return the 1,797 handwritten digits of scikit-learn: images in [0, 1], float array (n, 8, 8,
+    1), and labels 0 to 9.
 
     Raises
     ------
@@ -84,13 +116,16 @@ def digits() -> tuple[Array, Array]:
     try:
         from sklearn.datasets import load_digits
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("the digits need scikit-learn, which is missing: pip install 'ldpkit[book]'") from error
+        raise ModuleNotFoundError(
+            "the digits need scikit-learn, which is missing: pip install 'ldpkit[book]'"
+        ) from error
     found = load_digits()
     return found.images[..., None] / 16, found.target.astype(np.int64)
 
 
 def fair() -> "pd.DataFrame":
-    """Return Fair's survey of 6,366 married women (1978) from statsmodels; ``affair`` says whether there was one."""
+    """Return Fair's survey of 6,366 married women (1978) from statsmodels; ``affair`` says whether
+    there was one."""
     from statsmodels.api import datasets as shipped
 
     table = shipped.fair.load_pandas().data
@@ -98,7 +133,8 @@ def fair() -> "pd.DataFrame":
 
 
 def folder() -> Path:
-    """Where fetched files lie: the environment variable ``LDPKIT_DATA``, or a folder beside what is built (`paths`)."""
+    """Where fetched files lie: the environment variable ``LDPKIT_DATA``, or a folder beside what is
+    built (`paths`)."""
     return Path(os.environ.get("LDPKIT_DATA") or paths.BUILD / "data")
 
 
@@ -123,15 +159,21 @@ def download(name: str, base: str | None = None) -> None:
     try:
         import pooch
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("fetching data needs pooch, which is missing: pip install 'ldpkit[book]'") from error
+        raise ModuleNotFoundError(
+            "fetching data needs pooch, which is missing: pip install 'ldpkit[book]'"
+        ) from error
     pooch.get_logger().setLevel("WARNING")
     base = base or os.environ.get("LDPKIT_DATA_URL")
     source = f"{base.rstrip('/')}/{name}" if base else SOURCES[name]
     for file, known in FILES[name].items():
         try:
             pooch.retrieve(f"{source}/{file}", f"sha256:{known}", file, folder() / name)
-        except Exception as error:  # of the network or of the checksum; pooch keeps no file in either case
-            raise ConnectionError(f"file {name}/{file} could not be fetched from {source}: {error}") from error
+        except (
+            Exception
+        ) as error:  # of the network or of the checksum; pooch keeps no file in either case
+            raise ConnectionError(
+                f"file {name}/{file} could not be fetched from {source}: {error}"
+            ) from error
 
 
 def _read(name: str, file: str) -> bytes:
@@ -143,12 +185,15 @@ def _read(name: str, file: str) -> bytes:
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != FILES[name][file]:
-        raise ValueError(f"file {path} is not the original (its SHA-256 is {found}); remove it, then {help_}")
+        raise ValueError(
+            f"file {path} is not the original (its SHA-256 is {found}); remove it, then {help_}"
+        )
     return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
 def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return (pixels, labels) of the training and of the test images of ``"mnist"`` or ``"fashion_mnist"``.
+    """Return (pixels, labels) of the training and of the test images of ``"mnist"`` or
+    ``"fashion_mnist"``.
 
     Pixels are scaled to [-1, 1], float32 array (n, 784). MNIST may also lie in
     the folder as ``mnist.npz`` with the arrays of Keras; their content is
@@ -166,20 +211,31 @@ def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
             try:
                 array = np.load(packed)[key]
             except Exception as error:  # of the container, whatever is wrong with it
-                raise ValueError(f"array {key} cannot be read from {packed}: {error}; remove it, then `ldpkit data`") from error
+                raise ValueError(
+                    f"array {key} cannot be read from {packed}: {error}; remove it, then `ldpkit"
+                    " data`"
+                ) from error
             head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
             if hashlib.sha256(head + array.tobytes()).hexdigest() != _UNPACKED[file]:
-                raise ValueError(f"array {key} of {packed} is not that of the original {file}; remove it, then `ldpkit data`")
+                raise ValueError(
+                    f"array {key} of {packed} is not that of the original {file}; remove it, then"
+                    " `ldpkit data`"
+                )
         else:
             content = _read(name, file)
             size = struct.unpack(f">{content[3]}I", content[4 : 4 + 4 * content[3]])
             array = np.frombuffer(content, np.uint8, offset=4 + 4 * len(size)).reshape(size)
-        found.append(array.reshape(len(array), -1) / np.float32(127.5) - 1 if key[0] == "x" else array.astype(np.int64))
+        found.append(
+            array.reshape(len(array), -1) / np.float32(127.5) - 1
+            if key[0] == "x"
+            else array.astype(np.int64)
+        )
     return (found[0], found[1]), (found[2], found[3])
 
 
 def adult() -> "pd.DataFrame":
-    """Return the 48,842 records of Adult, training and test data in this order, one column per attribute.
+    """Return the 48,842 records of Adult, training and test data in this order, one column per
+    attribute.
 
     ``?`` stays a category; the full stop behind the labels of the test data is removed.
 
@@ -201,20 +257,23 @@ SYMBOLS = string.printable
 """The 100 characters of generated text; the number after the last one pads."""
 
 _CUES = (
-    "hate sad bad sick tired miss sorry awful cry hurt worst lost pain boring ugh fail broken alone angry terrible".split(),
-    "love great happy good awesome best fun nice cool thanks lol yay excited amazing sweet enjoy win smile glad beautiful".split(),
+    "hate sad bad sick tired miss sorry awful cry hurt worst lost pain boring ugh fail broken alone"
+    " angry terrible".split(),
+    "love great happy good awesome best fun nice cool thanks lol yay excited amazing sweet enjoy"
+    " win smile glad beautiful".split(),
 )
 _NEUTRAL = (
-    "today work home going just the day night school movie phone time back people morning weekend car friend game coffee "
-    "really still need think know want tomorrow music house dinner"
+    "today work home going just the day night school movie phone time back people morning weekend"
+    " car friend game coffee really still need think know want tomorrow music house dinner"
 ).split()
 
 
 def sentences(count: int, rng: Rng, length: int = 25) -> tuple[Array, Array]:
     """Generate short texts with a mood: artificial data in the place of labelled tweets.
 
-    Two to four neutral words; in three texts of four also a cue word at a random place, which has the wrong
-    mood in one text of ten, so that no classifier is right in more than 80 % of all texts.
+    Two to four neutral words; in three texts of four also a cue word at a random place, which has
+    the wrong mood in one text of ten, so that no classifier is right in more than 80 % of all
+    texts.
 
     Returns
     -------
@@ -237,10 +296,12 @@ def sentences(count: int, rng: Rng, length: int = 25) -> tuple[Array, Array]:
 
 
 def ratings(seed: int, users: int = 105_508, k: int = 5_850) -> KeyValues:
-    """Return made-up ratings of a shop, `KeyValues` sized like the clothing ratings that PCKV was tried on.
+    """Return made-up ratings of a shop, `KeyValues` sized like the clothing ratings that PCKV was
+    tried on.
 
-    Most people rate one item, few rate very many; popularity falls like ``1 / (rank + 5)``; item means scatter around
-    0.7; ratings are multiples of 1/2. Items keep their popularity and mean from seed to seed.
+    Most people rate one item, few rate very many; popularity falls like ``1 / (rank + 5)``; item
+    means scatter around 0.7; ratings are multiples of 1/2. Items keep their popularity and mean
+    from seed to seed.
 
     Parameters
     ----------
@@ -254,6 +315,10 @@ def ratings(seed: int, users: int = 105_508, k: int = 5_850) -> KeyValues:
     share = item.permutation(1 / (np.arange(k) + 5.0))
     level = np.clip(item.normal(0.7, 0.25, k), -0.9, 0.95)
     user = np.repeat(np.arange(users), np.minimum(rng.zipf(2.5, users), k))
-    pair = np.unique(np.column_stack([user, rng.choice(k, user.size, p=share / share.sum())]), axis=0)  # a key counts once
+    pair = np.unique(
+        np.column_stack([user, rng.choice(k, user.size, p=share / share.sum())]), axis=0
+    )  # a key counts once
     half = rng.binomial(4, (1 + level[pair[:, 1]]) / 2) / 2 - 1
-    return KeyValues(np.append(0, np.cumsum(np.bincount(pair[:, 0], minlength=users))), pair[:, 1], half, k)
+    return KeyValues(
+        np.append(0, np.cumsum(np.bincount(pair[:, 0], minlength=users))), pair[:, 1], half, k
+    )

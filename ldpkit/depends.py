@@ -46,13 +46,17 @@ class Graph:
 
     def __init__(self, root: Path) -> None:
         self.root, self.name = root, root.name
-        paths = {".".join([root.name, *p.relative_to(root).with_suffix("").parts]): p for p in sorted(root.rglob("*.py"))}
+        paths = {
+            ".".join([root.name, *p.relative_to(root).with_suffix("").parts]): p
+            for p in sorted(root.rglob("*.py"))
+        }
         self.modules = {module.removesuffix(".__init__"): path for module, path in paths.items()}
         self._content = {path: path.read_bytes() for path in self.modules.values()}
         self._found: dict[Node, list[Node]] = {}
 
     def read(self, path: Path) -> bytes:
-        """Return the content of a file; that of the package's own files as it was when the graph was made."""
+        """Return the content of a file; that of the package's own files as it was when the graph
+        was made."""
         return self._content[path] if path in self._content else path.read_bytes()
 
     def files(self, source: str, folder: Path | None = None) -> list[Path]:
@@ -88,7 +92,10 @@ class Graph:
                 found.add(Path(module))
                 todo += self._needs(ast.parse(self.read(Path(module))), "", folder)
                 continue
-            found |= {self.modules[start] for start in itertools.accumulate(module.split("."), "{}.{}".format)}
+            found |= {
+                self.modules[start]
+                for start in itertools.accumulate(module.split("."), "{}.{}".format)
+            }
             if node not in self._found:
                 self._found[node] = self._next(*node)
             todo += self._found[node]
@@ -102,13 +109,16 @@ class Graph:
         sha = hashlib.sha256(source.encode())
         found = self.files(source, folder)
         if self.root / "paths.py" in found:
-            found += sorted(path for path in (self.root.parent / "data").rglob("*") if path.is_file())
+            found += sorted(
+                path for path in (self.root.parent / "data").rglob("*") if path.is_file()
+            )
         for path in found:
             sha.update(f"\0{path.parent.name}/{path.name}\0".encode() + self.read(path))
         return sha.hexdigest()
 
     def direct(self, module: str) -> set[str]:
-        """Return the modules of the package that the source of `module` imports, wherever in the file."""
+        """Return the modules of the package that the source of `module` imports, wherever in the
+        file."""
         tree = ast.parse(self.read(self.modules[module]))
         return {node[0] for _, node in self._imports(tree, self._package(module), None)} - {module}
 
@@ -118,17 +128,26 @@ class Graph:
     def _package(self, module: str) -> str:
         return module if self._is_package(module) else module.rpartition(".")[0]
 
-    def _imports(self, tree: ast.AST, package: str, folder: Path | None) -> Iterator[tuple[str, Node]]:
+    def _imports(
+        self, tree: ast.AST, package: str, folder: Path | None
+    ) -> Iterator[tuple[str, Node]]:
         """Yield every name that an import binds, with what it is bound to."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    if alias.name in self.modules:  # without `as` the import binds the package, and with it everything
-                        yield alias.asname or self.name, (alias.name if alias.asname else self.name, None)
+                    if (
+                        alias.name in self.modules
+                    ):  # without `as` the import binds the package, and with it everything
+                        yield (
+                            alias.asname or self.name,
+                            (alias.name if alias.asname else self.name, None),
+                        )
                     elif folder and (folder / f"{alias.name}.py").exists():
                         yield alias.asname or alias.name, (str(folder / f"{alias.name}.py"), None)
             elif isinstance(node, ast.ImportFrom):
-                parts = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+                parts = (
+                    package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+                )
                 source = ".".join([*parts, *([node.module] if node.module else [])])
                 for alias in node.names:
                     if f"{source}.{alias.name}" in self.modules:
@@ -140,11 +159,17 @@ class Graph:
                         yield alias.asname or alias.name, (str(folder / f"{source}.py"), None)
 
     def _needs(self, tree: ast.AST, package: str, folder: Path | None) -> list[Node]:
-        """List what a tree imports; of a package of which it only uses attributes, those attributes."""
+        """List what a tree imports; of a package of which it only uses attributes, those
+        attributes."""
         bare, attributes = _used(tree)
         found: list[Node] = []
         for name, (module, wanted) in self._imports(tree, package, folder):
-            if wanted is None and self._is_package(module) and module != self.name and name not in bare | {"*"}:
+            if (
+                wanted is None
+                and self._is_package(module)
+                and module != self.name
+                and name not in bare | {"*"}
+            ):
                 found += [(module, attribute) for attribute in attributes.get(name, ())]
             else:
                 found.append((module, wanted))
@@ -175,14 +200,17 @@ class Graph:
 
 
 def _used(tree: ast.AST) -> tuple[set[str], dict[str, set[str]]]:
-    """Return the names that a tree uses by themselves, and the attributes of those it uses through them."""
+    """Return the names that a tree uses by themselves, and the attributes of those it uses through
+    them."""
     attributes: dict[str, set[str]] = {}
     owners = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             attributes.setdefault(node.value.id, set()).add(node.attr)
             owners.add(id(node.value))
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in owners}, attributes
+    return {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in owners
+    }, attributes
 
 
 def _bound(statement: ast.stmt) -> set[str]:
@@ -192,9 +220,20 @@ def _bound(statement: ast.stmt) -> set[str]:
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return {statement.name}
     if isinstance(statement, ast.Expr):  # a call may change whatever it names
-        return set() if isinstance(statement.value, ast.Constant) else _used(statement)[0] | set(_used(statement)[1])
-    inner = {id(name) for node in ast.walk(statement) if isinstance(node, ast.comprehension) for name in ast.walk(node.target)}
-    stored = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in inner]
+        return (
+            set()
+            if isinstance(statement.value, ast.Constant)
+            else _used(statement)[0] | set(_used(statement)[1])
+        )
+    inner = {
+        id(name)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.comprehension)
+        for name in ast.walk(node.target)
+    }
+    stored = [
+        node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in inner
+    ]
     return {node.id for node in stored if isinstance(node.ctx, ast.Store)}
 
 
@@ -204,10 +243,13 @@ PACKAGE = Graph(Path(__file__).parent)
 
 @functools.cache
 def code_digest() -> str:
-    """Return a short digest of all files of the package, by which versions of its code are told apart."""
+    """Return a short digest of all files of the package, by which versions of its code are told
+    apart."""
     sha = hashlib.sha256()
     for path in PACKAGE.modules.values():
-        sha.update(path.relative_to(PACKAGE.root).as_posix().encode() + b"\0" + PACKAGE.read(path) + b"\0")
+        sha.update(
+            path.relative_to(PACKAGE.root).as_posix().encode() + b"\0" + PACKAGE.read(path) + b"\0"
+        )
     return sha.hexdigest()[:16]
 
 
@@ -223,7 +265,8 @@ def versions() -> dict[str, str]:
 
 
 def identity(func: Callable[..., object]) -> str:
-    """Return a digest of a function, of all code it depends on, and of the versions of the libraries.
+    """Return a digest of a function, of all code it depends on, and of the versions of the
+    libraries.
 
     A function of a file counts with its whole file; a function defined in a
     notebook counts with its own source and with everything of the notebook that
@@ -250,18 +293,30 @@ def identity(func: Callable[..., object]) -> str:
         text, folder = Path(path).read_text(encoding="utf-8"), Path(path).parent
     else:
         text, folder = "\n".join(_of_notebook(func, set())), Path.cwd()
-    held = [func.__defaults__, func.__kwdefaults__, [cell.cell_contents for cell in func.__closure__ or ()]]
+    held = [
+        func.__defaults__,
+        func.__kwdefaults__,
+        [cell.cell_contents for cell in func.__closure__ or ()],
+    ]
     named = [owner.__qualname__, func.__qualname__]
-    parts = [*named, PACKAGE.digest(text, folder), cloudpickle.dumps(held), sorted(versions().items())]
+    parts = [
+        *named,
+        PACKAGE.digest(text, folder),
+        cloudpickle.dumps(held),
+        sorted(versions().items()),
+    ]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _of_notebook(func: Callable[..., Any], seen: set[str]) -> Iterator[str]:
-    """Yield the source of a function and of everything in its notebook that it uses, as one text with imports."""
+    """Yield the source of a function and of everything in its notebook that it uses, as one text
+    with imports."""
     try:
         source = inspect.cleandoc("\n" + inspect.getsource(func))
     except OSError:
-        raise TypeError(f"func must be defined in a file or a notebook to have its results stored, got {func!r}") from None
+        raise TypeError(
+            f"func must be defined in a file or a notebook to have its results stored, got {func!r}"
+        ) from None
     bare, attributes = _used(ast.parse(source))
     for name in sorted((bare | set(attributes)) & set(func.__globals__) - seen):
         seen.add(name)
@@ -270,7 +325,11 @@ def _of_notebook(func: Callable[..., Any], seen: set[str]) -> Iterator[str]:
             yield f"import {value.__name__} as {name}"
         elif getattr(value, "__module__", None) == func.__module__ and inspect.isfunction(value):
             yield from _of_notebook(value, seen)
-        elif hasattr(value, "__module__") and hasattr(value, "__qualname__") and value.__module__ != func.__module__:
+        elif (
+            hasattr(value, "__module__")
+            and hasattr(value, "__qualname__")
+            and value.__module__ != func.__module__
+        ):
             yield f"from {value.__module__} import {value.__qualname__.partition('.')[0]} as {name}"
         else:
             yield f"{name} = {hashlib.sha256(cloudpickle.dumps(value)).hexdigest()!r}"

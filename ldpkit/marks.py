@@ -1,4 +1,5 @@
-"""How the points of a figure look, by their series and their source, and the legend that says so."""
+"""How the points of a figure look, by their series and their source, and the legend that says
+so."""
 
 import itertools
 from collections.abc import Collection, Mapping
@@ -14,7 +15,18 @@ from matplotlib.patches import Patch
 
 __all__ = ["COLOURS", "MARKERS", "SOURCES", "looks", "curves", "bars", "legends"]
 
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31", "#7F7F7F", "#5E3C99"]
+COLOURS = [
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#E69F00",
+    "#000000",
+    "#8C6D31",
+    "#7F7F7F",
+    "#5E3C99",
+]
 """Okabe and Ito's palette, ordered so that neighbours also differ in lightness."""
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", ">"]
 SOURCES = ("paper", "released code", "exact", "this run", "this run, real reports", "claim")
@@ -23,33 +35,54 @@ _DASHES = ["--", ":", "-.", (0, (1, 3)), (0, (6, 1, 1, 1, 1, 1))]
 
 
 def looks(table: pd.DataFrame, own: bool, palette: str | None) -> dict[str, dict[str, Any]]:
-    """Colour, marker and number of every series, dashes of those that are claims; `own` counts anew in each panel."""
+    """Colour, marker and number of every series, dashes of those that are claims; `own` counts anew
+    in each panel."""
     claims, numbers = table["source"] == "claim", dict[str, int]()
     for name, rows in table[~claims].groupby("series", sort=False):
-        rivals = table.loc[table["panel"].isin(rows["panel"]), "series"].unique() if own else list(numbers)
+        rivals = (
+            table.loc[table["panel"].isin(rows["panel"]), "series"].unique()
+            if own
+            else list(numbers)
+        )
         taken = {numbers[rival] for rival in rivals if rival in numbers}
         numbers[name] = next(i for i in itertools.count() if i not in taken)
     count = max(numbers.values(), default=0) + 1
     colours = sns.color_palette(palette or COLOURS, count)
-    looks: dict[str, dict[str, Any]] = {name: {"ls": _DASHES[i % 5]} for i, name in enumerate(table[claims]["series"].unique())}
+    looks: dict[str, dict[str, Any]] = {
+        name: {"ls": _DASHES[i % 5]} for i, name in enumerate(table[claims]["series"].unique())
+    }
     for name, i in numbers.items():
-        looks.setdefault(name, {}).update(color=colours[i], marker=MARKERS[(i + i // 10) % 10], number=i, count=count)
+        looks.setdefault(name, {}).update(
+            color=colours[i], marker=MARKERS[(i + i // 10) % 10], number=i, count=count
+        )
     return looks
 
 
-def _style(source: str, look: Mapping[str, Any], beside: Collection[str] = ("exact",)) -> dict[str, Any]:
-    """How the points of a source are drawn in a series of this look, beside those of other sources."""
+def _style(
+    source: str, look: Mapping[str, Any], beside: Collection[str] = ("exact",)
+) -> dict[str, Any]:
+    """How the points of a source are drawn in a series of this look, beside those of other
+    sources."""
     runs = any(other.startswith("this run") for other in beside)
     if source == "paper" and not runs:
         return {"color": "0.82", "lw": 3.5, "zorder": 1}
     if source in ("paper", "released code"):
-        return {"color": "black", "marker": "x" if source == "paper" else "+", "ls": "none", "mew": 1, "zorder": 4}
+        return {
+            "color": "black",
+            "marker": "x" if source == "paper" else "+",
+            "ls": "none",
+            "mew": 1,
+            "zorder": 4,
+        }
     if source == "claim":
         return {"color": "black", "ls": look["ls"], "lw": 1, "zorder": 2}
     if source == "exact":  # of lines that coincide the lower ones are broader
         broad = 0 if runs or look["count"] > 6 else 0.4 * (look["count"] - 1 - look["number"])
         return {"color": look["color"], "lw": 1.1 + broad, "zorder": 2}
-    face, joined = look["color"] if source == "this run, real reports" else "white", "exact" not in beside
+    face, joined = (
+        look["color"] if source == "this run, real reports" else "white",
+        "exact" not in beside,
+    )
     return {
         "color": look["color"],
         "marker": look["marker"],
@@ -61,7 +94,12 @@ def _style(source: str, look: Mapping[str, Any], beside: Collection[str] = ("exa
 
 
 def curves(
-    axis: Axes, series: pd.DataFrame, look: Mapping[str, Any], beside: Collection[str], floor: float | None, _: Any
+    axis: Axes,
+    series: pd.DataFrame,
+    look: Mapping[str, Any],
+    beside: Collection[str],
+    floor: float | None,
+    _: Any,
 ) -> None:
     """Draw one series of a panel as lines and markers."""
     for source, rows in series.groupby("source", sort=False):
@@ -75,7 +113,9 @@ def curves(
             continue
         at, height = rows["x"].astype(float), rows["y"]
         if rows["error"].notna().any():
-            axis.errorbar(at, height, yerr=rows["error"], fmt="none", ecolor=style["color"], capsize=2)
+            axis.errorbar(
+                at, height, yerr=rows["error"], fmt="none", ecolor=style["color"], capsize=2
+            )
         marker = "marker" in style and floor is not None
         if len(rows) == 1 and "marker" not in style:  # a line of one point would not be seen
             style |= {"marker": "_", "ms": 14}
@@ -83,7 +123,12 @@ def curves(
 
 
 def bars(
-    axis: Axes, series: pd.DataFrame, look: Mapping[str, Any], beside: Collection[str], _: Any, places: Mapping[Any, int]
+    axis: Axes,
+    series: pd.DataFrame,
+    look: Mapping[str, Any],
+    beside: Collection[str],
+    _: Any,
+    places: Mapping[Any, int],
 ) -> None:
     """Draw one series of a panel as bars beside those of the others."""
     width = 0.8 / look.get("count", 1)
@@ -105,16 +150,32 @@ def bars(
         elif "mfc" in style:
             strength = 1.0 if source == "this run, real reports" else 0.55
             errors = rows["error"] if rows["error"].notna().any() else None
-            axis.bar(middle, rows["y"], width, yerr=errors, capsize=2, error_kw={"lw": 0.7}, lw=0.6, zorder=2,
-                     facecolor=(*mpl.colors.to_rgb(look["color"]), strength), edgecolor="black")  # fmt: skip
+            axis.bar(
+                middle,
+                rows["y"],
+                width,
+                yerr=errors,
+                capsize=2,
+                error_kw={"lw": 0.7},
+                lw=0.6,
+                zorder=2,
+                facecolor=(*mpl.colors.to_rgb(look["color"]), strength),
+                edgecolor="black",
+            )
         else:
             axis.plot(middle, rows["y"], **style)
 
 
 def legends(
-    grid: sns.FacetGrid, table: pd.DataFrame, looks: Mapping[str, Any], own: bool, bars: bool, words: Mapping[str, str]
+    grid: sns.FacetGrid,
+    table: pd.DataFrame,
+    looks: Mapping[str, Any],
+    own: bool,
+    bars: bool,
+    words: Mapping[str, str],
 ) -> None:
-    """Explain series by their colours, sources by their shapes and claims by their lines, above the panels."""
+    """Explain series by their colours, sources by their shapes and claims by their lines, above the
+    panels."""
 
     def of_series(rows: pd.DataFrame) -> dict[str, Any]:
         """A handle for every series with a name; the marker where there is one."""
@@ -129,21 +190,34 @@ def legends(
     sources: dict[str, Any] = {}
     for source in [s for s in SOURCES if (table["source"] == s).any() and s != "claim"]:
         beside = set(table["source"])
-        style = _style(source, {"color": "0.35", "marker": "o", "number": 0, "count": 1}, {*beside, "exact"})
+        style = _style(
+            source, {"color": "0.35", "marker": "o", "number": 0, "count": 1}, {*beside, "exact"}
+        )
         block = bars and source.startswith("this run")
         grey = "0.45" if source == "this run, real reports" else "0.75"
-        sources[words.get(source, source)] = Patch(facecolor=grey, edgecolor="black") if block else Line2D([], [], **style)
-    sources |= {name: Line2D([], [], **_style("claim", look)) for name, look in looks.items() if "ls" in look}
+        sources[words.get(source, source)] = (
+            Patch(facecolor=grey, edgecolor="black") if block else Line2D([], [], **style)
+        )
+    sources |= {
+        name: Line2D([], [], **_style("claim", look))
+        for name, look in looks.items()
+        if "ls" in look
+    }
     if own:
         for panel, axis in grid.axes_dict.items():
             axis.legend(
-                handles=(handles := of_series(table[table["panel"] == panel])).values(), labels=list(handles), fontsize=7.5
+                handles=(handles := of_series(table[table["panel"] == panel])).values(),
+                labels=list(handles),
+                fontsize=7.5,
             )
     handles = sources if own else of_series(table) | sources
     for n in range(len(handles), 0, -1):
-        legend = grid.figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=n)
+        legend = grid.figure.legend(
+            handles.values(), handles.keys(), loc="outside upper center", ncols=n
+        )
         if n == 1 or legend.get_window_extent().width < 0.97 * grid.figure.bbox.width:
             break
         legend.remove()
-    high = legend.get_window_extent().height / grid.figure.dpi  # panels keep their size, however much there is to explain
+    # panels keep their size, however much there is to explain
+    high = legend.get_window_extent().height / grid.figure.dpi
     grid.figure.set_figheight(grid.figure.get_figheight() + high)

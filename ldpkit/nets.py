@@ -24,7 +24,8 @@ _Shape = tuple[int, ...]
 
 
 class _Layer(Protocol):
-    """A layer knows the shapes of its parameters, not the parameters. Weights multiply from the right."""
+    """A layer knows the shapes of its parameters, not the parameters. Weights multiply from the
+    right."""
 
     shapes: tuple[_Shape, ...]
 
@@ -53,7 +54,9 @@ class _Dense:
         flat = x.reshape(len(x), -1)
         return flat @ parameters[0] + parameters[1], (flat, x.shape)
 
-    def backward(self, parameters: list[Array], kept: Any, slope: Array) -> tuple[Array, list[Array]]:
+    def backward(
+        self, parameters: list[Array], kept: Any, slope: Array
+    ) -> tuple[Array, list[Array]]:
         flat, shape = kept
         return (slope @ parameters[0].T).reshape(shape), [flat[:, :, None] * slope[:, None], slope]
 
@@ -68,12 +71,16 @@ class _Conv(_Dense):
     def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
         pad = (self.padding, self.padding)
         padded = np.pad(x, ((0, 0), pad, pad, (0, 0)))
-        windows = sliding_window_view(padded, (3, 3), axis=(1, 2))  # (n, height, width, channels, 3, 3)
+        windows = sliding_window_view(
+            padded, (3, 3), axis=(1, 2)
+        )  # (n, height, width, channels, 3, 3)
         patches = windows.reshape(len(x), -1, len(parameters[0]))
         out = patches @ parameters[0] + parameters[1]
         return out.reshape(*windows.shape[:3], -1), (patches, padded.shape)
 
-    def backward(self, parameters: list[Array], kept: Any, slope: Array) -> tuple[Array, list[Array]]:
+    def backward(
+        self, parameters: list[Array], kept: Any, slope: Array
+    ) -> tuple[Array, list[Array]]:
         patches, shape = kept
         n, height, width, _ = slope.shape
         flat = slope.reshape(n, height * width, -1)
@@ -100,7 +107,9 @@ class _Norm:
         unit = (x - x.mean(axis=(1, 2), keepdims=True)) / spread
         return unit * parameters[0] + parameters[1], (unit, spread)
 
-    def backward(self, parameters: list[Array], kept: Any, slope: Array) -> tuple[Array, list[Array]]:
+    def backward(
+        self, parameters: list[Array], kept: Any, slope: Array
+    ) -> tuple[Array, list[Array]]:
         unit, spread = kept
         own = [(slope * unit).sum(axis=(1, 2)), slope.sum(axis=(1, 2))]
         slope = slope * parameters[0]
@@ -117,7 +126,9 @@ class _Relu:
     def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
         return np.maximum(x, 0), x > 0
 
-    def backward(self, parameters: list[Array], kept: Any, slope: Array) -> tuple[Array, list[Array]]:
+    def backward(
+        self, parameters: list[Array], kept: Any, slope: Array
+    ) -> tuple[Array, list[Array]]:
         return slope * kept, []
 
 
@@ -126,30 +137,45 @@ class _Pool(_Relu):
 
     def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
         n, height, width, channels = x.shape
-        squares = x[:, : height // 2 * 2, : width // 2 * 2].reshape(n, height // 2, 2, width // 2, 2, channels)
+        squares = x[:, : height // 2 * 2, : width // 2 * 2].reshape(
+            n, height // 2, 2, width // 2, 2, channels
+        )
         out = squares.max(axis=(2, 4))
         return out, (squares == out[:, :, None, :, None], x.shape)
 
-    def backward(self, parameters: list[Array], kept: Any, slope: Array) -> tuple[Array, list[Array]]:
+    def backward(
+        self, parameters: list[Array], kept: Any, slope: Array
+    ) -> tuple[Array, list[Array]]:
         largest, shape = kept
         part = largest * slope[:, :, None, :, None]
         whole = np.zeros(shape, slope.dtype)
-        whole[:, : shape[1] // 2 * 2, : shape[2] // 2 * 2] = part.reshape(shape[0], shape[1] // 2 * 2, -1, shape[3])
+        whole[:, : shape[1] // 2 * 2, : shape[2] // 2 * 2] = part.reshape(
+            shape[0], shape[1] // 2 * 2, -1, shape[3]
+        )
         return whole, []
 
 
 class _LSTM:
-    """Embedding and one LSTM layer on texts (n, length) of symbols; the number `symbols` pads at the end.
+    """Embedding and one LSTM layer on texts (n, length) of symbols; the number `symbols` pads at
+    the end.
 
     The output is the state after the last symbol. Gates: input, forget, new, output.
     """
 
     def __init__(self, symbols: int, width: int, hidden: int) -> None:
         self.symbols, self.hidden = symbols, hidden
-        self.shapes: tuple[_Shape, ...] = ((symbols + 1, width), (width, 4 * hidden), (hidden, 4 * hidden), (4 * hidden,))
+        self.shapes: tuple[_Shape, ...] = (
+            (symbols + 1, width),
+            (width, 4 * hidden),
+            (hidden, 4 * hidden),
+            (4 * hidden,),
+        )
 
     def start(self, rng: Rng) -> list[Array]:
-        return [rng.standard_normal(self.shapes[0]), *(_uniform(rng, shape, self.hidden) for shape in self.shapes[1:])]
+        return [
+            rng.standard_normal(self.shapes[0]),
+            *(_uniform(rng, shape, self.hidden) for shape in self.shapes[1:]),
+        ]
 
     def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
         table, into, again, bias = parameters
@@ -166,7 +192,9 @@ class _LSTM:
             states[t + 1] = gates[t, :, 3] * np.tanh(cells[t + 1])
         return states[last + 1, np.arange(n)], (x, last, states, cells, gates)
 
-    def backward(self, parameters: list[Array], kept: Any, slope: Array) -> tuple[None, list[Array]]:
+    def backward(
+        self, parameters: list[Array], kept: Any, slope: Array
+    ) -> tuple[None, list[Array]]:
         table, into, again, _ = parameters
         x, last, states, cells, gates = kept
         at_state, at_cell = np.zeros_like(slope), np.zeros_like(slope)
@@ -176,9 +204,15 @@ class _LSTM:
             at_state = at_state + slope * (last == t)[:, None]
             squashed = np.tanh(cells[t + 1])
             at_cell = at_cell + at_state * out * (1 - squashed**2)
-            at_gates[:, t] = np.concatenate((
-                at_cell * new * entry * (1 - entry), at_cell * cells[t] * keep * (1 - keep),
-                at_cell * entry * (1 - new**2), at_state * squashed * out * (1 - out)), axis=1)  # fmt: skip
+            at_gates[:, t] = np.concatenate(
+                (
+                    at_cell * new * entry * (1 - entry),
+                    at_cell * cells[t] * keep * (1 - keep),
+                    at_cell * entry * (1 - new**2),
+                    at_state * squashed * out * (1 - out),
+                ),
+                axis=1,
+            )
             at_cell, at_state = at_cell * keep, at_gates[:, t] @ again.T
         shown = np.eye(self.symbols + 1)[x].transpose(0, 2, 1)
         return None, [shown @ (at_gates @ into.T), table[x].transpose(0, 2, 1) @ at_gates,
@@ -207,7 +241,9 @@ class Net:
     def __init__(self, layers: Sequence[_Layer], rng: Rng, dtype: type = float) -> None:
         checks.generator(rng)
         self.layers, self.dtype = layers, dtype
-        self.theta: Array = np.concatenate([p.ravel() for layer in layers for p in layer.start(rng)]).astype(dtype)
+        self.theta: Array = np.concatenate(
+            [p.ravel() for layer in layers for p in layer.start(rng)]
+        ).astype(dtype)
         self.d, self.classes = self.theta.size, layers[-1].shapes[1][0]
 
     def fresh(self, rng: Rng) -> "Net":
@@ -239,7 +275,9 @@ class Net:
         if len(checks.values(y, self.classes, "labels")) != len(x):
             raise ValueError(f"labels must be one for each of the {len(x)} records, got {len(y)}")
         if len(y) > 100:  # what a hundred records need stays in the cache
-            return np.concatenate([self.gradients(x[i : i + 100], y[i : i + 100]) for i in range(0, len(y), 100)])
+            return np.concatenate(
+                [self.gradients(x[i : i + 100], y[i : i + 100]) for i in range(0, len(y), 100)]
+            )
         slope, kept = self._forward(x)
         slope[np.arange(len(y)), y] -= 1
         own: list[Array] = []
@@ -254,7 +292,9 @@ def mlp(sizes: Sequence[int], rng: Rng) -> Net:
     if len(checks.instance("sizes", sizes, (list, tuple), "a list of layer sizes")) < 2:
         raise ValueError(f"sizes must name inputs and classes at least, got {sizes!r}")
     sizes = [checks.integer("sizes", size, 1) for size in sizes]
-    layers: list[_Layer] = [part for i, o in itertools.pairwise(sizes) for part in (_Dense(i, o), _Relu())]
+    layers: list[_Layer] = [
+        part for i, o in itertools.pairwise(sizes) for part in (_Dense(i, o), _Relu())
+    ]
     return Net(layers[:-1], rng)
 
 
@@ -266,11 +306,21 @@ def _image(shape: Any) -> tuple[int, int, int]:
 
 
 def cnn(shape: tuple[int, int, int], classes: int, rng: Rng) -> Net:
-    """Return a CNN of two convolutions (8 and 16 channels, normalised, ReLU, pooled) on images (height, width, channels)."""
+    """Return a CNN of two convolutions (8 and 16 channels, normalised, ReLU, pooled) on images
+    (height, width, channels)."""
     height, width, channels = _image(shape)
     checks.integer("classes", classes, 2)
     flat = 16 * ((height + 2) // 4) * ((width + 2) // 4)
-    layers: list[_Layer] = [_Conv(channels, 8, 2), _Norm(8), _Relu(), _Pool(), _Conv(8, 16, 1), _Norm(16), _Relu(), _Pool()]
+    layers: list[_Layer] = [
+        _Conv(channels, 8, 2),
+        _Norm(8),
+        _Relu(),
+        _Pool(),
+        _Conv(8, 16, 1),
+        _Norm(16),
+        _Relu(),
+        _Pool(),
+    ]
     return Net([*layers, _Dense(flat, classes)], rng, np.float32)
 
 
@@ -306,8 +356,8 @@ def train(
         Learning rate, above 0.
     rng : numpy.random.Generator
     mechanism : GradientMechanism, optional
-        Randomises every gradient at the client; the server steps along its estimate of the mean. Without it
-        the clients send what they have.
+        Randomises every gradient at the client; the server steps along its estimate of the mean.
+        Without it the clients send what they have.
     clip : float, optional
         Longest step direction that the server accepts; longer ones are shortened.
     """
@@ -319,7 +369,11 @@ def train(
     for _ in range(rounds):
         at = rng.integers(0, len(y), clients)
         sent = net.gradients(x[at], y[at])
-        step = sent.mean(axis=0) if mechanism is None else mechanism.estimate(mechanism.perturb(sent, rng))
+        step = (
+            sent.mean(axis=0)
+            if mechanism is None
+            else mechanism.estimate(mechanism.perturb(sent, rng))
+        )
         if clip is not None:
             length: Any = np.linalg.norm(step)
             step = step * min(1, clip / max(length, 1e-300))

@@ -1,4 +1,5 @@
-"""Attack-aware refinement: choose a protocol's parameter by what attackers gain and what estimates lose.
+"""Attack-aware refinement: choose a protocol's parameter by what attackers gain and what estimates
+lose.
 
 Three objectives, all to be small: the attacker's success rate (ASR), the
 variance of an estimated frequency per user (MSE) and, beyond the paper, the
@@ -36,11 +37,16 @@ from .types import Array, Numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Family", "FAMILIES", "STRATEGIES", "LAWS", "Front", "front", "pareto", "select", "refine", "build", "success",
-           "scores", "table"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "Family", "FAMILIES", "STRATEGIES", "LAWS", "Front", "front", "pareto", "select", "refine",
+    "build", "success", "scores", "table"
+]
+# fmt: on
 
 LAWS = ("exact", "published")
-"""Success rates of local hashing: exact, or with the mean number of colliding values in place of its law."""
+"""Success rates of local hashing: exact, or with the mean number of colliding values in place of
+its law."""
 
 _MAX_GRID = 2**21
 
@@ -55,7 +61,9 @@ def _every(name: str, low: int, high: int) -> Array:
 
 def _subset_sizes(k: int, epsilon: float) -> Array:
     if k < 3:
-        raise ValueError(f"k must be at least 3 for family ss (the paper's grid ends at k - 2), got {k}")
+        raise ValueError(
+            f"k must be at least 3 for family ss (the paper's grid ends at k - 2), got {k}"
+        )
     return _every("omega", 1, k - 2)
 
 
@@ -64,8 +72,11 @@ def _hash_ranges(k: int, epsilon: float) -> Array:
 
 
 def _log_odds(k: int, epsilon: float) -> Array:
-    """Rates from 1/2 upwards, evenly spaced in log-odds: large budgets need ``1 - p`` of order ``e^-eps``."""
-    return 1 / (1 + np.exp(-np.linspace(0, min(epsilon + 12, 36), 2001)))  # at 37 the rate is 1 in floating point
+    """Rates from 1/2 upwards, evenly spaced in log-odds: large budgets need ``1 - p`` of order
+    ``e^-eps``."""
+    return 1 / (
+        1 + np.exp(-np.linspace(0, min(epsilon + 12, 36), 2001))
+    )  # at 37 the rate is 1 in floating point
 
 
 @dataclass(frozen=True)
@@ -97,13 +108,34 @@ class Family:
 
 FAMILIES = {
     "ss": Family(ASS, (SS,), "omega", r"\omega", inclusion_rates, _subset_sizes, _subset_sizes),
-    "ue": Family(AUE, (SUE, OUE), "p", "p", lambda k, epsilon, p: (p, other_rate(p, epsilon)), _log_odds,
-                 lambda k, epsilon: np.linspace(0.5, 0.999999, 100)),
-    "lh": Family(ALH, (BLH, OLH), "g", "g", lambda k, epsilon, g: (response_rates(g, epsilon)[0], 1 / g),
-                 _hash_ranges, _hash_ranges),
-    "he": Family(ATHE, (SHE, THE), "theta", r"\theta", lambda k, epsilon, theta: threshold_rates(epsilon, theta),
-                 lambda k, epsilon: np.linspace(0.5, 1, 100), lambda k, epsilon: np.linspace(0.5, 1, 100)),
-}  # fmt: skip
+    "ue": Family(
+        AUE,
+        (SUE, OUE),
+        "p",
+        "p",
+        lambda k, epsilon, p: (p, other_rate(p, epsilon)),
+        _log_odds,
+        lambda k, epsilon: np.linspace(0.5, 0.999999, 100),
+    ),
+    "lh": Family(
+        ALH,
+        (BLH, OLH),
+        "g",
+        "g",
+        lambda k, epsilon, g: (response_rates(g, epsilon)[0], 1 / g),
+        _hash_ranges,
+        _hash_ranges,
+    ),
+    "he": Family(
+        ATHE,
+        (SHE, THE),
+        "theta",
+        r"\theta",
+        lambda k, epsilon, theta: threshold_rates(epsilon, theta),
+        lambda k, epsilon: np.linspace(0.5, 1, 100),
+        lambda k, epsilon: np.linspace(0.5, 1, 100),
+    ),
+}
 """The families by name: subset selection, unary encoding, local hashing, histogram encoding."""
 
 
@@ -129,12 +161,14 @@ class Front:
 
 
 def _hash_success(p: Numbers, g: Numbers, k: int, law: str) -> Numbers:
-    """ASR of local hashing; `published` divides by the mean number of values in a cell (eq. 15 of the paper)."""
+    """ASR of local hashing; `published` divides by the mean number of values in a cell (eq. 15 of
+    the paper)."""
     return laws.support_success(p, 1 / g, k) if law == "exact" else p / np.maximum(k / g, 1)
 
 
 def _poisoning(attack: MaximalGain | None, k: int) -> MaximalGain:
-    """The attack whose gain counts: the paper's ten targets if none is given, or the whole of a smaller domain."""
+    """The attack whose gain counts: the paper's ten targets if none is given, or the whole of a
+    smaller domain."""
     attack = MaximalGain(targets=min(10, k)) if attack is None else attack
     checks.instance("poisoning", attack, MaximalGain, "a MaximalGain")
     checks.integer("targets", attack.targets, 1, k)
@@ -165,7 +199,8 @@ def front(
     law : {"exact", "published"}
         Success rate of local hashing.
     poisoning : attack, optional
-        The `ldpkit.attacks.MaximalGain` whose gain counts; by default it promotes ten values, or all if there are fewer.
+        The `ldpkit.attacks.MaximalGain` whose gain counts; by default it promotes ten values, or
+        all if there are fewer.
 
     Returns
     -------
@@ -178,14 +213,21 @@ def front(
     """
     chosen = FAMILIES[checks.one_of("family", family, FAMILIES)]
     checks.one_of("law", law, LAWS)
-    k, epsilon = checks.integer("k", k, 2, MAX_DOMAIN), checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
+    k, epsilon = (
+        checks.integer("k", k, 2, MAX_DOMAIN),
+        checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON),
+    )
     if grid is None or (isinstance(grid, str) and grid == "published"):
         points = (chosen.grid if grid is None else chosen.published_grid)(k, epsilon)
     else:
         points = np.asarray(grid)
         if points.ndim != 1 or not points.size or points.dtype.kind not in "iuf":
-            raise ValueError(f"grid must be a non-empty list of numbers or 'published', got {points!r}")
-        points = points.astype(float if points.dtype.kind == "f" else np.int64)  # short types overflow below
+            raise ValueError(
+                f"grid must be a non-empty list of numbers or 'published', got {points!r}"
+            )
+        points = points.astype(
+            float if points.dtype.kind == "f" else np.int64
+        )  # short types overflow below
         for end in (points.min(), points.max()):  # the mechanism knows what it accepts
             chosen.adaptive(k, epsilon, end.item())
     p, q = chosen.rates(k, epsilon, points)
@@ -200,7 +242,8 @@ def front(
 
 @kernel
 def _unbeaten(rank: Array, third: Array) -> Array:
-    """Whether no point before has at most this rank and at most this third objective (a Fenwick tree of minima)."""
+    """Whether no point before has at most this rank and at most this third objective (a Fenwick
+    tree of minima)."""
     least, kept = np.full(rank.size + 1, np.inf), np.empty(rank.size, np.bool_)
     for i in range(rank.size):
         best, at = np.inf, rank[i] + 1
@@ -258,13 +301,18 @@ STRATEGIES: dict[str, Callable[[Array, Array, float], Array]] = {
     "elbow": _elbow,
     "epsilon-constraint": _epsilon_constraint,
     "hypervolume": lambda points, weights, limit: -np.prod(np.maximum(0, 1 - points), axis=1),
-    "chebyshev": lambda points, weights, limit: (points * weights).max(axis=1) + 1e-6 * (points @ weights),
+    "chebyshev": lambda points, weights, limit: (
+        (points * weights).max(axis=1) + 1e-6 * (points @ weights)
+    ),
 }
 """What each strategy minimises over the Pareto front, see `select`."""
 
 
 def select(
-    points: ArrayLike, strategy: str = "weighted", weights: Sequence[float] | Array | None = None, limit: float = 0.1
+    points: ArrayLike,
+    strategy: str = "weighted",
+    weights: Sequence[float] | Array | None = None,
+    limit: float = 0.1,
 ) -> int:
     """Choose one point of a Pareto front; the first one among equals.
 
@@ -292,7 +340,9 @@ def select(
     """
     points = checks.numeric("points", points).astype(float)
     if points.ndim != 2 or not points.size or not np.isfinite(points).all():
-        raise ValueError(f"points must be a non-empty table of finite numbers, got shape {points.shape}")
+        raise ValueError(
+            f"points must be a non-empty table of finite numbers, got shape {points.shape}"
+        )
     score = STRATEGIES[checks.one_of("strategy", strategy, STRATEGIES)]
     weights = _weights(np.ones(points.shape[1]) if weights is None else weights, points.shape[1])
     limit = checks.real("limit", limit, 0, 1)
@@ -306,14 +356,25 @@ def _weights(weights: Any, count: int) -> Array:
     listed = weights if np.iterable(weights) else [weights]
     weights = np.array([checks.real(f"weights[{i}]", w, 0) for i, w in enumerate(listed)])
     if len(weights) != count or not weights.any():
-        raise ValueError(f"weights must be {count} numbers >= 0, not all zero, got {weights.tolist()}")
+        raise ValueError(
+            f"weights must be {count} numbers >= 0, not all zero, got {weights.tolist()}"
+        )
     weights /= weights.max()  # the sum of large weights may overflow
     return weights / weights.sum()
 
 
-def refine(family: str, k: int, epsilon: float, *, weights: Sequence[float] | Array = (0.5, 0.5, 0.0),
-           strategy: str = "weighted", limit: float = 0.1, grid: ArrayLike | None = None, law: str = "exact",
-           poisoning: MaximalGain | None = None) -> FrequencyOracle:  # fmt: skip
+def refine(
+    family: str,
+    k: int,
+    epsilon: float,
+    *,
+    weights: Sequence[float] | Array = (0.5, 0.5, 0.0),
+    strategy: str = "weighted",
+    limit: float = 0.1,
+    grid: ArrayLike | None = None,
+    law: str = "exact",
+    poisoning: MaximalGain | None = None,
+) -> FrequencyOracle:
     """Return the adaptive mechanism of a family with its parameter chosen.
 
     Parameters
@@ -344,7 +405,8 @@ def refine(family: str, k: int, epsilon: float, *, weights: Sequence[float] | Ar
 
 
 def build(name: str, k: int, epsilon: float, **options: Any) -> FrequencyOracle:
-    """Return a protocol by name: an adaptive one refined with `options` of `refine`, any other with its own rule."""
+    """Return a protocol by name: an adaptive one refined with `options` of `refine`, any other with
+    its own rule."""
     for family, kind in FAMILIES.items():
         if kind.adaptive.name == name:
             return refine(family, k, epsilon, **options)
@@ -362,7 +424,9 @@ def success(mechanism: FrequencyOracle, law: str = "exact") -> float:
     return success_rate(oracle(mechanism))
 
 
-def scores(mechanism: FrequencyOracle, law: str = "exact", poisoning: MaximalGain | None = None) -> dict[str, float]:
+def scores(
+    mechanism: FrequencyOracle, law: str = "exact", poisoning: MaximalGain | None = None
+) -> dict[str, float]:
     """Return ``asr``, ``mse`` (one user) and ``epg`` of a frequency oracle as a dictionary."""
     return {
         "asr": success(mechanism, law),
@@ -371,7 +435,9 @@ def scores(mechanism: FrequencyOracle, law: str = "exact", poisoning: MaximalGai
     }
 
 
-def table(protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], **options: Any) -> "pd.DataFrame":
+def table(
+    protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], **options: Any
+) -> "pd.DataFrame":
     """Return the scores of protocols over domain sizes and budgets as a tidy table.
 
     Parameters
@@ -393,7 +459,13 @@ def table(protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], 
     rows = []
     for name, size, budget in itertools.product(protocols, k, epsilon):
         mechanism = build(name, size, budget, **options)
-        rows.append({"mechanism": name, "k": size, "epsilon": float(budget),
-                     "parameter": getattr(mechanism, chosen[name]) if name in chosen else None,
-                     **scores(mechanism, options.get("law", "exact"), options.get("poisoning"))})  # fmt: skip
+        rows.append(
+            {
+                "mechanism": name,
+                "k": size,
+                "epsilon": float(budget),
+                "parameter": getattr(mechanism, chosen[name]) if name in chosen else None,
+                **scores(mechanism, options.get("law", "exact"), options.get("poisoning")),
+            }
+        )
     return pd.DataFrame(rows)

@@ -26,5 +26,8 @@ def data(*parts: str) -> Path:
         If there is no checkout.
     """
     if ROOT is None:
-        raise FileNotFoundError(f"{'/'.join(('data', *parts))} is part of the checkout of ldpkit, not of the installed package")
+        raise FileNotFoundError(
+            f"{'/'.join(('data', *parts))} is part of the checkout of ldpkit, not of the installed"
+            " package"
+        )
     return ROOT.joinpath("data", *parts)

@@ -1,4 +1,5 @@
-"""Where the cells of a sweep are computed: processes of this machine, or the workers of a Dask cluster."""
+"""Where the cells of a sweep are computed: processes of this machine, or the workers of a Dask
+cluster."""
 
 import asyncio
 import atexit
@@ -32,9 +33,9 @@ __all__ = ["Processes", "count", "local", "isolated", "versions", "require", "co
 class Processes(ThreadPoolExecutor):
     """Worker processes of this machine; one that dies takes only its own call with it.
 
-    Every process has a thread that feeds it alone, so it is known which call a dead process was computing. That call
-    raises `concurrent.futures.BrokenExecutor`; the next one gets a fresh process. So it is with a call that takes too
-    long, which raises `TimeoutError`.
+    Every process has a thread that feeds it alone, so it is known which call a dead process was
+    computing. That call raises `concurrent.futures.BrokenExecutor`; the next one gets a fresh
+    process. So it is with a call that takes too long, which raises `TimeoutError`.
 
     Parameters
     ----------
@@ -44,7 +45,12 @@ class Processes(ThreadPoolExecutor):
         Called first in every process.
     """
 
-    def __init__(self, workers: int, initializer: Callable[..., object] | None = None, initargs: tuple[Any, ...] = ()) -> None:
+    def __init__(
+        self,
+        workers: int,
+        initializer: Callable[..., object] | None = None,
+        initargs: tuple[Any, ...] = (),
+    ) -> None:
         super().__init__(checks.integer("workers", workers, 1))
         self._first = initializer, initargs
         self._own = threading.local()
@@ -55,8 +61,11 @@ class Processes(ThreadPoolExecutor):
         """Schedule a call, which must be picklable."""
         return self.within(None, fn, *args, **kwargs)
 
-    def within(self, limit: float | None, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Schedule a call that has to end within so many seconds, from when a process has read it."""
+    def within(
+        self, limit: float | None, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        """Schedule a call that has to end within so many seconds, from when a process has read
+        it."""
         return super().submit(self._compute, cloudpickle.dumps((fn, args, kwargs)), limit)
 
     def _compute(self, call: bytes, limit: float | None) -> Any:
@@ -84,13 +93,18 @@ class Processes(ThreadPoolExecutor):
             process.join()
             if late:
                 raise TimeoutError(f"not finished within {limit:g} s") from error
-            raise BrokenExecutor(f"a worker process ended with status {process.exitcode}") from error
+            raise BrokenExecutor(
+                f"a worker process ended with status {process.exitcode}"
+            ) from error
         if good:
             return answer
         raise answer
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False, kill: bool = False) -> None:
-        """Take no more calls and end the processes when they have finished; `kill` ends those that are computing."""
+    def shutdown(
+        self, wait: bool = True, *, cancel_futures: bool = False, kill: bool = False
+    ) -> None:
+        """Take no more calls and end the processes when they have finished; `kill` ends those that
+        are computing."""
         super().shutdown(wait=wait and not kill, cancel_futures=cancel_futures or kill)
         if kill:  # what feeds a dead process ends at once
             for process, _ in list(self._made):
@@ -108,7 +122,8 @@ _starting = threading.Lock()  # held while a process is on its way, which nobody
 
 
 def _start(process: Any) -> None:
-    """Start a process that hears no interrupt, not even while it imports: that is for the caller to handle."""
+    """Start a process that hears no interrupt, not even while it imports: that is for the caller to
+    handle."""
     multiprocessing.resource_tracker.ensure_running()  # here, as they change what is heard
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -119,7 +134,9 @@ def _start(process: Any) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(pipe: Connection, initializer: Callable[..., object] | None, initargs: tuple[Any, ...]) -> None:
+def _serve(
+    pipe: Connection, initializer: Callable[..., object] | None, initargs: tuple[Any, ...]
+) -> None:
     """Answer calls until nobody can send one any more."""
     if initializer:
         initializer(*initargs)
@@ -138,7 +155,9 @@ def _serve(pipe: Connection, initializer: Callable[..., object] | None, initargs
                 answer = cloudpickle.dumps((False, error))
                 pickle.loads(answer)
             except Exception:  # an error that cannot travel
-                answer = cloudpickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+                answer = cloudpickle.dumps(
+                    (False, RuntimeError(f"{type(error).__name__}: {error}"))
+                )
         pipe.send_bytes(answer)
 
 
@@ -179,16 +198,19 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
     paths = [Path(folder).resolve() for folder in folders]
     for path in paths:
         if not path.is_dir():
-            raise FileNotFoundError(f"folder {path} does not exist; `make packages` installs the packages under audit")
+            raise FileNotFoundError(
+                f"folder {path} does not exist; `make packages` installs the packages under audit"
+            )
     return Processes(count(workers), _prepend, ([str(path) for path in paths],))
 
 
-# --- the same environment everywhere ------------------------------------------------------------------
+# --- the same environment everywhere --------------------------------------------------------------
 
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return what a result depends on besides its parameters: Python, the numerical libraries, this package's source."""
+    """Return what a result depends on besides its parameters: Python, the numerical libraries, this
+    package's source."""
     return depends.versions() | {"ldpkit": f"{__version__} (source {depends.code_digest()})"}
 
 
@@ -206,13 +228,20 @@ def require(wanted: dict[str, str]) -> None:
         Naming both versions of everything that differs, and the machine.
     """
     own = versions()
-    other = [f"{name} {own.get(name)} instead of {wanted[name]}" for name in wanted if own.get(name) != wanted[name]]
+    other = [
+        f"{name} {own.get(name)} instead of {wanted[name]}"
+        for name in wanted
+        if own.get(name) != wanted[name]
+    ]
     if other:
-        raise RuntimeError(f"the worker on {platform.node()} has {', '.join(other)}: give it the same environment")
+        raise RuntimeError(
+            f"the worker on {platform.node()} has {', '.join(other)}: give it the same environment"
+        )
 
 
 def connect(address: str, *, timeout: float = 5) -> "Client":
-    """Return a client of a running Dask cluster whose workers would compute what this process computes.
+    """Return a client of a running Dask cluster whose workers would compute what this process
+    computes.
 
     Parameters
     ----------
@@ -224,7 +253,8 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
     Returns
     -------
     distributed.Client
-        A context manager; ``client.get_executor(pure=False)`` is what `ldpkit.sweep.sweep` takes as `executor`.
+        A context manager; ``client.get_executor(pure=False)`` is what `ldpkit.sweep.sweep` takes as
+        `executor`.
 
     Raises
     ------
@@ -239,7 +269,9 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
         from distributed import Client, Security
         from distributed.comm.core import connect as reach
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("a Dask cluster needs the package distributed: pip install 'ldpkit[cluster]'") from error
+        raise ModuleNotFoundError(
+            "a Dask cluster needs the package distributed: pip install 'ldpkit[cluster]'"
+        ) from error
     timeout = checks.real("timeout", timeout, 0, closed="()")
 
     async def knock() -> None:
@@ -249,13 +281,18 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
     try:
         with ThreadPoolExecutor(1) as thread:  # a notebook's own thread is in an event loop already
             thread.submit(asyncio.run, knock()).result()
-    except Exception as error:  # whatever else listens there may send anything, or nothing: a client by itself would wait
+    # whatever else listens there may send anything, or nothing: a client by itself would wait
+    except Exception as error:
         why = f" ({error})" if str(error) else ""
-        raise ConnectionError(f"no Dask scheduler answers at {address} within {timeout:g} s{why}") from error
+        raise ConnectionError(
+            f"no Dask scheduler answers at {address} within {timeout:g} s{why}"
+        ) from error
     client = Client(address, timeout=timeout, set_as_default=False)
     answers = client.run(require, versions(), on_error="return")
     for worker, answer in answers.items():
         if answer is not None:
             client.close()
-            raise RuntimeError(f"worker {worker} cannot take part: {type(answer).__name__}: {answer}")
+            raise RuntimeError(
+                f"worker {worker} cannot take part: {type(answer).__name__}: {answer}"
+            )
     return client

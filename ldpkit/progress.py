@@ -1,4 +1,5 @@
-"""How far a long computation has come: a bar for whoever watches it, words for whoever interrupts it."""
+"""How far a long computation has come: a bar for whoever watches it, words for whoever interrupts
+it."""
 
 import multiprocessing
 import sys
@@ -27,13 +28,22 @@ class Progress:
     start : int
         How many were finished before.
     notebook : bool
-        Show the bar in a notebook too, unless ``TQDM_DISABLE`` is set there; otherwise on terminals only.
+        Show the bar in a notebook too, unless ``TQDM_DISABLE`` is set there; otherwise on terminals
+        only.
     more : callable, optional
         Says what else is known.
     """
 
-    def __init__(self, total: int, unit: str, label: str | None = None, *, start: int = 0, notebook: bool = False,
-                 more: Callable[[], str] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        total: int,
+        unit: str,
+        label: str | None = None,
+        *,
+        start: int = 0,
+        notebook: bool = False,
+        more: Callable[[], str] | None = None,
+    ) -> None:
         self.total, self.unit, self.finished, self.begun = total, unit, start, start
         self._seen: dict[str, list[int]] = {}
         self._more, self._lock = more, threading.Lock()
@@ -41,13 +51,26 @@ class Progress:
         self._bar: tqdm[Any] | None = None
 
     def __enter__(self) -> Self:
-        watched = sys.stderr.isatty() or (self._notebook and type(sys.stderr).__module__ == "ipykernel.iostream")
-        alone = not _running and multiprocessing.parent_process() is None  # workers have their caller's terminal
-        silent: dict[str, Any] = {} if watched and alone else {"disable": True}  # not given, TQDM_DISABLE decides
+        watched = sys.stderr.isatty() or (
+            self._notebook and type(sys.stderr).__module__ == "ipykernel.iostream"
+        )
+        # workers have their caller's terminal
+        alone = not _running and multiprocessing.parent_process() is None
+        # not given, TQDM_DISABLE decides
+        silent: dict[str, Any] = {} if watched and alone else {"disable": True}
         many = self.total >= 10**5  # too many to show each
         _running.append(self)  # whoever sees the bar may ask at once
-        self._bar = tqdm(total=self.total, initial=self.begun, unit=f" {self.unit}", unit_scale=many, mininterval=0.1 * many,
-                         miniters=None if many else 1, desc=self._label, leave=False, **silent)  # fmt: skip
+        self._bar = tqdm(
+            total=self.total,
+            initial=self.begun,
+            unit=f" {self.unit}",
+            unit_scale=many,
+            mininterval=0.1 * many,
+            miniters=None if many else 1,
+            desc=self._label,
+            leave=False,
+            **silent,
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -80,8 +103,13 @@ class Progress:
         return self._bar is not None and not self._bar.disable
 
     def __str__(self) -> str:
-        seen = [f"{name} = {' and '.join(f'{x:,}' for x in hits)} of {n:,}" for name, (n, *hits) in self._seen.items()]
-        text = f"{max(self.begun, self.finished):,} of {self.total:,} {self.unit}" + (self._more() if self._more else "")
+        seen = [
+            f"{name} = {' and '.join(f'{x:,}' for x in hits)} of {n:,}"
+            for name, (n, *hits) in self._seen.items()
+        ]
+        text = f"{max(self.begun, self.finished):,} of {self.total:,} {self.unit}" + (
+            self._more() if self._more else ""
+        )
         return ": ".join([text, ", ".join(seen)] if seen else [text])
 
 

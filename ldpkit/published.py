@@ -61,12 +61,16 @@ def lookup(paper: str, item: str, series: str | None = None, x: Any = None) -> f
         if wanted is not None:
             rows = rows[rows[column] == wanted]
     if len(rows) != 1:
-        raise KeyError(f"{len(rows)} published numbers of {paper} match item={item!r}, series={series!r}, x={x!r}")
+        raise KeyError(
+            f"{len(rows)} published numbers of {paper} match item={item!r}, series={series!r},"
+            f" x={x!r}"
+        )
     return float(rows["value"].iloc[0])
 
 
 def items() -> pd.DataFrame:
-    """Return the list of figures and tables the book is to regenerate (``item``, ``title``, the ``page`` it is on)."""
+    """Return the list of figures and tables the book is to regenerate (``item``, ``title``, the
+    ``page`` it is on)."""
     return pd.read_csv(paths.data("items.csv"))
 
 
@@ -96,8 +100,8 @@ def verdict(
     note : str
         The explanation, where they differ.
     chance : float
-        Exact probability of counts as far from the law as this run's, where standard errors do not say; see
-        `ldpkit.plots.summary`.
+        Exact probability of counts as far from the law as this run's, where standard errors do not
+        say; see `ldpkit.plots.summary`.
 
     Returns
     -------
@@ -108,17 +112,31 @@ def verdict(
         is judged by the exact value where there is one, not by a noisy run.
     """
     checks.one_of("relation", relation, RELATIONS)
-    given = {"reproduced": reproduced, "se": se, "published": published, "published_error": published_error, "exact": exact}
+    given = {
+        "reproduced": reproduced,
+        "se": se,
+        "published": published,
+        "published_error": published_error,
+        "exact": exact,
+    }
     for name, value in given.items():
-        if not (isinstance(value, numbers.Real) or (value is None and name in ("published", "exact"))):
+        if not (
+            isinstance(value, numbers.Real) or (value is None and name in ("published", "exact"))
+        ):
             raise ValueError(f"{name} must be a number, got {value!r}")
     for name, error in (("se", se), ("published_error", published_error)):
         if error < 0:
             raise ValueError(f"{name} must be a number >= 0, got {error!r}")
-    if not all(math.isfinite(x) for x in (reproduced, se, published_error, exact or 0.0, published or 0.0)):
+    if not all(
+        math.isfinite(x) for x in (reproduced, se, published_error, exact or 0.0, published or 0.0)
+    ):
         return "differs"
     likely = chance > math.erfc(_AGREE / math.sqrt(2))
-    if exact is not None and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact) and not likely:
+    if (
+        exact is not None
+        and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact)
+        and not likely
+    ):
         return "differs"
     if published is None:
         return "no-published-value"
@@ -132,7 +150,8 @@ def verdict(
 
 
 def furthest(cell: pd.DataFrame) -> str:
-    """Say how many standard errors the furthest row of `ldpkit.plots.summary` lies from its exact expectation."""
+    """Say how many standard errors the furthest row of `ldpkit.plots.summary` lies from its exact
+    expectation."""
     checks.columns(cell, ("mean", "exact", "se"))
     far = (cell["mean"] - cell["exact"]).abs().div(cell["se"]).where(cell["se"] > 0).max()
     return f"{far:.1f}" if math.isfinite(far) else "an unknown number of"
@@ -152,17 +171,44 @@ class Scoreboard:
         self.rows: list[tuple[Any, ...]] = []
         self.claims: list[dict[str, Any]] = []
 
-    def add(self, series: str, x: Any, reproduced: float, se: float = 0.0, *, published: float | None = None,
-            published_error: float = 0.0, exact: float | None = None, relation: str = "=", note: str = "", chance: float = math.nan) -> None:  # fmt: skip
-        """Record one comparison; parameters as in `verdict`, with the `series` and `x` it belongs to."""
+    def add(
+        self,
+        series: str,
+        x: Any,
+        reproduced: float,
+        se: float = 0.0,
+        *,
+        published: float | None = None,
+        published_error: float = 0.0,
+        exact: float | None = None,
+        relation: str = "=",
+        note: str = "",
+        chance: float = math.nan,
+    ) -> None:
+        """Record one comparison; parameters as in `verdict`, with the `series` and `x` it belongs
+        to."""
         found = verdict(
             reproduced, se, published=published, published_error=published_error,
             exact=exact, relation=relation, note=note, chance=chance,
         )  # fmt: skip
-        self.rows.append((self.item, series, x, published, published_error if published is not None else None,
-                          reproduced, se, exact, found, note))  # fmt: skip
+        self.rows.append(
+            (
+                self.item,
+                series,
+                x,
+                published,
+                published_error if published is not None else None,
+                reproduced,
+                se,
+                exact,
+                found,
+                note,
+            )
+        )
 
-    def add_cells(self, cells: pd.DataFrame, name: str = "{mechanism}, k={k:g}", x: str = "epsilon") -> None:
+    def add_cells(
+        self, cells: pd.DataFrame, name: str = "{mechanism}, k={k:g}", x: str = "epsilon"
+    ) -> None:
         """Record every row of `ldpkit.plots.summary` whose exact expectation is known and finite.
 
         Parameters
@@ -174,12 +220,30 @@ class Scoreboard:
             The column recorded with it.
         """
         for row in cells[cells["exact"].notna()].to_dict("records"):
-            self.add(name.format_map(row), row[x], row["mean"], row["se"], exact=row["exact"], chance=row.get("chance", math.nan))
+            self.add(
+                name.format_map(row),
+                row[x],
+                row["mean"],
+                row["se"],
+                exact=row["exact"],
+                chance=row.get("chance", math.nan),
+            )
 
     def claim(
-        self, says: str, cells: pd.DataFrame, *, published: float, relation: str = "<=", published_error: float = 0.0,
-        x: str = "epsilon", where: str = "", over: str = "", series: str = "", note: str = "", comparable: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        says: str,
+        cells: pd.DataFrame,
+        *,
+        published: float,
+        relation: str = "<=",
+        published_error: float = 0.0,
+        x: str = "epsilon",
+        where: str = "",
+        over: str = "",
+        series: str = "",
+        note: str = "",
+        comparable: bool = True,
+    ) -> None:
         """Hold a statement of the paper about many cells against the one that goes furthest.
 
         Parameters
@@ -187,7 +251,8 @@ class Scoreboard:
         says : str
             The statement, ``"at most a factor of two"``.
         cells : pandas.DataFrame
-            The cells that it is about: rows of `ldpkit.plots.summary`. A run with other parameters may have none.
+            The cells that it is about: rows of `ldpkit.plots.summary`. A run with other parameters
+            may have none.
         published, published_error : float
             The number of the statement, and how far its printed form may be off.
         relation : {"<=", ">="}
@@ -197,13 +262,15 @@ class Scoreboard:
         where : str
             What a cell is called, with columns in braces.
         over : str
-            A column that is divided by the value of its cell, if the statement is about such ratios.
+            A column that is divided by the value of its cell, if the statement is about such
+            ratios.
         series : str
             Recorded in the place of `says`, if given.
         note : str
             The explanation, where they differ.
         comparable : bool
-            Whether this run is what the paper speaks about; if not, the summary says so and nothing is recorded.
+            Whether this run is what the paper speaks about; if not, the summary says so and nothing
+            is recorded.
         """
         checks.one_of("relation", relation, RELATIONS[1:])
         checks.columns(cells, ["mean", "exact", "se", x, *([over] if over else [])])
@@ -211,7 +278,11 @@ class Scoreboard:
         known = cells[cells["exact"].notna()]
         if over:
             ratio = known[over] / known["mean"]
-            known = known.assign(mean=ratio, exact=known[over] / known["exact"], se=known["se"] * ratio / known["mean"])
+            known = known.assign(
+                mean=ratio,
+                exact=known[over] / known["exact"],
+                se=known["se"] * ratio / known["mean"],
+            )
         if not comparable or known.empty:
             what = "no such cell in this run" if comparable else "other parameters than the paper's"
             self.claims.append(line | {"verdict": f"not compared: {what}"})
@@ -219,9 +290,23 @@ class Scoreboard:
         far = known.loc[known["exact"].idxmax() if relation == "<=" else known["exact"].idxmin()]
         at = where.format_map(far)
         furthest_at = f"{'Largest' if relation == '<=' else 'Smallest'} at {at}: " if at else ""
-        self.add(series or says, far[x], far["mean"], far["se"], published=published, published_error=published_error,
-                 exact=far["exact"], relation=relation, note=note and furthest_at + note)  # fmt: skip
-        found = {"this run": far["mean"], "exact": far["exact"], "furthest at": at, "verdict": self.rows[-1][8]}
+        self.add(
+            series or says,
+            far[x],
+            far["mean"],
+            far["se"],
+            published=published,
+            published_error=published_error,
+            exact=far["exact"],
+            relation=relation,
+            note=note and furthest_at + note,
+        )
+        found = {
+            "this run": far["mean"],
+            "exact": far["exact"],
+            "furthest at": at,
+            "verdict": self.rows[-1][8],
+        }
         self.claims.append(line | found)
 
     def summary(self) -> pd.DataFrame:
@@ -235,7 +320,8 @@ class Scoreboard:
         return pd.DataFrame(self.rows, columns=COLUMNS)
 
     def publish(self) -> pd.DataFrame:
-        """Hand the comparisons to the build, if this run belongs to one; return the counts of verdicts."""
+        """Hand the comparisons to the build, if this run belongs to one; return the counts of
+        verdicts."""
         target = os.environ.get(_FILE)
         if target:
             Path(target).parent.mkdir(parents=True, exist_ok=True)

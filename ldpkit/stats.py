@@ -47,7 +47,8 @@ which the union bound over the two rates still gives level ``1 - alpha``.
 
 
 def significance(alpha: Any, high: float = 1.0) -> float:
-    """Return a significance in ``[1e-100, 1)``, or up to a smaller `high`: the bounds at much smaller ones are no numbers."""
+    """Return a significance in ``[1e-100, 1)``, or up to a smaller `high`: the bounds at much
+    smaller ones are no numbers."""
     return checks.real("alpha", alpha, 1e-100, high, closed="[)" if high == 1 else "[]")
 
 
@@ -87,7 +88,9 @@ def clopper_pearson(count: ArrayLike, trials: int, tail: float) -> tuple[Numbers
     ValueError
         If a count lies outside ``0..trials``, or `tail` outside (0, 1).
     """
-    return _bound("count", count, trials, tail, upper=False), _bound("count", count, trials, tail, upper=True)
+    return _bound("count", count, trials, tail, upper=False), _bound(
+        "count", count, trials, tail, upper=True
+    )
 
 
 def _bound(name: str, count: ArrayLike, trials: int, tail: float, *, upper: bool) -> Numbers:
@@ -97,7 +100,9 @@ def _bound(name: str, count: ArrayLike, trials: int, tail: float, *, upper: bool
     found = whole(name, count, trials)
     trivial = found == (trials if upper else 0)
     first, second = (found + 1, trials - found) if upper else (found, trials - found + 1)
-    point = _beta_quantile(np.where(trivial, 1.0, first), np.where(trivial, 1.0, second), tail, upper)
+    point = _beta_quantile(
+        np.where(trivial, 1.0, first), np.where(trivial, 1.0, second), tail, upper
+    )
     return np.where(trivial, float(upper), point)[()]
 
 
@@ -105,7 +110,8 @@ _FEW, _MANY = 100, 10**7
 
 
 def _beta_quantile(a: Array, b: Array, tail: float, upper: bool) -> Array:
-    """Point below which (with `upper`, above which) a Beta(a, b) variable falls with probability `tail`.
+    """Point below which (with `upper`, above which) a Beta(a, b) variable falls with probability
+    `tail`.
 
     SciPy's inverse starts the search if one parameter is below `_FEW`; for larger
     ones it is slow or wrong. The cumulants of the logarithmic odds are sums of
@@ -129,7 +135,11 @@ def _expanded_odds(a: Array, b: Array, tail: float, upper: bool) -> Array:
     """Quantile of ``ln(X / (1 - X))`` for ``X ~ Beta(a, b)``, from its first four cumulants."""
     mean = scipy.special.psi(a) - scipy.special.psi(b)
     zeta = scipy.special.zeta  # as in `polygamma`, which looks at the order of every value
-    variance, third, fourth = zeta(2, a) + zeta(2, b), 2 * (zeta(3, b) - zeta(3, a)), 6 * (zeta(4, a) + zeta(4, b))
+    variance, third, fourth = (
+        zeta(2, a) + zeta(2, b),
+        2 * (zeta(3, b) - zeta(3, a)),
+        6 * (zeta(4, a) + zeta(4, b)),
+    )
     skew, excess = third / variance**1.5, fourth / variance**2
     z = scipy.special.ndtri(tail) * (-1 if upper else 1)
     bend = skew * (z * z - 1) / 6 + excess * (z**3 - 3 * z) / 24 - skew**2 * (2 * z**3 - 5 * z) / 36
@@ -137,13 +147,22 @@ def _expanded_odds(a: Array, b: Array, tail: float, upper: bool) -> Array:
 
 
 def _mended_odds(odds: Array, a: Array, b: Array, tail: float, upper: bool) -> Array:
-    """Halley's iteration for the root of ``ln(probability / tail)``, each step of which triples the correct digits."""
+    """Halley's iteration for the root of ``ln(probability / tail)``, each step of which triples the
+    correct digits."""
     special, sign = scipy.special, -1 if upper else 1
     for _ in range(8):
         x = special.expit(odds)
         with np.errstate(all="ignore"):  # odds so large that x is 0 or 1 stay as they are
             mass = (special.betaincc if upper else special.betainc)(a, b, x)
-            slope = sign * np.exp(a * special.log_expit(odds) + b * special.log_expit(-odds) - special.betaln(a, b)) / mass
+            slope = (
+                sign
+                * np.exp(
+                    a * special.log_expit(odds)
+                    + b * special.log_expit(-odds)
+                    - special.betaln(a, b)
+                )
+                / mass
+            )
             newton = np.log(mass / tail) / slope
             step = newton / (1 - newton * (a * special.expit(-odds) - b * x - slope) / 2)
         step = np.where(np.isfinite(step), step, 0.0)
@@ -156,12 +175,16 @@ def _mended_odds(odds: Array, a: Array, b: Array, tail: float, upper: bool) -> A
 def whole(name: str, count: Any, trials: int) -> npt.NDArray[Any]:
     """Return counts as a float array; each must be a whole number in ``0..trials``."""
     found = checks.unmasked(name, count)
-    if found.dtype.kind not in "iuf" or not np.all((found >= 0) & (found <= trials) & (found == np.floor(found))):
+    if found.dtype.kind not in "iuf" or not np.all(
+        (found >= 0) & (found <= trials) & (found == np.floor(found))
+    ):
         raise ValueError(f"{name} must be whole numbers in [0, {trials}], got {count}")
     return found.astype(float)
 
 
-def epsilon_lower(tp: ArrayLike, fp: ArrayLike, trials: int, delta: float = 0.0, *, tail: float) -> Numbers:
+def epsilon_lower(
+    tp: ArrayLike, fp: ArrayLike, trials: int, delta: float = 0.0, *, tail: float
+) -> Numbers:
     """Audit statistic ``ln((L - delta) / U)`` (LDP-Auditor, Algorithm 1, last line).
 
     ``L`` is the lower bound of the true-positive rate and ``U`` the upper bound
@@ -185,15 +208,23 @@ def epsilon_lower(tp: ArrayLike, fp: ArrayLike, trials: int, delta: float = 0.0,
     float or array
         ``-inf`` where ``L <= delta``: the counts say nothing.
     """
-    delta, trials = checks.real("delta", delta, 0, 1, closed="[)"), checks.integer("trials", trials, 1)
-    low, high = _bound("tp", tp, trials, tail, upper=False), _bound("fp", fp, trials, tail, upper=True)
+    delta, trials = (
+        checks.real("delta", delta, 0, 1, closed="[)"),
+        checks.integer("trials", trials, 1),
+    )
+    low, high = (
+        _bound("tp", tp, trials, tail, upper=False),
+        _bound("fp", fp, trials, tail, upper=True),
+    )
     return _log_excess(low, delta) - np.log(high)
 
 
 def _log_excess(low: ArrayLike, delta: float) -> Numbers:
     """``ln(low - delta)``, ``-inf`` where it is not positive."""
     low = np.asarray(low, float)
-    return np.log(np.maximum(low - delta, 0.0), out=np.full(low.shape, -np.inf), where=low > delta)[()]
+    return np.log(np.maximum(low - delta, 0.0), out=np.full(low.shape, -np.inf), where=low > delta)[
+        ()
+    ]
 
 
 def epsilon_ceiling(trials: int, *, tail: float) -> float:
@@ -215,7 +246,9 @@ def binomial_window(n: int, rate: float, width: float = 10.0) -> tuple[Array, Ar
     n, rate = checks.integer("n", n, 0), checks.real("rate", rate, 0, 1)
     checks.real("width", width, 0, closed="()")
     spread = width * math.sqrt(n * rate * (1 - rate)) + 2 * width
-    counts = np.arange(max(0, math.floor(n * rate - spread)), min(n, math.ceil(n * rate + spread)) + 1)
+    counts = np.arange(
+        max(0, math.floor(n * rate - spread)), min(n, math.ceil(n * rate + spread)) + 1
+    )
     mass = np.exp(
         scipy.special.xlogy(counts, rate)
         + scipy.special.xlog1py(n - counts, -rate)
@@ -242,16 +275,22 @@ def _log_moments(rate: float, trials: int, log_bound: Callable[[Array], Array]) 
         x = (np.cos(np.pi * (2 * np.arange(_KNOTS) + 1) / (2 * _KNOTS)) + 1) / 2
         knots = np.unique(np.rint(counts[0] + x * (counts[-1] - counts[0])).astype(np.int64))
         # The logs run almost linearly in ln(count): a cubic spline there is exact to rounding.
-        logs = scipy.interpolate.CubicSpline(np.log(knots + 1.0), log_bound(knots))(np.log(counts + 1.0))
+        logs = scipy.interpolate.CubicSpline(np.log(knots + 1.0), log_bound(knots))(
+            np.log(counts + 1.0)
+        )
     kept = np.isfinite(logs)
     if mass[~kept].sum() > 1e-12:
         return -math.inf, math.nan
     mass, logs = mass[kept] / mass[kept].sum(), logs[kept]
-    mean = float((mass * logs).sum())  # no BLAS: its order of summation depends on the number of its threads
+    mean = float(
+        (mass * logs).sum()
+    )  # no BLAS: its order of summation depends on the number of its threads
     return mean, float((mass * (logs - mean) ** 2).sum())
 
 
-def expected_epsilon(tpr: float, fpr: float, trials: int, delta: float = 0.0, *, tail: float) -> Rates:
+def expected_epsilon(
+    tpr: float, fpr: float, trials: int, delta: float = 0.0, *, tail: float
+) -> Rates:
     """Exact mean and standard deviation of the audit statistic at known rates.
 
     The counts are ``Binomial(trials, tpr)`` and ``Binomial(trials, fpr)``; the
@@ -272,7 +311,14 @@ def expected_epsilon(tpr: float, fpr: float, trials: int, delta: float = 0.0, *,
         probability above 1e-12.
     """
     tpr, fpr = (checks.real(n, r, 0, 1) for n, r in (("tpr", tpr), ("fpr", fpr)))
-    delta, trials = checks.real("delta", delta, 0, 1, closed="[)"), checks.integer("trials", trials, 1)
-    up, var_up = _log_moments(tpr, trials, lambda t: _log_excess(_bound("count", t, trials, tail, upper=False), delta))
-    down, var_down = _log_moments(fpr, trials, lambda f: np.log(_bound("count", f, trials, tail, upper=True)))
+    delta, trials = (
+        checks.real("delta", delta, 0, 1, closed="[)"),
+        checks.integer("trials", trials, 1),
+    )
+    up, var_up = _log_moments(
+        tpr, trials, lambda t: _log_excess(_bound("count", t, trials, tail, upper=False), delta)
+    )
+    down, var_down = _log_moments(
+        fpr, trials, lambda f: np.log(_bound("count", f, trials, tail, upper=True))
+    )
     return up - down, math.sqrt(var_up + var_down)

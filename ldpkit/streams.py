@@ -34,7 +34,9 @@ def sequence(seed: int, *name: object) -> np.random.SeedSequence:
     try:
         text = json.dumps(name, sort_keys=True, allow_nan=True)
     except TypeError as error:
-        raise TypeError(f"the name of a stream must be made of what JSON can write, got {name!r}") from error
+        raise TypeError(
+            f"the name of a stream must be made of what JSON can write, got {name!r}"
+        ) from error
     words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
     return np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words))
 
@@ -59,7 +61,8 @@ def state(rng: np.random.Generator) -> State:
 
 @kernel
 def step(state: State) -> tuple[np.uint64, State]:
-    """Return a random word of xoshiro256++ and its next state, which a compiled loop keeps in registers.
+    """Return a random word of xoshiro256++ and its next state, which a compiled loop keeps in
+    registers.
 
     Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021.
     """

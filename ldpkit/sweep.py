@@ -27,7 +27,8 @@ from . import checks, depends, pools, streams
 from .progress import Progress
 
 if TYPE_CHECKING:
-    import pandas as pd  # loaded when a table is made: a worker makes none, and starts in half the time
+    # loaded when a table is made: a worker makes none, and starts in half the time
+    import pandas as pd
 
 __all__ = ["sweep", "SweepError", "cells", "progress"]
 
@@ -38,9 +39,15 @@ Each = TypeVar("Each")
 
 
 def progress(
-    iterable: Iterable[Each], total: int, label: str | None, *, start: int = 0, more: Callable[[], str] | None = None
+    iterable: Iterable[Each],
+    total: int,
+    label: str | None,
+    *,
+    start: int = 0,
+    more: Callable[[], str] | None = None,
 ) -> Iterator[Each]:
-    """Go through an iterable with a progress bar and the time left; silent unless a person is watching."""
+    """Go through an iterable with a progress bar and the time left; silent unless a person is
+    watching."""
     with Progress(total, "cells", label, start=start, notebook=True, more=more) as bar:
         for each in iterable:
             yield each
@@ -57,10 +64,14 @@ def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[C
         last parameter moving fastest; an iterable of mappings lists the cells.
     """
     if isinstance(grid, Mapping):
-        lists = [v if isinstance(v, (list, tuple, range, np.ndarray)) else [v] for v in grid.values()]
+        lists = [
+            v if isinstance(v, (list, tuple, range, np.ndarray)) else [v] for v in grid.values()
+        ]
         names = list(grid)
         grid = [dict(zip(names, combination)) for combination in itertools.product(*lists)]
-    checks.instance("grid", grid, Iterable, "a mapping from parameters to values, or a list of cells")
+    checks.instance(
+        "grid", grid, Iterable, "a mapping from parameters to values, or a list of cells"
+    )
     listed = [checks.instance("a cell of grid", cell, Mapping, "a mapping") for cell in grid]
     return [json.loads(json.dumps(dict(cell), default=_plain)) for cell in listed]
 
@@ -68,7 +79,10 @@ def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[C
 def _plain(x: object) -> object:
     if isinstance(x, np.generic):
         return x.item()
-    raise TypeError(f"cells and results must be plain numbers, strings, lists or dictionaries, got {type(x).__name__}")
+    raise TypeError(
+        "cells and results must be plain numbers, strings, lists or dictionaries, got"
+        f" {type(x).__name__}"
+    )
 
 
 @functools.cache
@@ -81,7 +95,9 @@ def _libraries() -> ThreadpoolController:
 
 def _run(func: Func, cell: Cell, seed: int, wanted: dict[str, str]) -> str:
     pools.require(wanted)
-    with _libraries().limit(limits=1, user_api="blas"):  # sums are formed in the same order whatever the number of cores
+    with _libraries().limit(
+        limits=1, user_api="blas"
+    ):  # sums are formed in the same order whatever the number of cores
         result = func(**cell, seed=seed)
     return json.dumps(result if isinstance(result, list) else [result], default=_plain)
 
@@ -101,7 +117,9 @@ class _Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}") from error
+            raise ValueError(
+                f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}"
+            ) from error
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
 
     def path(self, cell: Cell) -> Path:
@@ -123,7 +141,10 @@ class _Store:
         except UnicodeDecodeError:
             check, text = "", ""
         if check != self._check(path, text):
-            warnings.warn(f"stored result {path.name} of {cell} is damaged; it is computed again", stacklevel=3)
+            warnings.warn(
+                f"stored result {path.name} of {cell} is damaged; it is computed again",
+                stacklevel=3,
+            )
             path.unlink()
             return None
         return text
@@ -139,22 +160,29 @@ class SweepError(RuntimeError):
     Attributes
     ----------
     failures : list of (dict, Exception)
-        Each failed cell and its error. A cell whose worker died twice carries a `BrokenExecutor` or, on a Dask cluster, a
-        ``KilledWorker``.
+        Each failed cell and its error. A cell whose worker died twice carries a `BrokenExecutor`
+        or, on a Dask cluster, a ``KilledWorker``.
     table : pandas.DataFrame
         The rows of the other cells, in the order of the grid.
     """
 
-    def __init__(self, failures: list[tuple[Cell, Exception]], table: "pd.DataFrame", total: int) -> None:
+    def __init__(
+        self, failures: list[tuple[Cell, Exception]], table: "pd.DataFrame", total: int
+    ) -> None:
         self.failures, self.table = failures, table
-        lines = [f"cell {cell} failed: {type(error).__name__}: {error}" for cell, error in failures[:3]]
+        lines = [
+            f"cell {cell} failed: {type(error).__name__}: {error}" for cell, error in failures[:3]
+        ]
         if len(failures) > len(lines):
             lines.append(f"and {len(failures) - len(lines)} more")
-        super().__init__(f"{len(failures)} of {total} cells failed, the others are finished\n" + "\n".join(lines))
+        super().__init__(
+            f"{len(failures)} of {total} cells failed, the others are finished\n" + "\n".join(lines)
+        )
 
 
 class _Table:
-    """The finished rows as one CSV file, always replaced as a whole: a reader sees whole rows and nothing else."""
+    """The finished rows as one CSV file, always replaced as a whole: a reader sees whole rows and
+    nothing else."""
 
     def __init__(self, path: str | os.PathLike[str], rows: "Callable[[], pd.DataFrame]") -> None:
         self.path, self.rows = Path(path), rows
@@ -183,11 +211,13 @@ def _here(jobs: dict[int, Job]) -> Generator[tuple[int, Future[str]], None, None
         yield i, future
 
 
-def _there(jobs: dict[int, Job], pool: Executor, limit: float | None) -> Generator[tuple[int, Future[str]], None, None]:
+def _there(
+    jobs: dict[int, Job], pool: Executor, limit: float | None
+) -> Generator[tuple[int, Future[str]], None, None]:
     """Compute the jobs in a pool; yield number and outcome as they end.
 
-    A job whose worker died is computed once more, alone, after all others: whatever kills a worker then is the job itself,
-    not a neighbour that took the memory.
+    A job whose worker died is computed once more, alone, after all others: whatever kills a worker
+    then is the job itself, not a neighbour that took the memory.
     """
     futures = {_submit(pool, job, limit): i for i, job in jobs.items()}
     suspects = []
@@ -209,7 +239,11 @@ def _there(jobs: dict[int, Job], pool: Executor, limit: float | None) -> Generat
 def _submit(pool: Executor, job: Job, limit: float | None) -> Future[str]:
     """Submit a job; a pool that takes none any more fails it."""
     try:
-        return pool.within(limit, _run, *job) if isinstance(pool, pools.Processes) else pool.submit(_run, *job)
+        return (
+            pool.within(limit, _run, *job)
+            if isinstance(pool, pools.Processes)
+            else pool.submit(_run, *job)
+        )
     except BrokenExecutor as error:
         refused: Future[str] = Future()
         refused.set_exception(error)
@@ -285,19 +319,29 @@ def sweep(
     if limit is not None:
         limit = checks.real("limit", limit, 0, closed="()")
         if executor is not None:
-            raise ValueError(f"limit must be left out where another executor computes, got {limit:g}")
+            raise ValueError(
+                f"limit must be left out where another executor computes, got {limit:g}"
+            )
     if table is not None and (Path(table).is_dir() or not Path(table).parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = _Store(store, func, seed) if store is not None else None
-    texts: dict[int, str | None] = {i: kept.read(cell) if kept else None for i, cell in enumerate(listed)}
+    texts: dict[int, str | None] = {
+        i: kept.read(cell) if kept else None for i, cell in enumerate(listed)
+    }
     todo = [i for i, text in texts.items() if text is None]
-    jobs = {i: (func, listed[i], streams.derive(seed, "cell", listed[i]), pools.versions()) for i in todo}
+    jobs = {
+        i: (func, listed[i], streams.derive(seed, "cell", listed[i]), pools.versions())
+        for i in todo
+    }
 
     def finished() -> "pd.DataFrame":
         import pandas as pd
 
         rows = [cell | row for i, cell in enumerate(listed) for row in json.loads(texts[i] or "[]")]
-        return pd.DataFrame(rows, columns=None if rows else list(dict.fromkeys(name for cell in listed for name in cell)))
+        return pd.DataFrame(
+            rows,
+            columns=None if rows else list(dict.fromkeys(name for cell in listed for name in cell)),
+        )
 
     file = _Table(table, finished) if table is not None else None
     own = pools.local(workers) if executor is None and (workers > 1 or limit) and todo else None
@@ -310,11 +354,15 @@ def sweep(
         return f"{kept_in}{f'; {len(failures)} failed' if failures else ''}"
 
     try:
-        for i, future in progress(outcomes, len(listed), label, start=len(listed) - len(todo), more=known):
+        for i, future in progress(
+            outcomes, len(listed), label, start=len(listed) - len(todo), more=known
+        ):
             try:
                 text = texts[i] = future.result()
             except CancelledError:
-                failures[i] = CancelledError("dropped by the executor, as a Dask client does when its scheduler is gone")
+                failures[i] = CancelledError(
+                    "dropped by the executor, as a Dask client does when its scheduler is gone"
+                )
                 continue
             except Exception as error:
                 failures[i] = error
@@ -333,7 +381,7 @@ def sweep(
         if file:
             file.write()
     if failures:
-        raise SweepError([(listed[i], failures[i]) for i in sorted(failures)], finished(), len(listed)) from failures[
-            min(failures)
-        ]
+        raise SweepError(
+            [(listed[i], failures[i]) for i in sorted(failures)], finished(), len(listed)
+        ) from failures[min(failures)]
     return finished()

@@ -8,7 +8,8 @@ from ldpkit import cli
 
 
 def pytest_collection_finish():
-    """Spare collections of garbage the walk through thousands of tests and all modules: they stay until the end."""
+    """Spare collections of garbage the walk through thousands of tests and all modules: they stay
+    until the end."""
     gc.collect()
     gc.freeze()
 

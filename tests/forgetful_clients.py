@@ -1,4 +1,5 @@
-"""Clients with broken or shared randomness, in a module of their own: another process can import them by name."""
+"""Clients with broken or shared randomness, in a module of their own: another process can import
+them by name."""
 
 import numpy as np
 
@@ -8,7 +9,9 @@ MEMORY = {}
 
 def respond(values, rng):
     """GRR as it should be."""
-    return np.where(rng.random(len(values)) < P, values, (values + rng.integers(1, 10, len(values))) % 10)
+    return np.where(
+        rng.random(len(values)) < P, values, (values + rng.integers(1, 10, len(values))) % 10
+    )
 
 
 def encode(values, rng):

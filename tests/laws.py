@@ -1,9 +1,9 @@
 """Shared by the tests: exact p-values, the oracle tables, and the grid of mechanisms.
 
-False alarms: seeds are fixed, so a test that passes keeps passing until the code changes. For the change, every
-p-value must stay above `P_MIN`. No file compares more than 2,000 of them, so by the union bound correct code makes
-a file fail with probability at most 1e-4. Counts are judged by exact binomial and hypergeometric tails, never by a
-normal approximation.
+False alarms: seeds are fixed, so a test that passes keeps passing until the code changes. For the
+change, every p-value must stay above `P_MIN`. No file compares more than 2,000 of them, so by the
+union bound correct code makes a file fail with probability at most 1e-4. Counts are judged by exact
+binomial and hypergeometric tails, never by a normal approximation.
 """
 
 import csv
@@ -23,15 +23,20 @@ DATA = Path(__file__).parent / "data"
 PURE = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
 APPROXIMATE = {cls.name: cls for cls in (AGRR, ASUE, ABLH, AOLH)}
 GAUSSIAN = ["GM", "AGM"]
-ADAPTIVE = {"ASS": ("omega", lambda k: max(1, k // 3)), "AUE": ("p", lambda k: 0.7), "ALH": ("g", lambda k: 4),
-            "ATHE": ("theta", lambda k: 0.65)}  # fmt: skip
+ADAPTIVE = {
+    "ASS": ("omega", lambda k: max(1, k // 3)),
+    "AUE": ("p", lambda k: 0.7),
+    "ALH": ("g", lambda k: 4),
+    "ATHE": ("theta", lambda k: 0.65),
+}
 """The adaptive protocols with a parameter that no classical one has, for a domain of this size."""
 EVERY = [*PURE, *ADAPTIVE, *APPROXIMATE, "LHO", "FaultySUE", "FaultyOUE"]
 DELTA = 0.02  # of the approximate protocols: large enough to show in counts
 
 
 def build(label, k, epsilon, delta=DELTA):
-    """Mechanism called `label` in the tests and tables; LHO takes the hash range of OLH at this epsilon."""
+    """Mechanism called `label` in the tests and tables; LHO takes the hash range of OLH at this
+    epsilon."""
     if label == "LHO":
         return LHO(k, OLH(k, epsilon).g)
     if label in ADAPTIVE:
@@ -42,11 +47,14 @@ def build(label, k, epsilon, delta=DELTA):
     if label in GAUSSIAN:
         return make(label, k=k, epsilon=epsilon, delta=delta)
     protocol = label.removeprefix("Faulty").removesuffix("_bug")
-    return make(label, k=k, epsilon=epsilon) if protocol == label else FaultyUE(k, epsilon, protocol)
+    return (
+        make(label, k=k, epsilon=epsilon) if protocol == label else FaultyUE(k, epsilon, protocol)
+    )
 
 
 def table(name):
-    """Rows of a table in `tests/data` as dictionaries of strings: their digits carry the precision."""
+    """Rows of a table in `tests/data` as dictionaries of strings: their digits carry the
+    precision."""
     with open(DATA / f"{name}.csv", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -77,7 +85,8 @@ def same_rate_p(one, n_one, two, n_two):
 
 
 def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
-    """Smallest p-value of real reports under both inputs: against the exact rates, or else against simulated rounds."""
+    """Smallest p-value of real reports under both inputs: against the exact rates, or else against
+    simulated rounds."""
     pair, rates, found = (0, mechanism.kind.domain - 1), attack.rates(mechanism), []
     for side, value in enumerate(pair):
         rng = np.random.default_rng([seed, side])
@@ -92,7 +101,8 @@ def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
 
 
 def estimation_p(estimates, truth, variance):
-    """Smallest p-value of repeated estimates (one per row) having this mean and variance; each sums many reports."""
+    """Smallest p-value of repeated estimates (one per row) having this mean and variance; each sums
+    many reports."""
     n, estimates = len(estimates), np.asarray(estimates)
     z = (estimates.mean(axis=0) - truth) / np.sqrt(variance / n)
     ratio = (n - 1) * estimates.var(axis=0, ddof=1) / variance

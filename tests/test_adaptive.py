@@ -1,11 +1,13 @@
-"""The adaptive protocols: their law enumerated, their clients against it, and estimates drawn without reports.
+"""The adaptive protocols: their law enumerated, their clients against it, and estimates drawn
+without reports.
 
-The general promises of a mechanism (supports, estimates, attacks, bad values) are tested for them beside all others,
-under the labels of `laws.ADAPTIVE`. Here are what belongs to a free parameter: every value of it satisfies epsilon,
-known values give the classical protocols back, extreme ones are right or refused.
+The general promises of a mechanism (supports, estimates, attacks, bad values) are tested for them
+beside all others, under the labels of `laws.ADAPTIVE`. Here are what belongs to a free parameter:
+every value of it satisfies epsilon, known values give the classical protocols back, extreme ones
+are right or refused.
 
-Statistical tests: fixed seeds and `laws.P_MIN`; the file compares fewer than 1,000 p-values, so a correct package
-fails it with probability below 1e-4 (see `laws`).
+Statistical tests: fixed seeds and `laws.P_MIN`; the file compares fewer than 1,000 p-values, so a
+correct package fails it with probability below 1e-4 (see `laws`).
 """
 
 import decimal
@@ -26,10 +28,22 @@ GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
 N = 100_000
 
 SMALL = [
-    *(ASS(k, epsilon, omega) for k, omega in ((2, 1), (4, 1), (4, 2), (4, 3), (5, 4)) for epsilon in (0.3, 2.0)),
-    *(AUE(k, epsilon, p) for k in (2, 4) for epsilon, p in ((0.3, 0.1), (1.0, 0.5), (2.0, 0.9), (2.0, 0.999))),
+    *(
+        ASS(k, epsilon, omega)
+        for k, omega in ((2, 1), (4, 1), (4, 2), (4, 3), (5, 4))
+        for epsilon in (0.3, 2.0)
+    ),
+    *(
+        AUE(k, epsilon, p)
+        for k in (2, 4)
+        for epsilon, p in ((0.3, 0.1), (1.0, 0.5), (2.0, 0.9), (2.0, 0.999))
+    ),
     *(ALH(k, epsilon, g) for k, g in ((2, 2), (2, 5), (3, 3), (4, 2)) for epsilon in (0.3, 2.0)),
-    *(ATHE(k, epsilon, theta) for k in (2, 4) for epsilon, theta in ((0.3, 0.5), (2.0, 0.0), (2.0, 0.7), (4.0, 1.0))),
+    *(
+        ATHE(k, epsilon, theta)
+        for k in (2, 4)
+        for epsilon, theta in ((0.3, 0.5), (2.0, 0.0), (2.0, 0.7), (4.0, 1.0))
+    ),
 ]
 
 
@@ -38,10 +52,12 @@ def rng(*seed):
 
 
 def supports(mechanism):
-    """All reports as (the public part, the supported set), and their probabilities under every value.
+    """All reports as (the public part, the supported set), and their probabilities under every
+    value.
 
-    They follow the description of the client alone: a set that holds the value with some chance and is uniform
-    otherwise; independent bits; a uniform function into g cells whose cell is kept or replaced by any other.
+    They follow the description of the client alone: a set that holds the value with some chance and
+    is uniform otherwise; independent bits; a uniform function into g cells whose cell is kept or
+    replaced by any other.
     """
     m, k, grown = mechanism, mechanism.k, math.exp(mechanism.epsilon)
     values = range(k)
@@ -51,9 +67,14 @@ def supports(mechanism):
         return reports, weight / weight.sum(axis=1, keepdims=True)
     if m.name == "ALH":
         hashes = itertools.product(range(m.g), repeat=k)
-        reports = [((h, cell), {u for u in values if h[u] == cell}) for h in hashes for cell in range(m.g)]
+        reports = [
+            ((h, cell), {u for u in values if h[u] == cell}) for h in hashes for cell in range(m.g)
+        ]
         kept = grown / (grown + m.g - 1)
-        law = [[(kept if v in s else (1 - kept) / (m.g - 1)) / m.g**k for _, s in reports] for v in values]
+        law = [
+            [(kept if v in s else (1 - kept) / (m.g - 1)) / m.g**k for _, s in reports]
+            for v in values
+        ]
         return reports, np.array(law)
     if m.name == "AUE":  # the odds of a one grow by e^eps at the own value
         odds = m.p / (1 - m.p) / grown
@@ -62,11 +83,14 @@ def supports(mechanism):
         own, other = (stats.laplace.sf(m.theta - at, scale=2 / m.epsilon) for at in (1, 0))
     reports = [((), {u for u in values if bits[u]}) for bits in itertools.product((0, 1), repeat=k)]
     rates = [[own if u == v else other for u in values] for v in values]
-    law = [[math.prod(r if u in s else 1 - r for u, r in enumerate(rates[v])) for _, s in reports] for v in values]
+    law = [
+        [math.prod(r if u in s else 1 - r for u, r in enumerate(rates[v])) for _, s in reports]
+        for v in values
+    ]
     return reports, np.array(law)
 
 
-# --- the law, enumerated ----------------------------------------------------------------------------------------
+# --- the law, enumerated --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
@@ -95,24 +119,35 @@ def test_rates_and_attacks_equal_the_sum_over_all_reports(mechanism):
     assert TIGHT.rates(m) == pytest.approx((law[0] @ inside, law[-1] @ inside), rel=1e-12)
 
 
-# --- clients ------------------------------------------------------------------------------------------------------
+# --- clients --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("own", [0, 2])
-@pytest.mark.parametrize("mechanism", [ASS(4, 0.7, w) for w in (1, 2, 3)] + [ASS(5, 2.0, 3)], ids=str)
+@pytest.mark.parametrize(
+    "mechanism", [ASS(4, 0.7, w) for w in (1, 2, 3)] + [ASS(5, 2.0, 3)], ids=str
+)
 def test_ordered_subsets_follow_their_law(mechanism, own):
     sets, law = supports(mechanism)
     orders = [order for _, s in sets for order in itertools.permutations(s)]
     wanted = np.repeat(law[own], math.factorial(mechanism.omega)) / math.factorial(mechanism.omega)
     index = {order: i for i, order in enumerate(orders)}
-    found = [index[tuple(report)] for report in mechanism.perturb(np.full(N, own), rng(2, own)).tolist()]
+    found = [
+        index[tuple(report)] for report in mechanism.perturb(np.full(N, own), rng(2, own)).tolist()
+    ]
     assert chi_square_p(np.bincount(found, minlength=len(orders)), wanted) > P_MIN
 
 
 @pytest.mark.parametrize("own", [0, 2])
 @pytest.mark.parametrize(
     "mechanism",
-    [AUE(3, 1.0, 0.8), AUE(3, 2.0, 0.2), ATHE(3, 2.0, 0.6), ATHE(3, 1.0, 1.0), ALH(3, 1.0, 2), ALH(3, 2.0, 5)],
+    [
+        AUE(3, 1.0, 0.8),
+        AUE(3, 2.0, 0.2),
+        ATHE(3, 2.0, 0.6),
+        ATHE(3, 1.0, 1.0),
+        ALH(3, 1.0, 2),
+        ALH(3, 2.0, 5),
+    ],
     ids=str,
 )
 def test_the_supported_sets_follow_their_joint_law(mechanism, own):
@@ -129,16 +164,28 @@ def test_the_supported_sets_follow_their_joint_law(mechanism, own):
 @pytest.mark.parametrize("attack", [GUESS, TIGHT], ids=["guess", "tight"])
 @pytest.mark.parametrize(
     "mechanism",
-    [ASS(9, 1.0, 8), ASS(30, 4.0, 1), ASS(30, 4.0, 12), AUE(5, 0.5, 0.05), AUE(30, 6.0, 0.99), AUE(100, 10.0, 0.9999),
-     ALH(30, 6.0, 2), ALH(30, 3.0, 40), ATHE(5, 1.0, 0.0), ATHE(30, 8.0, 1.0)],
+    [
+        ASS(9, 1.0, 8),
+        ASS(30, 4.0, 1),
+        ASS(30, 4.0, 12),
+        AUE(5, 0.5, 0.05),
+        AUE(30, 6.0, 0.99),
+        AUE(100, 10.0, 0.9999),
+        ALH(30, 6.0, 2),
+        ALH(30, 3.0, 40),
+        ATHE(5, 1.0, 0.0),
+        ATHE(30, 8.0, 1.0),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_fast_samples_real_reports_and_exact_rates_agree(mechanism, attack):
     assert least_p(attack, mechanism, seed=4, real=20_000) > P_MIN
 
 
 @pytest.mark.parametrize("attack", ["guess", "tight"])
-@pytest.mark.parametrize("mechanism", [ASS(8, 1.0, 3), AUE(8, 1.0, 0.7), ALH(8, 1.0, 6), ATHE(8, 1.0, 0.8)], ids=str)
+@pytest.mark.parametrize(
+    "mechanism", [ASS(8, 1.0, 3), AUE(8, 1.0, 0.7), ALH(8, 1.0, 6), ATHE(8, 1.0, 0.8)], ids=str
+)
 def test_audits_count_at_the_exact_rates_and_never_refute_the_claim(mechanism, attack):
     rates = {"guess": GUESS, "tight": TIGHT}[attack].rates(mechanism)
     for faithful, trials in ((False, 200_000), (True, 30_000)):
@@ -149,7 +196,7 @@ def test_audits_count_at_the_exact_rates_and_never_refute_the_claim(mechanism, a
         assert abs(result.epsilon_emp - result.exact) < stats.norm.isf(P_MIN / 2) * result.exact_sd
 
 
-# --- known parameters ---------------------------------------------------------------------------------------------
+# --- known parameters -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -166,7 +213,9 @@ def test_audits_count_at_the_exact_rates_and_never_refute_the_claim(mechanism, a
 )
 def test_the_classical_parameter_gives_the_classical_protocol(adaptive, classical):
     assert (adaptive.p, adaptive.q) == pytest.approx((classical.p, classical.q), rel=1e-14)
-    assert adaptive.report == classical.report and GUESS.success(adaptive) == pytest.approx(GUESS.success(classical), rel=1e-14)
+    assert adaptive.report == classical.report and GUESS.success(adaptive) == pytest.approx(
+        GUESS.success(classical), rel=1e-14
+    )
     values = np.arange(6).repeat(20)
     assert np.array_equal(adaptive.perturb(values, rng(6)), classical.perturb(values, rng(6)))
 
@@ -179,17 +228,18 @@ def test_a_subset_of_one_value_is_randomised_response(k, epsilon):
 
 
 def test_the_names_are_made_from_their_parameters():
-    assert make("ASS", k=5, epsilon=1.0, omega=2) == ASS(5, 1.0, 2) and ASS(5, 1.0, 2).parameters == {
-        "k": 5,
-        "epsilon": 1.0,
-        "omega": 2,
-    }
+    assert make("ASS", k=5, epsilon=1.0, omega=2) == ASS(5, 1.0, 2) and ASS(
+        5, 1.0, 2
+    ).parameters == {"k": 5, "epsilon": 1.0, "omega": 2}
     assert make("AUE", k=5, epsilon=1, p=0.7) == AUE(5, 1.0, 0.7)
-    assert make("ALH", k=5, epsilon=1, g=np.int32(3)) == ALH(5, 1.0, 3) and type(ALH(5, 1.0, np.int32(3)).g) is int
+    assert (
+        make("ALH", k=5, epsilon=1, g=np.int32(3)) == ALH(5, 1.0, 3)
+        and type(ALH(5, 1.0, np.int32(3)).g) is int
+    )
     assert make("ATHE", k=5, epsilon=1, theta=1) == ATHE(5, 1.0, 1.0)
 
 
-# --- extreme parameters: right or refused --------------------------------------------------------------------------
+# --- extreme parameters: right or refused ---------------------------------------------------------
 
 
 def exact_rates(mechanism):
@@ -198,7 +248,9 @@ def exact_rates(mechanism):
         m, grown = mechanism, decimal.Decimal(mechanism.epsilon).exp()
         if m.name == "ASS":
             k, w = decimal.Decimal(m.k), decimal.Decimal(m.omega)
-            return w * grown / (w * grown + k - w), (w * grown * (w - 1) + (k - w) * w) / ((k - 1) * (w * grown + k - w))
+            return w * grown / (w * grown + k - w), (w * grown * (w - 1) + (k - w) * w) / (
+                (k - 1) * (w * grown + k - w)
+            )
         if m.name == "AUE":
             p = decimal.Decimal(m.p)
             return p, p / (p + grown * (1 - p))
@@ -215,7 +267,10 @@ EXTREME = [
         for e in (MIN_EPSILON, 5.0, MAX_EPSILON)
     ),
     *(AUE(9, e, p) for e in (0.01, 5.0, MAX_EPSILON) for p in (1e-9, 0.5, 1 - 1e-9)),
-    *(AUE(9, e, p) for e, p in ((MAX_EPSILON, 1 - 2**-52), (MIN_EPSILON, 0.5), (MIN_EPSILON, 1 - 2e-6))),
+    *(
+        AUE(9, e, p)
+        for e, p in ((MAX_EPSILON, 1 - 2**-52), (MIN_EPSILON, 0.5), (MIN_EPSILON, 1 - 2e-6))
+    ),
     *(ALH(9, e, g) for e in (MIN_EPSILON, 5.0, MAX_EPSILON) for g in (2, 2**32)),
     *(ATHE(9, e, theta) for e in (MIN_EPSILON, 5.0, MAX_EPSILON) for theta in (0.0, 0.5, 1.0)),
 ]
@@ -228,19 +283,28 @@ def test_rates_keep_their_digits_at_the_ends_of_the_range(mechanism):
     rounding = 2**-52 * math.exp(mechanism.epsilon)  # of a p next to 1 that is given
     assert mechanism.p == pytest.approx(float(p), rel=1e-14)
     assert mechanism.q == pytest.approx(
-        float(q), rel=1e-14 + (4 * rounding if mechanism.name == "AUE" and mechanism.p > 0.999 else 0)
+        float(q),
+        rel=1e-14 + (4 * rounding if mechanism.name == "AUE" and mechanism.p > 0.999 else 0),
     )
     variance = float(q * (1 - q) / (p - q) ** 2)
     lost = 4e-16 * float(p / (p - q))  # of the difference of two rounded rates
-    assert mechanism.variance(1) == pytest.approx(variance, rel=1e-13 + 4 * lost + 4 * rounding * (mechanism.name == "AUE"))
+    assert mechanism.variance(1) == pytest.approx(
+        variance, rel=1e-13 + 4 * lost + 4 * rounding * (mechanism.name == "AUE")
+    )
     assert 1 / mechanism.k < GUESS.success(mechanism) < 1
 
 
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, 1.0, 10.0, MAX_EPSILON])
-@pytest.mark.parametrize("k, omega", [(3, 2), (10, 9), (1000, 998), (10_000, 9000), (2**31 - 1, 2**30)])
-def test_the_tight_event_on_subsets_of_any_size_has_the_whole_epsilon_as_log_ratio(k, omega, epsilon):
+@pytest.mark.parametrize(
+    "k, omega", [(3, 2), (10, 9), (1000, 998), (10_000, 9000), (2**31 - 1, 2**30)]
+)
+def test_the_tight_event_on_subsets_of_any_size_has_the_whole_epsilon_as_log_ratio(
+    k, omega, epsilon
+):
     first, second = TIGHT.rates(ASS(k, epsilon, omega))
-    assert first == pytest.approx(float(exact_rates(ASS(k, epsilon, omega))[0]) * (k - omega) / (k - 1), rel=1e-13)
+    assert first == pytest.approx(
+        float(exact_rates(ASS(k, epsilon, omega))[0]) * (k - omega) / (k - 1), rel=1e-13
+    )
     assert second > 0 and math.log(first / second) == pytest.approx(epsilon, rel=1e-9)
 
 
@@ -256,9 +320,13 @@ def test_a_rate_outside_the_open_unit_interval_is_refused(p):
         AUE(5, 1.0, p)
 
 
-@pytest.mark.parametrize("epsilon, p", [(1e-6, 1 - 2**-53), (1e-6, 1 - 1e-10), (30, 5e-324), (30, 1e-300), (1, 1e-13)])
+@pytest.mark.parametrize(
+    "epsilon, p", [(1e-6, 1 - 2**-53), (1e-6, 1 - 1e-10), (30, 5e-324), (30, 1e-300), (1, 1e-13)]
+)
 def test_a_rate_that_rounding_cannot_tell_from_the_others_is_refused(epsilon, p):
-    with pytest.raises(ValueError, match=r"p must exceed q = .* by at least 1e-12 at epsilon = .*, got "):
+    with pytest.raises(
+        ValueError, match=r"p must exceed q = .* by at least 1e-12 at epsilon = .*, got "
+    ):
         AUE(5, epsilon, p)
 
 
@@ -274,7 +342,7 @@ def test_a_threshold_outside_the_unit_interval_is_refused(theta):
         ATHE(5, 1.0, theta)
 
 
-# --- estimates of a population without its reports ------------------------------------------------------------------
+# --- estimates of a population without its reports ------------------------------------------------
 
 COUNTS = np.array([30, 12, 0, 8])
 
@@ -282,7 +350,8 @@ COUNTS = np.array([30, 12, 0, 8])
 def support_law(mechanism, held, n):
     """Law of how many of n reports support a value that `held` of the users hold."""
     own, other = (
-        stats.binom.pmf(np.arange(size + 1), size, rate) for size, rate in ((held, mechanism.p), (n - held, mechanism.q))
+        stats.binom.pmf(np.arange(size + 1), size, rate)
+        for size, rate in ((held, mechanism.p), (n - held, mechanism.q))
     )
     return np.convolve(own, other)
 
@@ -292,12 +361,17 @@ def test_drawn_support_counts_and_those_of_real_reports_follow_one_law(label):
     m, n, generator = build(label, 4, 1.0), COUNTS.sum(), rng(7)
     values = np.repeat(np.arange(4), COUNTS)
     drawn = np.array([m.sample_estimate(COUNTS, generator) for _ in range(3000)])
-    real = np.array([m.estimate(m.perturb(generator.permutation(values), generator)) for _ in range(1500)])
+    real = np.array(
+        [m.estimate(m.perturb(generator.permutation(values), generator)) for _ in range(1500)]
+    )
     for estimates in (drawn, real):
         supported = (estimates * (m.p - m.q) + m.q) * n
         assert supported == pytest.approx(np.rint(supported), abs=1e-8)
         for value, column in enumerate(np.rint(supported).astype(int).T):
-            assert chi_square_p(np.bincount(column, minlength=n + 1), support_law(m, COUNTS[value], n)) > P_MIN
+            assert (
+                chi_square_p(np.bincount(column, minlength=n + 1), support_law(m, COUNTS[value], n))
+                > P_MIN
+            )
     assert estimation_p(drawn, COUNTS / n, m.variance(n, COUNTS / n)) > P_MIN
 
 
@@ -310,7 +384,9 @@ def test_drawn_means_of_noise_and_those_of_real_reports_follow_one_law(label):
     assert estimation_p(drawn, COUNTS / n, m.variance(n)) > P_MIN
     for one, two in zip(drawn.T, real.T):
         assert stats.ks_2samp(one, two).pvalue > P_MIN
-    few = np.array([m.sample_estimate([0, 1, 0, 0], generator) for _ in range(4000)])  # one user: the noise itself
+    few = np.array(
+        [m.sample_estimate([0, 1, 0, 0], generator) for _ in range(4000)]
+    )  # one user: the noise itself
     law = stats.laplace(scale=m.scale) if label == "SHE" else stats.norm(scale=m.scale)
     for column in (few - [0, 1, 0, 0]).T:
         assert stats.kstest(column, law.cdf).pvalue > P_MIN
@@ -323,7 +399,10 @@ def test_drawn_estimates_of_two_values_depend_on_each_other_as_real_ones_do(labe
     for _ in range(2):
         sets = [m.sample_estimate(counts, generator) for _ in range(4000)]
         if joint:
-            sets = [m.estimate(m.perturb(np.repeat(np.arange(4), counts), generator)) for _ in range(4000)]
+            sets = [
+                m.estimate(m.perturb(np.repeat(np.arange(4), counts), generator))
+                for _ in range(4000)
+            ]
         high = np.array(sets)[:, :2] > counts[:2] / 9
         joint.append(np.bincount(high @ [2, 1], minlength=4))
     assert stats.chi2_contingency(joint).pvalue > P_MIN

@@ -1,9 +1,10 @@
 """Approximate guarantees: AGRR, ASUE, ABLH, AOLH and the Gaussian mechanisms GM and AGM.
 
-The pairwise agreement and the estimators of AGRR, ASUE, ABLH and AOLH are tested with the pure protocols
-(`test_attacks`, `test_mechanisms`). Printed numbers are met to half a unit of their last digit, identities to rounding;
-an (epsilon, delta) guarantee is checked by summing the excess over all reports. Counts and estimates are judged by
-fewer than 200 p-values with `laws.P_MIN`: a correct package fails this file with probability below 1e-5.
+The pairwise agreement and the estimators of AGRR, ASUE, ABLH and AOLH are tested with the pure
+protocols (`test_attacks`, `test_mechanisms`). Printed numbers are met to half a unit of their last
+digit, identities to rounding; an (epsilon, delta) guarantee is checked by summing the excess over
+all reports. Counts and estimates are judged by fewer than 200 p-values with `laws.P_MIN`: a correct
+package fails this file with probability below 1e-5.
 """
 
 import itertools
@@ -11,7 +12,18 @@ import math
 
 import numpy as np
 import pytest
-from laws import APPROXIMATE, GAUSSIAN, P_MIN, build, chi_square_p, estimation_p, least_p, mechanism_of, table, unit
+from laws import (
+    APPROXIMATE,
+    GAUSSIAN,
+    P_MIN,
+    build,
+    chi_square_p,
+    estimation_p,
+    least_p,
+    mechanism_of,
+    table,
+    unit,
+)
 from scipy import integrate, optimize, stats
 
 from ldpkit import attacks
@@ -53,7 +65,13 @@ def test_noise_of_the_analytic_gaussian_mechanism(epsilon, sigma, digits):
 
 
 @pytest.mark.parametrize(
-    "epsilon, sigma, real", [(0.25, 27.406357, 0.1656), (0.5, 13.703179, 0.3526), (0.75, 9.135452, 0.5485), (1, 6.851589, 0.7510)]
+    "epsilon, sigma, real",
+    [
+        (0.25, 27.406357, 0.1656),
+        (0.5, 13.703179, 0.3526),
+        (0.75, 9.135452, 0.5485),
+        (1, 6.851589, 0.7510),
+    ],
 )
 def test_the_classical_gaussian_noise_and_the_smaller_epsilon_it_really_gives(epsilon, sigma, real):
     scale = GM(10, epsilon, 1e-5).scale
@@ -81,13 +99,18 @@ def test_the_classical_noise_is_enough_and_never_less_than_the_analytic_one(epsi
 @pytest.mark.parametrize("epsilon, delta", [(0.25, 0.01), (1, 1e-5), (4, 0.3)])
 def test_the_gaussian_delta_is_the_excess_of_one_density_over_the_other(epsilon, delta):
     scale = AGM(10, epsilon, delta).scale
-    distance, start = math.sqrt(2) / scale, epsilon * scale / math.sqrt(2) + 1 / (math.sqrt(2) * scale)
+    distance, start = (
+        math.sqrt(2) / scale,
+        epsilon * scale / math.sqrt(2) + 1 / (math.sqrt(2) * scale),
+    )
 
     def excess(x):  # positive from `start` on, where the log ratio reaches epsilon
         return stats.norm.pdf(x, distance) - math.exp(epsilon) * stats.norm.pdf(x)
 
     assert excess(start) == pytest.approx(0, abs=1e-12)
-    total = integrate.quad(excess, start, max(start, distance) + 12, epsabs=0, epsrel=1e-11, limit=200)[0]
+    total = integrate.quad(
+        excess, start, max(start, distance) + 12, epsabs=0, epsrel=1e-11, limit=200
+    )[0]
     assert total == pytest.approx(delta, rel=1e-8)
 
 
@@ -102,18 +125,22 @@ def published_hash_range(epsilon, delta):
 @pytest.mark.parametrize("epsilon", [0.25, 0.5, 0.75, 1, 2, 4, 6, 10])
 def test_hash_range_of_aolh_is_the_published_expression_and_mostly_that_of_olh(epsilon, delta):
     if delta * math.exp(epsilon) < 0.1:  # beyond, the root is not real
-        real, g = published_hash_range(epsilon, delta), make("AOLH", k=10, epsilon=epsilon, delta=delta).g
+        real, g = (
+            published_hash_range(epsilon, delta),
+            make("AOLH", k=10, epsilon=epsilon, delta=delta).g,
+        )
         rounding = 1e-15 * math.exp(epsilon) / delta
         assert max(2, round(real - rounding)) <= g <= max(2, round(real + rounding))
         if (delta <= 1e-4 and epsilon <= 1) or (delta == 1e-5 and epsilon < 10):
             assert g == OLH(10, epsilon).g
 
 
-# --- the guarantee, by enumeration ------------------------------------------------------------------
+# --- the guarantee, by enumeration ----------------------------------------------------------------
 
 
 def excess(one, two, epsilon):
-    """Largest ``P1(S) - e^epsilon P2(S)`` of all events S: the sum over the reports where it is positive."""
+    """Largest ``P1(S) - e^epsilon P2(S)`` of all events S: the sum over the reports where it is
+    positive."""
     return sum(max(0.0, p - math.exp(epsilon) * q) for p, q in zip(one, two))
 
 
@@ -126,7 +153,9 @@ def test_no_event_exceeds_the_guarantee_of_agrr_and_asue_and_one_reaches_it(epsi
         first, second = ([agrr.p if y == v else agrr.q for y in range(k)] for v in (0, 1))
         assert sum(first) == pytest.approx(1, rel=1e-14)
         assert excess(first, second, epsilon) == excess(second, first, epsilon) == rounding
-        assert math.log((agrr.p - delta) / agrr.q) == pytest.approx(epsilon, rel=1e-9, abs=1e-14 / (1 - delta))
+        assert math.log((agrr.p - delta) / agrr.q) == pytest.approx(
+            epsilon, rel=1e-9, abs=1e-14 / (1 - delta)
+        )
     for k in (2, 3):
         asue = ASUE(k, epsilon, delta)
         laws = []
@@ -139,35 +168,47 @@ def test_no_event_exceeds_the_guarantee_of_agrr_and_asue_and_one_reaches_it(epsi
 
 @pytest.mark.parametrize("label", ["ABLH", "AOLH"])
 @pytest.mark.parametrize("epsilon, delta", [(0.5, 1e-5), (0.5, 0.02), (2, 0.02), (4, 1e-3)])
-def test_no_event_exceeds_the_smaller_delta_of_the_hashing_protocols_and_one_reaches_it(label, epsilon, delta):
+def test_no_event_exceeds_the_smaller_delta_of_the_hashing_protocols_and_one_reaches_it(
+    label, epsilon, delta
+):
     hashing = build(label, 10, epsilon, delta)
     g, p, other = hashing.g, hashing.p, (1 - hashing.p) / (hashing.g - 1)
     cells = list(itertools.product(range(g), repeat=3))  # of the two values, and the reported one
-    first, second = ([(p if cell[value] == cell[2] else other) / g**2 for cell in cells] for value in (0, 1))
+    first, second = (
+        [(p if cell[value] == cell[2] else other) / g**2 for cell in cells] for value in (0, 1)
+    )
     assert excess(first, second, epsilon) == pytest.approx((1 - 1 / g) * delta, rel=1e-8)
 
 
-# --- exact laws and the oracle ------------------------------------------------------------------------
+# --- exact laws and the oracle --------------------------------------------------------------------
 
 
 def test_exact_rates_of_the_guess_equal_the_oracle_for_every_delta():
     assert {row["mechanism"] for row in SINGLE} == {*APPROXIMATE, *GAUSSIAN} and len(SINGLE) > 400
     for row in SINGLE:
-        assert GUESS.rates(mechanism_of(row)) == pytest.approx((float(row["TPR"]), float(row["FPR"])), rel=1e-8), row
+        assert GUESS.rates(mechanism_of(row)) == pytest.approx(
+            (float(row["TPR"]), float(row["FPR"])), rel=1e-8
+        ), row
 
 
 @pytest.mark.parametrize("label", [*APPROXIMATE, *GAUSSIAN])
 def test_the_expected_statistic_of_the_guess_equals_the_oracle(label):
     for row in [row for row in SINGLE if row["mechanism"] == label][::3]:
-        for found, printed, digits in zip(expected(mechanism_of(row)), (row["eps_emp_mean"], row["eps_emp_sd"]), (5, 3)):
-            assert found == pytest.approx(float(printed), abs=0.51 * unit(float(printed), digits)), row
+        for found, printed, digits in zip(
+            expected(mechanism_of(row)), (row["eps_emp_mean"], row["eps_emp_sd"]), (5, 3)
+        ):
+            assert found == pytest.approx(
+                float(printed), abs=0.51 * unit(float(printed), digits)
+            ), row
 
 
 @pytest.mark.parametrize("label", APPROXIMATE)
 def test_the_expected_statistic_of_the_tight_event_equals_the_oracle(label):
     for row in [row for row in table("tight") if row["mechanism"] == label][::2]:
         printed = float(row["eps_emp_mean_T1e6"])
-        assert expected(mechanism_of(row), "tight")[0] == pytest.approx(printed, abs=0.51 * unit(printed, 5)), row
+        assert expected(mechanism_of(row), "tight")[0] == pytest.approx(
+            printed, abs=0.51 * unit(printed, 5)
+        ), row
 
 
 @pytest.mark.parametrize("row", GAUSSIAN_EVENTS, ids=lambda row: f"{row['mechanism']}-{row['eps']}")
@@ -188,7 +229,9 @@ def test_the_gaussian_event_is_a_threshold_on_the_difference_of_two_coordinates(
         [stats.norm.sf(threshold, s / (math.sqrt(2) * mechanism.scale)) for s in (1, -1)], rel=1e-12
     )
     step = math.sqrt(2) * mechanism.scale * threshold
-    reports = np.array([[0.0, 0.3 + step + 1e-9, 0.0, 0.3, 9.0], [0.0, 0.3 + step - 1e-9, 0.0, 0.3, 9.0]])
+    reports = np.array(
+        [[0.0, 0.3 + step + 1e-9, 0.0, 0.3, 9.0], [0.0, 0.3 + step - 1e-9, 0.0, 0.3, 9.0]]
+    )
     assert TwoValueTest(threshold).accepts(mechanism, reports, (1, 3)).tolist() == [True, False]
 
 
@@ -198,12 +241,16 @@ def test_the_success_on_gaussian_noise_equals_adaptive_quadrature(k, sigma):
     def density(z):
         return stats.norm.pdf(z) * math.exp((k - 1) * stats.norm.logcdf(z + 1 / sigma))
 
-    total = integrate.quad(density, -12, 12, epsabs=0, epsrel=1e-11, limit=200, points=[-1 / sigma, 0, 3])[0]
+    total = integrate.quad(
+        density, -12, 12, epsabs=0, epsrel=1e-11, limit=200, points=[-1 / sigma, 0, 3]
+    )[0]
     assert gaussian_success(sigma, k) == pytest.approx(total, rel=1e-9)
-    assert gaussian_success(sigma, 2) == pytest.approx(stats.norm.cdf(1 / (sigma * math.sqrt(2))), rel=1e-12)
+    assert gaussian_success(sigma, 2) == pytest.approx(
+        stats.norm.cdf(1 / (sigma * math.sqrt(2))), rel=1e-12
+    )
 
 
-# --- simulation -----------------------------------------------------------------------------------------
+# --- simulation -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 100])
@@ -221,7 +268,9 @@ def test_gaussian_noise_has_its_law_on_every_coordinate_and_is_independent(label
     for column in noise.T:
         assert stats.kstest(column, "norm").pvalue > P_MIN
     quartiles = np.searchsorted(stats.norm.ppf([0.25, 0.5, 0.75]), noise)
-    assert chi_square_p(np.bincount(quartiles @ [16, 4, 1], minlength=64), np.full(64, 1 / 64)) > P_MIN
+    assert (
+        chi_square_p(np.bincount(quartiles @ [16, 4, 1], minlength=64), np.full(64, 1 / 64)) > P_MIN
+    )
 
 
 @pytest.mark.parametrize("label", GAUSSIAN)
@@ -229,7 +278,9 @@ def test_estimates_are_unbiased_and_vary_as_their_formula_says(label):
     mechanism, n, repeats = build(label, 4, 1.0), 100, 1000
     truth = np.array([0.5, 0.3, 0.2, 0.0])
     values = np.tile(np.repeat(np.arange(4), (n * truth).astype(int)), repeats)
-    estimates = [mechanism.estimate(part) for part in np.split(mechanism.perturb(values, rng(3)), repeats)]
+    estimates = [
+        mechanism.estimate(part) for part in np.split(mechanism.perturb(values, rng(3)), repeats)
+    ]
     assert estimation_p(estimates, truth, mechanism.variance(n, truth)) > P_MIN
     assert mechanism.variance(n) == pytest.approx(mechanism.scale**2 / n, rel=1e-15)
 
@@ -249,7 +300,7 @@ def test_an_honest_approximate_mechanism_is_not_flagged_but_would_be_without_its
         assert audit(mechanism, "tight", trials=200_000, delta=0.0).violated
 
 
-# --- bad input --------------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cls", [GM, AGM, *APPROXIMATE.values()])
@@ -261,7 +312,15 @@ def test_a_delta_outside_the_open_unit_interval_is_refused(cls, delta):
 
 @pytest.mark.parametrize(
     "cls, epsilon, high",
-    [(GM, 1.0001, 1), (GM, 2, 1), (GM, 0, 30), (GM, math.nan, 30), (AGM, 30.1, 30), (AGM, 0, 30), (AGM, "1", 30)],
+    [
+        (GM, 1.0001, 1),
+        (GM, 2, 1),
+        (GM, 0, 30),
+        (GM, math.nan, 30),
+        (AGM, 30.1, 30),
+        (AGM, 0, 30),
+        (AGM, "1", 30),
+    ],
 )
 def test_an_epsilon_for_which_the_calibration_does_not_hold_is_refused(cls, epsilon, high):
     with pytest.raises(ValueError, match=rf"epsilon must be a number in \[1e-06, {high}\], got"):
@@ -270,7 +329,9 @@ def test_an_epsilon_for_which_the_calibration_does_not_hold_is_refused(cls, epsi
 
 def test_aolh_refuses_a_delta_for_which_its_variance_has_no_minimum_and_blh_does_not():
     for delta in (0.1, 0.5, 0.99):
-        with pytest.raises(ValueError, match=f"delta must be smaller for AOLH at epsilon = 0.5, got {delta}"):
+        with pytest.raises(
+            ValueError, match=f"delta must be smaller for AOLH at epsilon = 0.5, got {delta}"
+        ):
             make("AOLH", k=5, epsilon=0.5, delta=delta)
         assert 0.5 < make("ABLH", k=5, epsilon=0.5, delta=delta).p < 1
 
@@ -287,6 +348,9 @@ def test_gaussian_reports_of_a_wrong_shape_or_range_are_refused(label):
 @pytest.mark.parametrize("label", [*APPROXIMATE, *GAUSSIAN])
 def test_an_approximate_mechanism_is_made_again_from_its_parameters_and_needs_its_delta(label):
     mechanism = build(label, 7, 1.0)
-    assert make(label, **mechanism.parameters) == mechanism and mechanism.published_delta == mechanism.delta
+    assert (
+        make(label, **mechanism.parameters) == mechanism
+        and mechanism.published_delta == mechanism.delta
+    )
     with pytest.raises(ValueError, match="delta"):
         make(label, k=7, epsilon=1.0)

@@ -1,11 +1,12 @@
 """The attacks: exact law and real reports, which must agree.
 
-Exact laws are compared with printed test vectors (half a unit of the last digit), with the oracle tables, with an
-enumeration of all reports and with adaptive quadrature.
+Exact laws are compared with printed test vectors (half a unit of the last digit), with the oracle
+tables, with an enumeration of all reports and with adaptive quadrature.
 
-Simulated counts are compared with the exact law by exact binomial tails and with each other by Fisher's exact test.
-The family of all pairwise comparisons (`COMPARISONS` p-values) has a false-alarm rate of `FAMILY` = 1e-4 by
-Bonferroni; the other statistical tests use `laws.P_MIN`. A correct package fails this file with probability below 2e-4.
+Simulated counts are compared with the exact law by exact binomial tails and with each other by
+Fisher's exact test. The family of all pairwise comparisons (`COMPARISONS` p-values) has a
+false-alarm rate of `FAMILY` = 1e-4 by Bonferroni; the other statistical tests use `laws.P_MIN`. A
+correct package fails this file with probability below 2e-4.
 """
 
 import itertools
@@ -13,7 +14,18 @@ import math
 
 import numpy as np
 import pytest
-from laws import APPROXIMATE, EVERY, P_MIN, binomial_p, build, chi_square_p, mechanism_of, same_rate_p, table, unit
+from laws import (
+    APPROXIMATE,
+    EVERY,
+    P_MIN,
+    binomial_p,
+    build,
+    chi_square_p,
+    mechanism_of,
+    same_rate_p,
+    table,
+    unit,
+)
 from scipy import integrate
 
 from ldpkit import attacks
@@ -33,7 +45,9 @@ def rng(*seed):
 # --- exact law ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", table("vectors"), ids=lambda row: f"{row['mechanism']}-{row['eps']}-{row['k']}")
+@pytest.mark.parametrize(
+    "row", table("vectors"), ids=lambda row: f"{row['mechanism']}-{row['eps']}-{row['k']}"
+)
 def test_exact_rates_equal_the_test_vectors(row):
     mechanism = mechanism_of(row)
     tpr, fpr = GUESS.rates(mechanism)
@@ -45,7 +59,9 @@ def test_exact_rates_equal_the_test_vectors(row):
     assert math.log((first - delta) / second) == pytest.approx(float(row["ln_ratio"]), abs=0.501e-6)
 
 
-@pytest.mark.parametrize("k, g, tpr, epsilon", [(25, 2, 0.0799999976, 0.735707), (200, 10, 0.05, 2.348866)])
+@pytest.mark.parametrize(
+    "k, g, tpr, epsilon", [(25, 2, 0.0799999976, 0.735707), (200, 10, 0.05, 2.348866)]
+)
 def test_exact_rates_of_local_hashing_only_equal_the_test_vectors(k, g, tpr, epsilon):
     found = GUESS.rates(LHO(k, g))
     assert found[0] == pytest.approx(tpr, abs=0.501e-10)
@@ -56,13 +72,19 @@ def test_exact_rates_of_local_hashing_only_equal_the_test_vectors(k, g, tpr, eps
 
 def test_exact_rates_of_the_guess_equal_the_oracle():
     for row in table("exact"):
-        assert GUESS.rates(mechanism_of(row)) == pytest.approx((float(row["TPR"]), float(row["FPR"])), rel=1e-8), row
+        assert GUESS.rates(mechanism_of(row)) == pytest.approx(
+            (float(row["TPR"]), float(row["FPR"])), rel=1e-8
+        ), row
 
 
 def test_exact_rates_of_the_tight_event_equal_the_oracle():
     for row in table("tight"):
-        for found, printed in zip(TIGHT.rates(mechanism_of(row)), (float(row["P1"]), float(row["P2"]))):
-            assert found == pytest.approx(printed, abs=0.5001 * unit(printed, 8) if printed else 0), row
+        for found, printed in zip(
+            TIGHT.rates(mechanism_of(row)), (float(row["P1"]), float(row["P2"]))
+        ):
+            assert found == pytest.approx(
+                printed, abs=0.5001 * unit(printed, 8) if printed else 0
+            ), row
 
 
 @pytest.mark.parametrize("label", TIGHT_EPSILON)
@@ -70,7 +92,9 @@ def test_exact_rates_of_the_tight_event_equal_the_oracle():
 def test_the_tight_event_has_the_whole_epsilon_as_log_ratio(label, k):
     for epsilon in (1e-6, 0.25, 1, 4, 10, 22 if label == "OLH" else MAX_EPSILON):
         first, second = TIGHT.rates(build(label, k, epsilon))
-        rounding = 2**-52 * math.exp(epsilon)  # of a p next to 1, relative to 1 - p >= e^-eps / (1 + e^-eps)
+        rounding = 2**-52 * math.exp(
+            epsilon
+        )  # of a p next to 1, relative to 1 - p >= e^-eps / (1 + e^-eps)
         assert math.log(first / second) == pytest.approx(epsilon, abs=1e-12 + 2 * rounding), epsilon
 
 
@@ -102,7 +126,8 @@ def test_the_success_on_bits_equals_the_sum_over_all_reports(p, q, k):
 
 
 def quadrature(scale, k):
-    """Chance that a Laplace variable raised by 1 is the largest of k, by adaptive integration over its noise."""
+    """Chance that a Laplace variable raised by 1 is the largest of k, by adaptive integration over
+    its noise."""
     shift = 1 / scale
 
     def density(z):
@@ -112,7 +137,10 @@ def quadrature(scale, k):
 
     edge = math.log(k) - shift  # where the largest of the others usually lies
     knots = sorted({-60.0, -shift, 0.0, edge - 2, edge, edge + 2, edge + 8, 60.0})
-    return sum(integrate.quad(density, *ends, epsabs=0, epsrel=1e-12)[0] for ends in itertools.pairwise(knots))
+    return sum(
+        integrate.quad(density, *ends, epsabs=0, epsrel=1e-12)[0]
+        for ends in itertools.pairwise(knots)
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1, 10])
@@ -124,7 +152,9 @@ def test_the_success_on_noisy_histograms_equals_adaptive_quadrature(k, epsilon):
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1, 10, 40])
 def test_the_success_on_two_noisy_coordinates_has_its_closed_form(epsilon):
     s = epsilon / 2  # the difference of two Laplace variables exceeds -s
-    assert laplace_success(2 / epsilon, 2) == pytest.approx(1 - math.exp(-s) * (2 + s) / 4, rel=1e-12)
+    assert laplace_success(2 / epsilon, 2) == pytest.approx(
+        1 - math.exp(-s) * (2 + s) / 4, rel=1e-12
+    )
 
 
 def test_the_success_on_noisy_histograms_scales_with_the_shift():
@@ -137,7 +167,7 @@ def test_a_client_has_no_exact_law():
     assert GUESS.rates(client) is None and TIGHT.rates(client) is None
 
 
-# --- pairwise agreement ---------------------------------------------------------------------------------
+# --- pairwise agreement ---------------------------------------------------------------------------
 
 DOMAINS, EPSILONS = [2, 3, 10, 100], [0.5, 3.0]
 FAMILY = 1e-4
@@ -151,7 +181,9 @@ FAITHFUL = 200_000
 def test_real_reports_and_exact_rates_agree(label, k, epsilon):
     mechanism, pair = build(label, k, epsilon), (0, k - 1)
     for truth in (True, False):
-        reports = mechanism.perturb(np.full(FAITHFUL, pair[0] if truth else pair[1]), rng(k, truth, 1))
+        reports = mechanism.perturb(
+            np.full(FAITHFUL, pair[0] if truth else pair[1]), rng(k, truth, 1)
+        )
         for attack in (GUESS, TIGHT):
             rate = attack.rates(mechanism)[0 if truth else 1]
             real = np.count_nonzero(attack.accepts(mechanism, reports, pair, rng(k, truth, 3)))
@@ -164,7 +196,10 @@ def test_neither_order_of_the_pair_is_favoured(label, attack):
     mechanism, n = build(label, 10, 1.0), 60_000
     low, high = (mechanism.perturb(np.full(n, v), rng(4, v)) for v in (0, 9))
     for one, two, rate in ((low, high, 0), (high, low, 1)):
-        counts = [np.count_nonzero(attack.accepts(mechanism, r, p, rng(5))) for r, p in ((one, (0, 9)), (two, (9, 0)))]
+        counts = [
+            np.count_nonzero(attack.accepts(mechanism, r, p, rng(5)))
+            for r, p in ((one, (0, 9)), (two, (9, 0)))
+        ]
         assert same_rate_p(counts[0], n, counts[1], n) > P_MIN
         assert min(binomial_p(count, n, attack.rates(mechanism)[rate]) for count in counts) > P_MIN
 
@@ -174,10 +209,13 @@ def test_wrong_guesses_are_spread_evenly_over_the_other_values(label):
     mechanism, n = build(label, 6, 1.0), 120_000
     tpr, fpr = GUESS.rates(mechanism)
     guesses = GUESS.predict(mechanism, mechanism.perturb(np.full(n, 2), rng(6)), rng(7))
-    assert chi_square_p(np.bincount(guesses, minlength=6), [tpr if v == 2 else fpr for v in range(6)]) > P_MIN
+    assert (
+        chi_square_p(np.bincount(guesses, minlength=6), [tpr if v == 2 else fpr for v in range(6)])
+        > P_MIN
+    )
 
 
-# --- ties ------------------------------------------------------------------------------------------------
+# --- ties -----------------------------------------------------------------------------------------
 
 
 def spread(mechanism, report, n=60_000):
@@ -190,7 +228,9 @@ def hashed(mechanism, supported):
     """A report whose support set has the wanted size, and the set."""
     for seed in range(100_000):
         for cell in range(mechanism.g):
-            found = [u for u in range(mechanism.k) if hash_cell(u, np.uint64(seed), mechanism.g) == cell]
+            found = [
+                u for u in range(mechanism.k) if hash_cell(u, np.uint64(seed), mechanism.g) == cell
+            ]
             if len(found) == supported:
                 return np.array((seed, cell), HASH_REPORT), found
 
@@ -222,7 +262,9 @@ def test_the_guess_is_uniform_over_the_supported_values(mechanism, report, suppo
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-@pytest.mark.parametrize("mechanism", [BLH(6, 1.0), make("OLH", k=6, epsilon=2.0), LHO(6, 3)], ids=["BLH", "OLH", "LHO"])
+@pytest.mark.parametrize(
+    "mechanism", [BLH(6, 1.0), make("OLH", k=6, epsilon=2.0), LHO(6, 3)], ids=["BLH", "OLH", "LHO"]
+)
 def test_the_guess_on_a_hash_is_uniform_over_the_values_in_the_cell(mechanism, size):
     report, supported = hashed(mechanism, size)
     counts = spread(mechanism, report)
@@ -261,14 +303,19 @@ def test_the_tight_event_is_first_supported_and_second_not(mechanism, report, ac
 def test_the_tight_event_on_a_hash_is_first_in_the_cell_and_second_not():
     mechanism = BLH(6, 1.0)
     reports = mechanism.perturb(np.zeros(200, int), rng(10))
-    cells = {v: np.array([hash_cell(v, s, 2) for s in reports["seed"]]) == reports["cell"] for v in (1, 3)}
+    cells = {
+        v: np.array([hash_cell(v, s, 2) for s in reports["seed"]]) == reports["cell"]
+        for v in (1, 3)
+    }
     assert TIGHT.accepts(mechanism, reports, (1, 3)).tolist() == (cells[1] & ~cells[3]).tolist()
 
 
-# --- names --------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 
 def test_attacks_are_made_by_name_and_an_unknown_one_is_refused_with_the_nearest():
     assert (attacks.make("guess"), attacks.make("tight")) == (GUESS, TIGHT)
-    with pytest.raises(ValueError, match="attack must be one of guess, tight, got 'gess'; did you mean 'guess'"):
+    with pytest.raises(
+        ValueError, match="attack must be one of guess, tight, got 'gess'; did you mean 'guess'"
+    ):
         attacks.make("gess")

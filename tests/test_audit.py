@@ -1,10 +1,11 @@
 """The auditor: results, streams, and agreement with the oracle.
 
-Statistical tests at fixed seeds. The sub-grid test demands four standard errors in 3 * 48 comparisons, as the package
-promises: a correct package fails it for a new seed with probability below 144 * 6.4e-5 = 0.9 %. Audited statistics
-elsewhere are compared within five standard deviations of their exact law (6e-7 each, fewer than 60 comparisons), the
-counts of several attacks by `laws.P_MIN` (fewer than 200). An honest mechanism is flagged with probability at most
-alpha = 0.01 by construction and with less than 0.05 % in fact, in each of 24 audits.
+Statistical tests at fixed seeds. The sub-grid test demands four standard errors in 3 * 48
+comparisons, as the package promises: a correct package fails it for a new seed with probability
+below 144 * 6.4e-5 = 0.9 %. Audited statistics elsewhere are compared within five standard
+deviations of their exact law (6e-7 each, fewer than 60 comparisons), the counts of several attacks
+by `laws.P_MIN` (fewer than 200). An honest mechanism is flagged with probability at most alpha =
+0.01 by construction and with less than 0.05 % in fact, in each of 24 audits.
 """
 
 import itertools
@@ -22,27 +23,42 @@ from ldpkit.auditors import Audit, AuditResult, audit, audits, expected, rows
 from ldpkit.mechanisms import GRR, LHO, OUE, SUE, Client, FaultyUE, make
 
 KEYS = (
-    "mechanism k epsilon delta trials alpha seed attack faithful pair questions tp fp tpr fpr epsilon_emp lower "
-    "exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
+    "mechanism k epsilon delta trials alpha seed attack faithful pair questions tp fp tpr fpr"
+    " epsilon_emp lower exact_epsilon_emp exact_sd claim violated status verdict warnings"
+    " directions seconds"
 ).split()
 TRIALS = 10**6
 Z = law.norm.isf(0.01 / 4)  # of the published tail
 
 
-# --- the same seed, the same result -----------------------------------------------------------------
+# --- the same seed, the same result ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, trials, given", [
-    ("SHE", 3000, {"k": 1000}), ("SHE", 3000, {"k": 100, "tau": 10}), ("RSFD[OUE-r]", 3000, {"k": 100, "d": 10}),
-    ("dBitFlipPM", 3000, {"k": 1000, "buckets": 1000, "bits": 1}), ("OUE", 2, {"k": 2**21}), ("GRR", 100_000, {"k": 2}),
-])  # fmt: skip
-def test_no_more_real_reports_are_held_at_once_than_a_few_megabytes(name, trials, given, monkeypatch):
+@pytest.mark.parametrize(
+    "name, trials, given",
+    [
+        ("SHE", 3000, {"k": 1000}),
+        ("SHE", 3000, {"k": 100, "tau": 10}),
+        ("RSFD[OUE-r]", 3000, {"k": 100, "d": 10}),
+        ("dBitFlipPM", 3000, {"k": 1000, "buckets": 1000, "bits": 1}),
+        ("OUE", 2, {"k": 2**21}),
+        ("GRR", 100_000, {"k": 2}),
+    ],
+)
+def test_no_more_real_reports_are_held_at_once_than_a_few_megabytes(
+    name, trials, given, monkeypatch
+):
     mechanism, held = make(name, epsilon=1.0, **given), []
     real = type(mechanism).perturb
 
     def perturb(self, values, rng):
         reports = real(self, values, rng)
-        held.append((len(values), sum(map(np.size, reports)) if isinstance(reports, list) else np.size(reports)))
+        held.append(
+            (
+                len(values),
+                sum(map(np.size, reports)) if isinstance(reports, list) else np.size(reports),
+            )
+        )
         return reports
 
     monkeypatch.setattr(type(mechanism), "perturb", perturb)
@@ -58,7 +74,10 @@ def test_no_more_real_reports_are_held_at_once_than_a_few_megabytes(name, trials
 @pytest.mark.parametrize("label", EVERY)
 def test_the_same_seed_gives_the_same_result_for_any_number_of_threads(label, attack, faithful):
     trials = 100_000 if faithful else 600_000  # several chunks
-    mechanism, given = build(label, 100, 1.0), {"attack": attack, "trials": trials, "faithful": faithful}
+    mechanism, given = (
+        build(label, 100, 1.0),
+        {"attack": attack, "trials": trials, "faithful": faithful},
+    )
     found = [audit(mechanism, seed=7, threads=threads, **given) for threads in (1, 2, 1)]
     assert found[0] == found[1] == found[2]
     assert audit(mechanism, seed=8, **given).counts != found[0].counts
@@ -67,7 +86,9 @@ def test_the_same_seed_gives_the_same_result_for_any_number_of_threads(label, at
 def test_audits_in_parallel_threads_do_not_disturb_each_other():
     alone = [audit(build(label, 4, 1.0), trials=50_000, faithful=True) for label in EVERY]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda label: audit(build(label, 4, 1.0), trials=50_000, faithful=True), EVERY))
+        together = list(
+            pool.map(lambda label: audit(build(label, 4, 1.0), trials=50_000, faithful=True), EVERY)
+        )
     assert alone == together
 
 
@@ -80,7 +101,14 @@ def test_no_two_purposes_share_a_stream(monkeypatch):
         return sequence
 
     monkeypatch.setattr(streams, "sequence", recorded)
-    audited = [OUE(5, 1.0), SUE(5, 1.0), OUE(6, 1.0), OUE(5, 1.5), FaultyUE(5, 1.0, "SUE"), FaultyUE(5, 1.0, "OUE")]
+    audited = [
+        OUE(5, 1.0),
+        SUE(5, 1.0),
+        OUE(6, 1.0),
+        OUE(5, 1.5),
+        FaultyUE(5, 1.0, "SUE"),
+        FaultyUE(5, 1.0, "OUE"),
+    ]
     options = ([1, 2], audited, ["guess", "tight"], [False, True], [(0, 4), (4, 0), (1, 2)])
     for seed, mechanism, attack, faithful, pair in itertools.product(*options):
         trials = 70_000 if faithful else 300_000  # two chunks
@@ -102,11 +130,25 @@ def test_both_inputs_and_all_chunks_draw_different_numbers():
 
 
 def test_a_stream_belongs_to_its_name_alone():
-    assert streams.derive(1, "cell", {"a": 1, "b": 2}) == streams.derive(1, "cell", {"b": 2, "a": 1})
-    names = [("cell", {"a": 1}), ("cell", {"a": 2}), ("cell", {"a": "1"}), ("cell", {"a": 1.5}), ("run", 0), ("run", 1), ()]
+    assert streams.derive(1, "cell", {"a": 1, "b": 2}) == streams.derive(
+        1, "cell", {"b": 2, "a": 1}
+    )
+    names = [
+        ("cell", {"a": 1}),
+        ("cell", {"a": 2}),
+        ("cell", {"a": "1"}),
+        ("cell", {"a": 1.5}),
+        ("run", 0),
+        ("run", 1),
+        (),
+    ]
     found = [streams.derive(seed, *name) for seed in (0, 1, 2**70) for name in names]
     assert len(set(found)) == len(found) and all(0 <= seed < 2**63 for seed in found)
-    assert streams.generator(3, "x").random() == streams.generator(3, "x").random() != streams.generator(3, "y").random()
+    assert (
+        streams.generator(3, "x").random()
+        == streams.generator(3, "x").random()
+        != streams.generator(3, "y").random()
+    )
 
 
 @pytest.mark.parametrize("seed", [-1, 1.0, True, "1", None, math.nan])
@@ -117,15 +159,22 @@ def test_a_seed_that_is_no_natural_number_is_refused(seed):
         audit(OUE(5, 1.0), trials=10, seed=seed)
 
 
-# --- against the oracle --------------------------------------------------------------------------------
+# --- against the oracle ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label", PURE)
 def test_simulated_cells_lie_within_four_standard_errors_of_the_oracle(label):
-    oracle = {(r["mechanism"], int(r["k"]), float(r["eps"])): r for r in table("exact") if r["figure"] in ("1+2", "2")}
+    oracle = {
+        (r["mechanism"], int(r["k"]), float(r["eps"])): r
+        for r in table("exact")
+        if r["figure"] in ("1+2", "2")
+    }
     for k in (25, 100):
         for epsilon in (0.25, 1, 4):
-            row, found = oracle[label, k, epsilon], audit(build(label, k, epsilon), trials=TRIALS, seed=2024)
+            row, found = (
+                oracle[label, k, epsilon],
+                audit(build(label, k, epsilon), trials=TRIALS, seed=2024),
+            )
             for name in ("TPR", "FPR"):
                 rate = float(row[name])
                 z = (found.rates[name.lower()] - rate) / math.sqrt(rate * (1 - rate) / TRIALS)
@@ -137,15 +186,23 @@ def test_simulated_cells_lie_within_four_standard_errors_of_the_oracle(label):
 
 @pytest.mark.parametrize("label", PURE)
 def test_tight_audits_reach_epsilon_within_the_expected_loss(label):
-    oracle = {(r["mechanism"], r["k"], r["eps"]): float(r["eps_emp_mean_T1e6"]) for r in table("tight")}
+    oracle = {
+        (r["mechanism"], r["k"], r["eps"]): float(r["eps_emp_mean_T1e6"]) for r in table("tight")
+    }
     for epsilon in (0.25, 1, 4):
         found = audit(build(label, 100, epsilon), "tight", trials=TRIALS)
         assert found.exact == pytest.approx(oracle[label, "100", str(epsilon)], abs=1e-3)
         assert abs(found.epsilon_emp - found.exact) <= 5 * found.exact_sd
         if label != "THE":  # its bits promise less than the claim
-            counts = [TRIALS * rate for rate in attacks.make("tight").rates(build(label, 100, epsilon))]
-            loss = Z * sum(math.sqrt((1 - count / TRIALS) / count) for count in counts)  # to first order
-            assert epsilon - found.exact == pytest.approx(loss, abs=Z**2 * sum(1 / count for count in counts))
+            counts = [
+                TRIALS * rate for rate in attacks.make("tight").rates(build(label, 100, epsilon))
+            ]
+            loss = Z * sum(
+                math.sqrt((1 - count / TRIALS) / count) for count in counts
+            )  # to first order
+            assert epsilon - found.exact == pytest.approx(
+                loss, abs=Z**2 * sum(1 / count for count in counts)
+            )
 
 
 def test_repeated_audits_have_the_exact_mean_and_spread():
@@ -159,9 +216,14 @@ def test_repeated_audits_have_the_exact_mean_and_spread():
 @pytest.mark.parametrize("protocol", ["SUE", "OUE"])
 def test_the_faulty_encoding_is_flagged_and_the_honest_ones_are_not(protocol, epsilon):
     faulty = audit(FaultyUE(25, epsilon, protocol), "tight", trials=TRIALS)
-    assert faulty.violated and faulty.claim == epsilon < faulty.lower < FaultyUE(25, epsilon, protocol).true_epsilon
+    assert (
+        faulty.violated
+        and faulty.claim == epsilon < faulty.lower < FaultyUE(25, epsilon, protocol).true_epsilon
+    )
     for seed in (1, 2, 3):
-        assert not audit(make(protocol, k=25, epsilon=epsilon), "tight", trials=TRIALS, seed=seed).violated
+        assert not audit(
+            make(protocol, k=25, epsilon=epsilon), "tight", trials=TRIALS, seed=seed
+        ).violated
 
 
 @pytest.mark.parametrize("epsilon", [1, 2, 4])
@@ -169,7 +231,7 @@ def test_the_papers_attack_does_not_see_the_fault_from_epsilon_one(epsilon):
     assert not audit(FaultyUE(25, epsilon, "SUE"), "guess", trials=TRIALS).violated
 
 
-# --- the result --------------------------------------------------------------------------------------
+# --- the result -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label", PURE)
@@ -184,36 +246,66 @@ def test_a_row_holds_the_counts_and_what_follows_from_them():
     row, tp, fp = found.row(), found.counts["tp"], found.counts["fp"]
     assert (row["tp"], row["fp"], row["tpr"], row["fpr"]) == (tp, fp, tp / 10_000, fp / 10_000)
     assert row["epsilon_emp"] == stats.epsilon_lower(tp, fp, 10_000, 0.01, tail=0.05 / 4)
-    ends = [stats.epsilon_lower(one["tp"], one["fp"], 10_000, 0.01, tail=0.05 / 2 / 2) for one in row["directions"]]
+    ends = [
+        stats.epsilon_lower(one["tp"], one["fp"], 10_000, 0.01, tail=0.05 / 2 / 2)
+        for one in row["directions"]
+    ]
     assert row["lower"] == max(ends) and row["questions"] == len(ends) == 2
-    assert (row["exact_epsilon_emp"], row["exact_sd"]) == expected(GRR(5, 1.0), trials=10_000, alpha=0.05, delta=0.01)
-    assert (row["k"], row["epsilon"], row["claim"], row["delta"], row["alpha"], row["seed"]) == (5, 1.0, 1.0, 0.01, 0.05, 9)
+    assert (row["exact_epsilon_emp"], row["exact_sd"]) == expected(
+        GRR(5, 1.0), trials=10_000, alpha=0.05, delta=0.01
+    )
+    assert (row["k"], row["epsilon"], row["claim"], row["delta"], row["alpha"], row["seed"]) == (
+        5,
+        1.0,
+        1.0,
+        0.01,
+        0.05,
+        9,
+    )
     assert type(row["violated"]) is bool and row["seconds"] >= 0
 
 
 def test_extra_parameters_of_a_mechanism_appear_in_its_row():
     assert audit(FaultyUE(5, 1.0, "OUE"), trials=100).row()["protocol"] == "OUE"
-    assert audit(Client(lambda values, rng: values, 5, "value", 1.0, 0.25), trials=100).row()["report"] == "value"
+    assert (
+        audit(Client(lambda values, rng: values, 5, "value", 1.0, 0.25), trials=100).row()["report"]
+        == "value"
+    )
 
 
 def test_hashing_without_noise_claims_nothing_and_violates_nothing():
     found = audit(LHO(25, 4), "tight", trials=TRIALS)
     assert found.claim == math.inf and not found.violated and found.counts["fp"] == 0
     assert found.row()["claim"] is None and found.row()["epsilon"] is None and found.row()["g"] == 4
-    assert found.verdict == f"No epsilon is claimed; with 99 % confidence the reports leak at least epsilon = {found.lower:.4f}."
+    assert (
+        found.verdict
+        == "No epsilon is claimed; with 99 % confidence the reports leak at least epsilon ="
+        f" {found.lower:.4f}."
+    )
     json.dumps(found.row(), allow_nan=False)
 
 
 @pytest.mark.parametrize("g", [2, 4, 10])
 def test_hashing_without_noise_gives_the_expected_bound(g):
-    oracle = {int(r["g"]): float(r["eps_emp_mean_T1e6"]) for r in table("tight") if r["mechanism"] == "LHO"}
+    oracle = {
+        int(r["g"]): float(r["eps_emp_mean_T1e6"])
+        for r in table("tight")
+        if r["mechanism"] == "LHO"
+    }
     found = audit(LHO(25, g), "tight", trials=TRIALS)
     assert found.exact == pytest.approx(oracle[g], abs=1e-3)
     assert abs(found.epsilon_emp - found.exact) <= 5 * found.exact_sd
 
 
 def result(lower, claim):
-    given = {"mechanism": "X", "parameters": {}, "attack": "guess", "trials": 10, "alpha": 0.05, "seed": 1}
+    given = {
+        "mechanism": "X",
+        "parameters": {},
+        "attack": "guess",
+        "trials": 10,
+        "alpha": 0.05,
+        "seed": 1,
+    }
     unknown = {"faithful": False, "counts": {}, "rates": {}, "exact": None, "exact_sd": None}
     return AuditResult(**given, **unknown, epsilon_emp=lower, lower=lower, claim=claim)
 
@@ -221,12 +313,16 @@ def result(lower, claim):
 def test_verdicts_say_in_words_what_was_shown():
     sure = "with 95 % confidence the reports leak at least epsilon = "
     assert result(1.25, 1.0).verdict == f"VIOLATION: {sure}1.2500, more than the claimed 1."
-    assert result(0.5, 1.0).verdict == (
-        f"No violation found: {sure}0.5000, which the claimed 1 allows. This does not prove the claim."
+    assert (
+        result(0.5, 1.0).verdict
+        == f"No violation found: {sure}0.5000, which the claimed 1 allows. This does not prove the"
+        " claim."
     )
 
 
-@pytest.mark.parametrize("lower, claim, violated", [(1.0, 1.0, False), (1.0 + 1e-12, 1.0, True), (0, math.inf, False)])
+@pytest.mark.parametrize(
+    "lower, claim, violated", [(1.0, 1.0, False), (1.0 + 1e-12, 1.0, True), (0, math.inf, False)]
+)
 def test_a_claim_is_violated_only_if_the_bound_exceeds_it(lower, claim, violated):
     assert result(lower, claim).violated is violated
 
@@ -245,7 +341,11 @@ def test_a_single_trial_says_nothing_and_breaks_nothing(label, attack):
     for faithful in (False, True):
         found = audit(build(label, 5, 1.0), attack, trials=1, faithful=faithful)
         assert found.lower == 0 and not found.violated
-        assert found.exact == -math.inf and found.row()["exact_epsilon_emp"] is None and found.row()["exact_sd"] is None
+        assert (
+            found.exact == -math.inf
+            and found.row()["exact_epsilon_emp"] is None
+            and found.row()["exact_sd"] is None
+        )
         json.dumps(found.row(), allow_nan=False)
         assert found.epsilon_emp == -math.inf or found.counts["tp"] == 1
 
@@ -287,11 +387,15 @@ def test_several_attacks_see_the_same_reports():
 
 def test_rows_of_several_attacks_come_run_by_run():
     found = rows(OUE(10, 1.0), ["guess", "tight"], trials=1000, runs=3)
-    assert [(row["run"], row["attack"]) for row in found] == [(r, a) for r in range(3) for a in ("guess", "tight")]
-    assert [row["exact_tpr"] for row in found[:2]] == [attacks.make(a).rates(OUE(10, 1.0))[0] for a in ("guess", "tight")]
+    assert [(row["run"], row["attack"]) for row in found] == [
+        (r, a) for r in range(3) for a in ("guess", "tight")
+    ]
+    assert [row["exact_tpr"] for row in found[:2]] == [
+        attacks.make(a).rates(OUE(10, 1.0))[0] for a in ("guess", "tight")
+    ]
 
 
-# --- bad input -------------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -311,8 +415,14 @@ def test_rows_of_several_attacks_come_run_by_run():
         ({"pair": (0, 5)}, r"pair must be an integer in \[0, 4\], got 5"),
         ({"pair": (-1, 2)}, r"pair must be an integer in \[0, 4\], got -1"),
         ({"pair": (2, 2)}, r"pair must hold two different values, got \(2, 2\)"),
-        ({"attack": "guesss"}, "attack must be one of guess, tight, got 'guesss'; did you mean 'guess'"),
-        ({"mechanism": "OUE"}, "mechanism must be a mechanism whose reports can be read, or a Client, got 'OUE'"),
+        (
+            {"attack": "guesss"},
+            "attack must be one of guess, tight, got 'guesss'; did you mean 'guess'",
+        ),
+        (
+            {"mechanism": "OUE"},
+            "mechanism must be a mechanism whose reports can be read, or a Client, got 'OUE'",
+        ),
     ],
 )
 def test_bad_parameters_of_an_audit_are_refused(given, message):

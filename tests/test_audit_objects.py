@@ -1,4 +1,5 @@
-"""Audits are frozen objects: made, they are checked; run with a seed, they draw; functions and grids are doors to them.
+"""Audits are frozen objects: made, they are checked; run with a seed, they draw; functions and
+grids are doors to them.
 
 Nothing here is judged by chance.
 """
@@ -34,10 +35,22 @@ from ldpkit.cli import commands
 from ldpkit.mechanisms import CPPUE, GRR, LDPSGD, OUE, PCKVUE, FloorSS
 
 WORDS = {
-    "audit": {"mechanism": "OUE", "k": 9, "epsilon": 1.0, "attack": ["guess", "tight"], "trials": 100},
+    "audit": {
+        "mechanism": "OUE",
+        "k": 9,
+        "epsilon": 1.0,
+        "attack": ["guess", "tight"],
+        "trials": 100,
+    },
     "kv": {"mechanism": "CPP-UE", "k": 1, "epsilon": 1.0, "auditor": "skv", "users": 1000},
     "rad": {"mechanism": "SS", "m": 7, "epsilon": 1.0, "reports": 705},
-    "gradient": {"adversary": "dummy", "epsilon": 1.0, "dimension": 8, "rule": "lune", "trials": 100},
+    "gradient": {
+        "adversary": "dummy",
+        "epsilon": 1.0,
+        "dimension": 8,
+        "rule": "lune",
+        "trials": 100,
+    },
     "shuffle": {"epsilon": 1.0, "clients": 500, "trials": 100},
 }
 
@@ -46,7 +59,9 @@ def test_all_audits_say_the_same_words():
     assert set(WORDS) == set(AUDITS)
     for cls in (*AUDITS.values(), LawAudit):
         fields = {f.name: f for f in dataclasses.fields(cls)}
-        assert {"attack", "trials", "alpha"} <= set(fields) and fields["alpha"].default == ALPHA == 0.01
+        assert {"attack", "trials", "alpha"} <= set(fields) and fields[
+            "alpha"
+        ].default == ALPHA == 0.01
         assert not set(fields) & {"users", "reports", "auditor", "rule"}
 
 
@@ -66,7 +81,9 @@ def test_making_an_audit_draws_nothing_and_it_stays_as_it_is_made(name, monkeypa
 def test_a_cell_is_its_audit_run_with_seeds_of_its_own(name):
     made, rows = AUDITS[name].of(**WORDS[name]), AUDITS[name].cell(**WORDS[name], runs=2, seed=5)
     found = [result.plain() for run in (0, 1) for result in made.run(streams.derive(5, "run", run))]
-    assert [{key: row[key] for key in one} for one, row in zip(found, rows)] == found and len(rows) == len(found)
+    assert [{key: row[key] for key in one} for one, row in zip(found, rows)] == found and len(
+        rows
+    ) == len(found)
     assert [row["run"] for row in rows] == [0] * (len(rows) // 2) + [1] * (len(rows) // 2)
 
 
@@ -74,11 +91,23 @@ def test_functions_are_doors_to_the_objects():
     pairs, laws = dummy(8), ([0.5, 0.5], [0.3, 0.7])
     for door, made in (
         (audits(OUE(5, 1.0), ["guess", "tight"], seed=3), Audit(OUE(5, 1.0), ("guess", "tight"))),
-        (audit_kv(PCKVUE(2, 1.0), "vkv", users=100, alpha=0.1, seed=3), KVAudit(PCKVUE(2, 1.0), "vkv", trials=100, alpha=0.1)),
-        (audit_kv(CPPUE(1, 1.0), "skv", users=101, alpha=0.1, seed=3), KVAudit(CPPUE(1, 1.0), "skv", trials=50, alpha=0.1)),
+        (
+            audit_kv(PCKVUE(2, 1.0), "vkv", users=100, alpha=0.1, seed=3),
+            KVAudit(PCKVUE(2, 1.0), "vkv", trials=100, alpha=0.1),
+        ),
+        (
+            audit_kv(CPPUE(1, 1.0), "skv", users=101, alpha=0.1, seed=3),
+            KVAudit(CPPUE(1, 1.0), "skv", trials=50, alpha=0.1),
+        ),
         ([audit_laws(*laws, users=100, alpha=0.1, seed=3)], LawAudit(*laws, trials=100, alpha=0.1)),
-        ([rad_audit("SS", 7, 1.0, reports=705, alpha=0.1, seed=3)], RADAudit(FloorSS(7, 1.0), trials=100, alpha=0.1)),
-        ([audit_gradient(LDPSGD(8, 1.0), pairs, "lune", seed=3)], GradientAudit(LDPSGD(8, 1.0), pairs, "lune")),
+        (
+            [rad_audit("SS", 7, 1.0, reports=705, alpha=0.1, seed=3)],
+            RADAudit(FloorSS(7, 1.0), trials=100, alpha=0.1),
+        ),
+        (
+            [audit_gradient(LDPSGD(8, 1.0), pairs, "lune", seed=3)],
+            GradientAudit(LDPSGD(8, 1.0), pairs, "lune"),
+        ),
         ([audit_shuffle(1.0, 500, seed=3)], ShuffleAudit(1.0, 500)),
     ):
         assert door == made.run(3) and all(result.trials == made.trials for result in door)
@@ -97,7 +126,11 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
 
     def watch(frame, event, _):
         caller = frame.f_back and frame.f_back.f_code.co_filename
-        if event == "call" and frame.f_code.co_filename == f"{own}/checks.py" and caller.startswith(own):
+        if (
+            event == "call"
+            and frame.f_code.co_filename == f"{own}/checks.py"
+            and caller.startswith(own)
+        ):
             seen[caller.removeprefix(f"{own}/")] += 1
 
     def checked(runs):
@@ -107,7 +140,11 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
             Audit.cell("OUE", k=100, epsilon=1.0, trials=1000, runs=runs)
         finally:
             sys.setprofile(None)
-        return {name: n for name, n in seen.items() if name not in ("checks.py", "stats.py", "streams.py", "kinds/laws.py")}
+        return {
+            name: n
+            for name, n in seen.items()
+            if name not in ("checks.py", "stats.py", "streams.py", "kinds/laws.py")
+        }
 
     checked(1)  # laws are kept from now on
     assert checked(1) == checked(10) and sum(checked(1).values()) < 20
@@ -115,10 +152,20 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
 
 def test_options_are_the_parameters_of_the_audits():
     for command, made in (("audit-gradient", GradientAudit), ("audit-shuffle", ShuffleAudit)):
-        shown = {p.name: p for p in commands().commands[command].params if p.name not in ("strict", "as_json", "seed")}
-        wanted = {n: p for n, p in inspect.signature(made.of).parameters.items() if n not in ("start", "d")}
+        shown = {
+            p.name: p
+            for p in commands().commands[command].params
+            if p.name not in ("strict", "as_json", "seed")
+        }
+        wanted = {
+            n: p
+            for n, p in inspect.signature(made.of).parameters.items()
+            if n not in ("start", "d")
+        }
         assert set(shown) == set(wanted)
         for name, parameter in wanted.items():
-            assert shown[name].required == (parameter.default is parameter.empty) and shown[name].help
+            assert (
+                shown[name].required == (parameter.default is parameter.empty) and shown[name].help
+            )
             if name not in ("mechanism", "dimension") and not shown[name].required:
                 assert shown[name].default == parameter.default

@@ -1,4 +1,5 @@
-"""The kept benchmarks are complete, and a measurement measures what it says. Nothing here judges a time."""
+"""The kept benchmarks are complete, and a measurement measures what it says. Nothing here judges a
+time."""
 
 import importlib.util
 import json
@@ -17,7 +18,12 @@ def test_every_measurement_that_the_page_shows_is_in_the_table():
     table = pd.read_csv(RESULTS / "benchmarks.csv")
     assert list(table.columns) == bench.COLUMNS and (table["seconds"] > 0).all()
     found = set(zip(table["what"], table["protocol"], table["k"]))
-    assert {(what, name, k) for what in ("reference", "faithful", "fast") for name in bench.PURE for k in bench.COMPARED} <= found
+    assert {
+        (what, name, k)
+        for what in ("reference", "faithful", "fast")
+        for name in bench.PURE
+        for k in bench.COMPARED
+    } <= found
     assert {("fast", name, k) for name in bench.PURE for k in bench.WIDE} <= found
     assert set(table.loc[table["what"] == "kv", "n"]) == set(bench.USERS)
     assert set(table.loc[table["what"] == "rounds", "tau"]) == set(bench.TAU)
@@ -27,7 +33,11 @@ def test_every_measurement_that_the_page_shows_is_in_the_table():
 def test_the_machine_and_all_versions_are_kept_with_the_table():
     said = json.loads((RESULTS / "benchmarks.json").read_text())
     assert set(bench.machine()) < set(said)
-    pinned = [line.partition("==") for line in (ROOT / "benchmarks" / "reference.txt").read_text().splitlines() if "==" in line]
+    pinned = [
+        line.partition("==")
+        for line in (ROOT / "benchmarks" / "reference.txt").read_text().splitlines()
+        if "==" in line
+    ]
     for name, version in said["versions of the reference"].items():
         assert name == "Python" or (name, "==", version) in pinned
 

@@ -1,7 +1,9 @@
-"""Bets against a claim: what they can never win while it holds, and how fast they win once it is broken.
+"""Bets against a claim: what they can never win while it holds, and how fast they win once it is
+broken.
 
-Means under a claim are exact sums, so they are held to rounding. Simulated counts are compared with exact binomial
-tails at `P_MIN`; growth rates and stopping times with the table in `tests/data/betting.csv`.
+Means under a claim are exact sums, so they are held to rounding. Simulated counts are compared with
+exact binomial tails at `P_MIN`; growth rates and stopping times with the table in
+`tests/data/betting.csv`.
 """
 
 import math
@@ -22,7 +24,8 @@ def rng(*seed):
 
 
 def kept(epsilon, delta, n, seed):
-    """Random rates of an event that keep the claim, some of them on its edge; and the edge's ends."""
+    """Random rates of an event that keep the claim, some of them on its edge; and the edge's
+    ends."""
     q = np.concatenate([rng(seed).random(n) ** 3, [0.0, 1e-9, 1.0]])
     top = np.minimum(1, math.exp(epsilon) * q + delta)
     p = top * np.where(np.arange(q.size) % 2, 1, rng(seed, 1).random(q.size))
@@ -57,10 +60,15 @@ def test_the_greatest_stake_is_the_greatest():
 
 
 def test_the_soft_bet_is_valid_for_any_likelihood_and_any_balance():
-    """Random laws that keep the claim, the tightest that they can be; the product of the means is at most 1."""
+    """Random laws that keep the claim, the tightest that they can be; the product of the means is
+    at most 1."""
     draw, tight = rng(2), 0.0
     for _ in range(3000):
-        k, epsilon, delta = draw.integers(2, 6), draw.uniform(0.05, 3), draw.choice([0.0, draw.uniform(0, 0.3)])
+        k, epsilon, delta = (
+            draw.integers(2, 6),
+            draw.uniform(0.05, 3),
+            draw.choice([0.0, draw.uniform(0, 0.3)]),
+        )
         one, two = draw.dirichlet(np.ones(k)), draw.dirichlet(np.ones(k))
 
         def excess(share, one=one, two=two, epsilon=epsilon):
@@ -88,7 +96,9 @@ def test_the_soft_bet_at_a_tight_null_and_at_its_limit():
     # a bit without noise: 2 ln(1 + 1/E) a pair, more than any bet on the event "the bit is set"
     first, second = betting.soft([1.0, 0.0], 1.0, epsilon)
     assert math.log(first[0] * second[1]) == pytest.approx(2 * math.log1p(math.exp(-1)), abs=1e-12)
-    assert betting.joint_growth(1.0, 0.0, epsilon) == pytest.approx(-math.log1p(-math.exp(-1)), abs=1e-9)
+    assert betting.joint_growth(1.0, 0.0, epsilon) == pytest.approx(
+        -math.log1p(-math.exp(-1)), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['case']}-{row['epsilon']}")
@@ -97,13 +107,17 @@ def test_growth_and_the_nearest_null_equal_the_table(row):
     p, q, epsilon = (float(row[name]) for name in ("p", "q", "epsilon"))
     growth, stake = betting.linear_growth(p, q, epsilon)
     assert growth == pytest.approx(float(row["growth_linear"]), abs=2e-5)
-    assert betting.joint_growth(p, q, epsilon) == pytest.approx(float(row["growth_joint"]), abs=2e-5)
+    assert betting.joint_growth(p, q, epsilon) == pytest.approx(
+        float(row["growth_joint"]), abs=2e-5
+    )
     assert math.log(1) <= growth <= betting.joint_growth(p, q, epsilon)
     p0, q0 = betting.nearest(p, q, epsilon)
     assert p0 == pytest.approx(math.exp(epsilon) * q0, rel=1e-12)
     law = np.array([(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q])
     assert law @ np.log(betting.linear(stake, epsilon)[0]) == pytest.approx(growth, abs=1e-12)
-    assert law @ np.log(betting.joint(p, q, epsilon)) == pytest.approx(betting.joint_growth(p, q, epsilon), abs=1e-9)
+    assert law @ np.log(betting.joint(p, q, epsilon)) == pytest.approx(
+        betting.joint_growth(p, q, epsilon), abs=1e-9
+    )
     for near in (0.999, 1.001):  # no other null is nearer
         edge = math.exp(epsilon) * q0 * near, q0 * near
         away = sum(stats.entropy([a, 1 - a], [b, 1 - b]) for a, b in zip((p, q), edge))
@@ -111,7 +125,10 @@ def test_growth_and_the_nearest_null_equal_the_table(row):
 
 
 def test_rates_that_keep_the_claim_win_nothing():
-    assert betting.linear_growth(0.5, 0.4, 1.0) == (0.0, 0.0) and betting.joint_growth(0.5, 0.4, 1.0) == 0.0
+    assert (
+        betting.linear_growth(0.5, 0.4, 1.0) == (0.0, 0.0)
+        and betting.joint_growth(0.5, 0.4, 1.0) == 0.0
+    )
     assert betting.expected_pairs(0.5, 0.4, 1.0, ALPHA) == (math.inf, math.inf)
     with pytest.raises(ValueError, match=r"p must exceed e\^epsilon q \+ delta = 1.08731, got 0.5"):
         betting.nearest(0.5, 0.4, 1.0)
@@ -120,7 +137,8 @@ def test_rates_that_keep_the_claim_win_nothing():
 @pytest.mark.parametrize("row", [row for row in ROWS if float(row["growth_joint"]) > 0.05],
                          ids=lambda row: f"{row['case']}-{row['epsilon']}")  # fmt: skip
 def test_the_mean_number_of_pairs_lies_between_its_bounds(row):
-    """2,000 runs of a bet with known rates; their mean is off by 5.5 standard errors once in 10^7 runs of this test."""
+    """2,000 runs of a bet with known rates; their mean is off by 5.5 standard errors once in 10^7
+    runs of this test."""
     p, q, epsilon = (float(row[name]) for name in ("p", "q", "epsilon"))
     low, high = betting.expected_pairs(p, q, epsilon, ALPHA)
     assert low <= high <= 1.05 * low
@@ -131,7 +149,9 @@ def test_the_mean_number_of_pairs_lies_between_its_bounds(row):
     needed = 1 + np.argmax(wealth >= -math.log(ALPHA), axis=1)
     error = 5.5 * needed.std() / math.sqrt(runs)
     assert low - error <= needed.mean() <= high + error
-    assert needed.mean() == pytest.approx(float(row["oracle_joint_mean/95"].split("/")[0]), rel=0.15)
+    assert needed.mean() == pytest.approx(
+        float(row["oracle_joint_mean/95"].split("/")[0]), rel=0.15
+    )
 
 
 def test_wealth_is_the_mean_of_its_bets_and_does_not_care_for_pieces():
@@ -141,7 +161,9 @@ def test_wealth_is_the_mean_of_its_bets_and_does_not_care_for_pieces():
     assert whole.add(first, second, 1e-90) == 5000
     for at in np.split(np.arange(5000), [1, 17, 18, 3000]):
         assert pieces.add(first[at], second[at], 1e-90) == at.size
-    assert pieces.log == pytest.approx(whole.log, rel=1e-12) and pieces.peak == pytest.approx(whole.peak, rel=1e-9)
+    assert pieces.log == pytest.approx(whole.log, rel=1e-12) and pieces.peak == pytest.approx(
+        whole.peak, rel=1e-9
+    )
     paths = np.cumprod(factors[:, 2 * first + second], axis=1).mean(axis=0)
     assert whole.log == pytest.approx(math.log(paths[-1]), rel=1e-9)
     assert whole.peak == pytest.approx(math.log(paths.max()), rel=1e-9)
@@ -160,7 +182,10 @@ def test_wealth_stops_at_the_very_pair_and_can_go_on():
 
 def test_wealth_survives_very_long_runs():
     many = np.ones(10**6, bool)
-    rich, poor = betting.Wealth(betting.linear(betting.STAKES, 1.0)), betting.Wealth(betting.linear(betting.STAKES, 1.0))
+    rich, poor = (
+        betting.Wealth(betting.linear(betting.STAKES, 1.0)),
+        betting.Wealth(betting.linear(betting.STAKES, 1.0)),
+    )
     for _ in range(3):
         assert rich.add(many, ~many, 1e-100) <= 10**6
         poor.add(~many, many, ALPHA)
@@ -172,7 +197,9 @@ def test_wealth_survives_very_long_runs():
 
 
 @pytest.mark.parametrize(
-    "factors", [betting.linear(betting.STAKES, 1.0), betting.joint(0.6, 0.05, 1.0)], ids=["mixture", "joint"]
+    "factors",
+    [betting.linear(betting.STAKES, 1.0), betting.joint(0.6, 0.05, 1.0)],
+    ids=["mixture", "joint"],
 )
 def test_a_tight_client_is_accused_as_rarely_as_promised(factors):
     """GRR on five values at epsilon = 1, 4,000 audits of 1,000 pairs, watched after every pair."""
@@ -190,5 +217,7 @@ def test_a_tight_client_is_accused_as_rarely_as_promised(factors):
 def test_what_wealth_refuses():
     with pytest.raises(ValueError, match=r"factors must have shape \(m, 4\), got \(1, 3\)"):
         betting.Wealth([1, 1, 1])
-    with pytest.raises(ValueError, match=r"first and second must have one shape \(n,\), got \(2,\) and \(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"first and second must have one shape \(n,\), got \(2,\) and \(3,\)"
+    ):
         betting.Wealth(betting.linear(0.5, 1.0)).add([True] * 2, [True] * 3, ALPHA)

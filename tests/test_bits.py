@@ -1,7 +1,7 @@
 """Random bits, and the rounds of subsets that are simulated from them.
 
-Counts are compared by two-sided tests at 1e-6; seeds are fixed, so a correct package fails with probability below
-2e-4 in all tests together.
+Counts are compared by two-sided tests at 1e-6; seeds are fixed, so a correct package fails with
+probability below 2e-4 in all tests together.
 """
 
 from fractions import Fraction
@@ -31,17 +31,22 @@ RATES = [0.0, 1e-13, 2.0**-20, 0.1, 1 / 3, 0.5, 0.7310585786300049, 1 - 2.0**-53
 
 @pytest.mark.parametrize("rate", RATES)
 def test_the_digits_of_a_rate_are_the_rate(rate):
-    assert sum(Fraction(int(digit), 2**place) for place, digit in enumerate(unary._digits(rate), 1)) == Fraction(rate)
+    assert sum(
+        Fraction(int(digit), 2**place) for place, digit in enumerate(unary._digits(rate), 1)
+    ) == Fraction(rate)
 
 
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("k", [1, 7, 64, 130])
 def test_bits_have_their_rates_and_know_nothing_of_each_other(rate, k):
-    """Three tests of each case; places that share a random word must be as independent as those that do not."""
+    """Three tests of each case; places that share a random word must be as independent as those
+    that do not."""
     n, own = 40_000, 0.3
     bits = unary._bits(np.where(np.arange(n) % 2, 0, -1), k, own, rate, generator())
     assert bits.shape == (n, k) and bits.max() <= 1
-    assert is_binomial(bits[1::2, 0].sum(), n // 2, own) and is_binomial(bits[::2].sum(), n // 2 * k, rate)
+    assert is_binomial(bits[1::2, 0].sum(), n // 2, own) and is_binomial(
+        bits[::2].sum(), n // 2 * k, rate
+    )
     flat = bits[:, 1:].ravel() if k > 1 else bits[::2].ravel()
     for apart in (1, 8, 64):  # in pairs without a common place
         pairs = flat[: flat.size // (2 * apart) * 2 * apart].reshape(-1, 2, apart).all(axis=1)
@@ -49,14 +54,33 @@ def test_bits_have_their_rates_and_know_nothing_of_each_other(rate, k):
 
 
 @pytest.mark.parametrize(
-    "k, epsilon, tau", [(3, 0.1, 7), (25, 0.25, 16), (64, 0.3, 4), (65, 0.2, 3), (66, 1.5, 5), (130, 0.25, 9), (300, 5.0, 2)]
+    "k, epsilon, tau",
+    [
+        (3, 0.1, 7),
+        (25, 0.25, 16),
+        (64, 0.3, 4),
+        (65, 0.2, 3),
+        (66, 1.5, 5),
+        (130, 0.25, 9),
+        (300, 5.0, 2),
+    ],
 )
 def test_subsets_kept_as_bits_of_words_win_as_often_as_real_subsets(k, epsilon, tau):
-    """Two samples of one rate differ by more than 5.2 standard deviations once in 5 x 10^6 comparisons."""
-    mechanism, guess, rng, drawn, real = Repeated(SS(k, epsilon), tau), Guess(), generator(), 40_000, 20_000
+    """Two samples of one rate differ by more than 5.2 standard deviations once in 5 x 10^6
+    comparisons."""
+    mechanism, guess, rng, drawn, real = (
+        Repeated(SS(k, epsilon), tau),
+        Guess(),
+        generator(),
+        40_000,
+        20_000,
+    )
     inner = mechanism.inner
     for truth, value in ((True, 0), (False, k - 1)):
-        words = subset.rounds_won(drawn, k, inner.omega, inner.p, tau, truth, streams.state(rng)) / drawn
+        words = (
+            subset.rounds_won(drawn, k, inner.omega, inner.p, tau, truth, streams.state(rng))
+            / drawn
+        )
         reports = mechanism.perturb(np.full(real, value), rng)
         whole = np.count_nonzero(guess.accepts(mechanism, reports, (0, k - 1), rng)) / real
         both = (words * drawn + whole * real) / (drawn + real)
@@ -64,5 +88,11 @@ def test_subsets_kept_as_bits_of_words_win_as_often_as_real_subsets(k, epsilon, 
 
 
 def test_the_bits_of_a_word_are_counted():
-    for word in [0, 1, 2**63, 2**64 - 1, *generator().integers(0, 2**64, 100, dtype=np.uint64).tolist()]:
+    for word in [
+        0,
+        1,
+        2**63,
+        2**64 - 1,
+        *generator().integers(0, 2**64, 100, dtype=np.uint64).tolist(),
+    ]:
         assert subset._ones(np.uint64(word)) == word.bit_count()

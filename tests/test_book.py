@@ -29,19 +29,31 @@ DRAWS = r"^figure\b.* = "  # at the left margin: not a definition
 def notebook(*cells):
     """A notebook whose first cell is the parameter cell."""
     made = [
-        {"cell_type": "code", "id": f"c{i}", "metadata": {"tags": ["parameters"]} if i == 0 else {}, "source": source,
-         "outputs": [], "execution_count": None}
+        {
+            "cell_type": "code",
+            "id": f"c{i}",
+            "metadata": {"tags": ["parameters"]} if i == 0 else {},
+            "source": source,
+            "outputs": [],
+            "execution_count": None,
+        }
         for i, source in enumerate(cells)
-    ]  # fmt: skip
+    ]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return json.dumps({"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
+    return json.dumps(
+        {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    )
 
 
 @pytest.fixture
 def project(tmp_path):
     (tmp_path / "book" / "scales").mkdir(parents=True)
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/one\nchapters:\n- file: book/two\n")
-    (tmp_path / "book" / "one.ipynb").write_text(notebook("trials = 3", "print('ran with', trials)"))
+    (tmp_path / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/one\nchapters:\n- file: book/two\n"
+    )
+    (tmp_path / "book" / "one.ipynb").write_text(
+        notebook("trials = 3", "print('ran with', trials)")
+    )
     (tmp_path / "book" / "two.ipynb").write_text(notebook("seed = 1", "print(seed)"))
     (tmp_path / "book" / "scales" / "smoke.yml").write_text('"*": {trials: 1}\n')
     return execute.Project(tmp_path)
@@ -83,7 +95,9 @@ def test_saved_outputs_do_not_make_a_notebook_stale(project):
     assert execute.key(project, "book/one", {}, "shared", GRAPH) == wanted
 
 
-@pytest.mark.parametrize("name", ["data/published/x.csv", "requirements.lock", "book/packages/p-1.txt"])
+@pytest.mark.parametrize(
+    "name", ["data/published/x.csv", "requirements.lock", "book/packages/p-1.txt"]
+)
 def test_results_depend_on_code_data_and_environment(project, name):
     before = project.digest(*execute.SHARED)
     (project.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -94,18 +108,35 @@ def test_results_depend_on_code_data_and_environment(project, name):
 def test_a_result_depends_on_the_modules_and_helpers_it_imports_and_on_no_others(project):
     package = project.root / "ldpkit"
     package.mkdir()
-    for name, source in {"__init__": "", "a": "x = 1", "b": "from .a import x", "c": "", "d": ""}.items():
+    for name, source in {
+        "__init__": "",
+        "a": "x = 1",
+        "b": "from .a import x",
+        "c": "",
+        "d": "",
+    }.items():
         (package / f"{name}.py").write_text(source)
     for name in ("helper", "idle"):
-        (project.root / "book" / f"{name}.py").write_text("import ldpkit.d as d" if name == "helper" else "")
-    project.source("book/one").write_text(notebook("seed = 1", "from ldpkit.b import x\nimport helper"))
+        (project.root / "book" / f"{name}.py").write_text(
+            "import ldpkit.d as d" if name == "helper" else ""
+        )
+    project.source("book/one").write_text(
+        notebook("seed = 1", "from ldpkit.b import x\nimport helper")
+    )
 
     def now(page):
         return execute.key(project, page, {}, "shared", depends.Graph(package))
 
     one, two = now("book/one"), now("book/two")
-    for path, stale in {"ldpkit/a": True, "ldpkit/b": True, "ldpkit/c": False, "ldpkit/d": True, "ldpkit/__init__": True,
-                        "book/helper": True, "book/idle": False}.items():  # fmt: skip
+    for path, stale in {
+        "ldpkit/a": True,
+        "ldpkit/b": True,
+        "ldpkit/c": False,
+        "ldpkit/d": True,
+        "ldpkit/__init__": True,
+        "book/helper": True,
+        "book/idle": False,
+    }.items():
         file = project.root / f"{path}.py"
         before = file.read_text()
         file.write_text(f"{before}\ny = 2")
@@ -124,34 +155,54 @@ def test_a_notebook_that_is_no_python_is_named_and_the_others_are_executed(proje
 
 def test_long_notebooks_start_first_as_measured_here_or_as_delivered(project, capsys):
     (project.root / "book" / "_tools").mkdir()
-    (project.root / "book" / "_tools" / "durations.csv").write_text("page,seconds\nbook/one,3\nbook/two,90.5\n")
+    (project.root / "book" / "_tools" / "durations.csv").write_text(
+        "page,seconds\nbook/one,3\nbook/two,90.5\n"
+    )
     assert execute.durations(project) == {"book/one": 3.0, "book/two": 90.5}
     assert execute.run(project.root, jobs=1) == 0
-    lines = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("executed")]
+    lines = [
+        line.split()[1]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("executed")
+    ]
     assert lines == ["book/two", "book/one"]
     assert max(execute.durations(project).values()) < 90  # now measured
     execute.deliver(project)
     delivered = (project.root / "book" / "_tools" / "durations.csv").read_text().splitlines()
-    assert delivered[0] == "page,seconds" and sorted(line.partition(",")[0] for line in delivered[1:]) == ["book/one", "book/two"]
+    assert delivered[0] == "page,seconds" and sorted(
+        line.partition(",")[0] for line in delivered[1:]
+    ) == ["book/one", "book/two"]
     project.executed("book/two", ".json").unlink()
     (project.root / "book" / "_tools" / "durations.csv").unlink()
-    assert execute.durations(project)["book/two"] == float("inf")  # nothing is known: it may be long
+    assert execute.durations(project)["book/two"] == float(
+        "inf"
+    )  # nothing is known: it may be long
 
 
 def test_the_end_of_a_run_says_where_the_time_went(project, capsys):
     execute.run(project.root, jobs=2)
     out = capsys.readouterr().out
     assert re.search(r"^ +\d+\.\d s +\d+ MB  book/(one|two)$", out, flags=re.M)
-    assert re.search(r"^2 notebooks in \d+\.\d s \(\d+\.\d s one after the other\); largest process \d+ MB$", out, flags=re.M)
+    assert re.search(
+        r"^2 notebooks in \d+\.\d s \(\d+\.\d s one after the other\); largest process \d+ MB$",
+        out,
+        flags=re.M,
+    )
 
 
-# --- the build as a whole ---------------------------------------------------------------------------
+# --- the build as a whole -------------------------------------------------------------------------
 
 
 def test_a_second_build_in_the_same_checkout_is_refused(project):
     with (
         build.alone(project),
-        pytest.raises(SystemExit, match=f"Another build works in .* [(]process {os.getpid()}, since .*wait for it, or stop it"),
+        pytest.raises(
+            SystemExit,
+            match=(
+                f"Another build works in .* [(]process {os.getpid()}, since .*wait for it, or"
+                " stop it"
+            ),
+        ),
         build.alone(project),
     ):
         raise AssertionError("two builds at once")
@@ -161,11 +212,16 @@ def test_a_second_build_in_the_same_checkout_is_refused(project):
 
 def test_a_build_folder_that_cannot_be_written_is_named(project):
     project.build.write_text("a file where the folder should be")
-    with pytest.raises(SystemExit, match="The build folder .*_build cannot be written: File exists"), build.alone(project):
+    with (
+        pytest.raises(SystemExit, match="The build folder .*_build cannot be written: File exists"),
+        build.alone(project),
+    ):
         raise AssertionError("built nowhere")
 
 
-def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(project, monkeypatch, capsys):
+def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
+    project, monkeypatch, capsys
+):
     built = []
 
     def jupyter_book(command, stdout, stderr, cwd):
@@ -208,10 +264,15 @@ def test_failing_notebook_is_named_with_its_cell_and_leaves_no_page(project, cap
     page = project.html("book/one")
     page.parent.mkdir(parents=True)
     page.write_text("old")
-    project.source("book/one").write_text(notebook("trials = 3", "1 + 1", "raise ValueError('k must be an integer')"))
+    project.source("book/one").write_text(
+        notebook("trials = 3", "1 + 1", "raise ValueError('k must be an integer')")
+    )
     assert execute.run(project.root, jobs=2) == 1
     error = capfd.readouterr().err
-    assert "FAILED    book/one: cell 2: ValueError: k must be an integer" in error and "Traceback" not in error
+    assert (
+        "FAILED    book/one: cell 2: ValueError: k must be an integer" in error
+        and "Traceback" not in error
+    )
     assert not page.exists() and not project.executed("book/one").exists()
     assert project.executed("book/two").exists()
 
@@ -237,7 +298,10 @@ def boards(project, **rows):
     """Let notebooks write a table of comparisons with one row each."""
     header = "item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note\n"
     for page, row in rows.items():
-        write = f"import os\nwith open(os.environ['LDPKIT_SCOREBOARD'], 'w') as file:\n    file.write({header + row!r})"
+        write = (
+            "import os\nwith open(os.environ['LDPKIT_SCOREBOARD'], 'w') as file:\n   "
+            f" file.write({header + row!r})"
+        )
         project.source(f"book/{page}").write_text(notebook("seed = 1", write))
 
 
@@ -264,13 +328,25 @@ def test_missing_empty_and_unexecuted_pages_are_reported(project):
     for page, body in (("book/one", "word " * 40), ("book/two", "two words")):
         project.html(page).parent.mkdir(parents=True, exist_ok=True)
         project.html(page).write_text(f"<article class='x'>{body}</article>")
-    assert check_pages.problems(project) == ["book/one shows a notebook that was not executed", "book/two is empty"]
+    assert check_pages.problems(project) == [
+        "book/one shows a notebook that was not executed",
+        "book/two is empty",
+    ]
 
 
 def test_figures_without_a_table_are_reported(project):
-    good = "figure = plots.figure(pd.DataFrame([('', '', 'exact', 1, 2, None)], columns=plots.COLUMNS), x='k', y='rate')"
-    made = json.loads(notebook("seed = 1", "import pandas as pd\nfrom ldpkit import plots\nplots.use()", good,
-                               "import matplotlib.pyplot as plt\nfigure = plt.figure()\nfigure.add_subplot()"))  # fmt: skip
+    good = (
+        "figure = plots.figure(pd.DataFrame([('', '', 'exact', 1, 2, None)],"
+        " columns=plots.COLUMNS), x='k', y='rate')"
+    )
+    made = json.loads(
+        notebook(
+            "seed = 1",
+            "import pandas as pd\nfrom ldpkit import plots\nplots.use()",
+            good,
+            "import matplotlib.pyplot as plt\nfigure = plt.figure()\nfigure.add_subplot()",
+        )
+    )
     for cell, name in zip(made["cells"][2:], ("fig-good", "fig-bad")):
         cell["metadata"]["mystnb"] = {"figure": {"name": name}}
     project.source("book/two").write_text(json.dumps(made))
@@ -320,7 +396,9 @@ def test_notebooks_are_short_titled_and_end_with_something_to_try_and_exercises(
     unfenced = re.sub(r"^(`{3,}).*?^\1$", "", "\n".join(prose), flags=re.M | re.S)
     assert sum(line.startswith("# ") for line in unfenced.splitlines()) == 1
     assert "## Try it" in prose[-2] and prose[-2].count("\n1. ") + prose[-2].count("\n2. ") == 2
-    assert cells_of(page)[-1]["source"][0] == "## Exercises\n"  # tests/test_exercises.py says what follows
+    assert (
+        cells_of(page)[-1]["source"][0] == "## Exercises\n"
+    )  # tests/test_exercises.py says what follows
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)

@@ -1,7 +1,8 @@
 """The command line: its output, its exit statuses, and one line for every bad input.
 
-A few calls run the installed `ldpkit` script in a process of its own; the many cases of bad input call the same entry
-point inside this process. Nothing here is judged by chance: counts are compared with Python's audit of the same seed.
+A few calls run the installed `ldpkit` script in a process of its own; the many cases of bad input
+call the same entry point inside this process. Nothing here is judged by chance: counts are compared
+with Python's audit of the same seed.
 """
 
 import json
@@ -21,8 +22,9 @@ from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
 KEYS = (
-    "mechanism k epsilon delta trials alpha seed attack faithful pair questions tp fp tpr fpr epsilon_emp lower "
-    "exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
+    "mechanism k epsilon delta trials alpha seed attack faithful pair questions tp fp tpr fpr"
+    " epsilon_emp lower exact_epsilon_emp exact_sd claim violated status verdict warnings"
+    " directions seconds"
 ).split()
 CLIENTS = """
 import numpy as np
@@ -101,14 +103,21 @@ def run(text, folder=None):
 
 
 def one_line(err):
-    return err.startswith("ldpkit: ") and err.count("\n") == 1 and err.endswith("\n") and "Traceback" not in err
+    return (
+        err.startswith("ldpkit: ")
+        and err.count("\n") == 1
+        and err.endswith("\n")
+        and "Traceback" not in err
+    )
 
 
-# --- what it prints -------------------------------------------------------------------------------------
+# --- what it prints -------------------------------------------------------------------------------
 
 
 def test_json_has_the_agreed_keys_in_order_and_the_numbers_of_python():
-    status, out, err = run("audit --mechanism OUE --k 100 --epsilon 1 --trials 300000 --seed 5 --json")
+    status, out, err = run(
+        "audit --mechanism OUE --k 100 --epsilon 1 --trials 300000 --seed 5 --json"
+    )
     assert (status, err) == (0, "") and out.count("\n") == 1
     printed, own = json.loads(out), audit(OUE(100, 1.0), trials=300_000, seed=5).row()
     assert list(printed) == KEYS
@@ -119,9 +128,21 @@ def test_json_has_the_agreed_keys_in_order_and_the_numbers_of_python():
     "text, mechanism, given",
     [
         ("--mechanism GRR --k 7 --epsilon 0.5", GRR(7, 0.5), {}),
-        ("--mechanism GRR --k 7 --epsilon 0.5 --attack tight --delta 0.01", GRR(7, 0.5), {"attack": "tight", "delta": 0.01}),
-        ("--mechanism GRR --k 7 --epsilon 2 --faithful --alpha 0.05", GRR(7, 2.0), {"faithful": True, "alpha": 0.05}),
-        ("--mechanism GRR --k 7 --epsilon 2 --pair 3 1 --seed 99", GRR(7, 2.0), {"pair": (3, 1), "seed": 99}),
+        (
+            "--mechanism GRR --k 7 --epsilon 0.5 --attack tight --delta 0.01",
+            GRR(7, 0.5),
+            {"attack": "tight", "delta": 0.01},
+        ),
+        (
+            "--mechanism GRR --k 7 --epsilon 2 --faithful --alpha 0.05",
+            GRR(7, 2.0),
+            {"faithful": True, "alpha": 0.05},
+        ),
+        (
+            "--mechanism GRR --k 7 --epsilon 2 --pair 3 1 --seed 99",
+            GRR(7, 2.0),
+            {"pair": (3, 1), "seed": 99},
+        ),
         ("--mechanism GRR --k 7 --epsilon 2 --threads 2", GRR(7, 2.0), {"threads": 1}),
         ("--mechanism LHO --k 7 --g 3 --attack tight", LHO(7, 3), {"attack": "tight"}),
     ],
@@ -129,12 +150,16 @@ def test_json_has_the_agreed_keys_in_order_and_the_numbers_of_python():
 def test_every_option_reaches_the_audit(call, text, mechanism, given):
     status, out, _ = call(f"audit {text} --trials 2e4 --json")
     assert status == 0
-    assert json.loads(out) | {"seconds": 0} == audit(mechanism, **{"trials": 20_000} | given).row() | {"seconds": 0}
+    assert json.loads(out) | {"seconds": 0} == audit(
+        mechanism, **{"trials": 20_000} | given
+    ).row() | {"seconds": 0}
 
 
 @pytest.mark.parametrize("seed", [0, 2**53 + 1, 10**30 + 7])
 def test_a_seed_is_taken_digit_by_digit(call, seed):
-    status, out, _ = call(f"audit --mechanism GRR --k 5 --epsilon 1 --trials 10 --seed {seed} --json")
+    status, out, _ = call(
+        f"audit --mechanism GRR --k 5 --epsilon 1 --trials 10 --seed {seed} --json"
+    )
     assert (status, json.loads(out)["seed"]) == (0, seed)
 
 
@@ -146,12 +171,19 @@ def test_without_json_it_prints_a_table_and_one_sentence(call):
     assert "OUE (k = 100)" in table["mechanism"] and "epsilon = 1, delta = 0" in table["claim"]
     assert f"tp = {own.counts['tp']:,}, fp = {own.counts['fp']:,}" in table["counts"]
     assert f"{own.epsilon_emp:.4f}" in table["epsilon_emp"] and f"{own.exact:.4f}" in table["exact"]
-    assert f"{own.lower:.4f} at level 0.99" in table["lower"] and "300,000 reports per input" in table["attack"]
+    assert (
+        f"{own.lower:.4f} at level 0.99" in table["lower"]
+        and "300,000 reports per input" in table["attack"]
+    )
 
 
 def test_a_mechanism_without_a_claim_prints_none(call):
     status, out, _ = call("audit --mechanism LHO --k 10 --g 2 --trials 1000 --attack tight")
-    assert status == 0 and "none, delta = 0" in out and out.splitlines()[-1].startswith("No epsilon is claimed")
+    assert (
+        status == 0
+        and "none, delta = 0" in out
+        and out.splitlines()[-1].startswith("No epsilon is claimed")
+    )
 
 
 def test_list_has_one_line_for_each_mechanism():
@@ -164,21 +196,36 @@ def test_list_has_one_line_for_each_mechanism():
 def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
     monkeypatch.setattr(streams, "sequence", None)  # no stream can be made
     for text, mechanism, pair in (
-        ("OUE --k 100", OUE(100, 1.0), (3, 7)), ("HR --k 10", HR(10, 1.0), (0, 4)), ("PM", PM(1.0), (-1, 1)),
+        ("OUE --k 100", OUE(100, 1.0), (3, 7)),
+        ("HR --k 10", HR(10, 1.0), (0, 4)),
+        ("PM", PM(1.0), (-1, 1)),
         ("CMS --k 9 --m 4 --hashes 3", CMS(9, 1.0, 4, 3), (8, 2)),
-    ):  # fmt: skip
+    ):
         one, two = pair
-        status, out, err = call(f"rates --mechanism {text} --epsilon 1 --attack tight --pair {one} {two} --json")
+        status, out, err = call(
+            f"rates --mechanism {text} --epsilon 1 --attack tight --pair {one} {two} --json"
+        )
         row, (tpr, fpr) = json.loads(out), TwoValueTest().rates(mechanism, pair)
         assert (status, err, row["pair"], row["tpr"], row["fpr"]) == (0, "", [one, two], tpr, fpr)
-        assert row["epsilon"] == pytest.approx(1) and row["loss"] == pytest.approx(1) and row["claim"] == 1
+        assert (
+            row["epsilon"] == pytest.approx(1)
+            and row["loss"] == pytest.approx(1)
+            and row["claim"] == 1
+        )
     out = call("rates --mechanism THE --k 10 --epsilon 1")[1]
-    assert "0.8959889804 of the likeliest event, claimed 1" in out  # ln(p (1 - q) / (q (1 - p))) of the bits
-    assert json.loads(call("rates --mechanism LHO --k 10 --g 2 --attack tight --json")[1])["loss"] is None
+    assert (
+        "0.8959889804 of the likeliest event, claimed 1" in out
+    )  # ln(p (1 - q) / (q (1 - p))) of the bits
+    assert (
+        json.loads(call("rates --mechanism LHO --k 10 --g 2 --attack tight --json")[1])["loss"]
+        is None
+    )
 
 
 def test_a_mechanism_for_numbers_is_audited_without_a_domain(call):
-    status, out, err = call("audit --mechanism PM --epsilon 1 --attack tight --trials 20000 --pair -0.5 1 --json")
+    status, out, err = call(
+        "audit --mechanism PM --epsilon 1 --attack tight --trials 20000 --pair -0.5 1 --json"
+    )
     row = json.loads(out)
     assert (status, err, row["pair"], "k" in row) == (0, "", [-0.5, 1], False)
     assert row["exact_epsilon_emp"] is not None and 0.8 < row["lower"] < 1.1
@@ -195,60 +242,102 @@ def test_the_module_is_the_command():
     assert found.returncode == 0 and len(found.stdout.splitlines()) == len(MECHANISMS)
 
 
-# --- violations and clients ------------------------------------------------------------------------------
+# --- violations and clients -----------------------------------------------------------------------
 
 
 def test_commands_and_workers_start_without_what_only_tables_figures_and_solvers_need():
-    code = "import sys, ldpkit.cli, ldpkit.sweep; ldpkit.cli.commands(); print({'pandas', 'matplotlib', 'sklearn', 'scipy.optimize'} & sys.modules.keys())"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    code = (
+        "import sys, ldpkit.cli, ldpkit.sweep; ldpkit.cli.commands(); print({'pandas',"
+        " 'matplotlib', 'sklearn', 'scipy.optimize'} & sys.modules.keys())"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "set()\n"
+    )
 
 
 def test_a_proven_violation_exits_with_status_one():
     text = "audit --mechanism FaultyUE --k 25 --epsilon 1 --trials 200000"
     status, out, err = run(f"{text} --attack tight")
     own = audit(FaultyUE(25, 1.0), "tight", trials=200_000)
-    assert (status, err) == (1, "") and out.splitlines()[-1] == own.verdict and own.verdict.startswith("VIOLATION")
+    assert (
+        (status, err) == (1, "")
+        and out.splitlines()[-1] == own.verdict
+        and own.verdict.startswith("VIOLATION")
+    )
     assert run(text)[0] == 0  # the paper's attack does not see it
 
 
 def test_a_client_is_imported_from_the_working_directory(here):
-    given = "audit --client clients_here:oue --report bits --k 10 --epsilon 1 --trials 100000 --json"
+    given = (
+        "audit --client clients_here:oue --report bits --k 10 --epsilon 1 --trials 100000 --json"
+    )
     status, out, err = run(given, here)
     row = json.loads(out)
     assert (status, err) == (0, "") and list(row) == [*KEYS[:2], "report", *KEYS[2:]]
-    assert (row["mechanism"], row["faithful"], row["exact_epsilon_emp"]) == ("clients_here:oue", True, None)
+    assert (row["mechanism"], row["faithful"], row["exact_epsilon_emp"]) == (
+        "clients_here:oue",
+        True,
+        None,
+    )
 
 
 def test_a_client_that_leaks_exits_with_status_one(here, call):
     for name, report in (("identity", "value"), ("one", "subset")):
-        status, out, err = call(f"audit --client clients_here:{name} --report {report} --k 10 --epsilon 3 --trials 5000")
-        assert (status, err) == (1, "") and out.splitlines()[-1].startswith("VIOLATION: with 99 % confidence")
+        status, out, err = call(
+            f"audit --client clients_here:{name} --report {report} --k 10 --epsilon 3 --trials 5000"
+        )
+        assert (status, err) == (1, "") and out.splitlines()[-1].startswith(
+            "VIOLATION: with 99 % confidence"
+        )
 
 
 def test_a_client_carries_its_claimed_delta(here, call):
-    text = "audit --client clients_here:oue --report bits --k 10 --epsilon 1 --delta 0.05 --trials 1000 --json"
+    text = (
+        "audit --client clients_here:oue --report bits --k 10 --epsilon 1 --delta 0.05 --trials"
+        " 1000 --json"
+    )
     assert json.loads(call(text)[1])["delta"] == 0.05
 
 
 def test_what_a_client_prints_is_no_part_of_the_result(here):
     (here / "talking_here.py").write_text(TALKING)
-    _, out, err = run("audit --client talking_here:talking --report value --k 10 --epsilon 1 --trials 1000 --json", here)
+    _, out, err = run(
+        "audit --client talking_here:talking --report value --k 10 --epsilon 1 --trials 1000"
+        " --json",
+        here,
+    )
     assert json.loads(out)["mechanism"] == "talking_here:talking" and out.count("\n") == 1
-    assert all(words in err for words in ("imported", "one moment", "past Python", "from a program", "from C"))
+    assert all(
+        words in err
+        for words in ("imported", "one moment", "past Python", "from a program", "from C")
+    )
 
 
 def test_a_violation_of_more_than_is_claimed_says_why(call):
-    out = call("audit --mechanism RSFD[GRR] --k 10 --d 3 --epsilon 1 --attack tight")[1].splitlines()[-1]
+    out = call("audit --mechanism RSFD[GRR] --k 10 --d 3 --epsilon 1 --attack tight")[
+        1
+    ].splitlines()[-1]
     assert out.startswith("VIOLATION") and out.endswith(
-        "RSFD[GRR] claims 1 for records that differ in one attribute; the audited ones differ in all 3, "
-        f"which may leak up to ln(d (e^epsilon - 1) + 1) = {math.log1p(3 * math.expm1(1)):.4f}."
+        "RSFD[GRR] claims 1 for records that differ in one attribute; the audited ones differ in"
+        " all 3, which may leak up to ln(d (e^epsilon - 1) + 1) ="
+        f" {math.log1p(3 * math.expm1(1)):.4f}."
     )
-    out = call("audit --mechanism RSFD[GRR] --k 10 --d 3 --epsilon 1 --trials 1000")[1].splitlines()[-1]
+    out = call("audit --mechanism RSFD[GRR] --k 10 --d 3 --epsilon 1 --trials 1000")[
+        1
+    ].splitlines()[-1]
     assert out.startswith("No violation found") and "attribute" not in out
 
 
 @pytest.mark.parametrize(
-    "alpha, level, sure", [("0.01", "0.99", "99 %"), ("1e-12", "1 - 1e-12", "1 - 1e-12"), ("1e-100",) + ("1 - 1e-100",) * 2]
+    "alpha, level, sure",
+    [
+        ("0.01", "0.99", "99 %"),
+        ("1e-12", "1 - 1e-12", "1 - 1e-12"),
+        ("1e-100",) + ("1 - 1e-100",) * 2,
+    ],
 )
 def test_no_level_is_rounded_to_certainty(call, alpha, level, sure):
     out = call(f"audit --mechanism GRR --k 5 --epsilon 1 --alpha {alpha} --trials 100000")[1]
@@ -263,23 +352,41 @@ def test_an_output_that_nobody_reads_proves_nothing():
     assert (found.returncode, found.stderr) == (4, b"")
 
 
-# --- bad input: status 2 and one line --------------------------------------------------------------------
+# --- bad input: status 2 and one line -------------------------------------------------------------
 
 
 OUE_5 = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"
 BAD = [
-    ("audit --mechanism OUE --k 1 --epsilon 1", f"k must be an integer in [2, {MAX_DOMAIN}], got 1"),
-    ("audit --mechanism OUE --k 0 --epsilon 1", f"k must be an integer in [2, {MAX_DOMAIN}], got 0"),
+    (
+        "audit --mechanism OUE --k 1 --epsilon 1",
+        f"k must be an integer in [2, {MAX_DOMAIN}], got 1",
+    ),
+    (
+        "audit --mechanism OUE --k 0 --epsilon 1",
+        f"k must be an integer in [2, {MAX_DOMAIN}], got 0",
+    ),
     ("audit --mechanism OUE --k 2.5 --epsilon 1", "'--k': '2.5' is not a whole number"),
     ("audit --mechanism OUE --k ten --epsilon 1", "'--k': 'ten' is not a whole number"),
     ("audit --mechanism OUE --k nan --epsilon 1", "'--k': 'nan' is not a whole number"),
     ("audit --mechanism OUE --k inf --epsilon 1", "'--k': 'inf' is not a whole number"),
     ("audit --mechanism OUE --epsilon 1", "mechanism OUE needs k"),
     ("audit --mechanism OUE --k 5", "mechanism OUE needs epsilon; its parameters are k, epsilon"),
-    ("audit --mechanism OUE --k 5 --epsilon 0", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got 0"),
-    ("audit --mechanism OUE --k 5 --epsilon -1", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got -1"),
-    ("audit --mechanism OUE --k 5 --epsilon nan", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got nan"),
-    ("audit --mechanism OUE --k 5 --epsilon inf", f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got inf"),
+    (
+        "audit --mechanism OUE --k 5 --epsilon 0",
+        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got 0",
+    ),
+    (
+        "audit --mechanism OUE --k 5 --epsilon -1",
+        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got -1",
+    ),
+    (
+        "audit --mechanism OUE --k 5 --epsilon nan",
+        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got nan",
+    ),
+    (
+        "audit --mechanism OUE --k 5 --epsilon inf",
+        f"epsilon must be a number in [{MIN_EPSILON:g}, {MAX_EPSILON:g}], got inf",
+    ),
     ("audit --mechanism OUE --k 5 --epsilon one", "'--epsilon': 'one' is not a valid float"),
     ("audit --mechanism OLH --k 5 --epsilon 23", "epsilon must be a number in [1e-06, 22], got 23"),
     ("audit --mechanism LHO --k 5", "mechanism LHO needs g; its parameters are k, g"),
@@ -299,7 +406,10 @@ BAD = [
     (f"{OUE_5} --alpha nan", "alpha must be a number in [1e-100, 1), got nan"),
     (f"{OUE_5} --seed -1", "seed must be an integer >= 0, got -1"),
     (f"{OUE_5} --seed x", "'--seed': 'x' is not a whole number"),
-    (f"{OUE_5} --attack gues", "attack must be one of guess, tight, got 'gues'; did you mean 'guess'?"),
+    (
+        f"{OUE_5} --attack gues",
+        "attack must be one of guess, tight, got 'gues'; did you mean 'guess'?",
+    ),
     (f"{OUE_5} --pair 0 5", "pair must be an integer in [0, 4], got 5"),
     (f"{OUE_5} --pair -1 3", "pair must be an integer in [0, 4], got -1"),
     (f"{OUE_5} --pair 2 2", "pair must hold two different values, got (2, 2)"),
@@ -309,8 +419,14 @@ BAD = [
     ("audit --k 5 --epsilon 1", "give either --mechanism or --client"),
     (f"{OUE_5} --colour red", "No such option"),
     ("audits", "No such command 'audits'"),
-    ("audit --client clients_here:oue --k 10 --epsilon 1", "--client needs --report, --k and --epsilon"),
-    ("audit --client clients_here:oue --k 10 --report bits", "--client needs --report, --k and --epsilon"),
+    (
+        "audit --client clients_here:oue --k 10 --epsilon 1",
+        "--client needs --report, --k and --epsilon",
+    ),
+    (
+        "audit --client clients_here:oue --k 10 --report bits",
+        "--client needs --report, --k and --epsilon",
+    ),
 ]
 
 
@@ -325,33 +441,61 @@ def test_bad_input_gives_status_two_and_one_line(call, here, text, message):
     "client, report, message",
     [
         ("nonsense", "bits", "client must be given as module:function, got 'nonsense'"),
-        ("no_such_module:f", "bits", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
-        ("clients_here:no_such", "bits", "client 'clients_here:no_such' cannot be imported: AttributeError"),
+        (
+            "no_such_module:f",
+            "bits",
+            "client 'no_such_module:f' cannot be imported: ModuleNotFoundError",
+        ),
+        (
+            "clients_here:no_such",
+            "bits",
+            "client 'clients_here:no_such' cannot be imported: AttributeError",
+        ),
         ("clients_here:number", "bits", "client 'clients_here:number' is not callable but a int"),
         ("broken_here:f", "bits", "client 'broken_here:f' cannot be imported: SyntaxError"),
         ("exiting_here:f", "bits", "client 'exiting_here:f' cannot be imported: SystemExit"),
         ("clients_here:three", "bits", "client must take (values, rng) or (value)"),
         ("clients_here:oue", "vector", "'vector' is not one of 'bits', 'value', 'subset'"),
-        ("clients_here:raising", "bits", "client clients_here:raising raised RuntimeError: two lines"),
+        (
+            "clients_here:raising",
+            "bits",
+            "client clients_here:raising raised RuntimeError: two lines",
+        ),
         ("clients_here:exiting", "bits", "client clients_here:exiting raised SystemExit"),
-        ("clients_here:nan", "bits", "client clients_here:nan must return 10 bits per user that are 0 or 1"),
+        (
+            "clients_here:nan",
+            "bits",
+            "client clients_here:nan must return 10 bits per user that are 0 or 1",
+        ),
         ("clients_here:short", "bits", "client clients_here:short must return 100 reports, got 99"),
         ("clients_here:narrow", "bits", "must return 10 bits per user, got shape (100, 9)"),
         ("clients_here:identity", "bits", "must return 10 bits per user, got shape (100,)"),
-        ("clients_here:identity", "subset", "must return a collection of distinct values in 0..9 per user"),
+        (
+            "clients_here:identity",
+            "subset",
+            "must return a collection of distinct values in 0..9 per user",
+        ),
         ("clients_here:outside", "value", "must return one integer in 0..9 per user, got 10"),
         ("clients_here:mutating", "value", "client clients_here:mutating changed its input array"),
-        ("clients_here:repeating", "subset", "distinct values in 0..9 per user, got a repeated value"),
+        (
+            "clients_here:repeating",
+            "subset",
+            "distinct values in 0..9 per user, got a repeated value",
+        ),
     ],
 )
 def test_a_bad_client_gives_status_two_and_one_line(call, here, client, report, message):
-    status, out, err = call(f"audit --client {client} --report {report} --k 10 --epsilon 1 --trials 100")
+    status, out, err = call(
+        f"audit --client {client} --report {report} --k 10 --epsilon 1 --trials 100"
+    )
     assert (status, out) == (2, "") and one_line(err), err
     assert message in err
 
 
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"LHO"}))
-@pytest.mark.parametrize("options", ["--k 1e30 --epsilon 1", "--k 5 --epsilon 1e-20", "--k 1e30 --epsilon 1 --faithful"])
+@pytest.mark.parametrize(
+    "options", ["--k 1e30 --epsilon 1", "--k 5 --epsilon 1e-20", "--k 1e30 --epsilon 1 --faithful"]
+)
 def test_extreme_parameters_are_audited_or_refused_in_one_line(call, name, options):
     status, _, err = call(f"audit --mechanism {name} {options} --trials 10")
     assert (status == 0 and err == "") or (status == 2 and one_line(err))
@@ -374,4 +518,6 @@ def test_the_installed_command_gives_status_two_and_one_line(here, text):
 
 def test_the_command_is_installed_beside_its_interpreter():
     assert os.access(SCRIPT, os.X_OK)
-    assert math.isfinite(json.loads(run("audit --mechanism GRR --k 5 --epsilon 1 --trials 1000 --json")[1])["lower"])
+    assert math.isfinite(
+        json.loads(run("audit --mechanism GRR --k 5 --epsilon 1 --trials 1000 --json")[1])["lower"]
+    )

@@ -1,7 +1,9 @@
-"""Foreign clients under audit: the same results as ldpkit's own, and one clear error for everything that is no report.
+"""Foreign clients under audit: the same results as ldpkit's own, and one clear error for everything
+that is no report.
 
-Statistical tests: fixed seeds, exact binomial tails and Fisher's exact test. The file compares fewer than 100 p-values
-with `laws.P_MIN`, so a correct package fails it with probability below 1e-5 (see `laws`).
+Statistical tests: fixed seeds, exact binomial tails and Fisher's exact test. The file compares
+fewer than 100 p-values with `laws.P_MIN`, so a correct package fails it with probability below 1e-5
+(see `laws`).
 """
 
 import inspect
@@ -32,7 +34,11 @@ def oue_client_of_one_value(value):
 
 
 def grr_client(values, rng):
-    return np.where(rng.random(len(values)) < GRR(10, 1.0).p, values, (values + rng.integers(1, 10, len(values))) % 10)
+    return np.where(
+        rng.random(len(values)) < GRR(10, 1.0).p,
+        values,
+        (values + rng.integers(1, 10, len(values))) % 10,
+    )
 
 
 def ss_client(values, rng):
@@ -47,7 +53,10 @@ def she_argmax_client(values, rng):
 def blh_as_subset_client(values, rng):
     """Sends the values in the reported cell, sometimes none: subsets of different sizes."""
     reports = BLH(10, 1.0).perturb(values, rng)
-    return [[u for u in range(10) if hash_cell(u, report["seed"], 2) == report["cell"]] for report in reports]
+    return [
+        [u for u in range(10) if hash_cell(u, report["seed"], 2) == report["cell"]]
+        for report in reports
+    ]
 
 
 @pytest.mark.parametrize("attack", ["guess", "tight"])
@@ -61,13 +70,17 @@ def blh_as_subset_client(values, rng):
         (blh_as_subset_client, "subset", BLH(10, 1.0), 10_000),
     ],
 )
-def test_auditing_a_client_agrees_with_auditing_its_mechanism(function, report, honest, trials, attack):
+def test_auditing_a_client_agrees_with_auditing_its_mechanism(
+    function, report, honest, trials, attack
+):
     client = audit(Client(function, 10, report, 1.0), attack, trials=trials)
     own = audit(honest, attack, trials=trials, faithful=True)
     for side, rate in zip(("tp", "fp"), attacks.make(attack).rates(honest)):
         assert binomial_p(client.counts[side], trials, rate) > P_MIN
         assert same_rate_p(client.counts[side], trials, own.counts[side], trials) > P_MIN
-    assert client.faithful and client.exact is None and client.exact_sd is None and not client.violated
+    assert (
+        client.faithful and client.exact is None and client.exact_sd is None and not client.violated
+    )
 
 
 def test_the_most_likely_value_of_a_noisy_histogram_is_a_client_too():
@@ -78,7 +91,10 @@ def test_the_most_likely_value_of_a_noisy_histogram_is_a_client_too():
 
 
 def test_a_vectorised_client_repeats_with_its_seed():
-    results = [audit(Client(oue_client, 10, "bits", 1.0), trials=100_000, threads=threads) for threads in (1, 2)]
+    results = [
+        audit(Client(oue_client, 10, "bits", 1.0), trials=100_000, threads=threads)
+        for threads in (1, 2)
+    ]
     assert results[0] == results[1]
 
 
@@ -138,22 +154,66 @@ def exiting(values, rng):
         ("value", lambda values, rng: values + 0.5, "one integer in 0..4 per user, got 0.5"),
         ("value", lambda values, rng: values + 5, "one integer in 0..4 per user, got 5"),
         ("value", lambda values, rng: values - 1, "one integer in 0..4 per user, got -1"),
-        ("value", lambda values, rng: values[:, None], r"one integer in 0..4 per user, got shape \(7, 1\)"),
-        ("value", lambda values, rng: ["a"] * 7, "one integer in 0..4 per user, got an array of <U1"),
-        ("value", lambda values, rng: [None] * 7, "one integer in 0..4 per user, got an array of object"),
-        ("value", lambda value: [0] * (value + 1) if value else 0, "one integer in 0..4 per user, got"),
+        (
+            "value",
+            lambda values, rng: values[:, None],
+            r"one integer in 0..4 per user, got shape \(7, 1\)",
+        ),
+        (
+            "value",
+            lambda values, rng: ["a"] * 7,
+            "one integer in 0..4 per user, got an array of <U1",
+        ),
+        (
+            "value",
+            lambda values, rng: [None] * 7,
+            "one integer in 0..4 per user, got an array of object",
+        ),
+        (
+            "value",
+            lambda value: [0] * (value + 1) if value else 0,
+            "one integer in 0..4 per user, got",
+        ),
         ("bits", lambda values, rng: np.zeros((7, 4)), r"5 bits per user, got shape \(7, 4\)"),
         ("bits", lambda values, rng: values, r"5 bits per user, got shape \(7,\)"),
         ("bits", lambda values, rng: np.full((7, 5), math.nan), "5 bits per user that are 0 or 1"),
         ("bits", lambda values, rng: np.full((7, 5), 2), "5 bits per user that are 0 or 1"),
         ("bits", lambda values, rng: [["0"] * 5] * 7, "5 bits per user that are 0 or 1"),
-        ("bits", lambda values, rng: [[0] * 5] * 6 + [[0] * 4], "5 bits per user, got ragged reports"),
-        ("subset", lambda values, rng: [[0, 1, 0]] * 7, "collection of distinct values in 0..4 per user, got a repeated value"),
-        ("subset", lambda values, rng: [[0, 5]] * 7, "collection of distinct values in 0..4 per user, got 5"),
-        ("subset", lambda values, rng: [[-1, 0]] * 7, "collection of distinct values in 0..4 per user, got -1"),
-        ("subset", lambda values, rng: [[math.nan]] * 7, "collection of distinct values in 0..4 per user, got nan"),
-        ("subset", lambda values, rng: values, "collection of distinct values in 0..4 per user, got something else"),
-        ("subset", lambda values, rng: ["01"] * 7, "collection of distinct values in 0..4 per user"),
+        (
+            "bits",
+            lambda values, rng: [[0] * 5] * 6 + [[0] * 4],
+            "5 bits per user, got ragged reports",
+        ),
+        (
+            "subset",
+            lambda values, rng: [[0, 1, 0]] * 7,
+            "collection of distinct values in 0..4 per user, got a repeated value",
+        ),
+        (
+            "subset",
+            lambda values, rng: [[0, 5]] * 7,
+            "collection of distinct values in 0..4 per user, got 5",
+        ),
+        (
+            "subset",
+            lambda values, rng: [[-1, 0]] * 7,
+            "collection of distinct values in 0..4 per user, got -1",
+        ),
+        (
+            "subset",
+            lambda values, rng: [[math.nan]] * 7,
+            "collection of distinct values in 0..4 per user, got nan",
+        ),
+        (
+            "subset",
+            lambda values, rng: values,
+            "collection of distinct values in 0..4 per user, got something else",
+        ),
+        (
+            "subset",
+            lambda values, rng: ["01"] * 7,
+            "collection of distinct values in 0..4 per user",
+        ),
     ],
 )
 @pytest.mark.parametrize("threads", [1, 2])
@@ -163,9 +223,13 @@ def test_a_bad_client_gives_one_clear_error(report, function, message, threads):
     assert isinstance(caught.value, ValueError)
 
 
-@pytest.mark.parametrize("function", [lambda: 0, lambda a, b, c: a, lambda *values: values, lambda *, values: values])
+@pytest.mark.parametrize(
+    "function", [lambda: 0, lambda a, b, c: a, lambda *values: values, lambda *, values: values]
+)
 def test_a_client_with_another_signature_is_refused(function):
-    with pytest.raises(ClientError, match=r"client must take \(values, rng\) or \(value\), its signature is "):
+    with pytest.raises(
+        ClientError, match=r"client must take \(values, rng\) or \(value\), its signature is "
+    ):
         audit(Client(function, 5, "value", 1.0), trials=7)
 
 
@@ -188,7 +252,10 @@ def test_a_callable_without_a_signature_is_refused():
         ({"epsilon": math.nan}, "epsilon must be a finite number > 0, got nan"),
         ({"epsilon": "1"}, "epsilon must be a finite number > 0, got '1'"),
         ({"delta": 1.0}, r"delta must be a number in \[0, 1\), got 1.0"),
-        ({"report": "bit"}, "report must be one of value, bits, subset, got 'bit'; did you mean 'bits'"),
+        (
+            {"report": "bit"},
+            "report must be one of value, bits, subset, got 'bit'; did you mean 'bits'",
+        ),
         ({"report": "vector"}, "report must be one of value, bits, subset, got 'vector'"),
     ],
 )
@@ -217,7 +284,10 @@ def test_a_client_that_reuses_its_own_buffer_is_counted_before_the_next_call():
         buffer[: len(values)] = values
         return buffer[: len(values)]
 
-    assert audit(Client(reusing, 5, "value", 1.0), trials=3 * 2**16).counts == {"tp": 3 * 2**16, "fp": 0}
+    assert audit(Client(reusing, 5, "value", 1.0), trials=3 * 2**16).counts == {
+        "tp": 3 * 2**16,
+        "fp": 0,
+    }
 
 
 def test_a_client_that_changes_an_old_input_array_does_no_harm():
@@ -229,7 +299,10 @@ def test_a_client_that_changes_an_old_input_array_does_no_harm():
         old.append(values)
         return values.copy()
 
-    assert audit(Client(late, 5, "value", 1.0), trials=3 * 2**16).counts == {"tp": 3 * 2**16, "fp": 0}
+    assert audit(Client(late, 5, "value", 1.0), trials=3 * 2**16).counts == {
+        "tp": 3 * 2**16,
+        "fp": 0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -239,7 +312,10 @@ def test_a_client_that_changes_an_old_input_array_does_no_harm():
         (":f", "client must be given as module:function, got ':f'"),
         ("math:", "client must be given as module:function, got 'math:'"),
         ("no_such_module:f", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
-        ("math:no_such_function", "client 'math:no_such_function' cannot be imported: AttributeError"),
+        (
+            "math:no_such_function",
+            "client 'math:no_such_function' cannot be imported: AttributeError",
+        ),
         ("math:pi", "client 'math:pi' is not callable but a float"),
         ("..math:pi", "client '..math:pi' cannot be imported: TypeError"),
     ],

@@ -1,8 +1,10 @@
-"""Sweeps from a file, on this machine and on a Dask cluster of real processes; the same bytes from every way.
+"""Sweeps from a file, on this machine and on a Dask cluster of real processes; the same bytes from
+every way.
 
-Nothing here is statistical. The cluster lives on loopback and is shared by the file; its scheduler gives up on a task when
-one worker died of it, so that what is tested is ldpkit's own second attempt. The cluster never gives up on a worker that a
-loaded machine is slow to start again: it would close the new one, with whatever cell it computes by then.
+Nothing here is statistical. The cluster lives on loopback and is shared by the file; its scheduler
+gives up on a task when one worker died of it, so that what is tested is ldpkit's own second
+attempt. The cluster never gives up on a worker that a loaded machine is slow to start again: it
+would close the new one, with whatever cell it computes by then.
 """
 
 import importlib.metadata
@@ -30,10 +32,33 @@ pytestmark = pytest.mark.xdist_group("cluster")  # one cluster serves all tests 
 
 ROOT = Path(__file__).parents[1]
 GRIDS = {
-    "audit": {"mechanism": ["GRR", "OUE", "OLH"], "k": [5], "epsilon": [0.5, 2.0], "trials": [500], "faithful": [False, True]},
-    "kv": {"mechanism": ["PCKV-UE", "PCKV-GRR"], "k": [2, 3], "epsilon": [1.0], "users": [10000], "runs": [2]},
-    "rad": {"mechanism": ["GRR", "SS", "OUE"], "m": [4, 8], "epsilon": [1.0], "reports": [1000], "faithful": [False, True]},
-    "gradient": {"adversary": ["dummy", "label"], "epsilon": [1.0, 4.0], "iterations": [1], "trials": [100]},
+    "audit": {
+        "mechanism": ["GRR", "OUE", "OLH"],
+        "k": [5],
+        "epsilon": [0.5, 2.0],
+        "trials": [500],
+        "faithful": [False, True],
+    },
+    "kv": {
+        "mechanism": ["PCKV-UE", "PCKV-GRR"],
+        "k": [2, 3],
+        "epsilon": [1.0],
+        "users": [10000],
+        "runs": [2],
+    },
+    "rad": {
+        "mechanism": ["GRR", "SS", "OUE"],
+        "m": [4, 8],
+        "epsilon": [1.0],
+        "reports": [1000],
+        "faithful": [False, True],
+    },
+    "gradient": {
+        "adversary": ["dummy", "label"],
+        "epsilon": [1.0, 4.0],
+        "iterations": [1],
+        "trials": [100],
+    },
     "shuffle": {"epsilon": [1.0, 2.0], "clients": [1000], "trials": [100, 200]},
 }
 
@@ -41,8 +66,15 @@ GRIDS = {
 @pytest.fixture(scope="module")
 def address():
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.deploy.lost-worker-timeout": "1h"}),
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
+        dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": 0,
+                "distributed.deploy.lost-worker-timeout": "1h",
+            }
+        ),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
     ):
         yield cluster.scheduler_address
 
@@ -55,7 +87,10 @@ def executor(address):
 
 @pytest.fixture(scope="module")
 def tables():
-    return {audit: sweep(AUDITS[audit].cell, grid, seed=3, workers=1).to_csv(index=False) for audit, grid in GRIDS.items()}
+    return {
+        audit: sweep(AUDITS[audit].cell, grid, seed=3, workers=1).to_csv(index=False)
+        for audit, grid in GRIDS.items()
+    }
 
 
 @pytest.fixture
@@ -70,7 +105,7 @@ def failing(x, seed):
     return {"half": x // 2}
 
 
-# --- the same bytes -------------------------------------------------------------------------------------
+# --- the same bytes -------------------------------------------------------------------------------
 
 
 def test_the_cell_of_every_auditor_is_tested_here():
@@ -80,43 +115,70 @@ def test_the_cell_of_every_auditor_is_tested_here():
 @pytest.mark.parametrize("audit", GRIDS)
 def test_any_number_of_processes_gives_the_same_bytes(audit, tables):
     for workers in (2, 4):
-        assert sweep(AUDITS[audit].cell, GRIDS[audit], seed=3, workers=workers).to_csv(index=False) == tables[audit]
+        assert (
+            sweep(AUDITS[audit].cell, GRIDS[audit], seed=3, workers=workers).to_csv(index=False)
+            == tables[audit]
+        )
 
 
 def test_a_dask_cluster_gives_the_same_bytes(executor, tables, tmp_path):
     for audit, grid in GRIDS.items():
-        found = sweep(AUDITS[audit].cell, grid, seed=3, executor=executor, store=tmp_path, table=tmp_path / "table.csv")
+        found = sweep(
+            AUDITS[audit].cell,
+            grid,
+            seed=3,
+            executor=executor,
+            store=tmp_path,
+            table=tmp_path / "table.csv",
+        )
         assert found.to_csv(index=False) == tables[audit] == (tmp_path / "table.csv").read_text()
-        assert sweep(AUDITS[audit].cell, grid, seed=3, workers=1, store=tmp_path).to_csv(index=False) == tables[audit]
+        assert (
+            sweep(AUDITS[audit].cell, grid, seed=3, workers=1, store=tmp_path).to_csv(index=False)
+            == tables[audit]
+        )
 
 
 @pytest.mark.parametrize("where", ["--workers 1", "--scheduler"])
 def test_the_command_gives_the_same_bytes(where, call, here, tables, address):
     for audit, grid in GRIDS.items():
         (here / f"{audit}.yml").write_text(json.dumps({"audit": audit, "seed": 3, "grid": grid}))
-        status, out, err = call(f"sweep {audit}.yml {where}{' ' + address if 'scheduler' in where else ''}")
+        status, out, err = call(
+            f"sweep {audit}.yml {where}{' ' + address if 'scheduler' in where else ''}"
+        )
         rows = tables[audit].count("\n") - 1
-        assert (status, err) == (0, "") and re.match(rf"(\d+) of \1 cells finished, {rows} rows in {audit}\.csv", out)
+        assert (status, err) == (0, "") and re.match(
+            rf"(\d+) of \1 cells finished, {rows} rows in {audit}\.csv", out
+        )
         assert (here / f"{audit}.csv").read_text() == tables[audit]
 
 
 def test_a_notebook_gives_the_same_bytes(tmp_path, tables):
     (tmp_path / "grids.json").write_text(json.dumps(GRIDS))
     source = (
-        "import json\nfrom ldpkit.auditors import AUDITS, RADAudit\nfrom ldpkit.sweep import sweep\n"
-        "for audit, grid in json.load(open('grids.json')).items():\n"
-        "    sweep(AUDITS[audit].cell, grid, seed=3, workers=2, table=audit + '.csv')"
+        "import json\nfrom ldpkit.auditors import AUDITS, RADAudit\nfrom ldpkit.sweep import"
+        " sweep\nfor audit, grid in json.load(open('grids.json')).items():\n   "
+        " sweep(AUDITS[audit].cell, grid, seed=3, workers=2, table=audit + '.csv')"
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata.kernelspec = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     nbformat.write(notebook, tmp_path / "in.ipynb")
-    command = [sys.executable, "-m", "papermill", "in.ipynb", "out.ipynb"]  # a process of its own: its own event loop
+    command = [
+        sys.executable,
+        "-m",
+        "papermill",
+        "in.ipynb",
+        "out.ipynb",
+    ]  # a process of its own: its own event loop
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     for audit in GRIDS:
         assert (tmp_path / f"{audit}.csv").read_text() == tables[audit]
 
 
-# --- a cluster that loses workers ----------------------------------------------------------------------
+# --- a cluster that loses workers -----------------------------------------------------------------
 
 
 def test_a_killed_worker_of_a_cluster_costs_only_its_cell(executor, tmp_path):
@@ -127,17 +189,24 @@ def test_a_killed_worker_of_a_cluster_costs_only_its_cell(executor, tmp_path):
     assert found.to_csv(index=False) == (tmp_path / "table.csv").read_text() == undisturbed
 
 
-def test_a_cell_that_always_kills_its_worker_is_reported_while_the_others_finish(executor, tmp_path):
+def test_a_cell_that_always_kills_its_worker_is_reported_while_the_others_finish(
+    executor, tmp_path
+):
     grid = {"x": range(4), "marks": str(tmp_path), "fatal": [[0]], "always": True}
-    with pytest.raises(SweepError, match="1 of 4 .*\ncell {'x': 0, .* failed: KilledWorker") as caught:
+    with pytest.raises(
+        SweepError, match="1 of 4 .*\ncell {'x': 0, .* failed: KilledWorker"
+    ) as caught:
         sweep(fragile, grid, seed=1, executor=executor)
-    assert caught.value.table["x"].tolist() == [1, 2, 3] and isinstance(caught.value.failures[0][1], KilledWorker)
+    assert caught.value.table["x"].tolist() == [1, 2, 3] and isinstance(
+        caught.value.failures[0][1], KilledWorker
+    )
     assert executor.submit(abs, -1).result() == 1
 
 
 def test_a_failing_cell_of_a_cluster_is_reported_while_the_others_finish(executor):
     with pytest.raises(
-        SweepError, match="2 of 5 .*\ncell {'x': 1} failed: ArithmeticError: no half of 1\ncell {'x': 3}"
+        SweepError,
+        match="2 of 5 .*\ncell {'x': 1} failed: ArithmeticError: no half of 1\ncell {'x': 3}",
     ) as caught:
         sweep(failing, {"x": range(5)}, seed=1, executor=executor)
     assert caught.value.table["half"].tolist() == [0, 1, 2]
@@ -153,8 +222,13 @@ def test_workers_with_other_versions_are_refused_naming_both(call, here, address
     with pools.connect(address) as client:
         client.run(pretend, other)
         try:
-            message = rf"has numba 0\.1 instead of {re.escape(own['numba'])}: give it the same environment"
-            with pytest.raises(RuntimeError, match="worker tcp://.* cannot take part: .*" + message):
+            message = (
+                rf"has numba 0\.1 instead of {re.escape(own['numba'])}: give it the same"
+                r" environment"
+            )
+            with pytest.raises(
+                RuntimeError, match="worker tcp://.* cannot take part: .*" + message
+            ):
                 pools.connect(address)
             status, out, err = call(f"sweep sweep.yml --scheduler {address}")
             assert (status, out, err.count("\n")) == (4, "", 1) and re.search(message, err)
@@ -171,12 +245,18 @@ def test_an_address_without_a_scheduler_is_refused(call, here):
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         port = silent.getsockname()[1]
-        with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at tcp://127.0.0.1:{port} within 0.5 s"):
+        with pytest.raises(
+            ConnectionError,
+            match=f"no Dask scheduler answers at tcp://127.0.0.1:{port} within 0.5 s",
+        ):
             pools.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
     with pytest.raises(ConnectionError, match="within 0.5 s"):
         pools.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
     status, out, err = call("sweep sweep.yml --scheduler nonsense")
-    assert (status, out) == (4, "") and "no Dask scheduler answers at nonsense within 5 s (missing port number" in err
+    assert (status, out) == (
+        4,
+        "",
+    ) and "no Dask scheduler answers at nonsense within 5 s (missing port number" in err
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
@@ -188,9 +268,14 @@ def test_without_distributed_the_extra_is_named(call, here, monkeypatch):
     assert "cluster" in importlib.metadata.metadata("ldpkit").get_all("Provides-Extra")
 
 
-# --- the command -----------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
-GOOD = {"audit": "rad", "seed": 1, "grid": {"mechanism": ["GRR", "OUE"], "m": [4], "epsilon": [1]}, "fixed": {"reports": 1000}}
+GOOD = {
+    "audit": "rad",
+    "seed": 1,
+    "grid": {"mechanism": ["GRR", "OUE"], "m": [4], "epsilon": [1]},
+    "fixed": {"reports": 1000},
+}
 
 
 def config(folder, found):
@@ -205,36 +290,68 @@ def test_out_and_store_come_from_the_command_or_the_file_or_its_name(call, here)
     assert call("sweep sweep.yml --workers 1")[0] == 0
     assert call("sweep sweep.yml --workers 1 --out given.csv --store kept")[0] == 0
     found = {path.name for path in here.iterdir()}
-    assert found == {"sweep.yml", "sweep.csv", "sweep.cells", "named.csv", "named.cells", "given.csv", "kept"}
-    assert (here / "sweep.csv").read_text() == (here / "given.csv").read_text() == (here / "named.csv").read_text()
+    assert found == {
+        "sweep.yml",
+        "sweep.csv",
+        "sweep.cells",
+        "named.csv",
+        "named.cells",
+        "given.csv",
+        "kept",
+    }
+    assert (
+        (here / "sweep.csv").read_text()
+        == (here / "given.csv").read_text()
+        == (here / "named.csv").read_text()
+    )
 
 
-def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(call, here, monkeypatch):
+def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(
+    call, here, monkeypatch
+):
     monkeypatch.setattr(RADAudit, "cell", failing)
     config(here, GOOD | {"grid": {"x": [0, 1, 2]}, "fixed": None})
     monkeypatch.setattr(command.Plan, "_check", lambda *_, **cell: None)
     status, out, err = call("sweep sweep.yml --workers 1")
     assert (status, err) == (4, "ldpkit: cell {'x': 1} failed: ArithmeticError: no half of 1\n")
     assert out.startswith("2 of 3 cells finished, 2 rows in sweep.csv")
-    assert pd.read_csv("sweep.csv")["x"].tolist() == [0, 2] and len(list(Path("sweep.cells").iterdir())) == 2
+    assert (
+        pd.read_csv("sweep.csv")["x"].tolist() == [0, 2]
+        and len(list(Path("sweep.cells").iterdir())) == 2
+    )
 
 
 def test_numbers_in_scientific_notation_are_numbers(call, here):
-    config(here, "audit: rad\nseed: 1e0\ngrid: {mechanism: GRR, m: [4], epsilon: [1e-1, 2.5e0, 1E0]}\nfixed: {reports: 1e3}\n")
+    config(
+        here,
+        "audit: rad\nseed: 1e0\ngrid: {mechanism: GRR, m: [4], epsilon: [1e-1, 2.5e0, 1E0]}\nfixed:"
+        " {reports: 1e3}\n",
+    )
     plan = command.read("sweep.yml")
     assert [cell["epsilon"] for cell in plan.cells] == [0.1, 2.5, 1] and plan.seed == 1
     assert all(cell["reports"] == 1000 and isinstance(cell["reports"], int) for cell in plan.cells)
 
 
 def test_the_parameters_of_the_grid_come_first_and_cells_may_be_listed(call, here):
-    config(here, GOOD | {"grid": [{"m": 4, "mechanism": "GRR", "epsilon": 1}, {"m": 5, "mechanism": "SS", "epsilon": 2}]})
+    config(
+        here,
+        GOOD
+        | {
+            "grid": [
+                {"m": 4, "mechanism": "GRR", "epsilon": 1},
+                {"m": 5, "mechanism": "SS", "epsilon": 2},
+            ]
+        },
+    )
     assert call("sweep sweep.yml --workers 1")[0] == 0
     assert pd.read_csv("sweep.csv").columns.tolist()[:4] == ["m", "mechanism", "epsilon", "reports"]
 
 
 def test_checking_a_cell_trains_no_network(monkeypatch):
     monkeypatch.setattr("ldpkit.nets.train", None)
-    command.Plan("gradient", 1, {"adversary": ["flip", "label", "benign", "collusion"], "epsilon": [1]})
+    command.Plan(
+        "gradient", 1, {"adversary": ["flip", "label", "benign", "collusion"], "epsilon": [1]}
+    )
 
 
 RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
@@ -243,43 +360,107 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("audit: rad\nseed: 1\ngird: {m: [4]}\n", "key must be one of audit, seed, grid, fixed, out, got 'gird'; did you mean 'grid'?"),
-        ("audit: rad\nseed: 1\n", "key grid is missing; the keys are audit, seed, grid, fixed, out"),
-        ("audit: rda\nseed: 1\ngrid: {m: [4]}\n", "audit must be one of audit, kv, rad, gradient, shuffle, got 'rda'; did you mean"),
+        (
+            "audit: rad\nseed: 1\ngird: {m: [4]}\n",
+            "key must be one of audit, seed, grid, fixed, out, got 'gird'; did you mean 'grid'?",
+        ),
+        (
+            "audit: rad\nseed: 1\n",
+            "key grid is missing; the keys are audit, seed, grid, fixed, out",
+        ),
+        (
+            "audit: rda\nseed: 1\ngrid: {m: [4]}\n",
+            "audit must be one of audit, kv, rad, gradient, shuffle, got 'rda'; did you mean",
+        ),
         ("audit: rad\nseed: -1\ngrid: {m: [4]}\n", "seed must be an integer >= 0, got -1"),
         ("audit: rad\nseed: 1\nseed: 2\n", "key 'seed' is given twice"),
         ("audit: rad\nseed: 1\ngrid: {m: []}\n", "grid must hold at least one cell, got {'m': []}"),
         ("audit: rad\nseed: 1\ngrid: {}\n", "grid must hold at least one cell, got {}"),
-        ("audit: rad\nseed: 1\ngrid: 4\n", "grid must map parameters to lists of values, or list cells, got 4"),
+        (
+            "audit: rad\nseed: 1\ngrid: 4\n",
+            "grid must map parameters to lists of values, or list cells, got 4",
+        ),
         ("audit: rad\nseed: 1\ngrid: [4]\n", "grid must map names of parameters to values, got 4"),
-        ("audit: rad\nseed: 1\ngrid: {4: [4]}\n", "grid must map names of parameters to values, got {4: [4]}"),
-        ("audit: rad\nseed: 1\ngrid: {m: [2020-01-01]}\n", "must be plain numbers, strings, lists or dictionaries, got date"),
+        (
+            "audit: rad\nseed: 1\ngrid: {4: [4]}\n",
+            "grid must map names of parameters to values, got {4: [4]}",
+        ),
+        (
+            "audit: rad\nseed: 1\ngrid: {m: [2020-01-01]}\n",
+            "must be plain numbers, strings, lists or dictionaries, got date",
+        ),
         (RAD + "fixed: [4]\n", "fixed must map names of parameters to values, got [4]"),
         (RAD + "fixed: {m: 4}\n", "m must be given in the grid or fixed, not in both"),
-        (RAD + "fixed: {seed: 4}\n", "seed stands beside the grid; every cell derives its own from it"),
-        (RAD + "fixed: {trials: 4}\n", "parameter of audit rad must be one of mechanism, m, epsilon, reports, alpha, faithful, runs, got"),
-        (RAD + "fixed: {alpha: 2}\n", "cell {'mechanism': 'GRR', 'm': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in [1e-100, 1), got 2"),
+        (
+            RAD + "fixed: {seed: 4}\n",
+            "seed stands beside the grid; every cell derives its own from it",
+        ),
+        (
+            RAD + "fixed: {trials: 4}\n",
+            "parameter of audit rad must be one of mechanism, m, epsilon, reports, alpha, faithful, runs, got",
+        ),
+        (
+            RAD + "fixed: {alpha: 2}\n",
+            "cell {'mechanism': 'GRR', 'm': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in [1e-100, 1), got 2",
+        ),
         (RAD + "fixed: {runs: 0}\n", "runs must be an integer >= 1, got 0"),
         (RAD + "out: 4\n", "out must be the name of a file, got 4"),
-        ("audit: rad\nseed: 1\ngrid: {m: [4]}\n", "cell {'m': 4}: audit rad needs mechanism, epsilon"),
-        ("audit: audit\nseed: 1\ngrid: {mechanism: [OEU], k: [4], epsilon: [1]}\n", "got 'OEU'; did you mean 'OUE'?"),
-        ("audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], trails: [5]}\n", "got 'trails'; did you mean 'trials'?"),
-        ("audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1, 31]}\n", "epsilon must be a number in [1e-06, 30], got 31"),
-        ("audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], omega: [2]}\n", "OUE does not take omega"),
-        ("audit: kv\nseed: 1\ngrid: {mechanism: [PCKV-UE], k: [4], epsilon: [1], user: [9]}\n", "got 'user'; did you mean 'users'?"),
-        ("audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], auditor: [skv], squads: [[-1, 1]]}\n", "squads must"),
-        ("audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], minimum: [0]}\n", "minimum must be an integer >= 1"),
-        ("audit: gradient\nseed: 1\ngrid: {adversary: [flip], epsilon: [1], trials: [3]}\n", "trials must be even"),
-        ("audit: gradient\nseed: 1\ngrid: {adversary: [flip], epsilon: [1], dimension: [3]}\n", "dimension belongs to the adversary"),
-        ("audit: shuffle\nseed: 1\ngrid: {epsilon: [2], clients: [10]}\n", "must be an integer >= 974, got 10"),
+        (
+            "audit: rad\nseed: 1\ngrid: {m: [4]}\n",
+            "cell {'m': 4}: audit rad needs mechanism, epsilon",
+        ),
+        (
+            "audit: audit\nseed: 1\ngrid: {mechanism: [OEU], k: [4], epsilon: [1]}\n",
+            "got 'OEU'; did you mean 'OUE'?",
+        ),
+        (
+            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], trails: [5]}\n",
+            "got 'trails'; did you mean 'trials'?",
+        ),
+        (
+            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1, 31]}\n",
+            "epsilon must be a number in [1e-06, 30], got 31",
+        ),
+        (
+            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], omega: [2]}\n",
+            "OUE does not take omega",
+        ),
+        (
+            "audit: kv\nseed: 1\ngrid: {mechanism: [PCKV-UE], k: [4], epsilon: [1], user: [9]}\n",
+            "got 'user'; did you mean 'users'?",
+        ),
+        (
+            "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], auditor: [skv], squads: [[-1, 1]]}\n",
+            "squads must",
+        ),
+        (
+            "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], minimum: [0]}\n",
+            "minimum must be an integer >= 1",
+        ),
+        (
+            "audit: gradient\nseed: 1\ngrid: {adversary: [flip], epsilon: [1], trials: [3]}\n",
+            "trials must be even",
+        ),
+        (
+            "audit: gradient\nseed: 1\ngrid: {adversary: [flip], epsilon: [1], dimension: [3]}\n",
+            "dimension belongs to the adversary",
+        ),
+        (
+            "audit: shuffle\nseed: 1\ngrid: {epsilon: [2], clients: [10]}\n",
+            "must be an integer >= 974, got 10",
+        ),
         ("audit: [\n", "not YAML"),
         ("- 4\n", "a sweep is described by keys and values, got [4]"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_file_is_one_line_and_status_2_and_leaves_nothing(call, here, text, message):
     config(here, text)
     status, out, err = call("sweep sweep.yml")
-    assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith("ldpkit: sweep.yml: ") and message in err
+    assert (
+        (status, out, err.count("\n")) == (2, "", 1)
+        and err.startswith("ldpkit: sweep.yml: ")
+        and message in err
+    )
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
@@ -288,8 +469,14 @@ def test_a_bad_file_is_one_line_and_status_2_and_leaves_nothing(call, here, text
     [
         ("missing.yml", "File 'missing.yml' does not exist"),
         ("sweep.yml --workers 0", "workers must be an integer >= 1, got 0"),
-        ("sweep.yml --workers 2 --scheduler tcp://127.0.0.1:8786", "with --scheduler the cluster has its own"),
-        ("sweep.yml --out missing/table.csv", "table must be a file in an existing folder, got missing/table.csv"),
+        (
+            "sweep.yml --workers 2 --scheduler tcp://127.0.0.1:8786",
+            "with --scheduler the cluster has its own",
+        ),
+        (
+            "sweep.yml --out missing/table.csv",
+            "table must be a file in an existing folder, got missing/table.csv",
+        ),
     ],
 )
 def test_bad_options_are_one_line_and_status_2(call, here, text, message):
@@ -299,7 +486,7 @@ def test_bad_options_are_one_line_and_status_2(call, here, text, message):
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
 
 
-# --- the page --------------------------------------------------------------------------------------------
+# --- the page -------------------------------------------------------------------------------------
 
 
 def test_the_example_of_the_page_runs(call, here):
@@ -308,4 +495,6 @@ def test_the_example_of_the_page_runs(call, here):
     config(here, example)
     assert call("sweep sweep.yml --workers 1")[0] == 0
     plan = command.read("sweep.yml")
-    assert pd.read_csv(plan.out)["mechanism"].nunique() == len({cell["mechanism"] for cell in plan.cells})
+    assert pd.read_csv(plan.out)["mechanism"].nunique() == len(
+        {cell["mechanism"] for cell in plan.cells}
+    )

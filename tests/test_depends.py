@@ -1,4 +1,5 @@
-"""What a result depends on: exactly the files that can change it, by reading imports, checked against what really runs."""
+"""What a result depends on: exactly the files that can change it, by reading imports, checked
+against what really runs."""
 
 import ast
 import importlib.metadata
@@ -13,7 +14,15 @@ import pytest
 
 import ldpkit
 from ldpkit import depends
-from ldpkit.auditors import Audit, KVAudit, audit_gradient, audit_kv, audit_shuffle, calibrate, rad_result
+from ldpkit.auditors import (
+    Audit,
+    KVAudit,
+    audit_gradient,
+    audit_kv,
+    audit_shuffle,
+    calibrate,
+    rad_result,
+)
 from ldpkit.depends import PACKAGE, Graph
 from ldpkit.mechanisms import LDPSGD, PCKVGRR
 
@@ -26,8 +35,11 @@ TOY = {
     "pick.py": "from .room import a_thing",
     "whole.py": "from . import room\nroom.register(room)",
     "part.py": "from . import room as r\nr.table['a']\nr.low",
-    "room/__init__.py": "from ..low import low\nfrom .a import a_thing\nfrom .b import b_thing as bee, unused\n"
-    "NAMES = [x for x in (bee,)]\nNAMES += [bee]\ntable = {x: 0 for x in (a_thing,)}\nloud = {}\nloud.update(other=bee)\n",
+    "room/__init__.py": (
+        "from ..low import low\nfrom .a import a_thing\nfrom .b import b_thing as bee,"
+        " unused\nNAMES = [x for x in (bee,)]\nNAMES += [bee]\ntable = {x: 0 for x in"
+        " (a_thing,)}\nloud = {}\nloud.update(other=bee)\n"
+    ),
     "room/a.py": "a_thing = 'a'",
     "room/b.py": "from ..other import *\nb_thing = unused = 'b'",
 }
@@ -45,7 +57,9 @@ def toy(tmp_path):
 
 def reached(toy, source):
     graph = Graph(toy / "toy")
-    return {p.relative_to(toy).as_posix().removeprefix("toy/") for p in graph.files(source, toy)} - {"__init__.py"}
+    return {
+        p.relative_to(toy).as_posix().removeprefix("toy/") for p in graph.files(source, toy)
+    } - {"__init__.py"}
 
 
 @pytest.mark.parametrize(
@@ -61,19 +75,47 @@ def reached(toy, source):
         "from toy.room import table": {"room/__init__.py", "room/a.py"},
         "from toy.room import loud": {"room/__init__.py", "room/b.py", "other.py"},
         "from toy.room import a": {"room/__init__.py", "room/a.py"},
-        "from toy.room import *": {"room/__init__.py", "room/a.py", "room/b.py", "other.py", "low.py"},
-        "from toy.room import made_by_magic": {"room/__init__.py", "room/a.py", "room/b.py", "other.py", "low.py"},
+        "from toy.room import *": {
+            "room/__init__.py",
+            "room/a.py",
+            "room/b.py",
+            "other.py",
+            "low.py",
+        },
+        "from toy.room import made_by_magic": {
+            "room/__init__.py",
+            "room/a.py",
+            "room/b.py",
+            "other.py",
+            "low.py",
+        },
         "from toy import room\nroom.a_thing": {"room/__init__.py", "room/a.py"},
-        "from toy import room\nprint(room.a_thing, room)": {"room/__init__.py", "room/a.py", "room/b.py", "other.py", "low.py"},
+        "from toy import room\nprint(room.a_thing, room)": {
+            "room/__init__.py",
+            "room/a.py",
+            "room/b.py",
+            "other.py",
+            "low.py",
+        },
         "def f():\n    from toy import pick": {"pick.py", "room/__init__.py", "room/a.py"},
         "from toy import part": {"part.py", "room/__init__.py", "room/a.py", "low.py"},
-        "from toy import whole": {"whole.py", "room/__init__.py", "room/a.py", "room/b.py", "other.py", "low.py"},
+        "from toy import whole": {
+            "whole.py",
+            "room/__init__.py",
+            "room/a.py",
+            "room/b.py",
+            "other.py",
+            "low.py",
+        },
         "from helper import x": {"../helper.py", "../second.py", "room/__init__.py", "low.py"},
         "import toy.low": set(TOY) - {"__init__.py"},
     }.items(),
 )
 def test_imports_are_followed_to_the_files_that_matter(toy, source, files):
-    found = {f"../{name}" if name in ("helper.py", "second.py") else name for name in reached(toy, source)}
+    found = {
+        f"../{name}" if name in ("helper.py", "second.py") else name
+        for name in reached(toy, source)
+    }
     assert found == files
 
 
@@ -95,9 +137,15 @@ def test_code_that_knows_where_the_data_lie_depends_on_them(toy):
     (toy / "data").mkdir()
     (toy / "toy" / "paths.py").write_text("")
     (toy / "toy" / "reader.py").write_text("from . import paths")
-    before = [Graph(toy / "toy").digest(source) for source in ("from toy import reader", "from toy import low")]
+    before = [
+        Graph(toy / "toy").digest(source)
+        for source in ("from toy import reader", "from toy import low")
+    ]
     (toy / "data" / "counts.csv").write_text("1,2")
-    after = [Graph(toy / "toy").digest(source) for source in ("from toy import reader", "from toy import low")]
+    after = [
+        Graph(toy / "toy").digest(source)
+        for source in ("from toy import reader", "from toy import low")
+    ]
     assert after[0] != before[0] and after[1] == before[1]
 
 
@@ -105,7 +153,11 @@ def test_a_graph_speaks_of_the_code_that_was_there_when_it_was_made(toy):
     graph = Graph(toy / "toy")
     before = graph.digest("from toy import low")
     (toy / "toy/low.py").write_text("def low(): return 2")
-    assert graph.digest("from toy import low") == before != Graph(toy / "toy").digest("from toy import low")
+    assert (
+        graph.digest("from toy import low")
+        == before
+        != Graph(toy / "toy").digest("from toy import low")
+    )
 
 
 def test_code_that_is_no_python_is_refused(toy):
@@ -114,7 +166,8 @@ def test_code_that_is_no_python_is_refused(toy):
 
 
 def ran(call):
-    """Files of the package of which functions ran during a call; compiled kernels are seen by their Python side only."""
+    """Files of the package of which functions ran during a call; compiled kernels are seen by their
+    Python side only."""
     seen = set()
 
     def watch(frame, event, _):
@@ -133,17 +186,33 @@ def ran(call):
 RUNS = {
     "from ldpkit.auditors import Audit": [
         lambda name=name, attack=attack, extra=extra: Audit.cell(
-            mechanism=name, attack=attack, k=6, epsilon=1.0, trials=500, faithful=faithful, seed=1, **extra
+            mechanism=name,
+            attack=attack,
+            k=6,
+            epsilon=1.0,
+            trials=500,
+            faithful=faithful,
+            seed=1,
+            **extra,
         )
         for name, extra in {
-            "SS": {}, "OLH": {}, "THE": {}, "AGM": {"delta": 1e-5}, "SUE": {"tau": 3}, "RSFD[GRR]": {"d": 2},
-            "dBitFlipPM": {"buckets": 6, "bits": 2}, "L-OSUE": {"first": 0.5},
+            "SS": {},
+            "OLH": {},
+            "THE": {},
+            "AGM": {"delta": 1e-5},
+            "SUE": {"tau": 3},
+            "RSFD[GRR]": {"d": 2},
+            "dBitFlipPM": {"buckets": 6, "bits": 2},
+            "L-OSUE": {"first": 0.5},
         }.items()
         for attack in ("guess", "tight")
         for faithful in (False, True)
     ],
     "from ldpkit.auditors import KVAudit": [
-        lambda m=m: KVAudit.cell(mechanism=m, k=3, epsilon=1.0, padding=1, users=1000, runs=2, seed=1) for m in ("PCKV-UE", "PCKV-GRR")
+        lambda m=m: KVAudit.cell(
+            mechanism=m, k=3, epsilon=1.0, padding=1, users=1000, runs=2, seed=1
+        )
+        for m in ("PCKV-UE", "PCKV-GRR")
     ],
     "from ldpkit.auditors import audit_kv\nfrom ldpkit.mechanisms import PCKVGRR": [
         lambda: audit_kv(PCKVGRR(4, 1.0, 2), users=2000, seed=1)
@@ -156,7 +225,7 @@ RUNS = {
     "from ldpkit.auditors import audit_shuffle": [
         lambda: audit_shuffle(1.0, 500, faithful=True, trials=200, seed=1)
     ],
-}  # fmt: skip
+}
 
 
 def dummy_pair():
@@ -177,30 +246,61 @@ def test_nothing_runs_that_the_imports_do_not_show(source):
 def test_chapters_do_not_depend_on_each_others_mechanisms():
     def of(page):
         notebook = json.loads((ROOT.parent / "book" / f"{page}.ipynb").read_text())
-        text = "\n".join("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code")
+        text = "\n".join(
+            "".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"
+        )
         return {p.name for p in PACKAGE.files(text, ROOT.parent / "book" / page.partition("/")[0])}
 
-    assert {"pckv.py", "kv_pages.py"} <= of("kv_auditor/tables") and not {"subset.py", "hashing.py"} & of("kv_auditor/tables")
-    assert {"subset.py", "hashing.py"} <= of("ldp_auditor/fig2") and not {"pckv.py", "nets.py"} & of("ldp_auditor/fig2")
-    assert {"nets.py", "standins.py"} <= of("ldp_sgd/fig4") and not {"pckv.py", "unary.py"} & of("ldp_sgd/fig4")
-    assert {"optimize.py", "poison.py"} <= of("refinement/fig6") and "nets.py" not in of("refinement/fig6")
+    assert {"pckv.py", "kv_pages.py"} <= of("kv_auditor/tables") and not {
+        "subset.py",
+        "hashing.py",
+    } & of("kv_auditor/tables")
+    assert {"subset.py", "hashing.py"} <= of("ldp_auditor/fig2") and not {
+        "pckv.py",
+        "nets.py",
+    } & of("ldp_auditor/fig2")
+    assert {"nets.py", "standins.py"} <= of("ldp_sgd/fig4") and not {"pckv.py", "unary.py"} & of(
+        "ldp_sgd/fig4"
+    )
+    assert {"optimize.py", "poison.py"} <= of("refinement/fig6") and "nets.py" not in of(
+        "refinement/fig6"
+    )
 
 
-@pytest.mark.parametrize("module", sorted(set(PACKAGE.modules) - {"ldpkit", "ldpkit.__main__", "ldpkit.mechanisms.client"}))
+@pytest.mark.parametrize(
+    "module",
+    sorted(set(PACKAGE.modules) - {"ldpkit", "ldpkit.__main__", "ldpkit.mechanisms.client"}),
+)
 def test_modules_import_by_written_names_and_do_nothing_else_when_imported(module):
     tree = ast.parse(PACKAGE.modules[module].read_bytes())
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} - {"eval"}  # a network's method
-    assert not names & {"import_module", "__import__", "__subclasses__", "singledispatch", "exec", "eval"}
-    for statement in tree.body:  # at the top level nothing but names: no calls for their effect, no changes of other modules
+    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} - {
+        "eval"
+    }  # a network's method
+    assert not names & {
+        "import_module",
+        "__import__",
+        "__subclasses__",
+        "singledispatch",
+        "exec",
+        "eval",
+    }
+    for statement in (
+        tree.body
+    ):  # at the top level nothing but names: no calls for their effect, no changes of other modules
         assert (
-            not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Constant) or module.startswith("ldpkit.cli")
+            not isinstance(statement, ast.Expr)
+            or isinstance(statement.value, ast.Constant)
+            or module.startswith("ldpkit.cli")
         ), module
         targets = statement.targets if isinstance(statement, ast.Assign) else []
-        assert all(isinstance(t, (ast.Name, ast.Tuple)) or ast.unparse(t) in ("plt.rcParams",) for t in targets), module
+        assert all(
+            isinstance(t, (ast.Name, ast.Tuple)) or ast.unparse(t) in ("plt.rcParams",)
+            for t in targets
+        ), module
 
 
-# --- functions --------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 
 def notebook(monkeypatch, *sources, **names):
@@ -223,7 +323,11 @@ def test_a_function_of_a_notebook_counts_with_everything_it_uses(monkeypatch):
 
     helper = "def helper(x):\n    return 2 * x\n"
     first = identity(helper, cell, offset=1)
-    assert first == identity(helper, cell, offset=1, unused=5) == identity("# said first\n" + helper, cell, offset=1)
+    assert (
+        first
+        == identity(helper, cell, offset=1, unused=5)
+        == identity("# said first\n" + helper, cell, offset=1)
+    )
     others = [
         identity(helper, cell, offset=2),
         identity(helper.replace("2", "3"), cell, offset=1),
@@ -236,8 +340,11 @@ def test_a_function_of_a_notebook_counts_with_everything_it_uses(monkeypatch):
 
 
 def test_recursion_in_a_notebook_ends(monkeypatch):
-    module = notebook(monkeypatch, "def cell(x, seed):\n    return {'y': x and cell(x - 1, seed)['y'] + other(x)}\n",
-                      "def other(x):\n    return x and cell(0, 1)['y']\n")  # fmt: skip
+    module = notebook(
+        monkeypatch,
+        "def cell(x, seed):\n    return {'y': x and cell(x - 1, seed)['y'] + other(x)}\n",
+        "def other(x):\n    return x and cell(0, 1)['y']\n",
+    )
     assert depends.identity(module.cell) == depends.identity(module.cell)
 
 
@@ -268,7 +375,9 @@ def test_what_has_no_source_is_refused():
     with pytest.raises(TypeError, match="func must be defined in a file or a notebook"):
         depends.identity(names["cell"])
     for thing in (print, PCKVGRR, LDPSGD(5, 1.0).perturb, "name", None):
-        with pytest.raises(TypeError, match="func must be a function to have its results stored, got"):
+        with pytest.raises(
+            TypeError, match="func must be a function to have its results stored, got"
+        ):
             depends.identity(thing)
 
 
@@ -283,9 +392,15 @@ SILENT = {
 def test_versions_name_every_library_that_computes():
     trees = [ast.parse(path.read_bytes()) for path in PACKAGE.modules.values()]
     nodes = [node for tree in trees for node in ast.walk(tree)]
-    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
-    foreign = {name.partition(".")[0] for name in imported} - set(sys.stdlib_module_names) - {"ldpkit"}
+    imported = {
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {
+        node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level
+    }
+    foreign = (
+        {name.partition(".")[0] for name in imported} - set(sys.stdlib_module_names) - {"ldpkit"}
+    )
     assert foreign >= SILENT
     found = depends.versions()
     assert found.pop("Python") == platform.python_version()
@@ -303,5 +418,8 @@ def test_a_library_that_is_not_there_counts_as_absent(monkeypatch):
         return real(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    assert {name for name, found in depends.versions().items() if found == "absent"} == {"scikit-learn", "statsmodels"}
+    assert {name for name, found in depends.versions().items() if found == "absent"} == {
+        "scikit-learn",
+        "statsmodels",
+    }
     assert depends.identity(Audit.cell) != before

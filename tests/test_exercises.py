@@ -18,7 +18,9 @@ def blocks(page, kind):
 
 
 def labels(page):
-    return [re.search(r"^:label: (\S+)$", body, flags=re.M)[1] for _, body in blocks(page, "exercise")]
+    return [
+        re.search(r"^:label: (\S+)$", body, flags=re.M)[1] for _, body in blocks(page, "exercise")
+    ]
 
 
 def code(body):
@@ -38,7 +40,9 @@ def test_every_notebook_ends_with_exercises(page):
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_every_exercise_has_one_solution(page):
     place = page.removeprefix("book/").replace("/", "-")
-    assert labels(page) == [f"{place}-{number}" for number in range(1, len(labels(page)) + 1)]  # unique in the book, too
+    assert labels(page) == [
+        f"{place}-{number}" for number in range(1, len(labels(page)) + 1)
+    ]  # unique in the book, too
     assert [label for label, _ in blocks(page, "solution")] == labels(page)
 
 
@@ -50,5 +54,10 @@ def test_solution_is_hidden_and_its_lines_run(page, label, body, monkeypatch):
     assert len(lines.splitlines()) <= LINES and max(map(len, lines.splitlines())) <= WIDTH
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
-    linecache.cache[label] = (len(lines), None, lines.splitlines(keepends=True), label)  # a failure shows the line
+    linecache.cache[label] = (
+        len(lines),
+        None,
+        lines.splitlines(keepends=True),
+        label,
+    )  # a failure shows the line
     exec(compile(lines, label, "exec"), {"__name__": label})

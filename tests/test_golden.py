@@ -1,8 +1,10 @@
-"""Stored rows: one audit of every auditor, attack and family, from the law and by real reports, at fixed seeds.
+"""Stored rows: one audit of every auditor, attack and family, from the law and by real reports, at
+fixed seeds.
 
-They tell which numbers an edit changed, not which numbers are right: the laws and oracle tables do that. Where streams
-change on purpose, `python tests/test_golden.py` writes the rows anew, and the edit says why. Counts are compared as they
-are; what is computed from them may round differently on another processor.
+They tell which numbers an edit changed, not which numbers are right: the laws and oracle tables do
+that. Where streams change on purpose, `python tests/test_golden.py` writes the rows anew, and the
+edit says why. Counts are compared as they are; what is computed from them may round differently on
+another processor.
 """
 
 import functools
@@ -18,10 +20,22 @@ from ldpkit.mechanisms import CPPGRR, CPPUE, GRADIENT, PCKVGRR, PCKVUE, PrivKV, 
 
 STORED = Path(__file__).parent / "data/golden_rows.json"
 FAMILIES = [
-    ("GRR", {}), ("SS", {}), ("SUE", {}), ("OUE", {}), ("OLH", {}), ("SHE", {}), ("THE", {}), ("AGM", {"delta": 1e-5}),
-    ("OUE", {"tau": 3}), ("GRR", {"tau": 3, "memoise": True}), ("L-OSUE", {"first": 0.5, "tau": 2}), ("RSFD[OUE-z]", {"d": 2}),
-    ("dBitFlipPM", {"buckets": 6, "bits": 2}), ("HR", {}), ("CMS", {"m": 4, "hashes": 3}),
-]  # fmt: skip
+    ("GRR", {}),
+    ("SS", {}),
+    ("SUE", {}),
+    ("OUE", {}),
+    ("OLH", {}),
+    ("SHE", {}),
+    ("THE", {}),
+    ("AGM", {"delta": 1e-5}),
+    ("OUE", {"tau": 3}),
+    ("GRR", {"tau": 3, "memoise": True}),
+    ("L-OSUE", {"first": 0.5, "tau": 2}),
+    ("RSFD[OUE-z]", {"d": 2}),
+    ("dBitFlipPM", {"buckets": 6, "bits": 2}),
+    ("HR", {}),
+    ("CMS", {"m": 4, "hashes": 3}),
+]
 ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 KEY_VALUE = [
     *((PCKVUE(3, 2.0), "hkv", {"estimator": e}) for e in ESTIMATORS),
@@ -35,7 +49,16 @@ KEY_VALUE = [
 
 
 def name(mechanism, more=()):
-    return " ".join(map(str, [mechanism.name, *(f"{key}={value}" for key, value in mechanism.parameters.items()), *more]))
+    return " ".join(
+        map(
+            str,
+            [
+                mechanism.name,
+                *(f"{key}={value}" for key, value in mechanism.parameters.items()),
+                *more,
+            ],
+        )
+    )
 
 
 def cases():
@@ -50,23 +73,37 @@ def cases():
                 )
     for mechanism, attack, given in KEY_VALUE:
         found[name(mechanism, (attack, *given.values()))] = functools.partial(
-            audit_kv, mechanism, attack, users=10**5, alpha=0.05, minimum=5, seed=7, last=True, **given
+            audit_kv,
+            mechanism,
+            attack,
+            users=10**5,
+            alpha=0.05,
+            minimum=5,
+            seed=7,
+            last=True,
+            **given,
         )
     laws = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
     for guess in (None, np.array([1.0, 0.5, 0.0])):
-        found[f"laws {guess}"] = lambda guess=guess: [audit_laws(*laws, users=10**4, alpha=0.05, seed=7, guess=guess)]
+        found[f"laws {guess}"] = lambda guess=guess: [
+            audit_laws(*laws, users=10**4, alpha=0.05, seed=7, guess=guess)
+        ]
     for protocol in ("GRR", "SS", "OUE"):
         for faithful in (False, True):
-            found[f"rad {protocol} {'real' if faithful else 'law'}"] = lambda p=protocol, f=faithful: [
-                rad_audit(p, 10, 1.0, reports=5004, alpha=0.02, seed=7, faithful=f)
-            ]
+            found[f"rad {protocol} {'real' if faithful else 'law'}"] = (
+                lambda p=protocol, f=faithful: [
+                    rad_audit(p, 10, 1.0, reports=5004, alpha=0.02, seed=7, faithful=f)
+                ]
+            )
     for cls in GRADIENT.values():
         for rule in ("cosine", "lune"):
             for faithful in (False, True):
                 mechanism = cls(16, 1.0)
-                found[name(mechanism, (rule, "real" if faithful else "law"))] = lambda m=mechanism, r=rule, f=faithful: [
-                    audit_gradient(m, dummy(16), r, trials=400, alpha=0.01, seed=7, faithful=f)
-                ]
+                found[name(mechanism, (rule, "real" if faithful else "law"))] = (
+                    lambda m=mechanism, r=rule, f=faithful: [
+                        audit_gradient(m, dummy(16), r, trials=400, alpha=0.01, seed=7, faithful=f)
+                    ]
+                )
     for faithful in (False, True):
         found[f"shuffle {'real' if faithful else 'law'}"] = lambda f=faithful: [
             audit_shuffle(1.0, 500, trials=60, alpha=0.01, seed=7, faithful=f)
@@ -80,7 +117,11 @@ CASES = cases()
 def rows(case):
     """What an audit says, without its time and its sentences."""
     return [
-        {key: value for key, value in result.row().items() if key not in ("seconds", "verdict", "warnings", "directions")}
+        {
+            key: value
+            for key, value in result.row().items()
+            if key not in ("seconds", "verdict", "warnings", "directions")
+        }
         for result in case()
     ]
 
@@ -95,8 +136,12 @@ def test_audits_repeat_the_stored_rows(case):
     assert len(found) == len(stored)
     for one, other in zip(found, stored):
         inexact = {key for key, value in other.items() if isinstance(value, float)}
-        assert {k: v for k, v in one.items() if k not in inexact} == {k: v for k, v in other.items() if k not in inexact}
-        assert [one[key] for key in sorted(inexact)] == pytest.approx([other[key] for key in sorted(inexact)], rel=1e-9)
+        assert {k: v for k, v in one.items() if k not in inexact} == {
+            k: v for k, v in other.items() if k not in inexact
+        }
+        assert [one[key] for key in sorted(inexact)] == pytest.approx(
+            [other[key] for key in sorted(inexact)], rel=1e-9
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""The hash family of local hashing: xxHash64 bit for bit, and its law against that of a fully random hash.
+"""The hash family of local hashing: xxHash64 bit for bit, and its law against that of a fully
+random hash.
 
-Statistical tests: fixed seeds; chi-square with at least 25 expected per cell and exact binomial tails. The file
-compares fewer than 200 p-values with `laws.P_MIN`, so a correct package fails it with probability below 1e-4 (see
-`laws`).
+Statistical tests: fixed seeds; chi-square with at least 25 expected per cell and exact binomial
+tails. The file compares fewer than 200 p-values with `laws.P_MIN`, so a correct package fails it
+with probability below 1e-4 (see `laws`).
 """
 
 import itertools
@@ -27,7 +28,10 @@ def rng(seed=1):
 def test_xxh64_equals_the_reference_bit_for_bit():
     generator, edges = rng(15), [0, 1, 2**31 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1]
     pairs = list(itertools.product([0, 1, 255, 2**32, 2**63 - 1], edges))
-    pairs += zip(generator.integers(0, 2**63, 5000).tolist(), generator.integers(0, 2**64, 5000, np.uint64).tolist())
+    pairs += zip(
+        generator.integers(0, 2**63, 5000).tolist(),
+        generator.integers(0, 2**64, 5000, np.uint64).tolist(),
+    )
     for value, seed in pairs:
         wanted = xxhash.xxh64_intdigest(value.to_bytes(8, "little"), seed)
         assert int(xxh64(np.int64(value), np.uint64(seed))) == wanted, (value, seed)
@@ -56,17 +60,25 @@ def test_cells_of_three_values_are_jointly_independent():
     g, n = 4, 400_000
     seeds = rng(18).integers(0, 2**64, n, np.uint64)
     for values in itertools.combinations(range(5), 3):
-        found = sum(cells(np.full(n, value), seeds, g) * g**place for place, value in enumerate(values))
-        assert chi_square_p(np.bincount(found, minlength=g**3), np.full(g**3, g**-3.0)) > P_MIN, values
+        found = sum(
+            cells(np.full(n, value), seeds, g) * g**place for place, value in enumerate(values)
+        )
+        assert chi_square_p(np.bincount(found, minlength=g**3), np.full(g**3, g**-3.0)) > P_MIN, (
+            values
+        )
 
 
 @pytest.mark.parametrize("label", HASHES)
 def test_the_support_set_follows_the_law_of_a_random_hash(label):
     mechanism, k, own = build(label, 10, 1.0), 10, 4
     reports = mechanism.perturb(np.full(N, own), rng(19))
-    supported = np.array([cells(np.full(N, u), reports["seed"], mechanism.g) == reports["cell"] for u in range(k)])
+    supported = np.array(
+        [cells(np.full(N, u), reports["seed"], mechanism.g) == reports["cell"] for u in range(k)]
+    )
     others = supported.sum(axis=0) - supported[own]
-    law = np.outer([1 - mechanism.p, mechanism.p], stats.binom.pmf(np.arange(k), k - 1, mechanism.q))
+    law = np.outer(
+        [1 - mechanism.p, mechanism.p], stats.binom.pmf(np.arange(k), k - 1, mechanism.q)
+    )
     assert chi_square_p(np.bincount(supported[own] * k + others, minlength=2 * k), law) > P_MIN
     assert mechanism.support_counts(reports).tolist() == supported.sum(axis=1).tolist()
 

@@ -1,7 +1,8 @@
 """Hostile use: every public callable and every command is given what it must refuse.
 
-One table: an expression or a command line, and what its one error must say: the parameter, the range and the value. A
-second table lists what may be left out and why; a callable in neither fails the suite. Nothing here is random.
+One table: an expression or a command line, and what its one error must say: the parameter, the
+range and the value. A second table lists what may be left out and why; a callable in neither fails
+the suite. Nothing here is random.
 """
 
 import importlib
@@ -28,7 +29,8 @@ PREFIX = {"attacks.base": "reading", "attacks.gradient": "crafts", "auditors.gra
 
 
 def spaces():
-    """Modules of the package by the name that the table uses: the last part, but for those that share one."""
+    """Modules of the package by the name that the table uses: the last part, but for those that
+    share one."""
     found = {}
     for module in pkgutil.walk_packages(ldpkit.__path__):
         name = module.name
@@ -72,9 +74,18 @@ SPACE = (
         "MASKED": MASKED,
         "matplotlib": mpl,
     }
-    | {"POINTS": pd.DataFrame([("", "", "exact", 1.0, 1.0, None)], columns=["panel", "series", "source", "x", "y", "error"])}
+    | {
+        "POINTS": pd.DataFrame(
+            [("", "", "exact", 1.0, 1.0, None)],
+            columns=["panel", "series", "source", "x", "y", "error"],
+        )
+    }
     | {"board": MODULES["published"].Scoreboard("ldp_auditor/fig2")}
-    | {"grr": mechanisms.GRR(3, 1.0), "pairs": MODULES["crafts"].dummy(4), "sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2)}
+    | {
+        "grr": mechanisms.GRR(3, 1.0),
+        "pairs": MODULES["crafts"].dummy(4),
+        "sets": mechanisms.KeyValues.of([[(0, 1.0)]], 2),
+    }
 )
 NAMES = sorted(mechanisms.MECHANISMS)
 
@@ -83,7 +94,11 @@ NAMES = sorted(mechanisms.MECHANISMS)
 EPSILON = "epsilon must be a number in [1e-06, 30], got"
 K = "k must be an integer in [2, 2147483647], got"
 ALPHA = "alpha must be a number in [1e-100, 1), got"
-UNIT, OPEN, HALF = "must be a number in [0, 1], got", "must be a number in (0, 1), got", "must be a number in [0, 1), got"
+UNIT, OPEN, HALF = (
+    "must be a number in [0, 1], got",
+    "must be a number in (0, 1), got",
+    "must be a number in [0, 1), got",
+)
 POSITIVE = "must be a finite number > 0, got"
 RNG = "rng must be a numpy.random.Generator, got"
 ORACLE = "mechanism must be a frequency oracle, got"
@@ -734,19 +749,30 @@ def given(name):
 
 SPACE["given"] = given
 PYTHON = [*HALL, *CLIENTS, *ATTACKERS, *AUDITORS]
-MISSING = (FileNotFoundError, KeyError)  # no such folder, no such published number: documented as what they are
+MISSING = (
+    FileNotFoundError,
+    KeyError,
+)  # no such folder, no such published number: documented as what they are
 
 
 @pytest.mark.parametrize("text, message", PYTHON, ids=[text for text, _ in PYTHON])
 def test_bad_input_is_refused_by_parameter_value_and_range(text, message):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # a warning on the way to the error would be a second message
+        warnings.simplefilter(
+            "error"
+        )  # a warning on the way to the error would be a second message
         with pytest.raises((ValueError, TypeError, *MISSING)) as caught:
             eval(text, dict(SPACE))
     said = str(caught.value)
     assert message in said, said
-    assert not isinstance(caught.value, MISSING) or text.startswith(("pools.isolated", "published."))
-    assert re.search(r" must | needs? | does not | cannot | is not | too large | past | raised | match |no published", said), said
+    assert not isinstance(caught.value, MISSING) or text.startswith(
+        ("pools.isolated", "published.")
+    )
+    assert re.search(
+        r" must | needs? | does not | cannot | is not | too large | past | raised | match |no"
+        r" published",
+        said,
+    ), said
 
 
 def test_files_that_cannot_be_read_or_written_are_named(tmp_path, monkeypatch):
@@ -754,13 +780,24 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path, monkeypatch):
     (tmp_path / "mnist.npz").write_bytes(b"junk")
     (tmp_path / "adult").mkdir()
     (tmp_path / "adult" / "adult.data").write_text("39, State-gov")
-    with pytest.raises(ValueError, match=r"array x_train cannot be read from .*mnist\.npz: .*; remove it, then `ldpkit data`"):
+    with pytest.raises(
+        ValueError,
+        match=r"array x_train cannot be read from .*mnist\.npz: .*; remove it, then `ldpkit data`",
+    ):
         MODULES["datasets"].images("mnist")
-    with pytest.raises(ValueError, match=r"file .*adult\.data is not the original \(its SHA-256 is [0-9a-f]{64}\); remove it"):
+    with pytest.raises(
+        ValueError,
+        match=r"file .*adult\.data is not the original \(its SHA-256 is [0-9a-f]{64}\); remove it",
+    ):
         MODULES["datasets"].adult()
-    with pytest.raises(FileNotFoundError, match=r"file .*train-images.* of fashion_mnist is missing; `ldpkit data` fetches it"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"file .*train-images.* of fashion_mnist is missing; `ldpkit data` fetches it",
+    ):
         MODULES["datasets"].images("fashion_mnist")
-    with pytest.raises(ValueError, match=r"store must be a folder that can be written, got '.*mnist\.npz': "):
+    with pytest.raises(
+        ValueError, match=r"store must be a folder that can be written, got '.*mnist\.npz': "
+    ):
         MODULES["sweep"].sweep(dict, {"a": [1]}, seed=1, store=tmp_path / "mnist.npz")
 
 
@@ -943,32 +980,50 @@ def test_what_could_not_be_done_is_one_line_and_status_four(call):
 # --- nothing is left out ----------------------------------------------------------------------------------
 
 EXEMPT = {
-    "compiled kernel or bare formula behind checked constructors, called on arrays of candidates in inner loops": """
+    "compiled kernel or bare formula behind checked constructors, called on arrays of candidates in inner loops": (
+        """
         grr.respond grr.response_rates histogram.threshold_rates subset.inclusion_rates
         unary.other_rate base.support_variance
         listing.product_law
-        ziggurat.normals ziggurat.combine ziggurat.laplace streams.state streams.step streams.uniform""",
-    "kind of report, built by a mechanism or client from its own checked parameters": """
+        ziggurat.normals ziggurat.combine ziggurat.laplace streams.state streams.step streams.uniform"""
+    ),
+    "kind of report, built by a mechanism or client from its own checked parameters": (
+        """
         value.Value value.Response bits.Bits bits.IndependentBits chosen.Subset chosen.Selection hashed.Hashed vector.Noisy
         vector.Laplace vector.Gaussian buckets.Buckets rounds.Rounds rounds.Remembered rounds.ChainedValue rounds.ChainedBits
         attributes.Attributes kind.shaped kind.listed kind.drawn rounds.largest bits.pick hashed.cells hashed.hash_cell
-        laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index numeric.Interval sketch.Sketch""",
-    "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": "reading.handled reading.drawable",
-    "check of a mechanism, or what it is made of: called by `suite.check_mechanism`": """
+        laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index numeric.Interval sketch.Sketch"""
+    ),
+    "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": (
+        "reading.handled reading.drawable"
+    ),
+    "check of a mechanism, or what it is made of: called by `suite.check_mechanism`": (
+        """
         case.Case case.close case.need case.refused case.same case.tail reports.value reports.parameters reports.generator
         reports.inputs reports.read reports.pair claims.rates claims.budget claims.routes claims.rounds claims.extremes
-        draws.client draws.estimate draws.null draws.power draws.repeats suite.Check suite.Conformance""",
-    "part of a figure; called by `plots.figure` with what it has checked": "marks.looks marks.curves marks.bars marks.legends",
+        draws.client draws.estimate draws.null draws.power draws.repeats suite.Check suite.Conformance"""
+    ),
+    "part of a figure; called by `plots.figure` with what it has checked": (
+        "marks.looks marks.curves marks.bars marks.legends"
+    ),
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
-    "record of checked values, built by the package": "result.AuditResult calibrate.Calibration optimize.Family optimize.Front",
+    "record of checked values, built by the package": (
+        "result.AuditResult calibrate.Calibration optimize.Family optimize.Front"
+    ),
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",
     "names a file of the checkout": "paths.data",
     "reads the package's own source": "depends.Graph depends.identity",
-    "frozen audit behind a door of the table, which hands it its parameters": """
-        auditors.GradientAudit auditors.ShuffleAudit gradients.digit_pairs""",
-    "part of an audit, given what the audit has checked": """
-        base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine""",
-    "pool of processes or cluster, tested with the sweeps": "pools.Processes pools.local pools.connect pools.require",
+    "frozen audit behind a door of the table, which hands it its parameters": (
+        """
+        auditors.GradientAudit auditors.ShuffleAudit gradients.digit_pairs"""
+    ),
+    "part of an audit, given what the audit has checked": (
+        """
+        base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine"""
+    ),
+    "pool of processes or cluster, tested with the sweeps": (
+        "pools.Processes pools.local pools.connect pools.require"
+    ),
     "only counts and shows what it is handed": "sweep.progress progress.Progress",
     "decorator of the package's own kernels": "compiled.kernel",
     "any array will do": "checks.masked",
@@ -977,14 +1032,17 @@ EXEMPT = {
 
 
 def public():
-    """Every public callable that takes parameters, by the names it has; the command line is looked at by option."""
+    """Every public callable that takes parameters, by the names it has; the command line is looked
+    at by option."""
     found = {}
     for name, module in MODULES.items():
         if module.__name__.startswith("ldpkit.cli"):
             continue
         for each in getattr(module, "__all__", ()):
             thing = getattr(module, each)
-            no_input = inspect.isclass(thing) and (issubclass(thing, Exception) or getattr(thing, "_is_protocol", False))
+            no_input = inspect.isclass(thing) and (
+                issubclass(thing, Exception) or getattr(thing, "_is_protocol", False)
+            )
             ours = callable(thing) and str(getattr(thing, "__module__", "")).startswith("ldpkit")
             if ours and not no_input and inspect.signature(thing).parameters:
                 found.setdefault(id(thing), []).append(f"{name}.{each}")
@@ -1001,15 +1059,27 @@ def test_every_public_callable_is_in_the_table():
             tried.add(id(thing))
     exempt = {name for names in EXEMPT.values() for name in names.split()}
     callables = public()
-    missing = sorted(names[0] for key, names in callables.items() if key not in tried and not exempt & set(names))
+    missing = sorted(
+        names[0] for key, names in callables.items() if key not in tried and not exempt & set(names)
+    )
     assert missing == []
-    assert exempt <= {name for names in callables.values() for name in names}  # no exemption outlives its function
+    assert exempt <= {
+        name for names in callables.values() for name in names
+    }  # no exemption outlives its function
 
 
 def test_every_option_of_every_command_is_in_the_table():
     for name, command in commands().commands.items():
-        tried = {word for text, _ in COMMANDS if text.split()[0] == name for word in text.split() if word.startswith("--")}
-        wanted = {p.opts[0] for p in command.params if p.param_type_name == "option" and not p.is_flag}
+        tried = {
+            word
+            for text, _ in COMMANDS
+            if text.split()[0] == name
+            for word in text.split()
+            if word.startswith("--")
+        }
+        wanted = {
+            p.opts[0] for p in command.params if p.param_type_name == "option" and not p.is_flag
+        }
         assert wanted <= tried, (name, wanted - tried)
     assert {text.split()[0] for text, _ in COMMANDS} >= set(commands().commands)
 

@@ -1,4 +1,5 @@
-"""The shape of the package: imports point downwards, files stay small, public names exist and say what they are."""
+"""The shape of the package: imports point downwards, files stay small, public names exist and say
+what they are."""
 
 import ast
 import graphlib
@@ -50,11 +51,31 @@ def test_every_module_has_a_floor():
 
 def test_the_package_offers_its_public_names_and_imports_nothing_before_they_are_used():
     code = "import json, sys, ldpkit; print(json.dumps([dir(ldpkit), sorted(sys.modules)]))"
-    offered, loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
-    assert {"audit", "audits", "AuditResult", "Client", "mechanisms", "attacks", "auditors", "sweep"} <= set(ldpkit.__all__)
-    assert {name for name in offered if not (name.startswith("__") and name.endswith("__"))} == set(ldpkit.__all__)
-    assert [name for name in loaded if name.partition(".")[0] in ("ldpkit", "numba", "numpy", "scipy", "pandas")] == ["ldpkit"]
-    assert all(callable(getattr(ldpkit, name)) or inspect.ismodule(getattr(ldpkit, name)) for name in ldpkit.__all__)
+    offered, loaded = json.loads(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    )
+    assert {
+        "audit",
+        "audits",
+        "AuditResult",
+        "Client",
+        "mechanisms",
+        "attacks",
+        "auditors",
+        "sweep",
+    } <= set(ldpkit.__all__)
+    assert {name for name in offered if not (name.startswith("__") and name.endswith("__"))} == set(
+        ldpkit.__all__
+    )
+    assert [
+        name
+        for name in loaded
+        if name.partition(".")[0] in ("ldpkit", "numba", "numpy", "scipy", "pandas")
+    ] == ["ldpkit"]
+    assert all(
+        callable(getattr(ldpkit, name)) or inspect.ismodule(getattr(ldpkit, name))
+        for name in ldpkit.__all__
+    )
     assert ldpkit.audit is ldpkit.auditors.audit and ldpkit.Client is ldpkit.mechanisms.Client
     with pytest.raises(AttributeError, match="module 'ldpkit' has no attribute 'numba'"):
         ldpkit.numba  # noqa: B018
@@ -63,31 +84,46 @@ def test_the_package_offers_its_public_names_and_imports_nothing_before_they_are
 @pytest.mark.parametrize("given", [{}, {"NUMBA_CACHE_DIR": "own"}])
 def test_kernels_are_kept_in_the_folder_of_their_source_and_nobody_elses_are(tmp_path, given):
     code = (
-        "import os, numba\nfrom ldpkit import streams, depends\n"
-        "print(numba.config.CACHE_DIR, os.environ.get('NUMBA_CACHE_DIR', ''), depends.code_digest(), streams.step.stats.cache_path, sep='\\n')"
+        "import os, numba\nfrom ldpkit import streams, depends\nprint(numba.config.CACHE_DIR,"
+        " os.environ.get('NUMBA_CACHE_DIR', ''), depends.code_digest(),"
+        " streams.step.stats.cache_path, sep='\\n')"
     )
-    settings = {"XDG_CACHE_HOME": str(tmp_path), "PATH": os.environ["PATH"], **{k: str(tmp_path / v) for k, v in given.items()}}
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=settings).stdout
+    settings = {
+        "XDG_CACHE_HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        **{k: str(tmp_path / v) for k, v in given.items()},
+    }
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=settings
+    ).stdout
     config, environment, digest, kept = found.splitlines()
     assert config == environment == settings.get("NUMBA_CACHE_DIR", "")
     assert Path(kept).is_relative_to(config or tmp_path / "ldpkit" / "numba" / digest)
 
 
-@pytest.mark.parametrize("module", sorted(set(FILES) - {"ldpkit"}))  # which imports nothing before it is used
+@pytest.mark.parametrize(
+    "module", sorted(set(FILES) - {"ldpkit"})
+)  # which imports nothing before it is used
 def test_imports_point_downwards(module):
     room = module.split(".")[:2]
     for other in imported(module):
-        assert other.split(".")[:2] == room or floor(other) < floor(module), f"{module} imports {other}"
+        assert other.split(".")[:2] == room or floor(other) < floor(module), (
+            f"{module} imports {other}"
+        )
 
 
 def test_nothing_imports_in_a_circle():
-    order = list(graphlib.TopologicalSorter({module: imported(module) for module in FILES}).static_order())
+    order = list(
+        graphlib.TopologicalSorter({module: imported(module) for module in FILES}).static_order()
+    )
     assert set(order) == set(FILES)
 
 
 def test_the_reader_of_imports_sees_them_all():
     assert {"ldpkit.kinds", "ldpkit.mechanisms.base"} <= imported("ldpkit.attacks.optimal")
-    assert {"ldpkit.attacks", "ldpkit.auditors", "ldpkit.mechanisms.client"} <= imported("ldpkit.cli.audit")
+    assert {"ldpkit.attacks", "ldpkit.auditors", "ldpkit.mechanisms.client"} <= imported(
+        "ldpkit.cli.audit"
+    )
     assert imported("ldpkit.checks") == imported("ldpkit.depends") == set()
 
 
@@ -127,5 +163,11 @@ def test_the_picture_of_the_house_shows_this_code():
     sys.path.insert(0, str(ROOT.parent / "book" / "_tools"))
     import house
 
-    assert house.PICTURE.read_text() == house.draw(), "draw it again: .venv/bin/python book/_tools/house.py"
-    assert {room for room, others in house.rooms().items() if not others} >= {"checks", "depends", "progress"}
+    assert house.PICTURE.read_text() == house.draw(), (
+        "draw it again: .venv/bin/python book/_tools/house.py"
+    )
+    assert {room for room, others in house.rooms().items() if not others} >= {
+        "checks",
+        "depends",
+        "progress",
+    }

@@ -1,4 +1,5 @@
-"""A wheel in an environment of its own: what `pip install ldpkit` gives, without a checkout and without the extras."""
+"""A wheel in an environment of its own: what `pip install ldpkit` gives, without a checkout and
+without the extras."""
 
 import json
 import os
@@ -16,7 +17,8 @@ ROOT = Path(ldpkit.__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Run the installed command, or Python, far from the checkout; what no plain install brings is hidden."""
+    """Run the installed command, or Python, far from the checkout; what no plain install brings is
+    hidden."""
     folder = tmp_path_factory.mktemp("installed")
     uv, home = [sys.executable, "-m", "uv"], folder / "home"
     home.mkdir()
@@ -28,16 +30,21 @@ def installed(tmp_path_factory):
         (source / path.relative_to(ROOT)).write_bytes(path.read_bytes())
     subprocess.run([*uv, "pip", "install", "-q", "--no-deps", "-p", python, source], check=True)
     site = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
     )
     (Path(site.stdout.strip()) / "others.pth").write_text(
-        f"{sysconfig.get_path('purelib')}\nimport sys; sys.modules['pooch'] = sys.modules['sklearn'] = None\n"
+        f"{sysconfig.get_path('purelib')}\nimport sys; sys.modules['pooch'] ="
+        " sys.modules['sklearn'] = None\n"
     )
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
 
     def run(*arguments):
         command = python.parent / "ldpkit" if arguments[0] == "ldpkit" else python
-        return subprocess.run([command, *arguments[1:]], cwd=home, env=environment, capture_output=True, text=True)
+        return subprocess.run(
+            [command, *arguments[1:]], cwd=home, env=environment, capture_output=True, text=True
+        )
 
     return run, home, Path(site.stdout.strip())
 
@@ -60,8 +67,15 @@ print(json.dumps([ldpkit.__file__, str(paths.ROOT), [str(p) for p in (paths.BUIL
     where, root, folders, said = json.loads(found.stdout)
     assert Path(where) == site / "ldpkit" / "__init__.py" and root == "None"
     cache = home / ".cache" / "ldpkit"
-    assert folders == [str(cache), str(cache / "sweeps"), str(cache / "packages"), str(cache / "data")]
-    assert len(said) == 5 and all("is part of the checkout of ldpkit, not of the installed package" in text for text in said)
+    assert folders == [
+        str(cache),
+        str(cache / "sweeps"),
+        str(cache / "packages"),
+        str(cache / "data"),
+    ]
+    assert len(said) == 5 and all(
+        "is part of the checkout of ldpkit, not of the installed package" in text for text in said
+    )
 
 
 @pytest.mark.parametrize("command", ["data mnist", "audit-gradient --adversary flip --epsilon 1"])
@@ -74,6 +88,9 @@ def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, comman
 def test_it_audits_and_writes_nothing_into_itself(installed):
     run, home, site = installed
     before = {path for path in site.rglob("*") if "__pycache__" not in path.parts}
-    assert run("ldpkit", *"audit --mechanism GRR --k 5 --epsilon 1 --trials 1000".split()).returncode == 0
+    assert (
+        run("ldpkit", *"audit --mechanism GRR --k 5 --epsilon 1 --trials 1000".split()).returncode
+        == 0
+    )
     assert {path for path in site.rglob("*") if "__pycache__" not in path.parts} == before
     assert (home / ".cache" / "ldpkit" / "numba").is_dir()

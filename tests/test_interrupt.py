@@ -1,8 +1,10 @@
-"""One Ctrl-C ends every command at once: status 130, what is known, no traceback, and no process is left behind.
+"""One Ctrl-C ends every command at once: status 130, what is known, no traceback, and no process is
+left behind.
 
-Real processes and real signals. A test waits for what the process says of itself, never for time. That nothing is left is
-seen at the end of its output: it comes when the last process that holds the stream has ended. What a command computes here
-would run for days, so a command that did not end at once would not end at all.
+Real processes and real signals. A test waits for what the process says of itself, never for time.
+That nothing is left is seen at the end of its output: it comes when the last process that holds the
+stream has ended. What a command computes here would run for days, so a command that did not end at
+once would not end at all.
 """
 
 import contextlib
@@ -68,16 +70,23 @@ def spin(turns):
 
 
 def heard():
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the shell that started the tests wants
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # whatever the shell that started the tests wants
 
 
 @contextlib.contextmanager
 def started(*command, cwd=None):
     """A process that leads a group of its own, as a shell starts it."""
     process = subprocess.Popen(
-        [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, start_new_session=True,
+        [*map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        start_new_session=True,
         preexec_fn=heard,
-    )  # fmt: skip
+    )
     try:
         yield process
     finally:
@@ -106,10 +115,12 @@ def interrupted(process):
 def client(folder, name, *options, before=""):
     (folder / "clients_here.py").write_text(before + CLIENTS)
     given = "--report value --k 10 --epsilon 5 --trials 100000".split()
-    return started(SCRIPT, "audit", "--client", f"clients_here:{name}", *given, *options, cwd=folder)
+    return started(
+        SCRIPT, "audit", "--client", f"clients_here:{name}", *given, *options, cwd=folder
+    )
 
 
-# --- whatever runs ------------------------------------------------------------------------------------------
+# --- whatever runs --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
@@ -118,7 +129,9 @@ def test_a_client_of_one_value_is_interrupted_within_a_call(tmp_path, threads):
         until(process, "stuck in a call")
         found = interrupted(process)
     said = found.splitlines()[-1]  # another thread may have got stuck as well, and have said so
-    count = re.fullmatch(r"ldpkit: interrupted after ([\d,]+) of 200,000 reports: tp = ([\d,]+) of ([\d,]+)", said)
+    count = re.fullmatch(
+        r"ldpkit: interrupted after ([\d,]+) of 200,000 reports: tp = ([\d,]+) of ([\d,]+)", said
+    )
     begun, hits, counted = (int(number.replace(",", "")) for number in count.groups())
     assert 1000 <= hits == counted <= begun <= 5000
 
@@ -127,7 +140,10 @@ def test_a_client_of_one_value_is_interrupted_within_a_call(tmp_path, threads):
 def test_a_client_is_interrupted_within_a_chunk(tmp_path, threads):
     with client(tmp_path, "many", "--threads", threads) as process:
         until(process, "stuck in a chunk")
-        assert interrupted(process).splitlines()[-1] == "ldpkit: interrupted after 0 of 200,000 reports"
+        assert (
+            interrupted(process).splitlines()[-1]
+            == "ldpkit: interrupted after 0 of 200,000 reports"
+        )
 
 
 def test_a_kernel_is_interrupted_in_a_thread(tmp_path):
@@ -137,7 +153,11 @@ def test_a_kernel_is_interrupted_in_a_thread(tmp_path):
 
 
 def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
-    with client(tmp_path, "steady", before=KERNEL + "spin(1)\nprint('spinning', file=sys.stderr)\nspin(10**18)\n") as process:
+    with client(
+        tmp_path,
+        "steady",
+        before=KERNEL + "spin(1)\nprint('spinning', file=sys.stderr)\nspin(10**18)\n",
+    ) as process:
         until(process, "spinning")
         assert interrupted(process) == "ldpkit: interrupted\n"
 
@@ -148,7 +168,10 @@ def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
         ("audit --mechanism OUE --k 5 --epsilon 1", "ldpkit.attacks.Guess.sample"),
         ("audit-kv --mechanism pckv-ue --epsilon 1", "ldpkit.auditors.KVAudit.run"),
         ("audit-gradient --adversary flip --epsilon 1", "ldpkit.nets.train"),
-        ("audit-gradient --adversary dummy --epsilon 1 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
+        (
+            "audit-gradient --adversary dummy --epsilon 1 --faithful",
+            "ldpkit.mechanisms.LDPSGD.perturb",
+        ),
         ("audit-shuffle --epsilon 1 --clients 1000 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
         ("refine --family ue --k 10 --epsilon 1", "ldpkit.optimize.refine"),
         ("rad --mechanism GRR --m 10 --epsilon 1", "ldpkit.cli.rad.rad_uniform"),
@@ -171,7 +194,10 @@ ldpkit.cli.main()
 """
     with started(sys.executable, "-c", code) as process:
         until(process, "stuck")
-        assert re.fullmatch(r"ldpkit: interrupted( after 0 of [\d,]+ (reports|trials|data sets).*)?\n", interrupted(process))
+        assert re.fullmatch(
+            r"ldpkit: interrupted( after 0 of [\d,]+ (reports|trials|data sets).*)?\n",
+            interrupted(process),
+        )
 
 
 @pytest.mark.parametrize("command", [[SCRIPT], [sys.executable, "-m", "ldpkit"]])
@@ -179,22 +205,38 @@ def test_a_command_is_interrupted_while_it_is_imported(command, monkeypatch):
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     with started(*command, "list") as process:
         until(process, "numpy._core")  # far from all, and after the handler was set
-        assert [line for line in interrupted(process).splitlines() if "import time" not in line] == ["ldpkit: interrupted"]
+        assert [
+            line for line in interrupted(process).splitlines() if "import time" not in line
+        ] == ["ldpkit: interrupted"]
 
 
 def test_a_download_is_interrupted():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        with started(SCRIPT, "data", "mnist", "adult", "--base", f"http://127.0.0.1:{silent.getsockname()[1]}") as process:
+        with started(
+            SCRIPT,
+            "data",
+            "mnist",
+            "adult",
+            "--base",
+            f"http://127.0.0.1:{silent.getsockname()[1]}",
+        ) as process:
             connection, _ = silent.accept()
             with connection:
-                assert interrupted(process).startswith("ldpkit: interrupted after 0 of 2 data sets, in ")
+                assert interrupted(process).startswith(
+                    "ldpkit: interrupted after 0 of 2 data sets, in "
+                )
 
 
 def test_an_interrupt_that_the_shell_wants_ignored_is_ignored():
-    code = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); from ldpkit.cli import interrupt, main\n"
-    code += "interrupt.listen(); signal.raise_signal(signal.SIGINT); sys.argv[1:] = ['list']; main()"
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); from ldpkit.cli import"
+        " interrupt, main\n"
+    )
+    code += (
+        "interrupt.listen(); signal.raise_signal(signal.SIGINT); sys.argv[1:] = ['list']; main()"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (found.returncode, found.stderr) == (0, "") and "GRR" in found.stdout
 
@@ -203,16 +245,23 @@ def test_a_caller_in_python_handles_interrupts_itself():
     code = "import signal, ldpkit.cli\nfrom ldpkit.attacks import Guess\n"
     code += "Guess.sample = lambda *given: signal.raise_signal(signal.SIGINT)\n"
     code += "ldpkit.cli.main('audit --mechanism OUE --k 5 --epsilon 1 --trials 10'.split())"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=heard)
-    assert (found.returncode, found.stdout, found.stderr.strip()) == (130, "", "ldpkit: interrupted")
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=heard
+    )
+    assert (found.returncode, found.stdout, found.stderr.strip()) == (
+        130,
+        "",
+        "ldpkit: interrupted",
+    )
 
 
-# --- on a terminal ------------------------------------------------------------------------------------------
+# --- on a terminal --------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def terminal(*command, cwd):
-    """A process in a terminal, and a function that reads the terminal until a pattern was written or all have ended."""
+    """A process in a terminal, and a function that reads the terminal until a pattern was written
+    or all have ended."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
 
@@ -222,7 +271,13 @@ def terminal(*command, cwd):
 
     command = [*map(str, command)]
     process = subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, start_new_session=True, preexec_fn=own
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=cwd,
+        start_new_session=True,
+        preexec_fn=own,
     )
     os.close(theirs)
     seen = ""
@@ -257,22 +312,44 @@ def test_a_terminal_shows_reports_per_second_and_the_time_left_and_a_pipe_nothin
         os.write(keyboard, b"\x03")
         said = read().splitlines()[-1]
         assert process.wait(LIMIT) == 130
-    assert re.fullmatch(r"ldpkit: interrupted after [\d,]+ of 2,000,000,000 reports(: tp = .*)?", said)
-    piped = subprocess.run([SCRIPT, *given, "1e4", "--json"], cwd=tmp_path, capture_output=True, text=True)
+    assert re.fullmatch(
+        r"ldpkit: interrupted after [\d,]+ of 2,000,000,000 reports(: tp = .*)?", said
+    )
+    piped = subprocess.run(
+        [SCRIPT, *given, "1e4", "--json"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert piped.stderr == "" and json.loads(piped.stdout)["trials"] == 10_000
 
 
 def test_an_interrupted_sweep_says_what_is_kept_and_goes_on(tmp_path):
-    grid = [{"trials": n, "mechanism": "GRR", "k": 5, "epsilon": 1} for n in (10, 20, 10**12, 10**12, 10**12)]
+    grid = [
+        {"trials": n, "mechanism": "GRR", "k": 5, "epsilon": 1}
+        for n in (10, 20, 10**12, 10**12, 10**12)
+    ]
     (tmp_path / "grid.yml").write_text(json.dumps({"audit": "audit", "seed": 1, "grid": grid}))
-    with terminal(SCRIPT, "sweep", "grid.yml", "--workers", "2", cwd=tmp_path) as (keyboard, process, read):
+    with terminal(SCRIPT, "sweep", "grid.yml", "--workers", "2", cwd=tmp_path) as (
+        keyboard,
+        process,
+        read,
+    ):
         read(r"grid: +40%.* 2/5 \[")
         os.write(keyboard, b"\x03")
         said = read().replace("\r", "").splitlines()
         assert process.wait(LIMIT) == 130
-    assert said[-1] == "ldpkit: interrupted after 2 of 5 cells, kept in grid.cells: the next run goes on from there"
-    assert "Traceback" not in "".join(said) and len(list((tmp_path / "grid.cells").glob("*.json"))) == 2
-    with terminal(SCRIPT, "sweep", "grid.yml", "--workers", "1", cwd=tmp_path) as (keyboard, process, read):
+    assert (
+        said[-1]
+        == "ldpkit: interrupted after 2 of 5 cells, kept in grid.cells: the next run goes on from"
+        " there"
+    )
+    assert (
+        "Traceback" not in "".join(said)
+        and len(list((tmp_path / "grid.cells").glob("*.json"))) == 2
+    )
+    with terminal(SCRIPT, "sweep", "grid.yml", "--workers", "1", cwd=tmp_path) as (
+        keyboard,
+        process,
+        read,
+    ):
         read(r"grid: +40%.* 2/5 \[")
         os.write(keyboard, b"\x03")
         assert "interrupted after 2 of 5 cells" in read()
@@ -285,6 +362,11 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
         "grid": {"trials": [10**12, 10**12 - 1]},
     }))  # fmt: skip
     with started(SCRIPT, "sweep", "grid.yml", "--workers", "2", cwd=tmp_path) as process:
-        while not any("popen_loky" in " ".join(child.cmdline()) for child in psutil.Process(process.pid).children()):
+        while not any(
+            "popen_loky" in " ".join(child.cmdline())
+            for child in psutil.Process(process.pid).children()
+        ):
             assert process.poll() is None
-        assert interrupted(process).startswith("ldpkit: interrupted after 0 of 2 cells, kept in grid.cells")
+        assert interrupted(process).startswith(
+            "ldpkit: interrupted after 0 of 2 cells, kept in grid.cells"
+        )

@@ -1,10 +1,11 @@
 """Repeated collections of one value: exact laws and the strongest test.
 
-Exact laws are compared with the specification's vectors (half a unit of the last of ten digits), with the oracle tables
-(1e-8, which is their own rounding), with enumerations of all outcomes and with adaptive quadrature. Where the oracle
-was itself simulated (subset selection), our count must be a plausible one for some rate within the oracle's error: the
-normal quantile of `laws.P_MIN` times its standard error. Together with the simulated comparisons these are fewer than
-1,000 p-values, so a correct package fails this file with probability below 1e-4.
+Exact laws are compared with the specification's vectors (half a unit of the last of ten digits),
+with the oracle tables (1e-8, which is their own rounding), with enumerations of all outcomes and
+with adaptive quadrature. Where the oracle was itself simulated (subset selection), our count must
+be a plausible one for some rate within the oracle's error: the normal quantile of `laws.P_MIN`
+times its standard error. Together with the simulated comparisons these are fewer than 1,000
+p-values, so a correct package fails this file with probability below 1e-4.
 """
 
 import functools
@@ -13,7 +14,17 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, binomial_p, build, chi_square_p, estimation_p, least_p, mechanism_of, table, unit
+from laws import (
+    P_MIN,
+    binomial_p,
+    build,
+    chi_square_p,
+    estimation_p,
+    least_p,
+    mechanism_of,
+    table,
+    unit,
+)
 from scipy import integrate, stats
 
 from ldpkit import attacks
@@ -28,12 +39,18 @@ TEN = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "GM", "AGM"]
 ROWS = [row for row in table("exact_more") if row["tau"] != "1"]
 EVENTS = [row for row in table("tight_more") if row["tau"] != "1"]
 VECTORS = {
-    (2, 10, 0.5): "0.7785260617 0.7093094464 0.7077752100 0.7077752100 0.7045392388 "
-    "0.6563250759 0.6985924025 0.5648111636 0.5889538197",
-    (25, 50, 0.5): "0.1711700453 0.4362083660 0.4351055017 0.4276432623 0.4278280201 "
-    "0.2666282508 0.4019590616 0.1000816765 0.1347492219",
-    (100, 100, 1): "0.1795125818 0.9872718485 0.9831079105 0.9814723878 0.9808708822 "
-    "0.8258085730 0.9622990148 0.1684443683 0.2892490054",
+    (2, 10, 0.5): (
+        "0.7785260617 0.7093094464 0.7077752100 0.7077752100 0.7045392388 "
+        "0.6563250759 0.6985924025 0.5648111636 0.5889538197"
+    ),
+    (25, 50, 0.5): (
+        "0.1711700453 0.4362083660 0.4351055017 0.4276432623 0.4278280201 "
+        "0.2666282508 0.4019590616 0.1000816765 0.1347492219"
+    ),
+    (100, 100, 1): (
+        "0.1795125818 0.9872718485 0.9831079105 0.9814723878 0.9808708822 "
+        "0.8258085730 0.9622990148 0.1684443683 0.2892490054"
+    ),
 }
 """TPR by (k, tau, epsilon), in the order of `TEN` without SS; delta is 1e-5."""
 
@@ -46,13 +63,15 @@ def repeated(label, k, epsilon, tau, memoise=False, delta=1e-3):
     return Repeated(build(label, k, epsilon, delta), tau, memoise)
 
 
-# --- exact laws of the guess --------------------------------------------------------------------------
+# --- exact laws of the guess ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=str)
 def test_exact_rates_equal_the_test_vectors(case):
     k, tau, epsilon = case
-    for label, printed in zip([label for label in TEN if label != "SS"], VECTORS[case].split(), strict=True):
+    for label, printed in zip(
+        [label for label in TEN if label != "SS"], VECTORS[case].split(), strict=True
+    ):
         tpr, fpr = GUESS.rates(repeated(label, k, epsilon, tau, delta=1e-5))
         assert tpr == pytest.approx(float(printed), abs=0.501e-10), label
         assert tpr + (k - 1) * fpr == pytest.approx(1, rel=1e-14)
@@ -79,7 +98,9 @@ def test_sampled_success_of_subset_selection_equals_the_simulated_oracle(row):
     trials = max(200, int(2e6 / (mechanism.tau * (mechanism.inner.omega + 2) + mechanism.k)))
     count = GUESS.sample(mechanism, trials, True, rng(1))
     tpr = float(row["TPR"])
-    low = tpr - max(error, -math.log(P_MIN) / 1e5)  # 10^5 trials without a failure leave room for a small rate
+    low = tpr - max(
+        error, -math.log(P_MIN) / 1e5
+    )  # 10^5 trials without a failure leave room for a small rate
     nearest = min(max(count / trials, low), tpr + error, 1.0)
     assert binomial_p(count, trials, nearest) > P_MIN
 
@@ -91,13 +112,17 @@ def test_the_expected_statistic_of_the_guess_equals_the_oracle(label):
         assert found == pytest.approx(printed, abs=0.51 * unit(printed, 5)), row
 
 
-@pytest.mark.parametrize("k, tau", [(2, 1), (2, 5), (2, 6), (3, 1), (3, 4), (3, 7), (4, 5), (5, 5), (7, 3)])
+@pytest.mark.parametrize(
+    "k, tau", [(2, 1), (2, 5), (2, 6), (3, 1), (3, 4), (3, 7), (4, 5), (5, 5), (7, 3)]
+)
 def test_wins_against_a_multinomial_rest_equal_the_enumeration(k, tau):
     for own, found in enumerate(response_wins(k, tau)):
         total, places = 0.0, tau - own
         for others in itertools.product(range(k - 1), repeat=places):
             counts = np.bincount(np.array(others, int), minlength=k - 1)
-            total += (own >= counts.max()) / (1 + np.count_nonzero(counts == own)) / (k - 1) ** places
+            total += (
+                (own >= counts.max()) / (1 + np.count_nonzero(counts == own)) / (k - 1) ** places
+            )
         assert found == pytest.approx(total, rel=1e-12, abs=1e-15), own
 
 
@@ -106,12 +131,16 @@ def test_wins_among_two_values_are_a_majority(tau):
     wanted = [1.0 if 2 * own > tau else 0.5 if 2 * own == tau else 0.0 for own in range(tau + 1)]
     assert response_wins(2, tau) == pytest.approx(wanted, abs=1e-12)
     p = GRR(2, 0.3).p
-    majority = stats.binom.sf(tau // 2, tau, p) + (0 if tau % 2 else stats.binom.pmf(tau // 2, tau, p) / 2)
+    majority = stats.binom.sf(tau // 2, tau, p) + (
+        0 if tau % 2 else stats.binom.pmf(tau // 2, tau, p) / 2
+    )
     assert GUESS.rates(Repeated(GRR(2, 0.3), tau))[0] == pytest.approx(majority, rel=1e-12)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-@pytest.mark.parametrize("mass", [[0.5, 0.3, 0.2], [0.0, 1.0], [0.9, 0.0, 0.1, 0.0], [1 - 1e-12, 1e-12], [0.25] * 4])
+@pytest.mark.parametrize(
+    "mass", [[0.5, 0.3, 0.2], [0.0, 1.0], [0.9, 0.0, 0.1, 0.0], [1 - 1e-12, 1e-12], [0.25] * 4]
+)
 def test_wins_against_independent_counts_equal_the_enumeration(k, mass):
     found = count_wins(np.array(mass), k)
     for own in range(len(mass)):
@@ -124,7 +153,7 @@ def test_wins_against_independent_counts_equal_the_enumeration(k, mass):
     assert alike == pytest.approx(1 / k, rel=1e-11)  # nobody is favoured
 
 
-# --- the sum of Laplace variables -----------------------------------------------------------------------
+# --- the sum of Laplace variables -----------------------------------------------------------------
 
 
 def test_one_and_two_laplace_variables_have_their_closed_forms():
@@ -141,7 +170,9 @@ def test_one_and_two_laplace_variables_have_their_closed_forms():
 def test_the_density_of_a_laplace_sum_is_the_inverse_transform_and_integrates_to_its_survival(tau):
     x, log_survival, log_density = laplace_sum(tau)
     for at in (0, 50, 200, 400):  # |characteristic function| = (1 + t^2)^-tau
-        transform = integrate.quad(lambda t: (1 + t**2) ** -tau * math.cos(t * x[at]), 0, 200, limit=2000, epsabs=1e-12)
+        transform = integrate.quad(
+            lambda t: (1 + t**2) ** -tau * math.cos(t * x[at]), 0, 200, limit=2000, epsabs=1e-12
+        )
         found = transform[0] / math.pi
         assert math.exp(log_density[at]) == pytest.approx(found, rel=1e-7, abs=1e-9)
     assert math.exp(log_survival[0]) == pytest.approx(0.5, rel=1e-13)
@@ -167,7 +198,10 @@ def test_the_success_of_a_laplace_sum_equals_adaptive_quadrature(k, shift):
         return (1 + abs(s)) * math.exp(-abs(s)) / 4 * below(s + shift) ** (k - 1)
 
     knots = sorted({-50.0, -shift, 0.0, 5.0, 60.0})
-    total = sum(integrate.quad(density, *ends, epsabs=0, epsrel=1e-11)[0] for ends in itertools.pairwise(knots))
+    total = sum(
+        integrate.quad(density, *ends, epsabs=0, epsrel=1e-11)[0]
+        for ends in itertools.pairwise(knots)
+    )
     assert laplace_sum_success(2, k, shift) == pytest.approx(total, rel=1e-8)
 
 
@@ -180,19 +214,21 @@ def test_repeated_gaussian_reports_among_two_values_have_their_closed_form(label
     assert TwoValueTest(0.0).rates(mechanism) == pytest.approx((wanted, 1 - wanted), rel=1e-12)
 
 
-# --- the strongest test -----------------------------------------------------------------------------------
+# --- the strongest test ---------------------------------------------------------------------------
 
 
 @functools.cache
 def single(label, k, epsilon):
-    """One report's chances of the event, of its mirror image and of neither, given the first value of the pair."""
+    """One report's chances of the event, of its mirror image and of neither, given the first value
+    of the pair."""
     mechanism = build(label, k, epsilon)
     up, down = TIGHT.rates(mechanism)
     return {1: up, -1: down, 0: 1 - up - down}
 
 
 @pytest.mark.parametrize(
-    "label, k", [("GRR", 2), ("GRR", 5), ("SS", 6), ("SUE", 2), ("OUE", 4), ("OLH", 4), ("SHE", 3), ("THE", 3)]
+    "label, k",
+    [("GRR", 2), ("GRR", 5), ("SS", 6), ("SUE", 2), ("OUE", 4), ("OLH", 4), ("SHE", 3), ("THE", 3)],
 )
 def test_the_law_of_the_difference_equals_the_enumeration_of_three_rounds(label, k):
     steps, mechanism = single(label, k, 0.7), repeated(label, k, 0.7, 3)
@@ -205,15 +241,25 @@ def test_the_law_of_the_difference_equals_the_enumeration_of_three_rounds(label,
         assert TwoValueTest(threshold).rates(mechanism) == pytest.approx((one, two), rel=1e-11)
 
 
-@pytest.mark.parametrize("mechanism", [GRR(3, 0.8), SUE(3, 0.8), OUE(2, 1.5)], ids=["GRR", "SUE", "OUE"])
+@pytest.mark.parametrize(
+    "mechanism", [GRR(3, 0.8), SUE(3, 0.8), OUE(2, 1.5)], ids=["GRR", "SUE", "OUE"]
+)
 def test_a_larger_difference_means_a_likelihood_ratio_larger_by_a_power_of_e_epsilon(mechanism):
     # enumerates the real reports of two rounds, and reads them with the attack itself
     k = mechanism.k
-    reports = np.arange(k) if mechanism.report == "value" else np.array(list(itertools.product([0, 1], repeat=k)))
+    reports = (
+        np.arange(k)
+        if mechanism.report == "value"
+        else np.array(list(itertools.product([0, 1], repeat=k)))
+    )
     laws = []
     for v in (0, k - 1):
         rates = np.where(np.arange(k) == v, mechanism.p, mechanism.q)
-        laws.append(rates if mechanism.report == "value" else np.prod(np.where(reports, rates, 1 - rates), axis=1))
+        laws.append(
+            rates
+            if mechanism.report == "value"
+            else np.prod(np.where(reports, rates, 1 - rates), axis=1)
+        )
     both = np.array(list(itertools.product(range(len(reports)), repeat=2)))
     rounds = [reports[both[:, 0]], reports[both[:, 1]]]
     one, two = (law[both].prod(axis=1) for law in laws)
@@ -221,20 +267,30 @@ def test_a_larger_difference_means_a_likelihood_ratio_larger_by_a_power_of_e_eps
     for threshold in (-1, 0, 1, 2):
         seen = TwoValueTest(threshold).accepts(twice, rounds, (0, k - 1))
         assert (seen == (np.log(one / two) >= threshold * mechanism.epsilon - 1e-9)).all()
-        assert TwoValueTest(threshold).rates(twice) == pytest.approx((one[seen].sum(), two[seen].sum()), rel=1e-12)
+        assert TwoValueTest(threshold).rates(twice) == pytest.approx(
+            (one[seen].sum(), two[seen].sum()), rel=1e-12
+        )
 
 
 def test_exact_rates_of_the_tight_event_equal_the_oracle_at_its_threshold():
     assert len(EVENTS) == 416
     for row in EVENTS:
         test = TwoValueTest(float(row["event"].removeprefix("D>=")))
-        for found, printed in zip(test.rates(mechanism_of(row)), (float(row["P1"]), float(row["P2"]))):
+        for found, printed in zip(
+            test.rates(mechanism_of(row)), (float(row["P1"]), float(row["P2"]))
+        ):
             assert found == pytest.approx(printed, abs=0.501 * unit(printed, 6)), row
 
 
-@pytest.mark.parametrize("tau, epsilon", [("5", "0.25"), ("25", "1"), ("50", "0.5"), ("100", "0.25")])
+@pytest.mark.parametrize(
+    "tau, epsilon", [("5", "0.25"), ("25", "1"), ("50", "0.5"), ("100", "0.25")]
+)
 def test_the_chosen_threshold_is_as_good_as_that_of_the_oracle(tau, epsilon):
-    rows = [row for row in EVENTS if row["tau"] == tau and row["eps"] == epsilon and row["k"] in ("any", "100")]
+    rows = [
+        row
+        for row in EVENTS
+        if row["tau"] == tau and row["eps"] == epsilon and row["k"] in ("any", "100")
+    ]
     assert len(rows) == 7
     for row in rows:
         mechanism, printed = mechanism_of(row), float(row["eps_emp_mean_T1e6"])
@@ -245,7 +301,7 @@ def test_the_chosen_threshold_is_as_good_as_that_of_the_oracle(tau, epsilon):
             assert found == pytest.approx(printed, abs=0.51 * unit(printed, 5))
 
 
-# --- simulation ---------------------------------------------------------------------------------------------
+# --- simulation -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tau", [1, 3, 6])
@@ -254,12 +310,16 @@ def test_the_chosen_threshold_is_as_good_as_that_of_the_oracle(tau, epsilon):
 def test_fast_samples_real_reports_and_exact_rates_agree(label, k, tau):
     mechanism = repeated(label, k, 0.7, tau)
     for number, attack in enumerate((GUESS, TwoValueTest(1.0 + tau // 4))):
-        assert least_p(attack, mechanism, 10 * tau + number, real=15_000, simulated=60_000) > P_MIN, attack
+        assert (
+            least_p(attack, mechanism, 10 * tau + number, real=15_000, simulated=60_000) > P_MIN
+        ), attack
 
 
 @pytest.mark.parametrize("label", ["GRR", "SS", "SHE"])
 def test_the_strongest_test_between_two_values_is_sampled_at_every_epsilon(label):
-    for epsilon in np.arange(0.1, 10, 0.1):  # with k = 2 the two events share the whole probability, up to rounding
+    for epsilon in np.arange(
+        0.1, 10, 0.1
+    ):  # with k = 2 the two events share the whole probability, up to rounding
         mechanism = repeated(label, 2, epsilon, 3)
         for truth in (True, False):
             assert 0 <= TwoValueTest(1.0).sample(mechanism, 10, truth, rng(11)) <= 10
@@ -268,17 +328,28 @@ def test_the_strongest_test_between_two_values_is_sampled_at_every_epsilon(label
 @pytest.mark.parametrize("label", TEN)
 def test_a_remembered_report_is_worth_one_report(label):
     base, kept = build(label, 10, 0.7), repeated(label, 10, 0.7, 6, memoise=True, delta=0.02)
-    assert (kept.epsilon, kept.delta, kept.published_delta) == (base.epsilon, base.delta, base.delta)
+    assert (kept.epsilon, kept.delta, kept.published_delta) == (
+        base.epsilon,
+        base.delta,
+        base.delta,
+    )
     rounds = kept.perturb(np.zeros(50, int), rng(3))
     assert len(rounds) == 6 and all((r == rounds[0]).all() for r in rounds)
     assert kept.estimate(rounds) == pytest.approx(base.estimate(rounds[0]), rel=1e-12)
     assert kept.variance(50, 0.3) == base.variance(50, 0.3)
     for attack in (GUESS, TIGHT.declare(base, 10**4, 0.0025)):
         assert attack.rates(kept) == attack.rates(base)
-        assert [a.threshold for a in (TIGHT.declare(m, 10**4, 0.0025) for m in (base, kept))].count(None) in (0, 2)
+        assert [a.threshold for a in (TIGHT.declare(m, 10**4, 0.0025) for m in (base, kept))].count(
+            None
+        ) in (0, 2)
         for truth in (True, False):
-            assert attack.sample(kept, 1000, truth, rng(4)) == attack.sample(base, 1000, truth, rng(4))
-        seen = [attack.accepts(m, r, (0, 9), rng(5)).tolist() for m, r in ((kept, rounds), (base, rounds[0]))]
+            assert attack.sample(kept, 1000, truth, rng(4)) == attack.sample(
+                base, 1000, truth, rng(4)
+            )
+        seen = [
+            attack.accepts(m, r, (0, 9), rng(5)).tolist()
+            for m, r in ((kept, rounds), (base, rounds[0]))
+        ]
         assert seen[0] == seen[1]
 
 
@@ -294,7 +365,8 @@ def test_the_audited_code_subtracts_one_delta_and_a_bound_must_subtract_all_of_t
 
 
 def test_ties_are_broken_at_random_and_not_by_the_first_index():
-    # with the first index among the largest, value 0 of 100 would be named with chance 0.0616 instead of 0.0183
+    # with the first index among the largest, value 0 of 100 would be named with chance 0.0616
+    # instead of 0.0183
     mechanism, n = Repeated(SUE(100, 0.25), 5), 40_000
     rates = GUESS.rates(mechanism)
     assert rates == pytest.approx((0.0183, 0.0099), abs=0.5e-4)
@@ -322,7 +394,7 @@ def test_estimates_are_unbiased_and_vary_as_their_formula_says(label):
     assert estimation_p(estimates, truth, mechanism.variance(n, truth)) > P_MIN
 
 
-# --- making one, and bad input ----------------------------------------------------------------------------
+# --- making one, and bad input --------------------------------------------------------------------
 
 
 def test_make_wraps_a_mechanism_when_a_number_of_collections_is_given():

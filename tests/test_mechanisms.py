@@ -1,8 +1,8 @@
 """Real clients and estimators of every mechanism.
 
-Statistical tests: fixed seeds; counts are judged by exact binomial tails, joint laws by chi-square with at least 25
-expected per cell, noise by Kolmogorov-Smirnov. The file compares fewer than 1,000 p-values with `laws.P_MIN`, so a
-correct package fails it with probability below 1e-4 (see `laws`).
+Statistical tests: fixed seeds; counts are judged by exact binomial tails, joint laws by chi-square
+with at least 25 expected per cell, noise by Kolmogorov-Smirnov. The file compares fewer than 1,000
+p-values with `laws.P_MIN`, so a correct package fails it with probability below 1e-4 (see `laws`).
 """
 
 import itertools
@@ -25,7 +25,7 @@ def rng(seed=1):
     return np.random.default_rng(seed)
 
 
-# --- reports ----------------------------------------------------------------------------------------
+# --- reports --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
@@ -67,11 +67,15 @@ def subset_law(ss, own):
     """Probability of every ordered report: the set's probability, spread evenly over its orders."""
     w, inside, outside = ss.omega, math.comb(ss.k - 1, ss.omega - 1), math.comb(ss.k - 1, ss.omega)
     reports = list(itertools.permutations(range(ss.k), w))
-    law = [(ss.p / inside if own in r else (1 - ss.p) / outside) / math.factorial(w) for r in reports]
+    law = [
+        (ss.p / inside if own in r else (1 - ss.p) / outside) / math.factorial(w) for r in reports
+    ]
     return reports, np.array(law)
 
 
-@pytest.mark.parametrize("k, epsilon, own, size", [(2, 1.0, 1, 1), (5, 0.5, 0, 2), (5, 0.5, 4, 2), (6, 0.1, 2, 3)])
+@pytest.mark.parametrize(
+    "k, epsilon, own, size", [(2, 1.0, 1, 1), (5, 0.5, 0, 2), (5, 0.5, 4, 2), (6, 0.1, 2, 3)]
+)
 def test_ss_reports_follow_their_whole_law_in_every_order(k, epsilon, own, size):
     ss = SS(k, epsilon)
     assert ss.omega == size
@@ -104,7 +108,10 @@ def test_the_place_of_the_true_value_in_an_ss_report_is_uniform(k, epsilon):
     ss = SS(k, epsilon)
     reports = ss.perturb(np.full(100_000, 3), rng(11))
     places = np.nonzero(reports == 3)[1]
-    assert chi_square_p(np.bincount(places, minlength=ss.omega), np.full(ss.omega, 1 / ss.omega)) > P_MIN
+    assert (
+        chi_square_p(np.bincount(places, minlength=ss.omega), np.full(ss.omega, 1 / ss.omega))
+        > P_MIN
+    )
     assert (np.diff(np.sort(reports, axis=1)) > 0).all()
 
 
@@ -113,7 +120,10 @@ def test_bits_are_jointly_independent(label):
     mechanism, own = build(label, 3, 1.0), 1
     reports = mechanism.perturb(np.full(N, own), rng(12))
     rates = [mechanism.p if value == own else mechanism.q for value in range(3)]
-    law = [math.prod(r if bit else 1 - r for r, bit in zip(rates, bits)) for bits in itertools.product([0, 1], repeat=3)]
+    law = [
+        math.prod(r if bit else 1 - r for r, bit in zip(rates, bits))
+        for bits in itertools.product([0, 1], repeat=3)
+    ]
     assert chi_square_p(np.bincount(reports @ [4, 2, 1], minlength=8), law) > P_MIN
 
 
@@ -124,7 +134,9 @@ def test_she_noise_is_laplace_on_every_coordinate_and_independent(epsilon):
     for column in noise.T:
         assert stats.kstest(column, "laplace").pvalue > P_MIN
     quartiles = np.searchsorted([-math.log(2), 0, math.log(2)], noise)
-    assert chi_square_p(np.bincount(quartiles @ [16, 4, 1], minlength=64), np.full(64, 1 / 64)) > P_MIN
+    assert (
+        chi_square_p(np.bincount(quartiles @ [16, 4, 1], minlength=64), np.full(64, 1 / 64)) > P_MIN
+    )
 
 
 def test_the_bits_are_the_thresholded_noisy_histogram():
@@ -134,15 +146,21 @@ def test_the_bits_are_the_thresholded_noisy_histogram():
         assert binomial_p(count, N, the.p if value == 2 else the.q) > P_MIN
 
 
-# --- the server ---------------------------------------------------------------------------------------
+# --- the server -----------------------------------------------------------------------------------
 
 
 def test_variance_of_a_rare_value_is_the_default():
     oue = OUE(10, 1.0)
-    assert oue.variance(100) == oue.variance(100, 0.0) == pytest.approx(4 * math.e / (math.e - 1) ** 2 / 100, rel=1e-12)
+    assert (
+        oue.variance(100)
+        == oue.variance(100, 0.0)
+        == pytest.approx(4 * math.e / (math.e - 1) ** 2 / 100, rel=1e-12)
+    )
 
 
 def test_estimates_of_a_noiseless_protocol_are_the_frequencies():
     values = np.repeat([0, 1, 4], [5, 3, 2])
     for mechanism in (GRR(5, MAX_EPSILON), SS(5, MAX_EPSILON)):
-        assert mechanism.estimate(mechanism.perturb(values, rng())) == pytest.approx([0.5, 0.3, 0, 0, 0.2], abs=1e-9)
+        assert mechanism.estimate(mechanism.perturb(values, rng())) == pytest.approx(
+            [0.5, 0.3, 0, 0, 0.2], abs=1e-9
+        )

@@ -1,8 +1,10 @@
-"""Noise drawn once: two chained rounds of noise (L-SUE, L-OSUE, L-GRR) and flipped bits of buckets (dBitFlipPM).
+"""Noise drawn once: two chained rounds of noise (L-SUE, L-OSUE, L-GRR) and flipped bits of buckets
+(dBitFlipPM).
 
-Exact rates are compared with the specification's vectors (half a unit of the last of ten digits) and with enumerations
-of all permanent states and all reports. Simulated counts and estimates give fewer than 600 p-values, each judged by
-`laws.P_MIN`: a correct package fails this file with probability below 5e-5.
+Exact rates are compared with the specification's vectors (half a unit of the last of ten digits)
+and with enumerations of all permanent states and all reports. Simulated counts and estimates give
+fewer than 600 p-values, each judged by `laws.P_MIN`: a correct package fails this file with
+probability below 5e-5.
 """
 
 import itertools
@@ -25,7 +27,7 @@ def rng(*seed):
     return np.random.default_rng(seed or 1)
 
 
-# --- two rounds of noise ----------------------------------------------------------------------------------
+# --- two rounds of noise --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [2, 3, 25, 1000])
@@ -36,7 +38,9 @@ def test_one_report_has_exactly_its_epsilon(protocol, k):
         odds = m.p / m.q if protocol == "GRR" else m.p * (1 - m.q) / ((1 - m.p) * m.q)
         assert math.log(odds) == pytest.approx(m.first, rel=1e-8, abs=1e-12), (epsilon, share)
         keep, flip = m.second
-        assert 0 < flip < keep < 1 and keep + (flip if protocol != "GRR" else (k - 1) * flip) == pytest.approx(1)
+        assert 0 < flip < keep < 1 and keep + (
+            flip if protocol != "GRR" else (k - 1) * flip
+        ) == pytest.approx(1)
         assert m.permanent == {"SUE": SUE, "OSUE": OUE, "GRR": GRR}[protocol](k, epsilon)
 
 
@@ -67,9 +71,14 @@ def test_rates_run_from_those_of_the_first_report_to_those_of_the_permanent_roun
 
 
 def enumerated(m):
-    """Supports of all sequences of reports, array (sequences, tau, k), and their laws under either audited value."""
+    """Supports of all sequences of reports, array (sequences, tau, k), and their laws under either
+    audited value."""
     k, (keep, flip) = m.k, m.second
-    states = np.eye(k, dtype=int) if m.protocol == "GRR" else np.array(list(itertools.product([0, 1], repeat=k)))
+    states = (
+        np.eye(k, dtype=int)
+        if m.protocol == "GRR"
+        else np.array(list(itertools.product([0, 1], repeat=k)))
+    )
     p, q = m.permanent.p, m.permanent.q
 
     def law(chances):  # of every state, given the chance of a one at every value
@@ -86,8 +95,18 @@ def enumerated(m):
     return states[sequences], laws
 
 
-@pytest.mark.parametrize("protocol, k, tau", [("SUE", 2, 3), ("SUE", 3, 2), ("OSUE", 2, 3), ("OSUE", 3, 2),
-                                              ("GRR", 2, 4), ("GRR", 3, 3), ("GRR", 4, 4)])  # fmt: skip
+@pytest.mark.parametrize(
+    "protocol, k, tau",
+    [
+        ("SUE", 2, 3),
+        ("SUE", 3, 2),
+        ("OSUE", 2, 3),
+        ("OSUE", 3, 2),
+        ("GRR", 2, 4),
+        ("GRR", 3, 3),
+        ("GRR", 4, 4),
+    ],
+)
 def test_rates_of_both_attacks_equal_the_enumeration_of_all_reports(protocol, k, tau):
     m = Chained(k, 1.5, 0.8, tau, protocol)
     supports, laws = enumerated(m)
@@ -100,7 +119,9 @@ def test_rates_of_both_attacks_equal_the_enumeration_of_all_reports(protocol, k,
     for threshold in range(-1, tau + 1):
         test = TwoValueTest(threshold)
         seen = test.accepts(m, rounds, (0, k - 1))
-        assert test.rates(m) == pytest.approx([law[seen].sum() for law in laws], rel=1e-11), threshold
+        assert test.rates(m) == pytest.approx([law[seen].sum() for law in laws], rel=1e-11), (
+            threshold
+        )
 
 
 @pytest.mark.parametrize("tau", [1, 3, 6])
@@ -119,17 +140,23 @@ def test_the_strongest_test_between_two_values_is_sampled_at_every_epsilon():
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_estimates_of_two_rounds_are_unbiased_and_the_permanent_noise_does_not_average_out(protocol):
+def test_estimates_of_two_rounds_are_unbiased_and_the_permanent_noise_does_not_average_out(
+    protocol,
+):
     n, repeats, truth = 100, 1000, np.array([0.5, 0.3, 0.2, 0.0])
     values = np.tile(np.repeat(np.arange(4), (n * truth).astype(int)), repeats)
     for tau in (1, 8):
         m = Chained(4, 2.0, 1.0, tau, protocol)
         parts = zip(*(np.split(r, repeats) for r in m.perturb(values, rng(3))))
-        assert estimation_p([m.estimate(list(p)) for p in parts], truth, m.variance(n, truth)) > P_MIN
+        assert (
+            estimation_p([m.estimate(list(p)) for p in parts], truth, m.variance(n, truth)) > P_MIN
+        )
     for frequency in (0.0, 0.3):
         limit = m.permanent.variance(n, frequency)
         assert limit < m.variance(n, frequency)
-        assert Chained(4, 2.0, 1.0, 10**6, protocol).variance(n, frequency) == pytest.approx(limit, rel=1e-4)
+        assert Chained(4, 2.0, 1.0, 10**6, protocol).variance(n, frequency) == pytest.approx(
+            limit, rel=1e-4
+        )
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -137,7 +164,9 @@ def test_an_honest_chain_is_not_flagged_however_often_it_is_observed(protocol):
     for tau in (1, 100):
         result = audit(Chained(10, 1.0, 0.5, tau, protocol), "tight", trials=100_000)
         assert result.claim == 1.0 and not result.violated
-        assert tau == 1 or protocol == "GRR" or result.lower > 0.8  # the permanent round shows through
+        assert (
+            tau == 1 or protocol == "GRR" or result.lower > 0.8
+        )  # the permanent round shows through
 
 
 @pytest.mark.parametrize(
@@ -174,11 +203,13 @@ def test_a_chain_is_made_by_its_name(protocol):
     assert make(m.name, k=5, epsilon=2.0, first=1.0).tau == 1 and m.parameters["first"] == 1.0
 
 
-# --- buckets ------------------------------------------------------------------------------------------------
+# --- buckets --------------------------------------------------------------------------------------
 
 
 def test_exact_rates_equal_the_vector_of_dbitflip():
-    assert GUESS.rates(BucketFlip(24, 2.0, 12, 4)) == pytest.approx((0.0903041078, 0.0372450811), abs=0.501e-10)
+    assert GUESS.rates(BucketFlip(24, 2.0, 12, 4)) == pytest.approx(
+        (0.0903041078, 0.0372450811), abs=0.501e-10
+    )
 
 
 def bucket_reports(m):
@@ -191,11 +222,21 @@ def bucket_reports(m):
             reports.append(report)
             for law, own in zip(laws, (0, m.buckets - 1)):
                 rates = [m.p if bucket == own else m.q for bucket in chosen]
-                law.append(math.prod(r if b else 1 - r for r, b in zip(rates, bits)) / math.comb(m.buckets, m.bits))
+                law.append(
+                    math.prod(r if b else 1 - r for r, b in zip(rates, bits))
+                    / math.comb(m.buckets, m.bits)
+                )
     return np.array(reports), np.array(laws)
 
 
-TINY = [(2, 1.0, 2, 1), (2, 1.0, 2, 2), (6, 0.7, 3, 2), (4, 2.0, 4, 3), (12, 3.0, 4, 1), (9, 1.5, 3, 3)]
+TINY = [
+    (2, 1.0, 2, 1),
+    (2, 1.0, 2, 2),
+    (6, 0.7, 3, 2),
+    (4, 2.0, 4, 3),
+    (12, 3.0, 4, 1),
+    (9, 1.5, 3, 3),
+]
 TINY = [BucketFlip(*given) for given in TINY]
 
 
@@ -208,10 +249,14 @@ def test_rates_on_buckets_equal_the_enumeration_of_all_reports(m):
     assert GUESS.rates(m) == pytest.approx(laws @ named, rel=1e-12)
     seen = TIGHT.accepts(m, reports, (0, m.k - 1))
     assert TIGHT.rates(m) == pytest.approx(laws @ seen, rel=1e-12)
-    assert np.abs(np.log(laws[0] / laws[1])).max() == pytest.approx(m.epsilon * (1 if m.bits > 1 else 0.5), rel=1e-12)
+    assert np.abs(np.log(laws[0] / laws[1])).max() == pytest.approx(
+        m.epsilon * (1 if m.bits > 1 else 0.5), rel=1e-12
+    )
 
 
-@pytest.mark.parametrize("m", [*TINY, BucketFlip(24, 2.0, 12, 4), BucketFlip(100, 1.0, 100, 30)], ids=str)
+@pytest.mark.parametrize(
+    "m", [*TINY, BucketFlip(24, 2.0, 12, 4), BucketFlip(100, 1.0, 100, 30)], ids=str
+)
 def test_fast_samples_real_reports_and_exact_rates_on_buckets_agree(m):
     for number, attack in enumerate((GUESS, TIGHT)):
         assert least_p(attack, m, 90 + number, real=30_000) > P_MIN, attack
@@ -221,7 +266,9 @@ def test_fast_samples_real_reports_and_exact_rates_on_buckets_agree(m):
 def test_two_values_of_one_bucket_are_refused_because_nothing_tells_them_apart(attack):
     m = BucketFlip(24, 2.0, 12, 4)
     for pair in ((0, 1), (23, 22)):
-        with pytest.raises(ValueError, match="pair must lie in two different buckets of 2 values, got"):
+        with pytest.raises(
+            ValueError, match="pair must lie in two different buckets of 2 values, got"
+        ):
             audit(m, attack, pair=pair, trials=1000)
     near = audit(m, attack, pair=(1, 2), trials=20_000, faithful=True)
     for side, rate in zip(("tp", "fp"), attacks.make(attack).rates(m)):
@@ -250,8 +297,12 @@ def test_bucket_estimates_are_unbiased_and_vary_as_their_formula_says(bits, epsi
 
 def test_bucket_estimates_of_given_users_vary_as_those_of_every_other_mechanism():
     # if all buckets are sent, each is a bit of SUE on two values: same variance for the same users
-    assert BucketFlip(4, 4.0, 4, 4).variance(100) == pytest.approx(SUE(4, 4.0).variance(100), rel=1e-12)
-    assert BucketFlip(4, 4.0, 4, 4).variance(100, 0.5) == pytest.approx(SUE(4, 4.0).variance(100, 0.5), rel=1e-12)
+    assert BucketFlip(4, 4.0, 4, 4).variance(100) == pytest.approx(
+        SUE(4, 4.0).variance(100), rel=1e-12
+    )
+    assert BucketFlip(4, 4.0, 4, 4).variance(100, 0.5) == pytest.approx(
+        SUE(4, 4.0).variance(100, 0.5), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -272,22 +323,35 @@ def test_bad_parameters_of_buckets_are_refused(given, message):
 
 
 @pytest.mark.parametrize(
-    "reports", [[[0, 1]], [0, 1, 0], np.zeros((0, 3), np.int8), [[0, 1, 7]], [[0, 1, -2]], [[0, 1, 1]], [[-1, -1, 1]]]
+    "reports",
+    [
+        [[0, 1]],
+        [0, 1, 0],
+        np.zeros((0, 3), np.int8),
+        [[0, 1, 7]],
+        [[0, 1, -2]],
+        [[0, 1, 1]],
+        [[-1, -1, 1]],
+    ],
 )
 def test_bucket_reports_of_a_wrong_shape_or_range_are_refused(reports):
     with pytest.raises(ValueError, match="reports of dBitFlipPM"):
         BucketFlip(6, 1.0, 3, 2).estimate(reports)
 
 
-# --- collections of what is already a collection --------------------------------------------------------------
+# --- collections of what is already a collection --------------------------------------------------
 
 
 @pytest.mark.parametrize("memoise", [False, True])
 @pytest.mark.parametrize(
-    "inner", [BucketFlip(6, 1.0, 3, 2), RSFD(6, 2, 1.0), Chained(6, 2.0, 1.0, 2), Repeated(SUE(6, 1.0), 2)], ids=str
+    "inner",
+    [BucketFlip(6, 1.0, 3, 2), RSFD(6, 2, 1.0), Chained(6, 2.0, 1.0, 2), Repeated(SUE(6, 1.0), 2)],
+    ids=str,
 )
 def test_only_a_single_report_on_one_attribute_is_repeated(inner, memoise):
-    with pytest.raises(ValueError, match="mechanism must send one report about one attribute to be repeated, got"):
+    with pytest.raises(
+        ValueError, match="mechanism must send one report about one attribute to be repeated, got"
+    ):
         Repeated(inner, 2, memoise)
 
 

@@ -1,9 +1,10 @@
 """Several attributes: random sampling plus fake data (RS+FD) over GRR and over unary encodings.
 
-Exact rates are compared with the specification's vectors and the oracle tables (half a unit of their last digit, or
-1e-8), the strongest test and the guarantee with an enumeration of all tuples. Simulated counts and estimates give fewer
-than 400 p-values, each judged by `laws.P_MIN`; the certified bounds fail with probability below 0.01 each for a wrong
-reason, and their seeds are fixed. A correct package fails this file with probability below 5e-5.
+Exact rates are compared with the specification's vectors and the oracle tables (half a unit of
+their last digit, or 1e-8), the strongest test and the guarantee with an enumeration of all tuples.
+Simulated counts and estimates give fewer than 400 p-values, each judged by `laws.P_MIN`; the
+certified bounds fail with probability below 0.01 each for a wrong reason, and their seeds are
+fixed. A correct package fails this file with probability below 5e-5.
 """
 
 import itertools
@@ -36,7 +37,7 @@ def variants(row):
     return [RSFD(int(row["k"]), int(row["d"]), float(row["eps"]), base) for base in bases]
 
 
-# --- exact laws of the guess ------------------------------------------------------------------------------
+# --- exact laws of the guess ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,9 @@ def variants(row):
 def test_exact_rates_equal_the_test_vectors(k, d, epsilon, base, tpr, population):
     for fake in [""] if base == "GRR" else ["-z", "-r"]:
         one, two = GUESS.rates(RSFD(k, d, epsilon, base + fake))
-        assert one == pytest.approx(tpr, abs=0.501e-10) and two == pytest.approx((1 - one) / (k - 1), rel=1e-12)
+        assert one == pytest.approx(tpr, abs=0.501e-10) and two == pytest.approx(
+            (1 - one) / (k - 1), rel=1e-12
+        )
         assert math.log(one / two) == pytest.approx(population, abs=0.501e-6)
 
 
@@ -71,18 +74,28 @@ def test_the_expected_statistic_of_the_guess_equals_the_oracle():
         assert found == pytest.approx(printed, abs=0.51 * unit(printed, 5)), row
 
 
-@pytest.mark.parametrize("k, d, plateau", [(2, 2, 1.0986), (2, 10, 0.2007), (100, 2, 4.6151), (100, 10, 2.4941)])
-def test_the_guess_on_grr_levels_off_because_the_adversary_does_not_know_the_attribute(k, d, plateau):
+@pytest.mark.parametrize(
+    "k, d, plateau", [(2, 2, 1.0986), (2, 10, 0.2007), (100, 2, 4.6151), (100, 10, 2.4941)]
+)
+def test_the_guess_on_grr_levels_off_because_the_adversary_does_not_know_the_attribute(
+    k, d, plateau
+):
     assert math.log(1 + k / (d - 1)) == pytest.approx(plateau, abs=0.501e-4)
-    found = [math.log(one / two) for one, two in (GUESS.rates(RSFD(k, d, e)) for e in (1, 4, 10, 20, 27))]
-    assert found == sorted(found) and found[-1] == pytest.approx(math.log(1 + k / (d - 1)), abs=1e-8)
+    found = [
+        math.log(one / two) for one, two in (GUESS.rates(RSFD(k, d, e)) for e in (1, 4, 10, 20, 27))
+    ]
+    assert found == sorted(found) and found[-1] == pytest.approx(
+        math.log(1 + k / (d - 1)), abs=1e-8
+    )
 
 
 @pytest.mark.parametrize("base", ["SUE", "OUE"])
 @pytest.mark.parametrize("k, d", [(2, 2), (7, 3), (100, 10), (MIXED, 3)])
 def test_the_guess_cannot_tell_how_the_other_attributes_are_faked(base, k, d):
     for epsilon in (0.1, 1, 10):
-        assert GUESS.rates(RSFD(k, d, epsilon, f"{base}-z")) == GUESS.rates(RSFD(k, d, epsilon, f"{base}-r"))
+        assert GUESS.rates(RSFD(k, d, epsilon, f"{base}-z")) == GUESS.rates(
+            RSFD(k, d, epsilon, f"{base}-r")
+        )
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1, 10, 27])
@@ -95,11 +108,12 @@ def test_the_sampled_attribute_is_reported_at_the_amplified_budget(d, epsilon):
     assert RSFD(MIXED, 3, 1.0).attribute(2) == GRR(7, RSFD(MIXED, 3, 1.0).amplified)
 
 
-# --- the guarantee and the strongest test, by enumeration -----------------------------------------------------
+# --- the guarantee and the strongest test, by enumeration -----------------------------------------
 
 
 def components(mechanism, j):
-    """Reports of attribute j as rows of bits, their law for every value if sampled, and their law if fake."""
+    """Reports of attribute j as rows of bits, their law for every value if sampled, and their law
+    if fake."""
     size, base = mechanism.sizes[j], mechanism.attribute(j)
     if mechanism.base == "GRR":
         reports = np.eye(size, dtype=int)
@@ -117,7 +131,9 @@ def law_of(mechanism, record):
     parts = [components(mechanism, j) for j in range(mechanism.d)]
     total = 0.0
     for sampled in range(mechanism.d):
-        shape = [real[record[j]] if j == sampled else fake for j, (_, real, fake) in enumerate(parts)]
+        shape = [
+            real[record[j]] if j == sampled else fake for j, (_, real, fake) in enumerate(parts)
+        ]
         product = shape[0]
         for factor in shape[1:]:
             product = np.multiply.outer(product, factor)
@@ -126,7 +142,11 @@ def law_of(mechanism, record):
 
 
 SMALL = [RSFD(k, d, 1.0) for k in (2, 3) for d in (2, 3)]
-SMALL += [RSFD(k, d, e, base) for k, d, e in ((2, 2, 1.0), (3, 2, 0.5), (2, 3, 2.0), (3, 3, 1.0)) for base in BASES[1:]]
+SMALL += [
+    RSFD(k, d, e, base)
+    for k, d, e in ((2, 2, 1.0), (3, 2, 0.5), (2, 3, 2.0), (3, 3, 1.0))
+    for base in BASES[1:]
+]
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
@@ -139,15 +159,22 @@ def test_only_the_amplified_budget_holds_if_all_attributes_change(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
-def test_epsilon_holds_if_one_attribute_changes_except_for_random_fake_bits_on_three_values_or_more(mechanism):
+def test_epsilon_holds_if_one_attribute_changes_except_for_random_fake_bits_on_three_values_or_more(
+    mechanism,
+):
     start, other = (law_of(mechanism, [value] + [0] * (mechanism.d - 1)) for value in (0, 1))
     found = np.abs(np.log(start / other)).max()
     if mechanism.base.endswith("r"):
-        # a bit vector with a single one, at the true value, is far likelier if sampled than one without it is if faked
+        # a bit vector with a single one, at the true value, is far likelier if sampled than one
+        # without it is if faked
         k, d, odds = mechanism.k, mechanism.d, math.exp(mechanism.amplified)
-        least = 1 / (1 + (k - 1) * odds)  # of the sampled law over the fake one: all ones but at the true value
+        least = 1 / (
+            1 + (k - 1) * odds
+        )  # of the sampled law over the fake one: all ones but at the true value
         up, down = odds / (odds + k - 1), 1 / (odds + k - 1)
-        assert found == pytest.approx(math.log((up + (d - 1) * least) / (down + (d - 1) * least)), rel=1e-10)
+        assert found == pytest.approx(
+            math.log((up + (d - 1) * least) / (down + (d - 1) * least)), rel=1e-10
+        )
         assert k == 2 or found > 1.05 * mechanism.epsilon
     if mechanism.k == 2 or not mechanism.base.endswith("r"):
         assert found == pytest.approx(mechanism.epsilon, rel=1e-10)
@@ -168,7 +195,9 @@ def test_the_strongest_test_equals_the_enumeration_of_all_tuples(mechanism):
     for level in np.unique(np.round(ratio, 9)):
         inside = ratio >= level - 1e-8
         test = TwoValueTest(float(level) - 1e-8)
-        assert test.rates(mechanism) == pytest.approx((one[inside].sum(), two[inside].sum()), rel=1e-10)
+        assert test.rates(mechanism) == pytest.approx(
+            (one[inside].sum(), two[inside].sum()), rel=1e-10
+        )
         assert (test.accepts(mechanism, reports, (0, k - 1)) == inside).all()
 
 
@@ -184,7 +213,9 @@ def test_exact_rates_of_the_strongest_test_equal_the_oracle_at_its_threshold():
 
 @pytest.mark.parametrize("base", BASES)
 def test_the_chosen_threshold_is_as_good_as_that_of_the_oracle(base):
-    rows = [row for row in EVENTS if row["mechanism"] == f"RS+FD[{base}]" and row["k"] in ("2", "100")]
+    rows = [
+        row for row in EVENTS if row["mechanism"] == f"RS+FD[{base}]" and row["k"] in ("2", "100")
+    ]
     for row in [row for row in rows if row["eps"] in ("1", "4")]:
         found, printed = expected(variants(row)[0], "tight")[0], float(row["eps_emp_mean_T1e6"])
         assert printed - 3e-3 < found < printed + 1e-3, row
@@ -196,18 +227,24 @@ def test_the_certified_bound_exceeds_the_claim_and_never_the_amplified_budget(ba
     for epsilon in (0.5, 1.0):
         mechanism = RSFD(k, d, epsilon, base)
         result = audit(mechanism, "tight", trials=300_000)
-        assert result.claim == epsilon and result.violated and epsilon < result.lower < mechanism.amplified
+        assert (
+            result.claim == epsilon
+            and result.violated
+            and epsilon < result.lower < mechanism.amplified
+        )
         assert audit(mechanism, "guess", trials=300_000).lower < mechanism.amplified
 
 
-# --- simulation -------------------------------------------------------------------------------------------------
+# --- simulation -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("k, d", [(2, 2), (3, 4), (10, 3)])
 def test_fast_samples_real_reports_and_exact_rates_agree(base, k, d):
     mechanism = RSFD(k, d, 0.9, base)
-    for number, attack in enumerate((GUESS, TIGHT.declare(mechanism, 10_000, 0.0025), TwoValueTest(1.01))):
+    for number, attack in enumerate(
+        (GUESS, TIGHT.declare(mechanism, 10_000, 0.0025), TwoValueTest(1.01))
+    ):
         assert least_p(attack, mechanism, 10 * d + number, real=15_000) > P_MIN, attack
 
 
@@ -237,7 +274,10 @@ def test_domains_of_different_sizes_are_perturbed_and_guessed_as_their_laws_say(
 
 @pytest.mark.parametrize("base", BASES)
 def test_the_strongest_test_refuses_domains_of_different_sizes(base):
-    with pytest.raises(ValueError, match=r"tight test needs equal domain sizes of all attributes, got k = \(3, 2, 7\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"tight test needs equal domain sizes of all attributes, got k = \(3, 2, 7\)",
+    ):
         audit(RSFD(MIXED, 3, 1.0, base), "tight", trials=1000)
     same = RSFD((4, 4), 2, 1.0, base)
     assert expected(same, "tight") == expected(RSFD(4, 2, 1.0, base), "tight")
@@ -247,11 +287,15 @@ def test_the_strongest_test_refuses_domains_of_different_sizes(base):
 def test_estimates_are_unbiased_in_every_attribute_and_vary_as_their_formula_says(base):
     mechanism, n, repeats = RSFD((4, 3), 2, 2.0, base), 400, 800
     truth = [np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.1, 0.9, 0.0])]
-    given = [np.tile(np.repeat(np.arange(len(f)), np.rint(n * f).astype(int)), repeats) for f in truth]
+    given = [
+        np.tile(np.repeat(np.arange(len(f)), np.rint(n * f).astype(int)), repeats) for f in truth
+    ]
     values = np.stack(given, axis=1)
     parts = zip(*(np.split(r, repeats) for r in mechanism.perturb(values, rng(6))))
     estimates = [mechanism.estimate(list(part)) for part in parts]
-    assert estimation_p([e[0] for e in estimates], truth[0], mechanism.variance(n, truth[0])) > P_MIN
+    assert (
+        estimation_p([e[0] for e in estimates], truth[0], mechanism.variance(n, truth[0])) > P_MIN
+    )
     second = np.array([e[1] for e in estimates])
     assert estimation_p(second, truth[1], second.var(axis=0, ddof=1)) > P_MIN
 
@@ -259,13 +303,15 @@ def test_estimates_are_unbiased_in_every_attribute_and_vary_as_their_formula_say
 @pytest.mark.parametrize("base", BASES)
 def test_estimates_of_given_users_vary_as_those_of_every_other_mechanism(base):
     mechanism, n, f = RSFD(4, 2, 4.0, base), 100, 0.5
-    p, q = mechanism.support(0)  # each user's report supports the value with chance p or q, independently
+    p, q = mechanism.support(
+        0
+    )  # each user's report supports the value with chance p or q, independently
     wanted = (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
     assert mechanism.variance(n) == pytest.approx(q * (1 - q) / (n * (p - q) ** 2), rel=1e-12)
     assert mechanism.variance(n, f) == pytest.approx(wanted, rel=1e-12)
 
 
-# --- making one, and bad input --------------------------------------------------------------------------------
+# --- making one, and bad input --------------------------------------------------------------------
 
 
 def test_it_is_made_by_its_name():

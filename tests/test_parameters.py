@@ -1,7 +1,8 @@
-"""Parameters of every mechanism: the specification's numbers, the guarantee they give, and what is refused.
+"""Parameters of every mechanism: the specification's numbers, the guarantee they give, and what is
+refused.
 
-Parameters of the specification are compared to half a unit of their last printed digit; identities to rounding.
-Nothing here is random.
+Parameters of the specification are compared to half a unit of their last printed digit; identities
+to rounding. Nothing here is random.
 """
 
 import dataclasses
@@ -34,16 +35,21 @@ def test_hash_range_of_olh(epsilon, g):
     assert BLH(100, epsilon).g == 2
 
 
-@pytest.mark.parametrize("k, sizes", [(200, [88, 76, 64, 54, 24, 4, 1, 1]), (25, [11, 9, 8, 7, 3, 1, 1, 1]), (2, [1] * 8)])
+@pytest.mark.parametrize(
+    "k, sizes",
+    [(200, [88, 76, 64, 54, 24, 4, 1, 1]), (25, [11, 9, 8, 7, 3, 1, 1, 1]), (2, [1] * 8)],
+)
 def test_subset_size_of_ss(k, sizes):
     assert [SS(k, epsilon).omega for epsilon in GRID] == sizes
 
 
 @pytest.mark.parametrize(
-    "epsilon, theta", list(zip(GRID, [0.53114, 0.56163, 0.59091, 0.61855, 0.70961, 0.81568, 0.86913, 0.91925]))
+    "epsilon, theta",
+    list(zip(GRID, [0.53114, 0.56163, 0.59091, 0.61855, 0.70961, 0.81568, 0.86913, 0.91925])),
 )
 def test_threshold_of_the(epsilon, theta):
-    # the search stops within 1e-5 of the minimum, the specification prints five digits of its own search
+    # the search stops within 1e-5 of the minimum, the specification prints five digits of its own
+    # search
     assert THE(100, epsilon).theta == pytest.approx(theta, abs=1.5e-5)
 
 
@@ -53,9 +59,13 @@ def test_threshold_of_the_minimises_the_variance_of_the_estimate(epsilon):
         p, q = 1 - math.exp(epsilon * (t - 1) / 2) / 2, math.exp(-epsilon * t / 2) / 2
         return q * (1 - q) / (p - q) ** 2
 
-    best = optimize.minimize_scalar(variance, bounds=(0.5, 1), method="bounded", options={"xatol": 1e-10})
+    best = optimize.minimize_scalar(
+        variance, bounds=(0.5, 1), method="bounded", options={"xatol": 1e-10}
+    )
     assert THE(100, epsilon).theta == pytest.approx(best.x, abs=1e-5)
-    assert THE(100, epsilon).variance(1) == pytest.approx(variance(THE(100, epsilon).theta), rel=1e-12)
+    assert THE(100, epsilon).variance(1) == pytest.approx(
+        variance(THE(100, epsilon).theta), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("epsilon", GRID)
@@ -85,11 +95,16 @@ def test_approximate_protocols_satisfy_exactly_their_guarantee(k, delta):
         assert agrr.p + (k - 1) * agrr.q == pytest.approx(1, rel=1e-14)
         assert math.log((agrr.p - delta) / agrr.q) == pytest.approx(epsilon, rel=1e-10)
         assert asue.p + asue.q == pytest.approx(1, rel=1e-14)
-        assert math.log((asue.p * (1 - asue.q) - delta) / (asue.q * (1 - asue.p))) == pytest.approx(epsilon, rel=1e-9)
+        assert math.log((asue.p * (1 - asue.q) - delta) / (asue.q * (1 - asue.p))) == pytest.approx(
+            epsilon, rel=1e-9
+        )
         for label in ("ABLH", "AOLH"):
             hashing = build(label, k, epsilon, delta)
             other = (1 - hashing.p) / (hashing.g - 1)
-            assert math.log((hashing.p - delta) / other) == pytest.approx(epsilon, rel=1e-9) and hashing.delta == delta
+            assert (
+                math.log((hashing.p - delta) / other) == pytest.approx(epsilon, rel=1e-9)
+                and hashing.delta == delta
+            )
 
 
 @pytest.mark.parametrize("epsilon, g", list(zip(GRID, [2, 3, 3, 4, 8, 56, 404, 22028])))
@@ -114,7 +129,9 @@ def test_ss_membership_of_another_value_follows_from_the_subset_size(k, epsilon)
     assert ss.p + (k - 1) * ss.q == pytest.approx(ss.omega, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon, real", list(zip(GRID, [0.243, 0.472, 0.689, 0.896, 1.636, 2.859, 3.937, 5.975])))
+@pytest.mark.parametrize(
+    "epsilon, real", list(zip(GRID, [0.243, 0.472, 0.689, 0.896, 1.636, 2.859, 3.937, 5.975]))
+)
 def test_bits_of_the_satisfy_the_smaller_epsilon_of_the_specification(epsilon, real):
     the = THE(10, epsilon)
     assert math.log(the.p * (1 - the.q) / (the.q * (1 - the.p))) == pytest.approx(real, abs=0.5e-3)
@@ -122,7 +139,10 @@ def test_bits_of_the_satisfy_the_smaller_epsilon_of_the_specification(epsilon, r
 
 @pytest.mark.parametrize(
     "protocol, true",
-    [("SUE", [1.229, 1.369, 1.520, 1.680, 2.408, 4.143, 6.051]), ("OUE", [1.189, 1.294, 1.415, 1.551, 2.240, 4.036, 6.005])],
+    [
+        ("SUE", [1.229, 1.369, 1.520, 1.680, 2.408, 4.143, 6.051]),
+        ("OUE", [1.189, 1.294, 1.415, 1.551, 2.240, 4.036, 6.005]),
+    ],
 )
 def test_true_epsilon_of_the_faulty_unary_encoding(protocol, true):
     for epsilon, wanted in zip(GRID, true):
@@ -130,7 +150,9 @@ def test_true_epsilon_of_the_faulty_unary_encoding(protocol, true):
         assert faulty.true_epsilon == pytest.approx(wanted, abs=0.5e-3)
         assert faulty.p == pytest.approx(1 - (1 - meant.p) * (1 - meant.q), rel=1e-14)
         assert faulty.q == meant.q
-    assert FaultyUE(10, 2, "OUE").true_epsilon == pytest.approx(math.log(math.exp(2) + 2), rel=1e-12)
+    assert FaultyUE(10, 2, "OUE").true_epsilon == pytest.approx(
+        math.log(math.exp(2) + 2), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("g", [2, 10, 2**32])
@@ -142,7 +164,9 @@ def test_lho_reports_the_true_cell_and_claims_nothing(g):
 @pytest.mark.parametrize("label", SUPPORT)
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, 0.01, 20, MAX_EPSILON])
 def test_extreme_epsilons_give_probabilities_inside_the_unit_interval(label, epsilon):
-    mechanism = build(label, 5, min(epsilon, 22) if label in ("OLH", "AOLH", "LHO") else epsilon, delta=1e-9)
+    mechanism = build(
+        label, 5, min(epsilon, 22) if label in ("OLH", "AOLH", "LHO") else epsilon, delta=1e-9
+    )
     assert 0 < mechanism.q < mechanism.p <= 1
 
 
@@ -170,18 +194,23 @@ def test_mechanisms_are_frozen_and_made_again_from_their_name_and_parameters(lab
         mechanism.k = 8
 
 
-# --- bad input ------------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label", EVERY)
-@pytest.mark.parametrize("k", [1, 0, -3, 2.5, 10.0, True, "10", None, math.nan, MAX_DOMAIN + 1, 10**30])
+@pytest.mark.parametrize(
+    "k", [1, 0, -3, 2.5, 10.0, True, "10", None, math.nan, MAX_DOMAIN + 1, 10**30]
+)
 def test_a_domain_size_that_is_no_integer_in_its_range_is_refused(label, k):
     with pytest.raises(ValueError, match=rf"k must be an integer in \[2, {MAX_DOMAIN}\], got"):
         dataclasses.replace(build(label, 5, 1.0), k=k)
 
 
 @pytest.mark.parametrize("label", [*PURE, *ADAPTIVE, *APPROXIMATE, "FaultySUE"])
-@pytest.mark.parametrize("epsilon", [0, -1, MIN_EPSILON / 2, math.nan, math.inf, -math.inf, "1", None, True, MAX_EPSILON + 1])
+@pytest.mark.parametrize(
+    "epsilon",
+    [0, -1, MIN_EPSILON / 2, math.nan, math.inf, -math.inf, "1", None, True, MAX_EPSILON + 1],
+)
 def test_an_epsilon_outside_its_range_is_refused(label, epsilon):
     with pytest.raises(ValueError, match=r"epsilon must be a number in \[1e-06, "):
         dataclasses.replace(build(label, 5, 1.0), epsilon=epsilon)
@@ -195,7 +224,9 @@ def test_a_delta_outside_the_open_unit_interval_is_refused(label, delta):
 
 
 def test_aolh_refuses_a_delta_for_which_its_variance_has_no_minimum():
-    with pytest.raises(ValueError, match="delta must be smaller for AOLH at epsilon = 0.5, got 0.2"):
+    with pytest.raises(
+        ValueError, match="delta must be smaller for AOLH at epsilon = 0.5, got 0.2"
+    ):
         APPROXIMATE["AOLH"](5, 0.5, 0.2)
 
 
@@ -276,7 +307,9 @@ def test_the_variance_for_no_users_is_refused(label, n):
         build(label, 5, 1.0).variance(n)
 
 
-@pytest.mark.parametrize("name, meant", [("OEU", "OUE"), ("grr", "GRR"), ("OLHH", "OLH"), ("faulty", "FaultyUE")])
+@pytest.mark.parametrize(
+    "name, meant", [("OEU", "OUE"), ("grr", "GRR"), ("OLHH", "OLH"), ("faulty", "FaultyUE")]
+)
 def test_make_suggests_the_nearest_mechanism(name, meant):
     with pytest.raises(ValueError, match=f"got '{name}'; did you mean '{meant}'"):
         make(name, k=5, epsilon=1.0)

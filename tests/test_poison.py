@@ -1,8 +1,8 @@
 """The maximal gain attack: its expectation, and real poisoned reports against it.
 
-Simulations: fixed seeds. The gain of a run is a sum over independent reports, so its variance is exact and its mean over
-many runs is judged by a normal tail with `laws.P_MIN`; the file holds fewer than 100 such p-values, so a correct package
-fails it with probability below 1e-5.
+Simulations: fixed seeds. The gain of a run is a sum over independent reports, so its variance is
+exact and its mean over many runs is judged by a normal tail with `laws.P_MIN`; the file holds fewer
+than 100 such p-values, so a correct package fails it with probability below 1e-5.
 """
 
 import math
@@ -39,16 +39,30 @@ from ldpkit.mechanisms import (
 from ldpkit.optimize import refine
 
 N, K = 400, 12
-REPORTS = [GRR(K, 2.0), AGRR(K, 2.0, 0.01), SUE(K, 1.0), OUE(K, 1.0), THE(K, 2.0), AUE(K, 1.0, 0.8), ATHE(K, 2.0, 0.6),
-           ASS(K, 1.0, 2), ASS(K, 1.0, 4), ASS(K, 1.0, 7), SS(K, 0.1),
-           BLH(K, 1.0), OLH(K, 2.0), ALH(K, 2.0, 5), LHO(K, 3)]  # fmt: skip
+REPORTS = [
+    GRR(K, 2.0),
+    AGRR(K, 2.0, 0.01),
+    SUE(K, 1.0),
+    OUE(K, 1.0),
+    THE(K, 2.0),
+    AUE(K, 1.0, 0.8),
+    ATHE(K, 2.0, 0.6),
+    ASS(K, 1.0, 2),
+    ASS(K, 1.0, 4),
+    ASS(K, 1.0, 7),
+    SS(K, 0.1),
+    BLH(K, 1.0),
+    OLH(K, 2.0),
+    ALH(K, 2.0, 5),
+    LHO(K, 3),
+]
 
 
 def rng(*seed):
     return np.random.default_rng(seed or 1)
 
 
-# --- the expectation ------------------------------------------------------------------------------------------------
+# --- the expectation ------------------------------------------------------------------------------
 
 # mechanism, epsilon, expected gain at k = 100 and the default attack; 4 decimals
 GAINS = [
@@ -66,7 +80,9 @@ def test_gains_equal_the_test_vectors(protocol, epsilon, gain):
 @pytest.mark.parametrize("epsilon, unary, hashing", [(4, 0.6220, 0.6208), (8, 0.5022, 0.5013)])
 def test_gains_of_the_refined_protocols_equal_the_test_vectors(epsilon, unary, hashing):
     chosen = (refine(family, 100, epsilon, grid="published") for family in ("ue", "lh"))
-    assert [MaximalGain().expected(m) for m in chosen] == pytest.approx([unary, hashing], abs=0.501e-4)
+    assert [MaximalGain().expected(m) for m in chosen] == pytest.approx(
+        [unary, hashing], abs=0.501e-4
+    )
 
 
 def test_gains_at_one_digit_more():
@@ -74,21 +90,29 @@ def test_gains_at_one_digit_more():
     assert found == pytest.approx([1.27022, 1.58144, 1.08146, 1.66342], abs=5e-5)
 
 
-@pytest.mark.parametrize("share, targets, frequency", [(0.05, 10, 0.01), (0.2, 1, 0.0), (0.9, 100, 1.0)])
+@pytest.mark.parametrize(
+    "share, targets, frequency", [(0.05, 10, 0.01), (0.2, 1, 0.0), (0.9, 100, 1.0)]
+)
 def test_gains_equal_the_closed_forms(share, targets, frequency):
     attack = MaximalGain(share, targets, frequency)
     for epsilon in (0.1, 1.0, 6.0):
         grown = math.exp(epsilon)
         for m in (BLH(100, epsilon), OLH(100, epsilon), ALH(100, epsilon, 9)):
-            assert attack.expected(m) == pytest.approx(share * (targets * (1 + m.g / (grown - 1)) - frequency), rel=1e-12)
+            assert attack.expected(m) == pytest.approx(
+                share * (targets * (1 + m.g / (grown - 1)) - frequency), rel=1e-12
+            )
         oue = share * (2 * targets - frequency) + 2 * share * targets / (grown - 1)
         assert attack.expected(OUE(100, epsilon)) == pytest.approx(oue, rel=1e-12)
         m = GRR(100, epsilon)
-        assert attack.expected(m) == pytest.approx(share * ((1 - targets * m.q) / (m.p - m.q) - frequency), rel=1e-12)
+        assert attack.expected(m) == pytest.approx(
+            share * ((1 - targets * m.q) / (m.p - m.q) - frequency), rel=1e-12
+        )
         for w in (1, 3, 60):
             m = ASS(100, epsilon, w)
             held = min(w, targets)
-            assert attack.expected(m) == pytest.approx(share * ((held - targets * m.q) / (m.p - m.q) - frequency), rel=1e-12)
+            assert attack.expected(m) == pytest.approx(
+                share * ((held - targets * m.q) / (m.p - m.q) - frequency), rel=1e-12
+            )
 
 
 def test_less_privacy_means_less_gain():
@@ -99,13 +123,30 @@ def test_less_privacy_means_less_gain():
 
 def test_the_defaults_are_those_of_the_paper_and_gains_take_arrays():
     attack = MaximalGain()
-    assert (attack.share, attack.targets, attack.frequency, attack.name) == (0.05, 10, 0.01, "maximal gain")
+    assert (attack.share, attack.targets, attack.frequency, attack.name) == (
+        0.05,
+        10,
+        0.01,
+        "maximal gain",
+    )
     p, q = np.array([0.5, 0.8]), np.array([0.1, 0.2])
-    assert attack.gain(p, q, np.array([10, 3])).tolist() == [attack.gain(0.5, 0.1, 10), attack.gain(0.8, 0.2, 3)]
+    assert attack.gain(p, q, np.array([10, 3])).tolist() == [
+        attack.gain(0.5, 0.1, 10),
+        attack.gain(0.8, 0.2, 3),
+    ]
 
 
-MOST = [(GRR(K, 1.0), 1), (OUE(K, 1.0), 5), (THE(K, 1.0), 5), (BLH(K, 1.0), 5), (SS(K, 1.0), 3), (ASS(K, 1.0, 1), 1),
-        (ASS(K, 1.0, 4), 4), (ASS(K, 1.0, 5), 5), (ASS(K, 1.0, 11), 5)]  # fmt: skip
+MOST = [
+    (GRR(K, 1.0), 1),
+    (OUE(K, 1.0), 5),
+    (THE(K, 1.0), 5),
+    (BLH(K, 1.0), 5),
+    (SS(K, 1.0), 3),
+    (ASS(K, 1.0, 1), 1),
+    (ASS(K, 1.0, 4), 4),
+    (ASS(K, 1.0, 5), 5),
+    (ASS(K, 1.0, 11), 5),
+]
 
 
 @pytest.mark.parametrize("m, most", MOST, ids=str)
@@ -114,10 +155,14 @@ def test_targets_that_one_report_supports(m, most):
 
 
 def test_noisy_vectors_have_no_bound():
-    assert MaximalGain().expected(SHE(100, 1.0)) == MaximalGain().expected(AGM(100, 1.0, 1e-5)) == math.inf
+    assert (
+        MaximalGain().expected(SHE(100, 1.0))
+        == MaximalGain().expected(AGM(100, 1.0, 1e-5))
+        == math.inf
+    )
 
 
-# --- crafted reports ------------------------------------------------------------------------------------------------
+# --- crafted reports ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("m", REPORTS, ids=str)
@@ -126,7 +171,9 @@ def test_crafted_reports_are_valid_and_support_as_many_targets_as_stated(m, r):
     attack = MaximalGain(targets=r)
     reports, supported = attack.craft(m, 300, rng(2, r))
     assert len(reports) == 300 and reports.dtype == m.perturb(np.array([0]), rng()).dtype
-    each = np.array([m.support_counts(reports[i : i + 1]) for i in range(300)])  # refuses what no client sends
+    each = np.array(
+        [m.support_counts(reports[i : i + 1]) for i in range(300)]
+    )  # refuses what no client sends
     assert (each[:, :r].sum(axis=1) == supported).all() and supported >= 1
     if m.report == "hash":
         assert supported <= attack.supported(m) and (each == each[0]).all()
@@ -162,7 +209,9 @@ def test_crafted_values_spread_evenly_over_the_targets():
 def test_the_search_finds_the_fullest_cell_of_all_seeds():
     for g, r in ((2, 6), (5, 10), (40, 7)):
         seeds = rng(5, g).integers(0, 2**64, 200, dtype=np.uint64)
-        fullest = [np.bincount([hash_cell(v, seed, g) for v in range(r)], minlength=g) for seed in seeds]
+        fullest = [
+            np.bincount([hash_cell(v, seed, g) for v in range(r)], minlength=g) for seed in seeds
+        ]
         most, seed, cell = _fullest_cell(seeds, r, g)
         assert most == max(cells.max() for cells in fullest)
         assert sum(hash_cell(v, seed, g) == cell for v in range(r)) == most and seed in seeds
@@ -178,17 +227,21 @@ def test_more_tries_find_more_targets_and_enough_tries_all_of_them():
 
 @pytest.mark.parametrize("m", [GRR(K, 1.0), ASS(K, 1.0, 4), BLH(K, 1.0)], ids=str)
 def test_the_generator_alone_decides_crafted_reports(m):
-    one, two, other = (MaximalGain(targets=5).craft(m, 50, rng(seed))[0].tobytes() for seed in (8, 8, 9))
+    one, two, other = (
+        MaximalGain(targets=5).craft(m, 50, rng(seed))[0].tobytes() for seed in (8, 8, 9)
+    )
     assert one == two != other
 
 
-# --- poisoned estimates ---------------------------------------------------------------------------------------------
+# --- poisoned estimates ---------------------------------------------------------------------------
 
 
 def gain_variance(m, r, counts, fakes):
-    """Exact variance of one run's gain; every crafted report supports equally many targets, so the genuine ones alone vary.
+    """Exact variance of one run's gain; every crafted report supports equally many targets, so the
+    genuine ones alone vary.
 
-    The gain is ``share / (p - q)`` times the difference of the mean number of supported targets, fake less genuine.
+    The gain is ``share / (p - q)`` times the difference of the mean number of supported targets,
+    fake less genuine.
     """
     n = counts.sum()
     if m.report == "value":
@@ -197,11 +250,18 @@ def gain_variance(m, r, counts, fakes):
     elif m.report == "subset":
         w, k = m.omega, m.k
         variance = 0.0
-        for v, count in enumerate(counts):  # the rest is uniform without replacement, so the number is hypergeometric
+        for v, count in enumerate(
+            counts
+        ):  # the rest is uniform without replacement, so the number is hypergeometric
             others, hits = k - 1, r - (v < r)
-            parts = [(m.p, stats.hypergeom(others, hits, w - 1), v < r), (1 - m.p, stats.hypergeom(others, hits, w), False)]
+            parts = [
+                (m.p, stats.hypergeom(others, hits, w - 1), v < r),
+                (1 - m.p, stats.hypergeom(others, hits, w), False),
+            ]
             mean = sum(chance * (law.mean() + plus) for chance, law, plus in parts)
-            square = sum(chance * (law.var() + (law.mean() + plus) ** 2) for chance, law, plus in parts)
+            square = sum(
+                chance * (law.var() + (law.mean() + plus) ** 2) for chance, law, plus in parts
+            )
             variance += count * (square - mean**2)
     else:
         inside = counts[:r].sum()
@@ -213,7 +273,11 @@ def gain_variance(m, r, counts, fakes):
 @pytest.mark.parametrize("m", REPORTS, ids=str)
 @pytest.mark.parametrize("share, r", [(0.05, 4), (0.3, 10)])
 def test_simulated_gains_have_the_expected_mean_and_variance(m, share, r):
-    attack, runs, generator = MaximalGain(share, r), 200 if m.report == "subset" else 400, rng(10, r)
+    attack, runs, generator = (
+        MaximalGain(share, r),
+        200 if m.report == "subset" else 400,
+        rng(10, r),
+    )
     counts = np.array([60, 40, 0, 100, 50, 50, 20, 20, 20, 20, 10, 10])
     values, fakes = np.repeat(np.arange(K), counts), round(N * share / (1 - share))
     found = np.array([attack.simulate(m, values, generator, tries=30) for _ in range(runs)])
@@ -230,7 +294,9 @@ def test_simulated_gains_have_the_expected_mean_and_variance(m, share, r):
 
 
 def test_the_expected_gain_of_a_run_is_that_of_the_attack_when_the_counts_fit():
-    values = np.repeat(np.arange(K), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 50, 49])  # one user in a hundred holds a target
+    values = np.repeat(
+        np.arange(K), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 50, 49]
+    )  # one user in a hundred holds a target
     for m in (SUE(K, 1.0), GRR(K, 1.0), ASS(K, 1.0, 3)):
         assert MaximalGain(1 / 5, 10, 0.01).simulate(m, values, rng())[1] == pytest.approx(
             MaximalGain(1 / 5, 10, 0.01).expected(m), rel=1e-12
@@ -245,7 +311,7 @@ def test_only_the_targets_gain():
     assert (change[:3] > 0.2).all() and (change[3:] < 0).all()
 
 
-# --- bad input ------------------------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -268,8 +334,17 @@ def test_a_bad_attack_is_refused(given, message):
         MaximalGain(**given)
 
 
-@pytest.mark.parametrize("m", [SHE(K, 1.0), BucketFlip(24, 1.0, 12, 4), Chained(K, 2.0, 1.0), Repeated(OUE(K, 1.0), 2),
-                               RSFD(K, 2, 1.0, "GRR")], ids=lambda m: m.name)  # fmt: skip
+@pytest.mark.parametrize(
+    "m",
+    [
+        SHE(K, 1.0),
+        BucketFlip(24, 1.0, 12, 4),
+        Chained(K, 2.0, 1.0),
+        Repeated(OUE(K, 1.0), 2),
+        RSFD(K, 2, 1.0, "GRR"),
+    ],
+    ids=lambda m: m.name,
+)
 def test_what_cannot_be_poisoned_is_refused_by_name(m):
     attack, message = MaximalGain(targets=3), "must send reports that fake users can make up, got "
     calls = [lambda: attack.supported(m), lambda: attack.craft(m, 5, rng())]
@@ -278,7 +353,9 @@ def test_what_cannot_be_poisoned_is_refused_by_name(m):
             call()
 
 
-@pytest.mark.parametrize("m", [GRR(5, 1.0), OUE(5, 1.0), ASS(5, 1.0, 2), BLH(5, 1.0)], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "m", [GRR(5, 1.0), OUE(5, 1.0), ASS(5, 1.0, 2), BLH(5, 1.0)], ids=lambda m: m.name
+)
 def test_more_targets_than_values_no_fake_users_and_no_tries_are_refused(m):
     attack = MaximalGain(targets=6)
     for call in (

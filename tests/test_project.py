@@ -14,7 +14,11 @@ import ldpkit
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-LOCK = [Requirement(line) for line in (ROOT / "requirements.lock").read_text().splitlines() if line.strip()]
+LOCK = [
+    Requirement(line)
+    for line in (ROOT / "requirements.lock").read_text().splitlines()
+    if line.strip()
+]
 
 
 def wanted():
@@ -26,9 +30,16 @@ def wanted():
 
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
 def test_lock_pins_every_dependency_in_its_range(python):
-    environment = {"python_version": python, "python_full_version": f"{python}.1", "sys_platform": "linux",
-                   "platform_system": "Linux", "platform_machine": "x86_64", "implementation_name": "cpython",
-                   "platform_python_implementation": "CPython", "os_name": "posix"}  # fmt: skip
+    environment = {
+        "python_version": python,
+        "python_full_version": f"{python}.1",
+        "sys_platform": "linux",
+        "platform_system": "Linux",
+        "platform_machine": "x86_64",
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+        "os_name": "posix",
+    }
     chosen = [r for r in LOCK if r.marker is None or r.marker.evaluate(environment)]
     pins = {canonicalize_name(r.name): str(r.specifier).removeprefix("==") for r in chosen}
     assert len(pins) == len(chosen)
@@ -43,14 +54,20 @@ def test_lock_and_pins_hold_no_addresses():
 
 def test_audited_packages_are_pinned_exactly():
     for path in (ROOT / "book" / "packages").glob("*.txt"):
-        lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+        lines = [
+            line for line in path.read_text().splitlines() if line and not line.startswith("#")
+        ]
         assert lines[0] == path.stem[::-1].replace("-", "==", 1)[::-1]
         assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
 
 
 def test_conda_environment_repeats_no_version():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    assert environment["dependencies"] == ["python=3.11", "pip", {"pip": ["-r requirements.lock", "-e ."]}]
+    assert environment["dependencies"] == [
+        "python=3.11",
+        "pip",
+        {"pip": ["-r requirements.lock", "-e ."]},
+    ]
 
 
 def test_one_version_everywhere():
@@ -69,7 +86,11 @@ def test_readme_names_the_commands_that_the_makefile_has():
 def test_continuous_integration_runs_the_documented_commands():
     script = (ROOT / ".ci" / "run").read_text()
     assert "set -euo pipefail" in script
-    assert re.findall(r"^make .+$", script, flags=re.M) == ["make test", "make book SCALE=smoke", "make browser"]
+    assert re.findall(r"^make .+$", script, flags=re.M) == [
+        "make test",
+        "make book SCALE=smoke",
+        "make browser",
+    ]
 
 
 def test_every_dependency_has_a_reason():

@@ -1,9 +1,10 @@
 """Properties of every mechanism on small domains, with parameters that hypothesis chooses.
 
-The whole law of a report is enumerated: it sums to one, no report is likelier under another input than the guarantee
-allows (and the guarantee is used up where it should be), and the estimator, applied to every possible report, has the
-truth as its exact expectation. Examples are derandomised, so a run repeats the one before; nothing but the comparison
-with real reports is judged by chance, there with fewer than 50 p-values against `laws.P_MIN` (false alarm below 1e-5).
+The whole law of a report is enumerated: it sums to one, no report is likelier under another input
+than the guarantee allows (and the guarantee is used up where it should be), and the estimator,
+applied to every possible report, has the truth as its exact expectation. Examples are derandomised,
+so a run repeats the one before; nothing but the comparison with real reports is judged by chance,
+there with fewer than 50 p-values against `laws.P_MIN` (false alarm below 1e-5).
 """
 
 import functools
@@ -46,12 +47,13 @@ PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples
 EPSILON = st.floats(0.01, 6)  # beyond, 1 - p has lost the digits that a ratio exact to 1e-12 needs
 
 
-# --- every possible report of one user, and its law --------------------------------------------------------
+# --- every possible report of one user, and its law -----------------------------------------------
 
 
 @functools.cache
 def seeds(k, g):
-    """One real hash seed for every function from 0..k-1 to 0..g-1, in the order of `itertools.product`."""
+    """One real hash seed for every function from 0..k-1 to 0..g-1, in the order of
+    `itertools.product`."""
     found, seed = {}, 0
     while len(found) < g**k:
         found.setdefault(tuple(int(hash_cell(v, seed, g)) for v in range(k)), seed)
@@ -60,8 +62,11 @@ def seeds(k, g):
 
 
 def single(m):
-    """Reports of one user as `perturb` returns them for one, and their probabilities, one row per value."""
-    if m.report == "hash":  # a uniform function, and its cell of the value, kept or replaced by any other
+    """Reports of one user as `perturb` returns them for one, and their probabilities, one row per
+    value."""
+    if (
+        m.report == "hash"
+    ):  # a uniform function, and its cell of the value, kept or replaced by any other
         maps = np.array(list(itertools.product(range(m.g), repeat=m.k)))
         pairs = np.array(list(itertools.product(range(len(maps)), range(m.g))))
         reports = np.array([(seeds(m.k, m.g)[i], cell) for i, cell in pairs], HASH_REPORT)
@@ -73,17 +78,25 @@ def single(m):
             for bits in itertools.product((0, 1), repeat=m.bits):
                 report = np.full((1, m.buckets), -1, np.int8)
                 report[0, list(shown)] = bits
-                rates = [[m.p if v // m.size == bucket else m.q for bucket in shown] for v in range(m.k)]
-                law.append([math.prod(r if b else 1 - r for r, b in zip(row, bits)) for row in rates])
+                rates = [
+                    [m.p if v // m.size == bucket else m.q for bucket in shown] for v in range(m.k)
+                ]
+                law.append(
+                    [math.prod(r if b else 1 - r for r, b in zip(row, bits)) for row in rates]
+                )
                 reports.append(report)
         return reports, np.array(law).T / math.comb(m.buckets, m.bits)
     if m.report == "sketch":
         signs = np.array(list(itertools.product((-1, 1), repeat=m.m)))
         pairs = [(j, row) for j in range(m.hashes) for row in signs]
-        kept = [[row == np.where(np.arange(m.m) == m.kind.table[j, v], 1, -1) for j, row in pairs] for v in range(m.k)]
-        return list(np.array([(j, row) for j, row in pairs], m.kind.form)[:, None]), np.where(kept, m.p, 1 - m.p).prod(
-            axis=2
-        ) / m.hashes
+        kept = [
+            [row == np.where(np.arange(m.m) == m.kind.table[j, v], 1, -1) for j, row in pairs]
+            for v in range(m.k)
+        ]
+        return (
+            list(np.array([(j, row) for j, row in pairs], m.kind.form)[:, None]),
+            np.where(kept, m.p, 1 - m.p).prod(axis=2) / m.hashes,
+        )
     reports = {
         "index": lambda: np.arange(m.order)[:, None],
         "value": lambda: np.arange(m.k)[:, None],
@@ -100,13 +113,16 @@ def chained(m):
     if m.protocol == "GRR":
         again = np.where(np.eye(m.k) == 1, keep, flip)
     else:
-        again = np.array([product_law([(1 - r, r) for r in np.where(kept[0], keep, flip)]) for kept in reports])
+        again = np.array(
+            [product_law([(1 - r, r) for r in np.where(kept[0], keep, flip)]) for kept in reports]
+        )
     rounds = [functools.reduce(np.multiply.outer, [row] * m.tau).ravel() for row in again]
     return [list(r) for r in itertools.product(reports, repeat=m.tau)], law @ np.array(rounds)
 
 
 def outputs(m):
-    """All inputs of one user, all reports, and the law: one row per input, one column per report."""
+    """All inputs of one user, all reports, and the law: one row per input, one column per
+    report."""
     values = list(range(m.kind.domain))
     if isinstance(m, Chained):
         return values, *chained(m)
@@ -125,11 +141,14 @@ def outputs(m):
         records = list(itertools.product(values, repeat=m.d))
         law = [
             sum(
-                functools.reduce(np.multiply.outer, [real[v] if i == j else fake for i, v in enumerate(record)]).ravel()
+                functools.reduce(
+                    np.multiply.outer, [real[v] if i == j else fake for i, v in enumerate(record)]
+                ).ravel()
                 for j in range(m.d)
-            ) / m.d
+            )
+            / m.d
             for record in records
-        ]  # fmt: skip
+        ]
         return records, [list(r) for r in itertools.product(reports, repeat=m.d)], np.array(law)
     return values, *single(m)
 
@@ -141,10 +160,12 @@ def loss(law):
 
 def excess(law, epsilon):
     """Largest ``P1(S) - e^epsilon P2(S)`` over events and pairs of inputs."""
-    return max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in itertools.permutations(law, 2))
+    return max(
+        np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in itertools.permutations(law, 2)
+    )
 
 
-# --- mechanisms by name, with any parameters -----------------------------------------------------------------
+# --- mechanisms by name, with any parameters ------------------------------------------------------
 
 
 @st.composite
@@ -157,19 +178,34 @@ def parameters(draw, name):
         k = draw(st.sampled_from([2, 4, 6]))
     buckets = draw(st.sampled_from([b for b in (2, 3, 4) if k % b == 0 and b <= k]))
     wanted = {
-        "k": k if not name.startswith("RSFD") else min(k, 3), "epsilon": epsilon, "g": draw(st.integers(2, 5)),
-        "omega": draw(st.integers(1, k - 1)), "p": draw(st.floats(0.05, 0.95)), "theta": draw(st.floats(0, 1)),
+        "k": k if not name.startswith("RSFD") else min(k, 3),
+        "epsilon": epsilon,
+        "g": draw(st.integers(2, 5)),
+        "omega": draw(st.integers(1, k - 1)),
+        "p": draw(st.floats(0.05, 0.95)),
+        "theta": draw(st.floats(0, 1)),
         "delta": min(draw(st.floats(1e-6, 0.1)), epsilon / 20),  # AOLH refuses a larger one
-        "first": epsilon * draw(st.floats(0.1, 0.9)), "tau": draw(st.integers(1, 3)),
-        "d": 2, "m": draw(st.integers(2, 3)), "hashes": draw(st.integers(1, 3)), "buckets": buckets, "bits": draw(st.integers(1, buckets)), "protocol": draw(st.sampled_from(["SUE", "OUE"])),
-    }  # fmt: skip
+        "first": epsilon * draw(st.floats(0.1, 0.9)),
+        "tau": draw(st.integers(1, 3)),
+        "d": 2,
+        "m": draw(st.integers(2, 3)),
+        "hashes": draw(st.integers(1, 3)),
+        "buckets": buckets,
+        "bits": draw(st.integers(1, buckets)),
+        "protocol": draw(st.sampled_from(["SUE", "OUE"])),
+    }
     if name in ("L-SUE", "L-OSUE"):
         wanted["k"], wanted["tau"] = min(k, 3), min(wanted["tau"], 2)
     fixed = ("protocol",) if name.startswith("L-") else ()
     return {key: value for key, value in wanted.items() if takes(name, key) and key not in fixed}
 
 
-NOISY = ("SHE", "GM", "AGM", "PM")  # no report of theirs can be listed; PM adds no noise but draws from a density
+NOISY = (
+    "SHE",
+    "GM",
+    "AGM",
+    "PM",
+)  # no report of theirs can be listed; PM adds no noise but draws from a density
 APPROXIMATE = ("AGRR", "ASUE", "ABLH", "AOLH")
 LEAKY = ("LHO", "FaultyUE")
 LISTED = [name for name in MECHANISMS if name not in NOISY]
@@ -191,10 +227,14 @@ def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, 
     m = make(name, **data.draw(parameters(name)))
     inputs, _, law = outputs(m)
     epsilon = m.epsilon
-    if isinstance(m, RSFD):  # records that differ in every attribute, in one, and in one with uniform fake bits
+    if isinstance(
+        m, RSFD
+    ):  # records that differ in every attribute, in one, and in one with uniform fake bits
         assert loss(law) == pytest.approx(m.amplified, rel=1e-9)
         near = [
-            (a, b) for a, b in itertools.combinations(range(len(inputs)), 2) if np.sum(np.not_equal(inputs[a], inputs[b])) == 1
+            (a, b)
+            for a, b in itertools.combinations(range(len(inputs)), 2)
+            if np.sum(np.not_equal(inputs[a], inputs[b])) == 1
         ]
         found = max(loss(law[list(pair)]) for pair in near)
         if m.base.endswith("r") and m.k > 2:
@@ -209,7 +249,9 @@ def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, 
         epsilon *= max(m.kind.apart(pair) > 0 for pair in itertools.combinations(range(m.k), 2))
     elif name == "dBitFlipPM" and m.bits == 1:  # one bit answers for one bucket
         epsilon = m.epsilon / 2
-    elif name == "OLH" or name == "BLH" or name == "ALH" or not isinstance(m, Chained) or m.tau == 1:
+    elif (
+        name == "OLH" or name == "BLH" or name == "ALH" or not isinstance(m, Chained) or m.tau == 1
+    ):
         epsilon = m.first if isinstance(m, Chained) else epsilon
     else:
         assert found > m.first  # many reports approach epsilon
@@ -221,7 +263,8 @@ def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, 
 @PROPERTY
 @given(data=st.data())
 def test_the_loss_that_a_kind_states_is_that_of_its_likeliest_report(name, data):
-    """Of all reports, listed one by one, for any pair of values; and no loss means that no report tells them apart."""
+    """Of all reports, listed one by one, for any pair of values; and no loss means that no report
+    tells them apart."""
     m = make(name, **data.draw(parameters(name)))
     inputs, _, law = outputs(m)
     pair = data.draw(st.sampled_from(list(itertools.permutations(range(m.kind.domain), 2))))
@@ -241,7 +284,9 @@ def test_no_event_exceeds_epsilon_by_more_than_delta_and_one_reaches_it(name, da
     m = make(name, **data.draw(parameters(name)))
     wanted = m.delta * (1 - 1 / m.g) if m.report == "hash" else m.delta
     found = excess(outputs(m)[2], m.epsilon)
-    assert found <= m.delta + ROUNDING and found == pytest.approx(wanted, rel=1e-8, abs=1e-13 * math.exp(m.epsilon))
+    assert found <= m.delta + ROUNDING and found == pytest.approx(
+        wanted, rel=1e-8, abs=1e-13 * math.exp(m.epsilon)
+    )
 
 
 @PROPERTY
@@ -259,7 +304,9 @@ def test_the_faulty_and_the_bare_mechanism_leak_what_they_are_said_to(data):
 @PROPERTY
 @given(data=st.data())
 def test_fresh_noise_costs_tau_epsilon_and_remembered_noise_one(name, memoise, data):
-    m = Repeated(make(name, **data.draw(parameters(name)) | {"k": 2}), data.draw(st.integers(1, 3)), memoise)
+    m = Repeated(
+        make(name, **data.draw(parameters(name)) | {"k": 2}), data.draw(st.integers(1, 3)), memoise
+    )
     _, _, law = outputs(m)
     assert law.sum(axis=1) == pytest.approx(1, abs=ROUNDING)
     assert loss(law) == pytest.approx(m.epsilon, rel=1e-9)
@@ -278,29 +325,40 @@ def test_noise_on_real_numbers_keeps_its_guarantee(epsilon, delta):
         # along the line through the two one-hot vectors the noise is one-dimensional, sqrt(2) apart
         cut = m.epsilon * m.scale / math.sqrt(2)
         gap, spread = math.sqrt(0.5), m.scale
-        found = stats.norm.sf(cut * m.scale, gap, spread) - math.exp(m.epsilon) * stats.norm.sf(cut * m.scale, -gap, spread)
+        found = stats.norm.sf(cut * m.scale, gap, spread) - math.exp(m.epsilon) * stats.norm.sf(
+            cut * m.scale, -gap, spread
+        )
         assert found <= delta * (1 + 1e-9)
         assert cls is GM or found == pytest.approx(delta, rel=1e-6)
 
 
-# --- estimators -----------------------------------------------------------------------------------------------
+# --- estimators -----------------------------------------------------------------------------------
 
 
 def truth(m, record):
     """What a server that sees only this user should find."""
     if isinstance(m, BucketFlip):
         return np.eye(m.buckets)[record // m.size]
-    if isinstance(m, CMS):  # a value is found again in all that share its cell, which the choice of functions averages out
+    if isinstance(
+        m,
+        CMS,
+        # a value is found again in all that share its cell, which the choice of functions averages out
+    ):
         share = (m.kind.table == m.kind.table[:, [record]]).mean(axis=0)
         return (share - 1 / m.m) / (1 - 1 / m.m)
-    return np.eye(m.k)[record] if not isinstance(m, RSFD) else np.array([np.eye(m.k)[v] for v in record])
+    return (
+        np.eye(m.k)[record]
+        if not isinstance(m, RSFD)
+        else np.array([np.eye(m.k)[v] for v in record])
+    )
 
 
 @pytest.mark.parametrize("name", LISTED)
 @PROPERTY
 @given(data=st.data())
 def test_the_expectation_of_the_estimate_is_the_truth(name, data):
-    """Estimates are means over users, so one user decides; the buckets a user does not show are left to the others."""
+    """Estimates are means over users, so one user decides; the buckets a user does not show are
+    left to the others."""
     m = make(name, **data.draw(parameters(name)) | ({} if name != "FaultyUE" else {"epsilon": 1.0}))
     inputs, reports, law = outputs(m)
     found = np.array([m.estimate(report) for report in reports])
@@ -315,28 +373,45 @@ def test_the_expectation_of_the_estimate_is_the_truth(name, data):
 
 
 @PROPERTY
-@given(name=st.sampled_from(NOISY[:3]), epsilon=st.floats(0.1, 1), delta=st.floats(1e-6, 0.1), value=st.integers(0, 2))
+@given(
+    name=st.sampled_from(NOISY[:3]),
+    epsilon=st.floats(0.1, 1),
+    delta=st.floats(1e-6, 0.1),
+    value=st.integers(0, 2),
+)
 def test_noise_has_mean_zero(name, epsilon, delta, value):
-    """The client adds a symmetric noise to the one-hot vector and the server averages: mirrored reports mean the truth."""
+    """The client adds a symmetric noise to the one-hot vector and the server averages: mirrored
+    reports mean the truth."""
     m = make(name, k=3, epsilon=epsilon, **({} if name == "SHE" else {"delta": delta}))
     noise = m.perturb([value] * 4, np.random.default_rng(1)) - np.eye(3)[value]
-    assert m.estimate(np.eye(3)[value] + np.concatenate([noise, -noise])) == pytest.approx(np.eye(3)[value], abs=1e-9 * m.scale)
+    assert m.estimate(np.eye(3)[value] + np.concatenate([noise, -noise])) == pytest.approx(
+        np.eye(3)[value], abs=1e-9 * m.scale
+    )
 
 
 @pytest.mark.parametrize("cls", [LDPSGD, PrivUnit])
 @PROPERTY
 @given(d=st.integers(3, 40), epsilon=EPSILON, rho=st.floats(0, 1))
 def test_a_randomised_gradient_has_the_clipped_one_as_its_mean(cls, d, epsilon, rho):
-    """Across its own direction a report is symmetric; along it the density is integrated, piece by piece."""
+    """Across its own direction a report is symmetric; along it the density is integrated, piece by
+    piece."""
     m = cls(d, epsilon, 2.0)
 
     def integral(f):
-        at = sorted({-1.0, -m.gamma, m.gamma, 1.0})  # the density jumps at the caps; angles tame its ends
-        return sum(integrate.fixed_quad(lambda t: f(np.cos(t)) * np.sin(t), math.acos(b), math.acos(a), n=200)[0]
-                   for a, b in itertools.pairwise(at))  # fmt: skip
+        at = sorted(
+            {-1.0, -m.gamma, m.gamma, 1.0}
+        )  # the density jumps at the caps; angles tame its ends
+        return sum(
+            integrate.fixed_quad(
+                lambda t: f(np.cos(t)) * np.sin(t), math.acos(b), math.acos(a), n=200
+            )[0]
+            for a, b in itertools.pairwise(at)
+        )
 
     assert integral(lambda c: m.density(c, rho)) == pytest.approx(1, abs=1e-8)
-    assert integral(lambda c: c * m.density(c, rho)) * m.clip / m.m == pytest.approx(rho * m.clip, abs=1e-6)
+    assert integral(lambda c: c * m.density(c, rho)) * m.clip / m.m == pytest.approx(
+        rho * m.clip, abs=1e-6
+    )
     assert math.log(m.levels[0] / m.levels[1]) <= epsilon + 1e-9
 
 
@@ -351,7 +426,7 @@ def test_privunitg_has_the_projected_gradient_as_its_mean(d, epsilon):
     assert math.log(inside / outside) == pytest.approx(epsilon, rel=1e-9)
 
 
-# --- key-value mechanisms --------------------------------------------------------------------------------------
+# --- key-value mechanisms -------------------------------------------------------------------------
 
 
 SETS = [[], [(0, -1.0)], [(0, 1.0)], [(0, 0.3)], [(1, -0.6)], [(0, 1.0), (1, -1.0)]]
@@ -364,7 +439,10 @@ def key_value(draw, name):
     if name.startswith("PCKV"):
         return KEY_VALUE[name](2, epsilon, draw(st.integers(1, 3)), draw(st.floats(0.2, 1)))
     return KEY_VALUE[name](
-        2, epsilon, **({"buckets": draw(st.sampled_from([2, 4]))} if name != "PrivKV" else {}), rounds=draw(st.integers(1, 3))
+        2,
+        epsilon,
+        **({"buckets": draw(st.sampled_from([2, 4]))} if name != "PrivKV" else {}),
+        rounds=draw(st.integers(1, 3)),
     )
 
 
@@ -376,9 +454,17 @@ def records(m):
         return [np.array([r]) for r in itertools.product(range(m.d), (-1, 1))]
     width = (m.buckets,) if isinstance(m, CPPUE) else ()
     symbols = list(itertools.product((0, 1), repeat=m.buckets)) if width else range(m.buckets)
-    kind = [("key", np.int64), ("bit", np.uint8), ("record", np.uint8 if width else np.int64, width)]
+    kind = [
+        ("key", np.int64),
+        ("bit", np.uint8),
+        ("record", np.uint8 if width else np.int64, width),
+    ]
     none = symbols[0] if width else 0
-    return [np.array([(key, *r)], kind) for key in range(m.k) for r in [(0, none), *((1, s) for s in symbols)]]
+    return [
+        np.array([(key, *r)], kind)
+        for key in range(m.k)
+        for r in [(0, none), *((1, s) for s in symbols)]
+    ]
 
 
 @pytest.mark.parametrize("name", KEY_VALUE)
@@ -401,7 +487,8 @@ def test_laws_of_key_value_reports_sum_to_one_and_keep_their_budget(name, data):
 
 
 def test_cpp_ue_as_released_breaks_its_claim():
-    """Its symmetric bits spend the value's budget twice; with OUE, as in the paper's text, they would not."""
+    """Its symmetric bits spend the value's budget twice; with OUE, as in the paper's text, they
+    would not."""
     m = CPPUE(1, 1.0, 4, 1)
     assert loss(np.array([m.law(pairs) for pairs in ([], [(0, -1.0)])])) > m.epsilon * 1.1
 
@@ -422,14 +509,23 @@ def test_expected_frequencies_of_keys_are_the_truth(name, data):
     assert mean == pytest.approx(wanted, abs=1e-10 * max(1, np.nanmax(np.abs(found)) / 100))
 
 
-# --- real reports follow the laws above -------------------------------------------------------------------------
+# --- real reports follow the laws above -----------------------------------------------------------
 
 REAL = [
-    make("GRR", k=4, epsilon=1.0), make("SS", k=4, epsilon=0.3), make("OUE", k=3, epsilon=1.0), make("THE", k=3, epsilon=2.0),
-    make("FaultyUE", k=3, epsilon=1.0), make("AGRR", k=3, epsilon=1.0, delta=0.05), Chained(3, 2.0, 1.0, 2, "GRR"),
-    Chained(2, 2.0, 1.0, 2, "OSUE"), Repeated(make("SUE", k=2, epsilon=1.0), 2), BucketFlip(6, 1.0, 3, 2),
-    RSFD(3, 2, 1.0), RSFD(2, 2, 1.0, "OUE-r"), RSFD(2, 2, 1.0, "SUE-z"),
-]  # fmt: skip
+    make("GRR", k=4, epsilon=1.0),
+    make("SS", k=4, epsilon=0.3),
+    make("OUE", k=3, epsilon=1.0),
+    make("THE", k=3, epsilon=2.0),
+    make("FaultyUE", k=3, epsilon=1.0),
+    make("AGRR", k=3, epsilon=1.0, delta=0.05),
+    Chained(3, 2.0, 1.0, 2, "GRR"),
+    Chained(2, 2.0, 1.0, 2, "OSUE"),
+    Repeated(make("SUE", k=2, epsilon=1.0), 2),
+    BucketFlip(6, 1.0, 3, 2),
+    RSFD(3, 2, 1.0),
+    RSFD(2, 2, 1.0, "OUE-r"),
+    RSFD(2, 2, 1.0, "SUE-z"),
+]
 
 
 @pytest.mark.parametrize("m", REAL, ids=str)

@@ -39,7 +39,12 @@ from ldpkit.published import COLUMNS, VERDICTS, Scoreboard, items, load, lookup,
         # a statement is judged by the exact value where there is one
         (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.95}, "differs"),
         (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.85}, "reproduced"),
-        (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.95, "published_error": 0.05}, "reproduced"),
+        (
+            1.0,
+            0.1,
+            {"published": 0.9, "relation": "<=", "exact": 0.95, "published_error": 0.05},
+            "reproduced",
+        ),
         (1.0, 0.1, {"published": 1.1, "relation": ">=", "exact": 1.05}, "differs"),
         (1.0, 0.1, {"published": 1.1, "relation": ">=", "exact": 1.15}, "reproduced"),
         # an explanation helps against the paper, never against mathematics
@@ -58,7 +63,9 @@ def test_verdicts(reproduced, se, given, wanted):
 
 
 @pytest.mark.parametrize("published_value", [None, 1.0])
-@pytest.mark.parametrize("se, exact", [(math.nan, 2.0), (0.0, math.nan), (0.0, math.inf), (0.1, -math.inf)])
+@pytest.mark.parametrize(
+    "se, exact", [(math.nan, 2.0), (0.0, math.nan), (0.0, math.inf), (0.1, -math.inf)]
+)
 def test_a_comparison_that_cannot_be_made_never_counts_as_agreement(se, exact, published_value):
     assert verdict(1.0, se, exact=exact, published=published_value) == "differs"
 
@@ -69,7 +76,12 @@ def test_an_unknown_relation_is_refused():
 
 
 def test_the_scoreboard_has_exactly_the_agreed_columns():
-    assert "item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note".split(",") == COLUMNS
+    assert (
+        "item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note".split(
+            ","
+        )
+        == COLUMNS
+    )
     assert set(VERDICTS) == {"reproduced", "differs-explained", "differs", "no-published-value"}
     board = Scoreboard("ldp_auditor/fig2")
     assert list(board.table().columns) == COLUMNS and board.table().empty
@@ -108,9 +120,14 @@ def test_publishing_in_a_build_writes_the_table(tmp_path, monkeypatch):
     assert target.read_text().splitlines()[0] == ",".join(COLUMNS)
 
 
-@pytest.mark.parametrize("item, near", [("ldp_auditor/fig22", "ldp_auditor/fig2"), ("LDP_auditor/fig8", "ldp_auditor/fig8")])
+@pytest.mark.parametrize(
+    "item, near",
+    [("ldp_auditor/fig22", "ldp_auditor/fig2"), ("LDP_auditor/fig8", "ldp_auditor/fig8")],
+)
 def test_an_unknown_item_is_refused_with_the_nearest(item, near):
-    with pytest.raises(ValueError, match=f"item must be one of .*, got '{item}'; did you mean '{near}'"):
+    with pytest.raises(
+        ValueError, match=f"item must be one of .*, got '{item}'; did you mean '{near}'"
+    ):
         Scoreboard(item)
 
 
@@ -126,16 +143,26 @@ def test_the_list_of_items_is_complete():
 
 
 def test_a_published_number_is_looked_up_by_item_series_and_x():
-    assert lookup("ldp_auditor", "eps_OPT", x=10**6) == lookup("ldp_auditor", "eps_OPT", "alpha=0.01", 10**6)
+    assert lookup("ldp_auditor", "eps_OPT", x=10**6) == lookup(
+        "ldp_auditor", "eps_OPT", "alpha=0.01", 10**6
+    )
     assert isinstance(lookup("ldp_auditor", "eps_OPT", x=10**4), float)
     assert list(load("ldp_auditor").columns) == ["item", "series", "x", "value", "source"]
 
 
 @pytest.mark.parametrize(
-    "item, given, count", [("no such item", {}, 0), ("eps_OPT", {}, 2), ("eps_OPT", {"x": 7}, 0), ("eps_OPT", {"series": "?"}, 0)]
+    "item, given, count",
+    [
+        ("no such item", {}, 0),
+        ("eps_OPT", {}, 2),
+        ("eps_OPT", {"x": 7}, 0),
+        ("eps_OPT", {"series": "?"}, 0),
+    ],
 )
 def test_a_lookup_that_does_not_match_exactly_one_number_fails(item, given, count):
-    with pytest.raises(KeyError, match=f"{count} published numbers of ldp_auditor match item='{item}'"):
+    with pytest.raises(
+        KeyError, match=f"{count} published numbers of ldp_auditor match item='{item}'"
+    ):
         lookup("ldp_auditor", item, **given)
 
 
@@ -145,18 +172,23 @@ def test_an_unknown_paper_is_named():
 
 
 def cells(*rows):
-    return pd.DataFrame(rows, columns=["mechanism", "k", "mean", "exact", "se"]).astype({"exact": float})
+    return pd.DataFrame(rows, columns=["mechanism", "k", "mean", "exact", "se"]).astype(
+        {"exact": float}
+    )
 
 
-CELLS = cells(("BLH", 25, 0.71, 0.72, 0.01), ("OLH", 200, 0.9, 0.5, 1.0), ("SS", 25, 9.0, None, None))
+CELLS = cells(
+    ("BLH", 25, 0.71, 0.72, 0.01), ("OLH", 200, 0.9, 0.5, 1.0), ("SS", 25, 9.0, None, None)
+)
 NAMED = {"x": "k", "where": "{mechanism}, k = {k:g}"}
 
 
 def test_cells_are_recorded_under_the_names_that_their_columns_give():
     board = published.Scoreboard("ldp_auditor/fig2")
     board.add_cells(CELLS, "{mechanism} of {k:g}", x="k")
-    assert board.table()[["series", "x", "reproduced", "reproduced_se", "exact"]].values.tolist() == [
-        ["BLH of 25", 25, 0.71, 0.01, 0.72], ["OLH of 200", 200, 0.9, 1.0, 0.5]]  # fmt: skip
+    assert board.table()[
+        ["series", "x", "reproduced", "reproduced_se", "exact"]
+    ].values.tolist() == [["BLH of 25", 25, 0.71, 0.01, 0.72], ["OLH of 200", 200, 0.9, 1.0, 0.5]]
 
 
 def test_a_claim_about_many_cells_is_held_against_the_one_that_goes_furthest():
@@ -166,13 +198,34 @@ def test_a_claim_about_many_cells_is_held_against_the_one_that_goes_furthest():
     board.claim("above", CELLS, published=0.6, relation=">=", note="see there.", **NAMED)
     board.claim("above", CELLS, published=0.6, published_error=0.1, relation=">=", x="k")
     shown = board.summary().fillna("")
-    assert shown.to_dict("records")[0] == {"the paper says": "below", "paper": 0.7, "this run": 0.71, "exact": 0.72,
-                                           "furthest at": "BLH, k = 25", "verdict": "differs-explained"}  # fmt: skip
-    assert list(shown["verdict"]) == ["differs-explained", "reproduced", "differs-explained", "reproduced"]
+    assert shown.to_dict("records")[0] == {
+        "the paper says": "below",
+        "paper": 0.7,
+        "this run": 0.71,
+        "exact": 0.72,
+        "furthest at": "BLH, k = 25",
+        "verdict": "differs-explained",
+    }
+    assert list(shown["verdict"]) == [
+        "differs-explained",
+        "reproduced",
+        "differs-explained",
+        "reproduced",
+    ]
     assert list(shown["furthest at"]) == ["BLH, k = 25", "BLH, k = 25", "OLH, k = 200", ""]
     table = board.table()
-    assert list(table["note"]) == ["Largest at BLH, k = 25: see there.", "", "Smallest at OLH, k = 200: see there.", ""]
-    assert list(table["series"]) == ["below", "all", "above", "above"] and list(table["x"]) == [25, 25, 200, 200]
+    assert list(table["note"]) == [
+        "Largest at BLH, k = 25: see there.",
+        "",
+        "Smallest at OLH, k = 200: see there.",
+        "",
+    ]
+    assert list(table["series"]) == ["below", "all", "above", "above"] and list(table["x"]) == [
+        25,
+        25,
+        200,
+        200,
+    ]
 
 
 def test_a_claim_about_ratios_divides_by_the_value_of_the_cell():
@@ -180,7 +233,9 @@ def test_a_claim_about_ratios_divides_by_the_value_of_the_cell():
     board.claim("at most", CELLS.assign(epsilon=2.0), published=4.0, over="epsilon")
     (line,) = board.table().to_dict("records")
     assert (line["reproduced"], line["exact"], line["x"]) == (pytest.approx(2 / 0.9), 4.0, 2.0)
-    assert line["reproduced_se"] == pytest.approx(1.0 * 2 / 0.9**2) and line["verdict"] == "reproduced"
+    assert (
+        line["reproduced_se"] == pytest.approx(1.0 * 2 / 0.9**2) and line["verdict"] == "reproduced"
+    )
 
 
 def test_a_claim_about_cells_that_are_not_there_or_not_the_papers_says_so_and_records_nothing():
@@ -188,7 +243,10 @@ def test_a_claim_about_cells_that_are_not_there_or_not_the_papers_says_so_and_re
     for given in (cells(), cells(("BLH", 25, 0.7, math.nan, math.nan))):
         board.claim("below", given, published=0.7, x="k")
     board.claim("below", CELLS, published=0.7, x="k", comparable=False)
-    here, there = "not compared: no such cell in this run", "not compared: other parameters than the paper's"
+    here, there = (
+        "not compared: no such cell in this run",
+        "not compared: other parameters than the paper's",
+    )
     assert list(board.summary()["verdict"]) == [here, here, there]
     assert list(board.summary()["paper"]) == [0.7] * 3 and board.table().empty
 
@@ -202,16 +260,32 @@ def test_a_summary_hands_the_comparisons_to_the_build(tmp_path, monkeypatch):
 
 
 def test_the_furthest_cell_is_named_only_if_there_is_one():
-    assert published.furthest(cells(("BLH", 25, 1.0, 0.9, 0.05), ("SS", 25, 1.0, 1.0, 0.0))) == "2.0"
+    assert (
+        published.furthest(cells(("BLH", 25, 1.0, 0.9, 0.05), ("SS", 25, 1.0, 1.0, 0.0))) == "2.0"
+    )
     assert published.furthest(cells(("BLH", 25, 1.0, math.nan, math.nan))) == "an unknown number of"
 
 
 def test_one_rare_event_is_judged_by_its_probability_and_not_by_standard_errors():
-    """Five runs of 10^6 reports of which one in 10^8 errs: a single error is 8 standard errors off, and likely enough."""
+    """Five runs of 10^6 reports of which one in 10^8 errs: a single error is 8 standard errors off,
+    and likely enough."""
     rate = 6e-9
-    runs = [{"mechanism": "BLH", "k": 2, "epsilon": 1.0, "trials": 10**6, "exact_tpr": 1 - rate, "exact_fpr": rate,
-             "epsilon_emp": 11.7 if one else 12.02, "exact_epsilon_emp": 12.02, "exact_sd": 0.017, "tp": 10**6, "fp": one}
-            for one in (0, 0, 0, 0, 1)]  # fmt: skip
+    runs = [
+        {
+            "mechanism": "BLH",
+            "k": 2,
+            "epsilon": 1.0,
+            "trials": 10**6,
+            "exact_tpr": 1 - rate,
+            "exact_fpr": rate,
+            "epsilon_emp": 11.7 if one else 12.02,
+            "exact_epsilon_emp": 12.02,
+            "exact_sd": 0.017,
+            "tp": 10**6,
+            "fp": one,
+        }
+        for one in (0, 0, 0, 0, 1)
+    ]
     for errors, wanted in ((1, "no-published-value"), (50, "differs")):
         table = pd.DataFrame([*runs[:4], runs[4] | {"fp": errors}])
         board = published.Scoreboard("ldp_auditor/fig6")
@@ -219,5 +293,7 @@ def test_one_rare_event_is_judged_by_its_probability_and_not_by_standard_errors(
         assert (cell["mean"] - cell["exact"]).abs().item() > 8 * cell["se"].item()
         board.add_cells(cell)
         assert board.rows[0][8] == wanted
-    often = plots.summary(pd.DataFrame([row | {"exact_tpr": 0.4, "exact_fpr": 0.1} for row in runs]))
+    often = plots.summary(
+        pd.DataFrame([row | {"exact_tpr": 0.4, "exact_fpr": 0.1} for row in runs])
+    )
     assert math.isnan(often["chance"].item())  # there standard errors say it

@@ -1,7 +1,7 @@
 """From counts to epsilon, from risk to noise, and the two commands.
 
-False alarms: counts are judged by exact binomial tails against `P_MIN`; the coverage test states its own. Everything
-else is exact.
+False alarms: counts are judged by exact binomial tails against `P_MIN`; the coverage test states
+its own. Everything else is exact.
 """
 
 import json
@@ -16,8 +16,21 @@ from test_rad_game import ORACLE
 from ldpkit import cli
 from ldpkit.auditors import audit, calibrate, expected, rad_audit, rad_result
 from ldpkit.auditors.calibrate import CALIBRATED
-from ldpkit.auditors.rad import PROTOCOLS, epsilon_interval, invert_blackbox, invert_known, rad_uniform
-from ldpkit.auditors.rad_bounds import gaussian_ex48, laplace_ex47, rad_cor54, total_variation, tradeoff_gdp, tradeoff_support
+from ldpkit.auditors.rad import (
+    PROTOCOLS,
+    epsilon_interval,
+    invert_blackbox,
+    invert_known,
+    rad_uniform,
+)
+from ldpkit.auditors.rad_bounds import (
+    gaussian_ex48,
+    laplace_ex47,
+    rad_cor54,
+    total_variation,
+    tradeoff_gdp,
+    tradeoff_support,
+)
 from ldpkit.mechanisms import OUE, SS, FloorSS
 
 
@@ -42,9 +55,13 @@ def test_a_known_mechanism_is_inverted(protocol, epsilon, m):
 def test_ends_of_the_inversion():
     m = 3052
     assert invert_blackbox((m - 1) / m, m) == math.inf and invert_blackbox(-1 / m, m) == 0
-    assert invert_known("OUE", (m - 1) / (2 * m), m) == math.inf and invert_known("OUE", 0.0, m) == 0
+    assert (
+        invert_known("OUE", (m - 1) / (2 * m), m) == math.inf and invert_known("OUE", 0.0, m) == 0
+    )
     assert invert_known("GRR", (m - 1) / m, m) == math.inf
-    inside = (0.249672 + 0.332935) / 2  # SS leaps over this where its subset shrinks from 2 values to 1
+    inside = (
+        0.249672 + 0.332935
+    ) / 2  # SS leaps over this where its subset shrinks from 2 values to 1
     assert invert_known("SS", inside, m) == pytest.approx(math.log(m / 2 - 1), abs=1e-6)
 
 
@@ -52,7 +69,10 @@ def test_the_papers_subset_size_is_rounded_down():
     assert (SS(25, 2.0).omega, FloorSS(25, 2.0).omega) == (3, 2)
     for k, epsilon in ((11, 0.1), (11, 1.5), (11, 1.51), (3052, 5.0), (2, 1.0)):
         assert FloorSS(k, epsilon).omega == max(1, math.floor(k / (math.exp(epsilon) + 1)))
-    assert FloorSS(11, math.log(4.5) - 1e-9).omega == 2 and FloorSS(11, math.log(4.5) + 1e-9).omega == 1
+    assert (
+        FloorSS(11, math.log(4.5) - 1e-9).omega == 2
+        and FloorSS(11, math.log(4.5) + 1e-9).omega == 1
+    )
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -62,7 +82,10 @@ def test_real_reports_and_draws_from_the_law_agree(protocol, m, epsilon, reports
     real = rad_audit(protocol, m, epsilon, reports=reports, seed=3, faithful=True)
     law = rad_audit(protocol, m, epsilon, reports=reports, seed=3)
     rate, found = rad_uniform(mechanism) + 1 / m, real.counts["successes"]
-    assert min(binomial_p(found, reports, rate), binomial_p(law.counts["successes"], reports, rate)) > P_MIN
+    assert (
+        min(binomial_p(found, reports, rate), binomial_p(law.counts["successes"], reports, rate))
+        > P_MIN
+    )
     assert same_rate_p(found, reports, law.counts["successes"], reports) > P_MIN
     assert real.faithful and not law.faithful and real.total == reports
 
@@ -75,7 +98,14 @@ def test_an_audit_repeats_and_uses_equally_many_reports_of_every_record():
 
 
 @pytest.mark.parametrize(
-    "protocol, m, epsilon", [("GRR", 3052, 1.0), ("GRR", 3052, 12.0), ("SS", 3052, 4.0), ("OUE", 5356, 9.0), ("OUE", 5356, 13.0)]
+    "protocol, m, epsilon",
+    [
+        ("GRR", 3052, 1.0),
+        ("GRR", 3052, 12.0),
+        ("SS", 3052, 4.0),
+        ("OUE", 5356, 9.0),
+        ("OUE", 5356, 13.0),
+    ],
 )
 def test_intervals_cover_and_the_blackbox_bound_holds(protocol, m, epsilon):
     """Misses are at most Binomial(400, 0.02); more than 24 happen with probability below 1e-5."""
@@ -91,7 +121,9 @@ def test_golden_intervals():
 
     def middle(protocol, epsilon):
         mechanism = PROTOCOLS[protocol](3052, epsilon)
-        return epsilon_interval(round(998_004 * (rad_uniform(mechanism) + 1 / 3052)), 998_004, 3052, protocol)
+        return epsilon_interval(
+            round(998_004 * (rad_uniform(mechanism) + 1 / 3052)), 998_004, 3052, protocol
+        )
 
     assert middle("GRR", 1.0) == pytest.approx((0.920, 1.077), abs=2e-3)
     assert middle("GRR", 10.0) == pytest.approx((9.993, 10.007), abs=1e-3)
@@ -100,7 +132,8 @@ def test_golden_intervals():
 
 
 def test_ldp_auditor_expects_what_the_oracle_simulated():
-    """The exact expectation against means of 400 audits: 4 standard errors, 114 comparisons, false alarm below 1 %."""
+    """The exact expectation against means of 400 audits: 4 standard errors, 114 comparisons, false
+    alarm below 1 %."""
     rows = [r for r in ORACLE if "LDPAuditor_mean" in r["series"]]
     assert len(rows) == 114
     for row in rows:
@@ -111,7 +144,12 @@ def test_ldp_auditor_expects_what_the_oracle_simulated():
 
 def test_too_good_reconstruction_proves_a_violation():
     result = rad_result(400, 20_000, 3052, claim=1.0)
-    assert result.violated and result.lower > 3.9 and result.interval is None and result.mechanism == "unknown"
+    assert (
+        result.violated
+        and result.lower > 3.9
+        and result.interval is None
+        and result.mechanism == "unknown"
+    )
     assert not rad_result(10, 20_000, 3052, claim=1.0).violated
     assert rad_result(400, 20_000, 3052, claim=1.0, delta=0.1).lower == 0
 
@@ -134,7 +172,11 @@ def risk_of(found, sensitivity=1.0):
     if found.mechanism == "gaussian":
         return gaussian_ex48(gaps, found.noise) * whole
     mechanism = PROTOCOLS[found.mechanism.upper()](m, found.epsilon)
-    return rad_uniform(mechanism) if none else total_variation(tradeoff_support(mechanism)) * (m - 1) / m
+    return (
+        rad_uniform(mechanism)
+        if none
+        else total_variation(tradeoff_support(mechanism)) * (m - 1) / m
+    )
 
 
 @pytest.mark.parametrize("knowledge", ["none", "any"])
@@ -154,47 +196,74 @@ def test_printed_noise_of_dp_sgd_and_the_noise_that_suffices():
         found = calibrate("dpsgd", risk, m)
         assert found.printed == pytest.approx(printed, abs=5e-4)
         f = tradeoff_gdp(10 / found.noise)
-        assert 1 - f(1 / m) - 1 / m == pytest.approx(risk, abs=1e-12)  # Eq. 3 for one record more or less
+        assert 1 - f(1 / m) - 1 / m == pytest.approx(
+            risk, abs=1e-12
+        )  # Eq. 3 for one record more or less
         assert found.printed < found.noise < 2 * found.printed
-    for m, risk in ((2, 0.4), (8, 0.8)):  # first branch: the printed expression leaves the domain of the quantile
+    for m, risk in (
+        (2, 0.4),
+        (8, 0.8),
+    ):  # first branch: the printed expression leaves the domain of the quantile
         anything = calibrate("dpsgd", risk, m, knowledge="any")
         assert anything.printed == pytest.approx(calibrate("dpsgd", risk, m).printed)
-        assert total_variation(tradeoff_gdp(2 * 10 / anything.noise)) * (m - 1) / m == pytest.approx(risk, abs=1e-9)
+        assert total_variation(tradeoff_gdp(2 * 10 / anything.noise)) * (
+            m - 1
+        ) / m == pytest.approx(risk, abs=1e-9)
         assert anything.noise == pytest.approx(2 * anything.printed)
-    assert calibrate("dpsgd", 0.1, 10, steps=400).noise == pytest.approx(2 * calibrate("dpsgd", 0.1, 10).noise)
+    assert calibrate("dpsgd", 0.1, 10, steps=400).noise == pytest.approx(
+        2 * calibrate("dpsgd", 0.1, 10).noise
+    )
 
 
 def test_two_opposite_gradients_exceed_the_printed_guarantee():
-    """One step sends the sum plus or minus one clipping norm: with two records RAD is half the total variation."""
+    """One step sends the sum plus or minus one clipping norm: with two records RAD is half the
+    total variation."""
     found = calibrate("dpsgd", 0.1, 2)
     exact = {noise: gaussian_ex48([2.0], noise / 10) for noise in (found.noise, found.printed)}
     assert exact[found.noise] == pytest.approx(0.1, abs=1e-9) and exact[found.printed] > 0.19
-    assert (round(gaussian_ex48([2.0], 7.5), 4), round(gaussian_ex48([1.0], 7.5), 4)) == (0.0530, 0.0266)
+    assert (round(gaussian_ex48([2.0], 7.5), 4), round(gaussian_ex48([1.0], 7.5), 4)) == (
+        0.0530,
+        0.0266,
+    )
 
 
 def test_a_mechanism_that_cannot_reach_the_risk_needs_no_noise():
-    assert calibrate("oue", 0.46, 10).epsilon == math.inf and calibrate("oue", 0.46, 10).row()["epsilon"] is None
+    assert (
+        calibrate("oue", 0.46, 10).epsilon == math.inf
+        and calibrate("oue", 0.46, 10).row()["epsilon"] is None
+    )
 
 
-@pytest.mark.parametrize("given, message", [
-    ({"risk": 0.9}, r"risk must be a number in \(0, 0.9\), got 0.9"), ({"risk": 0.0}, "risk"), ({"risk": math.nan}, "risk"),
-    ({"m": 1}, "m must be an integer >= 2"), ({"sensitivity": 0}, "sensitivity must be a finite number > 0"),
-    ({"steps": 0}, "steps must be an integer >= 1"), ({"knowledge": "all"}, "knowledge must be one of none, any"),
-    ({"mechanism": "GRRR"}, "did you mean 'grr'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"risk": 0.9}, r"risk must be a number in \(0, 0.9\), got 0.9"),
+        ({"risk": 0.0}, "risk"),
+        ({"risk": math.nan}, "risk"),
+        ({"m": 1}, "m must be an integer >= 2"),
+        ({"sensitivity": 0}, "sensitivity must be a finite number > 0"),
+        ({"steps": 0}, "steps must be an integer >= 1"),
+        ({"knowledge": "all"}, "knowledge must be one of none, any"),
+        ({"mechanism": "GRRR"}, "did you mean 'grr'"),
+    ],
+)
 def test_bad_requests_for_noise(given, message):
     with pytest.raises(ValueError, match=message):
         calibrate(**{"mechanism": "laplace", "risk": 0.1, "m": 10} | given)
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: epsilon_interval(3, 2, 5), r"successes must be an integer in \[0, 2\], got 3"),
-    (lambda: epsilon_interval(1, 2, 5, alpha=1.0), "alpha"),
-    (lambda: epsilon_interval(1, 2, 5, "SUE"), "mechanism must be one of"),
-    (lambda: invert_blackbox(0.81, 5), "advantage must be a number in"), (lambda: invert_known("GRR", 2.0, 5), "advantage"),
-    (lambda: rad_audit("GRR", 3052, 1.0, reports=3051), "reports must be an integer >= 3052"),
-    (lambda: rad_audit("GRR", 3052, -1.0), "epsilon"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: epsilon_interval(3, 2, 5), r"successes must be an integer in \[0, 2\], got 3"),
+        (lambda: epsilon_interval(1, 2, 5, alpha=1.0), "alpha"),
+        (lambda: epsilon_interval(1, 2, 5, "SUE"), "mechanism must be one of"),
+        (lambda: invert_blackbox(0.81, 5), "advantage must be a number in"),
+        (lambda: invert_known("GRR", 2.0, 5), "advantage"),
+        (lambda: rad_audit("GRR", 3052, 1.0, reports=3051), "reports must be an integer >= 3052"),
+        (lambda: rad_audit("GRR", 3052, -1.0), "epsilon"),
+    ],
+)
 def test_bad_counts(call, message):
     with pytest.raises(ValueError, match=message):
         call()
@@ -211,18 +280,27 @@ def ldpkit(capsys, *arguments):
 
 
 def test_rad_prints_the_exact_advantage(capsys):
-    status, out, _ = ldpkit(capsys, "rad", "--mechanism", "GRR", "--m", "3052", "--epsilon", "5", "--json")
+    status, out, _ = ldpkit(
+        capsys, "rad", "--mechanism", "GRR", "--m", "3052", "--epsilon", "5", "--json"
+    )
     found = json.loads(out)
     assert status == 0 and found["rad"] == pytest.approx(rad_uniform(PROTOCOLS["GRR"](3052, 5.0)))
-    assert "0.04605997" in ldpkit(capsys, "rad", "--mechanism", "GRR", "--m", "3052", "--epsilon", "5")[1]
+    assert (
+        "0.04605997"
+        in ldpkit(capsys, "rad", "--mechanism", "GRR", "--m", "3052", "--epsilon", "5")[1]
+    )
 
 
 def test_rad_reads_counts_and_its_status_says_whether_they_prove_a_violation(capsys):
     given = ["rad", "--m", "3052", "--successes", "25000", "--reports", "998004"]
-    status, out, _ = ldpkit(capsys, *given, "--mechanism", "OUE", "--epsilon", "5", "--alpha", ".02", "--json")
+    status, out, _ = ldpkit(
+        capsys, *given, "--mechanism", "OUE", "--epsilon", "5", "--alpha", ".02", "--json"
+    )
     found = json.loads(out)
     assert status == 0 and not found["violated"]
-    assert (found["interval_low"], found["interval_high"]) == epsilon_interval(25_000, 998_004, 3052, "OUE")
+    assert (found["interval_low"], found["interval_high"]) == epsilon_interval(
+        25_000, 998_004, 3052, "OUE"
+    )
     assert found["lower"] == epsilon_interval(25_000, 998_004, 3052)[0]
     status, out, _ = ldpkit(capsys, *given, "--epsilon", "1")
     assert status == 1 and "VIOLATION" in out
@@ -231,19 +309,33 @@ def test_rad_reads_counts_and_its_status_says_whether_they_prove_a_violation(cap
 
 def test_calibrate_prints_what_python_returns(capsys):
     for mechanism in CALIBRATED:
-        status, out, _ = ldpkit(capsys, "calibrate", "--risk", "0.1", "--mechanism", mechanism, "--m", "10", "--json")
+        status, out, _ = ldpkit(
+            capsys, "calibrate", "--risk", "0.1", "--mechanism", mechanism, "--m", "10", "--json"
+        )
         assert status == 0 and json.loads(out) == calibrate(mechanism, 0.1, 10).row()
-    status, out, _ = ldpkit(capsys, "calibrate", "--risk", "0.1", "--mechanism", "dpsgd", "--m", "10", "--steps", "100")
+    status, out, _ = ldpkit(
+        capsys, "calibrate", "--risk", "0.1", "--mechanism", "dpsgd", "--m", "10", "--steps", "100"
+    )
     assert status == 0 and "22.730872" in out and "21.933159" in out
 
 
-@pytest.mark.parametrize("arguments", [
-    "rad --m 5", "rad --m 5 --successes 3", "rad --m 5 --mechanism GRR", "rad --m 5 --mechanism SUE --epsilon 1",
-    "rad --m 5 --successes 4 --reports 3", "rad --m 1 --successes 1 --reports 3", "rad --mechanism GRR --epsilon 1",
-    "calibrate --risk 0.95 --mechanism laplace --m 10", "calibrate --risk x --mechanism laplace --m 10",
-    "calibrate --risk 0.1 --mechanism magic --m 10", "calibrate --risk 0.1 --mechanism laplace --m 10 --sensitivity -1",
-    "data mnits",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "rad --m 5",
+        "rad --m 5 --successes 3",
+        "rad --m 5 --mechanism GRR",
+        "rad --m 5 --mechanism SUE --epsilon 1",
+        "rad --m 5 --successes 4 --reports 3",
+        "rad --m 1 --successes 1 --reports 3",
+        "rad --mechanism GRR --epsilon 1",
+        "calibrate --risk 0.95 --mechanism laplace --m 10",
+        "calibrate --risk x --mechanism laplace --m 10",
+        "calibrate --risk 0.1 --mechanism magic --m 10",
+        "calibrate --risk 0.1 --mechanism laplace --m 10 --sensitivity -1",
+        "data mnits",
+    ],
+)
 def test_bad_commands_give_one_line_and_status_2(capsys, arguments):
     status, out, err = ldpkit(capsys, *arguments.split())
     assert status == 2 and not out and err.startswith("ldpkit: ") and err.count("\n") == 1

@@ -15,7 +15,14 @@ from ldpkit.attacks.aggregate import laplace_sum_exact, laplace_sum_runs
 from ldpkit.attacks.reconstruct import impute, posterior_gain, score_runs
 from ldpkit.datasets import adult_hours, digits, fair
 from ldpkit.mechanisms import DPSGD
-from ldpkit.mechanisms.central import ADJACENCY, gaussian_epsilon, gaussian_sigma, gdp_epsilon, gdp_mu, rdp_epsilon
+from ldpkit.mechanisms.central import (
+    ADJACENCY,
+    gaussian_epsilon,
+    gaussian_sigma,
+    gdp_epsilon,
+    gdp_mu,
+    rdp_epsilon,
+)
 from ldpkit.published import lookup
 from ldpkit.streams import generator
 
@@ -27,7 +34,9 @@ def toy(sigma=3.0, steps=3, clip=0.1, **more):
     rng = np.random.default_rng(5)
     x, y = rng.uniform(-1, 1, (14, 5)), rng.integers(0, 3, 14)
     y[:3] = 0, 1, 2
-    return DPSGD((x[:10], y[:10]), (x[10:], y[10:]), sigma, steps=steps, clip=clip, hidden=4, **more)
+    return DPSGD(
+        (x[:10], y[:10]), (x[10:], y[10:]), sigma, steps=steps, clip=clip, hidden=4, **more
+    )
 
 
 def gradient(weights, x, y):
@@ -46,7 +55,8 @@ def gradient(weights, x, y):
 
 
 def reference(m, truth, rng):
-    """One training run written out: log-likelihoods from residuals, no low-rank products, no stacking."""
+    """One training run written out: log-likelihoods from residuals, no low-rank products, no
+    stacking."""
     x, y = (np.concatenate([a, b]) for a, b in zip(m.known, m.candidates))
     (n, d), first = x.shape, len(m.known[1])
     edge = scipy.stats.norm.cdf(-2)
@@ -55,18 +65,27 @@ def reference(m, truth, rng):
         return scipy.stats.norm.ppf(rng.uniform(edge, 1 - edge, shape)) / math.sqrt(shape[0])
 
     weights = [start((d, 1, m.hidden))[:, 0], np.zeros(m.hidden)]
-    weights += [scipy.stats.norm.ppf(rng.uniform(edge, 1 - edge, (1, m.hidden, 3)))[0] / math.sqrt(m.hidden), np.zeros(3)]
+    weights += [
+        scipy.stats.norm.ppf(rng.uniform(edge, 1 - edge, (1, m.hidden, 3)))[0]
+        / math.sqrt(m.hidden),
+        np.zeros(3),
+    ]
     loglik, dot = np.zeros(n - first), np.zeros(n - first)
     for _ in range(m.steps):
         g = np.array([gradient(weights, x[i], y[i]) for i in range(n)])
         g /= np.maximum(1, np.linalg.norm(g, axis=1) / m.clip)[:, None]
-        noise = [m.clip * m.sigma * rng.standard_normal((1, *w.shape), np.float32)[0] for w in weights]
+        noise = [
+            m.clip * m.sigma * rng.standard_normal((1, *w.shape), np.float32)[0] for w in weights
+        ]
         total = g[:first].sum(0) + g[first + truth] + np.concatenate([e.ravel() for e in noise])
         residual = total - g[:first].sum(0)
         loglik -= ((residual - g[first:]) ** 2).sum(1) / (2 * (m.clip * m.sigma) ** 2)
         dot += g[first:] @ residual
         cuts = np.cumsum([w.size for w in weights])[:-1]
-        weights = [w - m.rate / (first + 1) * s.reshape(w.shape) for w, s in zip(weights, np.split(total, cuts))]
+        weights = [
+            w - m.rate / (first + 1) * s.reshape(w.shape)
+            for w, s in zip(weights, np.split(total, cuts))
+        ]
     return loglik, dot
 
 
@@ -89,20 +108,28 @@ def runs():
 @pytest.mark.parametrize("side", [None, [0, 0, 1, 2], range(4)])
 def test_counted_and_posterior_advantage_agree(runs, side):
     found = score_runs(posterior_gain(runs[1]["loglik"], UNIFORM), runs[0], UNIFORM, side)
-    assert abs(found["counted"] - found["posterior"]) <= 4 * math.hypot(found["counted_se"], found["posterior_se"])
-    assert found["posterior_se"] < found["counted_se"] and found["posterior"] > 10 * found["posterior_se"]
+    assert abs(found["counted"] - found["posterior"]) <= 4 * math.hypot(
+        found["counted_se"], found["posterior_se"]
+    )
+    assert (
+        found["posterior_se"] < found["counted_se"]
+        and found["posterior"] > 10 * found["posterior_se"]
+    )
     if side is None:
         assert found["counted"] == pytest.approx(found["rero"] - 0.25, abs=1e-12)
 
 
 def test_likelihoods_are_calibrated(runs):
-    """The inverse temperature that explains the true records best is 1, within 4 standard errors (Fisher information)."""
+    """The inverse temperature that explains the true records best is 1, within 4 standard errors
+    (Fisher information)."""
     loglik = runs[1]["loglik"]
 
     def slope(beta):
         q = scipy.special.softmax(beta * loglik, axis=1)
         mean = (q * loglik).sum(1)
-        return (loglik[np.arange(len(loglik)), runs[0]] - mean).sum(), (q * (loglik - mean[:, None]) ** 2).sum()
+        return (loglik[np.arange(len(loglik)), runs[0]] - mean).sum(), (
+            q * (loglik - mean[:, None]) ** 2
+        ).sum()
 
     beta = scipy.optimize.brentq(lambda b: slope(b)[0], 0.01, 5)
     assert abs(beta - 1) <= 4 / math.sqrt(slope(1.0)[1])
@@ -111,7 +138,9 @@ def test_likelihoods_are_calibrated(runs):
 
 def test_side_knowledge_only_helps_and_a_blind_attack_has_no_advantage(runs):
     gain = posterior_gain(runs[1]["loglik"], UNIFORM)
-    none, label, full = (score_runs(gain, runs[0], UNIFORM, s)["posterior"] for s in (None, [0, 0, 1, 2], range(4)))
+    none, label, full = (
+        score_runs(gain, runs[0], UNIFORM, s)["posterior"] for s in (None, [0, 0, 1, 2], range(4))
+    )
     assert none < label < full
     blind = score_runs(np.tile([3.0, 2.0, 1.0, -1.0], (1200, 1)), runs[0], UNIFORM)
     assert blind["counted"] == pytest.approx(0, abs=1e-12) and blind["rero"] == 0.25
@@ -122,11 +151,18 @@ def test_a_prior_that_rules_a_record_out_never_names_it():
     assert gain == pytest.approx(np.zeros((1, 3)))
 
 
-@pytest.mark.parametrize("given, message", [
-    ({"sigma": 0}, "sigma must be a finite number > 0, got 0"), ({"sigma": -1.0}, "sigma"), ({"sigma": math.inf}, "sigma"),
-    ({"steps": 0}, "steps"), ({"clip": 0}, "clip"), ({"test": (np.zeros((2, 3)), np.zeros(2, int))}, "features of test"),
-    ({"test": (np.zeros((2, 5)), np.zeros(3, int))}, "labels of test"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"sigma": 0}, "sigma must be a finite number > 0, got 0"),
+        ({"sigma": -1.0}, "sigma"),
+        ({"sigma": math.inf}, "sigma"),
+        ({"steps": 0}, "steps"),
+        ({"clip": 0}, "clip"),
+        ({"test": (np.zeros((2, 3)), np.zeros(2, int))}, "features of test"),
+        ({"test": (np.zeros((2, 5)), np.zeros(3, int))}, "labels of test"),
+    ],
+)
 def test_bad_training_is_refused(given, message):
     with pytest.raises(ValueError, match=message):
         toy(**given)
@@ -153,7 +189,9 @@ def test_rdp_conversion_is_the_one_of_the_script():
 def test_sigma_inverts_epsilon(accounting, adjacency):
     for epsilon in (0.5, 3.0, 12.0):
         sigma = gaussian_sigma(epsilon, 100, accounting=accounting, adjacency=adjacency)
-        assert gaussian_epsilon(sigma, 100, accounting=accounting, adjacency=adjacency) == pytest.approx(epsilon, abs=1e-8)
+        assert gaussian_epsilon(
+            sigma, 100, accounting=accounting, adjacency=adjacency
+        ) == pytest.approx(epsilon, abs=1e-8)
     assert gdp_mu(5.0, 4, "replace") == 2 * gdp_mu(5.0, 4) == pytest.approx(0.8)
 
 
@@ -161,7 +199,13 @@ def test_limits_of_the_accounting():
     assert gdp_epsilon(1e-6, 1e-2) == 0
     with pytest.raises(ValueError, match="epsilon must be one that rdp accounting reaches"):
         gaussian_sigma(0.05, accounting="rdp")
-    for bad in ({"sigma": 0.0}, {"steps": 0}, {"adjacency": "swap"}, {"accounting": "moments"}, {"delta": 0.0}):
+    for bad in (
+        {"sigma": 0.0},
+        {"steps": 0},
+        {"adjacency": "swap"},
+        {"accounting": "moments"},
+        {"delta": 0.0},
+    ):
         with pytest.raises(ValueError, match=next(iter(bad))):
             gaussian_epsilon(**{"sigma": 1.0} | bad)
 
@@ -174,22 +218,39 @@ def test_stored_mnist_runs_agree_with_the_oracle(sigma):
     table = np.load(paths.ROOT / "data" / "results" / "rad_dpsgd_mnist.npz")
     table = {name: table[name] for name in table}
     here = table["sigma"] == np.float32(sigma)
-    assert np.bincount(table["truth"][here]).min() >= 125 and table["labels"].tolist() == [0, 7, 1, 1, 4, 9, 4, 3]
+    assert np.bincount(table["truth"][here]).min() >= 125 and table["labels"].tolist() == [
+        0,
+        7,
+        1,
+        1,
+        4,
+        9,
+        4,
+        3,
+    ]
     prior = np.full(8, 1 / 8)
     gain = posterior_gain(table["loglik"][here], prior)
     for name, side in (("none", None), ("label", table["labels"]), ("full", np.arange(8))):
         found = score_runs(gain, table["truth"][here], prior, side)
         for row in ORACLE:
-            if row["item"] == "fig3_mnist" and row["series"].startswith(f"aux_{name}_RAD") and float(row["x"]) == sigma:
+            if (
+                row["item"] == "fig3_mnist"
+                and row["series"].startswith(f"aux_{name}_RAD")
+                and float(row["x"]) == sigma
+            ):
                 what = "posterior" if "posterior" in row["series"] else "counted"
                 theirs = float(row["note"].split("SE=")[1])
-                assert abs(found[what] - float(row["value"])) <= 4 * math.hypot(theirs, found[f"{what}_se"]), row
+                assert abs(found[what] - float(row["value"])) <= 4 * math.hypot(
+                    theirs, found[f"{what}_se"]
+                ), row
     accuracy = next(
         float(r["value"])
         for r in ORACLE
         if r["series"] == "test_accuracy" and r["item"] == "fig3_mnist" and float(r["x"]) == sigma
     )
-    assert table["accuracy"][here].mean() == pytest.approx(accuracy, abs=0.04)  # scored on 1,000 test images, 1.6 % each
+    assert table["accuracy"][here].mean() == pytest.approx(
+        accuracy, abs=0.04
+    )  # scored on 1,000 test images, 1.6 % each
 
 
 def test_live_digits_agree_with_the_oracle():
@@ -197,7 +258,9 @@ def test_live_digits_agree_with_the_oracle():
     x = 2 * images.reshape(len(images), -1) - 1
     known, candidates = (x[:999], y[:999]), (x[1000:1008], y[1000:1008])
     truth, prior = np.arange(40) % 8, np.full(8, 1 / 8)
-    gain = posterior_gain(DPSGD(known, candidates, 5.0).perturb(truth, generator(1, "digits"))["loglik"], prior)
+    gain = posterior_gain(
+        DPSGD(known, candidates, 5.0).perturb(truth, generator(1, "digits"))["loglik"], prior
+    )
     found = score_runs(gain, truth, prior, np.arange(8))
     rows = {r["series"]: r for r in ORACLE if r["item"] == "fig3_digits" and float(r["x"]) == 5.0}
     row = rows["aux_full_RAD_posterior_form"]
@@ -210,10 +273,16 @@ def test_live_digits_agree_with_the_oracle():
 @pytest.mark.parametrize("eta", [0, 40, 80, 100])
 def test_simulated_sums_agree_with_the_envelope(name, eta):
     hours = adult_hours().to_numpy()
-    prior = {"empirical": hours / hours.sum(), "uniform": np.full(101, 1 / 101), "two-point": np.r_[0.5, np.zeros(99), 0.5]}[name]
+    prior = {
+        "empirical": hours / hours.sum(),
+        "uniform": np.full(101, 1 / 101),
+        "two-point": np.r_[0.5, np.zeros(99), 0.5],
+    }[name]
     for epsilon in (1.0, 4.6, 10.0):
         rero, rad = laplace_sum_exact(prior, eta, epsilon)
-        found = laplace_sum_runs(prior, eta, epsilon, runs=2000, rng=generator(1, name, eta, epsilon))
+        found = laplace_sum_runs(
+            prior, eta, epsilon, runs=2000, rng=generator(1, name, eta, epsilon)
+        )
         assert abs(found["rad"] - rad) <= 4.5 * found["rad_se"] + 1e-12
         assert abs(found["rero"] - rero) <= 4.5 * found["rero_se"] + 1e-12
 
@@ -221,8 +290,12 @@ def test_simulated_sums_agree_with_the_envelope(name, eta):
 @pytest.mark.parametrize("epsilon", [0.5, 10.0, 400.0])
 def test_identities_of_the_envelope(epsilon):
     uniform, two = np.full(101, 1 / 101), np.r_[0.5, np.zeros(99), 0.5]
-    assert laplace_sum_exact(uniform, 0, epsilon)[1] == pytest.approx(100 / 101 * -math.expm1(-epsilon / 200), abs=1e-13)
-    assert laplace_sum_exact(two, 0, epsilon)[1] == pytest.approx(-math.expm1(-epsilon / 2) / 2, abs=1e-13)
+    assert laplace_sum_exact(uniform, 0, epsilon)[1] == pytest.approx(
+        100 / 101 * -math.expm1(-epsilon / 200), abs=1e-13
+    )
+    assert laplace_sum_exact(two, 0, epsilon)[1] == pytest.approx(
+        -math.expm1(-epsilon / 2) / 2, abs=1e-13
+    )
     assert laplace_sum_exact(uniform, 100, epsilon) == pytest.approx((1, 0), abs=1e-12)
 
 

@@ -1,9 +1,11 @@
-"""A build that is killed goes on where it was: nothing finished is computed again, nothing half written is read.
+"""A build that is killed goes on where it was: nothing finished is computed again, nothing half
+written is read.
 
-The build under test is real: the book's runner, papermill, kernels, and a sweep whose cells run in worker processes and
-are stored; in turn with it runs a script with the same sweep. Both are killed with SIGKILL at moments drawn from a fixed
-seed; each time either the first process alone (its helpers have to notice) or its whole process group. Which moment a draw
-hits depends on the machine; what is asserted does not.
+The build under test is real: the book's runner, papermill, kernels, and a sweep whose cells run in
+worker processes and are stored; in turn with it runs a script with the same sweep. Both are killed
+with SIGKILL at moments drawn from a fixed seed; each time either the first process alone (its
+helpers have to notice) or its whole process group. Which moment a draw hits depends on the machine;
+what is asserted does not.
 """
 
 import hashlib
@@ -24,8 +26,14 @@ from test_book import notebook
 from ldpkit import sweep as sweeps
 
 TOOLS = Path(__file__).parents[1] / "book" / "_tools"
-SWEEP = "import sys, os; os.chdir(os.path.join(sys.argv[1], 'book')); sys.path.insert(0, os.getcwd()); cells = 24\n"
-RUN = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); import execute; sys.exit(execute.run(sys.argv[1], jobs=1))"
+SWEEP = (
+    "import sys, os; os.chdir(os.path.join(sys.argv[1], 'book')); sys.path.insert(0, os.getcwd());"
+    " cells = 24\n"
+)
+RUN = (
+    f"import sys; sys.path.insert(0, {str(TOOLS)!r}); import execute;"
+    " sys.exit(execute.run(sys.argv[1], jobs=1))"
+)
 HELPER = """
 import uuid
 from pathlib import Path
@@ -60,11 +68,14 @@ def checkout(tmp_path):
 
 
 def start(root, code=RUN):
-    return subprocess.Popen([sys.executable, "-c", code, str(root)], start_new_session=True, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(root)], start_new_session=True, stdout=subprocess.DEVNULL
+    )
 
 
 def results(root):
-    """Everything that a later build may read, apart from the records with the times of their run."""
+    """Everything that a later build may read, apart from the records with the times of their
+    run."""
     wanted = [*root.glob("_build/executed/book/*.ipynb"), *root.glob("_build/sweeps/*.json")]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in wanted}
 
@@ -74,7 +85,9 @@ def finished(root):
     found = set()
     for path in root.glob("_build/sweeps/*.json"):
         check, _, text = path.read_text().partition("\n")
-        assert check == hashlib.sha256(f"{path.stem}\n{text}".encode()).hexdigest(), f"{path} is half written"
+        assert check == hashlib.sha256(f"{path.stem}\n{text}".encode()).hexdigest(), (
+            f"{path} is half written"
+        )
         found.add(json.loads(text)[0]["again"])
     for path in root.glob("_build/executed/book/*.json"):
         json.loads(path.read_text())
@@ -110,7 +123,9 @@ def test_a_build_killed_at_twenty_random_moments_ends_with_the_bytes_of_one_that
             else:
                 process.kill()
             process.wait()
-        assert {x: n for x, n in computed(root).items() if x in done} == {x: before[x] for x in done}
+        assert {x: n for x, n in computed(root).items() if x in done} == {
+            x: before[x] for x in done
+        }
         assert results(root).items() <= wanted.items()
         done = finished(root)
         if turn % 5 == 4:  # begin again, or all is finished long before the last kill
@@ -135,7 +150,9 @@ def test_a_full_disk_stops_a_sweep_with_its_reason_and_loses_nothing(tmp_path, c
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))  # no file may grow beyond 40 bytes
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (40, limits[1])
+        )  # no file may grow beyond 40 bytes
         with pytest.raises(OSError, match="File too large"):
             sweeps.sweep(helper.cell, grid, seed=1, workers=1, store=store)
     finally:

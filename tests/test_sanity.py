@@ -1,9 +1,11 @@
-"""Whose reports are counted, and are they independent: replaced clients, unknown kinds, orders, broken randomness.
+"""Whose reports are counted, and are they independent: replaced clients, unknown kinds, orders,
+broken randomness.
 
-An honest client is called dependent, or its order telling, with probability at most 2e-6 by the bounds that the checks
-rest on; this file makes fewer than 600 honest audits, so a correct package fails it with probability below 2e-3 even if
-all bounds were attained, which Hoeffding's are not by far. A broken client is missed with the probability that its
-draws agree by chance, below 1e-6 an audit: a coin with P = 0.23 in 512 batches, sixteen remembered reports in two processes.
+An honest client is called dependent, or its order telling, with probability at most 2e-6 by the
+bounds that the checks rest on; this file makes fewer than 600 honest audits, so a correct package
+fails it with probability below 2e-3 even if all bounds were attained, which Hoeffding's are not by
+far. A broken client is missed with the probability that its draws agree by chance, below 1e-6 an
+audit: a coin with P = 0.23 in 512 batches, sixteen remembered reports in two processes.
 """
 
 import dataclasses
@@ -19,10 +21,23 @@ from ldpkit.auditors import audit, audits, expected, rows
 from ldpkit.auditors.rad_bounds import tradeoff_support
 from ldpkit.auditors.sanity import _luck
 from ldpkit.kinds import Kind, Response, SupportLaw
-from ldpkit.mechanisms import GRR, MECHANISMS, OUE, RSFD, SHE, SS, SUE, Client, FrequencyOracle, Repeated, SupportOracle, make
+from ldpkit.mechanisms import (
+    GRR,
+    MECHANISMS,
+    OUE,
+    RSFD,
+    SHE,
+    SS,
+    SUE,
+    Client,
+    FrequencyOracle,
+    Repeated,
+    SupportOracle,
+    make,
+)
 from ldpkit.mechanisms.base import lawful
 
-# --- the law of a class speaks for its own client ----------------------------------------------------------
+# --- the law of a class speaks for its own client -------------------------------------------------
 
 
 class Leaking(OUE):
@@ -85,7 +100,9 @@ def patched():
 
 FOREIGN = {
     "subclass": Leaking(10, 1.0),
-    "subclass of a subclass": dataclasses.make_dataclass("Deeper", [], bases=(Leaking,), frozen=True)(10, 1.0),
+    "subclass of a subclass": dataclasses.make_dataclass(
+        "Deeper", [], bases=(Leaking,), frozen=True
+    )(10, 1.0),
     "instance": patched(),
     "inner": Repeated(Leaking(10, 1.0), 2),
     "remembered": Repeated(Leaking(10, 1.0), 2, True),
@@ -97,10 +114,18 @@ FOREIGN = {
 @pytest.mark.parametrize("mechanism", FOREIGN.values(), ids=FOREIGN)
 def test_a_replaced_client_is_audited_by_its_own_reports(mechanism, attack):
     found = audit(mechanism, attack, trials=5000)
-    assert found.faithful and found.exact is None and found.exact_sd is None and expected(mechanism, attack) is None
+    assert (
+        found.faithful
+        and found.exact is None
+        and found.exact_sd is None
+        and expected(mechanism, attack) is None
+    )
     assert found.violated and found.counts == {"tp": 5000, "fp": 0}
     row = rows(mechanism, attack, trials=100)[0]
-    assert row["faithful"] is True and row["exact_tpr"] is row["exact_fpr"] is row["exact_epsilon_emp"] is None
+    assert (
+        row["faithful"] is True
+        and row["exact_tpr"] is row["exact_fpr"] is row["exact_epsilon_emp"] is None
+    )
 
 
 def test_a_replaced_probability_or_component_has_no_law_either():
@@ -118,7 +143,9 @@ class TruthfulTuple(RSFD):
 
 def test_several_attributes_of_a_replaced_client_are_looked_at_too():
     found = audit(TruthfulTuple((3, 5), 2, 1.0), trials=2000)
-    assert found.violated and found.warnings[0].startswith("every report of value 0 and of value 2 is the same; whether another")
+    assert found.violated and found.warnings[0].startswith(
+        "every report of value 0 and of value 2 is the same; whether another"
+    )
 
 
 def test_a_client_put_into_a_class_is_noticed(monkeypatch):
@@ -127,7 +154,18 @@ def test_a_client_put_into_a_class_is_noticed(monkeypatch):
     assert not lawful(SUE(5, 1.0)) and audit(SUE(5, 1.0), trials=2000).violated
 
 
-WANTED = {"g": 3, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2, "omega": 2, "p": 0.6, "theta": 0.7, "k": 6}
+WANTED = {
+    "g": 3,
+    "delta": 0.01,
+    "first": 0.3,
+    "d": 2,
+    "buckets": 3,
+    "bits": 2,
+    "omega": 2,
+    "p": 0.6,
+    "theta": 0.7,
+    "k": 6,
+}
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -135,18 +173,26 @@ def test_every_mechanism_of_the_package_has_its_law(name):
     import inspect
 
     takes = inspect.signature(MECHANISMS[name]).parameters
-    mechanism = make(name, **{key: value for key, value in (WANTED | {"epsilon": 0.7}).items() if key in takes})
+    mechanism = make(
+        name, **{key: value for key, value in (WANTED | {"epsilon": 0.7}).items() if key in takes}
+    )
     audit(mechanism, "tight", trials=10)  # whatever it computes once and keeps is no replacement
-    assert lawful(mechanism) and (not isinstance(mechanism.kind, SupportLaw) or lawful(Repeated(mechanism, 2)))
+    assert lawful(mechanism) and (
+        not isinstance(mechanism.kind, SupportLaw) or lawful(Repeated(mechanism, 2))
+    )
 
 
 def test_a_subclass_that_changes_nothing_of_the_client_keeps_the_law():
-    for mechanism in (Named(10, 1.0), Own(10, 1.0), dataclasses.make_dataclass("Same", [], bases=(GRR,), frozen=True)(10, 1.0)):
+    for mechanism in (
+        Named(10, 1.0),
+        Own(10, 1.0),
+        dataclasses.make_dataclass("Same", [], bases=(GRR,), frozen=True)(10, 1.0),
+    ):
         found = audit(mechanism, trials=5000)
         assert lawful(mechanism) and not found.faithful and found.exact is not None
 
 
-# --- kinds of reports ------------------------------------------------------------------------------------------
+# --- kinds of reports -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -162,7 +208,8 @@ class Sign(Kind):
 
 @dataclass(frozen=True)
 class Hadamard(FrequencyOracle):
-    """A row of a Hadamard matrix and one randomised sign: a kind of report that no attack here knows."""
+    """A row of a Hadamard matrix and one randomised sign: a kind of report that no attack here
+    knows."""
 
     k: int
     epsilon: float
@@ -223,10 +270,12 @@ class Parity:
 def test_an_attack_of_ones_own_audits_an_unknown_kind_by_real_reports():
     found = audit(Hadamard(8, 1.0), Parity(), trials=20_000)
     assert found.faithful and found.exact is None and found.status == "none found"
-    assert abs(found.rates["tpr"] - 0.35) < 5 * (0.35 * 0.65 / 20_000) ** 0.5  # 0.5 * 0.7; five standard errors: 6e-7
+    assert (
+        abs(found.rates["tpr"] - 0.35) < 5 * (0.35 * 0.65 / 20_000) ** 0.5
+    )  # 0.5 * 0.7; five standard errors: 6e-7
 
 
-# --- order -----------------------------------------------------------------------------------------------------
+# --- order ----------------------------------------------------------------------------------------
 
 
 def true_first(values, rng):
@@ -241,21 +290,35 @@ def true_first(values, rng):
 
 def test_a_subset_keeps_the_order_in_which_it_was_sent():
     sent = [[7, 2, 5], (3,), np.array([9, 0]), {8, 1}, frozenset((6, 4)), []]
-    kept = Client(lambda values, rng: sent, 10, "subset", 1.0).perturb(np.zeros(6, int), np.random.default_rng(1))
-    assert kept.tolist() == [[7, 2, 5], [3, -1, -1], [9, 0, -1], [1, 8, -1], [4, 6, -1], [-1, -1, -1]]
+    kept = Client(lambda values, rng: sent, 10, "subset", 1.0).perturb(
+        np.zeros(6, int), np.random.default_rng(1)
+    )
+    assert kept.tolist() == [
+        [7, 2, 5],
+        [3, -1, -1],
+        [9, 0, -1],
+        [1, 8, -1],
+        [4, 6, -1],
+        [-1, -1, -1],
+    ]
 
 
 @pytest.mark.parametrize("attack", ["guess", "tight"])
 def test_an_order_that_gives_the_value_away_is_a_warning(attack):
     found = audit(Client(true_first, 10, "subset", 1.0), attack, trials=20_000)
-    assert found.status == "none found" and "the order of the collections gives the value away" in found.warnings[0]
+    assert (
+        found.status == "none found"
+        and "the order of the collections gives the value away" in found.warnings[0]
+    )
     assert "0 stands before 9 in 100.0% if it is the user's and in 0.0%" in found.warnings[0]
     for tidy in (np.sort, lambda reports, axis: [set(r) for r in reports.tolist()]):
-        honest = Client(lambda values, rng, tidy=tidy: tidy(true_first(values, rng), axis=1), 10, "subset", 1.0)
+        honest = Client(
+            lambda values, rng, tidy=tidy: tidy(true_first(values, rng), axis=1), 10, "subset", 1.0
+        )
         assert audit(honest, attack, trials=20_000).warnings == ()
 
 
-# --- independence ----------------------------------------------------------------------------------------------
+# --- independence ---------------------------------------------------------------------------------
 
 RUNS = range(1, 31)
 
@@ -281,12 +344,16 @@ def test_shared_randomness_makes_no_valid_audit(function, report, message, seeds
 
 
 @pytest.mark.parametrize("trials", [300, 2000, 20_000])
-@pytest.mark.parametrize("function", [broken.seeded_inside, broken.seeded_by_value, broken.one_coin])
+@pytest.mark.parametrize(
+    "function", [broken.seeded_inside, broken.seeded_by_value, broken.one_coin]
+)
 def test_few_reports_suffice_to_see_it(function, trials):
     assert audit(Client(function, 10, "value", 1.0), "guess", trials=trials).status == "not valid"
 
 
-@pytest.mark.parametrize("function, report", [(broken.seeded_per_call, "value"), (broken.seeded_per_call_bits, "bits")])
+@pytest.mark.parametrize(
+    "function, report", [(broken.seeded_per_call, "value"), (broken.seeded_per_call_bits, "bits")]
+)
 def test_a_client_that_is_seeded_for_every_user_is_no_valid_audit(function, report):
     for seed in (1, 2):
         found = audit(Client(function, 10, report, 1.0), "tight", trials=2000, seed=seed)
@@ -298,21 +365,34 @@ def test_a_client_that_is_seeded_for_every_user_is_no_valid_audit(function, repo
 def test_a_draw_that_is_remembered_is_found_out_by_another_process():
     for seed in RUNS[:6]:
         broken.MEMORY.clear()
-        found = audit(Client(broken.remembered, 10, "value", 1.0), "tight", trials=100_000, seed=seed)
+        found = audit(
+            Client(broken.remembered, 10, "value", 1.0), "tight", trials=100_000, seed=seed
+        )
         assert found.status == "not valid" and "another one in a new process" in found.verdict, seed
 
 
 def test_a_constant_report_that_differs_between_the_inputs_violates():
     found = audit(Client(broken.identity, 10, "value", 1.0), trials=2000)
-    assert found.violated and found.warnings == ("every report of value 0 and of value 9 is the same",)
+    assert found.violated and found.warnings == (
+        "every report of value 0 and of value 9 is the same",
+    )
     unseen = audit(Client(lambda value: value, 10, "value", 1.0), trials=2000)
-    assert unseen.violated and "another process" in unseen.warnings[0] and "was not seen" in unseen.warnings[0]
+    assert (
+        unseen.violated
+        and "another process" in unseen.warnings[0]
+        and "was not seen" in unseen.warnings[0]
+    )
 
 
 @pytest.mark.parametrize("report, constant", [("value", 3), ("bits", [0] * 10), ("subset", [])])
 def test_a_report_that_never_changes_decides_nothing(report, constant):
-    found = audit(Client(lambda values, rng: [constant] * len(values), 10, report, 1.0), trials=2000)
-    assert (found.status, found.verdict) == ("inconclusive", "Inconclusive: every report is the same, whatever the value.")
+    found = audit(
+        Client(lambda values, rng: [constant] * len(values), 10, report, 1.0), trials=2000
+    )
+    assert (found.status, found.verdict) == (
+        "inconclusive",
+        "Inconclusive: every report is the same, whatever the value.",
+    )
 
 
 def test_a_recording_is_audited_and_the_missing_calls_are_said():
@@ -324,18 +404,28 @@ def test_a_recording_is_audited_and_the_missing_calls_are_said():
         return given[int(values[0])][start : start + len(values)]
 
     found = audit(Client(recorded, 10, "value", 1.0), trials=1000)
-    assert found.status == "none found" and "in further calls client client must return 2 reports, got 0" in found.warnings[0]
+    assert (
+        found.status == "none found"
+        and "in further calls client client must return 2 reports, got 0" in found.warnings[0]
+    )
 
 
 def honest():
     for epsilon in (0.3, 1.0, 4.0):
         for k in (2, 10, 40):
-            for name, report in (("GRR", "value"), ("SUE", "bits"), ("OUE", "bits"), ("THE", "bits"), ("SS", "subset")):
+            for name, report in (
+                ("GRR", "value"),
+                ("SUE", "bits"),
+                ("OUE", "bits"),
+                ("THE", "bits"),
+                ("SS", "subset"),
+            ):
                 yield report, make(name, k=k, epsilon=epsilon)
 
 
 def test_honest_clients_are_left_alone():
-    """Every registered kind of report that a client may have, and mechanisms with a replaced but honest client."""
+    """Every registered kind of report that a client may have, and mechanisms with a replaced but
+    honest client."""
 
     class Passed(SHE):
         def perturb(self, values, rng):
@@ -343,7 +433,12 @@ def test_honest_clients_are_left_alone():
 
     made = 0
     for i, (report, mechanism) in enumerate([*honest()] * 5):
-        client = Client(lambda values, rng, m=mechanism: m.perturb(values, rng), mechanism.k, report, mechanism.epsilon)
+        client = Client(
+            lambda values, rng, m=mechanism: m.perturb(values, rng),
+            mechanism.k,
+            report,
+            mechanism.epsilon,
+        )
         for found in audits(client, ["guess", "tight"], trials=(150, 1500, 6000)[i % 3], seed=i):
             assert not found.invalid and found.warnings == (), (mechanism, found.trials)
             made += 1
@@ -355,7 +450,16 @@ def test_honest_clients_are_left_alone():
 
 def test_the_bound_of_a_false_alarm_holds():
     """Against the exact hypergeometric tails, for every number of common places."""
-    for pairs, first, second in ((50, 10, 20), (50, 1, 49), (200, 100, 100), (30, 0, 7), (30, 30, 7), (9, 4, 9)):
+    for pairs, first, second in (
+        (50, 10, 20),
+        (50, 1, 49),
+        (200, 100, 100),
+        (30, 0, 7),
+        (30, 30, 7),
+        (9, 4, 9),
+    ):
         exact = law.hypergeom(pairs, first, second)
         for met in range(max(0, first + second - pairs), min(first, second) + 1):
-            assert min(exact.sf(met - 1), exact.cdf(met)) <= np.exp(_luck(pairs, first, second, met)) * (1 + 1e-12)
+            assert min(exact.sf(met - 1), exact.cdf(met)) <= np.exp(
+                _luck(pairs, first, second, met)
+            ) * (1 + 1e-12)

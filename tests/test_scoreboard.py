@@ -1,4 +1,5 @@
-"""The scoreboard page: real titles, folded items, enough digits to see a difference, and the whole table to take away."""
+"""The scoreboard page: real titles, folded items, enough digits to see a difference, and the whole
+table to take away."""
 
 import re
 import sys
@@ -29,7 +30,8 @@ def shown(tmp_path):
     (tmp_path / "book" / "rad").mkdir(parents=True)
     (tmp_path / "book" / "rad" / "fig1.ipynb").touch()
     (tmp_path / "data" / "items.csv").write_text(
-        "item,title,page\nkv_auditor/table2,Mean of rounds,kv_auditor/tables\nrad/fig1,Theorems,rad/fig1\nrad/fig2,Laplace,rad/fig2\n")  # fmt: skip
+        "item,title,page\nkv_auditor/table2,Mean of rounds,kv_auditor/tables\nrad/fig1,Theorems,rad/fig1\nrad/fig2,Laplace,rad/fig2\n"
+    )
     pd.DataFrame(ROWS, columns=COLUMNS).to_csv(tmp_path / "board.csv", index=False)
     return scoreboard.page(tmp_path, tmp_path / "board.csv")
 
@@ -39,8 +41,12 @@ def test_headings_are_the_papers_names_and_the_items_titles(shown):
     assert re.findall(r"\{dropdown\} (.*)", shown) == [
         "**Table 2** Mean of rounds. ✓ reproduced: 1",
         "**Figure 1** Theorems. ✓ reproduced: 21; ≠ differs, explained: 1; · without a published number: 1",
-        "**Figure 2** Laplace. – not in this build"]  # fmt: skip
-    assert "[The page with this figure](/book/rad/fig1.ipynb)" in shown and "kv_auditor/tables" not in shown
+        "**Figure 2** Laplace. – not in this build",
+    ]
+    assert (
+        "[The page with this figure](/book/rad/fig1.ipynb)" in shown
+        and "kv_auditor/tables" not in shown
+    )
 
 
 def test_numbers_that_differ_are_printed_with_digits_that_show_it(shown):
@@ -50,16 +56,24 @@ def test_numbers_that_differ_are_printed_with_digits_that_show_it(shown):
     assert row[2:4] == ["  - 0.1234", "  - 0.1234"]
 
 
-@pytest.mark.parametrize("values, printed", [
-    ((0.0799963681705038, 0.07999636578653449), ["0.079996368", "0.079996366"]), ((2.5, 3.25), ["2.5", "3.25"]),
-    ((1234.5678, 1234.5679), ["1234.5678", "1234.5679"]), ((1.0, 1.0), ["1", "1"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "values, printed",
+    [
+        ((0.0799963681705038, 0.07999636578653449), ["0.079996368", "0.079996366"]),
+        ((2.5, 3.25), ["2.5", "3.25"]),
+        ((1234.5678, 1234.5679), ["1234.5678", "1234.5679"]),
+        ((1.0, 1.0), ["1", "1"]),
+    ],
+)
 def test_as_few_digits_as_tell_two_numbers_apart(values, printed):
     assert scoreboard._apart(*values) == printed
 
 
 def test_simulated_numbers_are_set_beside_exact_ones_and_curves_take_one_row(shown):
-    assert "Simulated numbers beside exact ones: 1; the furthest is 2.50 standard errors away." in shown
+    assert (
+        "Simulated numbers beside exact ones: 1; the furthest is 2.50 standard errors away."
+        in shown
+    )
     assert shown.count("* - curve") == 1 and "20 points" in shown and "furthest 2 %" in shown
 
 

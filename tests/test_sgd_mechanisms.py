@@ -1,7 +1,9 @@
-"""LDP-SGD, PrivUnit and PrivUnitG: parameters, the exact privacy, the client against its law, and the server.
+"""LDP-SGD, PrivUnit and PrivUnitG: parameters, the exact privacy, the client against its law, and
+the server.
 
-Printed numbers are met to half a unit of their last digit, identities to rounding. Counts and samples are judged by
-fewer than 500 p-values with `laws.P_MIN`: a correct package fails this file with probability below 1e-4.
+Printed numbers are met to half a unit of their last digit, identities to rounding. Counts and
+samples are judged by fewer than 500 p-values with `laws.P_MIN`: a correct package fails this file
+with probability below 1e-4.
 """
 
 import dataclasses
@@ -42,8 +44,12 @@ def test_inverse_mean_axis_of_the_dimensions_of_the_stand_ins():
     found = [1 / mean_axis(d) for d in (650, 4810, 31594, 171902)]
     assert found == pytest.approx([31.94, 86.92, 222.77, 519.6], abs=0.05)
     for d in (2, 3, 10, 1000):
-        law = integrate.quad(lambda t, d=d: math.sin(t) ** (d - 2) * abs(math.cos(t)), 0, math.pi)[0]
-        assert mean_axis(d) == pytest.approx(law / integrate.quad(lambda t, d=d: math.sin(t) ** (d - 2), 0, math.pi)[0])
+        law = integrate.quad(lambda t, d=d: math.sin(t) ** (d - 2) * abs(math.cos(t)), 0, math.pi)[
+            0
+        ]
+        assert mean_axis(d) == pytest.approx(
+            law / integrate.quad(lambda t, d=d: math.sin(t) ** (d - 2), 0, math.pi)[0]
+        )
     assert mean_axis(10**9) == pytest.approx(math.sqrt(2 / math.pi / 1e9), rel=1e-8)
 
 
@@ -100,9 +106,19 @@ def test_privunit_with_half_a_cap_has_the_parameters_of_ldp_sgd():
 def test_normaliser_of_privunit_is_the_published_one(d):
     m = PrivUnit(d, 3.0)
     a = (d - 1) / 2
-    upper = special.betainc(a, a, (1 + m.gamma) / 2)  # regularised incomplete beta at tau = (1 + gamma) / 2
-    front = (1 - m.gamma**2) ** a / (2 ** (d - 2) * (d - 1) * special.beta(a, a)) if d < 500 else math.exp(
-        a * math.log1p(-(m.gamma**2)) - (d - 2) * math.log(2) - math.log(d - 1) - special.betaln(a, a))  # fmt: skip
+    upper = special.betainc(
+        a, a, (1 + m.gamma) / 2
+    )  # regularised incomplete beta at tau = (1 + gamma) / 2
+    front = (
+        (1 - m.gamma**2) ** a / (2 ** (d - 2) * (d - 1) * special.beta(a, a))
+        if d < 500
+        else math.exp(
+            a * math.log1p(-(m.gamma**2))
+            - (d - 2) * math.log(2)
+            - math.log(d - 1)
+            - special.betaln(a, a)
+        )
+    )
     assert m.m == pytest.approx(front * (m.p / (1 - upper) - (1 - m.p) / upper), rel=1e-9)
 
 
@@ -127,16 +143,28 @@ def test_bad_parameters_are_refused(mechanism, bad, message):
 
 
 def test_bad_caps_are_refused():
-    for mechanism, gamma in ((PrivUnit, 1.0), (PrivUnit, -0.1), (PrivUnitG, -1.0), (PrivUnitG, math.nan)):
+    for mechanism, gamma in (
+        (PrivUnit, 1.0),
+        (PrivUnit, -0.1),
+        (PrivUnitG, -1.0),
+        (PrivUnitG, math.nan),
+    ):
         with pytest.raises(ValueError, match="gamma must be"):
             mechanism(10, 1.0, 1.0, gamma)
-    with pytest.raises(ValueError, match="gamma must leave the cap a probability of at least 1e-300, got 0.9"):
+    with pytest.raises(
+        ValueError, match="gamma must leave the cap a probability of at least 1e-300, got 0.9"
+    ):
         PrivUnit(10**6, 1.0, 1.0, 0.9)
 
 
 def test_parameters_are_plain_and_frozen():
     assert LDPSGD(5, 1, 2).parameters == {"d": 5, "epsilon": 1.0, "clip": 2.0}
-    assert PrivUnit(5, 1, 2, 0.25).parameters == {"d": 5, "epsilon": 1.0, "clip": 2.0, "gamma": 0.25}
+    assert PrivUnit(5, 1, 2, 0.25).parameters == {
+        "d": 5,
+        "epsilon": 1.0,
+        "clip": 2.0,
+        "gamma": 0.25,
+    }
     with pytest.raises(dataclasses.FrozenInstanceError):
         LDPSGD(5, 1).d = 6
 
@@ -147,7 +175,9 @@ def test_parameters_are_plain_and_frozen():
 def test_kernel_draws_normals_and_returns_their_sums():
     gradients, out = rng(2).normal(size=(2000, 101)), np.empty((2000, 101))
     dots, squares = normals(gradients, tuple(rng(3).integers(0, 2**64, 4, dtype=np.uint64)), out)
-    assert dots == pytest.approx((gradients * out).sum(axis=1)) and squares == pytest.approx((out**2).sum(axis=1))
+    assert dots == pytest.approx((gradients * out).sum(axis=1)) and squares == pytest.approx(
+        (out**2).sum(axis=1)
+    )
     assert stats.kstest(out.ravel(), "norm").pvalue > P_MIN
     for lag in (1, 2, 101):
         z = np.sum(out.ravel()[lag:] * out.ravel()[:-lag]) / math.sqrt(out.size - lag)
@@ -179,7 +209,10 @@ def test_the_generator_is_xoshiro256_plus_plus():
         assert word == following() and list(compiled) == state
 
 
-ZIGGURATS = {"normal": (stats.norm, math.sqrt(2 * math.pi), _NORMAL), "laplace": (stats.laplace, 2, _LAPLACE)}
+ZIGGURATS = {
+    "normal": (stats.norm, math.sqrt(2 * math.pi), _NORMAL),
+    "laplace": (stats.laplace, 2, _LAPLACE),
+}
 
 
 @pytest.mark.parametrize("law, mass, edges", ZIGGURATS.values(), ids=ZIGGURATS)
@@ -196,7 +229,11 @@ def test_the_ziggurat_draws_into_every_corner(name):
     """Chi-square over cells that end at every edge of a layer and in the tail; 20 million draws."""
     law, _, layers = ZIGGURATS[name]
     tail = law.isf([1e-4, 3e-5, 1e-5, 1e-6])
-    edges, out, seen = np.unique(np.concatenate([layers[1:], -layers[1:], tail, -tail])), np.empty((100, 10_000)), 0
+    edges, out, seen = (
+        np.unique(np.concatenate([layers[1:], -layers[1:], tail, -tail])),
+        np.empty((100, 10_000)),
+        0,
+    )
     for part in range(20):
         if name == "normal":
             normals(np.zeros_like(out), streams.state(rng(part)), out)
@@ -224,7 +261,9 @@ def test_real_reports_fill_the_caps(mechanism, d, rho):
     # the cap, and its negative, hold what the two levels say
     inside, outside = m.levels
     leaning = np.count_nonzero(reports @ u1 >= m.gamma)
-    share = (1 + min(1, rho)) / 2 * inside * m.q + (1 - min(1, rho)) / 2 * outside * m.q if rho else m.q
+    share = (
+        (1 + min(1, rho)) / 2 * inside * m.q + (1 - min(1, rho)) / 2 * outside * m.q if rho else m.q
+    )
     assert stats.binomtest(leaning, N, share).pvalue > P_MIN
     # what is orthogonal to the plane of the report's own axis knows no direction
     if d > 2:
@@ -241,10 +280,17 @@ def test_density_of_the_cosine(mechanism, theta):
     edges = np.linspace(-0.6, 0.6, 25)
     grid = np.linspace(-0.6, 0.6, 24 * 200 + 1)
     values = m.density(grid, rho, theta)
-    mass = np.array([integrate.simpson(values[i * 200 : i * 200 + 201], x=grid[i * 200 : i * 200 + 201]) for i in range(24)])
+    mass = np.array(
+        [
+            integrate.simpson(values[i * 200 : i * 200 + 201], x=grid[i * 200 : i * 200 + 201])
+            for i in range(24)
+        ]
+    )
     # the density jumps at the cap's edges, within one bin: allow half a grid step of its height
     everywhere = np.linspace(-0.99999, 0.99999, 200_001)
-    assert integrate.trapezoid(m.density(everywhere, rho, theta), everywhere) == pytest.approx(1, abs=1e-4)
+    assert integrate.trapezoid(m.density(everywhere, rho, theta), everywhere) == pytest.approx(
+        1, abs=1e-4
+    )
     counts = np.histogram(other, edges)[0]
     rest = N - counts.sum()
     p = stats.chisquare([*counts, rest], [*(N * mass / mass.sum() * (1 - rest / N)), rest]).pvalue
@@ -314,7 +360,9 @@ def test_the_estimate_is_unbiased_with_the_stated_variance(mechanism, norm):
 
 
 def test_the_server_refuses_reports_of_another_dimension():
-    with pytest.raises(ValueError, match=r"reports must have shape \(n, 5\) with n >= 1, got \(2, 4\)"):
+    with pytest.raises(
+        ValueError, match=r"reports must have shape \(n, 5\) with n >= 1, got \(2, 4\)"
+    ):
         LDPSGD(5, 1.0).estimate(np.zeros((2, 4)))
 
 
@@ -337,7 +385,9 @@ def test_overlap_of_two_caps(mechanism):
 
 def test_overlap_of_hemispheres_is_linear_and_of_gaussian_caps_bivariate_normal():
     theta = np.linspace(0, math.pi, 7)
-    assert LDPSGD(9, 1.0).overlap(theta) == pytest.approx((math.pi - theta) / (2 * math.pi), abs=1e-14)
+    assert LDPSGD(9, 1.0).overlap(theta) == pytest.approx(
+        (math.pi - theta) / (2 * math.pi), abs=1e-14
+    )
     m = PrivUnitG(9, 2.0)
     for angle in (0.5, 1.5, 2.5):
         law = stats.multivariate_normal([0, 0], [[1, math.cos(angle)], [math.cos(angle), 1]])

@@ -1,11 +1,13 @@
 """Bounds, the audit statistic and its expectation.
 
-Tolerances: printed numbers are compared to half a unit of their last digit; sums computed twice in floating point to
-1e-9, far above rounding (about 1e-12) and far below any standard deviation of the statistic.
+Tolerances: printed numbers are compared to half a unit of their last digit; sums computed twice in
+floating point to 1e-9, far above rounding (about 1e-12) and far below any standard deviation of the
+statistic.
 
-The coverage tests count failures in many audits. The bounds promise a failure probability of at most `tail`, so the
-accepted number is the quantile of the binomial law at that probability with an excess probability of 1e-6: six such
-tests, hence a false alarm for a correct package with probability below 1e-5.
+The coverage tests count failures in many audits. The bounds promise a failure probability of at
+most `tail`, so the accepted number is the quantile of the binomial law at that probability with an
+excess probability of 1e-6: six such tests, hence a false alarm for a correct package with
+probability below 1e-5.
 """
 
 import math
@@ -36,36 +38,57 @@ def test_clopper_pearson_equals_the_call_of_the_papers_code(trials, alpha):
 
 @pytest.mark.parametrize("trials", [1, 7, 10**6])
 def test_clopper_pearson_at_no_and_at_every_success(trials):
-    assert stats.clopper_pearson(0, trials, TAIL) == (0.0, pytest.approx(-math.expm1(math.log(TAIL) / trials), rel=1e-9))
-    assert stats.clopper_pearson(trials, trials, TAIL) == (pytest.approx(TAIL ** (1 / trials), rel=1e-12), 1.0)
+    assert stats.clopper_pearson(0, trials, TAIL) == (
+        0.0,
+        pytest.approx(-math.expm1(math.log(TAIL) / trials), rel=1e-9),
+    )
+    assert stats.clopper_pearson(trials, trials, TAIL) == (
+        pytest.approx(TAIL ** (1 / trials), rel=1e-12),
+        1.0,
+    )
 
 
 def test_quantiles_of_the_beta_law_equal_those_of_forty_digits():
-    """`tests/data/beta_quantiles.csv`: the density integrated by Gauss-Legendre panels with mpmath, and Newton's method.
+    """`tests/data/beta_quantiles.csv`: the density integrated by Gauss-Legendre panels with mpmath,
+    and Newton's method.
 
-    ``lower`` is the quantile of Beta(a, b), ``beyond`` its distance from 1: the upper quantile of Beta(b, a). One part
-    in 10^12 is what the bounds promise; the numbers agree ten times better.
+    ``lower`` is the quantile of Beta(a, b), ``beyond`` its distance from 1: the upper quantile of
+    Beta(b, a). One part in 10^12 is what the bounds promise; the numbers agree ten times better.
     """
     rows = [[float(v) for v in row.values()] for row in table("beta_quantiles")]
     assert len(rows) > 180
     for a, b, tail, lower, beyond in rows:
         ends = np.array([a]), np.array([b])
-        assert stats._beta_quantile(*ends, tail, False) == pytest.approx(lower, rel=1e-12), (a, b, tail)
-        assert stats._beta_quantile(*ends[::-1], tail, True) == pytest.approx(beyond, rel=1e-12), (a, b, tail)
+        assert stats._beta_quantile(*ends, tail, False) == pytest.approx(lower, rel=1e-12), (
+            a,
+            b,
+            tail,
+        )
+        assert stats._beta_quantile(*ends[::-1], tail, True) == pytest.approx(beyond, rel=1e-12), (
+            a,
+            b,
+            tail,
+        )
 
 
 @pytest.mark.parametrize("tail", [1e-12, TAIL, 0.05])
 @pytest.mark.parametrize("trials", [10**6, 10**9, 10**12])
 def test_bounds_run_smoothly_where_their_computation_changes(trials, tail):
     changes = [seam for seam in (stats._FEW, stats._MANY) if 2 * seam < trials]
-    counts = np.concatenate([np.arange(seam - 5, seam + 6) for seam in changes] + [trials - np.arange(105, 95, -1)])
+    counts = np.concatenate(
+        [np.arange(seam - 5, seam + 6) for seam in changes] + [trials - np.arange(105, 95, -1)]
+    )
     for bound in stats.clopper_pearson(counts, trials, tail):
         steps = np.diff(bound * trials)[np.diff(counts) == 1]
-        assert (steps > 0.3).all() and (steps < 3).all()  # a step of one count moves a bound by about one count
+        assert (steps > 0.3).all() and (
+            steps < 3
+        ).all()  # a step of one count moves a bound by about one count
 
 
 @pytest.mark.parametrize("tail", [1e-300, 1e-30, 1e-12, 0.25, 0.9])
-@pytest.mark.parametrize("count, trials", [(150, 10**4), (10**5, 10**6), (10**7, 10**10), (10**8, 10**12)])
+@pytest.mark.parametrize(
+    "count, trials", [(150, 10**4), (10**5, 10**6), (10**7, 10**10), (10**8, 10**12)]
+)
 def test_bounds_are_on_their_side_of_the_observed_rate_at_any_tail(count, trials, tail):
     lower, upper = stats.clopper_pearson(count, trials, tail)
     assert special.betainc(count, trials - count + 1, lower) == pytest.approx(tail, rel=1e-6)
@@ -88,30 +111,49 @@ def test_the_tails_are_a_quarter_and_a_half_of_alpha():
 @pytest.mark.parametrize("trials, digits", [(10**6, 5), (10**4, 3)])
 def test_the_ceiling_is_the_papers_eps_opt(trials, digits):
     printed = published.lookup("ldp_auditor", "eps_OPT", x=trials)
-    assert stats.epsilon_ceiling(trials, tail=TAIL) == pytest.approx(printed, abs=unit(printed, digits) / 2)
+    assert stats.epsilon_ceiling(trials, tail=TAIL) == pytest.approx(
+        printed, abs=unit(printed, digits) / 2
+    )
 
 
 def test_the_bounds_at_the_ceiling_are_those_printed_in_the_paper():
-    low, high = stats.clopper_pearson(10**4, 10**4, TAIL)[0], stats.clopper_pearson(0, 10**4, TAIL)[1]
-    for item, bound in (("CP lower bound of TPR at TP=T", low), ("CP upper bound of FPR at FP=0", high)):
+    low, high = (
+        stats.clopper_pearson(10**4, 10**4, TAIL)[0],
+        stats.clopper_pearson(0, 10**4, TAIL)[1],
+    )
+    for item, bound in (
+        ("CP lower bound of TPR at TP=T", low),
+        ("CP upper bound of FPR at FP=0", high),
+    ):
         assert bound == pytest.approx(published.lookup("ldp_auditor", item, x=10**4), abs=0.5e-4)
 
 
 @pytest.mark.parametrize(
     "convention, trials, printed",
-    [("valid", 10**6, 12.14812), ("published", 10**6, 12.02517), ("valid", 10**4, 7.54269), ("published", 10**4, 7.41970)],
+    [
+        ("valid", 10**6, 12.14812),
+        ("published", 10**6, 12.02517),
+        ("valid", 10**4, 7.54269),
+        ("published", 10**4, 7.41970),
+    ],
 )
 def test_the_ceiling_of_both_tails(convention, trials, printed):
     tail = stats.tail_mass(ALPHA, convention)
     assert stats.epsilon_ceiling(trials, tail=tail) == pytest.approx(printed, abs=0.5e-5)
-    assert stats.epsilon_ceiling(trials, tail=tail) == pytest.approx(-math.log(tail ** (-1 / trials) - 1), abs=1e-9)
+    assert stats.epsilon_ceiling(trials, tail=tail) == pytest.approx(
+        -math.log(tail ** (-1 / trials) - 1), abs=1e-9
+    )
 
 
 def test_the_statistic_is_the_log_ratio_of_the_two_bounds():
     tp, fp, delta = np.array([900, 500]), np.array([100, 400]), 0.05
     low, high = stats.clopper_pearson(tp, 1000, TAIL)[0], stats.clopper_pearson(fp, 1000, TAIL)[1]
-    assert stats.epsilon_lower(tp, fp, 1000, delta, tail=TAIL) == pytest.approx(np.log((low - delta) / high), abs=1e-12)
-    assert stats.epsilon_lower(900, 100, 1000, delta, tail=TAIL) == pytest.approx(math.log((low[0] - delta) / high[0]))
+    assert stats.epsilon_lower(tp, fp, 1000, delta, tail=TAIL) == pytest.approx(
+        np.log((low - delta) / high), abs=1e-12
+    )
+    assert stats.epsilon_lower(900, 100, 1000, delta, tail=TAIL) == pytest.approx(
+        math.log((low[0] - delta) / high[0])
+    )
 
 
 @pytest.mark.parametrize("tp, delta", [(0, 0.0), (3, 0.5), (10, 0.9)])
@@ -125,20 +167,29 @@ def test_arrays_with_and_without_information_mix_without_warning():
     assert found[0] == -math.inf and math.isfinite(found[1])
 
 
-@pytest.mark.parametrize("figure, cells", [("1+2", 8), ("2", 312), ("8", 80), ("5", 45), ("3", 160)])
+@pytest.mark.parametrize(
+    "figure, cells", [("1+2", 8), ("2", 312), ("8", 80), ("5", 45), ("3", 160)]
+)
 def test_the_expected_statistic_equals_the_oracle(figure, cells):
     rows = [row for row in table("exact") if row["figure"] == figure]
     assert len(rows) == cells
     for row in rows:
-        mean, sd = stats.expected_epsilon(*(float(row[name]) for name in ("TPR", "FPR")), TRIALS, float(row["delta"]), tail=TAIL)
-        assert mean == pytest.approx(float(row["eps_emp_mean"]), abs=0.5001 * unit(float(row["eps_emp_mean"]), 5)), row
-        assert sd == pytest.approx(float(row["eps_emp_sd"]), abs=0.5001 * unit(float(row["eps_emp_sd"]), 3)), row
+        mean, sd = stats.expected_epsilon(
+            *(float(row[name]) for name in ("TPR", "FPR")), TRIALS, float(row["delta"]), tail=TAIL
+        )
+        assert mean == pytest.approx(
+            float(row["eps_emp_mean"]), abs=0.5001 * unit(float(row["eps_emp_mean"]), 5)
+        ), row
+        assert sd == pytest.approx(
+            float(row["eps_emp_sd"]), abs=0.5001 * unit(float(row["eps_emp_sd"]), 3)
+        ), row
 
 
 def test_the_expected_statistic_of_the_tight_event_equals_the_oracle():
     assert len(table("tight")) == 569
     for row in table("tight"):
-        # the table's rates have eight digits, too few at epsilon = 10: the rates come from the mechanism's law
+        # the table's rates have eight digits, too few at epsilon = 10: the rates come from the
+        # mechanism's law
         rates = attacks.make("tight").rates(mechanism_of(row))
         mean, _ = stats.expected_epsilon(*rates, TRIALS, float(row["delta"]), tail=TAIL)
         printed = float(row["eps_emp_mean_T1e6"])
@@ -179,7 +230,9 @@ def test_the_expected_statistic_is_minus_infinity_if_the_counts_may_say_nothing(
     assert stats.expected_epsilon(0.5, 0.1, 1000, 0.6, tail=TAIL)[0] == -math.inf
 
 
-@pytest.mark.parametrize("n, rate", [(0, 0.3), (1, 0.0), (5, 1.0), (1000, 0.2), (10**6, 1e-6), (10**6, 0.5)])
+@pytest.mark.parametrize(
+    "n, rate", [(0, 0.3), (1, 0.0), (5, 1.0), (1000, 0.2), (10**6, 1e-6), (10**6, 0.5)]
+)
 def test_the_binomial_window_is_the_binomial_law(n, rate):
     counts, mass = stats.binomial_window(n, rate)
     assert mass == pytest.approx(law.binom.pmf(counts, n, rate), rel=1e-8, abs=1e-18)
@@ -192,7 +245,9 @@ def test_the_valid_bound_fails_no_more_often_than_alpha(tpr, fpr):
     audits, trials, alpha = 20_000, 2000, 0.05
     rng = np.random.default_rng(11)
     tail = stats.tail_mass(alpha, "valid")
-    found = stats.epsilon_lower(rng.binomial(trials, tpr, audits), rng.binomial(trials, fpr, audits), trials, tail=tail)
+    found = stats.epsilon_lower(
+        rng.binomial(trials, tpr, audits), rng.binomial(trials, fpr, audits), trials, tail=tail
+    )
     failures = np.count_nonzero(found > math.log(tpr / fpr))
     assert failures <= law.binom.isf(1e-6, audits, alpha)
 
@@ -200,7 +255,9 @@ def test_the_valid_bound_fails_no_more_often_than_alpha(tpr, fpr):
 @pytest.mark.parametrize("rate", [0.3, 0.01])
 def test_each_clopper_pearson_bound_fails_no_more_often_than_its_tail(rate):
     audits, trials = 100_000, 1000
-    lower, upper = stats.clopper_pearson(np.random.default_rng(12).binomial(trials, rate, audits), trials, 0.01)
+    lower, upper = stats.clopper_pearson(
+        np.random.default_rng(12).binomial(trials, rate, audits), trials, 0.01
+    )
     allowed = law.binom.isf(1e-6, audits, 0.01)
     assert max(np.count_nonzero(lower > rate), np.count_nonzero(upper < rate)) <= allowed
 
@@ -242,7 +299,9 @@ def test_delta_outside_its_interval_is_refused(delta):
             call(1, 0, 10, delta, tail=TAIL)
 
 
-@pytest.mark.parametrize("tpr, fpr, name", [(1.1, 0.5, "tpr"), (0.5, -0.1, "fpr"), (math.nan, 0.1, "tpr")])
+@pytest.mark.parametrize(
+    "tpr, fpr, name", [(1.1, 0.5, "tpr"), (0.5, -0.1, "fpr"), (math.nan, 0.1, "tpr")]
+)
 def test_rates_outside_the_unit_interval_are_refused(tpr, fpr, name):
     with pytest.raises(ValueError, match=f"{name} must be a number in"):
         stats.expected_epsilon(tpr, fpr, 10, tail=TAIL)

@@ -15,8 +15,11 @@ ROOT = Path(__file__).parents[1]
     ["ruff", "format", "--check", "--cache-dir"],
 ], ids=["types", "bugs", "form"])  # fmt: skip
 def test_the_checkers_find_nothing(check):
-    kept = ROOT / "_build" / "checkers" / check[0]  # what they know of unchanged files, and of the libraries
-    found = subprocess.run([sys.executable, "-m", *check, kept], cwd=ROOT, capture_output=True, text=True)
+    # what they know of unchanged files, and of the libraries
+    kept = ROOT / "_build" / "checkers" / check[0]
+    found = subprocess.run(
+        [sys.executable, "-m", *check, kept], cwd=ROOT, capture_output=True, text=True
+    )
     assert found.returncode == 0, found.stdout + found.stderr
 
 

@@ -1,7 +1,8 @@
-"""Sweeps: the same table from any worker, a store that survives damage and failure, and isolated packages.
+"""Sweeps: the same table from any worker, a store that survives damage and failure, and isolated
+packages.
 
-Nothing here is statistical: results are compared byte for byte. What was computed is counted by files that the cells
-leave behind, since cells may run in other processes.
+Nothing here is statistical: results are compared byte for byte. What was computed is counted by
+files that the cells leave behind, since cells may run in other processes.
 """
 
 import itertools
@@ -30,16 +31,28 @@ from ldpkit.auditors import Audit
 from ldpkit.pools import isolated
 from ldpkit.sweep import SweepError, cells, sweep
 
-GRID = {"mechanism": ["GRR", "OUE", "OLH"], "k": [5, 12], "epsilon": [0.5, 2.0], "trials": 5000, "runs": 2}
+GRID = {
+    "mechanism": ["GRR", "OUE", "OLH"],
+    "k": [5, 12],
+    "epsilon": [0.5, 2.0],
+    "trials": 5000,
+    "runs": 2,
+}
 
 
 def square(x, seed, trace=None, forbidden=None):
-    """A cell that leaves a file behind, and fails while the file `forbidden` exists and names it."""
+    """A cell that leaves a file behind, and fails while the file `forbidden` exists and names
+    it."""
     if forbidden and Path(forbidden).exists() and Path(forbidden).read_text() == str(x):
         raise ArithmeticError(f"no square of {x}")
     if trace:
         (Path(trace) / f"{x}-{uuid.uuid4().hex}").touch()
-    return {"square": x * x, "third": x / 3, "drawn": streams.generator(seed, "draw").random(), "seed": seed}
+    return {
+        "square": x * x,
+        "third": x / 3,
+        "drawn": streams.generator(seed, "draw").random(),
+        "seed": seed,
+    }
 
 
 def several(n, seed):
@@ -62,7 +75,13 @@ def unplain(seed):
 
 def threads(seed):
     """How many threads each BLAS may use now."""
-    return {"threads": str(sorted({found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}))}
+    return {
+        "threads": str(
+            sorted(
+                {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
+            )
+        )
+    }
 
 
 def traced(folder):
@@ -81,7 +100,7 @@ def table():
     return sweep(Audit.cell, GRID, seed=1, workers=1).to_csv()
 
 
-# --- the same table ---------------------------------------------------------------------------------
+# --- the same table -------------------------------------------------------------------------------
 
 
 def test_rows_come_in_the_order_of_the_grid_with_the_last_parameter_fastest():
@@ -90,7 +109,9 @@ def test_rows_come_in_the_order_of_the_grid_with_the_last_parameter_fastest():
     ]
     found = sweep(Audit.cell, GRID, seed=1, workers=2)
     wanted = itertools.product(GRID["mechanism"], GRID["k"], GRID["epsilon"], range(2))
-    assert list(found[["mechanism", "k", "epsilon", "run"]].itertuples(index=False, name=None)) == list(wanted)
+    assert list(
+        found[["mechanism", "k", "epsilon", "run"]].itertuples(index=False, name=None)
+    ) == list(wanted)
 
 
 def test_a_list_of_cells_keeps_its_order_even_if_the_cells_differ():
@@ -101,7 +122,12 @@ def test_a_list_of_cells_keeps_its_order_even_if_the_cells_differ():
 
 def test_numpy_values_in_grid_and_results_become_plain():
     plain = sweep(square, {"x": [1, 2]}, seed=1, workers=1)
-    for grid in ({"x": np.array([1, 2])}, [{"x": np.int64(1)}, {"x": np.int32(2)}], {"x": range(1, 3)}, {"x": (1, 2)}):
+    for grid in (
+        {"x": np.array([1, 2])},
+        [{"x": np.int64(1)}, {"x": np.int32(2)}],
+        {"x": range(1, 3)},
+        {"x": (1, 2)},
+    ):
         pd.testing.assert_frame_equal(sweep(square, grid, seed=1, workers=1), plain)
 
 
@@ -161,17 +187,23 @@ def test_workers_that_are_no_positive_integer_are_refused(workers):
 
 
 def test_cells_and_results_must_be_plain():
-    with pytest.raises(TypeError, match="must be plain numbers, strings, lists or dictionaries, got object"):
+    with pytest.raises(
+        TypeError, match="must be plain numbers, strings, lists or dictionaries, got object"
+    ):
         sweep(square, {"x": [object()]}, seed=1)
-    with pytest.raises(RuntimeError, match="cell {} failed: TypeError: cells and results must be plain"):
+    with pytest.raises(
+        RuntimeError, match="cell {} failed: TypeError: cells and results must be plain"
+    ):
         sweep(unplain, [{}], seed=1, workers=1)
 
 
-# --- the store ----------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 def stored(tmp_path, trace, workers=1, seed=1, xs=range(6)):
-    return sweep(square, {"x": xs, "trace": str(trace)}, seed=seed, workers=workers, store=tmp_path / "store").to_csv()
+    return sweep(
+        square, {"x": xs, "trace": str(trace)}, seed=seed, workers=workers, store=tmp_path / "store"
+    ).to_csv()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -218,41 +250,62 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_entry_is_reported_and_computed_again_to_the_same_bytes(tmp_path, trace, damage):
     first = stored(tmp_path, trace)
-    entry = next(path for path in sorted((tmp_path / "store").iterdir()) if '"square": 16' in path.read_text())
+    entry = next(
+        path
+        for path in sorted((tmp_path / "store").iterdir())
+        if '"square": 16' in path.read_text()
+    )
     whole = entry.read_bytes()
     entry.write_bytes(DAMAGE[damage](whole))
-    with pytest.warns(UserWarning, match=rf"stored result {entry.name} of .*'x': 4.* is damaged; it is computed again"):
+    with pytest.warns(
+        UserWarning,
+        match=rf"stored result {entry.name} of .*'x': 4.* is damaged; it is computed again",
+    ):
         again = stored(tmp_path, trace)
     assert again == first and entry.read_bytes() == whole
     assert traced(trace) == list("0123445")
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_failing_cell_is_named_and_all_others_are_finished_and_not_computed_again(tmp_path, trace, workers):
+def test_a_failing_cell_is_named_and_all_others_are_finished_and_not_computed_again(
+    tmp_path, trace, workers
+):
     forbidden, file = tmp_path / "forbidden", tmp_path / "table.csv"
     forbidden.write_text("4")
     grid = {"x": range(6), "trace": str(trace), "forbidden": str(forbidden)}
     given = {"seed": 1, "workers": workers, "store": tmp_path / "store", "table": file}
-    with pytest.raises(SweepError, match=r"1 of 6 .*\ncell \{'x': 4, .*\} failed: ArithmeticError: no square of 4") as caught:
+    with pytest.raises(
+        SweepError, match=r"1 of 6 .*\ncell \{'x': 4, .*\} failed: ArithmeticError: no square of 4"
+    ) as caught:
         sweep(square, grid, **given)
     (cell, error), table = caught.value.failures[0], caught.value.table
-    assert cell == cells(grid)[4] and isinstance(error, ArithmeticError) and caught.value.__cause__ is error
+    assert (
+        cell == cells(grid)[4]
+        and isinstance(error, ArithmeticError)
+        and caught.value.__cause__ is error
+    )
     assert table["x"].tolist() == [0, 1, 2, 3, 5] and table.to_csv(index=False) == file.read_text()
     assert traced(trace) == list("01235")
     forbidden.unlink()
     found = sweep(square, grid, **given)
     assert traced(trace) == list("012345")
-    assert found.to_csv(index=False) == file.read_text() == sweep(square, grid, seed=1, workers=1).to_csv(index=False)
+    assert (
+        found.to_csv(index=False)
+        == file.read_text()
+        == sweep(square, grid, seed=1, workers=1).to_csv(index=False)
+    )
 
 
 def test_an_error_that_every_cell_has_is_told_three_times_and_counted():
     with pytest.raises(SweepError) as caught:
         sweep(square, {"x": ["a", "b", "c", "d", "e"]}, seed=1, workers=1)
-    assert str(caught.value).startswith("5 of 5 cells failed") and str(caught.value).endswith("and 2 more")
+    assert str(caught.value).startswith("5 of 5 cells failed") and str(caught.value).endswith(
+        "and 2 more"
+    )
     assert len(caught.value.failures) == 5 and caught.value.table.empty
 
 
-# --- workers that die, and interrupts ---------------------------------------------------------------------
+# --- workers that die, and interrupts -------------------------------------------------------------
 
 
 def fragile(x, seed, marks, fatal=(), always=False):
@@ -284,10 +337,13 @@ def test_a_dying_worker_costs_only_its_own_cell_which_is_computed_again(tmp_path
 def test_a_cell_that_always_kills_its_worker_is_reported_and_all_others_are_finished(tmp_path):
     grid = {"x": range(4), "marks": str(tmp_path), "fatal": [[0]], "always": True}
     with pytest.raises(
-        SweepError, match="cell {'x': 0, .*failed: BrokenExecutor: a worker process ended with status -9"
+        SweepError,
+        match="cell {'x': 0, .*failed: BrokenExecutor: a worker process ended with status -9",
     ) as caught:
         sweep(fragile, grid, seed=1, workers=2)
-    assert caught.value.table["x"].tolist() == [1, 2, 3] and isinstance(caught.value.failures[0][1], BrokenExecutor)
+    assert caught.value.table["x"].tolist() == [1, 2, 3] and isinstance(
+        caught.value.failures[0][1], BrokenExecutor
+    )
 
 
 def test_an_interrupt_ends_running_cells_and_keeps_what_is_finished(tmp_path):
@@ -296,7 +352,10 @@ def test_an_interrupt_ends_running_cells_and_keeps_what_is_finished(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         sweep(interrupting, grid, seed=1, workers=2, store=store, table=file)
     assert pd.read_csv(file)["x"].tolist() == [0, 1, 2] and len(list(store.iterdir())) == 3
-    assert sweep(square, {"x": [1, 2]}, seed=1, workers=2)["square"].tolist() == [1, 4]  # with fresh processes
+    assert sweep(square, {"x": [1, 2]}, seed=1, workers=2)["square"].tolist() == [
+        1,
+        4,
+    ]  # with fresh processes
 
 
 def test_a_pool_that_takes_no_more_calls_fails_the_cells_it_refuses():
@@ -316,18 +375,23 @@ def test_cells_that_an_executor_drops_are_reported():
             future.set_running_or_notify_cancel()
             return future
 
-    with pytest.raises(SweepError, match="2 of 2 cells failed(.|\n)*CancelledError: dropped by the executor"):
+    with pytest.raises(
+        SweepError, match="2 of 2 cells failed(.|\n)*CancelledError: dropped by the executor"
+    ):
         sweep(square, {"x": [1, 2]}, seed=1, executor=Dropping())
 
 
 def test_a_worker_with_other_versions_is_refused_naming_both(monkeypatch):
     wanted = pools.versions() | {"numpy": "0.1"}
     monkeypatch.setattr(pools, "versions", lambda: wanted)
-    with pytest.raises(SweepError, match=rf"has numpy {np.__version__} instead of 0\.1: give it the same environment"):
+    with pytest.raises(
+        SweepError,
+        match=rf"has numpy {np.__version__} instead of 0\.1: give it the same environment",
+    ):
         sweep(square, {"x": [1, 2]}, seed=1, workers=2)
 
 
-# --- the table while a sweep runs -------------------------------------------------------------------------
+# --- the table while a sweep runs -----------------------------------------------------------------
 
 
 def watching(x, seed, table):
@@ -335,30 +399,54 @@ def watching(x, seed, table):
 
 
 def test_the_table_can_be_read_at_any_moment_and_grows_by_whole_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("ldpkit.sweep.time", types.SimpleNamespace(monotonic=lambda: 0.0))  # writing costs no time
+    monkeypatch.setattr(
+        "ldpkit.sweep.time", types.SimpleNamespace(monotonic=lambda: 0.0)
+    )  # writing costs no time
     file = tmp_path / "table.csv"
     found = sweep(watching, {"x": range(5), "table": str(file)}, seed=1, workers=1, table=file)
-    assert found["seen"].tolist() == [0, 1, 2, 3, 4] and file.read_text() == found.to_csv(index=False)
+    assert found["seen"].tolist() == [0, 1, 2, 3, 4] and file.read_text() == found.to_csv(
+        index=False
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
 
 def test_writing_the_table_may_take_a_tenth_of_the_time(tmp_path, monkeypatch):
     clock = itertools.count()  # every look at the clock takes a second, so does every writing
-    monkeypatch.setattr("ldpkit.sweep.time", types.SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(
+        "ldpkit.sweep.time", types.SimpleNamespace(monotonic=lambda: float(next(clock)))
+    )
     file = tmp_path / "table.csv"
     found = sweep(watching, {"x": range(14), "table": str(file)}, seed=1, workers=1, table=file)
-    assert found["seen"].tolist() == [0] * 9 + [9] * 5 and file.read_text() == found.to_csv(index=False)
+    assert found["seen"].tolist() == [0] * 9 + [9] * 5 and file.read_text() == found.to_csv(
+        index=False
+    )
 
 
 def test_a_resumed_table_starts_with_what_is_stored(tmp_path):
     file = tmp_path / "table.csv"
-    sweep(watching, {"x": [0, 1], "table": str(file)}, seed=1, workers=1, table=file, store=tmp_path / "store")
-    found = sweep(watching, {"x": [0, 1, 2], "table": str(file)}, seed=1, workers=1, table=file, store=tmp_path / "store")
+    sweep(
+        watching,
+        {"x": [0, 1], "table": str(file)},
+        seed=1,
+        workers=1,
+        table=file,
+        store=tmp_path / "store",
+    )
+    found = sweep(
+        watching,
+        {"x": [0, 1, 2], "table": str(file)},
+        seed=1,
+        workers=1,
+        table=file,
+        store=tmp_path / "store",
+    )
     assert found["seen"].tolist()[2] == 2
 
 
 @pytest.mark.parametrize("name", [".", "missing/table.csv"])
-def test_a_table_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path, trace, name):
+def test_a_table_that_cannot_be_written_is_refused_before_anything_is_computed(
+    tmp_path, trace, name
+):
     with pytest.raises(ValueError, match="table must be a file in an existing folder"):
         sweep(square, {"x": [1], "trace": str(trace)}, seed=1, workers=1, table=tmp_path / name)
     assert not traced(trace)
@@ -374,23 +462,33 @@ def test_a_failing_cell_leaves_a_given_executor_usable(tmp_path):
 
 
 def test_the_store_distinguishes_functions(tmp_path):
-    found = [sweep(func, {"n": [2]}, seed=1, workers=1, store=tmp_path).to_csv() for func in (several, reversed_several)]
+    found = [
+        sweep(func, {"n": [2]}, seed=1, workers=1, store=tmp_path).to_csv()
+        for func in (several, reversed_several)
+    ]
     assert found[0] != found[1] and len(list(tmp_path.iterdir())) == 2
 
 
-def test_the_store_does_not_believe_results_of_a_function_edited_since_in_its_notebook(tmp_path, monkeypatch):
+def test_the_store_does_not_believe_results_of_a_function_edited_since_in_its_notebook(
+    tmp_path, monkeypatch
+):
     found = []
     for factor in (2, 3):
         notebook = types.ModuleType("notebook")  # like a notebook, a module without a file
         monkeypatch.setitem(sys.modules, "notebook", notebook)
         source, name = f"def cell(x, seed):\n    return {{'y': {factor} * x}}\n", f"<cell {factor}>"
-        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)  # as notebooks do
+        linecache.cache[name] = (
+            len(source),
+            None,
+            source.splitlines(keepends=True),
+            name,
+        )  # as notebooks do
         exec(compile(source, name, "exec"), notebook.__dict__)
         found += sweep(notebook.cell, {"x": [1]}, seed=1, workers=1, store=tmp_path)["y"].tolist()
     assert found == [2, 3]
 
 
-# --- isolated packages -----------------------------------------------------------------------------------
+# --- isolated packages ----------------------------------------------------------------------------
 
 
 def test_isolated_pools_import_each_their_own_version_of_a_package(tmp_path, monkeypatch):
@@ -422,11 +520,13 @@ def test_isolated_folders_may_be_relative(tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_is_named():
-    with pytest.raises(FileNotFoundError, match=r"folder .*no_such_folder does not exist; `make packages` installs"):
+    with pytest.raises(
+        FileNotFoundError, match=r"folder .*no_such_folder does not exist; `make packages` installs"
+    ):
         isolated("no_such_folder")
 
 
-# --- progress -------------------------------------------------------------------------------------------
+# --- progress -------------------------------------------------------------------------------------
 
 BAR = "from ldpkit.sweep import progress\nfor _ in progress(range(3), 3, 'three things'): pass"
 
@@ -445,11 +545,16 @@ def test_a_notebook_shows_progress_unless_its_runner_wants_none(switch, shown, m
 
 def test_progress_is_silent_where_nobody_watches():
     """Standard error is a pipe; that a kernel's library is loaded makes it no notebook."""
-    done = subprocess.run([sys.executable, "-c", "import ipykernel\n" + BAR], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import ipykernel\n" + BAR],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stderr == "" and done.stdout == ""
 
 
-# --- a limit of time ----------------------------------------------------------------------------------
+# --- a limit of time ------------------------------------------------------------------------------
 
 
 def stuck(x, seed, marks):
@@ -460,13 +565,24 @@ def stuck(x, seed, marks):
 
 
 def test_a_cell_that_takes_too_long_is_ended_once_and_all_others_are_finished(tmp_path):
-    grid = {"x": [0, 2, 3, 1], "marks": str(tmp_path)}  # the one process that computes them has started when time begins to count
+    grid = {
+        "x": [0, 2, 3, 1],
+        "marks": str(tmp_path),
+    }  # the one process that computes them has started when time begins to count
     sweep(stuck, grid | {"x": [4]}, seed=1, workers=1, limit=600)
-    message = r"1 of 4 cells failed.*\ncell {'x': 1, .*} failed: TimeoutError: not finished within 3 s"
+    message = (
+        r"1 of 4 cells failed.*\ncell {'x': 1, .*} failed: TimeoutError: not finished within 3 s"
+    )
     with pytest.raises(SweepError, match=message) as caught:
         sweep(stuck, grid, seed=1, workers=1, limit=3)
     assert caught.value.table["twice"].tolist() == [0, 4, 6]
-    assert sorted(path.name[0] for path in tmp_path.iterdir()) == ["0", "1", "2", "3", "4"]  # it is not tried again
+    assert sorted(path.name[0] for path in tmp_path.iterdir()) == [
+        "0",
+        "1",
+        "2",
+        "3",
+        "4",
+    ]  # it is not tried again
     assert sweep(stuck, grid | {"x": [5]}, seed=1, workers=1, limit=600)["twice"].tolist() == [10]
 
 
@@ -474,6 +590,9 @@ def test_a_limit_is_a_positive_time_of_our_own_processes(table):
     for bad in (0, -1, "1", np.nan):
         with pytest.raises(ValueError, match=r"limit must be a finite number > 0, got"):
             sweep(Audit.cell, GRID, seed=1, limit=bad)
-    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="limit must be left out where another executor"):
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(ValueError, match="limit must be left out where another executor"),
+    ):
         sweep(Audit.cell, GRID, seed=1, executor=pool, limit=60)
     assert sweep(Audit.cell, GRID, seed=1, workers=2, limit=60).to_csv() == table

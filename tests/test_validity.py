@@ -1,10 +1,12 @@
-"""No auditor's `lower` exceeds the truth more often than alpha: 1,000 seeded audits without any leak and 1,000 tight ones.
+"""No auditor's `lower` exceeds the truth more often than alpha: 1,000 seeded audits without any
+leak and 1,000 tight ones.
 
-Where the attack's exact rates are known, the truth is what its event shows in the limit, which is at most the claim; a
-bound that kept to the claim only by the weakness of an attack would be found out. If every audit fails with probability
-alpha, more failures than a test allows have probability 1e-6; with fewer than 200 tests, correct code fails one of them
-with probability below 2e-4. `test_kv_auditor.py` and `test_sgd_attacks.py` do the same for the tight cases of key-value
-and gradient audits, `test_stats.py` for the bound itself.
+Where the attack's exact rates are known, the truth is what its event shows in the limit, which is
+at most the claim; a bound that kept to the claim only by the weakness of an attack would be found
+out. If every audit fails with probability alpha, more failures than a test allows have probability
+1e-6; with fewer than 200 tests, correct code fails one of them with probability below 2e-4.
+`test_kv_auditor.py` and `test_sgd_attacks.py` do the same for the tight cases of key-value and
+gradient audits, `test_stats.py` for the bound itself.
 """
 
 import math
@@ -19,7 +21,19 @@ from ldpkit.attacks.gradient import Pairs, dummy
 from ldpkit.auditors import audit_gradient, audit_kv, audit_laws, audit_shuffle, audits, rad_audit
 from ldpkit.auditors.kv import oracle_law
 from ldpkit.auditors.shuffle import threshold_rates
-from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, LDPSGD, OUE, PCKVGRR, PCKVUE, Client, PrivUnit, PrivUnitG, make
+from ldpkit.mechanisms import (
+    CPPGRR,
+    CPPUE,
+    GRR,
+    LDPSGD,
+    OUE,
+    PCKVGRR,
+    PCKVUE,
+    Client,
+    PrivUnit,
+    PrivUnitG,
+    make,
+)
 from ldpkit.mechanisms.base import MIN_EPSILON
 
 AUDITS, ALPHA = 1000, 0.2  # a large alpha leaves no room for a bound that fails twice as often
@@ -37,7 +51,12 @@ def shown(tpr, fpr, delta=0.0):
 PLAIN = "GRR SS FloorSS SUE OUE BLH OLH SHE THE FaultyUE".split()
 GIVEN = (
     [(name, {"k": 4}) for name in PLAIN]
-    + [("ASS", {"k": 6, "omega": 3}), ("AUE", {"k": 3, "p": 0.8}), ("ALH", {"k": 3, "g": 5}), ("ATHE", {"k": 3, "theta": 0.9})]
+    + [
+        ("ASS", {"k": 6, "omega": 3}),
+        ("AUE", {"k": 3, "p": 0.8}),
+        ("ALH", {"k": 3, "g": 5}),
+        ("ATHE", {"k": 3, "theta": 0.9}),
+    ]
     + [(name, {"k": 4, "delta": 0.02}) for name in ("AGRR", "ASUE", "ABLH", "AGM", "GM")]
     + [(name, {"k": 3, "tau": 3}) for name in ("GRR", "SS", "SUE", "BLH", "SHE")]
     + [("GRR", {"k": 3, "tau": 3, "memoise": True}), ("AGM", {"k": 3, "tau": 2, "delta": 0.02})]
@@ -53,7 +72,9 @@ def built(name, given, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [2 * MIN_EPSILON, 1.0])
-@pytest.mark.parametrize("name, given", GIVEN, ids=[" ".join([n, *(f"{k}={v}" for k, v in g.items())]) for n, g in GIVEN])
+@pytest.mark.parametrize(
+    "name, given", GIVEN, ids=[" ".join([n, *(f"{k}={v}" for k, v in g.items())]) for n, g in GIVEN]
+)
 def test_counts_of_every_mechanism_give_a_bound_that_holds(name, given, epsilon):
     m, tail = built(name, given, epsilon), stats.tail_mass(ALPHA, "valid")
     few = epsilon < 1 or m.report in ("rounds", "tuple")  # these draw slowly
@@ -61,11 +82,21 @@ def test_counts_of_every_mechanism_give_a_bound_that_holds(name, given, epsilon)
         for attack in ATTACKS.values():
             attack = attack.declare(m, trials, stats.tail_mass(ALPHA))
             rng = np.random.default_rng([trials, len(name)])
-            tp, fp = ([attack.sample(m, trials, truth, rng) for _ in range(AUDITS)] for truth in (True, False))
+            tp, fp = (
+                [attack.sample(m, trials, truth, rng) for _ in range(AUDITS)]
+                for truth in (True, False)
+            )
             rates = attack.rates(m)
             truth = m.epsilon if rates is None else shown(*rates, m.delta)
             assert (
-                truth <= (m.amplified if name.startswith("RSFD") else getattr(m, "true_epsilon", m.epsilon)) * (1 + 1e-6) + 1e-9
+                truth
+                <= (
+                    m.amplified
+                    if name.startswith("RSFD")
+                    else getattr(m, "true_epsilon", m.epsilon)
+                )
+                * (1 + 1e-6)
+                + 1e-9
             )
             found = stats.epsilon_lower(tp, fp, trials, m.delta, tail=tail)
             judge(np.count_nonzero(found > truth + 1e-9))
@@ -73,14 +104,17 @@ def test_counts_of_every_mechanism_give_a_bound_that_holds(name, given, epsilon)
 
 @pytest.mark.parametrize("epsilon", [2 * MIN_EPSILON, 1.0])
 def test_audits_of_frequency_protocols_hold(epsilon):
-    """The same, through the auditor itself: both attacks, few trials and many, mechanism by mechanism in turn."""
+    """The same, through the auditor itself: both attacks, few trials and many, mechanism by
+    mechanism in turn."""
     failed = {name: 0 for name in ATTACKS}
     for seed in range(AUDITS):
         m, trials = built(*GIVEN[seed % len(GIVEN)], epsilon), (5, 40, 500)[seed % 3]
         for result in audits(m, list(ATTACKS.values()), trials=trials, alpha=ALPHA, seed=seed):
             attack = ATTACKS[result.attack].declare(m, trials, stats.tail_mass(ALPHA))
             rates = attack.rates(m)
-            failed[result.attack] += result.lower > (m.epsilon if rates is None else shown(*rates, m.delta)) + 1e-9
+            failed[result.attack] += (
+                result.lower > (m.epsilon if rates is None else shown(*rates, m.delta)) + 1e-9
+            )
     for count in failed.values():
         judge(count)
 
@@ -90,12 +124,17 @@ def test_audits_of_clients_hold(epsilon):
     keep = math.exp(epsilon) / (math.exp(epsilon) + 3)
 
     def client(values, rng):
-        return np.where(rng.random(len(values)) < keep, values, (values + rng.integers(1, 4, len(values))) % 4)
+        return np.where(
+            rng.random(len(values)) < keep, values, (values + rng.integers(1, 4, len(values))) % 4
+        )
 
     m, failed = Client(client, 4, "value", max(epsilon, MIN_EPSILON)), {name: 0 for name in ATTACKS}
     for seed in range(AUDITS):
-        for result in audits(m, list(ATTACKS.values()), trials=(3, 30, 300)[seed % 3], alpha=ALPHA, seed=seed):
-            failed[result.attack] += result.lower > epsilon + 1e-9  # one value is reported: both attacks look at its equality
+        for result in audits(
+            m, list(ATTACKS.values()), trials=(3, 30, 300)[seed % 3], alpha=ALPHA, seed=seed
+        ):
+            # one value is reported: both attacks look at its equality
+            failed[result.attack] += result.lower > epsilon + 1e-9
             assert result.violated == (result.lower > m.epsilon)
     for count in failed.values():
         judge(count)
@@ -103,11 +142,14 @@ def test_audits_of_clients_hold(epsilon):
 
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, 2.0])
 def test_audits_by_reconstruction_hold(epsilon):
-    """GRR reaches the bound for every mechanism, so its audits are tight; the others' intervals trust the protocol."""
+    """GRR reaches the bound for every mechanism, so its audits are tight; the others' intervals
+    trust the protocol."""
     failed = outside = 0
     for seed in range(AUDITS):
         protocol, m = ("GRR", "GRR", "SS", "OUE")[seed % 4], (2, 10, 50)[seed % 3]
-        result = rad_audit(protocol, m, epsilon, reports=m * (1, 20, 400)[seed % 3], alpha=ALPHA, seed=seed)
+        result = rad_audit(
+            protocol, m, epsilon, reports=m * (1, 20, 400)[seed % 3], alpha=ALPHA, seed=seed
+        )
         failed += result.lower > epsilon + 1e-7
         outside += not result.interval[0] - 1e-7 <= epsilon <= result.interval[1] + 1e-7
     judge(failed)
@@ -116,9 +158,21 @@ def test_audits_by_reconstruction_hold(epsilon):
 
 @pytest.mark.parametrize("estimator", ["valid", "split", "pooled"])
 def test_audits_of_equal_laws_find_nothing(estimator):
-    laws = [oracle_law(GRR(5, 1.0), 0), oracle_law(OUE(4, 1.0), 1), PCKVUE(2, 1.0).law([(0, 1.0)]), CPPUE(1, 1.0).law([])]
+    laws = [
+        oracle_law(GRR(5, 1.0), 0),
+        oracle_law(OUE(4, 1.0), 1),
+        PCKVUE(2, 1.0).law([(0, 1.0)]),
+        CPPUE(1, 1.0).law([]),
+    ]
     found = [
-        audit_laws(laws[s % 4], laws[s % 4], users=(4, 200, 10**7)[s % 3], estimator=estimator, alpha=ALPHA, seed=s).lower
+        audit_laws(
+            laws[s % 4],
+            laws[s % 4],
+            users=(4, 200, 10**7)[s % 3],
+            estimator=estimator,
+            alpha=ALPHA,
+            seed=s,
+        ).lower
         for s in range(AUDITS)
     ]
     judge(np.count_nonzero(np.array(found) > 0))
@@ -126,15 +180,31 @@ def test_audits_of_equal_laws_find_nothing(estimator):
 
 @pytest.mark.parametrize("estimator", ["valid", "split"])
 def test_audits_of_key_values_hold(estimator):
-    """Every auditor that has a bound, in the first round, against the log ratio of the laws it compares."""
-    plays = [(PCKVUE(2, 2.0), "hkv"), (PCKVGRR(2, 2.0), "hkv"), (PCKVUE(2, 2.0), "vkv"), (CPPUE(1, 2.0, rounds=1), "hkv"),
-             (CPPGRR(1, 2.0, rounds=1), "probe"), (CPPUE(1, 2.0, rounds=1), "vkv"), (CPPUE(1, 2.0, rounds=1), "ldp"),
-             (CPPGRR(1, 2.0, rounds=1), "skv")]  # fmt: skip
+    """Every auditor that has a bound, in the first round, against the log ratio of the laws it
+    compares."""
+    plays = [
+        (PCKVUE(2, 2.0), "hkv"),
+        (PCKVGRR(2, 2.0), "hkv"),
+        (PCKVUE(2, 2.0), "vkv"),
+        (CPPUE(1, 2.0, rounds=1), "hkv"),
+        (CPPGRR(1, 2.0, rounds=1), "probe"),
+        (CPPUE(1, 2.0, rounds=1), "vkv"),
+        (CPPUE(1, 2.0, rounds=1), "ldp"),
+        (CPPGRR(1, 2.0, rounds=1), "skv"),
+    ]
     failed = 0
     for seed in range(AUDITS):
         m, auditor = plays[seed % len(plays)]
-        result = audit_kv(m, auditor, users=(10, 500, 10**7)[seed % 3], estimator=estimator, ownership=(1.0, 0.5)[seed % 2],
-                          squads=(-1.0,), alpha=ALPHA, seed=seed)[0]  # fmt: skip
+        result = audit_kv(
+            m,
+            auditor,
+            users=(10, 500, 10**7)[seed % 3],
+            estimator=estimator,
+            ownership=(1.0, 0.5)[seed % 2],
+            squads=(-1.0,),
+            alpha=ALPHA,
+            seed=seed,
+        )[0]
         failed += result.lower > result.limit + 1e-9
     judge(failed)
 
@@ -152,10 +222,20 @@ def test_audits_of_gradients_hold(rule, epsilon):
     judge(failed)
 
 
-@pytest.mark.parametrize("epsilon, clients, delta", [(MIN_EPSILON, 240, 1e-6), (0.5, 120, 0.01), (1.0, 500, 1e-6)])
+@pytest.mark.parametrize(
+    "epsilon, clients, delta", [(MIN_EPSILON, 240, 1e-6), (0.5, 120, 0.01), (1.0, 500, 1e-6)]
+)
 def test_audits_of_shuffled_gradients_hold(epsilon, clients, delta):
     fpr, fnr = threshold_rates(clients, epsilon)
     truth = max(shown(1 - fpr, fnr, delta), shown(1 - fnr, fpr, delta))
-    found = [audit_shuffle(epsilon, clients, delta, trials=(2, 60, 2000)[s % 3], alpha=ALPHA, seed=s) for s in range(AUDITS)]
-    assert truth <= found[0].estimates["tight"] + 1e-9 <= found[0].estimates["upper"] + 2e-9 <= epsilon + 3e-9
+    found = [
+        audit_shuffle(epsilon, clients, delta, trials=(2, 60, 2000)[s % 3], alpha=ALPHA, seed=s)
+        for s in range(AUDITS)
+    ]
+    assert (
+        truth
+        <= found[0].estimates["tight"] + 1e-9
+        <= found[0].estimates["upper"] + 2e-9
+        <= epsilon + 3e-9
+    )
     judge(sum(result.lower > truth + 1e-9 for result in found))

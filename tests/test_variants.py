@@ -1,9 +1,11 @@
-"""Every page under every change that its parameter cell allows, one at a time, and under everything it suggests to try.
+"""Every page under every change that its parameter cell allows, one at a time, and under everything
+it suggests to try.
 
-A variant changes one parameter of one page: a list loses or keeps an element or gets one more, a number goes to an end of its
-stated range or between, a choice is made otherwise. Pages run inside this process, cell after cell, as a kernel would run
-them; a cell that raises, warns or cannot show what it returns fails the variant. A tenth of all variants, drawn with a fixed
-seed, belongs to the suite; ``make variants`` runs all of them.
+A variant changes one parameter of one page: a list loses or keeps an element or gets one more, a
+number goes to an end of its stated range or between, a choice is made otherwise. Pages run inside
+this process, cell after cell, as a kernel would run them; a cell that raises, warns or cannot show
+what it returns fails the variant. A tenth of all variants, drawn with a fixed seed, belongs to the
+suite; ``make variants`` runs all of them.
 """
 
 import contextlib
@@ -27,11 +29,17 @@ from ldpkit import paths, plots, published
 
 EVERY = os.environ.get("VARIANTS") == "all"
 SCALE = yaml.safe_load((Path(__file__).parent / "variants.yml").read_text())
-LONGEST = {"live_trials": 10_000, "trials": 2_000_000, "rounds": 200, "limit": 10**8}  # more takes longer and runs no other line
+LONGEST = {
+    "live_trials": 10_000,
+    "trials": 2_000_000,
+    "rounds": 200,
+    "limit": 10**8,
+}  # more takes longer and runs no other line
 
 
 def around(p, value):
-    """Numbers that may stand in the place of `value`: the ends of the range, or nearly, and one between."""
+    """Numbers that may stand in the place of `value`: the ends of the range, or nearly, and one
+    between."""
     low, high, whole = p.low, p.high, p.kind == "integer"
     value = low if value is None else value
     nudge = 1 if whole else 1e-6 * ((high or 1) - (low or 0))
@@ -89,7 +97,8 @@ def variants(page):
 
 
 def at_scale(page, values):
-    """`values`, and what the test's scale says of the other parameters; only as many reports as the test has time for."""
+    """`values`, and what the test's scale says of the other parameters; only as many reports as the
+    test has time for."""
     scale = execute.overrides(SCALE, page, set(base(page)[0]))
     return scale | {name: shortened(value, LONGEST.get(name)) for name, value in values.items()}
 
@@ -102,25 +111,33 @@ def shortened(value, most):
 
 
 def excused(known, values, problem):
-    """Whether a page refused `values` in one line, for a reason that its comments state: two parameters that depend on each other."""
+    """Whether a page refused `values` in one line, for a reason that its comments state: two
+    parameters that depend on each other."""
     named = re.search(r"ValueError: (\w+)\b[^\n]* must [^\n]*, got ", problem)
-    pairs = [(a, b) for a in known for b in values if a != b and re.search(rf"\b{b}\b", known[a].meaning)]
-    pairs += [(b, a) for a in known for b in values if a != b and re.search(rf"\b{a}\b", known[b].meaning)]
+    pairs = [
+        (a, b) for a in known for b in values if a != b and re.search(rf"\b{b}\b", known[a].meaning)
+    ]
+    pairs += [
+        (b, a) for a in known for b in values if a != b and re.search(rf"\b{a}\b", known[b].meaning)
+    ]
     pairs += [(name, name) for name in values if known[name].pair]
     return bool(named and any(named[1] in pair for pair in pairs))
 
 
-# --- running a page ---------------------------------------------------------------------------------
+# --- running a page -------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def shell():
-    """A shell for `get_ipython` to find, which displays what a cell returns and keeps none of it; afterwards there is none."""
+    """A shell for `get_ipython` to find, which displays what a cell returns and keeps none of it;
+    afterwards there is none."""
     from IPython.core.displaypub import CapturingDisplayPublisher
     from IPython.core.interactiveshell import InteractiveShell
 
     main = sys.modules["__main__"]
-    made = InteractiveShell.instance(user_module=types.ModuleType("__main__"), colors="nocolor", cache_size=0)
+    made = InteractiveShell.instance(
+        user_module=types.ModuleType("__main__"), colors="nocolor", cache_size=0
+    )
     sys.modules["__main__"] = made.user_module
     made.display_pub = CapturingDisplayPublisher()
     try:
@@ -135,14 +152,21 @@ def failure(made, page, values):
     problems = []
     made.reset(new_session=False)
     made.display_pub.outputs.clear()
-    made.showtraceback = lambda *_, **__: problems.append(sys.exc_info()[1])  # also by what displays a result
+    made.showtraceback = lambda *_, **__: problems.append(
+        sys.exc_info()[1]
+    )  # also by what displays a result
     made.showsyntaxerror = made.showtraceback
     for i, cell in enumerate(cells_of(page)):
         if cell["cell_type"] != "code":
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            for kind in (
+                DeprecationWarning,
+                PendingDeprecationWarning,
+                ImportWarning,
+                ResourceWarning,
+            ):
                 warnings.simplefilter("ignore", kind)
             made.run_cell("".join(cell["source"]))
             try:
@@ -161,11 +185,12 @@ def failure(made, page, values):
     return None
 
 
-# --- what a page suggests ---------------------------------------------------------------------------
+# --- what a page suggests -------------------------------------------------------------------------
 
 
 def suggested(page):
-    """Every item under "Try it": its text, and the runs it asks for; a parameter that is set twice makes two runs."""
+    """Every item under "Try it": its text, and the runs it asks for; a parameter that is set twice
+    makes two runs."""
     text = "".join(cells_of(page)[-2]["source"]).partition("## Try it\n")[2]
     for item in re.split(r"^\d\. ", text, flags=re.M)[1:]:
         runs = [{}]
@@ -191,10 +216,16 @@ def test_what_a_page_suggests_can_be_set(page):
         assert runs or not any(f"`{name}`" in item for name in known), f"sets nothing: {item}"
 
 
-# --- all of it --------------------------------------------------------------------------------------
+# --- all of it ------------------------------------------------------------------------------------
 
 ALL = [(page, values) for page in NOTEBOOKS for values in variants(page)]
-ALL += [(page, run) for page in NOTEBOOKS for _, runs in suggested(page) for run in runs if (page, run) not in ALL]
+ALL += [
+    (page, run)
+    for page in NOTEBOOKS
+    for _, runs in suggested(page)
+    for run in runs
+    if (page, run) not in ALL
+]
 ALL += [command for command in commands() if command not in ALL]
 DRAW = random.Random(1)
 TIMES = pd.read_csv(ROOT / "book" / "_tools" / "durations.csv", index_col="page")["seconds"]
@@ -205,7 +236,10 @@ CHOSEN = ALL if EVERY else [one for one in ALL if one in SOME]
 
 
 def shown(values):
-    return " ".join(f"{name}={value!r}" for name, value in values.items()).replace(" ", "") or "as-it-is"
+    return (
+        " ".join(f"{name}={value!r}" for name, value in values.items()).replace(" ", "")
+        or "as-it-is"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +273,12 @@ def test_a_page_runs_with_other_parameters(page, values, here, monkeypatch, tmp_
     assert parameters.refuse(known, values) == []
     problem = failure(here, page, at_scale(page, values))
     assert problem is None or excused(known, values, problem), problem
-    glued = [text for o in here.display_pub.outputs if "scrapbook" in o["metadata"] for text in o["data"].values()]
+    glued = [
+        text
+        for o in here.display_pub.outputs
+        if "scrapbook" in o["metadata"]
+        for text in o["data"].values()
+    ]
     assert not [text for text in glued if re.search(r"\b(nan|inf|None)\b|^''$", str(text))]
     rows = pd.read_csv(board) if board.exists() else pd.DataFrame(columns=published.COLUMNS)
     held = rows[(rows["verdict"] == "differs") & rows["published"].notna()]

@@ -1,4 +1,5 @@
-"""Reconstruction of one value behind a Laplace-noised sum: the optimal attack's law without simulation.
+"""Reconstruction of one value behind a Laplace-noised sum: the optimal attack's law without
+simulation.
 
 The values are ``0..m-1``, the guess z' succeeds if ``|z - z'| <= eta``, and all
 other values of the sum are known, so that the output is z plus noise. Outside
@@ -39,7 +40,8 @@ def _windows(weight: Array, eta: int, out: Array) -> float:
 
 @kernel
 def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
-    """Success of the attack and of the same attack on an independent output; `baseline` 1 for RAD, 0 for ReRo."""
+    """Success of the attack and of the same attack on an independent output; `baseline` 1 for RAD,
+    0 for ReRo."""
     m = prior.size
     blind, up, down, weight = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     _windows(prior, eta, blind)
@@ -61,7 +63,9 @@ def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
         slope, level = up - baseline * blind * total_up, down - baseline * blind * total_down
         x, end = 1.0, math.exp(2 / scale)
         while x < end:
-            probe = x * (1 + 1e-9)  # ties often fall on the start of a cell: the winner is the line on top right of it
+            probe = x * (
+                1 + 1e-9
+            )  # ties often fall on the start of a cell: the winner is the line on top right of it
             j = np.argmax(slope * probe + level)
             stop = end
             for i in range(m):
@@ -69,7 +73,10 @@ def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
                     cross = (level[j] - level[i]) / (slope[i] - slope[j])
                     if probe < cross < stop:
                         stop = cross
-            rise, fall = (math.sqrt(stop) - math.sqrt(x)) / 2, (1 / math.sqrt(x) - 1 / math.sqrt(stop)) / 2
+            rise, fall = (
+                (math.sqrt(stop) - math.sqrt(x)) / 2,
+                (1 / math.sqrt(x) - 1 / math.sqrt(stop)) / 2,
+            )
             first += up[j] * rise + down[j] * fall
             second += blind[j] * (total_up * rise + total_down * fall)
             x = stop
@@ -77,8 +84,11 @@ def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
 
 
 @kernel
-def _runs(prior: Array, eta: int, scale: float, z: int, runs: int, rng: Rng, hits: Array, blinds: Array) -> None:
-    """Successes of Algorithm 1 on fresh outputs of record z, and the chance of the same guess on another record."""
+def _runs(
+    prior: Array, eta: int, scale: float, z: int, runs: int, rng: Rng, hits: Array, blinds: Array
+) -> None:
+    """Successes of Algorithm 1 on fresh outputs of record z, and the chance of the same guess on
+    another record."""
     m = prior.size
     blind, score, weight, decay = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     _windows(prior, eta, blind)
@@ -100,10 +110,16 @@ def _runs(prior: Array, eta: int, scale: float, z: int, runs: int, rng: Rng, hit
 def _checked(prior: ArrayLike, eta: int, epsilon: float) -> tuple[Array, int, float]:
     """Prior, eta and the scale of the noise: the sum's sensitivity is the largest value."""
     prior = checked_prior(prior)
-    return prior, checks.integer("eta", eta, 0), (prior.size - 1) / checks.real("epsilon", epsilon, 0, closed="()")
+    return (
+        prior,
+        checks.integer("eta", eta, 0),
+        (prior.size - 1) / checks.real("epsilon", epsilon, 0, closed="()"),
+    )
 
 
-def laplace_sum_exact(prior: ArrayLike, eta: int, epsilon: float, *, maximise: str = "rad") -> Rates:
+def laplace_sum_exact(
+    prior: ArrayLike, eta: int, epsilon: float, *, maximise: str = "rad"
+) -> Rates:
     """Exact ``(rero, rad)`` of the attack that maximises one of them.
 
     Parameters
@@ -122,8 +138,11 @@ def laplace_sum_exact(prior: ArrayLike, eta: int, epsilon: float, *, maximise: s
     return rero, rero - second
 
 
-def laplace_sum_runs(prior: ArrayLike, eta: int, epsilon: float, *, runs: int, rng: Rng) -> dict[str, float]:
-    """ReRo and RAD of Algorithm 1 from simulated outputs, `runs` for every value that has prior mass.
+def laplace_sum_runs(
+    prior: ArrayLike, eta: int, epsilon: float, *, runs: int, rng: Rng
+) -> dict[str, float]:
+    """ReRo and RAD of Algorithm 1 from simulated outputs, `runs` for every value that has prior
+    mass.
 
     Parameters
     ----------
@@ -147,4 +166,9 @@ def laplace_sum_runs(prior: ArrayLike, eta: int, epsilon: float, *, runs: int, r
         for i, values in enumerate((hits, hits - blinds)):
             mean[i] += prior[z] * values.mean()
             variance[i] += prior[z] ** 2 * values.var(ddof=1) / runs
-    return {"rero": mean[0], "rad": mean[1], "rero_se": variance[0] ** 0.5, "rad_se": variance[1] ** 0.5}
+    return {
+        "rero": mean[0],
+        "rad": mean[1],
+        "rero_se": variance[0] ** 0.5,
+        "rad_se": variance[1] ** 0.5,
+    }

@@ -11,8 +11,14 @@ __all__ = ["Attack", "audited", "drawable", "handled"]
 
 
 def audited(mechanism: Any) -> Any:
-    """Return `mechanism` if reports of its inputs can be told apart: a `LocalRandomizer`, such as a `Client`."""
-    return checks.instance("mechanism", mechanism, LocalRandomizer, "a mechanism whose reports can be read, or a Client")
+    """Return `mechanism` if reports of its inputs can be told apart: a `LocalRandomizer`, such as a
+    `Client`."""
+    return checks.instance(
+        "mechanism",
+        mechanism,
+        LocalRandomizer,
+        "a mechanism whose reports can be read, or a Client",
+    )
 
 
 def handled(attack: "Attack", mechanism: Any, verbs: type) -> Any:
@@ -36,7 +42,10 @@ def drawable(attack: "Attack", mechanism: Any, verbs: type) -> Any:
     """Return `handled` kind after checking that its law speaks for the mechanism's client."""
     kind = handled(attack, mechanism, verbs)
     if not lawful(mechanism):
-        raise ValueError(f"mechanism must have a law of its own to draw from, got {mechanism!r}: make reports instead")
+        raise ValueError(
+            f"mechanism must have a law of its own to draw from, got {mechanism!r}: make reports"
+            " instead"
+        )
     return kind
 
 
@@ -49,13 +58,24 @@ class Attack(Protocol):
         """What it is called in results."""
 
     def declare(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "Attack":
-        """Return the attack as it will be used; what it has to choose, it chooses before any data are seen."""
+        """Return the attack as it will be used; what it has to choose, it chooses before any data
+        are seen."""
 
     def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
-        """Did the attack answer the first value of the pair, on real reports of any mechanism or client; bool array (n,)."""
+        """Did the attack answer the first value of the pair, on real reports of any mechanism or
+        client; bool array (n,)."""
 
     def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
-        """Return the exact true- and false-positive rate for a pair, or ``None`` where no law is known."""
+        """Return the exact true- and false-positive rate for a pair, or ``None`` where no law is
+        known."""
 
-    def sample(self, mechanism: LocalRandomizer, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
-        """Return the number of acceptances among `trials` reports, drawn from the exact law and not from reports."""
+    def sample(
+        self,
+        mechanism: LocalRandomizer,
+        trials: int,
+        truth: bool,
+        rng: Rng,
+        pair: Pair | None = None,
+    ) -> int:
+        """Return the number of acceptances among `trials` reports, drawn from the exact law and not
+        from reports."""

@@ -66,12 +66,14 @@ class Guess:
         return self.predict(mechanism, reports, rng) == mechanism.pair(pair)[0]
 
     def success(self, mechanism: Any) -> float | None:
-        """Exact probability that the guess is the true value (attacker success rate); ``None`` if unknown."""
+        """Exact probability that the guess is the true value (attacker success rate); ``None`` if
+        unknown."""
         rates = self.rates(mechanism)
         return None if rates is None else rates[0]
 
     def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
-        """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in several rounds)."""
+        """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in
+        several rounds)."""
         kind = handled(self, mechanism, Named)
         pair = mechanism.pair(pair)
         return kind.guess_rates(pair) if lawful(mechanism) else None
@@ -80,8 +82,11 @@ class Guess:
         """How the exact rates are found, one of `ldpkit.kinds.base.ROUTES`."""
         return str(handled(self, mechanism, Named).guess_route)
 
-    def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
-        """Number of acceptances among `trials` reports, drawn from the law of the guess: no report is made.
+    def sample(
+        self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None
+    ) -> int:
+        """Number of acceptances among `trials` reports, drawn from the law of the guess: no report
+        is made.
 
         Parameters
         ----------
@@ -95,7 +100,9 @@ class Guess:
         """
         checks.generator(rng)
         trials = checks.integer("trials", trials, 0)
-        return drawable(self, mechanism, Named).guess_count(trials, truth, mechanism.pair(pair), rng)
+        return drawable(self, mechanism, Named).guess_count(
+            trials, truth, mechanism.pair(pair), rng
+        )
 
 
 def success_rate(mechanism: LocalRandomizer) -> float:
@@ -108,5 +115,7 @@ def success_rate(mechanism: LocalRandomizer) -> float:
     """
     rates = Guess().rates(mechanism)
     if rates is None:
-        raise ValueError(f"mechanism must have a known success rate of the guess, got {mechanism!r}")
+        raise ValueError(
+            f"mechanism must have a known success rate of the guess, got {mechanism!r}"
+        )
     return float(rates[0])

@@ -1,4 +1,5 @@
-"""Attacks on randomised gradients: five ways to craft two gradients, two rules to tell which one was randomised.
+"""Attacks on randomised gradients: five ways to craft two gradients, two rules to tell which one
+was randomised.
 
 A rule answers *first* or *second*. Its errors are named as in the paper: a false
 positive answers second although the first gradient was randomised, a false
@@ -22,7 +23,18 @@ from ..mechanisms.gradient import GradientMechanism
 from ..nets import Net
 from ..types import Array, Rates, Rng
 
-__all__ = ["Pairs", "dummy", "benign", "label_flip", "gradient_flip", "collude", "Cosine", "Lune", "RULES", "FLIPS"]
+__all__ = [
+    "Pairs",
+    "dummy",
+    "benign",
+    "label_flip",
+    "gradient_flip",
+    "collude",
+    "Cosine",
+    "Lune",
+    "RULES",
+    "FLIPS",
+]
 
 FLIPS = ("random", "next", "runner_up")
 """Which wrong label `label_flip` takes; the paper does not say."""
@@ -61,7 +73,9 @@ class Pairs:
             object.__setattr__(self, name, checks.numeric(name, getattr(self, name)))
         shapes = self.first.shape, self.second.shape
         if shapes[0] != shapes[1] or len(shapes[0]) != 2 or 0 in shapes[0]:
-            raise ValueError(f"first and second must have one shape (pairs, d), got {shapes[0]} and {shapes[1]}")
+            raise ValueError(
+                f"first and second must have one shape (pairs, d), got {shapes[0]} and {shapes[1]}"
+            )
         if not all(np.isfinite(norms).all() for norms in self.norms):
             raise ValueError("gradients must be finite, got NaN or infinite entries")
         if (np.maximum(*self.norms) == 0).any():
@@ -76,20 +90,24 @@ class Pairs:
     def angles(self) -> Array:
         """Angle of each pair, in [0, pi]; pi if one of the two gradients is zero."""
         (a, b), found = self.norms, np.full(len(self.first), math.pi)
-        for i in np.flatnonzero((a > 0) & (b > 0)):  # pair by pair: no copy of the pool; exact for small angles, too
+        for i in np.flatnonzero(
+            (a > 0) & (b > 0)
+        ):  # pair by pair: no copy of the pool; exact for small angles, too
             u, v = self.first[i] / a[i], self.second[i] / b[i]
             found[i] = 2 * math.atan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
         return found
 
     def shape(self, clip: float) -> tuple[Array, Array, Array]:
-        """Return what decides an attack: ``min(1, norm / clip)`` of both gradients, and their angle."""
+        """Return what decides an attack: ``min(1, norm / clip)`` of both gradients, and their
+        angle."""
         clip = checks.real("clip", clip, 0, closed="()")
         one, two = (np.minimum(1, norms / clip) for norms in self.norms)
         return one, two, self.angles
 
 
 def dummy(d: int, norm: float = 1.0) -> Pairs:
-    """Return the pair that needs no model: all entries equal, and its negative; both of length `norm`."""
+    """Return the pair that needs no model: all entries equal, and its negative; both of length
+    `norm`."""
     d, norm = checks.integer("d", d, 2), checks.real("norm", norm, 0, closed="()")
     first = np.full((1, d), norm / math.sqrt(d))
     return Pairs("dummy", first, -first)
@@ -127,17 +145,22 @@ def label_flip(net: Net, x: Array, y: Array, count: int, rng: Rng, flip: str = "
     return Pairs("label flip", net.gradients(x, y), net.gradients(x, wrong))
 
 
-def gradient_flip(net: Net, x: Array, y: Array, count: int, rng: Rng, name: str = "gradient flip") -> Pairs:
+def gradient_flip(
+    net: Net, x: Array, y: Array, count: int, rng: Rng, name: str = "gradient flip"
+) -> Pairs:
     """Return `count` pairs of a record's gradient and its negative."""
     at = _draw(y, count, rng)
     first = net.gradients(x[at], y[at])
     return Pairs(name, first, -first)
 
 
-def collude(net: Net, x: Array, y: Array, count: int, rng: Rng, teach: Callable[[Net, Array, Array], object]) -> Pairs:
+def collude(
+    net: Net, x: Array, y: Array, count: int, rng: Rng, teach: Callable[[Net, Array, Array], object]
+) -> Pairs:
     """Return `count` pairs as `gradient_flip` makes them from the model of a server that helps.
 
-    The server hands out a model that has never seen the client's label, so that the gradient is long.
+    The server hands out a model that has never seen the client's label, so that the gradient is
+    long.
 
     Parameters
     ----------
@@ -163,10 +186,16 @@ class _Rule:
 
     if TYPE_CHECKING:  # given by each of them
 
-        def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array: ...
-        def _rates(self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array) -> tuple[Array, Array]: ...
+        def _first(
+            self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng
+        ) -> Array: ...
+        def _rates(
+            self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array
+        ) -> tuple[Array, Array]: ...
 
-    def accepts(self, mechanism: GradientMechanism, reports: Array, pair: tuple[Array, Array], rng: Rng) -> Array:
+    def accepts(
+        self, mechanism: GradientMechanism, reports: Array, pair: tuple[Array, Array], rng: Rng
+    ) -> Array:
         """Whether the rule answers *first* on real reports.
 
         Parameters
@@ -185,23 +214,40 @@ class _Rule:
         """
         checks.generator(rng)
         reports = _own(mechanism).rows("reports", reports)
-        gradients = [mechanism.rows("pair", g) for g in checks.instance("pair", pair, (tuple, list), "two arrays of gradients")]
+        gradients = [
+            mechanism.rows("pair", g)
+            for g in checks.instance("pair", pair, (tuple, list), "two arrays of gradients")
+        ]
         if [len(g) for g in gradients] != [len(reports)] * 2:
             raise ValueError(
-                f"pair must hold two gradients for each of {len(reports)} reports, got {[len(g) for g in gradients]}"
+                f"pair must hold two gradients for each of {len(reports)} reports, got"
+                f" {[len(g) for g in gradients]}"
             )
         norms = [_lengths(g) for g in gradients]
-        one, two = (np.einsum("ij,ij->i", reports, g, dtype=float) / np.maximum(r, 1e-300) for g, r in zip(gradients, norms))
+        one, two = (
+            np.einsum("ij,ij->i", reports, g, dtype=float) / np.maximum(r, 1e-300)
+            for g, r in zip(gradients, norms)
+        )
         if not (good := np.isfinite(one + two)).all():
-            raise ValueError(f"reports and pair must be finite, got a product of {(one + two)[~good][0]}")
-        # a zero gradient counts as opposite to the other one, which is how the paper's comparison treats it
-        return self._first(mechanism, np.where(norms[0] > 0, one, -two), np.where(norms[1] > 0, two, -one), rng)
+            raise ValueError(
+                f"reports and pair must be finite, got a product of {(one + two)[~good][0]}"
+            )
+        # a zero gradient counts as opposite to the other one, which is how the paper's comparison
+        # treats it
+        return self._first(
+            mechanism, np.where(norms[0] > 0, one, -two), np.where(norms[1] > 0, two, -one), rng
+        )
 
-    def sample(self, mechanism: GradientMechanism, trials: int, pairs: Pairs, first: bool, rng: Rng) -> int:
-        """Draw the number of answers *first* in `trials` trials, all with the first or all with the second gradient."""
+    def sample(
+        self, mechanism: GradientMechanism, trials: int, pairs: Pairs, first: bool, rng: Rng
+    ) -> int:
+        """Draw the number of answers *first* in `trials` trials, all with the first or all with the
+        second gradient."""
         checks.generator(rng)
         positive, negative = self.rates(mechanism, pairs)
-        return int(rng.binomial(checks.integer("trials", trials, 0), 1 - positive if first else negative))
+        return int(
+            rng.binomial(checks.integer("trials", trials, 0), 1 - positive if first else negative)
+        )
 
     def rates(self, mechanism: GradientMechanism, pairs: Pairs) -> Rates:
         """Return the exact false-positive and false-negative rate over the pairs."""
@@ -219,17 +265,22 @@ class Cosine(_Rule):
     def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array:
         return (one > two) | ((one == two) & (rng.random(len(one)) < 0.5))
 
-    def _rates(self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array) -> tuple[Array, Array]:
+    def _rates(
+        self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array
+    ) -> tuple[Array, Array]:
         inside, outside = mechanism.levels
-        # a projected gradient errs in the half of the plane beyond the bisector; it meets the cap in overlap / 2
+        # a projected gradient errs in the half of the plane beyond the bisector; it meets the cap
+        # in overlap / 2
         error = (outside + (inside - outside) * mechanism.overlap(angle)) / 2
         return 0.5 - one * (0.5 - error), 0.5 - two * (0.5 - error)
 
 
 class Lune(_Rule):
-    """Answer *second* where the report is in the cap of the second gradient and not in that of the first.
+    """Answer *second* where the report is in the cap of the second gradient and not in that of the
+    first.
 
-    There the likelihood ratio is ``e^epsilon`` for gradients as long as the clipping norm, whatever their angle.
+    There the likelihood ratio is ``e^epsilon`` for gradients as long as the clipping norm, whatever
+    their angle.
     """
 
     name = "lune"
@@ -238,11 +289,20 @@ class Lune(_Rule):
     def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array:
         return (two < mechanism.gamma) | (one >= mechanism.gamma)
 
-    def _rates(self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array) -> tuple[Array, Array]:
+    def _rates(
+        self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array
+    ) -> tuple[Array, Array]:
         inside, outside = mechanism.levels
-        lune, opposite = np.maximum(mechanism.q - mechanism.overlap(angle), 0), mechanism.overlap(math.pi - angle)
-        positive = np.where(one == 0, lune, outside * lune + (1 - one) / 2 * (inside - outside) * opposite)
-        return positive, 1 - lune * np.where(two == 0, 1, (1 + two) / 2 * inside + (1 - two) / 2 * outside)
+        lune, opposite = (
+            np.maximum(mechanism.q - mechanism.overlap(angle), 0),
+            mechanism.overlap(math.pi - angle),
+        )
+        positive = np.where(
+            one == 0, lune, outside * lune + (1 - one) / 2 * (inside - outside) * opposite
+        )
+        return positive, 1 - lune * np.where(
+            two == 0, 1, (1 + two) / 2 * inside + (1 - two) / 2 * outside
+        )
 
 
 RULES = {rule.name: rule for rule in (Cosine(), Lune())}

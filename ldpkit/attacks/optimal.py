@@ -28,7 +28,8 @@ __all__ = ["TwoValueTest"]
 
 @dataclass(frozen=True)
 class TwoValueTest:
-    """Accept if the report speaks as strongly as it can for the first value of the pair and against the second.
+    """Accept if the report speaks as strongly as it can for the first value of the pair and against
+    the second.
 
     What that means each kind of report says by its `score` (see `ldpkit.kinds`).
     For a single reported value it is equality; for Laplace vectors, a first
@@ -59,7 +60,8 @@ class TwoValueTest:
             checks.real("threshold", self.threshold)
 
     def declare(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "TwoValueTest":
-        """Return the test with its threshold fixed: the one with the best statistic to expect from the law.
+        """Return the test with its threshold fixed: the one with the best statistic to expect from
+        the law.
 
         Parameters
         ----------
@@ -77,9 +79,13 @@ class TwoValueTest:
 
     def _threshold(self, kind: Any) -> float:
         """Score at which the event begins; one that nobody has chosen is refused."""
-        return kind.extreme if kind.extreme is not None else checks.real("threshold", self.threshold)
+        return (
+            kind.extreme if kind.extreme is not None else checks.real("threshold", self.threshold)
+        )
 
-    def accepts(self, mechanism: Any, reports: Reports, pair: Pair, rng: Rng | None = None) -> Array:
+    def accepts(
+        self, mechanism: Any, reports: Reports, pair: Pair, rng: Rng | None = None
+    ) -> Array:
         """Whether each report lies in the event; bool array (n,)."""
         kind = handled(self, mechanism, Scored)
         return self._threshold(kind) <= kind.score(mechanism.read(reports), mechanism.pair(pair))
@@ -94,8 +100,11 @@ class TwoValueTest:
         """How the exact rates are found, one of `ldpkit.kinds.base.ROUTES`."""
         return str(handled(self, mechanism, Scored).score_route)
 
-    def sample(self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None) -> int:
-        """Number of reports in the event among `trials`, drawn from the law of the event; see `Guess.sample`."""
+    def sample(
+        self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None
+    ) -> int:
+        """Number of reports in the event among `trials`, drawn from the law of the event; see
+        `Guess.sample`."""
         checks.generator(rng)
         trials, kind = checks.integer("trials", trials, 0), drawable(self, mechanism, Scored)
         return drawn(kind, trials, truth, self.rates(mechanism, pair), rng)
@@ -103,7 +112,8 @@ class TwoValueTest:
 
 @functools.lru_cache(maxsize=256)
 def _best_threshold(kind: Any, pair: Pair, trials: int, delta: float, tail: float) -> float | None:
-    """Threshold with the largest expected statistic; a quick estimate picks those worth the exact sum."""
+    """Threshold with the largest expected statistic; a quick estimate picks those worth the exact
+    sum."""
     grid = kind.thresholds()
     if grid is None:
         return None

@@ -55,7 +55,8 @@ class MaximalGain:
         object.__setattr__(self, "frequency", checks.real("frequency", self.frequency, 0, 1))
 
     def gain(self, p: Numbers, q: Numbers, supported: Numbers) -> Numbers:
-        """Expected gain from support probabilities, if a fake report supports so many targets; numbers or arrays."""
+        """Expected gain from support probabilities, if a fake report supports so many targets;
+        numbers or arrays."""
         return self.share * ((supported - self.targets * q) / (p - q) - self.frequency)
 
     def supported(self, mechanism: FrequencyOracle) -> int:
@@ -99,7 +100,9 @@ class MaximalGain:
         targets = checks.integer("targets", self.targets, 1, oracle(mechanism).k)
         return self._kind(mechanism).craft(targets, checks.integer("count", count, 1), rng, tries)
 
-    def simulate(self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000) -> Rates:
+    def simulate(
+        self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000
+    ) -> Rates:
         """Poison the real reports of users who hold `values`.
 
         Returns
@@ -111,6 +114,15 @@ class MaximalGain:
         genuine = mechanism.perturb(values, rng)
         fakes = round(len(values) * self.share / (1 - self.share))
         crafted, supported = self.craft(mechanism, fakes, rng, tries)
-        before, after = mechanism.estimate(genuine), mechanism.estimate(np.concatenate([genuine, crafted]))
-        own = MaximalGain(fakes / (fakes + len(values)), self.targets, float(np.mean(np.asarray(values) < self.targets)))
-        return float((after - before)[: self.targets].sum()), float(own.gain(mechanism.p, mechanism.q, supported))
+        before, after = (
+            mechanism.estimate(genuine),
+            mechanism.estimate(np.concatenate([genuine, crafted])),
+        )
+        own = MaximalGain(
+            fakes / (fakes + len(values)),
+            self.targets,
+            float(np.mean(np.asarray(values) < self.targets)),
+        )
+        return float((after - before)[: self.targets].sum()), float(
+            own.gain(mechanism.p, mechanism.q, supported)
+        )

@@ -29,7 +29,16 @@ from ..types import Array, Rates
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["kappa", "finite_law", "rad_exact", "optimal_attack", "attack_value", "posterior_gain", "score_runs", "impute"]
+__all__ = [
+    "kappa",
+    "finite_law",
+    "rad_exact",
+    "optimal_attack",
+    "attack_value",
+    "posterior_gain",
+    "score_runs",
+    "impute",
+]
 
 _TIE = 1e-12  # scores closer than this are equal but for rounding
 
@@ -38,9 +47,13 @@ def checked_prior(prior: ArrayLike) -> Array:
     """Return `prior` as a float array; it must have no negative mass and sum to one."""
     prior = checks.numeric("prior", prior).astype(float)
     if prior.ndim != 1 or prior.size < 2 or not np.isfinite(prior).all():
-        raise ValueError(f"prior must be a list of at least two finite numbers, got shape {prior.shape}")
+        raise ValueError(
+            f"prior must be a list of at least two finite numbers, got shape {prior.shape}"
+        )
     if (prior < 0).any():
-        raise ValueError(f"prior must have no negative mass, got {prior.min():g} at record {int(prior.argmin())}")
+        raise ValueError(
+            f"prior must have no negative mass, got {prior.min():g} at record {int(prior.argmin())}"
+        )
     if abs(prior.sum() - 1) > 1e-9:
         raise ValueError(f"prior must sum to 1, got {prior.sum():.12g}")
     return prior
@@ -49,14 +62,18 @@ def checked_prior(prior: ArrayLike) -> Array:
 def checked_success(success: ArrayLike | None, m: int) -> Array:
     success = np.eye(m) if success is None else np.asarray(success)
     if success.shape != (m, m) or not np.isin(success, (0, 1)).all():
-        raise ValueError(f"success must be a matrix of 0 and 1 of shape {(m, m)}, got shape {success.shape}")
+        raise ValueError(
+            f"success must be a matrix of 0 and 1 of shape {(m, m)}, got shape {success.shape}"
+        )
     return success.astype(float)
 
 
 def _checked_side(side: ArrayLike | None, m: int) -> Array:
     side = np.zeros(m, int) if side is None else np.asarray(side)
     if side.shape != (m,):
-        raise ValueError(f"side must hold one label for each of the {m} records, got shape {side.shape}")
+        raise ValueError(
+            f"side must hold one label for each of the {m} records, got shape {side.shape}"
+        )
     return np.unique(side, return_inverse=True)[1]
 
 
@@ -65,8 +82,16 @@ def _game(
 ) -> tuple[Array, Array, Array, Array]:
     law, prior = checks.numeric("law", law).astype(float), checked_prior(prior)
     m = prior.size
-    if law.ndim != 2 or len(law) != m or not (law >= 0).all() or not np.allclose(law.sum(1), 1, atol=1e-9, rtol=0):
-        raise ValueError(f"law must have {m} rows of probabilities that sum to 1, one per record, got shape {law.shape}")
+    if (
+        law.ndim != 2
+        or len(law) != m
+        or not (law >= 0).all()
+        or not np.allclose(law.sum(1), 1, atol=1e-9, rtol=0)
+    ):
+        raise ValueError(
+            f"law must have {m} rows of probabilities that sum to 1, one per record, got shape"
+            f" {law.shape}"
+        )
     return law, prior, checked_success(success, m), _checked_side(side, m)
 
 
@@ -87,7 +112,8 @@ def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, fl
 
 
 def finite_law(mechanism: Any) -> Array:
-    """Law of every possible report of GRR, a unary encoding or SS, one column per report, for small domains.
+    """Law of every possible report of GRR, a unary encoding or SS, one column per report, for small
+    domains.
 
     Parameters
     ----------
@@ -102,20 +128,30 @@ def finite_law(mechanism: Any) -> Array:
     kind = kind_with(mechanism, Listed, "send reports that can be listed")
     if kind.outputs > 2**16:
         raise ValueError(
-            f"mechanism must have at most 65,536 reports that can be listed, got {mechanism.name} with k = {mechanism.k}"
+            f"mechanism must have at most 65,536 reports that can be listed, got {mechanism.name}"
+            f" with k = {mechanism.k}"
         )
     return np.stack([kind.law(value) for value in range(mechanism.k)])
 
 
-def _scores(law: Array, prior: Array, success: Array, side: Array, maximise: str) -> Iterator[Array]:
+def _scores(
+    law: Array, prior: Array, success: Array, side: Array, maximise: str
+) -> Iterator[Array]:
     """For every known label the score of each guess on each output, shape (m, outputs)."""
-    gain = law if checks.one_of("maximise", maximise, ("rad", "rero")) == "rero" else law - prior @ law
+    gain = (
+        law if checks.one_of("maximise", maximise, ("rad", "rero")) == "rero" else law - prior @ law
+    )
     for label in range(side.max() + 1):
         here = side == label
         yield success[here].T @ (prior[here, None] * gain[here])
 
 
-def rad_exact(law: ArrayLike, prior: ArrayLike, success: ArrayLike | None = None, side: ArrayLike | None = None) -> float:
+def rad_exact(
+    law: ArrayLike,
+    prior: ArrayLike,
+    success: ArrayLike | None = None,
+    side: ArrayLike | None = None,
+) -> float:
     """Largest reconstruction advantage that any attack on a finite mechanism has (Theorem 4.3).
 
     Parameters
@@ -132,11 +168,18 @@ def rad_exact(law: ArrayLike, prior: ArrayLike, success: ArrayLike | None = None
     ValueError
         If a shape does not fit, or a row or the prior is no probability vector.
     """
-    return float(sum(score.max(0).sum() for score in _scores(*_game(law, prior, success, side), "rad")))
+    return float(
+        sum(score.max(0).sum() for score in _scores(*_game(law, prior, success, side), "rad"))
+    )
 
 
 def optimal_attack(
-    law: ArrayLike, prior: ArrayLike, success: ArrayLike | None = None, side: ArrayLike | None = None, *, maximise: str = "rad"
+    law: ArrayLike,
+    prior: ArrayLike,
+    success: ArrayLike | None = None,
+    side: ArrayLike | None = None,
+    *,
+    maximise: str = "rad",
 ) -> Array:
     """The best guesses for every known label and output (Algorithm 1).
 
@@ -153,14 +196,24 @@ def optimal_attack(
         With which probability each record is named, uniform among ties; labels
         in sorted order. A guess outside the class of the label is the way to abstain.
     """
-    best = np.array([score >= score.max(0) - _TIE for score in _scores(*_game(law, prior, success, side), maximise)])
+    best = np.array(
+        [
+            score >= score.max(0) - _TIE
+            for score in _scores(*_game(law, prior, success, side), maximise)
+        ]
+    )
     return best / best.sum(1, keepdims=True)
 
 
 def attack_value(
-    attack: ArrayLike, law: ArrayLike, prior: ArrayLike, success: ArrayLike | None = None, side: ArrayLike | None = None
+    attack: ArrayLike,
+    law: ArrayLike,
+    prior: ArrayLike,
+    success: ArrayLike | None = None,
+    side: ArrayLike | None = None,
 ) -> Rates:
-    """Exact ``(rero, rad)`` of any attack, given as probabilities of guesses (see `optimal_attack`)."""
+    """Exact ``(rero, rad)`` of any attack, given as probabilities of guesses (see
+    `optimal_attack`)."""
     law, prior, success, side = _game(law, prior, success, side)
     attack = checks.numeric("attack", attack)
     shape = (int(side.max()) + 1, *law.shape)
@@ -181,12 +234,16 @@ def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
     """
     prior, loglik = checked_prior(prior), checks.reals("loglik", loglik)
     if loglik.ndim != 2 or loglik.shape[1] != prior.size:
-        raise ValueError(f"loglik must have shape (n, {prior.size}), one column per record, got {loglik.shape}")
+        raise ValueError(
+            f"loglik must have shape (n, {prior.size}), one column per record, got {loglik.shape}"
+        )
     with np.errstate(divide="ignore"):
         return scipy.special.softmax(loglik + np.log(prior), axis=1) - prior
 
 
-def score_runs(gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayLike | None = None) -> dict[str, float]:
+def score_runs(
+    gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayLike | None = None
+) -> dict[str, float]:
     """ReRo and RAD at perfect reconstruction from simulated outputs.
 
     In every class of `side` the record with the largest gain is named if its
@@ -213,7 +270,10 @@ def score_runs(gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayL
     prior, gain = checked_prior(prior), checks.reals("gain", gain)
     truth = checks.values(truth, prior.size, "truth")
     if gain.shape != (truth.size, prior.size) or truth.size < 2:
-        raise ValueError(f"gain must have shape (n, {prior.size}) with n >= 2 rows, one per truth, got {gain.shape}")
+        raise ValueError(
+            f"gain must have shape (n, {prior.size}) with n >= 2 rows, one per truth, got"
+            f" {gain.shape}"
+        )
     rows, side = np.arange(truth.size), _checked_side(side, prior.size)
     named, kept = np.zeros(gain.shape), np.zeros(truth.size)
     for label in range(side.max() + 1):
@@ -222,13 +282,20 @@ def score_runs(gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayL
         won = np.maximum(gain[rows, best], 0)
         named[rows, best] = won > 0
         kept += won
-    samples = {"rero": named[rows, truth], "counted": named[rows, truth] - named @ prior, "posterior": kept}
+    samples = {
+        "rero": named[rows, truth],
+        "counted": named[rows, truth] - named @ prior,
+        "posterior": kept,
+    }
     found = {name: float(values.mean()) for name, values in samples.items()}
-    return found | {f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()}
+    return found | {
+        f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()
+    }
 
 
 def impute(known: "pd.DataFrame", targets: "pd.DataFrame", sensitive: str) -> Array:
-    """Guess a sensitive attribute from the public ones, without looking at any output of a mechanism.
+    """Guess a sensitive attribute from the public ones, without looking at any output of a
+    mechanism.
 
     Parameters
     ----------
@@ -254,13 +321,21 @@ def impute(known: "pd.DataFrame", targets: "pd.DataFrame", sensitive: str) -> Ar
     checks.one_of("sensitive", sensitive, known.columns)
     missing = known.columns.drop(sensitive).difference(targets.columns)
     if len(missing):
-        raise ValueError(f"targets must have all public columns of known, got none called {', '.join(missing)}")
+        raise ValueError(
+            f"targets must have all public columns of known, got none called {', '.join(missing)}"
+        )
     public = known.drop(columns=sensitive)
     numbers = public.select_dtypes("number").columns
     others = public.columns.difference(numbers)
-    encode = make_column_transformer((KBinsDiscretizer(10), numbers), (OneHotEncoder(handle_unknown="ignore"), others))
+    encode = make_column_transformer(
+        (KBinsDiscretizer(10), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
+    )
     model = make_pipeline(encode, LogisticRegression(max_iter=1000))
-    labels, classes = np.unique(known[sensitive], return_inverse=True)  # a label may be any number, such as an age in halves
+    labels, classes = np.unique(
+        known[sensitive], return_inverse=True
+    )  # a label may be any number, such as an age in halves
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Bins whose width are too small")  # few distinct values: fewer bins
+        warnings.filterwarnings(
+            "ignore", "Bins whose width are too small"
+        )  # few distinct values: fewer bins
         return labels[model.fit(public, classes).predict(targets[public.columns])]

@@ -10,9 +10,13 @@ from .rad import RADAudit, rad_audit, rad_result
 from .result import AuditResult
 from .shuffle import ShuffleAudit, audit_shuffle
 
-__all__ = ["AUDITS", "Audit", "KVAudit", "LawAudit", "RADAudit", "GradientAudit", "ShuffleAudit", "Auditor", "AuditResult",
-           "audit", "audits", "rows", "expected", "audit_kv", "audit_laws", "audit_gradient", "audit_shuffle", "rad_audit",
-           "rad_result", "calibrate"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "AUDITS", "Audit", "KVAudit", "LawAudit", "RADAudit", "GradientAudit", "ShuffleAudit",
+    "Auditor", "AuditResult", "audit", "audits", "rows", "expected", "audit_kv", "audit_laws",
+    "audit_gradient", "audit_shuffle", "rad_audit", "rad_result", "calibrate"
+]
+# fmt: on
 
 AUDITS: dict[str, type[Auditor]] = {
     "audit": Audit,

@@ -1,4 +1,5 @@
-"""What every audit is: a frozen object, checked when it is made, which draws only when it is run."""
+"""What every audit is: a frozen object, checked when it is made, which draws only when it is
+run."""
 
 import contextlib
 from abc import ABC, abstractmethod
@@ -17,7 +18,8 @@ ALPHA = 0.01
 class Auditor(ABC):
     """A planned audit.
 
-    Its fields are its parameters. They say `attack`, `trials` (reports per input) and `alpha` in all of them.
+    Its fields are its parameters. They say `attack`, `trials` (reports per input) and `alpha` in
+    all of them.
     """
 
     @abstractmethod
@@ -27,7 +29,8 @@ class Auditor(ABC):
     @classmethod
     @abstractmethod
     def of(cls, *named: Any, **words: Any) -> Self:
-        """Return the audit that names and numbers describe: the words of the command line and of grids."""
+        """Return the audit that names and numbers describe: the words of the command line and of
+        grids."""
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times, each time on a stream of its own.
@@ -41,8 +44,8 @@ class Auditor(ABC):
         Returns
         -------
         list of dict
-            One `AuditResult.row` per result, with the number of the `run`, without the time and what is no plain number or
-            name: a row repeats to the last digit.
+            One `AuditResult.row` per result, with the number of the `run`, without the time and
+            what is no plain number or name: a row repeats to the last digit.
         """
         return [
             result.plain() | {"run": run}
@@ -66,7 +69,8 @@ class Auditor(ABC):
 
 @contextlib.contextmanager
 def called(**names: str) -> Iterator[None]:
-    """Let errors call a parameter by the name that the caller gave it: ``called(own="caller's")``."""
+    """Let errors call a parameter by the name that the caller gave it:
+    ``called(own="caller's")``."""
     try:
         yield
     except ValueError as error:

@@ -1,4 +1,5 @@
-"""Noise for an accepted risk: how much a mechanism needs so that nobody reconstructs a record too often.
+"""Noise for an accepted risk: how much a mechanism needs so that nobody reconstructs a record too
+often.
 
 The risk is the largest reconstruction advantage (RAD) that is accepted, for m
 equally likely records and perfect reconstruction.
@@ -48,7 +49,10 @@ class Calibration:
 
     def row(self) -> Row:
         """Return the fields as a dictionary without infinities."""
-        return {key: None if value == math.inf else value for key, value in dataclasses.asdict(self).items()}
+        return {
+            key: None if value == math.inf else value
+            for key, value in dataclasses.asdict(self).items()
+        }
 
 
 CALIBRATED = ("laplace", "gaussian", "grr", "oue", "ss", "dpsgd")
@@ -56,33 +60,46 @@ CALIBRATED = ("laplace", "gaussian", "grr", "oue", "ss", "dpsgd")
 
 
 def _subset_epsilon(share: float, m: int, knowledge: str) -> float:
-    """SS: at one subset size the risk grows with epsilon and has a closed form; the largest epsilon of all sizes."""
+    """SS: at one subset size the risk grows with epsilon and has a closed form; the largest epsilon
+    of all sizes."""
     omega = np.arange(1, max(1, m // 2) + 1)
-    keep = (share * (m - 1) + omega) / m if knowledge == "any" else omega * (share * (m - 1) + 1) / m
+    keep = (
+        (share * (m - 1) + omega) / m if knowledge == "any" else omega * (share * (m - 1) + 1) / m
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         wanted = np.where(keep < 1, np.log(keep * (m - omega) / (omega * (1 - keep))), np.inf)
         start, end = np.log(m / (omega + 1) - 1), np.log(m / omega - 1)
     end[0] = np.inf
-    epsilon = np.minimum(wanted, end - 1e-12)  # at the very end of its range a size may already round to the next
+    epsilon = np.minimum(
+        wanted, end - 1e-12
+    )  # at the very end of its range a size may already round to the next
     return float(epsilon[epsilon > np.maximum(start, 0)].max())
 
 
 def _round_noise(risk: float, share: float, m: int, knowledge: str) -> tuple[float, float]:
-    """DP-SGD: noise multiplier of one step that is guaranteed, and the printed one (Example 5.5)."""
+    """DP-SGD: noise multiplier of one step that is guaranteed, and the printed one (Example
+    5.5)."""
     mu = 2 * scipy.special.ndtri((1 + share) / 2)
     if knowledge == "any":
         return 2 / mu, 1 / mu
     alpha = 1 / (m - 1)
     if (1 - share) / 2 > alpha:
         mu = scipy.special.ndtri(1 - alpha) - scipy.special.ndtri(1 - share - alpha)
-    # Two gradients lie up to twice the clipping norm apart, which doubles the printed noise. Without side knowledge
-    # Eq. 3 needs less: its reference is the model trained without the record, one clipping norm away.
+    # Two gradients lie up to twice the clipping norm apart, which doubles the printed noise.
+    # Without side knowledge Eq. 3 needs less: its reference is the model trained without the
+    # record, one clipping norm away.
     eq3 = 1 / (scipy.special.ndtri(1 - 1 / m) - scipy.special.ndtri(1 - 1 / m - risk))
     return min(2 / mu, eq3), 1 / mu
 
 
 def calibrate(
-    mechanism: str, risk: float, m: int, *, sensitivity: float = 1.0, steps: int = 100, knowledge: str = "none"
+    mechanism: str,
+    risk: float,
+    m: int,
+    *,
+    sensitivity: float = 1.0,
+    steps: int = 100,
+    knowledge: str = "none",
 ) -> Calibration:
     """Return the least noise with which no attack has a larger advantage than `risk`.
 
@@ -105,19 +122,29 @@ def calibrate(
     -------
     Calibration
     """
-    asked = checks.one_of("mechanism", mechanism, CALIBRATED), risk, m, checks.one_of("knowledge", knowledge, ("none", "any"))
+    asked = (
+        checks.one_of("mechanism", mechanism, CALIBRATED),
+        risk,
+        m,
+        checks.one_of("knowledge", knowledge, ("none", "any")),
+    )
     m, steps = checks.integer("m", m, 2), checks.integer("steps", steps, 1)
     risk = checks.real("risk", risk, 0, (m - 1) / m, closed="()")
     sensitivity = checks.real("sensitivity", sensitivity, 0, closed="()")
     share = risk * m / (m - 1)  # of the largest advantage there is
-    gaps = m - 1 if knowledge == "none" else 1  # equal spacing over the whole sensitivity is the worst case
+    # equal spacing over the whole sensitivity is the worst case
+    gaps = m - 1 if knowledge == "none" else 1
     if mechanism == "laplace":
         epsilon = -2 * gaps * math.log1p(-share)
         return Calibration(*asked, epsilon=epsilon, noise=sensitivity / epsilon)
     if mechanism == "gaussian":
-        return Calibration(*asked, noise=sensitivity / float(2 * gaps * scipy.special.ndtri((1 + share) / 2)))
+        return Calibration(
+            *asked, noise=sensitivity / float(2 * gaps * scipy.special.ndtri((1 + share) / 2))
+        )
     if mechanism == "dpsgd":
-        noise, printed = (float(math.sqrt(steps) * x) for x in _round_noise(risk, share, m, knowledge))
+        noise, printed = (
+            float(math.sqrt(steps) * x) for x in _round_noise(risk, share, m, knowledge)
+        )
         return Calibration(*asked, noise=noise, printed=printed)
     if mechanism == "grr":
         epsilon = invert_blackbox(risk, m)
@@ -131,7 +158,8 @@ def calibrate(
 
 
 def rero_epsilon(risk: float, m: int) -> float:
-    """Budget of the Laplace mechanism by the general bound of the success, ``1 - f(1/m) = risk`` (Eq. 3, Figure 2).
+    """Budget of the Laplace mechanism by the general bound of the success, ``1 - f(1/m) = risk``
+    (Eq. 3, Figure 2).
 
     Parameters
     ----------
@@ -142,4 +170,6 @@ def rero_epsilon(risk: float, m: int) -> float:
     """
     m = checks.integer("m", m, 2)
     risk = checks.real("risk", risk, 1 / m, 1, closed="()")
-    return scipy.optimize.brentq(lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13)
+    return scipy.optimize.brentq(
+        lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13
+    )

@@ -1,6 +1,8 @@
-"""Two groups of users whose counts of every output are compared: from their laws to statements about epsilon.
+"""Two groups of users whose counts of every output are compared: from their laws to statements
+about epsilon.
 
-Every group is one multinomial draw from an exact law, so the number of users costs nothing. See `kv` for the source.
+Every group is one multinomial draw from an exact law, so the number of users costs nothing. See
+`kv` for the source.
 """
 
 import functools
@@ -25,17 +27,23 @@ Groups = list[list[Array]]  # pairs of counts to compare, one row per half of th
 
 
 class Draw:
-    """Counts of a group of users, one row per half if halves are needed: random with a generator, expected without."""
+    """Counts of a group of users, one row per half if halves are needed: random with a generator,
+    expected without."""
 
     def __init__(self, users: int, halves: bool, rng: Rng | None) -> None:
         self.rng = rng
         self.sizes = [users // 2, users - users // 2] if halves else [users]
 
     def counts(self, law: Array) -> Array:
-        return np.outer(self.sizes, law) if self.rng is None else self.rng.multinomial(self.sizes, law / law.sum())
+        return (
+            np.outer(self.sizes, law)
+            if self.rng is None
+            else self.rng.multinomial(self.sizes, law / law.sum())
+        )
 
     def thin(self, counts: Array, rates: Array) -> Array:
-        """Users of whom a guess hits, if each output leads to a hit with its own probability, shape (rows, 1)."""
+        """Users of whom a guess hits, if each output leads to a hit with its own probability, shape
+        (rows, 1)."""
         hits = counts * rates if self.rng is None else self.rng.binomial(counts, rates)
         return hits.sum(axis=1, keepdims=True)
 
@@ -58,7 +66,9 @@ class Compared(Auditor):
     estimator: str = "released"
     minimum: int = 5
     variation: float | None = None
-    limits: tuple[float, ...] = field(init=False, repr=False, compare=False)  # the statistic without noise, by round
+    limits: tuple[float, ...] = field(
+        init=False, repr=False, compare=False
+    )  # the statistic without noise, by round
 
     @property
     @abstractmethod
@@ -86,8 +96,17 @@ class Compared(Auditor):
 
     def __post_init__(self) -> None:
         check(self.estimator, self.alpha, self.minimum, self.variation)
-        fix(self, trials=checks.integer("trials", self.trials, 1 + self.halves, 10**12), alpha=float(self.alpha))
-        fix(self, limits=tuple(_limit(*groups[0]) for groups in self.play(Draw(self.trials, self.halves, None))))
+        fix(
+            self,
+            trials=checks.integer("trials", self.trials, 1 + self.halves, 10**12),
+            alpha=float(self.alpha),
+        )
+        fix(
+            self,
+            limits=tuple(
+                _limit(*groups[0]) for groups in self.play(Draw(self.trials, self.halves, None))
+            ),
+        )
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Draw the counts of every round, and say what they show.
@@ -95,13 +114,14 @@ class Compared(Auditor):
         Parameters
         ----------
         seed : int
-            Non-negative. Estimators see the same counts, except that ``split`` and ``pooled`` draw two halves.
+            Non-negative. Estimators see the same counts, except that ``split`` and ``pooled`` draw
+            two halves.
 
         Returns
         -------
         list of AuditResult
-            One per round; `limit` is the statistic without noise. Residuals are no counts, so ``separated`` has no
-            bound and `lower` is 0: audit ``probe`` instead.
+            One per round; `limit` is the statistic without noise. Residuals are no counts, so
+            ``separated`` has no bound and `lower` is 0: audit ``probe`` instead.
         """
         start, trials, said = time.perf_counter(), self.trials, self.said
         rng = streams.generator(seed, "kv", *self.stream, self.halves)
@@ -111,29 +131,49 @@ class Compared(Auditor):
         for number, (groups, limit) in list(enumerate(zip(played, self.limits), 1))[self.since :]:
             first, second = groups[0]
             value, output = statistic(
-                first, second, trials, self.estimator, alpha=self.alpha, minimum=self.minimum, variation=self.variation
+                first,
+                second,
+                trials,
+                self.estimator,
+                alpha=self.alpha,
+                minimum=self.minimum,
+                variation=self.variation,
             )
             share = self.alpha / len(groups)
-            bounds = [statistic(one, two, trials, sure, alpha=share)[0] for one, two in groups if bounded]
+            bounds = [
+                statistic(one, two, trials, sure, alpha=share)[0] for one, two in groups if bounded
+            ]
             best = functools.partial(_best, first.shape[1], sure, share)
             seen = [int(side.sum(axis=0)[output]) if output >= 0 else 0 for side in groups[0]]
             results.append(
                 AuditResult(
-                    **said | {"parameters": said["parameters"] | {"estimator": self.estimator, "round": number}},
+                    **said
+                    | {
+                        "parameters": (
+                            said["parameters"] | {"estimator": self.estimator, "round": number}
+                        )
+                    },
                     trials=trials,
                     alpha=self.alpha,
                     seed=seed,
                     faithful=False,
-                    counts={"outputs": first.shape[1], "output": output, "first": seen[0], "second": seen[1]},
+                    counts={
+                        "outputs": first.shape[1],
+                        "output": output,
+                        "first": seen[0],
+                        "second": seen[1],
+                    },
                     rates={"first_rate": seen[0] / trials, "second_rate": seen[1] / trials},
                     epsilon_emp=value,
                     lower=max(bounds, default=0.0),
                     exact=None,
                     exact_sd=None,
                     limit=limit,
-                    inconclusive=too_few(best, trials, said["claim"], "users per group")
-                    if bounded
-                    else f"auditor {said['attack']} has no bound that holds",
+                    inconclusive=(
+                        too_few(best, trials, said["claim"], "users per group")
+                        if bounded
+                        else f"auditor {said['attack']} has no bound that holds"
+                    ),
                     seconds=seconds,
                 )
             )
@@ -141,7 +181,8 @@ class Compared(Auditor):
 
 
 def _best(outputs: int, estimator: str, alpha: float, users: int) -> float:
-    """The largest bound that so many users per group can show: two outputs, each seen in one group only."""
+    """The largest bound that so many users per group can show: two outputs, each seen in one group
+    only."""
     halves = [users // 2, users - users // 2] if estimator in HALVED else [users]
     one, two = np.zeros((2, len(halves), outputs), np.int64)
     one[:, 0], two[:, 1:2] = halves, np.array(halves)[:, None]
@@ -183,14 +224,23 @@ class LawAudit(Compared):
     claim: float = np.inf
 
     def __post_init__(self) -> None:
-        laws = [checks.numeric(name, getattr(self, name)).astype(float) for name in ("first", "second")]
+        laws = [
+            checks.numeric(name, getattr(self, name)).astype(float) for name in ("first", "second")
+        ]
         sound = all((x >= 0).all() and abs(x.sum() - 1) <= 1e-9 for x in laws)
         if laws[0].ndim != 1 or laws[0].shape != laws[1].shape or not sound:
             got = " and ".join(f"shape {x.shape} adding to {x.sum():g}" for x in laws)
-            raise ValueError(f"first and second must be probabilities of the same outputs, each adding to 1, got {got}")
-        if self.guess is not None and checks.reals("guess", self.guess, 0, 1).shape != laws[0].shape:
             raise ValueError(
-                f"guess must hold one probability for each of the {laws[0].size} outputs, got shape {np.shape(self.guess)}"
+                "first and second must be probabilities of the same outputs, each adding to 1, got"
+                f" {got}"
+            )
+        if (
+            self.guess is not None
+            and checks.reals("guess", self.guess, 0, 1).shape != laws[0].shape
+        ):
+            raise ValueError(
+                f"guess must hold one probability for each of the {laws[0].size} outputs, got shape"
+                f" {np.shape(self.guess)}"
             )
         if self.claim != np.inf:
             checks.real("claim", self.claim, 0)
@@ -204,7 +254,12 @@ class LawAudit(Compared):
 
     @property
     def said(self) -> Row:
-        return {"mechanism": self.mechanism, "parameters": self.parameters, "attack": self.attack, "claim": float(self.claim)}
+        return {
+            "mechanism": self.mechanism,
+            "parameters": self.parameters,
+            "attack": self.attack,
+            "claim": float(self.claim),
+        }
 
     @property
     def stream(self) -> tuple[object, ...]:
@@ -216,15 +271,21 @@ class LawAudit(Compared):
 
 
 def audit_laws(
-    first: ArrayLike, second: ArrayLike, *, users: int = 10**8, alpha: float = 0.05, seed: int = 1, **given: Any
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    users: int = 10**8,
+    alpha: float = 0.05,
+    seed: int = 1,
+    **given: Any,
 ) -> AuditResult:
     """Compare two given laws; the door to `LawAudit`.
 
     Parameters
     ----------
     first, second, alpha, **given
-        The fields of `LawAudit`: ``estimator``, ``minimum``, ``variation``, ``guess``, ``mechanism``, ``parameters``,
-        ``attack``, ``claim``. The paper's alpha is 0.05.
+        The fields of `LawAudit`: ``estimator``, ``minimum``, ``variation``, ``guess``,
+        ``mechanism``, ``parameters``, ``attack``, ``claim``. The paper's alpha is 0.05.
     users : int
         The audit's `trials`.
     seed : int

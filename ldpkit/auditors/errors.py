@@ -1,7 +1,8 @@
-"""From the errors of a rule under two inputs to epsilon: the paper's estimate, a nearly unbiased one, and bounds that hold.
+"""From the errors of a rule under two inputs to epsilon: the paper's estimate, a nearly unbiased
+one, and bounds that hold.
 
-Source: the LDP-SGD paper, Equation 3. Its estimate is a plug-in of two observed rates: biased upwards, infinite if one
-error never occurs, no bound.
+Source: the LDP-SGD paper, Equation 3. Its estimate is a plug-in of two observed rates: biased
+upwards, infinite if one error never occurs, no bound.
 """
 
 import functools
@@ -32,13 +33,18 @@ def halved(trials: int, what: str) -> int:
 
 
 def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
-    """Epsilon at which the two error rates are as small as they can be (Equation 3); infinite if one of them is 0."""
+    """Epsilon at which the two error rates are as small as they can be (Equation 3); infinite if
+    one of them is 0."""
     fpr, fnr = checks.reals("fpr", fpr, 0, 1), checks.reals("fnr", fnr, 0, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a rule that never changes its answer gives 0/0 on one side
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # a rule that never changes its answer gives 0/0 on one side
         return np.fmax(np.log1p(-fpr) - np.log(fnr), np.log1p(-fnr) - np.log(fpr))[()]
 
 
-def plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tuple[float, float, float]:
+def plugin_expectation(
+    fpr: float, fnr: float, first: int, second: int
+) -> tuple[float, float, float]:
     """Exact mean and standard deviation of Equation 3 at known rates, where it is finite.
 
     Parameters
@@ -50,14 +56,19 @@ def plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tuple
     Returns
     -------
     mean, sd, infinite : float
-        Of the finite values, and the probability of an infinite one; the first two are NaN if there is none.
+        Of the finite values, and the probability of an infinite one; the first two are NaN if there
+        is none.
     """
     fpr, fnr = checks.real("fpr", fpr, 0, 1), checks.real("fnr", fnr, 0, 1)
-    return _plugin_expectation(fpr, fnr, checks.integer("first", first, 1), checks.integer("second", second, 1))
+    return _plugin_expectation(
+        fpr, fnr, checks.integer("first", first, 1), checks.integer("second", second, 1)
+    )
 
 
 @functools.lru_cache(maxsize=1024)
-def _plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tuple[float, float, float]:
+def _plugin_expectation(
+    fpr: float, fnr: float, first: int, second: int
+) -> tuple[float, float, float]:
     (fp, at_fp), (fn, at_fn) = stats.binomial_window(first, fpr), stats.binomial_window(second, fnr)
     value, mass = epsilon_from_errors(fp[:, None] / first, fn / second), np.outer(at_fp, at_fn)
     finite = np.isfinite(value)
@@ -66,11 +77,16 @@ def _plugin_expectation(fpr: float, fnr: float, first: int, second: int) -> tupl
         return math.nan, math.nan, 1.0
     # no BLAS: its order of summation, hence the last digit, depends on the number of its threads
     mean = float((value * kept).sum() / kept.sum())
-    return mean, math.sqrt(float(((value - mean) ** 2 * kept).sum() / kept.sum())), float(mass[~finite].sum())
+    return (
+        mean,
+        math.sqrt(float(((value - mean) ** 2 * kept).sum() / kept.sum())),
+        float(mass[~finite].sum()),
+    )
 
 
 def pooled(errors: Numbers, trials: int) -> Numbers:
-    """Nearly unbiased estimate from all errors together, ``logit(1 - (X + 1/2) / (K + 1))``; always finite."""
+    """Nearly unbiased estimate from all errors together, ``logit(1 - (X + 1/2) / (K + 1))``; always
+    finite."""
     errors = stats.whole("errors", errors, checks.integer("trials", trials, 1))
     return np.log((trials - errors + 0.5) / (errors + 0.5))
 
@@ -80,11 +96,14 @@ def _errors(fp: Numbers, fn: Numbers, trials: int) -> tuple[Array, Array]:
     return stats.whole("fp", fp, trials), stats.whole("fn", fn, trials)
 
 
-def lower_pooled(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0) -> Numbers:
+def lower_pooled(
+    fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0
+) -> Numbers:
     """Lower bound of epsilon from all errors together, valid at level ``1 - alpha``.
 
-    With epsilon-LDP no rule errs less often than ``1 / (1 + e^eps)``. A sum of two binomials is no more likely
-    than one binomial of the same mean to fall as far below it as matters here (Hoeffding 1956).
+    With epsilon-LDP no rule errs less often than ``1 / (1 + e^eps)``. A sum of two binomials is no
+    more likely than one binomial of the same mean to fall as far below it as matters here
+    (Hoeffding 1956).
 
     Parameters
     ----------
@@ -98,11 +117,14 @@ def lower_pooled(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: flo
     errors = _errors(fp, fn, trials)
     high = stats.clopper_pearson(sum(errors), 2 * trials, stats.significance(alpha, 0.25))[1]
     with np.errstate(divide="ignore"):
-        return np.log(np.maximum((1 - checks.real("delta", delta, 0, 1, closed="[)")) / high - 1, 0))
+        return np.log(
+            np.maximum((1 - checks.real("delta", delta, 0, 1, closed="[)")) / high - 1, 0)
+        )
 
 
 def lower_sides(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0) -> Numbers:
-    """Lower bound of epsilon from Equation 3 with two Clopper-Pearson bounds, each at ``alpha / 2``.
+    """Lower bound of epsilon from Equation 3 with two Clopper-Pearson bounds, each at ``alpha /
+    2``.
 
     Parameters
     ----------
@@ -110,8 +132,10 @@ def lower_sides(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: floa
         As in `lower_pooled`.
     """
     fp, fn = _errors(fp, fn, trials)
-    one, two = (stats.epsilon_lower(trials - a, b, trials, delta, tail=stats.significance(alpha) / 2)
-                for a, b in ((fp, fn), (fn, fp)))  # fmt: skip
+    one, two = (
+        stats.epsilon_lower(trials - a, b, trials, delta, tail=stats.significance(alpha) / 2)
+        for a, b in ((fp, fn), (fn, fp))
+    )
     return np.maximum(one, two)
 
 
@@ -170,6 +194,8 @@ def judged(
         delta=delta,
         limit=float(epsilon_from_errors(*rates)),
         estimates={"pooled": float(pooled(fp + fn, total))} | (estimates or {"infinite": infinite}),
-        inconclusive=too_few(lambda n: float(bound(0, 0, n // 2, audit.alpha, delta)), total, claim, "trials"),
+        inconclusive=too_few(
+            lambda n: float(bound(0, 0, n // 2, audit.alpha, delta)), total, claim, "trials"
+        ),
         **said,
     )

@@ -1,4 +1,5 @@
-"""Audits of randomised gradients: the paper's estimate, a nearly unbiased one, and bounds that hold.
+"""Audits of randomised gradients: the paper's estimate, a nearly unbiased one, and bounds that
+hold.
 
 Source: the LDP-SGD paper, Algorithm 2 and Equation 3. Its estimate is a plug-in of two
 observed rates: biased upwards, infinite if one error never occurs, no bound.
@@ -19,11 +20,25 @@ from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..types import Array, Rates
 from .base import ALPHA, Auditor, called, fix
-from .errors import BOUNDS, MAX_TRIALS, epsilon_from_errors, halved, judged, lower_pooled, lower_sides, plugin_expectation, pooled
+from .errors import (
+    BOUNDS,
+    MAX_TRIALS,
+    epsilon_from_errors,
+    halved,
+    judged,
+    lower_pooled,
+    lower_sides,
+    plugin_expectation,
+    pooled,
+)
 from .result import AuditResult
 
-__all__ = ["GradientAudit", "Crafted", "audit_gradient", "digit_pairs", "ADVERSARIES", "epsilon_from_errors",
-           "plugin_expectation", "pooled", "lower_pooled", "lower_sides"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "GradientAudit", "Crafted", "audit_gradient", "digit_pairs", "ADVERSARIES",
+    "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"
+]
+# fmt: on
 
 ADVERSARIES = ("dummy", "flip", "label", "benign", "collusion")
 """Who crafts the pairs of `Crafted`; all but the first need a network."""
@@ -71,7 +86,10 @@ class Crafted:
         if checks.one_of("adversary", self.adversary, ADVERSARIES) == "dummy":
             crafts.dummy(self.d, self.norm)
         elif self.dimension is not None:
-            raise ValueError(f"dimension belongs to the adversary dummy; the network of the digits has {_DIMENSION} parameters")
+            raise ValueError(
+                "dimension belongs to the adversary dummy; the network of the digits has"
+                f" {_DIMENSION} parameters"
+            )
         checks.integer("iterations", self.iterations, 0, 10**6)
         checks.one_of("flip", self.flip, crafts.FLIPS)
         checks.integer("seed", self.seed, 0)
@@ -107,11 +125,18 @@ def _craft(asked: Crafted) -> Pairs:
         return crafts.collude(net, x, y, 1000, rng, teach)
     if asked.adversary == "label":
         return crafts.label_flip(net, x, y, 1000, rng, asked.flip)
-    return {"benign": crafts.benign, "flip": crafts.gradient_flip}[asked.adversary](net, x, y, 1000, rng)
+    return {"benign": crafts.benign, "flip": crafts.gradient_flip}[asked.adversary](
+        net, x, y, 1000, rng
+    )
 
 
 def digit_pairs(
-    adversary: str, dimension: int | None = None, norm: float = 1.0, iterations: int = 100, flip: str = "random", seed: int = 1
+    adversary: str,
+    dimension: int | None = None,
+    norm: float = 1.0,
+    iterations: int = 100,
+    flip: str = "random",
+    seed: int = 1,
 ) -> Pairs:
     """Craft an adversary's pairs of gradients; the parameters are those of `Crafted`."""
     return Crafted(adversary, dimension, norm, iterations, flip, seed).pairs()
@@ -131,9 +156,11 @@ class GradientAudit(Auditor):
     trials : int
         Reports of each gradient, at least 1; the paper makes 1000 in all, with a coin for each.
     alpha : float
-        Significance, in [1e-100, 1/4]. The dummy audit is tight: about so often its bound exceeds the claim by chance.
+        Significance, in [1e-100, 1/4]. The dummy audit is tight: about so often its bound exceeds
+        the claim by chance.
     faithful : bool
-        Make every report in full, in d dimensions, instead of drawing the counts from the exact error rates.
+        Make every report in full, in d dimensions, instead of drawing the counts from the exact
+        error rates.
 
     Raises
     ------
@@ -151,7 +178,9 @@ class GradientAudit(Auditor):
 
     def __post_init__(self) -> None:
         checks.instance("mechanism", self.mechanism, GradientMechanism, "a randomiser of gradients")
-        pairs: Pairs | Crafted = checks.instance("pairs", self.pairs, (Pairs, Crafted), "Pairs of gradients")
+        pairs: Pairs | Crafted = checks.instance(
+            "pairs", self.pairs, (Pairs, Crafted), "Pairs of gradients"
+        )
         checks.one_of("attack", self.attack, RULES)
         fix(
             self,
@@ -161,7 +190,9 @@ class GradientAudit(Auditor):
         )
         d = pairs.d if isinstance(pairs, Crafted) else pairs.first.shape[1]
         if d != self.mechanism.d:
-            raise ValueError(f"gradients must have the mechanism's dimension {self.mechanism.d}, got {d}")
+            raise ValueError(
+                f"gradients must have the mechanism's dimension {self.mechanism.d}, got {d}"
+            )
 
     @classmethod
     def of(
@@ -206,7 +237,12 @@ class GradientAudit(Auditor):
             crafted = Crafted(adversary, dimension, norm, iterations, flip, start)
         with called(attack="rule"):
             return cls(
-                make(crafted.d, epsilon, clip), crafted, rule, trials=halved(trials, "gradient"), alpha=alpha, faithful=faithful
+                make(crafted.d, epsilon, clip),
+                crafted,
+                rule,
+                trials=halved(trials, "gradient"),
+                alpha=alpha,
+                faithful=faithful,
             )
 
     @functools.cached_property
@@ -225,18 +261,36 @@ class GradientAudit(Auditor):
         Returns
         -------
         list of one AuditResult
-            ``epsilon_emp`` is Equation 3, ``exact`` its expectation (given that it is finite), ``limit`` Equation 3 at
-            the exact rates, ``estimates`` the pooled one. ``lower`` is the pooled bound for the cosine rule and the
-            two-sided one for the lune rule, whose errors differ much.
+            ``epsilon_emp`` is Equation 3, ``exact`` its expectation (given that it is finite),
+            ``limit`` Equation 3 at the exact rates, ``estimates`` the pooled one. ``lower`` is the
+            pooled bound for the cosine rule and the two-sided one for the lune rule, whose errors
+            differ much.
         """
-        mechanism, rule, trials, start = self.mechanism, RULES[self.attack], self.trials, time.perf_counter()
-        name = ("gradient", mechanism.name, mechanism.parameters, self.crafted.name, rule.name, self.faithful)
+        mechanism, rule, trials, start = (
+            self.mechanism,
+            RULES[self.attack],
+            self.trials,
+            time.perf_counter(),
+        )
+        name = (
+            "gradient",
+            mechanism.name,
+            mechanism.parameters,
+            self.crafted.name,
+            rule.name,
+            self.faithful,
+        )
         if self.faithful:
             with Progress(2 * trials, "reports", mechanism.name) as progress:
-                kept, missed = (self._count(side, seed, (*name, side), progress) for side in (True, False))
+                kept, missed = (
+                    self._count(side, seed, (*name, side), progress) for side in (True, False)
+                )
         else:
             kept, missed = (
-                rule.sample(mechanism, trials, self.crafted, side, streams.generator(seed, *name, side)) for side in (True, False)
+                rule.sample(
+                    mechanism, trials, self.crafted, side, streams.generator(seed, *name, side)
+                )
+                for side in (True, False)
             )
         return [
             judged(
@@ -291,5 +345,12 @@ def audit_gradient(
     seed : int
     """
     with called(attack="rule"):
-        audit = GradientAudit(mechanism, pairs, rule, trials=halved(trials, "gradient"), alpha=alpha, faithful=faithful)
+        audit = GradientAudit(
+            mechanism,
+            pairs,
+            rule,
+            trials=halved(trials, "gradient"),
+            alpha=alpha,
+            faithful=faithful,
+        )
     return audit.run(seed)[0]

@@ -1,4 +1,5 @@
-"""KV-Auditor: empirical epsilon of key-value mechanisms, from counts of whole records or parts of them.
+"""KV-Auditor: empirical epsilon of key-value mechanisms, from counts of whole records or parts of
+them.
 
 Every group of users is one multinomial draw from the mechanism's exact law, so
 the number of users costs nothing. Source: Xu, Wang and Meng, "KV-Auditor:
@@ -42,7 +43,7 @@ AUDITORS = {
 """What is compared between the two groups."""
 
 
-# --- laws and views of them ---------------------------------------------------------------------------
+# --- laws and views of them -----------------------------------------------------------------------
 
 
 def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int) -> Array:
@@ -56,9 +57,14 @@ def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int)
         Symbols that are seen, in the order in which they are to be numbered.
     """
     kept = chosen(positions, checks.integer("length", length, 1))
-    rows, size = np.shape(cells)[:-1], alphabet(checks.integer("base", base, 2), length, "take fewer symbols")
+    rows, size = (
+        np.shape(cells)[:-1],
+        alphabet(checks.integer("base", base, 2), length, "take fewer symbols"),
+    )
     if np.shape(checks.numeric("cells", cells))[-1:] != (size,):
-        raise ValueError(f"cells must have {base}^{length} = {size} columns, got shape {np.shape(cells)}")
+        raise ValueError(
+            f"cells must have {base}^{length} = {size} columns, got shape {np.shape(cells)}"
+        )
     other = [p for p in range(length) if p not in kept]
     axes = [*range(len(rows)), *(len(rows) + p for p in kept + other)]
     shaped = np.reshape(cells, (*rows, *[base] * length)).transpose(axes)
@@ -66,8 +72,11 @@ def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int)
 
 
 def guess_rates(length: int, target: int) -> Array:
-    """Probability that LDP-Auditor guesses `target`, by bit vector: a uniform set bit, or any position if none is set."""
-    return _guess_rates(length, checks.integer("target", target, 0, checks.integer("length", length, 1) - 1))
+    """Probability that LDP-Auditor guesses `target`, by bit vector: a uniform set bit, or any
+    position if none is set."""
+    return _guess_rates(
+        length, checks.integer("target", target, 0, checks.integer("length", length, 1) - 1)
+    )
 
 
 @functools.lru_cache(maxsize=8)
@@ -77,7 +86,9 @@ def _guess_rates(length: int, target: int) -> Array:
     return np.where(size == 0, 1 / length, bits[:, target] / np.maximum(size, 1))
 
 
-def oracle_law(mechanism: SupportOracle, value: int, positions: Iterable[int] | None = None) -> Array:
+def oracle_law(
+    mechanism: SupportOracle, value: int, positions: Iterable[int] | None = None
+) -> Array:
     """Return the exact law of a frequency oracle's report for one value.
 
     Parameters
@@ -98,17 +109,24 @@ def oracle_law(mechanism: SupportOracle, value: int, positions: Iterable[int] | 
     return kind.law(checks.integer("value", value, 0, mechanism.k - 1), positions)
 
 
-# --- experiments: in each round, the pairs of groups that are compared ----------------------------------
+# --- experiments: in each round, the pairs of groups that are compared ----------------------------
 
 
-def _mixed(mechanism: PCKV | CPP, pair: Held, ownership: float, seen: Sequence[int] | Array | None = None) -> Array:
-    """Law of a user who holds `pair` with probability `ownership` or nothing; `seen`: positions (PCKV), or means."""
+def _mixed(
+    mechanism: PCKV | CPP, pair: Held, ownership: float, seen: Sequence[int] | Array | None = None
+) -> Array:
+    """Law of a user who holds `pair` with probability `ownership` or nothing; `seen`: positions
+    (PCKV), or means."""
     return ownership * mechanism.law([pair], seen) + (1 - ownership) * mechanism.law([], seen)
 
 
 def _records(mechanism: PCKV | CPP, cells: Array) -> Array:
     """Counts of records: after a no CPP-UE sends the zero vector."""
-    return np.column_stack([cells[:, 0] + cells[:, 1], cells[:, 2:]]) if isinstance(mechanism, CPPUE) else cells
+    return (
+        np.column_stack([cells[:, 0] + cells[:, 1], cells[:, 2:]])
+        if isinstance(mechanism, CPPUE)
+        else cells
+    )
 
 
 def _once(audit: "KVAudit", mechanism: PCKV, draw: Draw) -> Iterator[Groups]:
@@ -116,24 +134,40 @@ def _once(audit: "KVAudit", mechanism: PCKV, draw: Draw) -> Iterator[Groups]:
     if audit.attack == "vkv" and positions is None and isinstance(mechanism, PCKVUE):
         audited = audit.held[0][0], audit.held[1][0]
         positions = audited[0], next(p for p in range(mechanism.d) if p not in audited)
-    yield [[draw.counts(_mixed(mechanism, pair, audit.ownership, positions)) for pair in audit.held]]
+    yield [
+        [draw.counts(_mixed(mechanism, pair, audit.ownership, positions)) for pair in audit.held]
+    ]
 
 
 def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]:
     means: list[Array | None] = [None, None]
     owners = []
-    if audit.attack == "separated":  # first, the average of five runs in which everybody holds the pair
+    if (
+        audit.attack == "separated"
+    ):  # first, the average of five runs in which everybody holds the pair
         for pair in audit.held:
-            owners.append(np.mean([_records(mechanism, draw.counts(mechanism.law([pair]))) for _ in range(5)], axis=0))
+            owners.append(
+                np.mean(
+                    [_records(mechanism, draw.counts(mechanism.law([pair]))) for _ in range(5)],
+                    axis=0,
+                )
+            )
     for _ in range(mechanism.rounds):
-        cells = [draw.counts(_mixed(mechanism, pair, audit.ownership, m)) for pair, m in zip(audit.held, means)]
+        cells = [
+            draw.counts(_mixed(mechanism, pair, audit.ownership, m))
+            for pair, m in zip(audit.held, means)
+        ]
         seen = [_records(mechanism, c) for c in cells]
         if audit.attack == "separated":
             exact = audit.ownership * mechanism.key_rate(means[0]) / mechanism.key_rate()
-            part = 1 / (1 + np.exp(mechanism.value_epsilon)) if audit.scaling == "released" else exact
+            part = (
+                1 / (1 + np.exp(mechanism.value_epsilon)) if audit.scaling == "released" else exact
+            )
             whole = np.floor if draw.rng else np.asarray
             left = [c - whole(part * o) for c, o in zip(seen, owners)]
-            both = np.all([rest > 1e-12 * c for rest, c in zip(left, seen)], axis=0)  # rounding errors are no residuals
+            both = np.all(
+                [rest > 1e-12 * c for rest, c in zip(left, seen)], axis=0
+            )  # rounding errors are no residuals
             seen = [np.where(both, rest, 0) for rest in left]
         elif audit.attack == "probe":
             seen = [_records(mechanism, draw.counts(mechanism.law([], m))) for m in means]
@@ -143,24 +177,35 @@ def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]
         elif audit.attack == "ldp":
             seen = [draw.thin(c, guess_rates(mechanism.buckets, 0)) for c in seen]
         yield [seen]
-        means = [mechanism.broadcast(*mechanism.tally_counts(c.sum(axis=0)), m) for c, m in zip(cells, means)]
+        means = [
+            mechanism.broadcast(*mechanism.tally_counts(c.sum(axis=0)), m)
+            for c, m in zip(cells, means)
+        ]
 
 
 def _segmented(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]:
-    """Squads with fixed values against imitators who hold the bucket's mean; the means come from the squads alone."""
+    """Squads with fixed values against imitators who hold the bucket's mean; the means come from
+    the squads alone."""
     bucket, _ = mechanism.place(audit.squads)
     if bucket.ndim != 1 or len(set(bucket.tolist())) != 1:
         raise ValueError(f"squads must hold values of one bucket, got {audit.squads}")
     means = None
     for _ in range(mechanism.rounds):
         held = mechanism.started(means)[0, bucket[0]]
-        cells = [draw.counts(_mixed(mechanism, (0, held), audit.ownership, means)) for _ in audit.squads]
-        squad = [draw.counts(_mixed(mechanism, (0, value), audit.ownership, means)) for value in audit.squads]
+        cells = [
+            draw.counts(_mixed(mechanism, (0, held), audit.ownership, means)) for _ in audit.squads
+        ]
+        squad = [
+            draw.counts(_mixed(mechanism, (0, value), audit.ownership, means))
+            for value in audit.squads
+        ]
         yield [[_records(mechanism, s), _records(mechanism, c)] for s, c in zip(squad, cells)]
-        means = mechanism.broadcast(*mechanism.tally_counts(sum(s.sum(axis=0) for s in squad)), means)
+        means = mechanism.broadcast(
+            *mechanism.tally_counts(sum(s.sum(axis=0) for s in squad)), means
+        )
 
 
-# --- audits -------------------------------------------------------------------------------------------
+# --- audits ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -174,20 +219,22 @@ class KVAudit(Compared):
     attack : str
         What is compared, a key of `AUDITORS`: KV-Auditor calls it the auditor.
     trials : int
-        Users per group, in [1, 10^12]. Under ``skv`` the users of a group are a squad or its imitators.
+        Users per group, in [1, 10^12]. Under ``skv`` the users of a group are a squad or its
+        imitators.
     alpha, estimator, minimum, variation
         See `ldpkit.auditors.ratio.statistic`; residuals take ``released`` and ``printed`` only.
     pairs : ((key, value), (key, value)), optional
-        What the users of each group hold, if they hold anything. By default (0, +1) and (1, -1) for PCKV, (0, -1)
-        and (0, +1) for CPP.
+        What the users of each group hold, if they hold anything. By default (0, +1) and (1, -1) for
+        PCKV, (0, -1) and (0, +1) for CPP.
     ownership : float
         Probability that a user really holds the pair, in [0, 1]; the paper uses 1/2.
     positions : sequence of int, optional
-        Which symbols of the record are seen. PCKV-UE: all under ``hkv``, under ``vkv`` the first audited key and an
-        unrelated one; CPP-UE under ``vkv``: the first and the last. A report of GRR has no positions.
+        Which symbols of the record are seen. PCKV-UE: all under ``hkv``, under ``vkv`` the first
+        audited key and an unrelated one; CPP-UE under ``vkv``: the first and the last. A report of
+        GRR has no positions.
     squads : sequence of float
-        Values of the squads of ``skv``, all in one bucket. The statistic is that of the first, as in the paper's
-        table; the bound is the largest of all, each at its share of alpha.
+        Values of the squads of ``skv``, all in one bucket. The statistic is that of the first, as
+        in the paper's table; the bound is the largest of all, each at its share of alpha.
     scaling : {"released", "exact"}
         How much of the owners ``separated`` subtracts.
     last : bool
@@ -214,24 +261,40 @@ class KVAudit(Compared):
         fix(self, last=checks.flag("last", self.last))
         if not isinstance(mechanism, (PCKV, CPP)) or (rounds and mechanism.k != 1):
             raise ValueError(f"mechanism must be a PCKV, or a CPP with k = 1, got {mechanism!r}")
-        fit = [a for a in AUDITORS if a in ("hkv", "vkv") or (rounds and (a != "ldp" or isinstance(mechanism, CPPUE)))]
+        fit = [
+            a
+            for a in AUDITORS
+            if a in ("hkv", "vkv") or (rounds and (a != "ldp" or isinstance(mechanism, CPPUE)))
+        ]
         with called(attack=f"attack of {mechanism.name}"):
             checks.one_of("attack", self.attack, fit)
-        unary = isinstance(mechanism, PCKVUE) or (isinstance(mechanism, CPPUE) and self.attack == "vkv")
+        unary = isinstance(mechanism, PCKVUE) or (
+            isinstance(mechanism, CPPUE) and self.attack == "vkv"
+        )
         if self.positions is not None and not unary:
             raise ValueError(
-                f"positions must be left out for {mechanism.name} under auditor {self.attack}, got {self.positions!r}"
+                f"positions must be left out for {mechanism.name} under auditor {self.attack}, got"
+                f" {self.positions!r}"
             )
         if self.attack == "separated":
             checks.one_of("estimator of residuals", self.estimator, ("released", "printed"))
         fix(self, ownership=checks.real("ownership", self.ownership, 0, 1))
         checks.one_of("scaling", self.scaling, ("released", "exact"))
-        if len(KeyValues.of([[pair] for pair in self.held], mechanism.k)) != 2:  # refuses keys and values that are none
+        if (
+            len(KeyValues.of([[pair] for pair in self.held], mechanism.k)) != 2
+        ):  # refuses keys and values that are none
             raise ValueError(f"pairs must be two (key, value), one per group, got {self.held!r}")
         super().__post_init__()
 
     @classmethod
-    def of(cls, mechanism: str, auditor: str = "hkv", users: int = 10**8, alpha: float = 0.05, **words: Any) -> Self:
+    def of(
+        cls,
+        mechanism: str,
+        auditor: str = "hkv",
+        users: int = 10**8,
+        alpha: float = 0.05,
+        **words: Any,
+    ) -> Self:
         """Return the audit of a mechanism given by name.
 
         Parameters
@@ -249,7 +312,11 @@ class KVAudit(Compared):
         """
         make = KEY_VALUE[checks.one_of("mechanism", mechanism, KEY_VALUE)]
         own = [f.name for f in dataclasses.fields(make) if f.init]
-        more = [f.name for f in dataclasses.fields(cls) if f.init and f.name not in ("mechanism", "attack", "trials")]
+        more = [
+            f.name
+            for f in dataclasses.fields(cls)
+            if f.init and f.name not in ("mechanism", "attack", "trials")
+        ]
         for name in words:
             checks.one_of(f"parameter of {mechanism} and its audit", name, [*own, "users", *more])
         target = make(**{name: words.pop(name) for name in own if name in words})
@@ -283,8 +350,15 @@ class KVAudit(Compared):
 
     @property
     def stream(self) -> tuple[object, ...]:
-        seen = None if self.positions is None else list(self.positions)  # lists and tuples draw alike
-        design = str(tuple(map(tuple, self.held))), self.ownership, str(seen), str(tuple(self.squads)), self.scaling
+        # lists and tuples draw alike
+        seen = None if self.positions is None else list(self.positions)
+        design = (
+            str(tuple(map(tuple, self.held))),
+            self.ownership,
+            str(seen),
+            str(tuple(self.squads)),
+            self.scaling,
+        )
         users = self.trials * (1 + (self.attack == "skv"))
         return self.mechanism.name, self.mechanism.parameters, *design, self.attack, users
 
@@ -299,15 +373,21 @@ class KVAudit(Compared):
 
 
 def audit_kv(
-    mechanism: PCKV | CPP, auditor: str = "hkv", *, users: int = 10**8, alpha: float = 0.05, seed: int = 1, **given: Any
+    mechanism: PCKV | CPP,
+    auditor: str = "hkv",
+    *,
+    users: int = 10**8,
+    alpha: float = 0.05,
+    seed: int = 1,
+    **given: Any,
 ) -> list[AuditResult]:
     """Audit a key-value mechanism; the door to `KVAudit`.
 
     Parameters
     ----------
     mechanism, alpha, **given
-        The fields of `KVAudit`: ``pairs``, ``ownership``, ``positions``, ``squads``, ``scaling``, ``estimator``,
-        ``minimum``, ``variation``, ``last``. The paper's alpha is 0.05.
+        The fields of `KVAudit`: ``pairs``, ``ownership``, ``positions``, ``squads``, ``scaling``,
+        ``estimator``, ``minimum``, ``variation``, ``last``. The paper's alpha is 0.05.
     auditor, users
         The audit's `attack`, and users per group; ``skv`` makes half of them imitators.
     seed : int

@@ -31,17 +31,23 @@ from .result import AuditResult, Row, too_few
 __all__ = ["Audit", "audit", "audits", "rows", "expected"]
 
 _CHUNK = 2**18  # trials per stream where rounds are simulated because their counts have no law
-_CHANCE = 5e-7  # of each of two bounds: an event is called turned round by chance with probability 1e-6 at most
-_FEW_REPORTS = 2**8  # reports of a client that makes one at a time, and may take its time: they are counted in between
-_REPORT_CELLS = 2**20  # coordinates held in memory at once when real reports are made: few enough for a core's cache
+# of each of two bounds: an event is called turned round by chance with probability 1e-6 at most
+_CHANCE = 5e-7
+# reports of a client that makes one at a time, and may take its time: they are counted in between
+_FEW_REPORTS = 2**8
+# coordinates held in memory at once when real reports are made: few enough for a core's cache
+_REPORT_CELLS = 2**20
 
 
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
 
 
-def _mapped(pool: ThreadPoolExecutor, threads: int, function: Callable[[Job], Outcome], jobs: Iterable[Job]) -> Iterator[Outcome]:
-    """What ``pool.map`` gives, in the same order, but looking only a few jobs ahead: 10^12 trials are millions of them."""
+def _mapped(
+    pool: ThreadPoolExecutor, threads: int, function: Callable[[Job], Outcome], jobs: Iterable[Job]
+) -> Iterator[Outcome]:
+    """What ``pool.map`` gives, in the same order, but looking only a few jobs ahead: 10^12 trials
+    are millions of them."""
     ahead: deque[Future[Outcome]] = deque()
     try:
         for job in jobs:
@@ -64,25 +70,28 @@ class Audit(Auditor):
     mechanism : LocalRandomizer, such as a Client
         What is audited; it carries the claimed epsilon.
     attack : str or attack, or several
-        ``"guess"`` (the paper's attack), ``"tight"`` (the optimal two-value event), or any object with the verbs
-        listed in `ldpkit.attacks`. Real reports are made once and shown to all of them. Each result is valid by
-        itself; `alpha` is not divided among them unless `questions` says so.
+        ``"guess"`` (the paper's attack), ``"tight"`` (the optimal two-value event), or any object
+        with the verbs listed in `ldpkit.attacks`. Real reports are made once and shown to all of
+        them. Each result is valid by itself; `alpha` is not divided among them unless `questions`
+        says so.
     trials : int
         Reports per input, at least 1; the paper uses 10^6.
     alpha : float
-        Significance, in [1e-100, 1). The published statistic spends ``alpha / 4`` on each of two bounds,
-        `AuditResult.lower` spends ``alpha / 2``, after alpha is divided by the number of questions.
+        Significance, in [1e-100, 1). The published statistic spends ``alpha / 4`` on each of two
+        bounds, `AuditResult.lower` spends ``alpha / 2``, after alpha is divided by the number of
+        questions.
     delta : float, optional
-        Delta subtracted from the true-positive rate, in [0, 1). By default the mechanism's own for the bound, and
-        what the paper's code subtracts for the statistic.
+        Delta subtracted from the true-positive rate, in [0, 1). By default the mechanism's own for
+        the bound, and what the paper's code subtracts for the statistic.
     faithful : bool
-        Make every report in full, instead of drawing the counts from the exact law of the attack. Clients
-        are always audited so, and so is a mechanism whose client was replaced (`ldpkit.mechanisms.base.lawful`).
+        Make every report in full, instead of drawing the counts from the exact law of the attack.
+        Clients are always audited so, and so is a mechanism whose client was replaced
+        (`ldpkit.mechanisms.base.lawful`).
     pair : (input, input), optional
         The two audited inputs; those furthest apart by default.
     both : bool
-        Ask for the event of the second input, too, with half of alpha each. The papers ask for the first one's
-        only, and so do the grids (`of`).
+        Ask for the event of the second input, too, with half of alpha each. The papers ask for the
+        first one's only, and so do the grids (`of`).
     questions : int
         Among how many audits alpha is divided, the directions of each not counted; at least 1.
     threads : int
@@ -105,12 +114,18 @@ class Audit(Auditor):
     both: bool = True
     questions: int = 1
     threads: int = 1
-    declared: tuple[Attack, ...] = field(init=False, repr=False, compare=False)  # with what they had to choose
-    asked: tuple[Pair, ...] = field(init=False, repr=False, compare=False)  # the questions about the pair
+    declared: tuple[Attack, ...] = field(
+        init=False, repr=False, compare=False
+    )  # with what they had to choose
+    asked: tuple[Pair, ...] = field(
+        init=False, repr=False, compare=False
+    )  # the questions about the pair
 
     def __post_init__(self) -> None:
         named: Sequence[str | Attack] = (
-            self.attack if isinstance(self.attack, (list, tuple)) else [cast(str | Attack, self.attack)]
+            self.attack
+            if isinstance(self.attack, (list, tuple))
+            else [cast(str | Attack, self.attack)]
         )
         mechanism, chosen = audited(self.mechanism), [attacks.make(a) for a in named]
         if not chosen:
@@ -123,7 +138,9 @@ class Audit(Auditor):
             attack=tuple(chosen),
             trials=trials,
             alpha=float(self.alpha),
-            delta=None if self.delta is None else checks.real("delta", self.delta, 0, 1, closed="[)"),
+            delta=(
+                None if self.delta is None else checks.real("delta", self.delta, 0, 1, closed="[)")
+            ),
             faithful=checks.flag("faithful", self.faithful),
             pair=(first, second),
             both=both,
@@ -157,7 +174,9 @@ class Audit(Auditor):
             Parameters of the mechanism.
         """
         target = make_mechanism(mechanism, **parameters)
-        return cls(target, attack, trials=trials, alpha=alpha, faithful=faithful, both=both, pair=pair)
+        return cls(
+            target, attack, trials=trials, alpha=alpha, faithful=faithful, both=both, pair=pair
+        )
 
     @functools.cached_property
     def rates(self) -> list[Rates | None]:
@@ -166,16 +185,22 @@ class Audit(Auditor):
 
     @functools.cached_property
     def expected(self) -> list[Rates | None]:
-        """Exact mean and standard deviation of the published statistic of every attack, from the mechanism's law."""
+        """Exact mean and standard deviation of the published statistic of every attack, from the
+        mechanism's law."""
         delta = self.mechanism.published_delta if self.delta is None else self.delta
         tail = stats.tail_mass(self.alpha)
         return [r and _expected(*r, self.trials, delta, tail) for r in self.rates]
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         exact = itertools.cycle(rates or (None, None) for rates in self.rates)
-        return [row | {"exact_tpr": tpr, "exact_fpr": fpr} for row, (tpr, fpr) in zip(super().rows(runs, seed), exact)]
+        return [
+            row | {"exact_tpr": tpr, "exact_fpr": fpr}
+            for row, (tpr, fpr) in zip(super().rows(runs, seed), exact)
+        ]
 
-    rows.__doc__ = (Auditor.rows.__doc__ or "") + "    The exact rates, where known, are ``exact_tpr`` and ``exact_fpr``.\n"
+    rows.__doc__ = (
+        Auditor.rows.__doc__ or ""
+    ) + "    The exact rates, where known, are ``exact_tpr`` and ``exact_fpr``.\n"
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Count, and judge the counts; one result per attack.
@@ -183,7 +208,8 @@ class Audit(Auditor):
         Parameters
         ----------
         seed : int
-            Non-negative. Every input and chunk of trials has its own stream, so the result does not depend on `threads`.
+            Non-negative. Every input and chunk of trials has its own stream, so the result does not
+            depend on `threads`.
 
         Raises
         ------
@@ -195,9 +221,22 @@ class Audit(Auditor):
         foreign = not lawful(mechanism)
         faithful = self.faithful or foreign
         most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
-        at_once = max(1, min(most, _REPORT_CELLS // mechanism.width)) if faithful else trials if all(self.rates) else _CHUNK
+        at_once = (
+            max(1, min(most, _REPORT_CELLS // mechanism.width))
+            if faithful
+            else trials
+            if all(self.rates)
+            else _CHUNK
+        )
         starts = range(0, trials, at_once)
-        name = ("audit", mechanism.name, mechanism.parameters, [a.name for a in chosen], faithful, [first, second])
+        name = (
+            "audit",
+            mechanism.name,
+            mechanism.parameters,
+            [a.name for a in chosen],
+            faithful,
+            [first, second],
+        )
         ordered = (first, second) if isinstance(mechanism.kind, Subset) else None
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
@@ -208,12 +247,19 @@ class Audit(Auditor):
             size = min(starts.step, trials - starts[index])
             rng = streams.generator(seed, *name, side, index)
             if faithful:
-                reports = mechanism.perturb(mechanism.inputs(first if side == "tp" else second, size), rng)
+                reports = mechanism.perturb(
+                    mechanism.inputs(first if side == "tp" else second, size), rng
+                )
                 events = judge(reports, rng)
                 hits = [int(np.count_nonzero(e)) for e in events]
-                seen = sanity.glimpse(reports, events, ordered, keep=index < 16) if foreign else None
+                seen = (
+                    sanity.glimpse(reports, events, ordered, keep=index < 16) if foreign else None
+                )
             else:
-                hits, seen = [a.sample(mechanism, size, side == "tp", rng, asked[0]) for a in chosen], None
+                hits, seen = (
+                    [a.sample(mechanism, size, side == "tp", rng, asked[0]) for a in chosen],
+                    None,
+                )
                 if self.both:  # this input is the other question's second one
                     rng = streams.generator(seed, *name, side, index, "turned")
                     hits += [a.sample(mechanism, size, side != "tp", rng, asked[1]) for a in chosen]
@@ -223,21 +269,37 @@ class Audit(Auditor):
         start, found = time.perf_counter(), np.zeros((2, len(asked) * len(chosen)), np.int64)
         seen: tuple[list[sanity.Glimpse], ...] = ([], [])
         jobs = ((side, index) for side in ("tp", "fp") for index in range(len(starts)))
-        with Progress(2 * trials, "reports", mechanism.name) as progress, ThreadPoolExecutor(self.threads) as pool:
+        with (
+            Progress(2 * trials, "reports", mechanism.name) as progress,
+            ThreadPoolExecutor(self.threads) as pool,
+        ):
             for number, (hits, look) in enumerate(_mapped(pool, self.threads, count, jobs)):
                 found[number // len(starts)] += hits
                 seen[number // len(starts)].extend([look] if look else [])
         tail = stats.tail_mass(self.alpha, "valid") / (self.questions * len(asked))
-        deltas = (mechanism.published_delta, mechanism.delta) if self.delta is None else (self.delta, self.delta)
+        deltas = (
+            (mechanism.published_delta, mechanism.delta)
+            if self.delta is None
+            else (self.delta, self.delta)
+        )
         paper, valid = (deltas[0], stats.tail_mass(self.alpha)), (deltas[1], tail)
         counts = found.reshape(2, len(asked), -1)
-        turns = [[_direction(one, int(counts[j, j, i]), int(counts[1 - j, j, i]), trials, paper, valid)
-                  for j, one in enumerate(asked)] for i in range(len(chosen))]  # fmt: skip
+        turns = [
+            [
+                _direction(
+                    one, int(counts[j, j, i]), int(counts[1 - j, j, i]), trials, paper, valid
+                )
+                for j, one in enumerate(asked)
+            ]
+            for i in range(len(chosen))
+        ]
         sound, claim = sanity.Findings(), mechanism.epsilon
         if foreign:
             convicted = any(one["lower"] > claim for each in turns for one in each)
             most = min(starts.step, trials)
-            sound = sanity.examine(mechanism, asked[0], seen, judge, trials, most, convicted, seed, *name)
+            sound = sanity.examine(
+                mechanism, asked[0], seen, judge, trials, most, convicted, seed, *name
+            )
         seconds = time.perf_counter() - start
         return [
             AuditResult(
@@ -261,28 +323,49 @@ class Audit(Auditor):
                 scope=mechanism.scope,
                 seconds=seconds,
             )
-            for a, each, (exact, exact_sd) in zip(chosen, turns, [e or (None, None) for e in self.expected])
+            for a, each, (exact, exact_sd) in zip(
+                chosen, turns, [e or (None, None) for e in self.expected]
+            )
         ]
 
 
-def _direction(pair: Pair, tp: int, fp: int, trials: int, paper: tuple[float, float], valid: tuple[float, float]) -> Row:
-    """What one question about the pair shows; `paper` and `valid` hold the delta and the tail of statistic and bound."""
-    statistic, bound = (float(stats.epsilon_lower(tp, fp, trials, delta, tail=tail)) for delta, tail in (paper, valid))
+def _direction(
+    pair: Pair,
+    tp: int,
+    fp: int,
+    trials: int,
+    paper: tuple[float, float],
+    valid: tuple[float, float],
+) -> Row:
+    """What one question about the pair shows; `paper` and `valid` hold the delta and the tail of
+    statistic and bound."""
+    statistic, bound = (
+        float(stats.epsilon_lower(tp, fp, trials, delta, tail=tail))
+        for delta, tail in (paper, valid)
+    )
     return {"pair": pair, "tp": tp, "fp": fp, "tpr": tp / trials, "fpr": fp / trials,
             "epsilon_emp": statistic, "lower": max(0.0, bound)}  # fmt: skip
 
 
-def _judged(turns: list[Row], sound: sanity.Findings, trials: int, claim: float, delta: float, tail: float) -> Row:
+def _judged(
+    turns: list[Row], sound: sanity.Findings, trials: int, claim: float, delta: float, tail: float
+) -> Row:
     """The bound of all directions, and whether it may be relied on."""
-    lower, invalid, warnings, why = max(t["lower"] for t in turns), sound.dependent, list(sound.warnings), []
+    lower, invalid, warnings, why = (
+        max(t["lower"] for t in turns),
+        sound.dependent,
+        list(sound.warnings),
+        [],
+    )
     if sound.fixed and lower <= claim and stats.epsilon_ceiling(trials, tail=tail) > claim:
         invalid = invalid or sound.fixed
     turned = [t for t in turns if not invalid and stats.clopper_pearson(t["tp"], trials, _CHANCE)[1]
               < stats.clopper_pearson(t["fp"], trials, _CHANCE)[0]]  # fmt: skip
     for t in turned:
         warnings.append(
-            f"the event is likelier under the other input ({t['fp']:,} reports of value {t['pair'][1]} show it and {t['tp']:,} of "
-            f"value {t['pair'][0]}): inputs swapped or numbered differently?"
+            f"the event is likelier under the other input ({t['fp']:,} reports of value"
+            f" {t['pair'][1]} show it and {t['tp']:,} of value {t['pair'][0]}): inputs swapped or"
+            " numbered differently?"
         )
         why.append("the event is likelier under the other input")
     if sound.constant:
@@ -291,12 +374,18 @@ def _judged(turns: list[Row], sound: sanity.Findings, trials: int, claim: float,
     why = why or (weak[:1] if all(weak) else [])
     if invalid:
         lower, turns = 0.0, [t | {"lower": 0.0} for t in turns]
-    return {"lower": lower, "invalid": invalid, "inconclusive": why[0] if why else "", "warnings": tuple(warnings),
-            "directions": tuple(turns)}  # fmt: skip
+    return {
+        "lower": lower,
+        "invalid": invalid,
+        "inconclusive": why[0] if why else "",
+        "warnings": tuple(warnings),
+        "directions": tuple(turns),
+    }
 
 
 def _weak(turn: Row, trials: int, claim: float, delta: float, tail: float) -> str:
-    """Why an event that is seen so often could not have refuted the claim, whatever the other input; empty if it could."""
+    """Why an event that is seen so often could not have refuted the claim, whatever the other
+    input; empty if it could."""
     tp = turn["tp"]
     if tp == 0 and turn["fp"] == 0:
         prefix = "the event was never seen under either input: "
@@ -315,30 +404,39 @@ def _weak(turn: Row, trials: int, claim: float, delta: float, tail: float) -> st
 
 
 @functools.lru_cache(maxsize=256)
-def _expected(tpr: float, fpr: float, trials: int, delta: float, tail: float) -> Rates:  # repeated audits share it
+def _expected(
+    tpr: float, fpr: float, trials: int, delta: float, tail: float
+) -> Rates:  # repeated audits share it
     return stats.expected_epsilon(tpr, fpr, trials, delta, tail=tail)
 
 
-def audit(mechanism: LocalRandomizer, attack: str | Attack = "guess", *, seed: int = 1, **given: Any) -> AuditResult:
+def audit(
+    mechanism: LocalRandomizer, attack: str | Attack = "guess", *, seed: int = 1, **given: Any
+) -> AuditResult:
     """Audit a mechanism or client with one attack; the door to `Audit`.
 
     Parameters
     ----------
     mechanism, attack, **given
-        The fields of `Audit`: ``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``, ``questions``, ``threads``.
+        The fields of `Audit`: ``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
+        ``questions``, ``threads``.
     seed : int
         See `Audit.run`.
     """
     return audits(mechanism, [attack], seed=seed, **given)[0]
 
 
-def audits(mechanism: LocalRandomizer, attack: Sequence[str | Attack], *, seed: int = 1, **given: Any) -> list[AuditResult]:
+def audits(
+    mechanism: LocalRandomizer, attack: Sequence[str | Attack], *, seed: int = 1, **given: Any
+) -> list[AuditResult]:
     """Audit with several attacks at once; `audit` says the rest."""
     several = checks.instance("attack", attack, (list, tuple), "a list of attacks")
     return Audit(mechanism, several, **given).run(seed)
 
 
-def expected(mechanism: LocalRandomizer, attack: str | Attack = "guess", **given: Any) -> Rates | None:
+def expected(
+    mechanism: LocalRandomizer, attack: str | Attack = "guess", **given: Any
+) -> Rates | None:
     """Exact mean and standard deviation of the published statistic, from the mechanism's law.
 
     Parameters
@@ -365,4 +463,6 @@ def rows(
     both: bool = False,
 ) -> list[Row]:
     """Audit a mechanism or client `runs` times as grids do; the door to `Audit.rows`."""
-    return Audit(mechanism, attack, trials=trials, alpha=alpha, faithful=faithful, both=both).rows(runs, seed)
+    return Audit(mechanism, attack, trials=trials, alpha=alpha, faithful=faithful, both=both).rows(
+        runs, seed
+    )

@@ -38,7 +38,8 @@ PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "O
 
 
 def rad_uniform(mechanism: SupportOracle) -> float:
-    """Exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6), largest over all attacks."""
+    """Exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6), largest over all
+    attacks."""
     return success_rate(_supporting(mechanism)) - 1 / mechanism.k
 
 
@@ -46,7 +47,9 @@ def _supporting(mechanism: SupportOracle) -> SupportOracle:
     return checks.instance("mechanism", mechanism, SupportOracle, "a GRR, SS or OUE")
 
 
-def invert_blackbox(advantage: float, m: int, delta: float = 0.0, *, printed: bool = False) -> float:
+def invert_blackbox(
+    advantage: float, m: int, delta: float = 0.0, *, printed: bool = False
+) -> float:
     """Smallest epsilon that allows an advantage, whatever the mechanism (Eq. 12); at least 0.
 
     Parameters
@@ -106,8 +109,13 @@ def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
     The derivative of SS is taken at its subset size, beside the leaps.
     """
     s = success_rate(_supporting(mechanism))
-    below, above = max(MIN_EPSILON, mechanism.epsilon - 1e-4), min(MAX_EPSILON, mechanism.epsilon + 1e-4)
-    slope = (success_rate(_near(mechanism, above)) - success_rate(_near(mechanism, below))) / (above - below)
+    below, above = (
+        max(MIN_EPSILON, mechanism.epsilon - 1e-4),
+        min(MAX_EPSILON, mechanism.epsilon + 1e-4),
+    )
+    slope = (success_rate(_near(mechanism, above)) - success_rate(_near(mechanism, below))) / (
+        above - below
+    )
     return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
 
 
@@ -119,7 +127,13 @@ def _near(mechanism: SupportOracle, epsilon: float) -> SupportOracle:
 
 
 def epsilon_interval(
-    successes: int, reports: int, m: int, protocol: str | None = None, *, alpha: float = 0.02, delta: float = 0.0
+    successes: int,
+    reports: int,
+    m: int,
+    protocol: str | None = None,
+    *,
+    alpha: float = 0.02,
+    delta: float = 0.0,
 ) -> tuple[float, float]:
     """What counted successes prove about epsilon, at level ``1 - alpha``.
 
@@ -143,14 +157,19 @@ def epsilon_interval(
     """
     m, alpha = checks.integer("m", m, 2), stats.significance(alpha)
     reports = checks.integer("reports", reports, 1)
-    successes, delta = checks.integer("successes", successes, 0, reports), checks.real("delta", delta, 0, 1, closed="[)")
+    successes, delta = (
+        checks.integer("successes", successes, 0, reports),
+        checks.real("delta", delta, 0, 1, closed="[)"),
+    )
     if protocol is not None:
         checks.one_of("mechanism", protocol, PROTOCOLS)
     return _interval(successes, reports, m, protocol, alpha, delta)
 
 
 @functools.lru_cache(maxsize=4096)
-def _interval(successes: int, reports: int, m: int, protocol: str | None, alpha: float, delta: float) -> tuple[float, float]:
+def _interval(
+    successes: int, reports: int, m: int, protocol: str | None, alpha: float, delta: float
+) -> tuple[float, float]:
     low, high = (float(s) for s in stats.clopper_pearson(successes, reports, alpha / 2))
     if protocol is None:
         return invert_blackbox(low - 1 / m, m, delta), math.inf
@@ -190,21 +209,35 @@ def rad_result(
         checks.real("claim", claim, 0)
     low, _ = epsilon_interval(successes, reports, m, alpha=alpha, delta=delta)
     advantage = successes / reports - 1 / m
-    estimate = invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
+    estimate = (
+        invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
+    )
     known: Row = {}
     if protocol is not None:
         known["interval"] = epsilon_interval(successes, reports, m, protocol, alpha=alpha)
     if protocol and math.isfinite(claim):
         known["limit"] = claim
-    known["inconclusive"] = too_few(lambda n: epsilon_interval(n, n, m, alpha=alpha, delta=delta)[0], reports, claim, "reports")
+    known["inconclusive"] = too_few(
+        lambda n: epsilon_interval(n, n, m, alpha=alpha, delta=delta)[0], reports, claim, "reports"
+    )
     parameters = {"k": m} | ({"epsilon": claim} if math.isfinite(claim) else {})
     return AuditResult(
-        mechanism=protocol or "unknown", parameters=parameters, attack="reconstruction",
-        trials=reports // m, total=reports, alpha=float(alpha),
-        counts={"successes": successes}, rates={"success_rate": successes / reports, "advantage": advantage},
-        epsilon_emp=estimate, lower=low, exact=None, exact_sd=None, claim=claim, delta=delta,
+        mechanism=protocol or "unknown",
+        parameters=parameters,
+        attack="reconstruction",
+        trials=reports // m,
+        total=reports,
+        alpha=float(alpha),
+        counts={"successes": successes},
+        rates={"success_rate": successes / reports, "advantage": advantage},
+        epsilon_emp=estimate,
+        lower=low,
+        exact=None,
+        exact_sd=None,
+        claim=claim,
+        delta=delta,
         **{"seed": None, "faithful": True} | made | known,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -222,8 +255,8 @@ class RADAudit(Auditor):
     alpha : float
         See `epsilon_interval`.
     faithful : bool
-        Make every report in full. Otherwise the number of successes is drawn from its law, the binomial,
-        which is the same.
+        Make every report in full. Otherwise the number of successes is drawn from its law, the
+        binomial, which is the same.
 
     Raises
     ------
@@ -251,7 +284,13 @@ class RADAudit(Auditor):
 
     @classmethod
     def of(
-        cls, mechanism: str, m: int, epsilon: float, reports: int = 10**6, alpha: float = 0.02, faithful: bool = False
+        cls,
+        mechanism: str,
+        m: int,
+        epsilon: float,
+        reports: int = 10**6,
+        alpha: float = 0.02,
+        faithful: bool = False,
     ) -> Self:
         """Return the audit of a protocol given by name.
 
@@ -267,7 +306,12 @@ class RADAudit(Auditor):
         """
         make = PROTOCOLS[checks.one_of("mechanism", mechanism, PROTOCOLS)]
         target = make(checks.integer("m", m, 2), epsilon)
-        return cls(target, trials=checks.integer("reports", reports, m) // m, alpha=alpha, faithful=faithful)
+        return cls(
+            target,
+            trials=checks.integer("reports", reports, m) // m,
+            alpha=alpha,
+            faithful=faithful,
+        )
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the reconstructed reports, and judge them; one result."""
@@ -279,15 +323,35 @@ class RADAudit(Auditor):
             chunk, guess = max(1, 2**22 // m), Guess()  # coordinates held in memory at once
             values = np.tile(np.arange(m), self.trials)
             parts = [values[i : i + chunk] for i in range(0, values.size, chunk)]
-            found = sum(int((guess.predict(mechanism, mechanism.perturb(v, rng), rng) == v).sum()) for v in parts)
+            found = sum(
+                int((guess.predict(mechanism, mechanism.perturb(v, rng), rng) == v).sum())
+                for v in parts
+            )
         else:
             found = int(rng.binomial(self.trials * m, success_rate(mechanism)))
         made = {"seed": seed, "faithful": self.faithful, "seconds": time.perf_counter() - start}
-        return [rad_result(found, self.trials * m, m, protocol, claim=mechanism.epsilon, alpha=self.alpha, **made)]
+        return [
+            rad_result(
+                found,
+                self.trials * m,
+                m,
+                protocol,
+                claim=mechanism.epsilon,
+                alpha=self.alpha,
+                **made,
+            )
+        ]
 
 
 def rad_audit(
-    protocol: str, m: int, epsilon: float, *, reports: int = 10**6, alpha: float = 0.02, seed: int = 1, faithful: bool = False
+    protocol: str,
+    m: int,
+    epsilon: float,
+    *,
+    reports: int = 10**6,
+    alpha: float = 0.02,
+    seed: int = 1,
+    faithful: bool = False,
 ) -> AuditResult:
     """Simulate the paper's audit; the door to `RADAudit`.
 

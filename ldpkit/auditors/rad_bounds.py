@@ -23,11 +23,13 @@ from ..mechanisms import SupportOracle
 from ..mechanisms.base import oracle
 from ..types import Array, Numbers
 
+# fmt: off
 __all__ = [
-    "tradeoff_dp", "tradeoff_gdp", "tradeoff_laplace", "tradeoff_support", "total_variation", "tv_dp", "tv_composed",
-    "rero_eq3", "rad_thm42", "rad_thm51", "rad_prop52", "rad_thm53", "rad_cor54",
-    "grr_ex44", "oue_ex45", "laplace_ex47", "gaussian_ex48",
-]  # fmt: skip
+    "tradeoff_dp", "tradeoff_gdp", "tradeoff_laplace", "tradeoff_support", "total_variation",
+    "tv_dp", "tv_composed", "rero_eq3", "rad_thm42", "rad_thm51", "rad_prop52", "rad_thm53",
+    "rad_cor54", "grr_ex44", "oue_ex45", "laplace_ex47", "gaussian_ex48"
+]
+# fmt: on
 
 Tradeoff = Callable[[Numbers], Numbers]
 
@@ -74,7 +76,9 @@ def tradeoff_laplace(epsilon: float) -> Tradeoff:
     def f(alpha: Numbers) -> Numbers:
         alpha = np.asarray(alpha, float)
         middle = down / (4 * np.maximum(alpha, down / 4))
-        return np.where(alpha < down / 2, 1 - up * alpha, np.where(alpha <= 0.5, middle, down * (1 - alpha)))[()]
+        return np.where(
+            alpha < down / 2, 1 - up * alpha, np.where(alpha <= 0.5, middle, down * (1 - alpha))
+        )[()]
 
     return f
 
@@ -84,12 +88,16 @@ def _curve(f: Tradeoff) -> Tradeoff:
 
 
 def _chances(*named: tuple[str, float]) -> list[float]:
-    return [checks.real(name, value, 0, 1 + 1e-9) for name, value in named]  # sums over a prior may round up
+    return [
+        checks.real(name, value, 0, 1 + 1e-9) for name, value in named
+    ]  # sums over a prior may round up
 
 
 def _peak(f: Tradeoff, low: float, high: float) -> float:
     """Largest ``1 - f(alpha) - alpha`` on ``[low, high]``; it is concave because f is convex."""
-    found = scipy.optimize.minimize_scalar(lambda a: f(a) + a, bounds=(low, high), method="bounded", options={"xatol": 1e-14})
+    found = scipy.optimize.minimize_scalar(
+        lambda a: f(a) + a, bounds=(low, high), method="bounded", options={"xatol": 1e-14}
+    )
     return float(max(1 - f(a) - a for a in (low, high, found.x)))
 
 
@@ -107,11 +115,14 @@ def tv_dp(epsilon: float, delta: float = 0.0) -> float:
 
 def tv_composed(tv: float, rounds: int) -> float:
     """Bound of the total variation of `rounds` independent outputs; holds, but is loose."""
-    return -math.expm1(checks.integer("rounds", rounds, 1) * math.log1p(-checks.real("tv", tv, 0, 1, closed="[)")))
+    return -math.expm1(
+        checks.integer("rounds", rounds, 1) * math.log1p(-checks.real("tv", tv, 0, 1, closed="[)"))
+    )
 
 
 def rero_eq3(f: Tradeoff, kappa_plus: float) -> float:
-    """ReRo of any attack without side knowledge (Eq. 3); for DP-SGD f may be that of adding the record."""
+    """ReRo of any attack without side knowledge (Eq. 3); for DP-SGD f may be that of adding the
+    record."""
     return float(1 - _curve(f)(*_chances(("kappa_plus", kappa_plus))))
 
 
@@ -121,15 +132,24 @@ def rad_thm42(tv: float, kappa: float) -> float:
     return tv * (1 - kappa)
 
 
-def rad_thm51(f: Tradeoff, kappa: float, kappa_plus: float, kappa_minus: float) -> tuple[float, float]:
-    """RAD without side knowledge, the two forms of Theorem 5.1; the second interval must be cut at 1."""
+def rad_thm51(
+    f: Tradeoff, kappa: float, kappa_plus: float, kappa_minus: float
+) -> tuple[float, float]:
+    """RAD without side knowledge, the two forms of Theorem 5.1; the second interval must be cut at
+    1."""
     _chances(("kappa", kappa), ("kappa_plus", kappa_plus), ("kappa_minus", kappa_minus))
     wide = min(1.0, kappa_plus / (1 - kappa)) if kappa < 1 else 1.0
     return _peak(_curve(f), kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
 
 
 def rad_prop52(
-    epsilon: float, delta: float, kappa: float, kappa_plus: float, kappa_minus: float, *, printed: bool = False
+    epsilon: float,
+    delta: float,
+    kappa: float,
+    kappa_plus: float,
+    kappa_minus: float,
+    *,
+    printed: bool = False,
 ) -> float:
     """RAD without side knowledge under (epsilon, delta)-DP (Proposition 5.2).
 
@@ -148,8 +168,11 @@ def _gamma(m: int, epsilon: float, delta: float) -> float:
     return (m - 1) * (1 - small + m * delta * small) / (1 + (m - 1) * small)
 
 
-def rad_thm53(prior: ArrayLike, epsilon: float, delta: float = 0.0, *, printed: bool = False) -> float:
-    """RAD at perfect reconstruction, any side knowledge, any (epsilon, delta)-DP mechanism (Theorem 5.3).
+def rad_thm53(
+    prior: ArrayLike, epsilon: float, delta: float = 0.0, *, printed: bool = False
+) -> float:
+    """RAD at perfect reconstruction, any side knowledge, any (epsilon, delta)-DP mechanism (Theorem
+    5.3).
 
     As printed, the remainder has ``2 delta`` where ``m delta`` is needed, which is false for m > 2.
     """
@@ -163,7 +186,8 @@ def rad_thm53(prior: ArrayLike, epsilon: float, delta: float = 0.0, *, printed: 
 
 
 def rad_cor54(m: int, epsilon: float, delta: float = 0.0) -> float:
-    """Largest RAD of any (epsilon, delta)-DP mechanism, uniform prior, perfect reconstruction (Corollary 5.4); attained."""
+    """Largest RAD of any (epsilon, delta)-DP mechanism, uniform prior, perfect reconstruction
+    (Corollary 5.4); attained."""
     m, (epsilon, delta) = checks.integer("m", m, 2), _dp(epsilon, delta)
     return _gamma(m, epsilon, delta) / m
 
@@ -173,21 +197,33 @@ def _fitting(prior: ArrayLike, mechanism: SupportOracle) -> tuple[Array, Support
     prior = checked_prior(prior)
     checks.instance("mechanism", mechanism, SupportOracle, "a GRR or OUE")
     if mechanism.k != prior.size:
-        raise ValueError(f"prior must have the mechanism's k = {mechanism.k} records, got {prior.size}")
+        raise ValueError(
+            f"prior must have the mechanism's k = {mechanism.k} records, got {prior.size}"
+        )
     return prior, mechanism
 
 
-def grr_ex44(mechanism: SupportOracle, prior: ArrayLike, success: ArrayLike | None = None, *, printed: bool = False) -> float:
-    """Exact RAD of GRR without side knowledge (Example 4.4); the printed bracket vanishes for every prior."""
+def grr_ex44(
+    mechanism: SupportOracle,
+    prior: ArrayLike,
+    success: ArrayLike | None = None,
+    *,
+    printed: bool = False,
+) -> float:
+    """Exact RAD of GRR without side knowledge (Example 4.4); the printed bracket vanishes for every
+    prior."""
     prior, _ = _fitting(prior, mechanism)
     success = checked_success(success, prior.size)
-    blind = np.where(success > 0, prior @ success, np.inf).min(1)  # the most specific guess that names a record
+    blind = np.where(success > 0, prior @ success, np.inf).min(
+        1
+    )  # the most specific guess that names a record
     kept = (1 - prior.sum()) * blind.min() if printed else 1 - prior @ blind
     return float((mechanism.p - mechanism.q) * kept)
 
 
 def oue_ex45(mechanism: SupportOracle, prior: ArrayLike, *, printed: bool = False) -> float:
-    """Exact RAD of OUE without side knowledge (Example 4.5); printed without the ascending order that it needs."""
+    """Exact RAD of OUE without side knowledge (Example 4.5); printed without the ascending order
+    that it needs."""
     prior, mechanism = _fitting(prior, mechanism)
     prior = prior if printed else np.sort(prior)
     q, m = mechanism.q, prior.size
@@ -208,10 +244,16 @@ def laplace_ex47(gaps: ArrayLike, scale: float) -> float:
         Scale of the noise.
     """
     gaps = checks.reals("gaps", gaps, 0)
-    return float(-np.expm1(-gaps / (2 * checks.real("scale", scale, 0, closed="()"))).sum() / (gaps.size + 1))
+    return float(
+        -np.expm1(-gaps / (2 * checks.real("scale", scale, 0, closed="()"))).sum() / (gaps.size + 1)
+    )
 
 
 def gaussian_ex48(gaps: ArrayLike, sigma: float) -> float:
-    """Exact RAD behind Gaussian noise of standard deviation `sigma`; as `laplace_ex47` (Example 4.8)."""
+    """Exact RAD behind Gaussian noise of standard deviation `sigma`; as `laplace_ex47` (Example
+    4.8)."""
     gaps = checks.reals("gaps", gaps, 0)
-    return float(scipy.special.erf(gaps / (8**0.5 * checks.real("sigma", sigma, 0, closed="()"))).sum() / (gaps.size + 1))
+    return float(
+        scipy.special.erf(gaps / (8**0.5 * checks.real("sigma", sigma, 0, closed="()"))).sum()
+        / (gaps.size + 1)
+    )

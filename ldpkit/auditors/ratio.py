@@ -21,10 +21,15 @@ HALVED = ("split", "pooled")
 
 
 def _frequent(counts: Array, variation: float) -> Array:
-    """Which outputs the released filter keeps: the largest ones, until their coefficient of variation reaches `variation`."""
+    """Which outputs the released filter keeps: the largest ones, until their coefficient of
+    variation reaches `variation`."""
     order = np.argsort(-counts, kind="stable")
     size, total = np.arange(1, counts.size + 1), np.cumsum(counts[order])
-    spread = np.sqrt(np.maximum(size * np.cumsum(counts[order].astype(float) ** 2) / np.maximum(total, 1.0) ** 2 - 1, 0))
+    spread = np.sqrt(
+        np.maximum(
+            size * np.cumsum(counts[order].astype(float) ** 2) / np.maximum(total, 1.0) ** 2 - 1, 0
+        )
+    )
     reached = np.flatnonzero(spread >= variation)
     return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
 
@@ -58,15 +63,20 @@ def statistic(
     users : int
         Users per group.
     estimator : {"released", "printed", "valid", "split", "pooled"}
-        - ``released``: the largest ``|ln(L/U)|`` or ``|ln(U/L)|`` over outputs seen `minimum` times in both groups;
+        - ``released``: the largest ``|ln(L/U)|`` or ``|ln(U/L)|`` over outputs seen `minimum` times
+          in both groups;
         - ``printed``: the largest ``ln(U/L)`` (Algorithm 3) over outputs seen in both;
-        - ``valid``: the largest ``ln(L/U)``, either way, with alpha spread over four bounds per output;
-        - ``split``: the same for the one output and direction that looks best in the first half, judged on the second;
-        - ``pooled``: as ``split``, for all outputs together whose ratio in the first half exceeds its best threshold.
+        - ``valid``: the largest ``ln(L/U)``, either way, with alpha spread over four bounds per
+          output;
+        - ``split``: the same for the one output and direction that looks best in the first half,
+          judged on the second;
+        - ``pooled``: as ``split``, for all outputs together whose ratio in the first half exceeds
+          its best threshold.
     alpha : float
         Significance in (0, 1); the last three exceed the truth with probability at most alpha.
     minimum : int
-        Smallest count that ``released`` looks at, at least 1 (the release: 5 for key-value, 1 for frequency protocols).
+        Smallest count that ``released`` looks at, at least 1 (the release: 5 for key-value, 1 for
+        frequency protocols).
     variation : float, optional
         The release's undocumented filter of rare outputs (it uses 6); off by default.
 
@@ -82,7 +92,8 @@ def statistic(
     first, second = checks.numeric("first", first), checks.numeric("second", second)
     if first.ndim != 2 or first.shape[1:] != second.shape[1:] or not first.size:
         raise ValueError(
-            f"first and second must be counts (halves, outputs) of the same outputs, got {first.shape} and {second.shape}"
+            "first and second must be counts (halves, outputs) of the same outputs, got"
+            f" {first.shape} and {second.shape}"
         )
     if estimator in HALVED:
         return _halved(first, second, users, estimator == "pooled", alpha)
@@ -95,7 +106,9 @@ def statistic(
     if not used.size:
         return -np.inf, -1
     tail = alpha / (4 * first.size) if estimator == "valid" else alpha / 2
-    (low1, up1), (low2, up2) = (stats.clopper_pearson(side[used], users, tail) for side in (first, second))
+    (low1, up1), (low2, up2) = (
+        stats.clopper_pearson(side[used], users, tail) for side in (first, second)
+    )
     with np.errstate(divide="ignore"):
         over, under = np.log(low1 / up2), np.log(up1 / low2)
     score = {
@@ -107,10 +120,16 @@ def statistic(
     return max(float(score[best]), 0.0 if estimator == "valid" else -np.inf), int(used[best])
 
 
-def _halved(first: Array, second: Array, users: int, pooled: bool, alpha: float) -> tuple[float, int]:
-    """Choose outputs and direction on the first half of the users, judge them on the second; see `statistic`."""
+def _halved(
+    first: Array, second: Array, users: int, pooled: bool, alpha: float
+) -> tuple[float, int]:
+    """Choose outputs and direction on the first half of the users, judge them on the second; see
+    `statistic`."""
     if len(first) != 2 or len(second) != 2:
-        raise ValueError(f"split and pooled need counts of two halves of the users, got {len(first)} and {len(second)}")
+        raise ValueError(
+            f"split and pooled need counts of two halves of the users, got {len(first)} and"
+            f" {len(second)}"
+        )
     best: tuple[float, int, tuple[int, int] | None] = -np.inf, -1, None
     for up, down in ((first, second), (second, first)):
         order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
@@ -124,6 +143,10 @@ def _halved(first: Array, second: Array, users: int, pooled: bool, alpha: float)
         winner = int(np.argmax(bound))
         if bound[winner] > best[0]:
             chosen = order[: ends[winner] + 1] if pooled else order[winner]
-            best = bound[winner], int(order[ends[winner]]), (up[1][chosen].sum(), down[1][chosen].sum())
+            best = (
+                bound[winner],
+                int(order[ends[winner]]),
+                (up[1][chosen].sum(), down[1][chosen].sum()),
+            )
     value = stats.epsilon_lower(*best[2], users - users // 2, tail=alpha / 2) if best[2] else 0.0
     return max(0.0, float(value)), best[1]

@@ -16,7 +16,14 @@ STATUSES = ("none found", "violation", "inconclusive", "not valid")
 Row: TypeAlias = dict[str, Any]
 """A result as one row of a table or one object of JSON."""
 
-_NESTED = ("pair", "questions", "directions", "warnings", "verdict", "seconds")  # no columns of a table
+_NESTED = (
+    "pair",
+    "questions",
+    "directions",
+    "warnings",
+    "verdict",
+    "seconds",
+)  # no columns of a table
 
 
 def finite(x: object) -> object:
@@ -71,8 +78,9 @@ class AuditResult:
     pair : (int, int) or None
         The two audited values, where an auditor compares two.
     directions : tuple of dict
-        The questions asked about the pair: ``pair`` in the order in which the event names it, counts, rates,
-        ``epsilon_emp``, and a ``lower`` of its own. The first one's counts are the result's.
+        The questions asked about the pair: ``pair`` in the order in which the event names it,
+        counts, rates, ``epsilon_emp``, and a ``lower`` of its own. The first one's counts are the
+        result's.
     questions : int
         Among how many questions alpha is divided for `lower`.
     warnings : tuple of str
@@ -137,18 +145,24 @@ class AuditResult:
     @property
     def verdict(self) -> str:
         """One sentence saying what the audit shows."""
-        sure = f"with {f'{100 * (1 - self.alpha):g} %' if self.alpha >= 1e-4 else self.level} confidence"
+        sure = (
+            f"with {f'{100 * (1 - self.alpha):g} %' if self.alpha >= 1e-4 else self.level}"
+            " confidence"
+        )
         if self.invalid:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:
             return (
-                f"VIOLATION: {sure} the reports leak at least epsilon = {self.lower:.4f}, more than the claimed {self.claim:g}."
-                f"{' ' * bool(self.scope)}{self.scope}"
+                f"VIOLATION: {sure} the reports leak at least epsilon = {self.lower:.4f}, more than"
+                f" the claimed {self.claim:g}.{' ' * bool(self.scope)}{self.scope}"
             )
         if self.inconclusive:
             return f"Inconclusive: {self.inconclusive}."
         if self.claim == math.inf:
-            return f"No epsilon is claimed; {sure} the reports leak at least epsilon = {self.lower:.4f}."
+            return (
+                f"No epsilon is claimed; {sure} the reports leak at least epsilon ="
+                f" {self.lower:.4f}."
+            )
         return (
             f"No violation found: {sure} the reports leak at least epsilon = {self.lower:.4f}, "
             f"which the claimed {self.claim:g} allows. This does not prove the claim."
@@ -166,8 +180,13 @@ class AuditResult:
 
         more = {} if self.limit is None else {"limit": finite(self.limit)}
         if self.interval is not None:
-            more |= {"interval_low": finite(self.interval[0]), "interval_high": finite(self.interval[1])}
-        named = {key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")}
+            more |= {
+                "interval_low": finite(self.interval[0]),
+                "interval_high": finite(self.interval[1]),
+            }
+        named = {
+            key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")
+        }
         return {
             "mechanism": self.mechanism,
             **named,
@@ -194,7 +213,12 @@ class AuditResult:
             "verdict": self.verdict,
             "warnings": list(self.warnings),
             **(
-                {"directions": [d | {"pair": list(d["pair"]), "epsilon_emp": finite(d["epsilon_emp"])} for d in self.directions]}
+                {
+                    "directions": [
+                        d | {"pair": list(d["pair"]), "epsilon_emp": finite(d["epsilon_emp"])}
+                        for d in self.directions
+                    ]
+                }
                 if self.directions
                 else {}
             ),
@@ -202,11 +226,14 @@ class AuditResult:
         }
 
     def plain(self) -> Row:
-        """Return `row` without its time and what is no plain number or name: it repeats to the last digit."""
+        """Return `row` without its time and what is no plain number or name: it repeats to the last
+        digit."""
         return {key: value for key, value in self.row().items() if key not in _NESTED}
 
 
-def too_few(bound: Callable[[int], float], trials: int, claim: float, unit: str = "reports per input") -> str:
+def too_few(
+    bound: Callable[[int], float], trials: int, claim: float, unit: str = "reports per input"
+) -> str:
     """Say why so few trials could not have refuted a claim, and how many could; empty if these can.
 
     Parameters
@@ -233,5 +260,6 @@ def too_few(bound: Callable[[int], float], trials: int, claim: float, unit: str 
     size = 10 ** max(0, len(str(enough)) - 2)
     shown = f"at most epsilon = {best:.2f}" if best > 0 else "nothing"
     return (
-        f"{trials:,} {unit} could show {shown}, and the claim is {claim:g}; about {-(-enough // size) * size:,} {unit} are needed"
+        f"{trials:,} {unit} could show {shown}, and the claim is {claim:g}; about"
+        f" {-(-enough // size) * size:,} {unit} are needed"
     )

@@ -1,4 +1,5 @@
-"""Shuffled LDP-SGD: the paper's test, the exact epsilon of its two batches, and two upper bounds for all batches.
+"""Shuffled LDP-SGD: the paper's test, the exact epsilon of its two batches, and two upper bounds
+for all batches.
 
 The batches: n clients with one gradient, and the same with one gradient negated.
 How many reports lean towards the gradient says everything that a shuffled batch
@@ -29,15 +30,23 @@ from .base import ALPHA, Auditor, fix
 from .errors import MAX_TRIALS, halved, judged, lower_sides
 from .result import AuditResult
 
-__all__ = ["ShuffleAudit", "audit_shuffle", "pmfs", "pair_delta", "blanket_delta", "solve", "closed_bound", "least_clients",
-           "threshold_rates"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "ShuffleAudit", "audit_shuffle", "pmfs", "pair_delta", "blanket_delta", "solve",
+    "closed_bound", "least_clients", "threshold_rates"
+]
+# fmt: on
 
 MAX_CLIENTS = 10**6
 
 
 def _checked(clients: int, epsilon: float) -> tuple[int, float, float]:
     epsilon = checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
-    return checks.integer("clients", clients, 1, MAX_CLIENTS), epsilon, float(scipy.special.expit(epsilon))
+    return (
+        checks.integer("clients", clients, 1, MAX_CLIENTS),
+        epsilon,
+        float(scipy.special.expit(epsilon)),
+    )
 
 
 def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Array, Array]:
@@ -50,7 +59,8 @@ def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Arr
     epsilon : float
         Budget of one report.
     others : float array, shape (clients,), optional
-        Law of that number among the other clients; by default they all hold the gradient, ``Binomial(clients - 1, p)``.
+        Law of that number among the other clients; by default they all hold the gradient,
+        ``Binomial(clients - 1, p)``.
 
     Returns
     -------
@@ -61,19 +71,26 @@ def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Arr
     if others is None:
         others = scipy.stats.binom.pmf(np.arange(clients), clients - 1, p)
     elif checks.reals("others", others, 0, 1).shape != (clients,) or abs(np.sum(others) - 1) > 1e-9:
-        raise ValueError(f"others must be {clients} probabilities that add to 1, got shape {np.shape(others)}")
+        raise ValueError(
+            f"others must be {clients} probabilities that add to 1, got shape {np.shape(others)}"
+        )
     up, stay = np.append(0.0, others), np.append(others, 0.0)
     return p * up + (1 - p) * stay, (1 - p) * up + p * stay
 
 
 def pair_delta(clients: int, epsilon: float, shuffled: float, others: Array | None = None) -> float:
-    """Exact delta of the two batches at epsilon `shuffled`: the larger of the two directions; parameters as in `pmfs`."""
+    """Exact delta of the two batches at epsilon `shuffled`: the larger of the two directions;
+    parameters as in `pmfs`."""
     one, two = pmfs(clients, epsilon, others)
     shuffled = checks.real("shuffled", shuffled, 0)
-    return max(float(np.maximum(a - math.exp(shuffled) * b, 0).sum()) for a, b in ((one, two), (two, one)))
+    return max(
+        float(np.maximum(a - math.exp(shuffled) * b, 0).sum()) for a, b in ((one, two), (two, one))
+    )
 
 
-def blanket_delta(clients: int, epsilon: float, shuffled: float, blanket: float | None = None) -> float:
+def blanket_delta(
+    clients: int, epsilon: float, shuffled: float, blanket: float | None = None
+) -> float:
     """Upper bound of delta for every pair of neighbouring batches of LDP-SGD at epsilon `shuffled`.
 
     Parameters
@@ -81,46 +98,66 @@ def blanket_delta(clients: int, epsilon: float, shuffled: float, blanket: float 
     clients, epsilon, shuffled
         As in `pair_delta`.
     blanket : float, optional
-        Probability with which another client's report is replaced by pure noise; by default the largest that is
-        allowed, ``2 / (e^eps + 1)``. The analysis of 2021 has ``e^-eps``.
+        Probability with which another client's report is replaced by pure noise; by default the
+        largest that is allowed, ``2 / (e^eps + 1)``. The analysis of 2021 has ``e^-eps``.
 
     Notes
     -----
-    Every density lies between ``2(1-p)`` and ``2p`` of the uniform one, so each other client sends a uniform
-    direction with probability ``2(1-p)``. Reveal the number C of those. Among all densities with these limits
-    the two-valued one of opposite gradients has the largest divergence, and its count is ``Binomial(C, 1/2)``.
+    Every density lies between ``2(1-p)`` and ``2p`` of the uniform one, so each other client sends
+    a uniform direction with probability ``2(1-p)``. Reveal the number C of those. Among all
+    densities with these limits the two-valued one of opposite gradients has the largest divergence,
+    and its count is ``Binomial(C, 1/2)``.
     """
     clients, epsilon, p = _checked(clients, epsilon)
-    noise = 2 * float(scipy.special.expit(-epsilon)) if blanket is None else checks.real("blanket", blanket, 0, 1)
+    noise = (
+        2 * float(scipy.special.expit(-epsilon))
+        if blanket is None
+        else checks.real("blanket", blanket, 0, 1)
+    )
     c, mass = stats.binomial_window(clients - 1, noise)
     grown = math.exp(checks.real("shuffled", shuffled, 0))
     gain, loss = p - grown * (1 - p), grown * p - (1 - p)
     if gain <= 0:
         return 0.0
-    least = np.floor((c + 1) * loss / (gain + loss)) + 1  # counts from here on are likelier with the gradient
-    each = gain * scipy.stats.binom.sf(least - 2, c, 0.5) - loss * scipy.stats.binom.sf(least - 1, c, 0.5)
-    return float((mass * each).sum())  # no BLAS: its order of summation depends on the number of its threads
+    # counts from here on are likelier with the gradient
+    least = np.floor((c + 1) * loss / (gain + loss)) + 1
+    each = gain * scipy.stats.binom.sf(least - 2, c, 0.5) - loss * scipy.stats.binom.sf(
+        least - 1, c, 0.5
+    )
+    return float(
+        (mass * each).sum()
+    )  # no BLAS: its order of summation depends on the number of its threads
 
 
 def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> float:
-    """Smallest epsilon at which ``delta_at(epsilon) <= delta``; never more than the `epsilon` of a single report."""
+    """Smallest epsilon at which ``delta_at(epsilon) <= delta``; never more than the `epsilon` of a
+    single report."""
     checks.instance("delta_at", delta_at, Callable, "callable")
     delta, epsilon = checks.real("delta", delta, 0, 1), checks.real("epsilon", epsilon, 0)
     if delta_at(0.0) <= delta:
         return 0.0
     if not delta_at(epsilon) <= delta:
         raise ValueError(f"delta must be reached at an epsilon in [0, {epsilon:g}], got {delta:g}")
-    return float(scipy.optimize.brentq(lambda e: delta_at(e) - delta, 0.0, epsilon, xtol=1e-12, rtol=1e-12))
+    return float(
+        scipy.optimize.brentq(lambda e: delta_at(e) - delta, 0.0, epsilon, xtol=1e-12, rtol=1e-12)
+    )
 
 
 def least_clients(epsilon: float, delta: float = 1e-6) -> int:
     """Fewest clients for which `closed_bound` holds, ``8 ln(2/delta) (e^eps + 1)`` rounded up."""
-    delta = checks.real("delta", delta, 1e-12, 1, closed="[)")  # sums of probabilities are no better than that
-    return math.ceil(8 * math.log(2 / delta) * (math.exp(checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)) + 1))
+    delta = checks.real(
+        "delta", delta, 1e-12, 1, closed="[)"
+    )  # sums of probabilities are no better than that
+    return math.ceil(
+        8
+        * math.log(2 / delta)
+        * (math.exp(checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)) + 1)
+    )
 
 
 def closed_bound(clients: int, epsilon: float, delta: float = 1e-6) -> float:
-    """Epsilon of the shuffled reports by the closed form, with n under the root (the paper's Equation 1 has it outside).
+    """Epsilon of the shuffled reports by the closed form, with n under the root (the paper's
+    Equation 1 has it outside).
 
     Raises
     ------
@@ -128,13 +165,18 @@ def closed_bound(clients: int, epsilon: float, delta: float = 1e-6) -> float:
         Below `least_clients`, where the bound is not proved.
     """
     least = least_clients(epsilon, delta)
-    clients = checks.integer(f"clients at epsilon = {epsilon:g} and delta = {delta:g}", clients, least)
+    clients = checks.integer(
+        f"clients at epsilon = {epsilon:g} and delta = {delta:g}", clients, least
+    )
     e = math.exp(epsilon)
-    return math.log1p((e - 1) * (4 * math.sqrt(2 * math.log(4 / delta) / ((e + 1) * clients)) + 4 / clients))
+    return math.log1p(
+        (e - 1) * (4 * math.sqrt(2 * math.log(4 / delta) / ((e + 1) * clients)) + 4 / clients)
+    )
 
 
 def threshold_rates(clients: int, epsilon: float, threshold: float | None = None) -> Rates:
-    """Error rates of the paper's rule: the changed batch is suspected if fewer than `threshold` reports lean.
+    """Error rates of the paper's rule: the changed batch is suspected if fewer than `threshold`
+    reports lean.
 
     Parameters
     ----------
@@ -144,12 +186,16 @@ def threshold_rates(clients: int, epsilon: float, threshold: float | None = None
     one, two = pmfs(clients, epsilon)
     if threshold is not None:
         checks.real("threshold", threshold)
-    few = np.arange(len(one)) < (clients * float(scipy.special.expit(epsilon)) if threshold is None else threshold)
+    few = np.arange(len(one)) < (
+        clients * float(scipy.special.expit(epsilon)) if threshold is None else threshold
+    )
     return min(1.0, float(one[few].sum())), min(1.0, float(two[~few].sum()))  # sums may round up
 
 
 @functools.lru_cache(maxsize=256)
-def _exact(clients: int, epsilon: float, delta: float) -> dict[str, float]:  # repeated audits share it
+def _exact(
+    clients: int, epsilon: float, delta: float
+) -> dict[str, float]:  # repeated audits share it
     return {
         "tight": solve(lambda e: pair_delta(clients, epsilon, e), delta, epsilon),
         "upper": solve(lambda e: blanket_delta(clients, epsilon, e), delta, epsilon),
@@ -157,7 +203,8 @@ def _exact(clients: int, epsilon: float, delta: float) -> dict[str, float]:  # r
 
 
 def _count(mechanism: LDPSGD, clients: int, changed: bool, trials: int, rng: Rng) -> Array:
-    """How many reports lean towards the gradient in each trial, from real reports in a random order."""
+    """How many reports lean towards the gradient in each trial, from real reports in a random
+    order."""
     batch = np.zeros((clients, mechanism.d))
     batch[:, 0] = mechanism.clip
     batch[-1, 0] *= -1 if changed else 1
@@ -255,18 +302,23 @@ class ShuffleAudit(Auditor):
         Returns
         -------
         list of one AuditResult
-            ``claim`` is the closed bound, ``epsilon_emp`` the paper's measured value, ``estimates`` the exact ``tight``
-            epsilon of the pair at `delta` and the numerical ``upper`` bound for all pairs.
+            ``claim`` is the closed bound, ``epsilon_emp`` the paper's measured value, ``estimates``
+            the exact ``tight`` epsilon of the pair at `delta` and the numerical ``upper`` bound for
+            all pairs.
         """
         clients, trials, delta = self.clients, self.trials, self.delta
         p, start, errors = float(scipy.special.expit(self.epsilon)), time.perf_counter(), []
         with Progress(2 * trials, "trials", "shuffled LDP-SGD") as progress:
             for changed in (False, True):
-                rng = streams.generator(seed, "shuffle", self.epsilon, clients, self.faithful, changed)
+                rng = streams.generator(
+                    seed, "shuffle", self.epsilon, clients, self.faithful, changed
+                )
                 if self.faithful:
                     leaning = _count(LDPSGD(self.d, self.epsilon), clients, changed, trials, rng)
                 else:
-                    leaning = rng.binomial(clients - 1, p, trials) + rng.binomial(1, 1 - p if changed else p, trials)
+                    leaning = rng.binomial(clients - 1, p, trials) + rng.binomial(
+                        1, 1 - p if changed else p, trials
+                    )
                 errors.append(int(np.count_nonzero((leaning < clients * p) != changed)))
                 progress.add(trials, "fn" if changed else "fp", errors[-1])
         return [

@@ -79,15 +79,28 @@ def described(*documents: object) -> dict[str, str]:
     """What parameters mean, by name: the first sentence that one of the docstrings says of each."""
     found: dict[str, str] = {}
     for document in documents:
-        section = (inspect.getdoc(document) or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+        section = (
+            (inspect.getdoc(document) or "")
+            .partition("Parameters\n----------\n")[2]
+            .partition("\n\n")[0]
+        )
         for names, text in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", section, re.M):
             sentence = re.split(r"(?<=\.) (?=[A-Z])", " ".join(text.replace("`", "").split()))[0]
             if not sentence.startswith(("See ", "As in ")):
-                found |= {name: sentence for name in names.partition(" : ")[0].split(", ") if name not in found}
+                found |= {
+                    name: sentence
+                    for name in names.partition(" : ")[0].split(", ")
+                    if name not in found
+                }
     return found
 
 
-_KINDS: dict[type, dict[str, Any]] = {bool: {"is_flag": True}, int: {"type": Count()}, float: {"type": float}, str: {}}
+_KINDS: dict[type, dict[str, Any]] = {
+    bool: {"is_flag": True},
+    int: {"type": Count()},
+    float: {"type": float},
+    str: {},
+}
 
 
 def options(
@@ -98,7 +111,8 @@ def options(
     own: bool = False,
     **changed: dict[str, Any],
 ) -> Callable[[Command], Command]:
-    """Give a command the options that the parameters of a callable are: their names, types, defaults and meaning.
+    """Give a command the options that the parameters of a callable are: their names, types,
+    defaults and meaning.
 
     Parameters
     ----------
@@ -111,7 +125,8 @@ def options(
     own : bool
         Whether the parameters belong to some choices only, so that none is required.
     **changed : dict
-        What `click.option` is told of a parameter besides; ``flag`` is the option if it has another name.
+        What `click.option` is told of a parameter besides; ``flag`` is the option if it has another
+        name.
     """
     meaning = described(source, *documents)
 
@@ -121,8 +136,14 @@ def options(
             if kind is None or name in without or (only and name not in only):
                 continue
             free = p.default is p.empty
-            more: dict[str, Any] = {"help": meaning.get(name), "required": free and not own, **_KINDS[kind]}
-            more |= ({} if free or own else {"default": p.default, "show_default": True}) | changed.get(name, {})
+            more: dict[str, Any] = {
+                "help": meaning.get(name),
+                "required": free and not own,
+                **_KINDS[kind],
+            }
+            more |= (
+                {} if free or own else {"default": p.default, "show_default": True}
+            ) | changed.get(name, {})
             flag = more.pop("flag", f"--{name.replace('_', '-')}")
             command = click.option(flag, name, **more)(command)
         return command
@@ -137,12 +158,15 @@ def as_json(command: Command) -> Command:
 
 def strict(command: Command) -> Command:
     """Give a command the option ``--strict``."""
-    return click.option("--strict", is_flag=True, help="Exit with status 3 if the audit is inconclusive.")(command)
+    return click.option(
+        "--strict", is_flag=True, help="Exit with status 3 if the audit is inconclusive."
+    )(command)
 
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """Send what foreign code writes to standard output to standard error, so that the output is the result alone."""
+    """Send what foreign code writes to standard output to standard error, so that the output is the
+    result alone."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)  # also for what writes past Python: libraries, programs
@@ -157,7 +181,8 @@ def aside() -> Iterator[None]:
 
 
 def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> None:
-    """Print `row` as one JSON object, or `lines` of (name, text) as a table with the sentence `verdict` below."""
+    """Print `row` as one JSON object, or `lines` of (name, text) as a table with the sentence
+    `verdict` below."""
     if as_json:
         click.echo(json.dumps(row, allow_nan=False))
     else:
@@ -166,10 +191,17 @@ def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> None:
         click.echo(verdict)
 
 
-def conclude(ctx: click.Context, shown: Iterable[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool) -> None:
+def conclude(
+    ctx: click.Context, shown: Iterable[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool
+) -> None:
     """Print results with their tables, and exit with the gravest of their statuses."""
     found = set()
     for result, lines in shown:
-        write(result.row(), [*lines, *(("warning", text) for text in result.warnings)], result.verdict, as_json)
+        write(
+            result.row(),
+            [*lines, *(("warning", text) for text in result.warnings)],
+            result.verdict,
+            as_json,
+        )
         found.add((_STRICT if strict else _STATUS)[result.status])
     ctx.exit(next(status for status in (FAILED, 1, 3, 0) if status in found))

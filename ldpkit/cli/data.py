@@ -12,7 +12,9 @@ __all__ = ["data"]
 
 @cli.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--base", help="Address of a mirror.  [default: LDPKIT_DATA_URL, else the publishers]")
+@click.option(
+    "--base", help="Address of a mirror.  [default: LDPKIT_DATA_URL, else the publishers]"
+)
 def data(names: tuple[str, ...], base: str | None) -> None:
     """Fetch and check data sets (mnist, fashion_mnist, adult; all by default)."""
     wanted = [one_of("data set", name, datasets.FILES) for name in names or datasets.FILES]

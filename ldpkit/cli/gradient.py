@@ -1,4 +1,5 @@
-"""``ldpkit audit-gradient`` and ``ldpkit audit-shuffle``: randomised gradients, alone and shuffled."""
+"""``ldpkit audit-gradient`` and ``ldpkit audit-shuffle``: randomised gradients, alone and
+shuffled."""
 
 from typing import Any
 
@@ -30,7 +31,9 @@ MECHANISMS = {name.lower(): name for name in GRADIENT}
 @strict
 @as_json
 @click.pass_context
-def audit_gradient(ctx: click.Context, /, mechanism: str, seed: int, strict: bool, as_json: bool, **words: Any) -> None:
+def audit_gradient(
+    ctx: click.Context, /, mechanism: str, seed: int, strict: bool, as_json: bool, **words: Any
+) -> None:
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
     result = GradientAudit.of(mechanism=MECHANISMS[mechanism], start=seed, **words).run(seed)[0]
     _write(ctx, result, f"{result.parameters['adversary']}, {result.attack} rule", as_json, strict)
@@ -42,12 +45,18 @@ def audit_gradient(ctx: click.Context, /, mechanism: str, seed: int, strict: boo
 @strict
 @as_json
 @click.pass_context
-def audit_shuffle(ctx: click.Context, /, seed: int, strict: bool, as_json: bool, **words: Any) -> None:
+def audit_shuffle(
+    ctx: click.Context, /, seed: int, strict: bool, as_json: bool, **words: Any
+) -> None:
     """Audit shuffled LDP-SGD: can the server tell two batches apart that differ in one gradient?"""
-    _write(ctx, ShuffleAudit.of(**words).run(seed)[0], "two batches, threshold rule", as_json, strict)
+    _write(
+        ctx, ShuffleAudit.of(**words).run(seed)[0], "two batches, threshold rule", as_json, strict
+    )
 
 
-def _write(ctx: click.Context, result: AuditResult, attack: str, as_json: bool, strict: bool) -> None:
+def _write(
+    ctx: click.Context, result: AuditResult, attack: str, as_json: bool, strict: bool
+) -> None:
     more = {"tight": "exact epsilon of the two batches", "upper": "numerical bound for all batches",
             "pooled": "epsilon of the accuracy, nearly unbiased"}  # fmt: skip
 
@@ -56,12 +65,32 @@ def _write(ctx: click.Context, result: AuditResult, attack: str, as_json: bool, 
 
     row = result.row()
     lines = [
-        ("mechanism", ", ".join([result.mechanism, *(f"{key} = {value}" for key, value in result.parameters.items())])),
+        (
+            "mechanism",
+            ", ".join(
+                [
+                    result.mechanism,
+                    *(f"{key} = {value}" for key, value in result.parameters.items()),
+                ]
+            ),
+        ),
         ("claim", f"epsilon = {result.claim:.4f}, delta = {result.delta:g}"),
-        ("attack", f"{attack}, {result.total:,} trials" + (", all real" if result.faithful else "")),
-        ("counts", ", ".join(f"{key} = {value:,} ({result.rates[key + 'r']:.4f})" for key, value in result.counts.items())),
+        (
+            "attack",
+            f"{attack}, {result.total:,} trials" + (", all real" if result.faithful else ""),
+        ),
+        (
+            "counts",
+            ", ".join(
+                f"{key} = {value:,} ({result.rates[key + 'r']:.4f})"
+                for key, value in result.counts.items()
+            ),
+        ),
         ("epsilon_emp", f"{number(row['epsilon_emp'])} as the paper computes it"),
-        ("exact", f"{number(row['exact_epsilon_emp'])} (sd {number(row['exact_sd'])}) is its expectation"),
+        (
+            "exact",
+            f"{number(row['exact_epsilon_emp'])} (sd {number(row['exact_sd'])}) is its expectation",
+        ),
         ("limit", f"{number(row['limit'])} without sampling noise"),
         *((key, f"{number(row[key])} {text}") for key, text in more.items() if key in row),
         ("lower", f"{result.lower:.4f} at level {result.level}"),

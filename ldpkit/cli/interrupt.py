@@ -1,7 +1,8 @@
 """One Ctrl-C ends the program at once, whatever it is computing, and says what is known by then.
 
-An exception would reach the main thread alone, and only between two steps of Python: not a thread inside a client or a
-kernel, not a worker process. So a thread of its own waits for the signal and ends everything.
+An exception would reach the main thread alone, and only between two steps of Python: not a thread
+inside a client or a kernel, not a worker process. So a thread of its own waits for the signal and
+ends everything.
 """
 
 import multiprocessing
@@ -19,13 +20,16 @@ _ending = threading.Lock()
 
 
 def listen() -> None:
-    """End the program when it is interrupted, unless whoever started it wants interrupts ignored."""
+    """End the program when it is interrupted, unless whoever started it wants interrupts
+    ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         return
     heard, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, _end)  # should a library take the pipe away, the main thread still hears
+    signal.signal(
+        signal.SIGINT, _end
+    )  # should a library take the pipe away, the main thread still hears
     threading.Thread(target=_wait, args=(heard,), daemon=True).start()
 
 
@@ -41,7 +45,9 @@ def _end(*_: object) -> None:
     try:
         teller = threading.Thread(target=_tell, daemon=True)
         teller.start()
-        teller.join(0.2)  # a stream that nobody reads, or a lock that is never released, holds up nothing
+        teller.join(
+            0.2
+        )  # a stream that nobody reads, or a lock that is never released, holds up nothing
         if pools := sys.modules.get("ldpkit.pools"):
             pools._starting.acquire(timeout=0.5)  # and no other process starts
         for child in multiprocessing.active_children():

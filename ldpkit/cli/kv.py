@@ -25,17 +25,32 @@ _PCKV = {"k": 4, "share": 0.5}  # the paper's
     own=True,
     k={"flag": "--keys", "help": "Keys of PCKV.  [default: 4]"},
     padding={"help": "Length to which sets are padded (PCKV).  [default: 1]"},
-    share={"help": "Part of epsilon that PCKV spends.  [default: 0.5, as the paper's numbers need]"},
-    eta={"type": click.Choice(["correct", "floor"]), "help": "Sampling rate of PCKV's real pairs.  [default: correct]"},
+    share={
+        "help": "Part of epsilon that PCKV spends.  [default: 0.5, as the paper's numbers need]"
+    },
+    eta={
+        "type": click.Choice(["correct", "floor"]),
+        "help": "Sampling rate of PCKV's real pairs.  [default: correct]",
+    },
 )
 @options(
     CPP,
     only=("buckets", "rounds"),
     own=True,
     buckets={"help": "Boundary points of the value range (CPP), even.  [default: 4]"},
-    rounds={"help": f"Rounds (CPP, PrivKV); the last is shown.  [default: {CPP.rounds}, PrivKV: {PrivKV.rounds}]"},
+    rounds={
+        "help": (
+            f"Rounds (CPP, PrivKV); the last is shown.  [default: {CPP.rounds}, PrivKV:"
+            f" {PrivKV.rounds}]"
+        )
+    },
 )
-@options(KVAudit.of, KVAudit, only=("auditor", "users", "alpha"), auditor={"help": f"One of {', '.join(kv.AUDITORS)}."})
+@options(
+    KVAudit.of,
+    KVAudit,
+    only=("auditor", "users", "alpha"),
+    auditor={"help": f"One of {', '.join(kv.AUDITORS)}."},
+)
 @options(
     KVAudit,
     ratio.statistic,
@@ -47,17 +62,32 @@ _PCKV = {"k": 4, "share": 0.5}  # the paper's
 @as_json
 @click.pass_context
 def audit_kv(
-    ctx: click.Context, /, mechanism: str, auditor: str, estimator: str, seed: int, strict: bool, as_json: bool, **words: Any
+    ctx: click.Context,
+    /,
+    mechanism: str,
+    auditor: str,
+    estimator: str,
+    seed: int,
+    strict: bool,
+    as_json: bool,
+    **words: Any,
 ) -> None:
     """Audit a key-value mechanism with KV-Auditor."""
     own = {f.name for f in dataclasses.fields(KEY_VALUE[NAMES[mechanism]]) if f.init}
-    pckv, given = "padding" in own, {name: value for name, value in words.items() if value is not None}
+    pckv, given = (
+        "padding" in own,
+        {name: value for name, value in words.items() if value is not None},
+    )
     for name in ("k", "padding", "share", "eta", "buckets", "rounds"):
         if name in given and (name not in own or (name == "k" and not pckv)):
-            raise click.UsageError(f"--{'keys' if name == 'k' else name} does not belong to {mechanism}")
+            raise click.UsageError(
+                f"--{'keys' if name == 'k' else name} does not belong to {mechanism}"
+            )
     given = (_PCKV if pckv else {"k": 1}) | given | {"estimator": estimator, "last": True}
     result = KVAudit.of(NAMES[mechanism], auditor, **given).run(seed)[-1]
-    named = ", ".join(f"{key} = {value}" for key, value in result.parameters.items() if key != "epsilon")
+    named = ", ".join(
+        f"{key} = {value}" for key, value in result.parameters.items() if key != "epsilon"
+    )
     lines = [
         ("mechanism", f"{result.mechanism} ({named})"),
         ("claim", f"epsilon = {result.claim:g}"),

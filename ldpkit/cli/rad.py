@@ -15,13 +15,21 @@ __all__ = ["rad", "calibrate"]
 
 
 @cli.command()
-@click.option("--mechanism", metavar="NAME", help=f"One of {', '.join(PROTOCOLS)}; trusted to make the reports.")
+@click.option(
+    "--mechanism",
+    metavar="NAME",
+    help=f"One of {', '.join(PROTOCOLS)}; trusted to make the reports.",
+)
 @click.option("--m", type=Count(), required=True, help="Number of equally likely records.")
 @click.option("--epsilon", type=float, help="Budget; with counts, the claim.")
-@click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim (counts only).")
+@click.option(
+    "--delta", type=float, default=0.0, show_default=True, help="Delta of the claim (counts only)."
+)
 @click.option("--successes", type=Count(), help="Reports whose record was named.")
 @click.option("--reports", type=Count(), help="Reports, equally many of every record.")
-@click.option("--alpha", type=float, default=0.02, show_default=True, help="Significance (counts only).")
+@click.option(
+    "--alpha", type=float, default=0.02, show_default=True, help="Significance (counts only)."
+)
 @strict
 @as_json
 @click.pass_context
@@ -38,7 +46,8 @@ def rad(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Exact reconstruction advantage of a protocol, or what counted reconstructions prove about epsilon."""
+    """Exact reconstruction advantage of a protocol, or what counted reconstructions prove about
+    epsilon."""
     if (successes is None) != (reports is None):
         raise click.UsageError("--successes and --reports belong together")
     m = integer("m", m, 2)
@@ -47,34 +56,81 @@ def rad(
             raise click.UsageError("give --mechanism and --epsilon, or --successes and --reports")
         protocol = PROTOCOLS[one_of("mechanism", mechanism, PROTOCOLS)](m, epsilon)
         exact = rad_uniform(protocol)
-        row = {"mechanism": mechanism, "m": m, "epsilon": protocol.epsilon, "rad": exact, "success_rate": exact + 1 / m}
-        lines = [("mechanism", f"{mechanism} (m = {m}, epsilon = {protocol.epsilon:g})"), ("RAD", f"{exact:.8f}"),
-                 ("success", f"{exact + 1 / m:.8f}, of which {1 / m:.8f} by chance")]  # fmt: skip
-        return write(row, lines, "No attack has a larger advantage at a uniform prior without side knowledge.", as_json)
+        row = {
+            "mechanism": mechanism,
+            "m": m,
+            "epsilon": protocol.epsilon,
+            "rad": exact,
+            "success_rate": exact + 1 / m,
+        }
+        lines = [
+            ("mechanism", f"{mechanism} (m = {m}, epsilon = {protocol.epsilon:g})"),
+            ("RAD", f"{exact:.8f}"),
+            ("success", f"{exact + 1 / m:.8f}, of which {1 / m:.8f} by chance"),
+        ]
+        return write(
+            row,
+            lines,
+            "No attack has a larger advantage at a uniform prior without side knowledge.",
+            as_json,
+        )
     claim = math.inf if epsilon is None else epsilon
     result = rad_result(successes, reports, m, mechanism, claim=claim, delta=delta, alpha=alpha)
     sure = f"at level {result.level}"
-    lines = [("counts", f"{successes:,} of {reports:,} reports reconstructed"),
-             ("RAD", f"{result.rates['advantage']:.6f}"), ("epsilon_emp", f"{result.epsilon_emp:.4f}"),
-             ("lower", f"{result.lower:.4f} for any mechanism, {sure}")]  # fmt: skip
+    lines = [
+        ("counts", f"{successes:,} of {reports:,} reports reconstructed"),
+        ("RAD", f"{result.rates['advantage']:.6f}"),
+        ("epsilon_emp", f"{result.epsilon_emp:.4f}"),
+        ("lower", f"{result.lower:.4f} for any mechanism, {sure}"),
+    ]
     if result.interval:
-        lines.append(("interval", f"[{result.interval[0]:.4f}, {result.interval[1]:.4f}] if it is {mechanism}, {sure}"))
+        lines.append(
+            (
+                "interval",
+                (
+                    f"[{result.interval[0]:.4f}, {result.interval[1]:.4f}] if it is {mechanism},"
+                    f" {sure}"
+                ),
+            )
+        )
     conclude(ctx, [(result, lines)], as_json, strict)
 
 
 @cli.command()
 @options(run_calibrate, mechanism={"metavar": "NAME", "help": f"One of {', '.join(CALIBRATED)}."})
 @as_json
-def calibrate(risk: float, mechanism: str, m: int, steps: int, sensitivity: float, knowledge: str, as_json: bool) -> None:
+def calibrate(
+    risk: float,
+    mechanism: str,
+    m: int,
+    steps: int,
+    sensitivity: float,
+    knowledge: str,
+    as_json: bool,
+) -> None:
     """Find the least noise that keeps an accepted risk."""
-    found = run_calibrate(mechanism, risk, m, sensitivity=sensitivity, steps=steps, knowledge=knowledge)
+    found = run_calibrate(
+        mechanism, risk, m, sensitivity=sensitivity, steps=steps, knowledge=knowledge
+    )
     unit = "clipping norms on the summed gradients" if mechanism == "dpsgd" else "the query's unit"
     texts = {
         "epsilon": lambda x: "any: the risk is never reached" if x == math.inf else f"{x:.6f}",
         "noise": lambda x: f"{x:.6f} in {unit}",
         "printed": lambda x: f"{x:.6f} by the paper's rule, too little",
     }
-    given = {name: value for name, value in dataclasses.asdict(found).items() if name in texts and value is not None}
-    lines = [("mechanism", f"{mechanism}, {m} candidates"), *((name, texts[name](value)) for name, value in given.items())]
+    given = {
+        name: value
+        for name, value in dataclasses.asdict(found).items()
+        if name in texts and value is not None
+    }
+    lines = [
+        ("mechanism", f"{mechanism}, {m} candidates"),
+        *((name, texts[name](value)) for name, value in given.items()),
+    ]
     who = "who knows nothing else" if knowledge == "none" else "with any side knowledge"
-    write(found.row(), lines, f"No adversary {who} has a reconstruction advantage above {risk:g}.", as_json)
+    write(
+        found.row(),
+        lines,
+        f"No adversary {who} has a reconstruction advantage above {risk:g}.",
+        as_json,
+    )

@@ -17,15 +17,50 @@ __all__ = ["refine"]
 @click.option("--family", required=True, help=f"One of {', '.join(optimize.FAMILIES)}.")
 @click.option("--k", type=Count(), required=True, help="Domain size.")
 @click.option("--epsilon", type=float, required=True, help="Privacy budget.")
-@click.option("--w-asr", type=float, default=0.5, show_default=True, help="Weight of the attacker's success rate.")
-@click.option("--w-mse", type=float, default=0.5, show_default=True, help="Weight of the variance per user.")
-@click.option("--w-epg", type=float, default=0.0, show_default=True, help="Weight of the expected poisoning gain.")
-@click.option("--strategy", default="weighted", show_default=True, help=f"One of {', '.join(optimize.STRATEGIES)}.")
-@click.option("--limit", type=float, default=0.1, show_default=True, help="Largest success rate (epsilon-constraint).")
-@click.option("--published", is_flag=True, help="The paper's grid of p and its success rate of local hashing.")
+@click.option(
+    "--w-asr",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="Weight of the attacker's success rate.",
+)
+@click.option(
+    "--w-mse", type=float, default=0.5, show_default=True, help="Weight of the variance per user."
+)
+@click.option(
+    "--w-epg",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Weight of the expected poisoning gain.",
+)
+@click.option(
+    "--strategy",
+    default="weighted",
+    show_default=True,
+    help=f"One of {', '.join(optimize.STRATEGIES)}.",
+)
+@click.option(
+    "--limit",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Largest success rate (epsilon-constraint).",
+)
+@click.option(
+    "--published", is_flag=True, help="The paper's grid of p and its success rate of local hashing."
+)
 @click.option("--share", type=float, default=0.05, show_default=True, help="Share of fake users.")
-@click.option("--targets", type=Count(), help="Values they promote.  [default: 10, or k if smaller]")
-@click.option("--frequency", type=float, default=0.01, show_default=True, help="True frequency of those values together.")
+@click.option(
+    "--targets", type=Count(), help="Values they promote.  [default: 10, or k if smaller]"
+)
+@click.option(
+    "--frequency",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="True frequency of those values together.",
+)
 @as_json
 def refine(
     family: str,
@@ -47,21 +82,47 @@ def refine(
     law, grid = ("published", "published") if published else ("exact", None)
     weights = (w_asr, w_mse, w_epg)
     chosen = optimize.refine(
-        family, k, epsilon, weights=weights, strategy=strategy, limit=limit, grid=grid, law=law, poisoning=attack
+        family,
+        k,
+        epsilon,
+        weights=weights,
+        strategy=strategy,
+        limit=limit,
+        grid=grid,
+        law=law,
+        poisoning=attack,
     )
     kind = optimize.FAMILIES[family]
     protocols = [chosen, *(classical(k, epsilon) for classical in kind.classical)]
     rows = [_row(m, kind.parameter) | optimize.scores(m, law, attack) for m in protocols]
-    empty = strategy == "hypervolume" and (rows[0]["mse"] >= 1 or (w_epg > 0 and rows[0]["epg"] >= 1))
+    empty = strategy == "hypervolume" and (
+        rows[0]["mse"] >= 1 or (w_epg > 0 and rows[0]["epg"] >= 1)
+    )
     write(
-        {"family": family, "k": k, "epsilon": epsilon, "strategy": strategy, "weights": weights, **_plain(rows[0]),
-         "classical": [_plain(row) for row in rows[1:]]},
-        [("protocol", f"{kind.parameter:<12}{'ASR':<12}{'MSE':<12}EPG"), *(_line(row, kind.parameter) for row in rows)],
-        f"{rows[0]['mechanism']} is refined by strategy {strategy}; MSE is the variance per user, EPG the gain of "
+        {
+            "family": family,
+            "k": k,
+            "epsilon": epsilon,
+            "strategy": strategy,
+            "weights": weights,
+            **_plain(rows[0]),
+            "classical": [_plain(row) for row in rows[1:]],
+        },
+        [
+            ("protocol", f"{kind.parameter:<12}{'ASR':<12}{'MSE':<12}EPG"),
+            *(_line(row, kind.parameter) for row in rows),
+        ],
+        f"{rows[0]['mechanism']} is refined by strategy {strategy}; "
+        "MSE is the variance per user, EPG the gain of "
         f"{share:g} fake users on {attack.targets} targets."
-        + (" Some objective is always at least 1: every hypervolume is 0 and the front's first point was taken." if empty else ""),
+        + (
+            " Some objective is always at least 1: every hypervolume is 0 "
+            "and the front's first point was taken."
+            if empty
+            else ""
+        ),
         as_json,
-    )  # fmt: skip
+    )
 
 
 def _row(mechanism: FrequencyOracle, parameter: str) -> Row:
@@ -70,7 +131,10 @@ def _row(mechanism: FrequencyOracle, parameter: str) -> Row:
 
 def _plain(row: Row) -> Row:
     """The row as JSON can hold it: an unlimited gain has no number."""
-    return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in row.items()
+    }
 
 
 def _line(row: Row, parameter: str) -> Line:

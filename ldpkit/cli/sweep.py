@@ -25,13 +25,16 @@ __all__ = ["Plan", "read", "sweep"]
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which ``1e6`` is a number, as everywhere else, and a key that is given twice is an error."""
+    """YAML in which ``1e6`` is a number, as everywhere else, and a key that is given twice is an
+    error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         for i, name in enumerate(names):
             if name in names[:i]:
-                raise yaml.constructor.ConstructorError(None, None, f"key {name!r} is given twice", node.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {name!r} is given twice", node.start_mark
+                )
         return super().construct_mapping(node, deep=deep)
 
 
@@ -40,11 +43,16 @@ def _exponent(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
     return int(number) if number.is_integer() else number
 
 
-_Loader.add_implicit_resolver("!exponent", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "!exponent", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
 _Loader.add_constructor("!exponent", _exponent)
 
 
-_OPTIONS = sorted({name for mechanism in MECHANISMS.values() for name in inspect.signature(mechanism).parameters} | {"memoise"})
+_OPTIONS = sorted(
+    {name for mechanism in MECHANISMS.values() for name in inspect.signature(mechanism).parameters}
+    | {"memoise"}
+)
 """Parameters that some mechanism takes."""
 
 
@@ -72,15 +80,20 @@ class Plan:
     Raises
     ------
     ValueError
-        Naming what is wrong and what is allowed. The audit of every cell is made, which checks it, and none is run.
+        Naming what is wrong and what is allowed. The audit of every cell is made, which checks it,
+        and none is run.
     """
 
-    def __init__(self, audit: str, seed: int, grid: object, fixed: object = None, out: object = None) -> None:
+    def __init__(
+        self, audit: str, seed: int, grid: object, fixed: object = None, out: object = None
+    ) -> None:
         self.audit = checks.one_of("audit", audit, AUDITS)
         self.seed = checks.integer("seed", seed, 0)
         self.fixed = _names("fixed", {} if fixed is None else fixed)
         if not isinstance(grid, (dict, list)):
-            raise ValueError(f"grid must map parameters to lists of values, or list cells, got {grid!r}")
+            raise ValueError(
+                f"grid must map parameters to lists of values, or list cells, got {grid!r}"
+            )
         for part in [grid] if isinstance(grid, dict) else grid:
             twice = sorted(self.fixed.keys() & _names("grid", part).keys())
             if twice:
@@ -101,14 +114,22 @@ class Plan:
         """Make one cell's audit."""
         known = inspect.signature(AUDITS[self.audit].of).parameters
         own = [name for name, p in known.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        missing = [name for name in own if known[name].default is inspect.Parameter.empty and name not in cell]
+        missing = [
+            name
+            for name in own
+            if known[name].default is inspect.Parameter.empty and name not in cell
+        ]
         if missing:
             raise ValueError(f"audit {self.audit} needs {', '.join(missing)}")
         if "seed" in cell:
             raise ValueError("seed stands beside the grid; every cell derives its own from it")
         if self.audit != "kv":  # which knows the parameters of its mechanisms
             for name in cell:
-                checks.one_of(f"parameter of audit {self.audit}", name, [*own, "runs", *_OPTIONS * (self.audit == "audit")])
+                checks.one_of(
+                    f"parameter of audit {self.audit}",
+                    name,
+                    [*own, "runs", *_OPTIONS * (self.audit == "audit")],
+                )
         checks.integer("runs", cell.pop("runs", 1), 1)
         AUDITS[self.audit].of(**cell)
 
@@ -125,7 +146,8 @@ def read(path: str | Path) -> Plan:
     Parameters
     ----------
     path : path
-        YAML with the keys ``audit``, ``seed``, ``grid``, and if wanted ``fixed`` and ``out``; see `Plan`.
+        YAML with the keys ``audit``, ``seed``, ``grid``, and if wanted ``fixed`` and ``out``; see
+        `Plan`.
 
     Raises
     ------
@@ -168,13 +190,23 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
 
 @cli.command()
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, such as tcp://127.0.0.1:8786.")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="A running Dask scheduler, such as tcp://127.0.0.1:8786."
+)
 @click.option("--workers", type=Count(), help="Processes of this machine.  [default: one per core]")
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="The table (CSV).  [default: CONFIG's, else its name]"
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The table (CSV).  [default: CONFIG's, else its name]",
 )
-@click.option("--limit", type=float, help="Seconds that a cell may take; one that takes longer fails.")
-@click.option("--store", type=click.Path(file_okay=False, path_type=Path), help="Finished cells.  [default: beside the table]")
+@click.option(
+    "--limit", type=float, help="Seconds that a cell may take; one that takes longer fails."
+)
+@click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Finished cells.  [default: beside the table]",
+)
 @click.pass_context
 def sweep(
     ctx: click.Context,
@@ -187,14 +219,17 @@ def sweep(
 ) -> None:
     """Run a grid of audits described by the file CONFIG (YAML).
 
-    The table can be read at any moment; it holds the cells that are finished. The same command continues a sweep that
-    was stopped.
+    The table can be read at any moment; it holds the cells that are finished. The same command
+    continues a sweep that was stopped.
 
-    Exit status: 0, every cell is finished; 2, bad input, and nothing was computed; 4, there is no such cluster, or some
-    cells failed (each is named) and all others are finished. Violations are rows of the table, not a status.
+    Exit status: 0, every cell is finished; 2, bad input, and nothing was computed; 4, there is no
+    such cluster, or some cells failed (each is named) and all others are finished. Violations are
+    rows of the table, not a status.
     """
     if scheduler is not None and workers is not None:
-        raise click.UsageError("--workers are processes of this machine; with --scheduler the cluster has its own")
+        raise click.UsageError(
+            "--workers are processes of this machine; with --scheduler the cluster has its own"
+        )
     workers = None if scheduler else pools.count(workers)
     plan, start = read(config), time.monotonic()
     out = out or Path(plan.out or config.with_suffix(".csv").name)
@@ -203,9 +238,16 @@ def sweep(
     with _executor(scheduler) as executor:
         try:
             table = hall.sweep(
-                AUDITS[plan.audit].cell, plan.cells, seed=plan.seed, workers=workers, executor=executor, store=store, table=out,
-                label=config.stem, limit=limit,
-            )  # fmt: skip
+                AUDITS[plan.audit].cell,
+                plan.cells,
+                seed=plan.seed,
+                workers=workers,
+                executor=executor,
+                store=store,
+                table=out,
+                label=config.stem,
+                limit=limit,
+            )
         except hall.SweepError as found:
             table, failures = found.table, found.failures
     for cell, cause in failures:
@@ -216,5 +258,8 @@ def sweep(
 
 def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:
     proofs = int(table["violated"].sum()) if "violated" in table else 0
-    parts = [f"{len(plan.cells) - failed} of {len(plan.cells)} cells finished", f"{len(table)} rows in {out}"]
+    parts = [
+        f"{len(plan.cells) - failed} of {len(plan.cells)} cells finished",
+        f"{len(table)} rows in {out}",
+    ]
     return ", ".join(parts + ([f"{proofs} of them prove a violation"] if proofs else []))

@@ -1,4 +1,5 @@
-"""Kinds of report: one file each, with how it is read, what it supports, and its law where that is known.
+"""Kinds of report: one file each, with how it is read, what it supports, and its law where that is
+known.
 
 A mechanism names its kind; attacks ask the kind. Kinds of several rounds,
 attributes or buckets ask their parts.
@@ -14,5 +15,11 @@ from .subset import Selection, Subset
 from .value import Response, Value
 from .vector import Gaussian, Laplace
 
-__all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw", "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed",
-           "HASH_REPORT", "hash_cell", "Laplace", "Gaussian", "Buckets", "Rounds", "Remembered", "Attributes"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw",
+    "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed",
+    "HASH_REPORT", "hash_cell", "Laplace", "Gaussian", "Buckets", "Rounds", "Remembered",
+    "Attributes"
+]
+# fmt: on

@@ -69,11 +69,15 @@ class Attributes(Named, Scored):
     def guess_rates(self, pair: Pair) -> Rates:
         d = len(self.parts)
         shares = [part.success() / d + (1 - 1 / d) / part.k for part in self.parts]
-        return float(np.mean(shares)), float(np.mean([(1 - a) / (size - 1) for a, size in zip(shares, self.sizes)]))
+        return float(np.mean(shares)), float(
+            np.mean([(1 - a) / (size - 1) for a, size in zip(shares, self.sizes)])
+        )
 
     def thresholds(self) -> Array:
         if len(set(self.sizes)) > 1:
-            raise ValueError(f"the tight test needs equal domain sizes of all attributes, got k = {self.sizes}")
+            raise ValueError(
+                f"the tight test needs equal domain sizes of all attributes, got k = {self.sizes}"
+            )
         return np.unique(_law(self)[0])
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
@@ -100,7 +104,8 @@ def _ratio(kind: Attributes, counts: Iterable[Array] | Sequence[Array]) -> Array
 
 @functools.lru_cache(maxsize=64)
 def _fakes(kind: Attributes, n: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """How many of n fake components can show each symbol, and the multinomial probability of every such count."""
+    """How many of n fake components can show each symbol, and the multinomial probability of every
+    such count."""
     law = np.array(kind.fake)
     counts = np.array([(a, b, c, n - a - b - c) for a in range(n + 1) for b in range(n + 1 - a)
                        for c in range(n + 1 - a - b)])  # fmt: skip

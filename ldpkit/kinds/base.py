@@ -19,8 +19,13 @@ from .. import checks
 from ..types import Array, Pair, Rates, Rng
 from . import laws
 
-__all__ = ["Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw", "Independent", "FIRST", "SECOND",
-           "BOTH", "NEITHER", "ROUTES", "drawn", "log_ratio", "shaped", "listed"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw",
+    "Independent", "FIRST", "SECOND", "BOTH", "NEITHER", "ROUTES", "drawn", "log_ratio", "shaped",
+    "listed"
+]
+# fmt: on
 
 FIRST, SECOND, BOTH, NEITHER = range(4)
 """Which of two values a report supports: the symbols of `SupportLaw.pair_law`."""
@@ -28,7 +33,10 @@ FIRST, SECOND, BOTH, NEITHER = range(4)
 ROUTES = {
     "formula": "a closed form",
     "integrate": "a one-dimensional integral, by Gauss-Legendre panels: about 1e-13 is rounded",
-    "convolve": "sums of independent counts, whose tails beyond 12 standard deviations (below 1e-20) are left out",
+    "convolve": (
+        "sums of independent counts, whose tails beyond 12 standard deviations (below 1e-20) are"
+        " left out"
+    ),
     "enumerate": "a sum over everything that can be seen",
     "simulate": "nothing: rounds are made, and only counted",
 }
@@ -84,14 +92,17 @@ class Named(Kind):
 
     @abstractmethod
     def guess(self, reports: Any, rng: Rng) -> Array:
-        """Name a value for each report, uniform among those that it supports most; int array (n,)."""
+        """Name a value for each report, uniform among those that it supports most; int array
+        (n,)."""
 
     def guess_rates(self, pair: Pair) -> Rates | None:
-        """Exact chances that the guess is the first of the pair, under either input; ``None`` if no law is known."""
+        """Exact chances that the guess is the first of the pair, under either input; ``None`` if no
+        law is known."""
         return None
 
     def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        """Draw the number of guesses that are the first of the pair, among reports of it (`truth`) or of the second."""
+        """Draw the number of guesses that are the first of the pair, among reports of it (`truth`)
+        or of the second."""
         return drawn(self, trials, truth, self.guess_rates(pair), rng)
 
 
@@ -99,24 +110,28 @@ class Scored(Kind):
     """A kind whose reports speak for one value against another."""
 
     extreme: ClassVar[float | None] = 1.0
-    """Score of the reports whose likelihood ratio is the largest; ``None`` if a threshold must be chosen."""
+    """Score of the reports whose likelihood ratio is the largest; ``None`` if a threshold must be
+    chosen."""
     score_route: ClassVar[str] = "formula"
     """How `score_rates` are found, one of `ROUTES`."""
 
     @abstractmethod
     def score(self, reports: Any, pair: Pair) -> Array:
-        """Evidence for the first value against the second, larger where the likelihood ratio is; array (n,)."""
+        """Evidence for the first value against the second, larger where the likelihood ratio is;
+        array (n,)."""
 
     def thresholds(self) -> Array | None:
         """Scores from which an event may be chosen; ``None`` if there is nothing to choose."""
         return None
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
-        """Exact chances that the score reaches `threshold`, under either input; ``None`` if no law is known."""
+        """Exact chances that the score reaches `threshold`, under either input; ``None`` if no law
+        is known."""
         return None
 
     def loss(self, pair: Pair) -> float | None:
-        """Largest log ratio of the probabilities of any event under the two inputs; ``None`` if no law is known."""
+        """Largest log ratio of the probabilities of any event under the two inputs; ``None`` if no
+        law is known."""
         return None
 
 
@@ -143,7 +158,8 @@ class Listed(Kind):
 
     @abstractmethod
     def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
-        """Probabilities of all reports of one value, or of what is seen at a few `positions` of them."""
+        """Probabilities of all reports of one value, or of what is seen at a few `positions` of
+        them."""
 
 
 class Crafted(Kind):
@@ -155,7 +171,8 @@ class Crafted(Kind):
 
     @abstractmethod
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
-        """Reports of `count` fake users that support as many of ``0..targets-1`` as they can, and how many those are."""
+        """Reports of `count` fake users that support as many of ``0..targets-1`` as they can, and
+        how many those are."""
 
 
 class Support(Named, Scored):
@@ -174,12 +191,14 @@ class Support(Named, Scored):
         """How many reports support each value, shape (k,)."""
 
     def score(self, reports: Array, pair: Pair) -> Array:
-        """1 if only the first value is supported, -1 if only the second is, else 0; int array (n,)."""
+        """1 if only the first value is supported, -1 if only the second is, else 0; int array
+        (n,)."""
         one, two = (self.supports(reports, value).astype(np.int8) for value in pair)
         return one - two
 
     def symbols(self, reports: Array, pair: Pair) -> Array:
-        """Which of the two values each report supports: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int array (n,)."""
+        """Which of the two values each report supports: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int
+        array (n,)."""
         one, two = (self.supports(reports, value) for value in pair)
         return np.where(one & two, BOTH, np.where(one, FIRST, np.where(two, SECOND, NEITHER)))
 
@@ -196,7 +215,8 @@ class SupportLaw(Support):
 
     @abstractmethod
     def pair_law(self) -> Array:
-        """Probabilities of the four symbols under the first input; those under the second are mirrored."""
+        """Probabilities of the four symbols under the first input; those under the second are
+        mirrored."""
 
     @abstractmethod
     def success(self) -> float:
@@ -204,7 +224,8 @@ class SupportLaw(Support):
 
     @abstractmethod
     def wins(self, tau: int) -> tuple[Array, Array] | None:
-        """Law of the own value's count over `tau` rounds, and the chance of winning with each; ``None`` if unknown."""
+        """Law of the own value's count over `tau` rounds, and the chance of winning with each;
+        ``None`` if unknown."""
 
     def guess_rates(self, pair: Pair) -> Rates:
         success = self.success()
@@ -233,9 +254,12 @@ class Independent(SupportLaw):
 
 
 def drawn(kind: Kind, trials: int, truth: bool, rates: Rates | None, rng: Rng) -> int:
-    """Draw the count of an event with known rates under the first input (`truth`) and the second."""
+    """Draw the count of an event with known rates under the first input (`truth`) and the
+    second."""
     if rates is None:
-        raise ValueError(f"no law is known of {kind.name} reports to draw from; make reports instead")
+        raise ValueError(
+            f"no law is known of {kind.name} reports to draw from; make reports instead"
+        )
     return int(rng.binomial(trials, rates[0 if truth else 1]))
 
 
@@ -244,15 +268,18 @@ def log_ratio(one: float, two: float) -> float:
     return math.log(one / two) if two else math.inf
 
 
-def shaped(reports: ArrayLike, shape: Sequence[int | None], sender: str, dtype: np.dtype[Any] | None = None) -> Array:
+def shaped(
+    reports: ArrayLike, shape: Sequence[int | None], sender: str, dtype: np.dtype[Any] | None = None
+) -> Array:
     """Return `reports` as an array after checking its shape; ``None`` matches any length."""
     reports = checks.unmasked(f"reports of {sender}", reports)
     fits = reports.ndim == len(shape) and all(w in (None, h) for h, w in zip(reports.shape, shape))
     if not fits or reports.shape[0] == 0 or (dtype is not None and reports.dtype != dtype):
         wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ")"
         raise ValueError(
-            f"reports of {sender} must have shape {wanted} with n >= 1"
-            f"{f' and type {dtype}' if dtype is not None else ''}, got {reports.shape} of {reports.dtype}"
+            f"reports of {sender} must have shape {wanted} with n >="
+            f" 1{f' and type {dtype}' if dtype is not None else ''}, got {reports.shape} of"
+            f" {reports.dtype}"
         )
     return reports
 
@@ -262,10 +289,16 @@ def listed(reports: Any, parts: Sequence[Kind], called: str, sender: str) -> lis
     given = list(reports) if isinstance(reports, (list, tuple, np.ndarray)) else None
     if given is None or len(given) != len(parts):
         raise ValueError(
-            f"reports of {sender} must have {len(parts)} {called}, got {type(reports).__name__ if given is None else len(given)}"
+            f"reports of {sender} must have {len(parts)} {called}, got"
+            f" {type(reports).__name__ if given is None else len(given)}"
         )
-    seen = {id(r): part.read(r, sender) for r, part in zip(given, parts)}  # what is remembered comes again as the same array
+    seen = {
+        id(r): part.read(r, sender) for r, part in zip(given, parts)
+    }  # what is remembered comes again as the same array
     users = sorted({len(r) for r in seen.values()})
     if len(users) > 1:
-        raise ValueError(f"reports of {sender} must come from the same users in all {called}, got {users[0]} and {users[-1]}")
+        raise ValueError(
+            f"reports of {sender} must come from the same users in all {called}, got {users[0]} and"
+            f" {users[-1]}"
+        )
     return [seen[id(r)] for r in given]

@@ -38,7 +38,9 @@ class Bits(Support):
 
     def read(self, reports: Any, sender: str) -> Array:
         reports = shaped(reports, (None, self.k), sender)
-        if (reports.dtype.kind not in "bu" or reports.max() > 1) and not (good := np.isin(reports, (0, 1))).all():
+        if (reports.dtype.kind not in "bu" or reports.max() > 1) and not (
+            good := np.isin(reports, (0, 1))
+        ).all():
             raise ValueError(f"reports of {sender} must hold only 0 and 1, got {reports[~good][0]}")
         return reports
 
@@ -57,7 +59,8 @@ class Bits(Support):
 
 @dataclass(frozen=True)
 class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
-    """Independent bits: a one at the true value with probability `p`, at any other with probability `q`."""
+    """Independent bits: a one at the true value with probability `p`, at any other with probability
+    `q`."""
 
     p: float
     q: float
@@ -71,7 +74,9 @@ class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
         return (np.arange(self.outputs)[:, None] >> np.arange(self.k)[::-1] & 1).astype(np.uint8)
 
     def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
-        kept = listed_positions(positions, self.k, 2, "look at a few `positions` of the record instead")
+        kept = listed_positions(
+            positions, self.k, 2, "look at a few `positions` of the record instead"
+        )
         rates = np.where(np.equal(kept, value), self.p, self.q)
         return product_law(np.column_stack([1 - rates, rates]))
 

@@ -44,22 +44,31 @@ class Buckets(Named, Scored):
 
     def read(self, reports: Any, sender: str) -> Array:
         reports = shaped(reports, (None, self.buckets), sender)
-        if not np.isin(reports, (-1, 0, 1)).all() or not ((reports >= 0).sum(axis=1) == self.bits).all():
-            raise ValueError(f"reports of {sender} must hold {self.bits} bits each, and -1 elsewhere")
+        if (
+            not np.isin(reports, (-1, 0, 1)).all()
+            or not ((reports >= 0).sum(axis=1) == self.bits).all()
+        ):
+            raise ValueError(
+                f"reports of {sender} must hold {self.bits} bits each, and -1 elsewhere"
+            )
         return reports
 
     def check(self, pair: Pair) -> None:
         """Refuse two values of one bucket: no report can tell them apart."""
         if pair[0] // self.size == pair[1] // self.size:
-            raise ValueError(f"pair must lie in two different buckets of {self.size} values, got {pair}")
+            raise ValueError(
+                f"pair must lie in two different buckets of {self.size} values, got {pair}"
+            )
 
     def guess(self, reports: Array, rng: Rng) -> Array:
-        """A uniform sampled bucket with a one, or any bucket if there is none; then a uniform value inside."""
+        """A uniform sampled bucket with a one, or any bucket if there is none; then a uniform value
+        inside."""
         bucket = pick((reports == 1).astype(np.uint8), rng)
         return bucket * self.size + rng.integers(0, self.size, len(bucket))
 
     def score(self, reports: Array, pair: Pair) -> Array:
-        """1 if only the first value's bucket shows a one, -1 if only the second's does, else 0; int array (n,)."""
+        """1 if only the first value's bucket shows a one, -1 if only the second's does, else 0; int
+        array (n,)."""
         one, two = ((reports[:, value // self.size] == 1).astype(np.int8) for value in pair)
         return one - two
 

@@ -122,7 +122,8 @@ def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int6
 
 @dataclass(frozen=True)
 class Hashed(Independent, Repeatable, Crafted):
-    """A user's hash seed and a cell, structured array (n,) of type `HASH_REPORT`; it supports all values of the cell.
+    """A user's hash seed and a cell, structured array (n,) of type `HASH_REPORT`; it supports all
+    values of the cell.
 
     Parameters
     ----------
@@ -163,7 +164,8 @@ class Hashed(Independent, Repeatable, Crafted):
         return Rounds(self, tau)
 
     def most(self, targets: int) -> int:
-        return targets  # with a hash that sends all of them to one cell; `craft` has to search for one
+        # with a hash that sends all of them to one cell; `craft` has to search for one
+        return targets
 
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         seeds = rng.integers(0, 2**64, checks.integer("tries", tries, 1), dtype=np.uint64)

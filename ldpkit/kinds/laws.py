@@ -16,15 +16,23 @@ from .. import checks
 from ..stats import binomial_window
 from ..types import Array, Numbers
 
-__all__ = ["mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "binomial", "count_wins", "response_wins",
-           "laplace_sum", "laplace_sum_success"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "binomial",
+    "count_wins", "response_wins", "laplace_sum", "laplace_sum_success"
+]
+# fmt: on
 
 
 def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
     """``E[1 / (1 + Binomial(n, q))]``, stable for tiny q."""
     n, q = checks.reals("n", n, 0), checks.reals("q", q, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(np.equal(q, 0), 1.0, -np.expm1((n + 1) * np.log1p(np.negative(q))) / np.multiply(n + 1, q))[()]
+        return np.where(
+            np.equal(q, 0),
+            1.0,
+            -np.expm1((n + 1) * np.log1p(np.negative(q))) / np.multiply(n + 1, q),
+        )[()]
 
 
 def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
@@ -53,7 +61,11 @@ def _legendre() -> tuple[Array, Array]:
 
 
 def _checked(k: int, name: str, scale: float, shift: float) -> tuple[int, float, float]:
-    return checks.integer("k", k, 2), checks.real(name, scale, 0, closed="()"), checks.real("shift", shift, 0)
+    return (
+        checks.integer("k", k, 2),
+        checks.real(name, scale, 0, closed="()"),
+        checks.real("shift", shift, 0),
+    )
 
 
 def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
@@ -85,17 +97,22 @@ def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
 
 
 def gaussian_success(sigma: float, k: int, shift: float = 1.0) -> float:
-    """Probability that one Gaussian variable raised by `shift` is the largest of k, all with deviation `sigma`."""
+    """Probability that one Gaussian variable raised by `shift` is the largest of k, all with
+    deviation `sigma`."""
     k, sigma, shift = _checked(k, "sigma", sigma, shift)
     nodes, weights = np.polynomial.legendre.leggauss(64)
     edges = np.linspace(-12, 12, 41)
     half = np.diff(edges)[:, None] / 2
     z = edges[:-1, None] + half * (nodes + 1)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return float((half * weights * density * np.exp((k - 1) * scipy.special.log_ndtr(z + shift / sigma))).sum())
+    return float(
+        (
+            half * weights * density * np.exp((k - 1) * scipy.special.log_ndtr(z + shift / sigma))
+        ).sum()
+    )
 
 
-# --- repeated collections: the guess is the value that most reports support -------------------------
+# --- repeated collections: the guess is the value that most reports support -----------------------
 
 
 def binomial(tau: int, rate: float) -> Array:
@@ -107,7 +124,8 @@ def binomial(tau: int, rate: float) -> Array:
 
 
 def count_wins(mass: Array, k: int) -> Array:
-    """Probability of winning with each own count, when the other ``k - 1`` counts are independent with law `mass`.
+    """Probability of winning with each own count, when the other ``k - 1`` counts are independent
+    with law `mass`.
 
     The largest count wins, ties are broken uniformly.
 
@@ -121,8 +139,12 @@ def count_wins(mass: Array, k: int) -> Array:
     mass, k = checks.reals("mass", mass, 0), checks.integer("k", k, 2)
     if mass.ndim != 1 or abs(mass.sum() - 1) > 1e-9:
         raise ValueError(f"mass must sum to 1, got {mass.sum():g} in shape {mass.shape}")
-    above = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)  # summed from the small end: keeps the tail's digits
-    log_cdf = np.where(above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(np.maximum(np.cumsum(mass), 1e-320)))
+    above = np.append(
+        np.cumsum(mass[:0:-1])[::-1], 0.0
+    )  # summed from the small end: keeps the tail's digits
+    log_cdf = np.where(
+        above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(np.maximum(np.cumsum(mass), 1e-320))
+    )
     share = np.clip(mass / np.exp(log_cdf), 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ties = np.where(share > 0, -np.expm1(k * np.log1p(-share)) / (k * share), 1.0)
@@ -130,7 +152,8 @@ def count_wins(mass: Array, k: int) -> Array:
 
 
 def response_wins(k: int, tau: int) -> Array:
-    """Probability of winning with each own count 0..tau, when the rest of tau reports is uniform on k - 1 values.
+    """Probability of winning with each own count 0..tau, when the rest of tau reports is uniform on
+    k - 1 values.
 
     This is GRR: the other counts are multinomial, so they are followed by
     generating functions; Poisson weights keep all terms positive. The doubling
@@ -146,12 +169,17 @@ def _response_wins(k: int, tau: int) -> npt.NDArray[Any]:
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
         m = tau - c
-        if (k - 1) * scipy.special.bdtrc(c - 1, m, 1 / (k - 1)) < 1e-17:  # no other value comes near, now or later
+        if (k - 1) * scipy.special.bdtrc(
+            c - 1, m, 1 / (k - 1)
+        ) < 1e-17:  # no other value comes near, now or later
             wins[c:] = 1.0
             break
         weights = np.exp(scipy.special.xlogy(np.arange(m + 1), m / (k - 1)) - m / (k - 1)
                          - scipy.special.gammaln(np.arange(m + 1) + 1))  # fmt: skip
-        a, b = np.where(np.arange(m + 1) <= c, weights, 0), np.where(np.arange(m + 1) < c, weights, 0)
+        a, b = (
+            np.where(np.arange(m + 1) <= c, weights, 0),
+            np.where(np.arange(m + 1) < c, weights, 0),
+        )
         one = np.zeros(m + 1)
         one[0] = 1.0
         power_a, power_b, total = one, one, np.zeros(m + 1)  # a^n, b^n, sum a^i b^(n-1-i) at n = 0
@@ -160,14 +188,18 @@ def _response_wins(k: int, tau: int) -> npt.NDArray[Any]:
             power_a, power_b = (np.convolve(x, x)[: m + 1] for x in (power_a, power_b))
             if bit == "1":
                 total = np.convolve(a, total)[: m + 1] + power_b
-                power_a, power_b = np.convolve(a, power_a)[: m + 1], np.convolve(b, power_b)[: m + 1]
+                power_a, power_b = (
+                    np.convolve(a, power_a)[: m + 1],
+                    np.convolve(b, power_b)[: m + 1],
+                )
         poisson = math.exp(m * math.log(m) - m - math.lgamma(m + 1))
         wins[c] = total[m] / (k * poisson)
     return wins
 
 
 def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
-    """Logarithms of survival and density of the sum of `tau` unit Laplace variables, on a grid from 0 up.
+    """Logarithms of survival and density of the sum of `tau` unit Laplace variables, on a grid from
+    0 up.
 
     Returns
     -------
@@ -186,7 +218,12 @@ def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
 def _laplace_sum(tau: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     x = np.linspace(0, 14 * math.sqrt(2 * tau) + 20, 4001)
     j = np.arange(tau)
-    log_w = scipy.special.gammaln(tau + j) - scipy.special.gammaln(tau) - scipy.special.gammaln(j + 1) - (tau + j) * math.log(2)
+    log_w = (
+        scipy.special.gammaln(tau + j)
+        - scipy.special.gammaln(tau)
+        - scipy.special.gammaln(j + 1)
+        - (tau + j) * math.log(2)
+    )
     survival, density, tail = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
     for weight, shape in zip(
         np.exp(log_w)[::-1], tau - j[::-1]
@@ -199,7 +236,8 @@ def _laplace_sum(tau: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDAr
 
 
 def laplace_sum_success(tau: int, k: int, shift: float) -> float:
-    """Probability that a sum of `tau` unit Laplace variables raised by `shift` is the largest of k such sums."""
+    """Probability that a sum of `tau` unit Laplace variables raised by `shift` is the largest of k
+    such sums."""
     k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
     x, log_survival, log_density = laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))

@@ -18,7 +18,8 @@ __all__ = ["Rounds", "Remembered", "ChainedValue", "ChainedBits", "largest"]
 
 @kernel
 def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
-    """A uniform place among the largest numbers of each row, after moving them into ``[low, high]``."""
+    """A uniform place among the largest numbers of each row, after moving them into ``[low,
+    high]``."""
     n, k = vectors.shape
     guess, best = np.empty(n, np.int64), np.empty(k + 1, np.int64)
     for i in range(n):
@@ -37,8 +38,8 @@ def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
 class Rounds(Named, Scored):
     """`tau` reports about the same value, each with fresh noise: a list of arrays.
 
-    The guess is the value that most rounds support; the score counts the rounds that support the first value only, minus
-    those that support the second only.
+    The guess is the value that most rounds support; the score counts the rounds that support the
+    first value only, minus those that support the second only.
     """
 
     part: Any
@@ -91,7 +92,8 @@ class Rounds(Named, Scored):
         return None if success is None else (success, (1 - success) / (self.k - 1))
 
     def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        """States that last over all rounds, and in each the chances per round of a score of 1 and of -1."""
+        """States that last over all rounds, and in each the chances per round of a score of 1 and
+        of -1."""
         return [(1.0, *self.part.score_rates(self.part.extreme, pair))]
 
     def thresholds(self) -> Array | None:
@@ -99,13 +101,18 @@ class Rounds(Named, Scored):
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
         law, at = _difference_law(self, pair), int(threshold) + self.tau
-        return min(1.0, float(law[at:].sum())), min(1.0, float(law[::-1][at:].sum()))  # sums may round up
+        return min(1.0, float(law[at:].sum())), min(
+            1.0, float(law[::-1][at:].sum())
+        )  # sums may round up
 
     def loss(self, pair: Pair) -> float | None:
-        """Of the event that every round supports the first value only; states that last are mixed."""
+        """Of the event that every round supports the first value only; states that last are
+        mixed."""
         weight, up, down = np.array(self.states(pair)).T
         with np.errstate(divide="ignore"):
-            one, two = (scipy.special.logsumexp(self.tau * np.log(rate), b=weight) for rate in (up, down))
+            one, two = (
+                scipy.special.logsumexp(self.tau * np.log(rate), b=weight) for rate in (up, down)
+            )
         return float(one - two)
 
 
@@ -125,7 +132,8 @@ def _difference_law(kind: Rounds, pair: Pair) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True)
 class ChainedValue(Rounds):
-    """Rounds of randomised response on a remembered response: it stays with probability `keep`, else is any other."""
+    """Rounds of randomised response on a remembered response: it stays with probability `keep`,
+    else is any other."""
 
     keep: float
     flip: float
@@ -140,13 +148,21 @@ class ChainedValue(Rounds):
         return self.part.p * kept + (1 - self.part.p) * (1 - kept) / (self.k - 1)
 
     def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q = self.part.p, self.part.q  # the remembered value is the first of the pair, the second, or a third
-        return [(p, self.keep, self.flip), (q, self.flip, self.keep), (max(0.0, 1 - p - q), self.flip, self.flip)]
+        p, q = (
+            self.part.p,
+            self.part.q,
+        )  # the remembered value is the first of the pair, the second, or a third
+        return [
+            (p, self.keep, self.flip),
+            (q, self.flip, self.keep),
+            (max(0.0, 1 - p - q), self.flip, self.flip),
+        ]
 
 
 @dataclass(frozen=True)
 class ChainedBits(Rounds):
-    """Rounds of flipped bits on remembered bits: a one stays with probability `keep`, a zero becomes one with `flip`."""
+    """Rounds of flipped bits on remembered bits: a one stays with probability `keep`, a zero
+    becomes one with `flip`."""
 
     keep: float
     flip: float

@@ -35,18 +35,24 @@ def _pick(subsets: Array, k: int, rng: Rng) -> Array:
 def _ones(word: np.uint64) -> int:
     """Number of ones of a word, a standard trick that compilers know."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word & np.uint64(0x3333333333333333)) + (
+        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return int(np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56)))
 
 
 @kernel
-def rounds_won(trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: streams.State) -> int:
-    """Subsets of all rounds in full, as their counts have no law that is simple enough: 64 values in one word.
+def rounds_won(
+    trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: streams.State
+) -> int:
+    """Subsets of all rounds in full, as their counts have no law that is simple enough: 64 values
+    in one word.
 
-    A round starts with independent bits at about the right rate; then values at random leave or join until the size is
-    right, so all subsets of that size are equally likely. ``digits[b]`` holds the b-th binary digits of all counts. The
-    true value is counted apart, the other audited one is the first of the rest.
+    A round starts with independent bits at about the right rate; then values at random leave or
+    join until the size is right, so all subsets of that size are equally likely. ``digits[b]``
+    holds the b-th binary digits of all counts. The true value is counted apart, the other audited
+    one is the first of the rest.
     """
     one, others, hits = np.uint64(1), k - 1, 0
     width, depth = (others + 63) // 64, 1
@@ -66,7 +72,9 @@ def rounds_won(trials: int, k: int, omega: int, p: float, tau: int, truth: bool,
             rate = min(31, (32 * wanted + others // 2) // others)
             for w in range(width):
                 bits = np.uint64(0)
-                for b in range(5 if rate else 0):  # each step halves the rate and adds a digit of it
+                for b in range(
+                    5 if rate else 0
+                ):  # each step halves the rate and adds a digit of it
                     word, state = streams.step(state)
                     bits = bits | word if (rate >> b) & 1 else bits & word
                 members[w] = bits & valid[w]
@@ -103,7 +111,8 @@ def rounds_won(trials: int, k: int, omega: int, p: float, tau: int, truth: bool,
 
 @dataclass(frozen=True)
 class Subset(Support):
-    """Distinct values, integer array (n, w) in the order they were sent, filled up with -1; they support themselves."""
+    """Distinct values, integer array (n, w) in the order they were sent, filled up with -1; they
+    support themselves."""
 
     k: int
     name = "subset"
@@ -135,7 +144,8 @@ class Selection(Subset, SupportLaw, Repeatable, Listed, Crafted):
     ----------
     k, omega : int
     p, absent : float
-        Probability that the true value is a member, and that it is not: ``1 - p`` with all its digits.
+        Probability that the true value is a member, and that it is not: ``1 - p`` with all its
+        digits.
     """
 
     omega: int
@@ -153,13 +163,24 @@ class Selection(Subset, SupportLaw, Repeatable, Listed, Crafted):
     def pair_law(self) -> Array:
         k, omega = self.k, self.omega
         first, second = self.p * (k - omega) / (k - 1), self.absent * omega / (k - 1)
-        return np.array([first, second, self.p * (omega - 1) / (k - 1), max(0.0, self.absent * (k - 1 - omega) / (k - 1))])
+        return np.array(
+            [
+                first,
+                second,
+                self.p * (omega - 1) / (k - 1),
+                max(0.0, self.absent * (k - 1 - omega) / (k - 1)),
+            ]
+        )
 
     def success(self) -> float:
         return self.p / self.omega
 
     def wins(self, tau: int) -> tuple[Array, Array] | None:
-        return (laws.binomial(tau, self.p), laws.response_wins(self.k, tau)) if self.omega == 1 else None
+        return (
+            (laws.binomial(tau, self.p), laws.response_wins(self.k, tau))
+            if self.omega == 1
+            else None
+        )
 
     def repeated(self, tau: int) -> "Rounds":
         return SelectionRounds(self, tau)
@@ -176,7 +197,9 @@ class Selection(Subset, SupportLaw, Repeatable, Listed, Crafted):
         k, omega = self.k, self.omega
         alphabet(self.outputs, 1, "take a smaller domain")
         member = self.supports(self.reports, value)
-        return np.where(member, self.p / math.comb(k - 1, omega - 1), (1 - self.p) / math.comb(k - 1, omega))
+        return np.where(
+            member, self.p / math.comb(k - 1, omega - 1), (1 - self.p) / math.comb(k - 1, omega)
+        )
 
     def most(self, targets: int) -> int:
         return min(targets, self.omega)
@@ -184,14 +207,20 @@ class Selection(Subset, SupportLaw, Repeatable, Listed, Crafted):
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         supported, r = self.most(targets), targets
         rest = self.omega - supported
-        draws = [np.append(rng.choice(r, supported, replace=False), r + rng.choice(self.k - r, rest, replace=False))
-                 for _ in range(count)]  # fmt: skip
+        draws = [
+            np.append(
+                rng.choice(r, supported, replace=False),
+                r + rng.choice(self.k - r, rest, replace=False),
+            )
+            for _ in range(count)
+        ]
         return rng.permuted(np.array(draws), axis=1), supported
 
 
 @dataclass(frozen=True)
 class SelectionRounds(Rounds):
-    """Several sets of more than one value: no law of their counts is simple enough, so rounds are made in full."""
+    """Several sets of more than one value: no law of their counts is simple enough, so rounds are
+    made in full."""
 
     part: Selection
 
@@ -204,4 +233,6 @@ class SelectionRounds(Rounds):
         if self.part.omega == 1:
             return super().guess_count(trials, truth, pair, rng)
         state = streams.state(rng)
-        return rounds_won(trials, self.k, self.part.omega, self.part.p, self.tau, bool(truth), state)
+        return rounds_won(
+            trials, self.k, self.part.omega, self.part.p, self.tau, bool(truth), state
+        )

@@ -19,7 +19,8 @@ __all__ = ["Noisy", "Laplace", "Gaussian"]
 
 @dataclass(frozen=True)
 class Noisy(Named, Scored, Repeatable):
-    """One real number per value, float array (n, k), with independent noise of one scale on a one-hot vector.
+    """One real number per value, float array (n, k), with independent noise of one scale on a
+    one-hot vector.
 
     Parameters
     ----------
@@ -72,14 +73,17 @@ class Laplace(Noisy):
     def variance(self) -> float:
         return 2 * self.scale**2
 
-    def total(self, n: int, rng: Rng) -> Array:  # a sum of Laplace variables is a difference of two Gamma variables
+    def total(
+        self, n: int, rng: Rng
+    ) -> Array:  # a sum of Laplace variables is a difference of two Gamma variables
         return self.scale * (rng.standard_gamma(n, self.k) - rng.standard_gamma(n, self.k))
 
     def guess(self, reports: Array, rng: Rng) -> Array:
         return largest(reports, 0.0, 1.0, rng)
 
     def score(self, reports: Array, pair: Pair) -> Array:
-        """1 if the first number is at least 1 and the second at most 0, -1 the other way round, else 0; int array (n,)."""
+        """1 if the first number is at least 1 and the second at most 0, -1 the other way round,
+        else 0; int array (n,)."""
         one, two = (reports[:, value] for value in pair)
         return ((one >= 1) & (two <= 0)).astype(np.int8) - ((two >= 1) & (one <= 0))
 
@@ -109,7 +113,8 @@ class LaplaceRounds(Rounds):
 
 @dataclass(frozen=True)
 class Gaussian(Noisy):
-    """Gaussian noise: the likelihood ratio grows without bound, so an event begins at a threshold that is chosen."""
+    """Gaussian noise: the likelihood ratio grows without bound, so an event begins at a threshold
+    that is chosen."""
 
     extreme: ClassVar[float | None] = None
 
@@ -138,7 +143,9 @@ class Gaussian(Noisy):
         return 1 / (math.sqrt(2) * self.scale)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        return float(scipy.special.ndtr(self._shift - threshold)), float(scipy.special.ndtr(-self._shift - threshold))
+        return float(scipy.special.ndtr(self._shift - threshold)), float(
+            scipy.special.ndtr(-self._shift - threshold)
+        )
 
     def loss(self, pair: Pair) -> float:
         return math.inf  # far out any ratio is reached, with little probability
@@ -149,7 +156,8 @@ class Gaussian(Noisy):
 
 @dataclass(frozen=True)
 class GaussianRounds(Rounds):
-    """Several Gaussian vectors: their mean says all that they say, and it is one with less noise."""
+    """Several Gaussian vectors: their mean says all that they say, and it is one with less
+    noise."""
 
     lawful = True
     guess_route, score_route = "integrate", "formula"

@@ -25,16 +25,16 @@ from .sketch import CMS
 from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 
+# fmt: off
 __all__ = [
-    "MECHANISMS", "KEY_VALUE", "make", "takes",
-    "Mechanism", "LocalRandomizer", "FrequencyOracle", "SupportOracle",
-    "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
-    "ASS", "AUE", "ALH", "ATHE", "HR", "CMS", "PM",
-    "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM",
-    "RSFD", "Repeated", "Chained", "BucketFlip",
-    "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV",
-    "FaultyUE", "Client", "ClientError", "FloorSS", "DPSGD", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG",
-]  # fmt: skip
+    "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "LocalRandomizer", "FrequencyOracle",
+    "SupportOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO", "ASS", "AUE",
+    "ALH", "ATHE", "HR", "CMS", "PM", "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD",
+    "Repeated", "Chained", "BucketFlip", "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR",
+    "PrivKV", "FaultyUE", "Client", "ClientError", "FloorSS", "DPSGD", "GRADIENT", "LDPSGD",
+    "PrivUnit", "PrivUnitG"
+]
+# fmt: on
 
 MECHANISMS: dict[str, Callable[..., LocalRandomizer]] = {
     m.name: m
@@ -45,13 +45,18 @@ MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", 
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 """The mechanisms by the names the literature gives them."""
 
-KEY_VALUE: dict[str, type[PCKV | CPP]] = {m.name: m for m in (PCKVUE, PCKVGRR, CPPUE, CPPGRR, PrivKV)}
+KEY_VALUE: dict[str, type[PCKV | CPP]] = {
+    m.name: m for m in (PCKVUE, PCKVGRR, CPPUE, CPPGRR, PrivKV)
+}
 """The key-value mechanisms by name."""
 
 
 def takes(name: str, parameter: str) -> bool:
     """Whether the mechanism called `name` has a field `parameter`."""
-    return parameter in inspect.signature(MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]).parameters
+    return (
+        parameter
+        in inspect.signature(MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]).parameters
+    )
 
 
 def make(name: str, **parameters: Any) -> Any:

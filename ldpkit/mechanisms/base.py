@@ -64,17 +64,20 @@ class Mechanism(ABC):
         def epsilon(self) -> float: ...
         @property
         def delta(self) -> float: ...
+
     else:
         delta = 0.0
 
     @property
     def published_delta(self) -> float:
-        """The delta that the paper's code subtracts; differs from `delta` only where that code errs."""
+        """The delta that the paper's code subtracts; differs from `delta` only where that code
+        errs."""
         return self.delta
 
     @property
     def scope(self) -> str:
-        """What has to be said where an audit exceeds the claim because it asks more than is claimed; mostly nothing."""
+        """What has to be said where an audit exceeds the claim because it asks more than is
+        claimed; mostly nothing."""
         return ""
 
     @property
@@ -118,7 +121,8 @@ class LocalRandomizer(Mechanism):
 
     @abstractmethod
     def pair(self, pair: Any = None) -> Any:
-        """Return the two audited inputs, those furthest apart unless given, after checking that reports can tell them apart.
+        """Return the two audited inputs, those furthest apart unless given, after checking that
+        reports can tell them apart.
 
         Raises
         ------
@@ -127,7 +131,8 @@ class LocalRandomizer(Mechanism):
         """
 
     def read(self, reports: Any) -> Any:
-        """Return reports as arrays, in the form of `kind`, after checking that this mechanism can send them.
+        """Return reports as arrays, in the form of `kind`, after checking that this mechanism can
+        send them.
 
         Raises
         ------
@@ -186,7 +191,8 @@ class FrequencyOracle(LocalRandomizer):
 
 
 def pair_of_values(kind: Kind, pair: Any = None) -> Pair:
-    """Return two different values of a domain, the first and the last unless given; see `LocalRandomizer.pair`."""
+    """Return two different values of a domain, the first and the last unless given; see
+    `LocalRandomizer.pair`."""
     pair = (0, kind.domain - 1) if pair is None else pair
     if np.shape(pair) != (2,) or pair[0] == pair[1]:
         raise ValueError(f"pair must hold two different values, got {pair}")
@@ -201,22 +207,32 @@ def oracle(mechanism: Any) -> Any:
 
 
 def kind_with(mechanism: Any, verbs: type, wanted: str) -> Any:
-    """Return the kind of a frequency oracle's reports if it has the `verbs`; otherwise the mechanism must do what is `wanted`."""
+    """Return the kind of a frequency oracle's reports if it has the `verbs`; otherwise the
+    mechanism must do what is `wanted`."""
     kind = oracle(mechanism).kind
     if not isinstance(kind, verbs):
-        raise ValueError(f"mechanism must {wanted}, got {mechanism.name} with its {kind.name} reports")
+        raise ValueError(
+            f"mechanism must {wanted}, got {mechanism.name} with its {kind.name} reports"
+        )
     return kind
 
 
-_SERVER = {"name", "estimate", "variance", "sample_estimate", "support_counts"}  # what no report depends on
+_SERVER = {
+    "name",
+    "estimate",
+    "variance",
+    "sample_estimate",
+    "support_counts",
+}  # what no report depends on
 
 
 def lawful(mechanism: Any) -> bool:
     """Whether the law of its kind of report speaks for the client `perturb` of a mechanism.
 
-    It does for the mechanisms of this package, and for a class that brings its probabilities and its client
-    together. It does not where a subclass, or an instance, replaces part of a mechanism that has a client already:
-    its probabilities are then those of one class, its reports those of another, and only real reports tell.
+    It does for the mechanisms of this package, and for a class that brings its probabilities and
+    its client together. It does not where a subclass, or an instance, replaces part of a mechanism
+    that has a client already: its probabilities are then those of one class, its reports those of
+    another, and only real reports tell.
     """
     if not isinstance(mechanism, LocalRandomizer) or not mechanism.kind.lawful:
         return False
@@ -225,11 +241,15 @@ def lawful(mechanism: Any) -> bool:
         if not cls.__module__.startswith(family):
             own = {n for n in vars(cls) if not n.startswith(("__", "_abc_"))} - _SERVER
             made = [(c, getattr(c, "perturb", Mechanism.perturb)) for c in line[i + 1 :]]
-            clients = [c for c, client in made if not getattr(client, "__isabstractmethod__", False)]
+            clients = [
+                c for c, client in made if not getattr(client, "__isabstractmethod__", False)
+            ]
             if any(hasattr(c, n) for c in clients for n in own):
                 return False
         client = vars(cls).get("perturb")
-        if client is not None and getattr(client, "__module__", None) != cls.__module__:  # put there from outside
+        if (
+            client is not None and getattr(client, "__module__", None) != cls.__module__
+        ):  # put there from outside
             return False
     held = vars(mechanism)
     replaced = held.keys() - {f.name for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]  # a dataclass

@@ -20,17 +20,27 @@ from .. import checks
 from ..types import Array, Rng
 from .gaussian import SENSITIVITY, gaussian_delta
 
-__all__ = ["DPSGD", "ADJACENCY", "gdp_mu", "gdp_epsilon", "rdp_epsilon", "gaussian_epsilon", "gaussian_sigma"]
+__all__ = [
+    "DPSGD",
+    "ADJACENCY",
+    "gdp_mu",
+    "gdp_epsilon",
+    "rdp_epsilon",
+    "gaussian_epsilon",
+    "gaussian_sigma",
+]
 
 ADJACENCY = {"add_remove": 1.0, "replace": 2.0}
-"""How far two neighbouring sums of clipped gradients may lie apart, in units of the clipping norm."""
+"""How far two neighbouring sums of clipped gradients may lie apart, in units of the clipping
+norm."""
 
 _ORDERS = np.concatenate([np.arange(11, 110) / 10, np.arange(11, 64)])
 _BATCH = 20  # runs that share the matrix products
 
 
 def gdp_mu(sigma: float, steps: int = 1, adjacency: str = "add_remove") -> float:
-    """Parameter mu of the Gaussian differential privacy of `steps` releases with noise multiplier `sigma`.
+    """Parameter mu of the Gaussian differential privacy of `steps` releases with noise multiplier
+    `sigma`.
 
     Parameters
     ----------
@@ -45,7 +55,8 @@ def gdp_mu(sigma: float, steps: int = 1, adjacency: str = "add_remove") -> float
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
-    """Smallest epsilon for which mu-GDP is (epsilon, delta)-DP, exactly (Dong et al., Corollary 2.13)."""
+    """Smallest epsilon for which mu-GDP is (epsilon, delta)-DP, exactly (Dong et al., Corollary
+    2.13)."""
     mu = checks.real("mu", mu, 0, closed="()")
     delta = checks.real("delta", delta, 0, 1, closed="()")
     sigma = SENSITIVITY / mu  # in terms of a one-hot vector
@@ -56,14 +67,25 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
 
 def rdp_epsilon(mu: float, delta: float) -> float:
-    """Epsilon of mu-GDP by Renyi orders 1.1 to 63, as the paper's code converts it; larger than `gdp_epsilon`."""
-    mu, delta = checks.real("mu", mu, 0, closed="()"), checks.real("delta", delta, 0, 1, closed="()")
+    """Epsilon of mu-GDP by Renyi orders 1.1 to 63, as the paper's code converts it; larger than
+    `gdp_epsilon`."""
+    mu, delta = (
+        checks.real("mu", mu, 0, closed="()"),
+        checks.real("delta", delta, 0, 1, closed="()"),
+    )
     order = _ORDERS
-    return float((order * mu**2 / 2 + np.log1p(-1 / order) - np.log(order * delta) / (order - 1)).min())
+    return float(
+        (order * mu**2 / 2 + np.log1p(-1 / order) - np.log(order * delta) / (order - 1)).min()
+    )
 
 
 def gaussian_epsilon(
-    sigma: float, steps: int = 1, delta: float = 1e-5, *, accounting: str = "exact", adjacency: str = "add_remove"
+    sigma: float,
+    steps: int = 1,
+    delta: float = 1e-5,
+    *,
+    accounting: str = "exact",
+    adjacency: str = "add_remove",
 ) -> float:
     """Epsilon of `steps` Gaussian releases.
 
@@ -76,12 +98,19 @@ def gaussian_epsilon(
     accounting : {"exact", "rdp"}
         See `gdp_epsilon` and `rdp_epsilon`.
     """
-    convert = {"exact": gdp_epsilon, "rdp": rdp_epsilon}[checks.one_of("accounting", accounting, ("exact", "rdp"))]
+    convert = {"exact": gdp_epsilon, "rdp": rdp_epsilon}[
+        checks.one_of("accounting", accounting, ("exact", "rdp"))
+    ]
     return convert(gdp_mu(sigma, steps, adjacency), delta)
 
 
 def gaussian_sigma(
-    epsilon: float, steps: int = 1, delta: float = 1e-5, *, accounting: str = "exact", adjacency: str = "add_remove"
+    epsilon: float,
+    steps: int = 1,
+    delta: float = 1e-5,
+    *,
+    accounting: str = "exact",
+    adjacency: str = "add_remove",
 ) -> float:
     """Noise multiplier that `gaussian_epsilon` maps to `epsilon`.
 
@@ -93,11 +122,19 @@ def gaussian_sigma(
     epsilon = checks.real("epsilon", epsilon, 0, closed="()")
 
     def excess(log_sigma: float) -> float:
-        return gaussian_epsilon(math.exp(log_sigma), steps, delta, accounting=accounting, adjacency=adjacency) - epsilon
+        return (
+            gaussian_epsilon(
+                math.exp(log_sigma), steps, delta, accounting=accounting, adjacency=adjacency
+            )
+            - epsilon
+        )
 
     low, high = -4.0, 20.0
     if not excess(high) < 0 < excess(low):
-        raise ValueError(f"epsilon must be one that {accounting} accounting reaches at delta = {delta:g}, got {epsilon}")
+        raise ValueError(
+            f"epsilon must be one that {accounting} accounting reaches at delta = {delta:g}, got"
+            f" {epsilon}"
+        )
     return math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
 
 
@@ -139,16 +176,28 @@ class DPSGD:
             checks.integer(name, getattr(self, name), 1)
         for name in ("known", "candidates", "test"):
             pair = getattr(self, name)
-            if (pair is not None or name != "test") and not (isinstance(pair, (list, tuple)) and len(pair) == 2):
+            if (pair is not None or name != "test") and not (
+                isinstance(pair, (list, tuple)) and len(pair) == 2
+            ):
                 raise ValueError(f"{name} must be a pair of features and labels, got {pair!r}")
         width = np.shape(self.known[0])[-1:]
         for name in ("known", "candidates", "test"):
             x, y = getattr(self, name) or self.known
             checks.numeric(f"features of {name}", x)
-            if np.ndim(x) != 2 or np.shape(x)[1:] != width or len(x) == 0 or not np.isfinite(x).all():
-                raise ValueError(f"features of {name} must be finite and of shape (n, {width}), got shape {np.shape(x)}")
+            if (
+                np.ndim(x) != 2
+                or np.shape(x)[1:] != width
+                or len(x) == 0
+                or not np.isfinite(x).all()
+            ):
+                raise ValueError(
+                    f"features of {name} must be finite and of shape (n, {width}), got shape"
+                    f" {np.shape(x)}"
+                )
             if checks.values(np.asarray(y), 2**31, f"labels of {name}").size != len(x):
-                raise ValueError(f"labels of {name} must be one for each of the {len(x)} records, got {len(y)}")
+                raise ValueError(
+                    f"labels of {name} must be one for each of the {len(x)} records, got {len(y)}"
+                )
 
     @property
     def k(self) -> int:
@@ -173,8 +222,15 @@ class DPSGD:
         """
         checks.generator(rng)
         values = checks.values(values, self.k)
-        with threadpool_limits(1, "blas"):  # sums are formed in the same order however many cores there are
-            return np.concatenate([self._train(values[i : i + _BATCH], rng) for i in range(0, max(1, values.size), _BATCH)])
+        with threadpool_limits(
+            1, "blas"
+        ):  # sums are formed in the same order however many cores there are
+            return np.concatenate(
+                [
+                    self._train(values[i : i + _BATCH], rng)
+                    for i in range(0, max(1, values.size), _BATCH)
+                ]
+            )
 
     def _train(self, truth: Array, rng: Rng) -> Array:
         """One batch of runs, stacked: weights (d, runs, hidden) and (runs, hidden, classes)."""
@@ -187,8 +243,12 @@ class DPSGD:
         member[:, first:, 0] = np.eye(self.k)[truth]
         square, gram_x = (x**2).sum(1) + 1, x[first:] @ x[first:].T + 1  # + 1 for the biases
         shapes = [(d, runs, h), (runs, 1, h), (runs, h, classes), (runs, 1, classes)]
-        weights: list[Array] = [_truncated(shapes[0], rng) / math.sqrt(d), np.zeros(shapes[1], np.float32),
-                                _truncated(shapes[2], rng) / math.sqrt(h), np.zeros(shapes[3], np.float32)]  # fmt: skip
+        weights: list[Array] = [
+            _truncated(shapes[0], rng) / math.sqrt(d),
+            np.zeros(shapes[1], np.float32),
+            _truncated(shapes[2], rng) / math.sqrt(h),
+            np.zeros(shapes[3], np.float32),
+        ]
         dots, norms = np.zeros((runs, self.k)), np.zeros((runs, self.k))
         for _ in range(self.steps):
             a, out = _forward(x, weights)
@@ -200,16 +260,26 @@ class DPSGD:
             d1, d2 = d1 * shrink, d2 * shrink
             noise = [self.clip * self.sigma * rng.standard_normal(s, np.float32) for s in shapes]
             a_z, c1, c2 = a[:, first:], d1[:, first:], d2[:, first:]
-            gram = (c2 @ c2.transpose(0, 2, 1)) * (a_z @ a_z.transpose(0, 2, 1) + 1) + (c1 @ c1.transpose(0, 2, 1)) * gram_x
-            heard = ((_inner(x[first:], noise[0]) + noise[1]) * c1).sum(2) + ((a_z @ noise[2] + noise[3]) * c2).sum(2)
+            gram = (c2 @ c2.transpose(0, 2, 1)) * (a_z @ a_z.transpose(0, 2, 1) + 1) + (
+                c1 @ c1.transpose(0, 2, 1)
+            ) * gram_x
+            heard = ((_inner(x[first:], noise[0]) + noise[1]) * c1).sum(2) + (
+                (a_z @ noise[2] + noise[3]) * c2
+            ).sum(2)
             dots += gram[np.arange(runs), truth] + heard
             norms += gram.diagonal(axis1=1, axis2=2)
             s1, s2 = d1 * member, d2 * member
-            sums = [(x.T @ s1.transpose(1, 0, 2).reshape(n, -1)).reshape(d, runs, h), s1.sum(1, keepdims=True),
-                    a.transpose(0, 2, 1) @ s2, s2.sum(1, keepdims=True)]  # fmt: skip
+            sums = [
+                (x.T @ s1.transpose(1, 0, 2).reshape(n, -1)).reshape(d, runs, h),
+                s1.sum(1, keepdims=True),
+                a.transpose(0, 2, 1) @ s2,
+                s2.sum(1, keepdims=True),
+            ]
             for w, total, extra in zip(weights, sums, noise):
                 w -= np.float32(self.rate / (first + 1)) * (total + extra)
-        found = np.zeros(runs, [("loglik", float, self.k), ("dot", float, self.k), ("accuracy", float)])
+        found = np.zeros(
+            runs, [("loglik", float, self.k), ("dot", float, self.k), ("accuracy", float)]
+        )
         found["loglik"] = (dots - norms / 2) / (self.clip * self.sigma) ** 2
         found["dot"] = dots
         found["accuracy"] = np.nan
@@ -226,7 +296,8 @@ def _truncated(shape: tuple[int, ...], rng: Rng) -> Array:
 
 
 def _inner(x: Array, w: Array) -> Array:
-    """Products of all rows (n, d) with the weights (d, runs, hidden) of every run: (runs, n, hidden)."""
+    """Products of all rows (n, d) with the weights (d, runs, hidden) of every run: (runs, n,
+    hidden)."""
     return (x @ w.reshape(len(w), -1)).reshape(len(x), *w.shape[1:]).transpose(1, 0, 2)
 
 

@@ -45,13 +45,17 @@ def load(path: str) -> Callable[..., Any]:
     if module.endswith(".py") or "/" in module:
         stem = PurePath(module).stem
         hint = f"for f in the file {stem}.py of this folder, {stem}:f"
-        raise ClientError(f"client must be given as module:function, not by a path, got {path!r}: {hint}")
+        raise ClientError(
+            f"client must be given as module:function, not by a path, got {path!r}: {hint}"
+        )
     try:
         function = importlib.import_module(module)
         for part in name.split("."):
             function = getattr(function, part)
     except (Exception, SystemExit) as error:  # importing foreign code can raise anything
-        raise ClientError(f"client {path!r} cannot be imported: {type(error).__name__}: {error}") from error
+        raise ClientError(
+            f"client {path!r} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
     if not callable(function):
         raise ClientError(f"client {path!r} is not callable but a {type(function).__name__}")
     return function
@@ -62,10 +66,18 @@ def _takes_one_value(function: Callable[..., Any]) -> bool:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
-        raise ClientError("client has no readable signature; wrap it in a Python function f(values, rng)") from error
-    positional = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        raise ClientError(
+            "client has no readable signature; wrap it in a Python function f(values, rng)"
+        ) from error
+    positional = [
+        p
+        for p in signature.parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     required = [p for p in positional if p.default is p.empty]
-    if len(required) == 2 or (len(required) < 2 and len(positional) >= 2 and positional[1].name == "rng"):
+    if len(required) == 2 or (
+        len(required) < 2 and len(positional) >= 2 and positional[1].name == "rng"
+    ):
         return False
     if len(required) == 1:
         return True
@@ -79,7 +91,8 @@ os.dup2(2, 1)  # what the client prints is no report
 sys.path[:] = pickle.load(sys.stdin.buffer)
 function, values, batched, seed = pickle.load(sys.stdin.buffer)
 import numpy
-reports = function(values, numpy.random.default_rng(seed)) if batched else [function(int(v)) for v in values]
+generator = numpy.random.default_rng(seed)
+reports = function(values, generator) if batched else [function(int(v)) for v in values]
 pickle.dump(reports, answer)
 answer.flush()
 """
@@ -99,8 +112,8 @@ class Client(LocalRandomizer):
     k : int
         Domain size; values are ``0..k-1``.
     report : {"value", "bits", "subset"}
-        What a report is: one integer, k bits, or a collection of distinct values, whose order is kept (that of a
-        ``set``, which has none, is made ascending).
+        What a report is: one integer, k bits, or a collection of distinct values, whose order is
+        kept (that of a ``set``, which has none, is made ascending).
     epsilon, delta : float
         The guarantee the client claims.
     name : str
@@ -164,9 +177,14 @@ class Client(LocalRandomizer):
         except ClientError:
             raise
         except (Exception, SystemExit) as error:
-            raise ClientError(f"client {self.name} raised {type(error).__name__}: {error}") from error
+            raise ClientError(
+                f"client {self.name} raised {type(error).__name__}: {error}"
+            ) from error
         if not np.array_equal(handed, values):
-            raise ClientError(f"client {self.name} changed its input array; reports of different users must not share memory")
+            raise ClientError(
+                f"client {self.name} changed its input array; reports of different users must not"
+                " share memory"
+            )
         try:
             got: int | str = len(reports)
         except TypeError:
@@ -178,18 +196,31 @@ class Client(LocalRandomizer):
         return getattr(self, f"_as_{self.report}")(reports)
 
     def afresh(self, values: Array, seed: int) -> Array | None:
-        """Return the reports that the client makes in a process of its own; ``None`` if it cannot be imported there."""
+        """Return the reports that the client makes in a process of its own; ``None`` if it cannot
+        be imported there."""
         function = self.function
         while isinstance(function, functools.partial):
             function = function.func
         try:  # anything but a function would take along what it remembers
-            given = pickle.dumps((self.function, values, self.batched, seed)) if inspect.isroutine(function) else None
+            given = (
+                pickle.dumps((self.function, values, self.batched, seed))
+                if inspect.isroutine(function)
+                else None
+            )
         except Exception:
             given = None
         if given is None:
             return None
-        done = subprocess.run([sys.executable, "-c", _ELSEWHERE], input=pickle.dumps(sys.path) + given, capture_output=True)
-        return getattr(self, f"_as_{self.report}")(pickle.loads(done.stdout)) if done.returncode == 0 else None
+        done = subprocess.run(
+            [sys.executable, "-c", _ELSEWHERE],
+            input=pickle.dumps(sys.path) + given,
+            capture_output=True,
+        )
+        return (
+            getattr(self, f"_as_{self.report}")(pickle.loads(done.stdout))
+            if done.returncode == 0
+            else None
+        )
 
     def _one(self, value: int) -> Any:
         report = self.function(value)
@@ -203,7 +234,9 @@ class Client(LocalRandomizer):
         """`array` as integers in ``low..k-1``."""
         if array.dtype.kind not in "biuf":
             self._refuse(wanted, f"an array of {array.dtype}")
-        bad = ~((array >= low) & (array < self.k) & (array == np.floor(array)))  # NaN fails every comparison
+        bad = ~(
+            (array >= low) & (array < self.k) & (array == np.floor(array))
+        )  # NaN fails every comparison
         if bad.any():
             self._refuse(wanted, array[bad].flat[0])
         return array.astype(np.int64)
@@ -235,7 +268,12 @@ class Client(LocalRandomizer):
         if any(isinstance(row, (str, bytes)) for row in reports):
             self._refuse(wanted, "text")
         try:
-            rows = [np.asarray(sorted(row) if isinstance(row, (set, frozenset)) else list(row), float).ravel() for row in reports]
+            rows = [
+                np.asarray(
+                    sorted(row) if isinstance(row, (set, frozenset)) else list(row), float
+                ).ravel()
+                for row in reports
+            ]
         except (TypeError, ValueError) as error:
             self._refuse(wanted, f"something else ({error})")
         out = np.full((len(rows), max(1, max(map(len, rows)))), -1, np.int64)

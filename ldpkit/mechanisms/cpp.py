@@ -1,4 +1,5 @@
-"""CPP: correlated perturbation in rounds, with values placed on the boundaries of buckets (PrivKV and its successors).
+"""CPP: correlated perturbation in rounds, with values placed on the boundaries of buckets (PrivKV
+and its successors).
 
 Source: Ye, Hu, Meng and Zheng, "PrivKV: Key-Value Data Collection with Local
 Differential Privacy", IEEE S&P 2019, and its extensions; KV-Auditor, section
@@ -26,7 +27,8 @@ __all__ = ["CPP", "CPPUE", "CPPGRR", "PrivKV", "bit_vectors"]
 
 @functools.lru_cache(maxsize=4)
 def bit_vectors(length: int) -> Array:
-    """Return all bit vectors of this length, float array (2 ** length, length), the last bit moving fastest."""
+    """Return all bit vectors of this length, float array (2 ** length, length), the last bit moving
+    fastest."""
     size = alphabet(2, checks.integer("length", length, 0), "take fewer buckets, or CPP-GRR")
     return ((np.arange(size)[:, None] >> np.arange(length)[::-1]) & 1).astype(float)
 
@@ -84,9 +86,13 @@ class CPP(Mechanism):
     def __post_init__(self) -> None:
         buckets = checks.integer("buckets", self.buckets, 2, 64)
         if buckets % 2:
-            raise ValueError(f"buckets must be an even number of boundary points, two per bucket, got {buckets}")
+            raise ValueError(
+                f"buckets must be an even number of boundary points, two per bucket, got {buckets}"
+            )
         object.__setattr__(self, "k", checks.integer("k", self.k, 1, MAX_DOMAIN))
-        object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON))
+        object.__setattr__(
+            self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
+        )
         object.__setattr__(self, "rounds", checks.integer("rounds", self.rounds, 1, MAX_ROUNDS))
 
     @property
@@ -105,33 +111,49 @@ class CPP(Mechanism):
         return np.column_stack([edges[:-1], edges[1:]]).ravel()
 
     def started(self, means: ArrayLike | None) -> Array:
-        """Return the broadcast means, or the middle of each bucket if there are none yet, after checking them."""
+        """Return the broadcast means, or the middle of each bucket if there are none yet, after
+        checking them."""
         if means is None:
             means = self.points.reshape(-1, 2).mean(axis=1) * np.ones((self.k, 1))
         means = checks.numeric("means", means)
         if means.shape != (self.k, self.buckets // 2) or not np.all(np.abs(means) <= 1):
-            raise ValueError(f"means must be a ({self.k}, {self.buckets // 2}) array within [-1, 1], got shape {means.shape}")
+            raise ValueError(
+                f"means must be a ({self.k}, {self.buckets // 2}) array within [-1, 1], got shape"
+                f" {means.shape}"
+            )
         return means
 
     def place(self, values: ArrayLike) -> tuple[Array, Array]:
-        """Return the bucket of each value (a shared boundary belongs to the left one) and its chance of the left slot."""
+        """Return the bucket of each value (a shared boundary belongs to the left one) and its
+        chance of the left slot."""
         values = checks.numeric("values", values).astype(float)
         if not np.all(np.abs(values) <= 1):
-            raise ValueError(f"values must lie in [-1, 1], got {values[~(np.abs(values) <= 1)][0]:g}")
+            raise ValueError(
+                f"values must lie in [-1, 1], got {values[~(np.abs(values) <= 1)][0]:g}"
+            )
         width = 4 / self.buckets
-        bucket = np.clip(np.ceil((values + 1) / width).astype(np.int64) - 1, 0, self.buckets // 2 - 1)
+        bucket = np.clip(
+            np.ceil((values + 1) / width).astype(np.int64) - 1, 0, self.buckets // 2 - 1
+        )
         return bucket, np.clip((self.points[2 * bucket + 1] - values) / width, 0, 1)
 
     def slot_law(self, values: ArrayLike) -> Array:
-        """Return the law of the slot, shape (buckets,), for a value drawn uniformly from `values`."""
+        """Return the law of the slot, shape (buckets,), for a value drawn uniformly from
+        `values`."""
         bucket, left = self.place(np.atleast_1d(values))
-        law = np.bincount(2 * bucket, left, self.buckets) + np.bincount(2 * bucket + 1, 1 - left, self.buckets)
+        law = np.bincount(2 * bucket, left, self.buckets) + np.bincount(
+            2 * bucket + 1, 1 - left, self.buckets
+        )
         return law / bucket.size
 
     def perturb(self, sets: KeyValues, rng: Rng, means: ArrayLike | None = None) -> Array:
-        """Return reports of one round, structured array (n,): the `key` looked at, the `bit` about it, the `record`."""
+        """Return reports of one round, structured array (n,): the `key` looked at, the `bit` about
+        it, the `record`."""
         if not isinstance(sets, KeyValues) or sets.k != self.k:
-            raise ValueError(f"{self.name} needs KeyValues over k = {self.k} keys, got {getattr(sets, 'k', sets)!r}")
+            raise ValueError(
+                f"{self.name} needs KeyValues over k = {self.k} keys, got"
+                f" {getattr(sets, 'k', sets)!r}"
+            )
         checks.generator(rng)
         rate, n = self.key_rate(means), len(sets)
         means, key = self.started(means), rng.integers(0, self.k, n)
@@ -140,9 +162,13 @@ class CPP(Mechanism):
         bucket, left = self.place(np.where(held, value, drawn))
         bit = rng.random(n) < np.where(held, rate, 1 - rate)
         record = self._respond(2 * bucket + (rng.random(n) >= left), rng)
-        reports = np.zeros(n, [("key", np.int64), ("bit", np.uint8), ("record", record.dtype, record.shape[1:])])
+        reports = np.zeros(
+            n, [("key", np.int64), ("bit", np.uint8), ("record", record.dtype, record.shape[1:])]
+        )
         reports["key"], reports["bit"] = key, bit
-        reports["record"][bit] = record[bit]  # after a no the record is zero, in GRR too: it means nothing there
+        reports["record"][bit] = record[
+            bit
+        ]  # after a no the record is zero, in GRR too: it means nothing there
         return reports
 
     def law(self, pairs: Sequence[Held], means: ArrayLike | None = None) -> Array:
@@ -174,27 +200,40 @@ class CPP(Mechanism):
         return reports["key"] * (1 + self._outputs) + np.where(reports["bit"] == 1, 1 + code, 0)
 
     def tally_counts(self, counts: Array) -> tuple[Array, Array]:
-        """Return what `tally` does, without the users, from counts of outputs for k = 1 in the order of `law`."""
+        """Return what `tally` does, without the users, from counts of outputs for k = 1 in the
+        order of `law`."""
         return counts[1:].sum()[None], np.einsum("i,ij->j", counts[1:], self._slots)[None]
 
     def tally(self, reports: Array) -> tuple[Array, Array, Array]:
-        """Return users who looked at each key (k,), who answered yes (k,), and reports that hold each slot (k, buckets)."""
+        """Return users who looked at each key (k,), who answered yes (k,), and reports that hold
+        each slot (k, buckets)."""
         reports = checks.unmasked(f"reports of {self.name}", reports)
         if reports.ndim != 1 or not len(reports) or reports.dtype.names != ("key", "bit", "record"):
-            raise ValueError(f"reports of {self.name} must be what perturb returns, got shape {reports.shape} of {reports.dtype}")
+            raise ValueError(
+                f"reports of {self.name} must be what perturb returns, got shape {reports.shape} of"
+                f" {reports.dtype}"
+            )
         checks.values(reports["key"], self.k, "reported keys")
         users = np.bincount(reports["key"], minlength=self.k)
         yes = np.bincount(reports["key"], reports["bit"], self.k)
         slots = self._slots[self._symbols(reports["record"])]
-        return users, yes, np.column_stack([np.bincount(reports["key"], s * reports["bit"], self.k) for s in slots.T])
+        return (
+            users,
+            yes,
+            np.column_stack(
+                [np.bincount(reports["key"], s * reports["bit"], self.k) for s in slots.T]
+            ),
+        )
 
     def calibrate(self, yes: Array, slots: Array) -> Array:
-        """Estimate how many of the users who answered yes hold each slot, cut to what is possible, (k, buckets)."""
+        """Estimate how many of the users who answered yes hold each slot, cut to what is possible,
+        (k, buckets)."""
         own, other = self._rates
         return np.clip((slots - yes[:, None] * other) / (own - other), 0, yes[:, None])
 
     def broadcast(self, yes: Array, slots: Array, means: ArrayLike | None = None) -> Array:
-        """Return the bucket means for the next round; a bucket without a calibrated report keeps its mean."""
+        """Return the bucket means for the next round; a bucket without a calibrated report keeps
+        its mean."""
         found = self.calibrate(yes, slots).reshape(self.k, -1, 2)
         total = found.sum(axis=2)
         moment = (found * self.points.reshape(-1, 2)).sum(axis=2)
@@ -208,15 +247,19 @@ class CPP(Mechanism):
         frequencies : float array, shape (k,)
             Unbiased; NaN for a key that nobody looked at.
         means : float array, shape (k,)
-            Drawn towards the middle by users who do not hold the key but answer yes; NaN without a calibrated report.
+            Drawn towards the middle by users who do not hold the key but answer yes; NaN without a
+            calibrated report.
         """
         users, yes, slots = self.tally(reports)
         found, rate = self.calibrate(yes, slots), self.key_rate()
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (yes / users - (1 - rate)) / (2 * rate - 1), found @ self.points / found.sum(axis=1)
+            return (yes / users - (1 - rate)) / (2 * rate - 1), found @ self.points / found.sum(
+                axis=1
+            )
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        """Return the variance of one estimated frequency, to relative order k / n: noise, and who looks at the key."""
+        """Return the variance of one estimated frequency, to relative order k / n: noise, and who
+        looks at the key."""
         n, rate, frequency = checks.integer("n", n, 1), self.key_rate(), share(frequency)
         sampled = (1 - 1 / self.k) * frequency * (1 - frequency)
         return (rate * (1 - rate) / (2 * rate - 1) ** 2 + sampled) * self.k / n
@@ -228,8 +271,8 @@ class CPPUE(CPP):
 
     Notes
     -----
-    Every bit is kept with probability ``e^x / (e^x + 1)`` at ``x = value_epsilon``, as in the released
-    program, so that two slots are told apart by ``2x``. The paper's text names OUE.
+    Every bit is kept with probability ``e^x / (e^x + 1)`` at ``x = value_epsilon``, as in the
+    released program, so that two slots are told apart by ``2x``. The paper's text names OUE.
     """
 
     name = "CPP-UE"
@@ -255,7 +298,8 @@ class CPPUE(CPP):
         return bit_vectors(self.buckets)
 
     def _record_law(self, slot: Array) -> Array:
-        # all bits as if no slot were set, times what the bit of the slot changes; einsum, as BLAS threads only wait here
+        # all bits as if no slot were set, times what the bit of the slot changes; einsum, as BLAS
+        # threads only wait here
         (own, other), size = self._rates, np.arange(self.buckets + 1)
         unset = other**size * own ** (self.buckets - size)
         hit = np.einsum("ij,j->i", self._slots, slot)
@@ -293,7 +337,8 @@ class CPPGRR(CPP):
 
 @dataclass(frozen=True)
 class PrivKV(CPPGRR):
-    """PrivKV, and PrivKVM with several rounds: CPP-GRR on the two ends of the value range; parameters as in `CPP`."""
+    """PrivKV, and PrivKVM with several rounds: CPP-GRR on the two ends of the value range;
+    parameters as in `CPP`."""
 
     buckets: int = field(default=2, init=False)
     rounds: int = 1

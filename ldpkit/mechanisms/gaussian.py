@@ -1,4 +1,5 @@
-"""Gaussian noise on a one-hot vector: (epsilon, delta)-LDP by the classical and by the analytic calibration."""
+"""Gaussian noise on a one-hot vector: (epsilon, delta)-LDP by the classical and by the analytic
+calibration."""
 
 import math
 from dataclasses import dataclass
@@ -114,5 +115,12 @@ class AGM(_Gaussian):
     def scale(self) -> float:
         """Standard deviation of the noise."""
         # in ln sigma the excess falls from 1 - delta to -delta: a bracket always exists
-        return math.exp(scipy.optimize.brentq(
-            lambda s: gaussian_delta(self.epsilon, math.exp(s)) - self.delta, -10, 40, xtol=1e-13, rtol=1e-14))  # fmt: skip
+        return math.exp(
+            scipy.optimize.brentq(
+                lambda s: gaussian_delta(self.epsilon, math.exp(s)) - self.delta,
+                -10,
+                40,
+                xtol=1e-13,
+                rtol=1e-14,
+            )
+        )

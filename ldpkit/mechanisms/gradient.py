@@ -34,7 +34,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
 def mean_axis(d: int) -> float:
-    """Mean length of one coordinate of a uniform unit vector, ``Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))``."""
+    """Mean length of one coordinate of a uniform unit vector, ``Gamma(d/2) / (sqrt(pi)
+    Gamma((d+1)/2))``."""
     return 1 / (math.sqrt(math.pi) * float(scipy.special.poch(checks.integer("d", d, 2) / 2, 0.5)))
 
 
@@ -67,11 +68,15 @@ class GradientMechanism(Mechanism):
         def _last(self) -> float: ...
         def _edge(self) -> float: ...
         def _beyond(self, radius: Array) -> Array: ...
-        def _place(self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng) -> tuple[Array, Array | None]: ...
+        def _place(
+            self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
+        ) -> tuple[Array, Array | None]: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", checks.integer("d", self.d, 2, MAX_DOMAIN))
-        object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON))
+        object.__setattr__(
+            self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
+        )
         object.__setattr__(self, "clip", checks.real("clip", self.clip, 0, closed="()"))
 
     @property
@@ -81,9 +86,12 @@ class GradientMechanism(Mechanism):
 
     @cached_property
     def levels(self) -> Rates:
-        """Density inside and outside the cap, relative to the law without a gradient; their ratio is ``e^epsilon``."""
+        """Density inside and outside the cap, relative to the law without a gradient; their ratio
+        is ``e^epsilon``."""
         odds = self.epsilon + math.log(self.q) - math.log1p(-self.q)
-        return float(scipy.special.expit(odds)) / self.q, float(scipy.special.expit(-odds)) / (1 - self.q)
+        return float(scipy.special.expit(odds)) / self.q, float(scipy.special.expit(-odds)) / (
+            1 - self.q
+        )
 
     @cached_property
     def m(self) -> float:
@@ -99,13 +107,15 @@ class GradientMechanism(Mechanism):
         Parameters
         ----------
         gradients : float array, shape (n, d)
-            Finite. A gradient of length 0 has no direction: its report comes from the law without a gradient.
+            Finite. A gradient of length 0 has no direction: its report comes from the law without a
+            gradient.
         rng : numpy.random.Generator
 
         Returns
         -------
         float array, shape (n, d)
-            The random vectors before the server rescales them, of length 1 for LDP-SGD and PrivUnit.
+            The random vectors before the server rescales them, of length 1 for LDP-SGD and
+            PrivUnit.
 
         Raises
         ------
@@ -116,7 +126,9 @@ class GradientMechanism(Mechanism):
         gradients = self.rows("gradients", gradients)
         norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
         if not np.isfinite(norms).all():
-            raise ValueError(f"gradients must be finite, got a norm of {norms[~np.isfinite(norms)][0]}")
+            raise ValueError(
+                f"gradients must be finite, got a norm of {norms[~np.isfinite(norms)][0]}"
+            )
         towards = self._project(np.minimum(1, norms / self.clip), rng)
         p = np.where(zero := norms == 0, self.q, self.p)
         if zero.any():
@@ -133,7 +145,8 @@ class GradientMechanism(Mechanism):
         return reports
 
     def rows(self, name: str, array: ArrayLike) -> Array:
-        """Return reports or gradients as a float array after checking that it has the shape (n, d), n >= 1; `name` is for the error."""
+        """Return reports or gradients as a float array after checking that it has the shape (n, d),
+        n >= 1; `name` is for the error."""
         array = np.ascontiguousarray(checks.numeric(name, array), dtype=float)
         if array.ndim != 2 or array.shape[1] != self.d or len(array) == 0:
             raise ValueError(f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}")
@@ -143,23 +156,26 @@ class GradientMechanism(Mechanism):
         return np.where(rng.random(len(rho)) < (1 + rho) / 2, 1.0, -1.0)
 
     def estimate(self, reports: ArrayLike) -> Array:
-        """Return the unbiased estimate of the mean clipped gradient, shape (d,), from reports of n >= 1 users."""
+        """Return the unbiased estimate of the mean clipped gradient, shape (d,), from reports of n
+        >= 1 users."""
         return self.rows("reports", reports).mean(axis=0) * (self.clip / self.m)
 
     def variance(self, n: int, norm: float = 0.0) -> float:
-        """Expected squared distance of the estimate from the mean of `n` gradients of length `norm`; 0 gives the largest."""
+        """Expected squared distance of the estimate from the mean of `n` gradients of length
+        `norm`; 0 gives the largest."""
         n, norm = checks.integer("n", n, 1), min(checks.real("norm", norm, 0), self.clip)
         return (self.mean_square * (self.clip / self.m) ** 2 - norm**2) / n
 
     # --- the plane of two gradients ---------------------------------------------------------------
 
     def overlap(self, theta: ArrayLike) -> Numbers:
-        """Probability, without a gradient, of leaning by `gamma` towards both of two directions at angle `theta`.
+        """Probability, without a gradient, of leaning by `gamma` towards both of two directions at
+        angle `theta`.
 
-        Every error rate is a combination of this one function. In the plane the report has a uniform angle,
-        so with ``S(r)`` the probability of a radius above r it equals ``1/(2 pi)`` times the integral of
-        ``S(gamma / cos(t/2))`` from theta to ``2 arccos(gamma)``; at ``theta = 0`` it is `q`, and for LDP-SGD
-        ``(pi - theta) / (2 pi)``.
+        Every error rate is a combination of this one function. In the plane the report has a
+        uniform angle, so with ``S(r)`` the probability of a radius above r it equals ``1/(2 pi)``
+        times the integral of ``S(gamma / cos(t/2))`` from theta to ``2 arccos(gamma)``; at ``theta
+        = 0`` it is `q`, and for LDP-SGD ``(pi - theta) / (2 pi)``.
         """
         theta = checks.reals("theta", theta, 0, math.pi)
         rest = np.maximum(self._last - theta, 0) / 2
@@ -177,7 +193,8 @@ class _Sphere(GradientMechanism):
         """Probability of the cap under the uniform law."""
         return 0.5 * float(scipy.special.betainc((self.d - 1) / 2, 0.5, 1 - self.gamma**2))
 
-    def _edge(self) -> float:  # mean of a uniform vector's coordinate where it exceeds gamma, times the probability of that
+    def _edge(self) -> float:
+        # mean of a uniform vector's coordinate where it exceeds gamma, times the probability of it
         return math.exp((self.d - 1) / 2 * math.log1p(-(self.gamma**2))) * mean_axis(self.d) / 2
 
     _last = property(lambda self: 2 * math.acos(self.gamma))
@@ -186,21 +203,25 @@ class _Sphere(GradientMechanism):
         return (1 - np.minimum(radius, 1) ** 2) ** (self.d / 2 - 1)
 
     def density(self, c: Array, rho: float, theta: float = 0.0) -> Array:
-        """Density of the component `c` of a report along a direction at angle `theta` to the randomised gradient.
+        """Density of the component `c` of a report along a direction at angle `theta` to the
+        randomised gradient.
 
         Parameters
         ----------
         c : float array, shape (n,)
             Inside (-1, 1).
         rho, theta : float
-            ``min(1, norm / clip)`` of that gradient, and the angle in [0, pi]; 0 is the gradient's own direction.
+            ``min(1, norm / clip)`` of that gradient, and the angle in [0, pi]; 0 is the gradient's
+            own direction.
         """
         d = checks.integer("d", self.d, 3)  # in the plane the density is unbounded
         inside, outside = self.levels
         uniform = np.exp((d - 3) / 2 * np.log1p(-(c**2)) - scipy.special.betaln(0.5, (d - 1) / 2))
         covered = 0.0  # share of the slice at c that lies in the cap of the projected gradient
         for sign in (1, -1):
-            start = (self.gamma - sign * c * math.cos(theta)) / np.maximum(math.sin(theta) * np.sqrt(1 - c**2), 1e-300)
+            start = (self.gamma - sign * c * math.cos(theta)) / np.maximum(
+                math.sin(theta) * np.sqrt(1 - c**2), 1e-300
+            )
             start = np.clip(start, -1, 1)
             above = 0.5 - np.sign(start) / 2 * scipy.special.betainc(0.5, d / 2 - 1, start**2)
             covered = covered + (1 + sign * rho) / 2 * above
@@ -209,7 +230,8 @@ class _Sphere(GradientMechanism):
 
 @dataclass(frozen=True)
 class LDPSGD(_Sphere):
-    """LDP-SGD: a uniform direction, turned to the side of the projected gradient with probability p.
+    """LDP-SGD: a uniform direction, turned to the side of the projected gradient with probability
+    p.
 
     Parameters
     ----------
@@ -222,20 +244,23 @@ class LDPSGD(_Sphere):
 
     Notes
     -----
-    ``p = e^eps / (1 + e^eps)``. A shorter gradient of norm r is better protected against its own negative, at
-    ``2 artanh(tanh(eps/2) r / clip)``. Source: the LDP-SGD paper, Algorithm 1.
+    ``p = e^eps / (1 + e^eps)``. A shorter gradient of norm r is better protected against its own
+    negative, at ``2 artanh(tanh(eps/2) r / clip)``. Source: the LDP-SGD paper, Algorithm 1.
     """
 
     name = "LDP-SGD"
     gamma = 0.0
 
-    def _place(self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng) -> tuple[Array, Array | None]:
+    def _place(
+        self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
+    ) -> tuple[Array, Array | None]:
         kept = np.where(rng.random(len(p)) < p, 1.0, -1.0)
         return kept * towards * np.where(along >= 0, 1.0, -1.0) / np.sqrt(squares), None
 
 
 class _Cap(GradientMechanism):
-    """What PrivUnit and PrivUnitG share: a cap smaller than half, the best one unless it is given."""
+    """What PrivUnit and PrivUnitG share: a cap smaller than half, the best one unless it is
+    given."""
 
     if TYPE_CHECKING:
 
@@ -249,29 +274,43 @@ class _Cap(GradientMechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gamma is None:
-            # the cap with the longest mean report; it begins within this many standard deviations of an axis
+            # the cap with the longest mean report; it begins within this many standard deviations
+            # of an axis
             top = self._units * (2 + math.sqrt(2 * self.epsilon))
             kind: Callable[..., GradientMechanism] = type(self)
             best = scipy.optimize.minimize_scalar(
                 lambda gamma: -kind(self.d, self.epsilon, self.clip, gamma).m,
-                bounds=(0, min(top, self._limit)), method="bounded", options={"xatol": 1e-9 * top})  # fmt: skip
+                bounds=(0, min(top, self._limit)),
+                method="bounded",
+                options={"xatol": 1e-9 * top},
+            )
             object.__setattr__(self, "gamma", float(best.x))
-        object.__setattr__(self, "gamma", checks.real("gamma", self.gamma, 0, self._limit, closed="[)"))
+        object.__setattr__(
+            self, "gamma", checks.real("gamma", self.gamma, 0, self._limit, closed="[)")
+        )
         if self.q < 1e-300:
-            raise ValueError(f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}")
+            raise ValueError(
+                f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}"
+            )
 
     def _axis(self, p: Array, rng: Rng) -> Array:  # the component along the projected direction
-        inside, share = rng.random(len(p)) < p, 1 - rng.random(len(p))  # a share of 0 would be an infinite quantile
+        inside, share = (
+            rng.random(len(p)) < p,
+            1 - rng.random(len(p)),
+        )  # a share of 0 would be an infinite quantile
         return np.where(inside, self._upper(share * self.q), -self._upper(share * (1 - self.q)))
 
-    def _place(self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng) -> tuple[Array, Array | None]:
+    def _place(
+        self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
+    ) -> tuple[Array, Array | None]:
         axis = towards * self._axis(p, rng)
         return self._stretch(axis, squares - along**2), axis
 
 
 @dataclass(frozen=True)
 class PrivUnit(_Cap, _Sphere):
-    """PrivUnit: a uniform point of a cap around the projected gradient with probability p, of the rest otherwise.
+    """PrivUnit: a uniform point of a cap around the projected gradient with probability p, of the
+    rest otherwise.
 
     Parameters
     ----------
@@ -282,8 +321,8 @@ class PrivUnit(_Cap, _Sphere):
 
     Notes
     -----
-    Source: Bhowmick et al. (2018), Algorithm 1, but with ``epsilon = logit(p) - logit(q)`` instead of its
-    sufficient conditions, which spend only a part of the budget.
+    Source: Bhowmick et al. (2018), Algorithm 1, but with ``epsilon = logit(p) - logit(q)`` instead
+    of its sufficient conditions, which spend only a part of the budget.
     """
 
     gamma: float = None  # type: ignore[assignment]  # a number after construction
@@ -309,7 +348,8 @@ class PrivUnitG(_Cap):
     d, epsilon, clip
         As in `PrivUnit`.
     gamma : float, optional
-        Where the cap begins, at least 0, in standard deviations; by default where the variance is smallest.
+        Where the cap begins, at least 0, in standard deviations; by default where the variance is
+        smallest.
 
     Notes
     -----

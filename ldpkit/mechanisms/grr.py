@@ -15,7 +15,8 @@ __all__ = ["GRR", "AGRR", "respond", "response_rates"]
 
 
 def respond(values: Array, k: int, keep: float, rng: Rng) -> Array:
-    """k-ary randomised response on an int array: keep with probability `keep`, else a uniform other value."""
+    """k-ary randomised response on an int array: keep with probability `keep`, else a uniform other
+    value."""
     kept = rng.random(values.shape) < keep
     other = rng.integers(0, k - 1, values.shape)
     return np.where(kept, values, other + (other >= values))

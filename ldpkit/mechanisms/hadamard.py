@@ -1,4 +1,5 @@
-"""Hadamard response: one index, and a row of a Hadamard matrix per value that says which indices are likely."""
+"""Hadamard response: one index, and a row of a Hadamard matrix per value that says which indices
+are likely."""
 
 import functools
 import math
@@ -24,7 +25,8 @@ MAX_ORDER = 2**20
 
 @kernel
 def _even(value: int, index: int) -> bool:
-    """Whether the row of a value has a plus at an index: whether they share an even number of binary ones."""
+    """Whether the row of a value has a plus at an index: whether they share an even number of
+    binary ones."""
     shared = (value + 1) & index
     shared ^= shared >> 32
     shared ^= shared >> 16
@@ -37,12 +39,15 @@ def _even(value: int, index: int) -> bool:
 
 @kernel
 def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
-    """A uniform index out of the value's half with probability `keep`, otherwise out of the other half."""
+    """A uniform index out of the value's half with probability `keep`, otherwise out of the other
+    half."""
     out = np.empty(values.size, np.int64)
     for i in range(values.size):
         index = int(rng.random() * order)
         if _even(values[i], index) != (rng.random() < keep):
-            index ^= (values[i] + 1) & -(values[i] + 1)  # flip one shared place: a bijection between the two halves
+            index ^= (values[i] + 1) & -(
+                values[i] + 1
+            )  # flip one shared place: a bijection between the two halves
         out[i] = index
     return out
 
@@ -161,10 +166,11 @@ class HR(SupportOracle):
 
     Notes
     -----
-    The matrix has order ``K = 2^ceil(log2(k + 1))``; value x owns row ``x + 1``, with a plus at the indices y that share
-    an even number of binary ones with it. A report lies in that half with ``p = e^eps / (1 + e^eps)`` and is uniform in
-    either half, so any other value is supported with ``q = 1/2`` (Acharya, Sun and Zhang 2019, for one block). "A plus
-    for the first value and not for the second" attains ``e^eps``.
+    The matrix has order ``K = 2^ceil(log2(k + 1))``; value x owns row ``x + 1``, with a plus at the
+    indices y that share an even number of binary ones with it. A report lies in that half with ``p
+    = e^eps / (1 + e^eps)`` and is uniform in either half, so any other value is supported with ``q
+    = 1/2`` (Acharya, Sun and Zhang 2019, for one block). "A plus for the first value and not for
+    the second" attains ``e^eps``.
     """
 
     k: int

@@ -1,4 +1,5 @@
-"""Local hashing: hash the value to a few cells with a user's own hash (see `ldpkit.kinds.hashed`), then respond."""
+"""Local hashing: hash the value to a few cells with a user's own hash (see `ldpkit.kinds.hashed`),
+then respond."""
 
 import math
 from dataclasses import dataclass
@@ -193,7 +194,9 @@ class AOLH(OLH):
         b, c = grown * (1 - 3 * self.delta), grown * (grown + 2 - 2 * self.delta)
         inner = b * b - 4 * self.delta * c
         if inner < 0:
-            raise ValueError(f"delta must be smaller for AOLH at epsilon = {self.epsilon:g}, got {self.delta:g}")
+            raise ValueError(
+                f"delta must be smaller for AOLH at epsilon = {self.epsilon:g}, got {self.delta:g}"
+            )
         return max(2, int(np.rint(2 * c / (b + math.sqrt(inner)))))
 
 

@@ -68,7 +68,8 @@ class NoisyHistogram(FrequencyOracle):
     estimate.__doc__ = FrequencyOracle.estimate.__doc__
 
     def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
-        """Draw the estimates of a whole population: true frequencies plus the mean of n noises; see `SupportOracle`."""
+        """Draw the estimates of a whole population: true frequencies plus the mean of n noises; see
+        `SupportOracle`."""
         checks.generator(rng)
         counts = checks.counts(counts, self.k)
         n = counts.sum()
@@ -120,12 +121,14 @@ class SHE(NoisyHistogram):
 
 
 def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
-    """Probabilities that the true and that any other noisy coordinate exceeds `theta`, in [0, 1]."""
+    """Probabilities that the true and that any other noisy coordinate exceeds `theta`, in [0,
+    1]."""
     return 1 - np.exp(epsilon * (theta - 1) / 2) / 2, np.exp(-epsilon * theta / 2) / 2
 
 
 class ThresholdedHistogram(UnaryEncoding):
-    """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses give `theta`."""
+    """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses give
+    `theta`."""
 
     if TYPE_CHECKING:
 
@@ -145,7 +148,9 @@ class ThresholdedHistogram(UnaryEncoding):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
         checks.generator(rng)
-        return _thresholded(checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, streams.state(rng))
+        return _thresholded(
+            checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, streams.state(rng)
+        )
 
 
 @dataclass(frozen=True)
@@ -176,7 +181,9 @@ class THE(ThresholdedHistogram):
         """Threshold."""
         half = self.epsilon / 2
 
-        def variance(t: float) -> float:  # Wang et al.'s expression, multiplied through so that nothing overflows
+        def variance(
+            t: float,
+        ) -> float:  # Wang et al.'s expression, multiplied through so that nothing overflows
             low = math.exp(-half * t)
             return low * (2 - low) / (low + math.exp(half * (t - 1)) - 2) ** 2
 

@@ -51,7 +51,9 @@ class KeyValues:
             raise ValueError(f"values must lie in [-1, 1], got {values[bad]:g} at position {bad}")
         rows = indptr.ndim == 1 and indptr.size and np.issubdtype(indptr.dtype, np.integer)
         if not rows or indptr[0] != 0 or indptr[-1] != keys.size or (np.diff(indptr) < 0).any():
-            raise ValueError(f"indptr must rise from 0 to the number of pairs, {keys.size}, got {self.indptr!r}")
+            raise ValueError(
+                f"indptr must rise from 0 to the number of pairs, {keys.size}, got {self.indptr!r}"
+            )
         for name, value in (("indptr", indptr), ("keys", keys), ("values", values), ("k", k)):
             object.__setattr__(self, name, value)
         twice = np.flatnonzero(np.diff(self._sorted[0]) == 0)
@@ -81,7 +83,8 @@ class KeyValues:
         return code[order], order
 
     def find(self, keys: Array) -> tuple[Array, Array]:
-        """Look up one key per user; return whether each user holds it, and its value (0 if not), both (n,)."""
+        """Look up one key per user; return whether each user holds it, and its value (0 if not),
+        both (n,)."""
         code, order = self._sorted
         wanted = np.arange(len(self)) * self.k + keys
         at = np.searchsorted(code, wanted)
@@ -93,7 +96,8 @@ class KeyValues:
         return held, values
 
     def truth(self) -> tuple[Array, Array]:
-        """Return what is to be estimated: the share of users who hold each key, and the mean of its values (NaN if none)."""
+        """Return what is to be estimated: the share of users who hold each key, and the mean of its
+        values (NaN if none)."""
         count = np.bincount(self.keys, minlength=self.k)
         total = np.bincount(self.keys, self.values, minlength=self.k)
         return count / len(self), np.where(count > 0, total / np.maximum(count, 1), np.nan)

@@ -1,4 +1,5 @@
-"""Repeated collections: the same value reported several times, with fresh or with remembered noise."""
+"""Repeated collections: the same value reported several times, with fresh or with remembered
+noise."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +13,16 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..kinds import Buckets, Kind, Remembered, Repeatable
 from ..types import Array, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, SupportOracle, oracle, share
+from .base import (
+    MAX_DOMAIN,
+    MAX_EPSILON,
+    MAX_ROUNDS,
+    MIN_EPSILON,
+    FrequencyOracle,
+    SupportOracle,
+    oracle,
+    share,
+)
 from .grr import GRR, respond
 from .unary import OUE, SUE
 
@@ -62,7 +72,10 @@ class Repeated(_Rounds):
 
     def __post_init__(self) -> None:
         if not isinstance(oracle(self.mechanism).kind, Repeatable):
-            raise ValueError(f"mechanism must send one report about one attribute to be repeated, got {self.mechanism!r}")
+            raise ValueError(
+                "mechanism must send one report about one attribute to be repeated, got"
+                f" {self.mechanism!r}"
+            )
         object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1, MAX_ROUNDS))
         object.__setattr__(self, "memoise", checks.flag("memoise", self.memoise))
 
@@ -114,7 +127,8 @@ class Repeated(_Rounds):
 
 @dataclass(frozen=True)
 class Chained(_Rounds):
-    """Two rounds of noise: a permanent one drawn once, and a fresh one on top of it in every collection.
+    """Two rounds of noise: a permanent one drawn once, and a fresh one on top of it in every
+    collection.
 
     Parameters
     ----------
@@ -147,7 +161,9 @@ class Chained(_Rounds):
         super().__post_init__()
         checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "GRR"))
         object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1, MAX_ROUNDS))
-        object.__setattr__(self, "first", checks.real("first", self.first, MIN_EPSILON, self.epsilon, closed="[)"))
+        object.__setattr__(
+            self, "first", checks.real("first", self.first, MIN_EPSILON, self.epsilon, closed="[)")
+        )
 
     @property
     def name(self) -> str:
@@ -172,7 +188,12 @@ class Chained(_Rounds):
     @cached_property
     def second(self) -> Rates:
         """Probabilities ``(keep, flip)`` of the second round: one stays one, zero becomes one."""
-        p1, q1, e1, e = self.permanent.p, self.permanent.q, math.exp(self.first), math.exp(self.epsilon)
+        p1, q1, e1, e = (
+            self.permanent.p,
+            self.permanent.q,
+            math.exp(self.first),
+            math.exp(self.epsilon),
+        )
         if self.protocol == "GRR":
             keep = (GRR(self.k, self.first).p - q1) / (p1 - q1)
             return keep, (1 - keep) / (self.k - 1)
@@ -202,7 +223,10 @@ class Chained(_Rounds):
         keep, flip = self.second
         if self.protocol == "GRR":
             return [respond(kept, self.k, keep, rng) for _ in range(self.tau)]
-        return [(rng.random(kept.shape) < np.where(kept, keep, flip)).astype(np.uint8) for _ in range(self.tau)]
+        return [
+            (rng.random(kept.shape) < np.where(kept, keep, flip)).astype(np.uint8)
+            for _ in range(self.tau)
+        ]
 
     def estimate(self, reports: Sequence[Array]) -> Array:
         """Return the mean of the estimates of all rounds, shape (k,)."""
@@ -210,7 +234,8 @@ class Chained(_Rounds):
         return (counts / len(reports[0]) - self.q) / (self.p - self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        """Return the variance of one estimated frequency; the permanent round does not average out."""
+        """Return the variance of one estimated frequency; the permanent round does not average
+        out."""
         n, frequency, (keep, flip) = checks.integer("n", n, 1), share(frequency), self.second
         between, total = 0.0, 0.0
         for part, one in ((frequency, self.permanent.p), (1 - frequency, self.permanent.q)):
@@ -250,7 +275,9 @@ class BucketFlip(FrequencyOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "buckets", checks.integer("buckets", self.buckets, 2, min(self.k, MAX_DOMAIN)))
+        object.__setattr__(
+            self, "buckets", checks.integer("buckets", self.buckets, 2, min(self.k, MAX_DOMAIN))
+        )
         if self.k % self.buckets:
             raise ValueError(f"buckets must divide k = {self.k}, got {self.buckets}")
         object.__setattr__(self, "bits", checks.integer("bits", self.bits, 1, self.buckets))
@@ -294,8 +321,10 @@ class BucketFlip(FrequencyOracle):
         return ((reports == 1).sum(axis=0) / np.maximum(shown, 1) - self.q) / (self.p - self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n bits / buckets``."""
+        """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n
+        bits / buckets``."""
         shown, p, q, frequency = self.bits / self.buckets, self.p, self.q, share(frequency)
         within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)
-        between = (1 - shown) * frequency * (1 - frequency) * (p - q) ** 2  # who happens to show this bucket
+        # who happens to show this bucket
+        between = (1 - shown) * frequency * (1 - frequency) * (p - q) ** 2
         return (within + between) / (checks.integer("n", n, 1) * shown * (p - q) ** 2)

@@ -56,8 +56,13 @@ class RSFD(FrequencyOracle):
         given: Any = self.k  # any sequence will do
         if np.ndim(given):
             if len(given) != self.d:
-                raise ValueError(f"k must be one integer or {self.d} of them, one per attribute, got {len(given)}")
-            object.__setattr__(self, "k", tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in given))
+                raise ValueError(
+                    f"k must be one integer or {self.d} of them, one per attribute, got"
+                    f" {len(given)}"
+                )
+            object.__setattr__(
+                self, "k", tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in given)
+            )
         else:
             super().__post_init__()
         checks.real("epsilon", self.epsilon, 1e-6, 27)
@@ -79,8 +84,9 @@ class RSFD(FrequencyOracle):
     @property
     def scope(self) -> str:
         return (
-            f"{self.name} claims {self.epsilon:g} for records that differ in one attribute; the audited ones differ in all {self.d}, "
-            f"which may leak up to ln(d (e^epsilon - 1) + 1) = {self.amplified:.4f}."
+            f"{self.name} claims {self.epsilon:g} for records that differ in one attribute; the"
+            f" audited ones differ in all {self.d}, which may leak up to ln(d (e^epsilon - 1) + 1)"
+            f" = {self.amplified:.4f}."
         )
 
     scope.__doc__ = FrequencyOracle.scope.__doc__
@@ -95,7 +101,10 @@ class RSFD(FrequencyOracle):
         """One report per attribute."""
         parts: Any = tuple(self.attribute(j).kind for j in range(self.d))
         q, k = parts[0].q, min(self.sizes)
-        one, none = np.asarray(parts[0].pair_law()), np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])
+        one, none = (
+            np.asarray(parts[0].pair_law()),
+            np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2]),
+        )
         if self.base == "GRR":
             fake = np.array([1 / k, 1 / k, 0, 1 - 2 / k])
         elif self.base.endswith("z"):
@@ -123,11 +132,14 @@ class RSFD(FrequencyOracle):
                 out.append(np.where(sampled == j, mechanism.perturb(own, rng), fake))
             else:  # -1 is nobody's value: the encoding of nothing
                 none = np.full_like(own, -1) if self.base.endswith("z") else fake
-                out.append(_bits(np.where(sampled == j, own, none), size, mechanism.p, mechanism.q, rng))
+                out.append(
+                    _bits(np.where(sampled == j, own, none), size, mechanism.p, mechanism.q, rng)
+                )
         return out
 
     def support(self, j: int) -> Rates:
-        """Probabilities ``(p, q)`` that component `j` supports its true value, and one given other value."""
+        """Probabilities ``(p, q)`` that component `j` supports its true value, and one given other
+        value."""
         mechanism, size = self.attribute(j), self.sizes[j]
         if self.base == "GRR":
             fake = 1 / size

@@ -18,7 +18,8 @@ __all__ = ["PM", "Interval"]
 
 @dataclass(frozen=True)
 class Interval(Scored):
-    """One real number in ``[-bound, bound]``, float array (n,): one density on an interval that the input moves, another outside.
+    """One real number in ``[-bound, bound]``, float array (n,): one density on an interval that the
+    input moves, another outside.
 
     Parameters
     ----------
@@ -48,7 +49,9 @@ class Interval(Scored):
         return (reports >= left) & (reports <= left + (self.bound - 1))
 
     def read(self, reports: Any, sender: str) -> Array:
-        return checks.reals(f"reports of {sender}", shaped(reports, (None,), sender), -self.bound, self.bound)
+        return checks.reals(
+            f"reports of {sender}", shaped(reports, (None,), sender), -self.bound, self.bound
+        )
 
     def score(self, reports: Array, pair: Any) -> Array:
         """1 in the first input's interval only, -1 in the second's only, else 0; int array (n,)."""
@@ -56,7 +59,9 @@ class Interval(Scored):
         return one - two
 
     def score_rates(self, threshold: float, pair: Any) -> Rates:
-        apart = min(self.bound - 1, abs(self.left(pair[0]) - self.left(pair[1])))  # of one interval outside the other
+        apart = min(
+            self.bound - 1, abs(self.left(pair[0]) - self.left(pair[1]))
+        )  # of one interval outside the other
         return self.density * apart, self.density / self.ratio * apart
 
     def loss(self, pair: Any) -> float:
@@ -74,17 +79,20 @@ class PM(LocalRandomizer):
 
     Notes
     -----
-    With ``C = (e^(eps/2) + 1) / (e^(eps/2) - 1)`` an input x in [-1, 1] is reported as a number in [-C, C], with density
-    ``(e^eps - e^(eps/2)) / (2 e^(eps/2) + 2)`` on an interval of length ``C - 1`` that begins at
-    ``(C + 1) x / 2 - (C - 1) / 2``, and ``e^eps`` times less outside (Wang et al. 2019). Reports are unbiased. "In the
-    interval of the first input and not in that of the second" attains ``e^eps``; for -1 and 1 the intervals do not meet.
+    With ``C = (e^(eps/2) + 1) / (e^(eps/2) - 1)`` an input x in [-1, 1] is reported as a number in
+    [-C, C], with density ``(e^eps - e^(eps/2)) / (2 e^(eps/2) + 2)`` on an interval of length ``C -
+    1`` that begins at ``(C + 1) x / 2 - (C - 1) / 2``, and ``e^eps`` times less outside (Wang et
+    al. 2019). Reports are unbiased. "In the interval of the first input and not in that of the
+    second" attains ``e^eps``; for -1 and 1 the intervals do not meet.
     """
 
     epsilon: float
     name = "PM"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON))
+        object.__setattr__(
+            self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
+        )
 
     @property
     def bound(self) -> float:
@@ -113,10 +121,15 @@ class PM(LocalRandomizer):
         checks.generator(rng)
         values = checks.reals("values", values, -1, 1)
         if values.ndim != 1:
-            raise ValueError(f"values must be a one-dimensional array of numbers in [-1, 1], got shape {values.shape}")
+            raise ValueError(
+                "values must be a one-dimensional array of numbers in [-1, 1], got shape"
+                f" {values.shape}"
+            )
         kind, bound = self.kind, self.bound
         left, place = kind.left(values), rng.random(values.size)
-        out = (bound + 1) * place - bound  # outside: what lies left and right of the interval, laid end to end
+        out = (
+            bound + 1
+        ) * place - bound  # outside: what lies left and right of the interval, laid end to end
         out = np.where(out < left, out, out + (bound - 1))
         out = np.where(rng.random(values.size) < self.p, left + (bound - 1) * place, out)
         return np.clip(out, -bound, bound)  # the last digit may have been rounded over the end
@@ -126,6 +139,7 @@ class PM(LocalRandomizer):
         return float(self.read(reports).mean())
 
     def variance(self, n: int, value: Numbers = 0.0) -> Numbers:
-        """Return the variance of the estimate if all n users hold `value`, a number or an array of them."""
+        """Return the variance of the estimate if all n users hold `value`, a number or an array of
+        them."""
         value, root = checks.reals("value", value, -1, 1)[()], math.expm1(self.epsilon / 2)
         return (value**2 / root + (root + 4) / (3 * root**2)) / checks.integer("n", n, 1)

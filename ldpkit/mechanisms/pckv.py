@@ -25,8 +25,11 @@ __all__ = ["PCKV", "PCKVUE", "PCKVGRR"]
 
 
 @kernel
-def _ternary(keys: Array, signs: Array, d: int, own: float, flipped: float, other: float, rng: Rng) -> Array:
-    """Records in {-1, 0, 1}^d: the sampled position keeps or flips its sign or is cleared, others are set by chance."""
+def _ternary(
+    keys: Array, signs: Array, d: int, own: float, flipped: float, other: float, rng: Rng
+) -> Array:
+    """Records in {-1, 0, 1}^d: the sampled position keeps or flips its sign or is cleared, others
+    are set by chance."""
     out = np.empty((keys.size, d), np.int8)
     for i in range(keys.size):
         for u in range(d):
@@ -101,7 +104,10 @@ class PCKV(Mechanism):
 
     def _own(self, sets: KeyValues) -> KeyValues:
         if not isinstance(sets, KeyValues) or sets.k != self.k:
-            raise ValueError(f"{self.name} needs KeyValues over k = {self.k} keys, got {getattr(sets, 'k', sets)!r}")
+            raise ValueError(
+                f"{self.name} needs KeyValues over k = {self.k} keys, got"
+                f" {getattr(sets, 'k', sets)!r}"
+            )
         return sets
 
     def sample(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
@@ -119,12 +125,21 @@ class PCKV(Mechanism):
         """The keys one user may sample: keys, their probabilities and the mean signs."""
         one = self._own(KeyValues.of([pairs], self.k))
         size = one.keys.size
-        real = min(1.0, size / self.padding) if self.eta == "correct" or size >= self.padding else 0.0
-        weights = np.append(np.full(size, real / max(size, 1)), np.full(self.padding, (1 - real) / self.padding))
-        return np.append(one.keys, np.arange(self.k, self.d)), weights, np.append(one.values, np.zeros(self.padding))
+        real = (
+            min(1.0, size / self.padding) if self.eta == "correct" or size >= self.padding else 0.0
+        )
+        weights = np.append(
+            np.full(size, real / max(size, 1)), np.full(self.padding, (1 - real) / self.padding)
+        )
+        return (
+            np.append(one.keys, np.arange(self.k, self.d)),
+            weights,
+            np.append(one.values, np.zeros(self.padding)),
+        )
 
     def collect(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
-        """Draw what the server counts, without the reports: (positive, negative) reports of each key, both (k,)."""
+        """Draw what the server counts, without the reports: (positive, negative) reports of each
+        key, both (k,)."""
         return self.sign_counts(self.perturb(sets, rng))
 
     def estimate(self, reports: Array) -> tuple[Array, Array]:
@@ -147,17 +162,25 @@ class PCKV(Mechanism):
             return frequency, np.where(frequency > 0, np.clip(signed / frequency, -1, 1), np.nan)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        """Return the variance of one estimated frequency, for users with at most `padding` pairs."""
+        """Return the variance of one estimated frequency, for users with at most `padding`
+        pairs."""
         n, frequency = checks.integer("n", n, 1), share(frequency)
         held = (self.a + (self.padding - 1) * self.b) / self.padding
         between = frequency * held * (1 - held) + (1 - frequency) * self.b * (1 - self.b)
         return between * (self.padding / (self.a - self.b)) ** 2 / n
 
     def mean_variance(self, n: int, frequency: Numbers, mean: Numbers) -> Numbers:
-        """Return the leading term (delta method, n large) of the variance of one estimated mean, before it is cut."""
-        n, frequency = checks.integer("n", n, 1), checks.reals("frequency", frequency, 0, 1, closed="(]")
+        """Return the leading term (delta method, n large) of the variance of one estimated mean,
+        before it is cut."""
+        n, frequency = (
+            checks.integer("n", n, 1),
+            checks.reals("frequency", frequency, 0, 1, closed="(]"),
+        )
         mean = checks.reals("mean", mean, -1, 1)
-        alpha, beta = self.padding / (self.a * (1 - 2 * self.flip)), mean * self.padding / (self.a - self.b)
+        alpha, beta = (
+            self.padding / (self.a * (1 - 2 * self.flip)),
+            mean * self.padding / (self.a - self.b),
+        )
         held = (self.a + (self.padding - 1) * self.b) / self.padding
         # the error of the ratio is alpha * sign - beta * [reported], averaged over users
         owner = (alpha**2 + beta**2) * held - 2 * beta * mean - (mean - beta * held) ** 2
@@ -195,16 +218,27 @@ class PCKVUE(PCKV):
     def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
         """Return how many reports hold +1 and how many -1 at each key, both (k,)."""
         reports = checks.unmasked(f"reports of {self.name}", reports)
-        if reports.ndim != 2 or reports.shape[1] != self.d or not len(reports) or not np.isin(reports, (-1, 0, 1)).all():
-            raise ValueError(f"reports of {self.name} must be an (n, {self.d}) array of -1, 0, 1, got shape {reports.shape}")
+        if (
+            reports.ndim != 2
+            or reports.shape[1] != self.d
+            or not len(reports)
+            or not np.isin(reports, (-1, 0, 1)).all()
+        ):
+            raise ValueError(
+                f"reports of {self.name} must be an (n, {self.d}) array of -1, 0, 1, got shape"
+                f" {reports.shape}"
+            )
         return (reports[:, : self.k] == 1).sum(axis=0), (reports[:, : self.k] == -1).sum(axis=0)
 
     def collect(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
         keys, signs = self.sample(sets, rng)
         plus, minus = (np.bincount(keys[signs == s], minlength=self.d)[: self.k] for s in (1, -1))
         own, flipped, other = self.a * (1 - self.flip), self.a * self.flip, self.b / 2
-        drawn = (rng.multinomial(plus, [own, flipped, 1 - self.a]) + rng.multinomial(minus, [flipped, own, 1 - self.a])
-                 + rng.multinomial(len(sets) - plus - minus, [other, other, 1 - self.b]))  # fmt: skip
+        drawn = (
+            rng.multinomial(plus, [own, flipped, 1 - self.a])
+            + rng.multinomial(minus, [flipped, own, 1 - self.a])
+            + rng.multinomial(len(sets) - plus - minus, [other, other, 1 - self.b])
+        )
         return drawn[:, 0], drawn[:, 1]
 
     collect.__doc__ = PCKV.collect.__doc__
@@ -225,7 +259,10 @@ class PCKVUE(PCKV):
             In the order of `encode`.
         """
         positions = listed_positions(
-            positions, self.d, 3, "look at a few `positions` of the record instead, as auditor 'vkv' does"
+            positions,
+            self.d,
+            3,
+            "look at a few `positions` of the record instead, as auditor 'vkv' does",
         )
         other = np.array([self.b / 2, 1 - self.b, self.b / 2])
         keys, weights, means = self._components(pairs)
@@ -238,7 +275,8 @@ class PCKVUE(PCKV):
         return law
 
     def encode(self, reports: Array, positions: Iterable[int] | None = None) -> Array:
-        """Return the number of each report in the order of `law`: symbols -1, 0, 1 as digits, the last moving fastest."""
+        """Return the number of each report in the order of `law`: symbols -1, 0, 1 as digits, the
+        last moving fastest."""
         seen = reports[:, chosen(positions, self.d)]
         return (seen + 1).astype(np.int64) @ 3 ** np.arange(seen.shape[1])[::-1]
 
@@ -249,7 +287,8 @@ class PCKVGRR(PCKV):
 
     Notes
     -----
-    With ``D = padding (e^X - 1)``: ``a = (D + 2) / (D + 2d)``, ``b = 2 / (D + 2d)``, ``flip = 1 / (D + 2)``.
+    With ``D = padding (e^X - 1)``: ``a = (D + 2) / (D + 2d)``, ``b = 2 / (D + 2d)``, ``flip = 1 /
+    (D + 2)``.
     """
 
     name = "PCKV-GRR"
@@ -274,7 +313,8 @@ class PCKVGRR(PCKV):
         return 1 / (self._gain + 2)
 
     def perturb(self, sets: KeyValues, rng: Rng) -> Array:
-        """Return reports, int array (n, 2) of key in ``0..d-1`` and sign; `sets` are `KeyValues`."""
+        """Return reports, int array (n, 2) of key in ``0..d-1`` and sign; `sets` are
+        `KeyValues`."""
         keys, signs = self.sample(sets, rng)
         found = respond(keys, self.d, self.a, rng)
         wrong = rng.random(keys.size) < np.where(found == keys, self.flip, 0.5)
@@ -286,19 +326,33 @@ class PCKVGRR(PCKV):
         return code[:, 1], code[:, 0]
 
     def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
-        """Return the exact law of one user's report, shape (2d,): (0, -1), (0, +1), (1, -1), ...; it has no positions."""
+        """Return the exact law of one user's report, shape (2d,): (0, -1), (0, +1), (1, -1), ...;
+        it has no positions."""
         if positions is not None:
-            raise ValueError(f"positions must be left out: a report of {self.name} is one key and one sign, got {positions!r}")
+            raise ValueError(
+                f"positions must be left out: a report of {self.name} is one key and one sign, got"
+                f" {positions!r}"
+            )
         alphabet(2 * self.d, 1, "take fewer keys")
         law = np.full((self.d, 2), self.b / 2)
         keys, weights, means = self._components(pairs)
         tilt = self.a * (1 - 2 * self.flip) * means / 2
-        np.add.at(law, keys, weights[:, None] * (self.a / 2 - self.b / 2 + np.column_stack([-tilt, tilt])))
+        np.add.at(
+            law, keys, weights[:, None] * (self.a / 2 - self.b / 2 + np.column_stack([-tilt, tilt]))
+        )
         return law.ravel()
 
     def encode(self, reports: ArrayLike) -> Array:
         """Return the number of each report in the order of `law`."""
         reports = checks.unmasked(f"reports of {self.name}", reports)
-        if reports.ndim != 2 or reports.shape[1] != 2 or not len(reports) or not np.isin(reports[:, 1], (-1, 1)).all():
-            raise ValueError(f"reports of {self.name} must be an (n, 2) array of key and sign, got shape {reports.shape}")
+        if (
+            reports.ndim != 2
+            or reports.shape[1] != 2
+            or not len(reports)
+            or not np.isin(reports[:, 1], (-1, 1)).all()
+        ):
+            raise ValueError(
+                f"reports of {self.name} must be an (n, 2) array of key and sign, got shape"
+                f" {reports.shape}"
+            )
         return 2 * checks.values(reports[:, 0], self.d, "reported keys") + (reports[:, 1] > 0)

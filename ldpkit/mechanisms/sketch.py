@@ -1,4 +1,5 @@
-"""Count mean sketch: hash the value with one of a few public functions, and flip the signs of a one-hot row."""
+"""Count mean sketch: hash the value with one of a few public functions, and flip the signs of a
+one-hot row."""
 
 import functools
 import math
@@ -23,13 +24,17 @@ __all__ = ["CMS", "Sketch"]
 
 @functools.lru_cache(maxsize=8)
 def _table(k: int, hashes: int, m: int) -> npt.NDArray[Any]:
-    """Cell of every value under every hash function, int array (hashes, k); the functions are public and fixed."""
+    """Cell of every value under every hash function, int array (hashes, k); the functions are
+    public and fixed."""
     return np.array([cells(np.arange(k), np.full(k, j, np.uint64), m) for j in range(hashes)])
 
 
-@functools.lru_cache(maxsize=2**12)  # hash functions differ in which values share a cell, less in how many do
+@functools.lru_cache(
+    maxsize=2**12
+)  # hash functions differ in which values share a cell, less in how many do
 def _mean_share(crowds: tuple[int, ...], chance: float, own: int) -> tuple[float, float]:
-    """``E[1 / (own + size)]`` and the chance that the rest is empty, where cells of `crowds` values count with a chance."""
+    """``E[1 / (own + size)]`` and the chance that the rest is empty, where cells of `crowds` values
+    count with a chance."""
     law = np.ones(1)
     for crowd, many in zip(*np.unique(np.array(crowds, int), return_counts=True)):
         counts, mass = binomial_window(int(many), chance, width=12.0)
@@ -42,7 +47,8 @@ def _mean_share(crowds: tuple[int, ...], chance: float, own: int) -> tuple[float
 
 @dataclass(frozen=True)
 class Sketch(Support):
-    """A hash function and m signs, structured array (n,) with ``hash`` and ``signs``; a plus supports the values of its cell.
+    """A hash function and m signs, structured array (n,) with ``hash`` and ``signs``; a plus
+    supports the values of its cell.
 
     Parameters
     ----------
@@ -78,7 +84,9 @@ class Sketch(Support):
         reports = shaped(reports, (None,), sender, self.form)
         checks.values(reports["hash"], self.hashes, f"hash functions of {sender}")
         if not (good := np.abs(reports["signs"]) == 1).all():
-            raise ValueError(f"reports of {sender} must hold signs 1 and -1, got {reports['signs'][~good][0]}")
+            raise ValueError(
+                f"reports of {sender} must hold signs 1 and -1, got {reports['signs'][~good][0]}"
+            )
         return reports
 
     def supports(self, reports: Array, value: int) -> Array:
@@ -105,7 +113,8 @@ class Sketch(Support):
         return 2 * log_ratio(self.keep, 1 - self.keep) if self.apart(pair) else 0.0
 
     def guess_rates(self, pair: Pair) -> Rates | None:
-        """Exact over all hash functions; ``None`` where their cells are too many to be gone through."""
+        """Exact over all hash functions; ``None`` where their cells are too many to be gone
+        through."""
         if self.hashes * (self.m + self.k) > 2**22:
             return None
         rates, (first, second) = np.zeros(2), pair
@@ -133,7 +142,8 @@ class Sketch(Support):
 
 @dataclass(frozen=True)
 class CMS(SupportOracle):
-    """Count mean sketch: a public hash function, and a one-hot row of signs, each flipped independently.
+    """Count mean sketch: a public hash function, and a one-hot row of signs, each flipped
+    independently.
 
     Parameters
     ----------
@@ -148,11 +158,12 @@ class CMS(SupportOracle):
 
     Notes
     -----
-    A user draws a function, sets the sign of the value's cell to plus and all others to minus, and sends every sign as it
-    is with probability ``s = 1 / (1 + e^(-eps/2))``. "Plus in the first value's cell and minus in the second's" attains
-    ``e^eps`` where the function tells them apart (Apple's differential privacy team 2017). The functions are public and
-    fixed: laws are for just these, their collisions included; estimates are unbiased over the choice of the functions.
-    Apple takes 65,536 functions of 1,024 cells.
+    A user draws a function, sets the sign of the value's cell to plus and all others to minus, and
+    sends every sign as it is with probability ``s = 1 / (1 + e^(-eps/2))``. "Plus in the first
+    value's cell and minus in the second's" attains ``e^eps`` where the function tells them apart
+    (Apple's differential privacy team 2017). The functions are public and fixed: laws are for just
+    these, their collisions included; estimates are unbiased over the choice of the functions. Apple
+    takes 65,536 functions of 1,024 cells.
     """
 
     k: int
@@ -166,7 +177,9 @@ class CMS(SupportOracle):
         object.__setattr__(self, "m", checks.integer("m", self.m, 2, 2**16))
         object.__setattr__(self, "hashes", checks.integer("hashes", self.hashes, 1, 2**16))
         if self.k * self.hashes > 2**28:
-            raise ValueError(f"k times hashes must be at most 2^28, got {self.k} times {self.hashes}")
+            raise ValueError(
+                f"k times hashes must be at most 2^28, got {self.k} times {self.hashes}"
+            )
 
     @property
     def p(self) -> float:

@@ -23,7 +23,8 @@ def _subsets(values: Array, k: int, size: int, keep: float, state: streams.State
     deck = np.arange(k)  # any permutation serves as the next start, so it is never reset
     for i in range(values.size):
         own = values[i]
-        j = k - 1  # bring the true value to the end, out of the draw; it often is there from the user before
+        # bring the true value to the end, out of the draw; it often is there from the user before
+        j = k - 1
         while deck[j] != own:
             j -= 1
         deck[j], deck[k - 1] = deck[k - 1], deck[j]
@@ -43,10 +44,14 @@ def _subsets(values: Array, k: int, size: int, keep: float, state: streams.State
 
 
 def inclusion_rates(k: int, epsilon: float, omega: Numbers) -> tuple[Numbers, Numbers]:
-    """Probabilities that a subset of `omega` values holds the true value, and one given other value."""
+    """Probabilities that a subset of `omega` values holds the true value, and one given other
+    value."""
     small = math.exp(-epsilon)
     total = omega + (k - omega) * small
-    return omega / total, omega * (omega - 1 + (k - omega) * small) / (k - 1) / total  # q without a difference of near numbers
+    return (
+        omega / total,
+        omega * (omega - 1 + (k - omega) * small) / (k - 1) / total,
+    )  # q without a difference of near numbers
 
 
 def _best_size(k: int, epsilon: float) -> float:
@@ -81,7 +86,9 @@ class SubsetSelection(SupportOracle):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
         checks.generator(rng)
-        return _subsets(checks.values(values, self.k), self.k, self.omega, self.p, streams.state(rng))
+        return _subsets(
+            checks.values(values, self.k), self.k, self.omega, self.p, streams.state(rng)
+        )
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,8 @@ class SS(SubsetSelection):
 
 @dataclass(frozen=True)
 class FloorSS(SS):
-    """Subset selection with its size rounded down, as the paper on reconstruction advantage defines it.
+    """Subset selection with its size rounded down, as the paper on reconstruction advantage defines
+    it.
 
     Parameters
     ----------

@@ -30,7 +30,8 @@ def _digits(rate: float) -> npt.NDArray[np.bool_]:
 
 @kernel
 def _ones(values: Array, k: int, own: float, digits: Array, state: streams.State) -> Array:
-    """Bits of 64 places at a time: digit by digit, a random word leaves the places undecided whose digits are equal so far."""
+    """Bits of 64 places at a time: digit by digit, a random word leaves the places undecided whose
+    digits are equal so far."""
     n, lowest = values.size, np.uint64(0x0101010101010101)
     out = np.empty((n * k + 63) // 64 * 8, np.uint64)
     for w in range(0, out.size, 8):
@@ -55,7 +56,8 @@ def _ones(values: Array, k: int, own: float, digits: Array, state: streams.State
 
 
 def _bits(values: Array, k: int, own: float, other: float, rng: Rng) -> Array:
-    """Independent bits: `own` is the chance of a one at the user's value, if it is not -1, and `other` elsewhere."""
+    """Independent bits: `own` is the chance of a one at the user's value, if it is not -1, and
+    `other` elsewhere."""
     return _ones(values, k, own, _digits(other), streams.state(rng))
 
 
@@ -136,7 +138,8 @@ class OUE(UnaryEncoding):
 
 
 def other_rate(p: Numbers, epsilon: float) -> Numbers:
-    """Probability of a one at any other value that makes bits with rate `p` at the true one exactly epsilon-LDP."""
+    """Probability of a one at any other value that makes bits with rate `p` at the true one exactly
+    epsilon-LDP."""
     return p / (p + math.exp(epsilon) * (1 - p))
 
 
@@ -169,7 +172,10 @@ class AUE(UnaryEncoding):
         super().__post_init__()
         object.__setattr__(self, "p", checks.real("p", self.p, 0, 1, closed="()"))
         if self.p - self.q < 1e-12:
-            raise ValueError(f"p must exceed q = {self.q:g} by at least 1e-12 at epsilon = {self.epsilon:g}, got {self.p!r}")
+            raise ValueError(
+                f"p must exceed q = {self.q:g} by at least 1e-12 at epsilon = {self.epsilon:g}, got"
+                f" {self.p!r}"
+            )
 
     @property
     def q(self) -> float:
@@ -208,12 +214,15 @@ class ASUE(UnaryEncoding):
     def q(self) -> float:
         """Probability of a one at any other value."""
         # (R - 1) / (E - 1) with R^2 - 1 = (E - 1)(1 - delta): no difference of near numbers
-        return (1 - self.delta) / (1 + math.sqrt(math.exp(self.epsilon) * (1 - self.delta) + self.delta))
+        return (1 - self.delta) / (
+            1 + math.sqrt(math.exp(self.epsilon) * (1 - self.delta) + self.delta)
+        )
 
 
 @dataclass(frozen=True)
 class FaultyUE(UnaryEncoding):
-    """Unary encoding as shipped by pure-ldp 1.1.2, which leaks more than it claims: the own bit is drawn twice.
+    """Unary encoding as shipped by pure-ldp 1.1.2, which leaks more than it claims: the own bit is
+    drawn twice.
 
     Its client first flips all bits, the own one included, as if they were zero
     and then sets the own bit again with probability `p`, without clearing it.

@@ -1,7 +1,9 @@
-"""Normal and Laplace noise by the ziggurat method, compiled; normals also in the place of gradients, in one pass.
+"""Normal and Laplace noise by the ziggurat method, compiled; normals also in the place of
+gradients, in one pass.
 
-Layers of one area lie under the density; a place drawn in one of them almost always lies under the next one too, which
-costs a random word and a comparison. Layer and place come from different bits of the word (Doornik 2005).
+Layers of one area lie under the density; a place drawn in one of them almost always lies under the
+next one too, which costs a random word and a comparison. Layer and place come from different bits
+of the word (Doornik 2005).
 
 Source: Marsaglia and Tsang, "The ziggurat method for generating random variables", 2000.
 """
@@ -20,7 +22,11 @@ __all__ = ["normals", "combine", "laplace"]
 _LAYERS = 256
 
 
-def _edges(density: Callable[[float], float], inverse: Callable[[float], float], beyond: Callable[[float], float]) -> Array:
+def _edges(
+    density: Callable[[float], float],
+    inverse: Callable[[float], float],
+    beyond: Callable[[float], float],
+) -> Array:
     """Right edges of layers of one area, from the lowest, which holds the tail as well, to the top.
 
     Of a density on x >= 0 that falls from 1, with its `inverse` and the mass `beyond` a point.
@@ -36,7 +42,10 @@ def _edges(density: Callable[[float], float], inverse: Callable[[float], float],
             edges.append(inverse(min(height, 1.0)))
         return edges[:-1], height
 
-    low, high = 3.0, 9.0  # the tail begins where the last layer ends at height 1; it ends above for an early tail
+    low, high = (
+        3.0,
+        9.0,
+    )  # the tail begins where the last layer ends at height 1; it ends above for an early tail
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if stack(middle)[1] > 1 else (low, middle)
     return np.array([*stack(high)[0], 0.0])
@@ -59,7 +68,8 @@ def _place(edges: Array, state: streams.State) -> tuple[np.int64, float, streams
 
 @kernel
 def _rare_normal(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
-    """Decide about a place outside the next layer; return it, a value of the tail, or 0 for another try."""
+    """Decide about a place outside the next layer; return it, a value of the tail, or 0 for another
+    try."""
     u, state = streams.uniform(state)
     if layer:
         height = _NORMAL_HEIGHTS[layer] + u * (_NORMAL_HEIGHTS[layer + 1] - _NORMAL_HEIGHTS[layer])
@@ -76,7 +86,9 @@ def _rare_normal(layer: np.int64, x: float, state: streams.State) -> tuple[float
 def _rare_laplace(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
     u, state = streams.uniform(state)
     if layer:
-        height = _LAPLACE_HEIGHTS[layer] + u * (_LAPLACE_HEIGHTS[layer + 1] - _LAPLACE_HEIGHTS[layer])
+        height = _LAPLACE_HEIGHTS[layer] + u * (
+            _LAPLACE_HEIGHTS[layer + 1] - _LAPLACE_HEIGHTS[layer]
+        )
         return (x if height < math.exp(-abs(x)) else 0.0), state
     return math.copysign(_LAPLACE[1] - math.log(1 - u), x), state  # the tail is exponential again
 
@@ -96,7 +108,8 @@ def laplace(out: Array, state: streams.State) -> streams.State:
 
 @kernel
 def normals(gradients: Array, state: streams.State, out: Array) -> tuple[Array, Array]:
-    """Fill `out` with normals; return their products with the gradients and their squared lengths."""
+    """Fill `out` with normals; return their products with the gradients and their squared
+    lengths."""
     n, d = gradients.shape
     dots, squares = np.empty(n), np.empty(n)
     for i in range(n):

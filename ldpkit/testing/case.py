@@ -14,7 +14,19 @@ from ..attacks import Attack
 from ..kinds import Named, Scored
 from ..types import Rates, Rng
 
-__all__ = ["Case", "FALSE_ALARM", "NO_LAW", "SHARE", "TAIL", "USERS", "close", "need", "refused", "same", "tail"]
+__all__ = [
+    "Case",
+    "FALSE_ALARM",
+    "NO_LAW",
+    "SHARE",
+    "TAIL",
+    "USERS",
+    "close",
+    "need",
+    "refused",
+    "same",
+    "tail",
+]
 
 FALSE_ALARM = 1e-4
 """Probability at most that a mechanism which keeps all promises fails some check."""
@@ -24,7 +36,8 @@ SHARE = FALSE_ALARM / 5
 
 USERS = 20_000
 TAIL = 1e-3
-"""Of a bound that an audit must reach: sharper than the audit's own, whatever it divides its alpha by."""
+"""Of a bound that an audit must reach: sharper than the audit's own, whatever it divides its alpha
+by."""
 
 NO_LAW = "no law of the reports is known"
 
@@ -40,16 +53,25 @@ def refused(call: Callable[[Any], Any], bad: Any, what: str, *said: str) -> None
     try:
         call(bad)
     except ValueError as error:
-        need(all(word in str(error) for word in said), f"the error that refuses {what} must name {' and '.join(said)}: {error}")
+        need(
+            all(word in str(error) for word in said),
+            f"the error that refuses {what} must name {' and '.join(said)}: {error}",
+        )
     except Exception as error:
-        raise AssertionError(f"{what} must be refused by a ValueError, it raises {type(error).__name__}: {error}") from error
+        raise AssertionError(
+            f"{what} must be refused by a ValueError, it raises {type(error).__name__}: {error}"
+        ) from error
     else:
         raise AssertionError(f"{what} must be refused by a ValueError, it is accepted")
 
 
 def same(one: Any, two: Any) -> bool:
     """Whether two sets of reports are equal."""
-    return len(one) == len(two) and all(map(same, one, two)) if isinstance(one, list) else bool(np.array_equal(one, two))
+    return (
+        len(one) == len(two) and all(map(same, one, two))
+        if isinstance(one, list)
+        else bool(np.array_equal(one, two))
+    )
 
 
 def close(one: Iterable[Any], two: Iterable[Any]) -> bool:
@@ -60,7 +82,12 @@ def close(one: Iterable[Any], two: Iterable[Any]) -> bool:
 def tail(hits: int, n: int, rate: float) -> float:
     """Exact two-sided p-value of a count; sums that give a rate may round up."""
     rate = min(1.0, rate)
-    return float(min(1.0, 2 * min(scipy.stats.binom.cdf(hits, n, rate), scipy.stats.binom.sf(hits - 1, n, rate))))
+    return float(
+        min(
+            1.0,
+            2 * min(scipy.stats.binom.cdf(hits, n, rate), scipy.stats.binom.sf(hits - 1, n, rate)),
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -85,8 +112,15 @@ class Case:
     @cached_property
     def attacks(self) -> list[Attack]:
         """What reports are asked: the given attacks, or those that can read them."""
-        able = [name for name, verbs in (("guess", Named), ("tight", Scored)) if isinstance(self.mechanism.kind, verbs)]
-        return [attacks.make(a).declare(self.mechanism, USERS, TAIL) for a in (able if self.chosen is None else self.chosen)]
+        able = [
+            name
+            for name, verbs in (("guess", Named), ("tight", Scored))
+            if isinstance(self.mechanism.kind, verbs)
+        ]
+        return [
+            attacks.make(a).declare(self.mechanism, USERS, TAIL)
+            for a in (able if self.chosen is None else self.chosen)
+        ]
 
     @cached_property
     def pairs(self) -> list[Any]:
@@ -108,14 +142,19 @@ class Case:
     def laws(self) -> list[tuple[Attack, Any, Rates]]:
         """Every attack and pair whose exact rates are known."""
         asked = itertools.product(self.attacks, self.pairs)
-        return [(a, pair, rates) for a, pair in asked if (rates := a.rates(self.mechanism, pair)) is not None]
+        return [
+            (a, pair, rates)
+            for a, pair in asked
+            if (rates := a.rates(self.mechanism, pair)) is not None
+        ]
 
     def users(self, wanted: int) -> int:
         """So many, or as many as fit into memory at once."""
         return max(100, min(wanted, 2**22 // self.mechanism.width))
 
     def judge(self, found: list[tuple[float, str]]) -> str | None:
-        """Need p-values that correct code undercuts, all together, with probability `SHARE` at most."""
+        """Need p-values that correct code undercuts, all together, with probability `SHARE` at
+        most."""
         p, sentence = min(found, default=(1.0, ""))
         need(p * len(found) >= SHARE or not found, f"{sentence} (p-value {p:.1e})")
         return None if found else NO_LAW

@@ -18,11 +18,15 @@ from .case import NO_LAW, TAIL, Case, close, need, same
 __all__ = ["rates", "budget", "routes", "rounds", "extremes"]
 
 LISTED = 2**12  # reports that are gone through one by one
-_ENDS = {"epsilon": ((MIN_EPSILON, 1e-3, 0.1), (MAX_EPSILON, 27.0, 22.0, 10.0, 1.0)), "k": ((2, 3, 4, 6), (10_000, 1000))}
+_ENDS = {
+    "epsilon": ((MIN_EPSILON, 1e-3, 0.1), (MAX_EPSILON, 27.0, 22.0, 10.0, 1.0)),
+    "k": ((2, 3, 4, 6), (10_000, 1000)),
+}
 
 
 def rates(case: Case) -> str | None:
-    """Exact rates are probabilities, favour the first input, and those of all guesses about one input sum to one."""
+    """Exact rates are probabilities, favour the first input, and those of all guesses about one
+    input sum to one."""
     for attack, pair, (tpr, fpr) in case.laws:
         what = f"attack {attack.name} on {pair} has the rates {tpr} and {fpr}"
         need(0 <= fpr <= 1 + 1e-12 and 0 <= tpr <= 1 + 1e-12, f"{what}, which are no probabilities")
@@ -33,52 +37,95 @@ def rates(case: Case) -> str | None:
     for x in inputs:
         total = next(tpr for (first, _), (tpr, _) in named.items() if first == x)
         total += sum(fpr for (_, second), (_, fpr) in named.items() if second == x)
-        need(total < 1 + 1e-9 and (not whole or total > 1 - 1e-9), f"guesses about {x} have chances that sum to {total:.9g}")
+        need(
+            total < 1 + 1e-9 and (not whole or total > 1 - 1e-9),
+            f"guesses about {x} have chances that sum to {total:.9g}",
+        )
     return None if case.laws else NO_LAW
 
 
 def budget(case: Case) -> str | None:
-    """No event tells two inputs apart more than the claim allows, nor more than the largest loss that is stated."""
+    """No event tells two inputs apart more than the claim allows, nor more than the largest loss
+    that is stated."""
     m, kind = case.mechanism, case.mechanism.kind
-    if not case.laws or not isinstance(kind, Scored) or any(kind.loss(pair) is None for pair in case.pairs):
+    if (
+        not case.laws
+        or not isinstance(kind, Scored)
+        or any(kind.loss(pair) is None for pair in case.pairs)
+    ):
         return NO_LAW
     if math.isinf(m.epsilon):
         return "no epsilon is claimed"
-    slack, grown = 1e-9 + 4 * 2**-52 * math.exp(min(m.epsilon, MAX_EPSILON)), math.exp(m.epsilon)  # 1 - p has been rounded
+    slack, grown = (
+        1e-9 + 4 * 2**-52 * math.exp(min(m.epsilon, MAX_EPSILON)),
+        math.exp(m.epsilon),
+    )  # 1 - p has been rounded
     thresholds: Any = kind.thresholds() if kind.extreme is None else [kind.extreme]
     for pair in case.pairs:
         loss: Any = kind.loss(pair)
-        need(m.delta > 0 or loss <= m.epsilon + slack, f"epsilon {m.epsilon:g} is claimed, {pair} lose {loss:.6g}")
+        need(
+            m.delta > 0 or loss <= m.epsilon + slack,
+            f"epsilon {m.epsilon:g} is claimed, {pair} lose {loss:.6g}",
+        )
         rates: Any = [kind.score_rates(threshold, pair) for threshold in thresholds]
-        if isinstance(kind, Listed) and kind.outputs <= LISTED:  # the event of all reports that exceed the claim
+        if (
+            isinstance(kind, Listed) and kind.outputs <= LISTED
+        ):  # the event of all reports that exceed the claim
             one, two = (kind.law(value) for value in pair)
             rates.append((one[one > grown * two].sum(), two[one > grown * two].sum()))
         for tpr, fpr in rates:
-            need(tpr <= fpr * math.exp(loss + slack), f"the loss between {pair} is said to be {loss:.6g}, an event has more")
+            need(
+                tpr <= fpr * math.exp(loss + slack),
+                f"the loss between {pair} is said to be {loss:.6g}, an event has more",
+            )
             excess = tpr - grown * fpr
-            need(excess <= m.delta + slack, f"an event between {pair} exceeds epsilon by {excess:.3g}, delta is {m.delta:g}")
+            need(
+                excess <= m.delta + slack,
+                f"an event between {pair} exceeds epsilon by {excess:.3g}, delta is {m.delta:g}",
+            )
     return None
 
 
 def routes(case: Case) -> str | None:
     """Rates and loss are those that follow from the law written down report by report."""
     m, kind = case.mechanism, case.mechanism.kind
-    if not case.laws or not isinstance(kind, Listed) or not isinstance(kind, Support) or kind.outputs > LISTED:
+    if (
+        not case.laws
+        or not isinstance(kind, Listed)
+        or not isinstance(kind, Support)
+        or kind.outputs > LISTED
+    ):
         return "its reports cannot be listed"
     reports = m.read(kind.reports)
     tally = np.asarray(kind.tally(reports), float)
     named = _shares(tally)
     for attack, pair, rates in case.laws:
         one, two = laws = [kind.law(value) for value in pair]
-        need(close([one.sum(), two.sum()], [1, 1]), f"the listed laws of {pair} sum to {one.sum():.9g} and {two.sum():.9g}")
+        need(
+            close([one.sum(), two.sum()], [1, 1]),
+            f"the listed laws of {pair} sum to {one.sum():.9g} and {two.sum():.9g}",
+        )
         if isinstance(attack, TwoValueTest | Guess):
             tight = isinstance(attack, TwoValueTest)
-            event = attack.accepts(m, reports, pair, case.rng("routes")) if tight else named[:, pair[0]]
+            event = (
+                attack.accepts(m, reports, pair, case.rng("routes")) if tight else named[:, pair[0]]
+            )
             listed = [float(law @ event) for law in laws]
-            need(close(listed, rates), f"attack {attack.name} on {pair} has the rates {rates}, its listed reports {listed}")
+            need(
+                close(listed, rates),
+                f"attack {attack.name} on {pair} has the rates {rates}, its listed reports"
+                f" {listed}",
+            )
         top = np.log(np.max(one[one > 0] / two[one > 0]))
-        need(close([top], [kind.loss(pair)]), f"the loss between {pair} is said to be {kind.loss(pair)}, reports have {top}")
-    if isinstance(m, FrequencyOracle) and isinstance(kind, Repeatable) and kind.outputs**2 <= LISTED:
+        need(
+            close([top], [kind.loss(pair)]),
+            f"the loss between {pair} is said to be {kind.loss(pair)}, reports have {top}",
+        )
+    if (
+        isinstance(m, FrequencyOracle)
+        and isinstance(kind, Repeatable)
+        and kind.outputs**2 <= LISTED
+    ):
         _two_rounds(case, m, kind, tally)
     return None
 
@@ -105,27 +152,48 @@ def _two_rounds(case: Case, m: FrequencyOracle, kind: Any, tally: Array) -> None
 
 
 def rounds(case: Case) -> str | None:
-    """One round of several is the mechanism itself, and a report that is remembered says what one report says."""
+    """One round of several is the mechanism itself, and a report that is remembered says what one
+    report says."""
     m = case.mechanism
     if not isinstance(m, FrequencyOracle) or not isinstance(m.kind, Repeatable):
         return "it is not made to be repeated"
     one = m.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
-    for what, other in {"one round": Repeated(m, 1), "a remembered report": Repeated(m, 3, memoise=True)}.items():
-        need((other.epsilon, other.delta) == (m.epsilon, m.delta), f"{what} costs another epsilon or delta")
-        need(close([other.variance(100)], [m.variance(100)]), f"estimates from {what} have another variance")
+    for what, other in {
+        "one round": Repeated(m, 1),
+        "a remembered report": Repeated(m, 3, memoise=True),
+    }.items():
+        need(
+            (other.epsilon, other.delta) == (m.epsilon, m.delta),
+            f"{what} costs another epsilon or delta",
+        )
+        need(
+            close([other.variance(100)], [m.variance(100)]),
+            f"estimates from {what} have another variance",
+        )
         again = other.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
         need(all(same(part, one) for part in again), f"{what} differs from one report")
         for attack, pair, rates in case.laws:
-            if isinstance(attack, TwoValueTest) and isinstance(m.kind, Scored) and isinstance(other.kind, Scored):
+            if (
+                isinstance(attack, TwoValueTest)
+                and isinstance(m.kind, Scored)
+                and isinstance(other.kind, Scored)
+            ):
                 attack = attack if m.kind.extreme is None else TwoValueTest(m.kind.extreme)
-                need(close([other.kind.loss(pair)], [m.kind.loss(pair)]), f"{what} loses {other.kind.loss(pair)} between {pair}")
+                need(
+                    close([other.kind.loss(pair)], [m.kind.loss(pair)]),
+                    f"{what} loses {other.kind.loss(pair)} between {pair}",
+                )
             found = attack.rates(other, pair)
-            need(found is None or close(found, rates), f"{what} has the rates {found} under attack {attack.name}, not {rates}")
+            need(
+                found is None or close(found, rates),
+                f"{what} has the rates {found} under attack {attack.name}, not {rates}",
+            )
     return None
 
 
 def _changed(m: Any, name: str, candidates: Iterable[float]) -> Any:
-    """The mechanism, or the one inside, with the first of the candidates that its field `name` accepts; itself if none."""
+    """The mechanism, or the one inside, with the first of the candidates that its field `name`
+    accepts; itself if none."""
     for field in fields(m):
         if isinstance(value := getattr(m, field.name), Mechanism):
             return replace(m, **{field.name: _changed(value, name, candidates)})
@@ -146,7 +214,10 @@ def extremes(case: Case) -> str | None:
             warnings.simplefilter("error")
             for attack in (type(a)() if isinstance(a, TwoValueTest) else a for a in case.attacks):
                 rates = attack.declare(m, 1000, TAIL).rates(m) or (0.0, 0.0)
-                need(all(0 <= rate <= 1 + 1e-9 for rate in rates), f"attack {attack.name} has the rates {rates} {what}")
+                need(
+                    all(0 <= rate <= 1 + 1e-9 for rate in rates),
+                    f"attack {attack.name} has the rates {rates} {what}",
+                )
             loss = m.kind.loss(m.pair()) if isinstance(m.kind, Scored) else None
             need(loss is None or not math.isnan(loss), f"the largest loss is no number {what}")
             m.read(m.perturb(m.inputs(m.pair()[0], 2), case.rng("extremes")))

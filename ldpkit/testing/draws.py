@@ -1,7 +1,8 @@
 """Checks of what is drawn: real reports, estimates and audits.
 
-Each but the last, which asks for equality, spends `SHARE`, divided by the number of its comparisons. Counts are judged by
-exact binomial tails, two groups by Clopper and Pearson's bounds, and estimates by Bernstein's inequality.
+Each but the last, which asks for equality, spends `SHARE`, divided by the number of its
+comparisons. Counts are judged by exact binomial tails, two groups by Clopper and Pearson's bounds,
+and estimates by Bernstein's inequality.
 """
 
 import math
@@ -20,14 +21,23 @@ __all__ = ["client", "estimate", "null", "power", "repeats"]
 
 
 def client(case: Case) -> str | None:
-    """Reports of the real client, those of users with different values side by side, follow the exact rates."""
+    """Reports of the real client, those of users with different values side by side, follow the
+    exact rates."""
     m, n, found = case.mechanism, case.users(USERS), []
     for i, (attack, pair, rates) in enumerate(case.laws):
-        values, rng = np.stack([m.inputs(value, n) for value in pair], axis=1), case.rng("client", i)
+        values, rng = (
+            np.stack([m.inputs(value, n) for value in pair], axis=1),
+            case.rng("client", i),
+        )
         reports = m.perturb(values.reshape(2 * n, *values.shape[2:]), rng)
-        for value, rate, seen in zip(pair, rates, attack.accepts(m, reports, pair, rng).reshape(n, 2).T):
+        for value, rate, seen in zip(
+            pair, rates, attack.accepts(m, reports, pair, rng).reshape(n, 2).T
+        ):
             hits = int(np.count_nonzero(seen))
-            what = f"attack {attack.name} on {pair} accepts {hits} of {n} reports of {value}, its law says {rate:.6g}"
+            what = (
+                f"attack {attack.name} on {pair} accepts {hits} of {n} reports of {value}, its law"
+                f" says {rate:.6g}"
+            )
             found.append((tail(hits, n, rate), what))
     return case.judge(found)
 
@@ -39,12 +49,16 @@ def estimate(case: Case) -> str | None:
         return "it has no estimator with a stated variance"
 
     def made(given: Array) -> Array:
-        found = m.estimate(m.perturb(given, rng))  # of several attributes, the variance is that of the first
+        found = m.estimate(
+            m.perturb(given, rng)
+        )  # of several attributes, the variance is that of the first
         return np.atleast_1d(found[0] if isinstance(found, list) else found)
 
     first, second = m.pair()
     share = 0.75 if isinstance(m, FrequencyOracle) else 1.0  # of users who hold the first value
-    values = np.concatenate([m.inputs(first, round(share * size)), m.inputs(second, size - round(share * size))])
+    values = np.concatenate(
+        [m.inputs(first, round(share * size)), m.inputs(second, size - round(share * size))]
+    )
     found, truth = np.array([made(values) for _ in range(groups)]), np.array([first])
     if isinstance(m, FrequencyOracle):  # what is estimated are values, or equal groups of them
         truth = np.zeros(max(found.shape[1], m.kind.domain))
@@ -52,17 +66,28 @@ def estimate(case: Case) -> str | None:
         truth = truth.reshape(found.shape[1], -1).sum(axis=1)
     variance = np.broadcast_to(m.variance(size, truth), truth.shape)
     single = np.max([np.abs(made(values[i : i + 1]) - truth) for i in range(size)], axis=0)
-    # what one report adds: of two values, one perhaps too rare to be seen, the distances multiply to the variance
+    # what one report adds: of two values, one perhaps too rare to be seen, the distances multiply
+    # to the variance
     reach = 1 + np.maximum(single, size * variance / np.maximum(single, 1e-12))
-    # Bernstein: a mean of n terms of variance v that reach b is off by sqrt(2 v x / n) + b x / n with chance 2 e^-x
+    # Bernstein: a mean of n terms of variance v that reach b is off by sqrt(2 v x / n) + b x / n
+    # with chance 2 e^-x
     x = math.log(2 * 2 * truth.size / SHARE) / groups
     means, far = found.mean(axis=0), np.sqrt(2 * variance * x) + reach / size * x
-    squares, tails = ((found - truth) ** 2).mean(axis=0) / variance, 1 + reach**2 / (size**2 * variance)
+    squares, tails = (
+        ((found - truth) ** 2).mean(axis=0) / variance,
+        1 + reach**2 / (size**2 * variance),
+    )
     for i in range(truth.size):
         what = f"the mean of estimates of {truth[i]:g} is {means[i]:.6g}"
-        need(abs(means[i] - truth[i]) <= far[i], f"{what}, which by chance is at most {far[i]:.3g} away")
+        need(
+            abs(means[i] - truth[i]) <= far[i],
+            f"{what}, which by chance is at most {far[i]:.3g} away",
+        )
         loose = math.sqrt(2 * (1 + tails[i]) * x) + 2 * tails[i] * x
-        need(abs(squares[i] - 1) <= loose, f"{what} and their variance {squares[i]:.3g} times what is stated")
+        need(
+            abs(squares[i] - 1) <= loose,
+            f"{what} and their variance {squares[i]:.3g} times what is stated",
+        )
     return None
 
 
@@ -70,14 +95,28 @@ def null(case: Case) -> str | None:
     """Two groups of users with the same value are not told apart."""
     m, calls, rng = case.mechanism, 16, case.rng("null")
     n = case.users(USERS) // calls
-    asked = [(attack, pair, value) for attack in case.attacks for pair in (m.pair(), m.pair()[::-1]) for value in pair]
+    asked = [
+        (attack, pair, value)
+        for attack in case.attacks
+        for pair in (m.pair(), m.pair()[::-1])
+        for value in pair
+    ]
     for attack, pair, value in asked:
         hits = [0, 0]
         for call in range(2 * calls):  # in many calls, so that what users of one call share shows
-            hits[call % 2] += int(np.count_nonzero(attack.accepts(m, m.perturb(m.inputs(value, n), rng), pair, rng)))
+            hits[call % 2] += int(
+                np.count_nonzero(attack.accepts(m, m.perturb(m.inputs(value, n), rng), pair, rng))
+            )
         each = SHARE / len(asked) / 4  # two bounds in either direction
-        lower = max(float(stats.epsilon_lower(one, two, n * calls, tail=each)) for one, two in (hits, hits[::-1]))
-        need(lower <= 0, f"two groups of {n * calls} reports of {value} are told apart by {hits} hits of attack {attack.name}")
+        lower = max(
+            float(stats.epsilon_lower(one, two, n * calls, tail=each))
+            for one, two in (hits, hits[::-1])
+        )
+        need(
+            lower <= 0,
+            f"two groups of {n * calls} reports of {value} are told apart by {hits} hits of attack"
+            f" {attack.name}",
+        )
     return None if asked else "no attack can read its reports"
 
 
@@ -91,15 +130,30 @@ def power(case: Case) -> str | None:
             sure.append(attack)
     for attack in sure:
         lower = audit(mechanism=m, attack=attack, trials=n, seed=case.seed, faithful=True).lower
-        need(lower > m.epsilon / 2, f"{n} real reports and attack {attack.name} prove {lower:.4g}, its law says more than half")
+        need(
+            lower > m.epsilon / 2,
+            f"{n} real reports and attack {attack.name} prove {lower:.4g}, its law says more than"
+            " half",
+        )
     return None if sure else f"no law says that {n} reports refute half of its epsilon"
 
 
 def repeats(case: Case) -> str | None:
     """An audit with a seed gives the same result again, on one thread and on two."""
     for attack in case.attacks:
-        asked: dict[str, Any] = {"mechanism": case.mechanism, "attack": attack, "trials": case.users(USERS), "seed": case.seed}
+        asked: dict[str, Any] = {
+            "mechanism": case.mechanism,
+            "attack": attack,
+            "trials": case.users(USERS),
+            "seed": case.seed,
+        }
         one, two, threads = (audit(**asked, faithful=True, threads=t) for t in (1, 1, 2))
-        need((one.counts, one.lower) == (two.counts, two.lower), f"an audit by attack {attack.name} does not repeat")
-        need(one.counts == threads.counts, f"an audit by attack {attack.name} depends on the number of threads")
+        need(
+            (one.counts, one.lower) == (two.counts, two.lower),
+            f"an audit by attack {attack.name} does not repeat",
+        )
+        need(
+            one.counts == threads.counts,
+            f"an audit by attack {attack.name} depends on the number of threads",
+        )
     return None if case.attacks else "no attack can read its reports"

@@ -20,7 +20,8 @@ _OUTSIDE = {"k": 1, "epsilon": -1.0, "delta": -0.5, "tau": 0}
 
 
 def value(case: Case) -> None:
-    """It is frozen, hashable, equal to a copy made from its fields, and travels to another process."""
+    """It is frozen, hashable, equal to a copy made from its fields, and travels to another
+    process."""
     m = case.mechanism
     given = {field.name: getattr(m, field.name) for field in fields(m)}
     name = next(iter(given))
@@ -31,21 +32,34 @@ def value(case: Case) -> None:
     else:
         raise AssertionError(f"it must be frozen, but {name} can be set")
     need(copy == m and hash(copy) == hash(m), f"a copy made from its fields differs: {copy!r}")
-    need(pickle.loads(cloudpickle.dumps(m)).parameters == m.parameters, "its parameters change on the way to a process")
+    need(
+        pickle.loads(cloudpickle.dumps(m)).parameters == m.parameters,
+        "its parameters change on the way to a process",
+    )
 
 
 def parameters(case: Case) -> str | None:
-    """In the place of a number NaN, a boolean, text and what is out of range are refused, naming parameter and value."""
+    """In the place of a number NaN, a boolean, text and what is out of range are refused, naming
+    parameter and value."""
     given = {field.name: getattr(case.mechanism, field.name) for field in fields(case.mechanism)}
-    numeric = [name for name, x in given.items() if isinstance(x, numbers.Real) and not isinstance(x, bool)]
+    numeric = [
+        name for name, x in given.items() if isinstance(x, numbers.Real) and not isinstance(x, bool)
+    ]
     for name in numeric:
         for bad in [math.nan, True, "much", *([_OUTSIDE[name]] if name in _OUTSIDE else [])]:
-            refused(lambda change: replace(case.mechanism, **change), {name: bad}, f"{name} = {bad!r}", name, str(bad))
+            refused(
+                lambda change: replace(case.mechanism, **change),
+                {name: bad},
+                f"{name} = {bad!r}",
+                name,
+                str(bad),
+            )
     return None if numeric else "no parameter is a number"
 
 
 def generator(case: Case) -> None:
-    """The generator, and nothing else, decides the reports; the global random states are left alone."""
+    """The generator, and nothing else, decides the reports; the global random states are left
+    alone."""
 
     def states() -> bytes:
         return pickle.dumps((random.getstate(), np.random.get_state()))  # noqa: NPY002  # watched, not used
@@ -65,9 +79,18 @@ def inputs(case: Case) -> None:
     for value in m.pair():
         given = m.inputs(value, 50)
         m.perturb(given, rng)
-        need(np.array_equal(given, m.inputs(value, 50)), "it changes the array of values that it was given")
-        alone = [np.shape(a.accepts(m, m.perturb(m.inputs(value, 1), rng), m.pair(), rng)) for a in case.attacks]
-        need(all(shape == (1,) for shape in alone), f"attacks give answers of shape {alone} on the report of one user")
+        need(
+            np.array_equal(given, m.inputs(value, 50)),
+            "it changes the array of values that it was given",
+        )
+        alone = [
+            np.shape(a.accepts(m, m.perturb(m.inputs(value, 1), rng), m.pair(), rng))
+            for a in case.attacks
+        ]
+        need(
+            all(shape == (1,) for shape in alone),
+            f"attacks give answers of shape {alone} on the report of one user",
+        )
 
 
 def _spoilt(reports: Any) -> Iterator[tuple[Any, str]]:
@@ -91,7 +114,8 @@ def _spoilt(reports: Any) -> Iterator[tuple[Any, str]]:
 
 
 def read(case: Case) -> str | None:
-    """It reads its own reports, to the same end when read again, and refuses what it cannot have sent."""
+    """It reads its own reports, to the same end when read again, and refuses what it cannot have
+    sent."""
     m = case.mechanism
     reports = m.perturb(m.inputs(m.pair()[0], 20), case.rng("read"))
     once = m.read(reports)
@@ -102,11 +126,15 @@ def read(case: Case) -> str | None:
 
 
 def pair(case: Case) -> None:
-    """It proposes two inputs that can be asked about in both orders, and refuses equal ones and what is no input."""
+    """It proposes two inputs that can be asked about in both orders, and refuses equal ones and
+    what is no input."""
     m = case.mechanism
     first, second = m.pair()
     for pair in ((first, second), (second, first)):
-        need(tuple(m.pair(pair)) == pair and pair in map(tuple, case.pairs), f"it does not accept its own pair as {pair}")
+        need(
+            tuple(m.pair(pair)) == pair and pair in map(tuple, case.pairs),
+            f"it does not accept its own pair as {pair}",
+        )
     outside = [-1, m.kind.domain] if isinstance(m, FrequencyOracle | Client) else [None]
     for bad in [(first, first), (first,), (first, second, first), *((first, x) for x in outside)]:
         refused(m.pair, bad, f"the pair {bad}")

@@ -16,15 +16,32 @@ __all__ = ["CHECKS", "Check", "Conformance", "check_mechanism", "checks"]
 
 CHECKS: dict[str, Callable[[Case], str | None]] = {
     check.__name__: check
-    for check in (value, parameters, generator, inputs, read, pair, rates, budget, routes, client, rounds, estimate,
-                  extremes, null, power, repeats)
-}  # fmt: skip
+    for check in (
+        value,
+        parameters,
+        generator,
+        inputs,
+        read,
+        pair,
+        rates,
+        budget,
+        routes,
+        client,
+        rounds,
+        estimate,
+        extremes,
+        null,
+        power,
+        repeats,
+    )
+}
 """The checks by name; the first line of each says what it asks for."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check of one mechanism, to be called; its text is its name, which suits ``parametrize(..., ids=str)``."""
+    """One check of one mechanism, to be called; its text is its name, which suits
+    ``parametrize(..., ids=str)``."""
 
     name: str
     case: Case
@@ -33,7 +50,8 @@ class Check:
         return self.name
 
     def __call__(self) -> str | None:
-        """Return ``None`` if the check is passed, or why it does not apply; raise `AssertionError` if it fails."""
+        """Return ``None`` if the check is passed, or why it does not apply; raise `AssertionError`
+        if it fails."""
         try:
             return CHECKS[self.name](self.case)
         except AssertionError:
@@ -50,7 +68,12 @@ class Conformance:
     outcomes: Mapping[str, str]
 
     def __repr__(self) -> str:
-        return "\n".join([repr(self.mechanism), *(f"  {name:<12}{outcome}" for name, outcome in self.outcomes.items())])
+        return "\n".join(
+            [
+                repr(self.mechanism),
+                *(f"  {name:<12}{outcome}" for name, outcome in self.outcomes.items()),
+            ]
+        )
 
 
 def checks(
@@ -60,8 +83,14 @@ def checks(
     attacks: Sequence[str | Attack] | None = None,
     inputs: Sequence[Any] | None = None,
 ) -> list[Check]:
-    """Return the checks of a mechanism, each to be called, for a test that is parametrised; see `check_mechanism`."""
-    _checks.instance("mechanism", mechanism, LocalRandomizer, "a mechanism whose reports can be read, or a Client")
+    """Return the checks of a mechanism, each to be called, for a test that is parametrised; see
+    `check_mechanism`."""
+    _checks.instance(
+        "mechanism",
+        mechanism,
+        LocalRandomizer,
+        "a mechanism whose reports can be read, or a Client",
+    )
     case = Case(mechanism, _checks.integer("seed", seed, 0), attacks, inputs)
     return [Check(name, case) for name in CHECKS]
 
@@ -87,7 +116,8 @@ def check_mechanism(
     attacks : sequence of str or attack, optional
         What reports are asked; by default all attacks of the package that can read them.
     inputs : sequence, optional
-        Which inputs are told apart; by default all values of a small domain, a few of a large one, or the proposed `pair`.
+        Which inputs are told apart; by default all values of a small domain, a few of a large one,
+        or the proposed `pair`.
 
     Returns
     -------
@@ -98,7 +128,10 @@ def check_mechanism(
     AssertionError
         With the name of every failed check and a sentence about it.
     """
-    expected = {_checks.one_of("expected_failures", name, CHECKS): reason for name, reason in (expected_failures or {}).items()}
+    expected = {
+        _checks.one_of("expected_failures", name, CHECKS): reason
+        for name, reason in (expected_failures or {}).items()
+    }
     outcomes, failures = {}, []
     for check in checks(mechanism, seed=seed, attacks=attacks, inputs=inputs):
         name, outcome = check.name, "passed"
@@ -108,7 +141,14 @@ def check_mechanism(
             outcome = f"fails as expected: {expected[name]}" if name in expected else ""
             failures += [] if name in expected else [f"{name}: {error}"]
         else:
-            failures += [f"{name}: {outcome}, but it was expected to fail: {expected[name]}"] if name in expected else []
+            failures += (
+                [f"{name}: {outcome}, but it was expected to fail: {expected[name]}"]
+                if name in expected
+                else []
+            )
         outcomes[name] = outcome
-    need(not failures, "\n  ".join([f"{mechanism!r} fails {len(failures)} of {len(CHECKS)} checks", *failures]))
+    need(
+        not failures,
+        "\n  ".join([f"{mechanism!r} fails {len(failures)} of {len(CHECKS)} checks", *failures]),
+    )
     return Conformance(mechanism, outcomes)

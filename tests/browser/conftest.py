@@ -17,8 +17,15 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
 PAGES = re.findall(r"(?:root|file): (\S+)", (ROOT / "_toc.yml").read_text())
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -28,7 +35,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 def serve(folder):
     """A plain web host of one folder, on a free port."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
@@ -43,7 +52,9 @@ def site():
 
 @pytest.fixture(scope="session")
 def browser():
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    path = (
+        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    )
     assert path, "Chromium is not on the path; install it or set CHROMIUM"
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
@@ -53,15 +64,23 @@ def browser():
 
 @pytest.fixture
 def page(browser):
-    """A page that remembers its console's errors and every address it asked that is not on this machine."""
+    """A page that remembers its console's errors and every address it asked that is not on this
+    machine."""
     context = browser.new_context(viewport={"width": 1300, "height": 900})
     page = context.new_page()
     page.outside, page.errors = [], []
     ours = re.compile(r"(https?|ws)://127\.0\.0\.1:\d+/|data:|blob:")
     page.on("request", lambda r: None if ours.match(r.url) else page.outside.append(r.url))
-    page.on("console", lambda m: page.errors.append(f"{m.text} {m.location['url']}") if m.type == "error" else None)
+    page.on(
+        "console",
+        lambda m: (
+            page.errors.append(f"{m.text} {m.location['url']}") if m.type == "error" else None
+        ),
+    )
     page.on("pageerror", lambda e: page.errors.append(str(e)))
-    page.on("response", lambda r: page.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    page.on(
+        "response", lambda r: page.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None
+    )
     yield page
     context.close()
 
@@ -82,7 +101,9 @@ class Server:
                 cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
         self.link = next(line.strip() for line in self.process.stdout if "#token=" in line)
-        self.base, self.token = re.match(r"(http://127\.0\.0\.1:\d+)/static/\S+#token=(\S+)", self.link).groups()
+        self.base, self.token = re.match(
+            r"(http://127\.0\.0\.1:\d+)/static/\S+#token=(\S+)", self.link
+        ).groups()
 
     def stop(self):
         self.process.terminate()

@@ -1,4 +1,5 @@
-"""Live pages in a real browser: what a reader changes is run, shown beside the book's own, and can be undone."""
+"""Live pages in a real browser: what a reader changes is run, shown beside the book's own, and can
+be undone."""
 
 import json
 import re
@@ -19,13 +20,19 @@ def cells():
 
 
 def parameters():
-    return {p["name"]: p for p in json.loads((HTML / "_live" / f"{PAGE}.json").read_text())["parameters"]}
+    return {
+        p["name"]: p
+        for p in json.loads((HTML / "_live" / f"{PAGE}.json").read_text())["parameters"]
+    }
 
 
 def status(page, start, timeout=180):
     """Wait until the status line starts with `start`; return the whole line."""
     page.wait_for_function(
-        "start => document.querySelector('#live-status')?.textContent.startsWith(start)", arg=start, timeout=1000 * timeout)  # fmt: skip
+        "start => document.querySelector('#live-status')?.textContent.startsWith(start)",
+        arg=start,
+        timeout=1000 * timeout,
+    )
     return page.inner_text("#live-status")
 
 
@@ -61,7 +68,8 @@ def test_the_link_opens_the_book_and_leaves_no_token_behind(page, live):
     entries = page.context.new_cdp_session(page).send("Page.getNavigationHistory")["entries"]
     assert len(entries) >= 2 and not any(live.token in entry["url"] for entry in entries)
     kept = page.evaluate(
-        "[...Object.values(localStorage), ...Object.values(sessionStorage), JSON.stringify(history.state)].join()"
+        "[...Object.values(localStorage), ...Object.values(sessionStorage),"
+        " JSON.stringify(history.state)].join()"
     )
     assert live.token not in kept
     assert live.token not in page.evaluate("document.cookie")
@@ -80,9 +88,13 @@ def test_a_changed_parameter_changes_the_figure_beside_the_published_one(ready):
     assert changed.get_attribute("data-csv") not in (None, "", published)
     assert changed.locator("img").evaluate("i => i.complete && i.naturalWidth > 100")
     assert page.locator(f".live-published #{FIGURE} img").is_visible()
-    assert "k = 3" in page.locator(f".live-compare:has(#{FIGURE}) .live-new .live-label").inner_text()
+    assert (
+        "k = 3" in page.locator(f".live-compare:has(#{FIGURE}) .live-new .live-label").inner_text()
+    )
     glued = page.locator("article .live-built-number")
-    assert glued.count() and "underline" in glued.first.evaluate("e => getComputedStyle(e).textDecorationLine")
+    assert glued.count() and "underline" in glued.first.evaluate(
+        "e => getComputedStyle(e).textDecorationLine"
+    )
     assert page.outside == [] and page.errors == []
 
     page.get_by_role("button", name="Reset").click()
@@ -100,8 +112,17 @@ def test_every_parameter_has_a_labelled_control_with_its_meaning_range_and_paper
         assert p["paper"][1:] in help_text
 
 
-@pytest.mark.parametrize("name, bad, good", [("k", "1", "2"), ("k", "2.5", "25"), ("trials", "many", "1_000"),
-                                             ("alpha", "1", "0.5"), ("epsilon", "[1]", "1e-3"), ("seed", "-1", "7")])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, bad, good",
+    [
+        ("k", "1", "2"),
+        ("k", "2.5", "25"),
+        ("trials", "many", "1_000"),
+        ("alpha", "1", "0.5"),
+        ("epsilon", "[1]", "1e-3"),
+        ("seed", "-1", "7"),
+    ],
+)
 def test_a_value_out_of_range_or_of_the_wrong_type_is_refused_at_its_field(ready, name, bad, good):
     control = ready.get_by_label(name, exact=True)
     control.fill(bad)
@@ -115,15 +136,20 @@ def test_a_value_out_of_range_or_of_the_wrong_type_is_refused_at_its_field(ready
 
 
 def test_streams_tables_and_pictures_are_shown_and_progress_stays_on_its_line(ready):
-    cell = write(ready, "\n".join([
-        "import sys, pandas as pd, matplotlib.pyplot as plt, os, base64",
-        "from IPython.display import display, Image",
-        "print('first\\nold\\rnew', end='', flush=True); print(' end'); print('warned', file=sys.stderr)",
-        "display(pd.DataFrame({'column': [7]}))",
-        "plt.plot([1, 2]); plt.show()",
-        "display(Image(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')))",
-        "os.getcwd()",
-    ]))  # fmt: skip
+    cell = write(
+        ready,
+        "\n".join(
+            [
+                "import sys, pandas as pd, matplotlib.pyplot as plt, os, base64",
+                "from IPython.display import display, Image",
+                "print('first\\nold\\rnew', end='', flush=True); print(' end'); print('warned', file=sys.stderr)",
+                "display(pd.DataFrame({'column': [7]}))",
+                "plt.plot([1, 2]); plt.show()",
+                "display(Image(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')))",
+                "os.getcwd()",
+            ]
+        ),
+    )
     cell.locator("textarea").press("Shift+Enter")
     status(ready, "Done")
     assert cell.locator(".live-stdout").inner_text() == "first\nnew end\n"
@@ -149,7 +175,10 @@ def test_an_error_stops_the_run_and_shows_its_traceback_and_undo_mends_it(ready)
 def test_cells_that_the_page_hides_run_too_in_their_order(ready):
     ready.get_by_label("k", exact=True).fill("3")
     ready.get_by_label("trials", exact=True).fill("2000")
-    shown = {int(i.removeprefix("cell-")) for i in ready.eval_on_selector_all("[id^=cell-]", "all => all.map(e => e.id)")}
+    shown = {
+        int(i.removeprefix("cell-"))
+        for i in ready.eval_on_selector_all("[id^=cell-]", "all => all.map(e => e.id)")
+    }
     removed = [c["index"] for c in cells() if c["index"] not in shown]
     assert removed
     first = next(c for c in cells() if c["index"] == removed[0])
@@ -199,14 +228,19 @@ def test_leaving_the_page_stops_its_kernel(ready, live):
 
 def test_a_browser_that_never_opened_the_link_is_told_where_to_get_it(page, live):
     page.goto(f"{live.base}/static/{PAGE}.html")
-    assert "open the link that “make lab” printed last" in status(page, "The server does not know this browser")
+    assert "open the link that “make lab” printed last" in status(
+        page, "The server does not know this browser"
+    )
     assert page.locator("#live-run-all").is_disabled()
 
 
 def test_a_link_opened_in_a_new_tab_leads_to_a_page_that_runs(ready):
     link = ready.locator("nav.bd-docs-nav a[href$='fig2.html']").first
     with ready.context.expect_page() as opened:
-        link.evaluate("a => a.dispatchEvent(new MouseEvent('click', {ctrlKey: true, bubbles: true, cancelable: true}))")
+        link.evaluate(
+            "a => a.dispatchEvent(new MouseEvent('click', {ctrlKey: true, bubbles: true,"
+            " cancelable: true}))"
+        )
     tab = opened.value
     status(tab, "Ready")
     assert tab.evaluate(KEPT) == 0 and tab.evaluate("window.opener") is None
@@ -243,15 +277,25 @@ def test_progress_is_shown_in_the_bar_and_at_the_cell_and_leaves_nothing(ready, 
         "        time.sleep(0.01)",
     ]))  # fmt: skip
     cell.locator("textarea").press("Shift+Enter")
-    ready.wait_for_function("document.querySelector('#live-clock').textContent.match(/ s · three: .* [01]\\/3 /)")
-    assert "/3 [" in cell.locator(".live-stderr").inner_text() and ready.locator("#live-clock").is_visible()
+    ready.wait_for_function(
+        "document.querySelector('#live-clock').textContent.match(/ s · three: .* [01]\\/3 /)"
+    )
+    assert (
+        "/3 [" in cell.locator(".live-stderr").inner_text()
+        and ready.locator("#live-clock").is_visible()
+    )
     go_on.touch()
     status(ready, "Done")
-    assert not cell.locator(".live-stderr").is_visible() and not ready.locator("#live-clock").is_visible()
+    assert (
+        not cell.locator(".live-stderr").is_visible()
+        and not ready.locator("#live-clock").is_visible()
+    )
 
 
 def test_the_time_of_a_run_is_estimated_before_it_starts(ready, live):
-    assert re.search(r"All cells took (\d+ s|\d+ min|a second) for the book\.$", ready.inner_text("#live-status"))
+    assert re.search(
+        r"All cells took (\d+ s|\d+ min|a second) for the book\.$", ready.inner_text("#live-status")
+    )
     trials = int(parameters()["trials"]["built"].replace("_", ""))
     ready.get_by_label("trials", exact=True).fill(str(100 * trials))
     assert re.search(r"with your values perhaps \d+ (s|min)\.$", ready.inner_text("#live-status"))
@@ -269,28 +313,40 @@ def test_a_reload_keeps_edits_and_one_click_undoes_them(ready):
     write(ready, "1 + 1")
     ready.get_by_label("k", exact=True).fill("3")
     ready.reload()
-    assert f"Your edits of cells {cells()[0]['index'] + 1}, {index + 1} are kept." in status(ready, "Ready")
+    assert f"Your edits of cells {cells()[0]['index'] + 1}, {index + 1} are kept." in status(
+        ready, "Ready"
+    )
     cell = ready.locator(f"#cell-{index}")
     assert cell.locator("textarea").input_value() == "1 + 1"
     assert ready.get_by_label("k", exact=True).input_value() == "3"
     undo.click()
-    status(ready, "Ready: change a parameter or edit a cell, then run. All cells are the book’s again.")
+    status(
+        ready, "Ready: change a parameter or edit a cell, then run. All cells are the book’s again."
+    )
     assert cell.locator("textarea").input_value() == cells()[1]["source"] and not undo.is_visible()
     assert ready.get_by_label("k", exact=True).input_value() == parameters()["k"]["built"]
 
-    write(ready, "2 + 2")  # an edit of code that is no longer the book's is not laid over the new code
+    write(
+        ready, "2 + 2"
+    )  # an edit of code that is no longer the book's is not laid over the new code
     ready.evaluate(
-        "for (const k of Object.keys(sessionStorage)) sessionStorage[k] = sessionStorage[k].replaceAll('import', 'imported')"
+        "for (const k of Object.keys(sessionStorage)) sessionStorage[k] ="
+        " sessionStorage[k].replaceAll('import', 'imported')"
     )
     ready.reload()
     status(ready, f"Your edits of cell {index + 1} belonged to another version")
-    assert ready.locator(f"#cell-{index} textarea").input_value() != "2 + 2" and ready.evaluate(KEPT) == 0
+    assert (
+        ready.locator(f"#cell-{index} textarea").input_value() != "2 + 2"
+        and ready.evaluate(KEPT) == 0
+    )
 
 
 def test_jupyterlab_shows_exercises_with_closed_solutions_and_asks_nothing(page, live):
     page.goto(live.link)
     link = page.get_by_role("link", name="Open in JupyterLab")
-    assert link.get_attribute("href") == "/lab/tree/book"  # the introduction has no notebook of its own
+    assert (
+        link.get_attribute("href") == "/lab/tree/book"
+    )  # the introduction has no notebook of its own
     enter(page, live, "book/ldp_auditor/fig2")
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Open in JupyterLab").click()
@@ -303,7 +359,9 @@ def test_jupyterlab_shows_exercises_with_closed_solutions_and_asks_nothing(page,
     assert exercise.count() == solutions > 0
     assert exercise.evaluate_all("all => all.some(d => d.open)") is False
     shown = lab.locator(".jp-Notebook").inner_text()
-    assert "{exercise}" not in shown and "{solution}" not in shown and ":class: dropdown" not in shown
+    assert (
+        "{exercise}" not in shown and "{solution}" not in shown and ":class: dropdown" not in shown
+    )
     assert lab.get_by_text("official Jupyter news").count() == 0
 
     lab.goto(f"{live.base}/lab")  # typed by hand, in the same browser
@@ -321,16 +379,24 @@ def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path
         status(page, "Done")
         page.wait_for_function(
             "async token => (await (await fetch('/api/kernels', {headers: {Authorization: 'token ' + token}})).json()).length === 0",
-            arg=server.token, timeout=60_000)  # fmt: skip
+            arg=server.token,
+            timeout=60_000,
+        )
         cell.locator("textarea").press("Shift+Enter")
-        page.wait_for_function("document.querySelector('#live-status').textContent.match(/^(Done|The kernel was stopped)/)")
+        page.wait_for_function(
+            "document.querySelector('#live-status').textContent.match(/^(Done|The kernel was"
+            " stopped)/)"
+        )
         write(page, "import time\ntime.sleep(600)")
         cell.locator("textarea").press("Shift+Enter")
         status(page, "Running")
     finally:
         server.stop()
     assert "make lab" in status(page, "The server does not answer")
-    assert page.locator("#live-run-all").is_enabled() and not page.locator("#live-bar[aria-busy]").count()
+    assert (
+        page.locator("#live-run-all").is_enabled()
+        and not page.locator("#live-bar[aria-busy]").count()
+    )
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -356,7 +422,9 @@ def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_pa
     assert rest.split("\n") == ["", "", "Stopped; open pages say so.", ""]
     assert server.log.read_text() == "" and server.process.returncode == 0
     assert "KeyboardInterrupt" not in status(page, "The server does not answer")
-    idle.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # a reader comes back to a tab that ran nothing
+    idle.evaluate(
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )  # a reader comes back to a tab that ran nothing
     status(idle, "The server does not answer")
 
 
@@ -368,9 +436,17 @@ def test_a_page_may_leave_before_its_kernel_answers(tmp_path):
         kernel = json.load(urllib.request.urlopen(made))["id"]
         ways = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
         for number, way in enumerate(ways):
-            lines = [f"GET /api/kernels/{kernel}/channels?session_id=page{number} HTTP/1.1", f"Host: 127.0.0.1:{server.port}",
-                     f"Authorization: {key['Authorization']}", "Upgrade: websocket", "Connection: Upgrade",
-                     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13", "", ""]  # fmt: skip
+            lines = [
+                f"GET /api/kernels/{kernel}/channels?session_id=page{number} HTTP/1.1",
+                f"Host: 127.0.0.1:{server.port}",
+                f"Authorization: {key['Authorization']}",
+                "Upgrade: websocket",
+                "Connection: Upgrade",
+                "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+                "Sec-WebSocket-Version: 13",
+                "",
+                "",
+            ]
             way.sendall("\r\n".join(lines).encode())
         for way in ways[:-1]:
             way.close()

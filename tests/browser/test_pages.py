@@ -1,4 +1,5 @@
-"""The built book in a real browser: every page loads, is complete, and asks nobody else for anything.
+"""The built book in a real browser: every page loads, is complete, and asks nobody else for
+anything.
 
 Links are checked without a browser, by `book/_tools/check_pages.py`.
 """
@@ -35,7 +36,9 @@ OUTSIDE = """() => {
         e => e.getBoundingClientRect().width && e.getBoundingClientRect().right > innerWidth + 1 && !kept(e.parentElement));
     const cut = [...document.querySelectorAll("article pre")].filter(e => e.scrollWidth > e.clientWidth + 1);
     return [...wide, ...cut].map(e => `${e.tagName} ${e.textContent.slice(0, 60)}`);
-}"""  # what runs off the window, and code that is only seen by scrolling; tables and formulas may scroll by themselves
+# what runs off the window, and code that is only seen by scrolling; tables and formulas may scroll
+# by themselves
+}"""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -58,7 +61,9 @@ def test_page_is_whole_typeset_and_asks_nobody_outside(page, site, name):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_figures_keep_a_light_ground_and_text_contrasts(page, site, theme):
-    page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
+    page.add_init_script(
+        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
+    )
     page.goto(f"{site}/book/ldp_auditor/fig2.html", wait_until="networkidle")
     assert page.locator("html").get_attribute("data-theme") == theme
     assert (luminance(page, "article p") > 0.5) == (theme == "light")
@@ -72,19 +77,37 @@ def test_figures_fit_a_phone(page, site):
     assert page.locator("article figure img").first.bounding_box()["width"] <= 390
 
 
-@pytest.mark.parametrize("question, expected", [
-    ("memoization", ["ldp_auditor/memoisation"]), ("memoisation attack", ["ldp_auditor/memoisation"]),
-    ("memoization attack", ["ldp_auditor/memoisation"]),
-    ("Figure 8", ["ldp_auditor/fig8", "kv_auditor/fig8", "refinement/fig8", "ldp_sgd/fig4"]), ("fig. 12", ["ldp_auditor/fig7", "refinement/fig10"]),
-    ("KV-Auditor figure 8", ["kv_auditor/fig8"]), ("table 3", ["ldp_sgd/table3", "kv_auditor/tables"]),
-    ("THE", ["notation"]), ("THE protocol", ["kv_auditor/fig8"]), ("alpha", ["notation"]), ("SUE", ["notation", "ldp_auditor/fig8"]),
-    ("OUE", ["notation"]), ("RS+FD", ["notation", "ldp_auditor/fig7"]), ("subset selection", ["ldp_auditor/packages"]),
-    ("neighboring", ["ldp_auditor/fig7"]), ("poisoning gain", ["refinement/fig6"]), ("GRR", ["notation"]), ("ReRo", ["notation"]),
-])  # fmt: skip
-def test_search_has_the_page_among_the_first_five_and_pages_before_the_module(page, site, question, expected):
+@pytest.mark.parametrize(
+    "question, expected",
+    [
+        ("memoization", ["ldp_auditor/memoisation"]),
+        ("memoisation attack", ["ldp_auditor/memoisation"]),
+        ("memoization attack", ["ldp_auditor/memoisation"]),
+        ("Figure 8", ["ldp_auditor/fig8", "kv_auditor/fig8", "refinement/fig8", "ldp_sgd/fig4"]),
+        ("fig. 12", ["ldp_auditor/fig7", "refinement/fig10"]),
+        ("KV-Auditor figure 8", ["kv_auditor/fig8"]),
+        ("table 3", ["ldp_sgd/table3", "kv_auditor/tables"]),
+        ("THE", ["notation"]),
+        ("THE protocol", ["kv_auditor/fig8"]),
+        ("alpha", ["notation"]),
+        ("SUE", ["notation", "ldp_auditor/fig8"]),
+        ("OUE", ["notation"]),
+        ("RS+FD", ["notation", "ldp_auditor/fig7"]),
+        ("subset selection", ["ldp_auditor/packages"]),
+        ("neighboring", ["ldp_auditor/fig7"]),
+        ("poisoning gain", ["refinement/fig6"]),
+        ("GRR", ["notation"]),
+        ("ReRo", ["notation"]),
+    ],
+)
+def test_search_has_the_page_among_the_first_five_and_pages_before_the_module(
+    page, site, question, expected
+):
     page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
     page.get_by_text("Search finished").wait_for()
-    found = page.eval_on_selector_all("#search-results li > a", "all => all.map(a => a.getAttribute('href'))")
+    found = page.eval_on_selector_all(
+        "#search-results li > a", "all => all.map(a => a.getAttribute('href'))"
+    )
     names = [href.split(".html")[0].removeprefix("book/") for href in found]
     assert set(expected) <= set(names[:5])
     module = [name.startswith("api/") for name in names]
@@ -98,17 +121,34 @@ def test_search_shows_the_words_of_a_page_and_what_a_short_name_stands_for(page,
         ("Figure 8", "Figure 8: debugging a published package"),
     ):
         page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
-        assert page.locator("#search-results .context").first.inner_text().lstrip(".").startswith(shown)
+        assert (
+            page.locator("#search-results .context")
+            .first.inner_text()
+            .lstrip(".")
+            .startswith(shown)
+        )
 
 
 def test_questions_are_read_as_pages_are(page, site):
-    """The two halves of the search, in Python and in the browser, agree on every word of three long pages."""
+    """The two halves of the search, in Python and in the browser, agree on every word of three long
+    pages."""
     page.goto(f"{site}/search.html")
-    text = "\n".join((ROOT / "book" / name).read_text() for name in ("errata.md", "notation.md", "intro.md"))
+    text = "\n".join(
+        (ROOT / "book" / name).read_text() for name in ("errata.md", "notation.md", "intro.md")
+    )
     words = sorted({word for word in searching.English({}).split(text) if word.isascii()})
-    stems = page.evaluate("words => { const s = new Stemmer(); return words.map(w => s.stemWord(w.toLowerCase())); }", words)
+    stems = page.evaluate(
+        "words => { const s = new Stemmer(); return words.map(w => s.stemWord(w.toLowerCase())); }",
+        words,
+    )
     assert stems == [searching.English({}).stem(word) for word in words]
-    assert page.evaluate("splitQuery('THE of Figures 7, the Table 2')") == ["THE_", "of", "figure7", "the", "table2"]
+    assert page.evaluate("splitQuery('THE of Figures 7, the Table 2')") == [
+        "THE_",
+        "of",
+        "figure7",
+        "the",
+        "table2",
+    ]
 
 
 def test_table_of_contents_is_what_was_tested():

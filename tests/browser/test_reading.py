@@ -1,4 +1,5 @@
-"""Reading the book from a plain web host: no live controls, nothing broken, usable by everyone, also from a sub-path."""
+"""Reading the book from a plain web host: no live controls, nothing broken, usable by everyone,
+also from a sub-path."""
 
 import csv
 import io
@@ -17,25 +18,44 @@ sys.path.insert(0, str(ROOT / "book" / "_tools"))
 import acronyms
 
 FIGURE_PAGE = "book/ldp_auditor/fig1"
-SCANNED = ["book/intro", "book/ldp_auditor/fig1", "book/your_own", "book/scoreboard", "book/which_auditor", "book/notation"]
+SCANNED = [
+    "book/intro",
+    "book/ldp_auditor/fig1",
+    "book/your_own",
+    "book/scoreboard",
+    "book/which_auditor",
+    "book/notation",
+]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", SCANNED)
 def test_axe_finds_no_serious_issue(page, site, name, theme):
-    page.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
+    page.add_init_script(
+        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
+    )
     page.goto(f"{site}/{name}.html", wait_until="networkidle")
     found = Axe().run(page).response["violations"]
-    serious = [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in found if v["impact"] in ("serious", "critical")]
+    serious = [
+        (v["id"], [n["target"] for n in v["nodes"]][:3])
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ]
     assert serious == []
 
 
 def test_axe_finds_no_serious_issue_in_live_controls(page, live):
     page.goto(live.link)
     page.goto(f"{live.base}/static/{FIGURE_PAGE}.html")
-    page.wait_for_function("document.querySelector('#live-status')?.textContent.startsWith('Ready')")
+    page.wait_for_function(
+        "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
+    )
     found = Axe().run(page).response["violations"]
-    assert [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in found if v["impact"] in ("serious", "critical")] == []
+    assert [
+        (v["id"], [n["target"] for n in v["nodes"]][:3])
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ] == []
 
 
 def test_a_plain_host_shows_no_live_control_and_asks_for_no_server(page, site):
@@ -66,9 +86,13 @@ def test_the_book_works_from_a_sub_path(page, tmp_path):
 
 
 def test_every_page_names_its_icon_so_that_no_browser_asks_for_one_in_vain():
-    """Also the one at the root that only leads on; a link of a page to an icon that is not there fails the build."""
+    """Also the one at the root that only leads on; a link of a page to an icon that is not there
+    fails the build."""
     pages = [path for path in HTML.rglob("*.html") if "_static" not in path.parts]
-    assert len(pages) > 60 and [str(p) for p in pages if '<link rel="icon" href="' not in p.read_text()] == []
+    assert (
+        len(pages) > 60
+        and [str(p) for p in pages if '<link rel="icon" href="' not in p.read_text()] == []
+    )
 
 
 def test_every_figure_says_what_made_it_and_gives_its_picture_and_data(page, site):
@@ -81,9 +105,17 @@ def test_every_figure_says_what_made_it_and_gives_its_picture_and_data(page, sit
         assert page.locator(made.locator("a").first.get_attribute("href")).count() == 1
         svg = page.request.get(made.get_by_text("SVG").evaluate("a => a.href")).text()
         assert ElementTree.fromstring(svg).tag.endswith("svg")
-        rows = list(csv.DictReader(io.StringIO(page.request.get(made.get_by_text("CSV").evaluate("a => a.href")).text())))
+        rows = list(
+            csv.DictReader(
+                io.StringIO(
+                    page.request.get(made.get_by_text("CSV").evaluate("a => a.href")).text()
+                )
+            )
+        )
         assert (
-            rows and list(rows[0]) == ["panel", "series", "source", "x", "y", "error"] and all(float(r["y"]) >= 0 for r in rows)
+            rows
+            and list(rows[0]) == ["panel", "series", "source", "x", "y", "error"]
+            and all(float(r["y"]) >= 0 for r in rows)
         )
         assert name in made.get_by_text("SVG").get_attribute("href")
 
@@ -92,10 +124,16 @@ def test_a_page_says_when_how_long_with_what_and_gives_the_executed_notebook(pag
     page.goto(f"{site}/{FIGURE_PAGE}.html")
     foot = page.locator(".run-record").inner_text()
     record = json.loads((ROOT / "_build" / "executed" / f"{FIGURE_PAGE}.json").read_text())
-    for fact in (record["executed"], f"{record['seconds']:.1f} s", *(f"{n} {v}" for n, v in record["versions"].items()),
-                 *(f"{n} = {v}" for n, v in record["parameters"].items())):  # fmt: skip
+    for fact in (
+        record["executed"],
+        f"{record['seconds']:.1f} s",
+        *(f"{n} {v}" for n, v in record["versions"].items()),
+        *(f"{n} = {v}" for n, v in record["parameters"].items()),
+    ):
         assert fact in foot
-    notebook = page.request.get(page.locator(".run-record a[download]").evaluate("a => a.href")).json()
+    notebook = page.request.get(
+        page.locator(".run-record a[download]").evaluate("a => a.href")
+    ).json()
     assert any(cell.get("outputs") for cell in notebook["cells"])
 
 
@@ -108,11 +146,15 @@ def test_the_grid_leads_to_every_item_and_says_in_words_how_it_fared(page, site)
         f"{p}.html" for p in items["page"]
     ]
     words = ("reproduced", "explained", "unexplained", "compare with", "not in this build")
-    assert all(text.strip().endswith(words) for text in page.locator(".item-grid li").all_text_contents())
+    assert all(
+        text.strip().endswith(words) for text in page.locator(".item-grid li").all_text_contents()
+    )
 
 
 def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(browser, site):
-    page = browser.new_context(viewport={"width": 1280, "height": 900}, java_script_enabled=False).new_page()
+    page = browser.new_context(
+        viewport={"width": 1280, "height": 900}, java_script_enabled=False
+    ).new_page()
     page.goto(f"{site}/book/scoreboard.html")
     items = page.locator("article details > summary")
     assert items.count() == len(pd.read_csv(ROOT / "data" / "items.csv"))
@@ -121,21 +163,27 @@ def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(brows
     assert not link.is_visible()
     items.first.click()
     assert link.is_visible()
-    table = page.request.get(f"{site}/book/" + page.locator("article a[download]").first.get_attribute("href")).text()
+    table = page.request.get(
+        f"{site}/book/" + page.locator("article a[download]").first.get_attribute("href")
+    ).text()
     assert table == (ROOT / "_build" / "scoreboard.csv").read_text()
     page.context.close()
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page, site, name):
-    """In words: in running text, or in a table if the page has the name in tables only; headings and links' names are left."""
+    """In words: in running text, or in a table if the page has the name in tables only; headings
+    and links' names are left."""
     page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
-    uses = page.eval_on_selector_all("article abbr", """all => all.map(a => {
+    uses = page.eval_on_selector_all(
+        "article abbr",
+        """all => all.map(a => {
         const block = a.closest("tr") || a.closest("p, figcaption"), before = a.previousSibling?.data || "", after = a.nextSibling?.data || "";
         const whole = !/\\w-$/.test(before) && !/^-\\w/.test(after);
         return {name: a.textContent, title: a.title, rank: whole && block && !a.closest("h1, h2, h3, h4, .admonition-title") ? +!!a.closest("tr") : 2,
                 block: block?.textContent.replaceAll("’", "'").replace(/\\s+/g, " ").toLowerCase()};
-    })""")  # fmt: skip
+    })""",
+    )
     assert all(use["title"] == acronyms.table()[use["name"]] for use in uses)
     for short in {use["name"] for use in uses}:
         first = min((use for use in uses if use["name"] == short), key=lambda use: use["rank"])
@@ -146,9 +194,13 @@ def test_pages_can_be_used_with_the_keyboard_and_headings_are_in_order(page, sit
     page.goto(f"{site}/{FIGURE_PAGE}.html", wait_until="networkidle")
     levels = [
         int(tag[1])
-        for tag in page.eval_on_selector_all("article h1, article h2, article h3, article h4", "all => all.map(h => h.tagName)")
+        for tag in page.eval_on_selector_all(
+            "article h1, article h2, article h3, article h4", "all => all.map(h => h.tagName)"
+        )
     ]
-    assert levels[0] == 1 and all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert levels[0] == 1 and all(
+        after <= before + 1 for before, after in itertools.pairwise(levels)
+    )
     page.locator("article summary").first.focus()
     page.keyboard.press("Enter")
     assert page.locator("article details").first.evaluate("d => d.open")

@@ -14,21 +14,36 @@ from jupyter_core.paths import jupyter_runtime_dir
 
 KERNEL = "00000000-0000-0000-0000-000000000000"
 EXECUTE = [
-    ("POST", "/api/kernels"), ("GET", "/api/kernels"), ("DELETE", f"/api/kernels/{KERNEL}"),
-    ("POST", f"/api/kernels/{KERNEL}/restart"), ("POST", f"/api/kernels/{KERNEL}/interrupt"),
-    ("POST", "/api/sessions"), ("PATCH", f"/api/sessions/{KERNEL}"), ("POST", "/api/terminals"), ("GET", "/api/terminals"),
-    ("PUT", "/api/contents/x.ipynb"), ("POST", "/api/contents"), ("DELETE", "/api/contents/README.md"),
-    ("GET", "/api/contents/README.md"), ("GET", "/files/README.md"), ("POST", "/api/shutdown"),
-    ("POST", "/lab/api/extensions"), ("GET", "/nbconvert/html/book/background/mechanisms.ipynb"),
-    ("POST", "/api/nbconvert"), ("GET", "/api/status"), ("GET", "/api/live"),
-]  # fmt: skip
+    ("POST", "/api/kernels"),
+    ("GET", "/api/kernels"),
+    ("DELETE", f"/api/kernels/{KERNEL}"),
+    ("POST", f"/api/kernels/{KERNEL}/restart"),
+    ("POST", f"/api/kernels/{KERNEL}/interrupt"),
+    ("POST", "/api/sessions"),
+    ("PATCH", f"/api/sessions/{KERNEL}"),
+    ("POST", "/api/terminals"),
+    ("GET", "/api/terminals"),
+    ("PUT", "/api/contents/x.ipynb"),
+    ("POST", "/api/contents"),
+    ("DELETE", "/api/contents/README.md"),
+    ("GET", "/api/contents/README.md"),
+    ("GET", "/files/README.md"),
+    ("POST", "/api/shutdown"),
+    ("POST", "/lab/api/extensions"),
+    ("GET", "/nbconvert/html/book/background/mechanisms.ipynb"),
+    ("POST", "/api/nbconvert"),
+    ("GET", "/api/status"),
+    ("GET", "/api/live"),
+]
 SOCKETS = [f"/api/kernels/{KERNEL}/channels", "/api/events/subscribe", "/terminals/websocket/1"]
 
 
 def ask(live, method, path, body=None, **headers):
     """One request; the status, the headers and the text of the answer."""
     connection = http.client.HTTPConnection(urlsplit(live.base).netloc, timeout=30)
-    connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+    connection.request(
+        method, path, body, {name.replace("_", "-"): value for name, value in headers.items()}
+    )
     answer = connection.getresponse()
     text = "" if answer.status == 101 else answer.read().decode(errors="replace")
     connection.close()
@@ -38,25 +53,48 @@ def ask(live, method, path, body=None, **headers):
 def upgrade(live, path, **headers):
     """Ask for a WebSocket; 101 means that it was opened."""
     key = base64.b64encode(secrets.token_bytes(16)).decode()
-    wanted = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Version": "13", "Sec_WebSocket_Key": key}
+    wanted = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec_WebSocket_Version": "13",
+        "Sec_WebSocket_Key": key,
+    }
     return ask(live, "GET", path, **wanted, **headers)[0]
 
 
 @pytest.fixture(scope="module")
 def kernel(live):
-    status, headers, text = ask(live, "POST", "/api/kernels", "{}", Authorization=f"token {live.token}")
+    status, headers, text = ask(
+        live, "POST", "/api/kernels", "{}", Authorization=f"token {live.token}"
+    )
     assert status == 201
     yield json.loads(text)["id"], headers["Set-Cookie"].split(";")[0]
-    ask(live, "DELETE", f"/api/kernels/{json.loads(text)['id']}", Authorization=f"token {live.token}")
+    ask(
+        live,
+        "DELETE",
+        f"/api/kernels/{json.loads(text)['id']}",
+        Authorization=f"token {live.token}",
+    )
 
 
-@pytest.mark.parametrize("given", ["nothing", "wrong token", "wrong token in the address", "no token, json"])
+@pytest.mark.parametrize(
+    "given", ["nothing", "wrong token", "wrong token in the address", "no token, json"]
+)
 @pytest.mark.parametrize("method, path", EXECUTE)
 def test_requests_without_the_token_are_refused(live, method, path, given):
-    headers = {"nothing": {}, "wrong token": {"Authorization": "token guess"}, "wrong token in the address": {},
-               "no token, json": {"Content_Type": "application/json"}}[given]  # fmt: skip
-    status, answer, _ = ask(live, method, path + ("?token=guess" if "address" in given else ""), "{}", **headers)
-    assert status in (403, 302 if method == "GET" else 403)  # a page of JupyterLab leads to its login
+    headers = {
+        "nothing": {},
+        "wrong token": {"Authorization": "token guess"},
+        "wrong token in the address": {},
+        "no token, json": {"Content_Type": "application/json"},
+    }[given]
+    status, answer, _ = ask(
+        live, method, path + ("?token=guess" if "address" in given else ""), "{}", **headers
+    )
+    assert status in (
+        403,
+        302 if method == "GET" else 403,
+    )  # a page of JupyterLab leads to its login
     assert status == 403 or "/login" in answer["Location"]
     assert status == 403 or not path.startswith("/api")
 
@@ -81,22 +119,31 @@ def test_the_cookie_ends_with_the_browser_and_with_the_server(live, tmp_path):
     answer = ask(server, "GET", "/api/live", Authorization=f"token {server.token}")
     given = answer[1].get_all("Set-Cookie")
     login = next(c for c in given if c.startswith(f"username-127-0-0-1-{server.port}="))
-    assert answer[0] == 204 and all("SameSite=Strict" in c and "expires" not in c.lower() for c in given)
+    assert answer[0] == 204 and all(
+        "SameSite=Strict" in c and "expires" not in c.lower() for c in given
+    )
     assert "HttpOnly" in login and server.token not in "".join(given)
     cookie = login.split(";")[0]
-    assert ask(server, "GET", "/api/live", Cookie=cookie, Origin=server.base, Referer=server.base)[0] == 204
+    assert (
+        ask(server, "GET", "/api/live", Cookie=cookie, Origin=server.base, Referer=server.base)[0]
+        == 204
+    )
     server.stop()
     again = Server(tmp_path, port=server.port)
     try:
         assert again.port == server.port and again.token != server.token
-        assert ask(again, "GET", "/api/live", Cookie=cookie, Origin=again.base, Referer=again.base)[0] == 403
+        assert (
+            ask(again, "GET", "/api/live", Cookie=cookie, Origin=again.base, Referer=again.base)[0]
+            == 403
+        )
         assert upgrade(again, SOCKETS[0], Cookie=cookie, Origin=again.base) == 403
     finally:
         again.stop()
 
 
 def test_a_cookie_alone_starts_nothing(live, kernel):
-    """What another page in the same browser could send: the cookie, but neither the token nor the XSRF value."""
+    """What another page in the same browser could send: the cookie, but neither the token nor the
+    XSRF value."""
     for origin in ("http://127.0.0.1:1", "http://evil.example"):
         for path in ("/api/kernels", "/api/sessions", "/api/terminals"):
             # the server hides from another origin that there is anything
@@ -106,13 +153,18 @@ def test_a_cookie_alone_starts_nothing(live, kernel):
 
 def test_a_name_that_is_made_to_point_here_is_refused(live):
     """DNS rebinding: the address is ours, the name is not."""
-    assert ask(live, "GET", "/api/status", Host="evil.example", Authorization=f"token {live.token}")[0] == 403
+    assert (
+        ask(live, "GET", "/api/status", Host="evil.example", Authorization=f"token {live.token}")[0]
+        == 403
+    )
 
 
 def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, live, site, kernel):
     page.goto(live.link)
     page.goto(f"{live.base}/static/book/ldp_auditor/fig1.html")
-    page.wait_for_function("document.querySelector('#live-status')?.textContent.startsWith('Ready')")  # the cookie is set
+    page.wait_for_function(
+        "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
+    )  # the cookie is set
     page.goto(f"{site}/book/intro.html")
     attempts = """async ([base, kernel]) => {
         const tried = {};
@@ -126,7 +178,11 @@ def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, l
         });
         return tried;
     }"""
-    count = lambda: len(json.loads(ask(live, "GET", "/api/kernels", Authorization=f"token {live.token}")[2]))  # noqa: E731
+
+    def count():
+        found = ask(live, "GET", "/api/kernels", Authorization=f"token {live.token}")
+        return len(json.loads(found[2]))
+
     before = count()
     tried = page.evaluate(attempts, [live.base, kernel[0]])
     assert tried == {
@@ -141,8 +197,12 @@ def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, l
 
 def test_the_server_and_its_kernels_listen_on_loopback_only(live, kernel):
     server = psutil.Process(live.process.pid)
-    listening = [c.laddr.ip for process in [server, *server.children(recursive=True)]
-                 for c in process.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN]  # fmt: skip
+    listening = [
+        c.laddr.ip
+        for process in [server, *server.children(recursive=True)]
+        for c in process.net_connections(kind="inet")
+        if c.status == psutil.CONN_LISTEN
+    ]
     assert listening and set(listening) <= {"127.0.0.1", "::1"}
 
 
