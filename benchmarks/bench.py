@@ -1,8 +1,9 @@
 """Measure how long audits take, beside the published way of making them, and write one table.
 
-    make bench            # writes _build/bench/benchmarks.csv and .json, about six minutes on two
-    idle cores make bench SAVE=1     # and copies them to data/results, from where the book shows
-    them
+    make bench         # writes _build/bench/benchmarks.csv and .json
+    make bench SAVE=1  # and copies them to data/results, from where the book shows them
+
+It takes about six minutes on two idle cores.
 
 Every row is one measurement: the whole call, on one core unless `workers` says
 otherwise, after compilation, the best of several repetitions, since the speed
