@@ -1004,7 +1004,7 @@ EXEMPT = {
         draws.client draws.estimate draws.null draws.power draws.repeats suite.Check suite.Conformance"""
     ),
     "part of a figure; called by `plots.figure` with what it has checked": (
-        "marks.looks marks.curves marks.bars marks.legends"
+        "marks.looks marks.curves marks.bars marks.legends marks.upright marks.along"
     ),
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": (
@@ -1019,7 +1019,8 @@ EXEMPT = {
     ),
     "part of an audit, given what the audit has checked": (
         """
-        base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine"""
+        base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
+        directions.direction directions.judged"""
     ),
     "pool of processes or cluster, tested with the sweeps": (
         "pools.Processes pools.local pools.connect pools.require"
