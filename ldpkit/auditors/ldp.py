@@ -18,7 +18,6 @@ import numpy as np
 from .. import attacks, checks, stats, streams
 from ..attacks import Attack
 from ..attacks.base import audited
-from ..kinds import Subset
 from ..mechanisms import LocalRandomizer
 from ..mechanisms import make as make_mechanism
 from ..mechanisms.base import lawful
@@ -236,7 +235,7 @@ class Audit(Auditor):
             faithful,
             [first, second],
         )
-        ordered = (first, second) if isinstance(mechanism.kind, Subset) else None
+        ordered = (first, second) if mechanism.kind.ordered else None
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
             return [a.accepts(mechanism, reports, one, rng) for one in asked for a in chosen]

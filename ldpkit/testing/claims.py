@@ -25,7 +25,7 @@ _ENDS = {
 
 
 def rates(case: Case) -> str | None:
-    """Exact rates are probabilities that favour the first input; those of all guesses sum to one."""
+    """Exact rates are probabilities that favour the first input; those of guesses sum to one."""
     for attack, pair, (tpr, fpr) in case.laws:
         what = f"attack {attack.name} on {pair} has the rates {tpr} and {fpr}"
         need(0 <= fpr <= 1 + 1e-12 and 0 <= tpr <= 1 + 1e-12, f"{what}, which are no probabilities")
