@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 # fmt: off
 __all__ = [
     "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator",
-    "masked", "unmasked", "values", "counts"
+    "masked", "unmasked", "values", "counts", "fix"
 ]
 # fmt: on
 
@@ -202,3 +202,9 @@ def counts(array: ArrayLike, k: int, name: str = "counts") -> NDArray[Any]:
             f" {int(array.argmin())}"
         )
     return array.astype(np.int64, copy=False)
+
+
+def fix(record: object, **checked: object) -> None:
+    """Give a frozen record its checked fields."""
+    for name, value in checked.items():
+        object.__setattr__(record, name, value)

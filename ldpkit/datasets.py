@@ -1,5 +1,4 @@
-"""Data that travel with the checkout or a dependency, made-up text and ratings, and files fetched
-on request.
+"""Data that travel with the checkout or a dependency, and files fetched on request.
 
 Only `download` uses the network. What it fetches are the original files, and
 nothing is read whose SHA-256 differs from theirs; there is no substitute for a
@@ -9,24 +8,21 @@ file that is missing. See ``data/README.md`` for sources and licences.
 import gzip
 import hashlib
 import os
-import string
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import checks, paths, streams
-from .mechanisms import KeyValues
-from .types import Array, Rng
+from . import checks, paths
+from .types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # fmt: off
 __all__ = [
-    "FILES", "adult_ages", "adult_hours", "digits", "fair", "sentences", "SYMBOLS", "ratings",
-    "folder", "download", "images", "adult"
+    "FILES", "adult_ages", "adult_hours", "digits", "fair", "folder", "download", "images", "adult"
 ]
 # fmt: on
 
@@ -251,74 +247,3 @@ def adult() -> "pd.DataFrame":
     table = pd.DataFrame(rows, columns=_COLUMNS)
     numeric = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
     return table.astype(dict.fromkeys(numeric, int))
-
-
-SYMBOLS = string.printable
-"""The 100 characters of generated text; the number after the last one pads."""
-
-_CUES = (
-    "hate sad bad sick tired miss sorry awful cry hurt worst lost pain boring ugh fail broken alone"
-    " angry terrible".split(),
-    "love great happy good awesome best fun nice cool thanks lol yay excited amazing sweet enjoy"
-    " win smile glad beautiful".split(),
-)
-_NEUTRAL = (
-    "today work home going just the day night school movie phone time back people morning weekend"
-    " car friend game coffee really still need think know want tomorrow music house dinner"
-).split()
-
-
-def sentences(count: int, rng: Rng, length: int = 25) -> tuple[Array, Array]:
-    """Generate short texts with a mood: artificial data in the place of labelled tweets.
-
-    Two to four neutral words; in three texts of four also a cue word at a random place, which has
-    the wrong mood in one text of ten, so that no classifier is right in more than 80 % of all
-    texts.
-
-    Returns
-    -------
-    x : int array, shape (count, length)
-        Positions in `SYMBOLS` of the letters without blanks, cut and padded to `length`.
-    y : int array, shape (count,)
-        0 negative, 1 positive.
-    """
-    checks.generator(rng)
-    count, length = checks.integer("count", count, 1), checks.integer("length", length, 1)
-    x, y = np.full((count, length), len(SYMBOLS)), rng.integers(0, 2, count)
-    for text, mood in zip(x, y):
-        words = [_NEUTRAL[i] for i in rng.integers(0, len(_NEUTRAL), rng.integers(2, 5))]
-        if rng.random() < 0.75:
-            cues = _CUES[mood if rng.random() < 0.9 else 1 - mood]
-            words.insert(rng.integers(0, len(words) + 1), cues[rng.integers(0, len(cues))])
-        letters = "".join(words)[:length]
-        text[: len(letters)] = [SYMBOLS.index(letter) for letter in letters]
-    return x, y
-
-
-def ratings(seed: int, users: int = 105_508, k: int = 5_850) -> KeyValues:
-    """Return made-up ratings of a shop, `KeyValues` sized like the clothing ratings that PCKV was
-    tried on.
-
-    Most people rate one item, few rate very many; popularity falls like ``1 / (rank + 5)``; item
-    means scatter around 0.7; ratings are multiples of 1/2. Items keep their popularity and mean
-    from seed to seed.
-
-    Parameters
-    ----------
-    seed : int
-        Non-negative.
-    users, k : int
-        People, each with at least one rating, and items.
-    """
-    users, k = checks.integer("users", users, 1), checks.integer("k", k, 1)
-    rng, item = streams.generator(seed, "ratings", users, k), streams.generator(0, "items", k)
-    share = item.permutation(1 / (np.arange(k) + 5.0))
-    level = np.clip(item.normal(0.7, 0.25, k), -0.9, 0.95)
-    user = np.repeat(np.arange(users), np.minimum(rng.zipf(2.5, users), k))
-    pair = np.unique(
-        np.column_stack([user, rng.choice(k, user.size, p=share / share.sum())]), axis=0
-    )  # a key counts once
-    half = rng.binomial(4, (1 + level[pair[:, 1]]) / 2) / 2 - 1
-    return KeyValues(
-        np.append(0, np.cumsum(np.bincount(pair[:, 0], minlength=users))), pair[:, 1], half, k
-    )

@@ -1,5 +1,5 @@
-"""How the points of a figure look, by their series and their source, and the legend that says
-so."""
+"""How the points of a figure look, by their series and their source, the legend that says so, and
+the scales of its axes."""
 
 import itertools
 from collections.abc import Collection, Mapping
@@ -13,7 +13,17 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-__all__ = ["COLOURS", "MARKERS", "SOURCES", "looks", "curves", "bars", "legends"]
+__all__ = [
+    "COLOURS",
+    "MARKERS",
+    "SOURCES",
+    "looks",
+    "curves",
+    "bars",
+    "legends",
+    "upright",
+    "along",
+]
 
 COLOURS = [
     "#0072B2",
@@ -221,3 +231,63 @@ def legends(
     # panels keep their size, however much there is to explain
     high = legend.get_window_extent().height / grid.figure.dpi
     grid.figure.set_figheight(grid.figure.get_figheight() + high)
+
+
+def upright(
+    axis: Axes,
+    rows: pd.DataFrame,
+    scale: str,
+    floor: float | None,
+    ends: tuple[float | None, float | None],
+) -> None:
+    """Give the vertical axis its scale and its ends."""
+    seen = rows["y"][np.isfinite(rows["y"])]
+    low, high = ends
+    if scale == "log" and not (seen > 0).any():  # a logarithmic axis needs numbers above zero
+        axis.set_ylim(low := floor or 0.1, high := 10 * low)
+    _set(axis, "y", scale, seen)
+    if high is None:
+        axis.autoscale(axis="y")
+    if scale == "log":
+        low = low if floor is None else 0.9 * floor
+    axis.set_ylim(low, high)
+    if scale == "log":
+        _plain(axis.yaxis, *axis.get_ylim())
+
+
+def _set(axis: Axes, which: str, scale: str, seen: Any) -> None:
+    options = {"linthresh": min(seen[seen > 0], default=1)} if scale == "symlog" else {}
+    getattr(axis, f"set_{which}scale")(scale, **options)
+
+
+def _plain(axis: Any, low: float, high: float) -> None:
+    """Label a logarithmic axis at 1, 2 and 5 if it is short, with plain numbers unless it reaches
+    far from 1."""
+    axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 60 * low else (1,)))
+    if low > 3e-5 and high < 3e5:
+        axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+    axis.set_minor_formatter(mpl.ticker.NullFormatter())
+
+
+def along(axis: Axes, rows: pd.DataFrame, scale: str) -> None:
+    """Give the horizontal axis its scale, and ticks where the values are if they are few; labels
+    never touch."""
+    at = np.unique(rows.loc[rows["y"].notna(), "x"].dropna().astype(float))
+    _set(axis, "x", scale, at)
+    if not 0 < len(at) <= 12 or any(len(f"{v:g}") > 6 or v >= 1e6 for v in at):
+        if scale == "log":
+            _plain(axis.xaxis, *axis.get_xlim())
+        return
+    axis.autoscale(axis="x")
+    turned = axis.xaxis.get_transform().transform
+    place, ends = turned(at), turned(np.array(axis.get_xlim()))
+    inches = 0.8 * axis.get_window_extent().width / axis.figure.dpi / np.ptp(ends)
+    wide = [0.05 + 0.085 * (len(f"{v:g}") - 0.5 * (v % 1 > 0)) for v in at]  # inches
+    kept = [len(at) - 1]
+    for i in range(len(at) - 2, -1, -1):
+        if (place[kept[-1]] - place[i]) * inches > (wide[i] + wide[kept[-1]]) / 2:
+            kept.append(i)
+    axis.set_xticks(at[kept[::-1]])
+    axis.set_xticks(np.delete(at, kept), minor=True)
+    axis.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
+    axis.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())

@@ -3,220 +3,80 @@
 The audit of randomised gradients needs the gradient of the loss of every single
 record; deep-learning packages hand out the sum over a batch.
 
-Sources: the LDP-SGD paper, section 5, for the roles of the networks (a simple
-CNN, an LSTM); their sizes are ours, small enough to train while a page is executed.
+Other layers than those here plug in by the verbs of `Layer`.
 """
 
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from . import checks
 from .types import Array, Rng
 
-__all__ = ["Net", "mlp", "cnn", "lstm", "train"]
+__all__ = ["Layer", "Dense", "Relu", "Net", "mlp", "train"]
 
-_Shape = tuple[int, ...]
+Shape: TypeAlias = tuple[int, ...]
+Memory: TypeAlias = Any  # what a layer hands itself from the way there to the way back
 
 
-class _Layer(Protocol):
-    """A layer knows the shapes of its parameters, not the parameters. Weights multiply from the
-    right."""
+class Layer:
+    """What a network is made of; without parameters, unless a subclass says otherwise.
 
-    shapes: tuple[_Shape, ...]
+    A layer knows the shapes of its parameters, not the parameters. Weights multiply from the right.
+    """
+
+    shapes: tuple[Shape, ...] = ()
 
     def start(self, rng: Rng) -> list[Array]:
         """Draw the parameters."""
+        return [uniform(rng, shape, self.shapes[0][0]) for shape in self.shapes]
 
-    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
+    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Memory]:
         """Return the output and what `backward` needs."""
+        raise NotImplementedError
 
-    def backward(self, parameters: list[Array], kept: Any, slope: Array) -> tuple[Any, list[Array]]:
+    def backward(
+        self, parameters: list[Array], kept: Memory, slope: Array
+    ) -> tuple[Array, list[Array]]:
         """Return the slope of every record's loss at the input, and at the parameters."""
+        raise NotImplementedError
 
 
-def _uniform(rng: Rng, shape: _Shape, inputs: int) -> Array:
+def uniform(rng: Rng, shape: Shape, inputs: int) -> Array:
+    """Initial parameters of a layer with so many inputs."""
     return rng.uniform(-1, 1, shape) / math.sqrt(inputs)
 
 
-class _Dense:
+class Dense(Layer):
+    """All inputs weighted for every output, and a shift."""
+
     def __init__(self, inputs: int, outputs: int) -> None:
-        self.shapes: tuple[_Shape, ...] = ((inputs, outputs), (outputs,))
+        self.shapes = (inputs, outputs), (outputs,)
 
-    def start(self, rng: Rng) -> list[Array]:
-        return [_uniform(rng, shape, self.shapes[0][0]) for shape in self.shapes]
-
-    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
+    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Memory]:
         flat = x.reshape(len(x), -1)
         return flat @ parameters[0] + parameters[1], (flat, x.shape)
 
     def backward(
-        self, parameters: list[Array], kept: Any, slope: Array
+        self, parameters: list[Array], kept: Memory, slope: Array
     ) -> tuple[Array, list[Array]]:
         flat, shape = kept
         return (slope @ parameters[0].T).reshape(shape), [flat[:, :, None] * slope[:, None], slope]
 
 
-class _Conv(_Dense):
-    """3 x 3 on images (n, height, width, channels): a dense layer on all patches."""
+class Relu(Layer):
+    """Nothing below zero."""
 
-    def __init__(self, inputs: int, outputs: int, padding: int) -> None:
-        super().__init__(9 * inputs, outputs)
-        self.padding = padding
-
-    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
-        pad = (self.padding, self.padding)
-        padded = np.pad(x, ((0, 0), pad, pad, (0, 0)))
-        windows = sliding_window_view(
-            padded, (3, 3), axis=(1, 2)
-        )  # (n, height, width, channels, 3, 3)
-        patches = windows.reshape(len(x), -1, len(parameters[0]))
-        out = patches @ parameters[0] + parameters[1]
-        return out.reshape(*windows.shape[:3], -1), (patches, padded.shape)
-
-    def backward(
-        self, parameters: list[Array], kept: Any, slope: Array
-    ) -> tuple[Array, list[Array]]:
-        patches, shape = kept
-        n, height, width, _ = slope.shape
-        flat = slope.reshape(n, height * width, -1)
-        parts = (flat @ parameters[0].T).reshape(n, height, width, shape[3], 3, 3)
-        padded = np.zeros(shape, parts.dtype)
-        for i in range(3):
-            for j in range(3):  # patches overlap
-                padded[:, i : i + height, j : j + width] += parts[..., i, j]
-        inner = slice(self.padding, -self.padding or None)
-        return padded[:, inner, inner], [patches.transpose(0, 2, 1) @ flat, flat.sum(axis=1)]
-
-
-class _Norm:
-    """Every channel of every image gets mean 0 and spread 1, then a learned scale and shift."""
-
-    def __init__(self, channels: int) -> None:
-        self.shapes: tuple[_Shape, ...] = ((channels,), (channels,))
-
-    def start(self, rng: Rng) -> list[Array]:
-        return [np.ones(self.shapes[0]), np.zeros(self.shapes[1])]
-
-    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
-        spread = np.sqrt(x.var(axis=(1, 2), keepdims=True) + 1e-5)
-        unit = (x - x.mean(axis=(1, 2), keepdims=True)) / spread
-        return unit * parameters[0] + parameters[1], (unit, spread)
-
-    def backward(
-        self, parameters: list[Array], kept: Any, slope: Array
-    ) -> tuple[Array, list[Array]]:
-        unit, spread = kept
-        own = [(slope * unit).sum(axis=(1, 2)), slope.sum(axis=(1, 2))]
-        slope = slope * parameters[0]
-        along = (slope * unit).mean(axis=(1, 2), keepdims=True)
-        return (slope - slope.mean(axis=(1, 2), keepdims=True) - unit * along) / spread, own
-
-
-class _Relu:
-    shapes: tuple[_Shape, ...] = ()
-
-    def start(self, rng: Rng) -> list[Array]:
-        return []
-
-    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
+    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Memory]:
         return np.maximum(x, 0), x > 0
 
     def backward(
-        self, parameters: list[Array], kept: Any, slope: Array
+        self, parameters: list[Array], kept: Memory, slope: Array
     ) -> tuple[Array, list[Array]]:
         return slope * kept, []
-
-
-class _Pool(_Relu):
-    """Largest entry of every 2 x 2 square; an odd last row or column is dropped."""
-
-    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
-        n, height, width, channels = x.shape
-        squares = x[:, : height // 2 * 2, : width // 2 * 2].reshape(
-            n, height // 2, 2, width // 2, 2, channels
-        )
-        out = squares.max(axis=(2, 4))
-        return out, (squares == out[:, :, None, :, None], x.shape)
-
-    def backward(
-        self, parameters: list[Array], kept: Any, slope: Array
-    ) -> tuple[Array, list[Array]]:
-        largest, shape = kept
-        part = largest * slope[:, :, None, :, None]
-        whole = np.zeros(shape, slope.dtype)
-        whole[:, : shape[1] // 2 * 2, : shape[2] // 2 * 2] = part.reshape(
-            shape[0], shape[1] // 2 * 2, -1, shape[3]
-        )
-        return whole, []
-
-
-class _LSTM:
-    """Embedding and one LSTM layer on texts (n, length) of symbols; the number `symbols` pads at
-    the end.
-
-    The output is the state after the last symbol. Gates: input, forget, new, output.
-    """
-
-    def __init__(self, symbols: int, width: int, hidden: int) -> None:
-        self.symbols, self.hidden = symbols, hidden
-        self.shapes: tuple[_Shape, ...] = (
-            (symbols + 1, width),
-            (width, 4 * hidden),
-            (hidden, 4 * hidden),
-            (4 * hidden,),
-        )
-
-    def start(self, rng: Rng) -> list[Array]:
-        return [
-            rng.standard_normal(self.shapes[0]),
-            *(_uniform(rng, shape, self.hidden) for shape in self.shapes[1:]),
-        ]
-
-    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Any]:
-        table, into, again, bias = parameters
-        n, length = x.shape
-        last = np.maximum((x != self.symbols).sum(axis=1) - 1, 0)
-        states, cells = np.zeros((2, length + 1, n, self.hidden))
-        gates = np.empty((length, n, 4, self.hidden))
-        drive = table[x] @ into + bias
-        for t in range(length):
-            z = (drive[:, t] + states[t] @ again).reshape(n, 4, self.hidden)
-            gates[t] = 1 / (1 + np.exp(-z))
-            gates[t, :, 2] = np.tanh(z[:, 2])
-            cells[t + 1] = gates[t, :, 1] * cells[t] + gates[t, :, 0] * gates[t, :, 2]
-            states[t + 1] = gates[t, :, 3] * np.tanh(cells[t + 1])
-        return states[last + 1, np.arange(n)], (x, last, states, cells, gates)
-
-    def backward(
-        self, parameters: list[Array], kept: Any, slope: Array
-    ) -> tuple[None, list[Array]]:
-        table, into, again, _ = parameters
-        x, last, states, cells, gates = kept
-        at_state, at_cell = np.zeros_like(slope), np.zeros_like(slope)
-        at_gates = np.empty((*x.shape, 4 * self.hidden))
-        for t in reversed(range(x.shape[1])):
-            entry, keep, new, out = gates[t].transpose(1, 0, 2)
-            at_state = at_state + slope * (last == t)[:, None]
-            squashed = np.tanh(cells[t + 1])
-            at_cell = at_cell + at_state * out * (1 - squashed**2)
-            at_gates[:, t] = np.concatenate(
-                (
-                    at_cell * new * entry * (1 - entry),
-                    at_cell * cells[t] * keep * (1 - keep),
-                    at_cell * entry * (1 - new**2),
-                    at_state * squashed * out * (1 - out),
-                ),
-                axis=1,
-            )
-            at_cell, at_state = at_cell * keep, at_gates[:, t] @ again.T
-        shown = np.eye(self.symbols + 1)[x].transpose(0, 2, 1)
-        return None, [shown @ (at_gates @ into.T), table[x].transpose(0, 2, 1) @ at_gates,
-                      states[:-1].transpose(1, 2, 0) @ at_gates, at_gates.sum(axis=1)]  # fmt: skip
 
 
 class Net:
@@ -238,7 +98,7 @@ class Net:
     d, classes : int
     """
 
-    def __init__(self, layers: Sequence[_Layer], rng: Rng, dtype: type = float) -> None:
+    def __init__(self, layers: Sequence[Layer], rng: Rng, dtype: type = float) -> None:
         checks.generator(rng)
         self.layers, self.dtype = layers, dtype
         self.theta: Array = np.concatenate(
@@ -250,7 +110,7 @@ class Net:
         """Return a net of the same layers with newly drawn parameters."""
         return Net(self.layers, rng, self.dtype)
 
-    def _forward(self, x: Array) -> tuple[Array, list[tuple[_Layer, list[Array], Any]]]:
+    def _forward(self, x: Array) -> tuple[Array, list[tuple[Layer, list[Array], Memory]]]:
         kept, at = [], 0
         for layer in self.layers:
             own: list[Array] = []
@@ -292,42 +152,10 @@ def mlp(sizes: Sequence[int], rng: Rng) -> Net:
     if len(checks.instance("sizes", sizes, (list, tuple), "a list of layer sizes")) < 2:
         raise ValueError(f"sizes must name inputs and classes at least, got {sizes!r}")
     sizes = [checks.integer("sizes", size, 1) for size in sizes]
-    layers: list[_Layer] = [
-        part for i, o in itertools.pairwise(sizes) for part in (_Dense(i, o), _Relu())
+    layers: list[Layer] = [
+        part for i, o in itertools.pairwise(sizes) for part in (Dense(i, o), Relu())
     ]
     return Net(layers[:-1], rng)
-
-
-def _image(shape: Any) -> tuple[int, int, int]:
-    if np.shape(shape) != (3,):
-        raise ValueError(f"shape must be (height, width, channels), got {shape!r}")
-    height, width, channels = (checks.integer("shape", size, 1) for size in shape)
-    return height, width, channels
-
-
-def cnn(shape: tuple[int, int, int], classes: int, rng: Rng) -> Net:
-    """Return a CNN of two convolutions (8 and 16 channels, normalised, ReLU, pooled) on images
-    (height, width, channels)."""
-    height, width, channels = _image(shape)
-    checks.integer("classes", classes, 2)
-    flat = 16 * ((height + 2) // 4) * ((width + 2) // 4)
-    layers: list[_Layer] = [
-        _Conv(channels, 8, 2),
-        _Norm(8),
-        _Relu(),
-        _Pool(),
-        _Conv(8, 16, 1),
-        _Norm(16),
-        _Relu(),
-        _Pool(),
-    ]
-    return Net([*layers, _Dense(flat, classes)], rng, np.float32)
-
-
-def lstm(symbols: int, classes: int, rng: Rng) -> Net:
-    """Return an LSTM of 32 units on an embedding of width 16."""
-    checks.integer("symbols", symbols, 1), checks.integer("classes", classes, 2)
-    return Net([_LSTM(symbols, 16, 32), _Dense(32, classes)], rng)
 
 
 def train(

@@ -19,7 +19,6 @@ import pandas as pd
 import scipy
 import seaborn as sns
 from cycler import cycler
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from . import checks, marks
@@ -295,7 +294,7 @@ def figure(
     grid.set_titles("{col_name}")
     for panel, axis in grid.axes_dict.items():
         here = shown[shown["panel"] == panel]
-        _scale(axis, shown if "y" in share else here, yscale, floor, ylim)
+        marks.upright(axis, shown if "y" in share else here, yscale, floor, ylim)
         if kind == "bars":
             names = [name if isinstance(name, str) else f"{name:g}" for name in places]
             long = 0.1 * sum(map(len, names)) > size[0]
@@ -304,7 +303,7 @@ def figure(
             )
             axis.grid(axis="x", visible=False)
         else:
-            _along(axis, shown if "x" in share else here, xscale)
+            marks.along(axis, shown if "x" in share else here, xscale)
     words = {
         "exact": "exact expectation" if z else "exact",
         "paper": "the paper",
@@ -315,66 +314,6 @@ def figure(
     grid.figure.supxlabel(x, fontsize=10)
     grid.figure.supylabel(y, fontsize=10)
     return attach(grid.figure, table, **spec)
-
-
-def _scale(
-    axis: Axes,
-    rows: pd.DataFrame,
-    scale: str,
-    floor: float | None,
-    ends: tuple[float | None, float | None],
-) -> None:
-    """Give the vertical axis its scale and its ends."""
-    seen = rows["y"][np.isfinite(rows["y"])]
-    low, high = ends
-    if scale == "log" and not (seen > 0).any():  # a logarithmic axis needs numbers above zero
-        axis.set_ylim(low := floor or 0.1, high := 10 * low)
-    _set(axis, "y", scale, seen)
-    if high is None:
-        axis.autoscale(axis="y")
-    if scale == "log":
-        low = low if floor is None else 0.9 * floor
-    axis.set_ylim(low, high)
-    if scale == "log":
-        _plain(axis.yaxis, *axis.get_ylim())
-
-
-def _set(axis: Axes, which: str, scale: str, seen: Any) -> None:
-    options = {"linthresh": min(seen[seen > 0], default=1)} if scale == "symlog" else {}
-    getattr(axis, f"set_{which}scale")(scale, **options)
-
-
-def _plain(axis: Any, low: float, high: float) -> None:
-    """Label a logarithmic axis at 1, 2 and 5 if it is short, with plain numbers unless it reaches
-    far from 1."""
-    axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 60 * low else (1,)))
-    if low > 3e-5 and high < 3e5:
-        axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
-    axis.set_minor_formatter(mpl.ticker.NullFormatter())
-
-
-def _along(axis: Axes, rows: pd.DataFrame, scale: str) -> None:
-    """Give the horizontal axis its scale, and ticks where the values are if they are few; labels
-    never touch."""
-    at = np.unique(rows.loc[rows["y"].notna(), "x"].dropna().astype(float))
-    _set(axis, "x", scale, at)
-    if not 0 < len(at) <= 12 or any(len(f"{v:g}") > 6 or v >= 1e6 for v in at):
-        if scale == "log":
-            _plain(axis.xaxis, *axis.get_xlim())
-        return
-    axis.autoscale(axis="x")
-    turned = axis.xaxis.get_transform().transform
-    place, ends = turned(at), turned(np.array(axis.get_xlim()))
-    inches = 0.8 * axis.get_window_extent().width / axis.figure.dpi / np.ptp(ends)
-    wide = [0.05 + 0.085 * (len(f"{v:g}") - 0.5 * (v % 1 > 0)) for v in at]  # inches
-    kept = [len(at) - 1]
-    for i in range(len(at) - 2, -1, -1):
-        if (place[kept[-1]] - place[i]) * inches > (wide[i] + wide[kept[-1]]) / 2:
-            kept.append(i)
-    axis.set_xticks(at[kept[::-1]])
-    axis.set_xticks(np.delete(at, kept), minor=True)
-    axis.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
-    axis.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
 
 
 def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon")) -> pd.DataFrame:

@@ -1,10 +1,16 @@
 """What several test files share."""
 
 import gc
+import sys
+from pathlib import Path
 
 import pytest
 
 from ldpkit import cli
+
+# what pages of one chapter share lies beside them
+BOOK = Path(__file__).parents[1] / "book"
+sys.path += [str(BOOK / chapter) for chapter in ("kv_auditor", "ldp_sgd", "rad")]
 
 
 def pytest_collection_finish():

@@ -23,7 +23,7 @@ from ldpkit.auditors import Audit, AuditResult, audit, audits, expected, rows
 from ldpkit.mechanisms import GRR, LHO, OUE, SUE, Client, FaultyUE, make
 
 KEYS = (
-    "mechanism k epsilon delta trials alpha seed attack faithful pair questions tp fp tpr fpr"
+    "mechanism k epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr"
     " epsilon_emp lower exact_epsilon_emp exact_sd claim violated status verdict warnings"
     " directions seconds"
 ).split()

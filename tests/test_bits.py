@@ -75,7 +75,7 @@ def test_subsets_kept_as_bits_of_words_win_as_often_as_real_subsets(k, epsilon, 
         40_000,
         20_000,
     )
-    inner = mechanism.inner
+    inner = mechanism.mechanism
     for truth, value in ((True, 0), (False, k - 1)):
         words = (
             subset.rounds_won(drawn, k, inner.omega, inner.p, tau, truth, streams.state(rng))

@@ -17,12 +17,13 @@ import pytest
 from ldpkit import streams
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
+from ldpkit.kinds.base import ROUTES
 from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM, FaultyUE
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
 KEYS = (
-    "mechanism k epsilon delta trials alpha seed attack faithful pair questions tp fp tpr fpr"
+    "mechanism k epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr"
     " epsilon_emp lower exact_epsilon_emp exact_sd claim violated status verdict warnings"
     " directions seconds"
 ).split()
@@ -212,6 +213,10 @@ def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
             and row["loss"] == pytest.approx(1)
             and row["claim"] == 1
         )
+    for text, route in (("OUE", "formula"), ("SHE", "integrate"), ("OUE --tau 3", "convolve")):
+        row = json.loads(call(f"rates --mechanism {text} --k 9 --epsilon 1 --json")[1])
+        assert row["route"] == route
+        assert ROUTES[route] in call(f"rates --mechanism {text} --k 9 --epsilon 1")[1]
     out = call("rates --mechanism THE --k 10 --epsilon 1")[1]
     assert (
         "0.8959889804 of the likeliest event, claimed 1" in out
@@ -282,6 +287,12 @@ def test_a_client_is_imported_from_the_working_directory(here):
         True,
         None,
     )
+    assert row["how"] == "real reports"
+    for more, how in (("", "law"), ("--faithful", "real reports")):
+        row = json.loads(
+            run(f"audit --mechanism GRR --k 4 --epsilon 1 --trials 99 --json {more}")[1]
+        )
+        assert (row["how"], row["faithful"]) == (how, how != "law")
 
 
 def test_a_client_that_leaks_exits_with_status_one(here, call):

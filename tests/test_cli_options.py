@@ -30,8 +30,8 @@ from ldpkit.mechanisms import (
 from ldpkit.mechanisms.multidimensional import BASES
 
 REST = (
-    "epsilon delta trials alpha seed attack faithful pair questions tp fp tpr fpr epsilon_emp lower"
-    " exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
+    "epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr epsilon_emp"
+    " lower exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
 ).split()
 
 

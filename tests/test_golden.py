@@ -120,7 +120,7 @@ def rows(case):
         {
             key: value
             for key, value in result.row().items()
-            if key not in ("seconds", "verdict", "warnings", "directions")
+            if key not in ("seconds", "how", "verdict", "warnings", "directions")
         }
         for result in case()
     ]

@@ -23,7 +23,7 @@ FLOORS = [
     {"checks", "depends", "progress", "types"},
     {"compiled"},
     {"paths", "streams", "pools"},
-    {"stats", "nets"},
+    {"stats", "nets", "fronts"},
     {"betting", "kinds"},
     {"mechanisms"},
     {"attacks"},

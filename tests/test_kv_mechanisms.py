@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 import pytest
+from kv_pages import ratings
 from laws import P_MIN, chi_square_p, estimation_p
 from scipy import stats
 
-from ldpkit.datasets import ratings
 from ldpkit.kinds.listing import product_law
 from ldpkit.mechanisms import CPPGRR, CPPUE, KEY_VALUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
 from ldpkit.mechanisms.cpp import CPP

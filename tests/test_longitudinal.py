@@ -94,8 +94,8 @@ SIMULATED = [row for row in ROWS if row["method"] == "mc"]
 @pytest.mark.parametrize("row", SIMULATED, ids=lambda row: f"{row['k']}-{row['tau']}-{row['eps']}")
 def test_sampled_success_of_subset_selection_equals_the_simulated_oracle(row):
     mechanism, error = mechanism_of(row), stats.norm.isf(P_MIN / 2) * float(row["TPR_se"])
-    assert GUESS.rates(mechanism) is None and mechanism.inner.omega > 1
-    trials = max(200, int(2e6 / (mechanism.tau * (mechanism.inner.omega + 2) + mechanism.k)))
+    assert GUESS.rates(mechanism) is None and mechanism.mechanism.omega > 1
+    trials = max(200, int(2e6 / (mechanism.tau * (mechanism.mechanism.omega + 2) + mechanism.k)))
     count = GUESS.sample(mechanism, trials, True, rng(1))
     tpr = float(row["TPR"])
     low = tpr - max(
@@ -209,7 +209,7 @@ def test_the_success_of_a_laplace_sum_equals_adaptive_quadrature(k, shift):
 @pytest.mark.parametrize("tau", [1, 4, 100])
 def test_repeated_gaussian_reports_among_two_values_have_their_closed_form(label, tau):
     mechanism = repeated(label, 2, 0.5, tau)
-    wanted = stats.norm.cdf(math.sqrt(tau / 2) / mechanism.inner.scale)
+    wanted = stats.norm.cdf(math.sqrt(tau / 2) / mechanism.mechanism.scale)
     assert GUESS.rates(mechanism)[0] == pytest.approx(wanted, rel=1e-12)
     assert TwoValueTest(0.0).rates(mechanism) == pytest.approx((wanted, 1 - wanted), rel=1e-12)
 

@@ -20,7 +20,7 @@ from ldpkit import attacks
 from ldpkit.auditors import audit, audits, expected, rows
 from ldpkit.auditors.rad_bounds import tradeoff_support
 from ldpkit.auditors.sanity import _luck
-from ldpkit.kinds import Kind, Response, SupportLaw
+from ldpkit.kinds import Kind, Response, SupportLaw, Value
 from ldpkit.mechanisms import (
     GRR,
     MECHANISMS,
@@ -36,6 +36,7 @@ from ldpkit.mechanisms import (
     make,
 )
 from ldpkit.mechanisms.base import lawful
+from ldpkit.mechanisms.client import FORMS
 
 # --- the law of a class speaks for its own client -------------------------------------------------
 
@@ -316,6 +317,27 @@ def test_an_order_that_gives_the_value_away_is_a_warning(attack):
             lambda values, rng, tidy=tidy: tidy(true_first(values, rng), axis=1), 10, "subset", 1.0
         )
         assert audit(honest, attack, trials=20_000).warnings == ()
+
+
+def test_whether_the_order_matters_is_said_by_the_kind_whatever_its_class(monkeypatch):
+    @dataclass(frozen=True)
+    class Row(Value):
+        """A row of distinct values, of a class that nobody has heard of; the first one counts."""
+
+        name = "row"
+
+        def read(self, reports, sender):
+            return reports
+
+        def supports(self, reports, value):
+            return reports[:, 0] == value
+
+    monkeypatch.setitem(FORMS, "subset", Row)
+    client = Client(true_first, 10, "subset", 1.0)
+    for ordered in (False, True):
+        monkeypatch.setattr(Row, "ordered", ordered)
+        warnings = audit(client, "tight", trials=20_000).warnings
+        assert any("the order of the collections" in text for text in warnings) is ordered
 
 
 # --- independence ---------------------------------------------------------------------------------

@@ -10,8 +10,10 @@ import builtins
 import json
 import math
 
+import networks
 import numpy as np
 import pytest
+import standins
 from laws import P_MIN
 from scipy import stats
 
@@ -313,8 +315,8 @@ def text(n):
     "net, x, d",
     [
         (nets.mlp([64, 64, 10], rng(1)), rng(2).normal(size=(4, 8, 8, 1)), 4810),
-        (nets.cnn((9, 8, 3), 10, rng(1)), rng(2).normal(size=(4, 9, 8, 3)), 2090),
-        (nets.lstm(100, 2, rng(1)), text(4), 7954),
+        (networks.cnn((9, 8, 3), 10, rng(1)), rng(2).normal(size=(4, 9, 8, 3)), 2090),
+        (networks.lstm(100, 2, rng(1)), text(4), 7954),
     ],
 )
 def test_gradients_per_record_match_finite_differences(net, x, d):
@@ -339,13 +341,13 @@ def test_sizes_of_the_stand_ins():
         (32, 32, 3, 2): 3490,
         (8, 8, 1, 10): 1946,
     }
-    assert {s: nets.cnn(s[:3], s[3], rng()).d for s in shapes} == shapes
-    assert nets.cnn((8, 8, 1), 10, rng()).theta.dtype == np.float32
+    assert {s: networks.cnn(s[:3], s[3], rng()).d for s in shapes} == shapes
+    assert networks.cnn((8, 8, 1), 10, rng()).theta.dtype == np.float32
 
 
 def test_start_is_drawn_from_the_stream_and_fresh_draws_again():
-    net = nets.lstm(100, 2, rng(1))
-    assert np.array_equal(net.theta, nets.lstm(100, 2, rng(1)).theta)
+    net = networks.lstm(100, 2, rng(1))
+    assert np.array_equal(net.theta, networks.lstm(100, 2, rng(1)).theta)
     other = net.fresh(rng(2))
     assert other.d == net.d and not np.array_equal(other.theta, net.theta)
     dense = nets.mlp([64, 8, 3], rng(1)).theta
@@ -393,11 +395,11 @@ def test_a_round_is_one_step_along_the_mean_and_the_server_may_shorten_it():
 
 
 def test_generated_text_has_the_stated_mood():
-    x, y = datasets.sentences(4000, rng(1))
+    x, y = standins.sentences(4000, rng(1))
     assert x.shape == (4000, 25) and x.min() >= 0 and x.max() == 100
     assert all((np.diff((row == 100).astype(int)) >= 0).all() for row in x[:200])
-    texts = ["".join(datasets.SYMBOLS[c] for c in row if c < 100) for row in x]
-    for mood, cues in enumerate(datasets._CUES):
+    texts = ["".join(standins.SYMBOLS[c] for c in row if c < 100) for row in x]
+    for mood, cues in enumerate(standins._CUES):
         with_cue = np.array([t.startswith(tuple(cues)) for t in texts])
         # a leading cue lies about the mood in one text of ten
         assert (

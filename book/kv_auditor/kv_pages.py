@@ -2,10 +2,12 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 
 from ldpkit import paths, plots, published, streams
 from ldpkit.auditors import KVAudit, audit_laws
+from ldpkit.mechanisms import KeyValues
 from ldpkit.sweep import cells, sweep
 
 
@@ -84,3 +86,27 @@ def curves(parts, claims, x="stated ε", size=(4.3, 3.5)):
         drawn.append(plots.tidy(shown, panel=title, series="{series}", x="epsilon", sources=sources, claim={claim: "claim"}))
     return plots.figure(pd.concat(drawn, ignore_index=True), x=x, y="audited ε", xscale="log", yscale="log", columns=2, size=size,
                         own=True)  # fmt: skip
+
+
+def ratings(seed, users=105_508, k=5_850):
+    """Return made-up ratings of a shop, `KeyValues` sized like the clothing ratings that PCKV was
+    tried on.
+
+    Most people rate one item, few rate very many; popularity falls like ``1 / (rank + 5)``; item
+    means scatter around 0.7; ratings are multiples of 1/2. Items keep their popularity and mean
+    from seed to seed.
+
+    Parameters
+    ----------
+    seed : int
+        Non-negative.
+    users, k : int
+        People, each with at least one rating, and items.
+    """
+    rng, item = streams.generator(seed, "ratings", users, k), streams.generator(0, "items", k)
+    share = item.permutation(1 / (np.arange(k) + 5.0))
+    level = np.clip(item.normal(0.7, 0.25, k), -0.9, 0.95)
+    user = np.repeat(np.arange(users), np.minimum(rng.zipf(2.5, users), k))
+    pair = np.unique(np.column_stack([user, rng.choice(k, user.size, p=share / share.sum())]), axis=0)  # a key counts once
+    half = rng.binomial(4, (1 + level[pair[:, 1]]) / 2) / 2 - 1
+    return KeyValues(np.append(0, np.cumsum(np.bincount(pair[:, 0], minlength=users))), pair[:, 1], half, k)

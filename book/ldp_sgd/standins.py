@@ -5,7 +5,9 @@ ten classes, a task with two, and short texts with a mood.
 """
 
 import functools
+import string
 
+import networks
 import numpy as np
 import pandas as pd
 
@@ -20,6 +22,45 @@ ROLES = {"noisy digits": "CIFAR-10", "digits": "FEMNIST", "even/odd": "CelebA", 
 STEPS = {"digits": {"lr": 0.2}, "made-up text": {"lr": 1.0, "clip": 1.0}}
 MAIN = {"noisy digits": 300, "digits": 100, "even/odd": 30, "made-up text": 1000, "your images": 300}
 """Training iterations before an audit, where the test accuracy is well above chance and gradients are not all short."""
+
+
+SYMBOLS = string.printable
+"""The 100 characters of generated text; the number after the last one pads."""
+
+_CUES = (
+    "hate sad bad sick tired miss sorry awful cry hurt worst lost pain boring ugh fail broken alone angry terrible".split(),
+    "love great happy good awesome best fun nice cool thanks lol yay excited amazing sweet enjoy"
+    " win smile glad beautiful".split(),
+)
+_NEUTRAL = (
+    "today work home going just the day night school movie phone time back people morning weekend"
+    " car friend game coffee really still need think know want tomorrow music house dinner"
+).split()
+
+
+def sentences(count, rng, length=25):
+    """Generate short texts with a mood: artificial data in the place of labelled tweets.
+
+    Two to four neutral words; in three texts of four also a cue word at a random place, which has
+    the wrong mood in one text of ten, so that no classifier is right in more than 80 % of all
+    texts.
+
+    Returns
+    -------
+    x : int array, shape (count, length)
+        Positions in `SYMBOLS` of the letters without blanks, cut and padded to `length`.
+    y : int array, shape (count,)
+        0 negative, 1 positive.
+    """
+    x, y = np.full((count, length), len(SYMBOLS)), rng.integers(0, 2, count)
+    for text, mood in zip(x, y):
+        words = [_NEUTRAL[i] for i in rng.integers(0, len(_NEUTRAL), rng.integers(2, 5))]
+        if rng.random() < 0.75:
+            cues = _CUES[mood if rng.random() < 0.9 else 1 - mood]
+            words.insert(rng.integers(0, len(words) + 1), cues[rng.integers(0, len(cues))])
+        letters = "".join(words)[:length]
+        text[: len(letters)] = [SYMBOLS.index(letter) for letter in letters]
+    return x, y
 
 
 def names(images):
@@ -41,7 +82,7 @@ def records(name, seed, images=None):
         x = x.reshape(*x.shape[:3], -1).astype(np.float32) / 255
         x = (x - x.mean(axis=(0, 1, 2))) / x.std(axis=(0, 1, 2))
     elif name == "made-up text":
-        x, y = datasets.sentences(5500, rng)
+        x, y = sentences(5500, rng)
     else:
         x, y = datasets.digits()
         order = rng.permutation(len(y))
@@ -57,10 +98,10 @@ def records(name, seed, images=None):
 def network(name, x, y, rng):
     """Return the untrained network of a stand-in."""
     if name == "made-up text":
-        return nets.lstm(len(datasets.SYMBOLS), 2, rng)
+        return networks.lstm(len(SYMBOLS), 2, rng)
     if name == "digits":
         return nets.mlp([x[0].size, 64, 10], rng)
-    return nets.cnn(x.shape[1:], int(y.max()) + 1, rng)
+    return networks.cnn(x.shape[1:], int(y.max()) + 1, rng)
 
 
 def teach(name, rng):

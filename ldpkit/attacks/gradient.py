@@ -11,10 +11,10 @@ The lune rule is ours: the set where the likelihood ratio is as large as it can 
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -69,8 +69,11 @@ class Pairs:
     second: np.ndarray
 
     def __post_init__(self) -> None:
-        for name in ("first", "second"):
-            object.__setattr__(self, name, checks.numeric(name, getattr(self, name)))
+        checks.fix(
+            self,
+            first=checks.numeric("first", self.first),
+            second=checks.numeric("second", self.second),
+        )
         shapes = self.first.shape, self.second.shape
         if shapes[0] != shapes[1] or len(shapes[0]) != 2 or 0 in shapes[0]:
             raise ValueError(
@@ -181,17 +184,21 @@ def _own(mechanism: GradientMechanism) -> GradientMechanism:
     return checks.instance("mechanism", mechanism, GradientMechanism, "a gradient mechanism")
 
 
-class _Rule:
+class _Rule(ABC):
     """What the rules share: they look at the components of a report along both gradients."""
 
-    if TYPE_CHECKING:  # given by each of them
+    name: str
+    bound: str
 
-        def _first(
-            self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng
-        ) -> Array: ...
-        def _rates(
-            self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array
-        ) -> tuple[Array, Array]: ...
+    @abstractmethod
+    def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array:
+        """Whether the answer is *first*, by these components."""
+
+    @abstractmethod
+    def _rates(
+        self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array
+    ) -> tuple[Array, Array]:
+        """Rates of false positives and negatives of pairs of this `Pairs.shape`."""
 
     def accepts(
         self, mechanism: GradientMechanism, reports: Array, pair: tuple[Array, Array], rng: Rng

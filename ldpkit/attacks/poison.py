@@ -50,9 +50,12 @@ class MaximalGain:
     name = "maximal gain"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "share", checks.real("share", self.share, 0, 1, closed="()"))
-        object.__setattr__(self, "targets", checks.integer("targets", self.targets, 1))
-        object.__setattr__(self, "frequency", checks.real("frequency", self.frequency, 0, 1))
+        checks.fix(
+            self,
+            share=checks.real("share", self.share, 0, 1, closed="()"),
+            targets=checks.integer("targets", self.targets, 1),
+            frequency=checks.real("frequency", self.frequency, 0, 1),
+        )
 
     def gain(self, p: Numbers, q: Numbers, supported: Numbers) -> Numbers:
         """Expected gain from support probabilities, if a fake report supports so many targets;

@@ -13,9 +13,8 @@ Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
 """
 
-import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
@@ -26,9 +25,6 @@ from ..kinds import Listed
 from ..mechanisms.base import kind_with
 from ..types import Array, Rates
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = [
     "kappa",
     "finite_law",
@@ -37,7 +33,6 @@ __all__ = [
     "attack_value",
     "posterior_gain",
     "score_runs",
-    "impute",
 ]
 
 _TIE = 1e-12  # scores closer than this are equal but for rounding
@@ -291,51 +286,3 @@ def score_runs(
     return found | {
         f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()
     }
-
-
-def impute(known: "pd.DataFrame", targets: "pd.DataFrame", sensitive: str) -> Array:
-    """Guess a sensitive attribute from the public ones, without looking at any output of a
-    mechanism.
-
-    Parameters
-    ----------
-    known, targets : pandas.DataFrame
-        The records the adversary has in full, and those of which the column
-        `sensitive` is to be guessed (it is not read).
-    sensitive : str
-
-    Returns
-    -------
-    array, shape (len(targets),)
-        Guesses of a multinomial logistic regression (ridge 1) on one-hot data,
-        numbers cut at the ten-quantiles of the known records.
-    """
-    import pandas as pd
-    from sklearn.compose import make_column_transformer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
-
-    for name, table in (("known", known), ("targets", targets)):
-        checks.instance(name, table, pd.DataFrame, "a pandas.DataFrame")
-    checks.one_of("sensitive", sensitive, known.columns)
-    missing = known.columns.drop(sensitive).difference(targets.columns)
-    if len(missing):
-        raise ValueError(
-            f"targets must have all public columns of known, got none called {', '.join(missing)}"
-        )
-    public = known.drop(columns=sensitive)
-    numbers = public.select_dtypes("number").columns
-    others = public.columns.difference(numbers)
-    encode = make_column_transformer(
-        (KBinsDiscretizer(10), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
-    )
-    model = make_pipeline(encode, LogisticRegression(max_iter=1000))
-    labels, classes = np.unique(
-        known[sensitive], return_inverse=True
-    )  # a label may be any number, such as an age in halves
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Bins whose width are too small"
-        )  # few distinct values: fewer bins
-        return labels[model.fit(public, classes).predict(targets[public.columns])]

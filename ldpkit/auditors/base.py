@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from .. import checks, streams
+from ..checks import fix
 from .result import AuditResult, Row
 
-__all__ = ["ALPHA", "Auditor"]
+__all__ = ["ALPHA", "Auditor", "called", "fix"]
 
 ALPHA = 0.01
 """Significance of every audit unless another one is given."""
@@ -78,9 +79,3 @@ def called(**names: str) -> Iterator[None]:
         if word not in names:
             raise
         raise ValueError(names[word] + space + rest) from error
-
-
-def fix(audit: Auditor, **checked: object) -> None:
-    """Give a frozen audit its checked fields."""
-    for name, value in checked.items():
-        object.__setattr__(audit, name, value)

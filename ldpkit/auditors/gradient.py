@@ -35,7 +35,7 @@ from .result import AuditResult
 
 # fmt: off
 __all__ = [
-    "GradientAudit", "Crafted", "audit_gradient", "digit_pairs", "ADVERSARIES",
+    "GradientAudit", "Crafted", "audit_gradient", "ADVERSARIES",
     "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"
 ]
 # fmt: on
@@ -128,18 +128,6 @@ def _craft(asked: Crafted) -> Pairs:
     return {"benign": crafts.benign, "flip": crafts.gradient_flip}[asked.adversary](
         net, x, y, 1000, rng
     )
-
-
-def digit_pairs(
-    adversary: str,
-    dimension: int | None = None,
-    norm: float = 1.0,
-    iterations: int = 100,
-    flip: str = "random",
-    seed: int = 1,
-) -> Pairs:
-    """Craft an adversary's pairs of gradients; the parameters are those of `Crafted`."""
-    return Crafted(adversary, dimension, norm, iterations, flip, seed).pairs()
 
 
 @dataclass(frozen=True)

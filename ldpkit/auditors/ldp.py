@@ -18,7 +18,6 @@ import numpy as np
 from .. import attacks, checks, stats, streams
 from ..attacks import Attack
 from ..attacks.base import audited
-from ..kinds import Subset
 from ..mechanisms import LocalRandomizer
 from ..mechanisms import make as make_mechanism
 from ..mechanisms.base import lawful
@@ -26,13 +25,12 @@ from ..progress import Progress
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import sanity
 from .base import ALPHA, Auditor, fix
-from .result import AuditResult, Row, too_few
+from .directions import direction, judged
+from .result import AuditResult, Row
 
 __all__ = ["Audit", "audit", "audits", "rows", "expected"]
 
 _CHUNK = 2**18  # trials per stream where rounds are simulated because their counts have no law
-# of each of two bounds: an event is called turned round by chance with probability 1e-6 at most
-_CHANCE = 5e-7
 # reports of a client that makes one at a time, and may take its time: they are counted in between
 _FEW_REPORTS = 2**8
 # coordinates held in memory at once when real reports are made: few enough for a core's cache
@@ -237,7 +235,7 @@ class Audit(Auditor):
             faithful,
             [first, second],
         )
-        ordered = (first, second) if isinstance(mechanism.kind, Subset) else None
+        ordered = (first, second) if mechanism.kind.ordered else None
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
             return [a.accepts(mechanism, reports, one, rng) for one in asked for a in chosen]
@@ -286,9 +284,7 @@ class Audit(Auditor):
         counts = found.reshape(2, len(asked), -1)
         turns = [
             [
-                _direction(
-                    one, int(counts[j, j, i]), int(counts[1 - j, j, i]), trials, paper, valid
-                )
+                direction(one, int(counts[j, j, i]), int(counts[1 - j, j, i]), trials, paper, valid)
                 for j, one in enumerate(asked)
             ]
             for i in range(len(chosen))
@@ -319,7 +315,7 @@ class Audit(Auditor):
                 delta=deltas[1],
                 pair=asked[0],
                 questions=self.questions * len(asked),
-                **_judged(each, sound, trials, claim, deltas[1], tail),
+                **judged(each, sound, trials, claim, deltas[1], tail),
                 scope=mechanism.scope,
                 seconds=seconds,
             )
@@ -327,80 +323,6 @@ class Audit(Auditor):
                 chosen, turns, [e or (None, None) for e in self.expected]
             )
         ]
-
-
-def _direction(
-    pair: Pair,
-    tp: int,
-    fp: int,
-    trials: int,
-    paper: tuple[float, float],
-    valid: tuple[float, float],
-) -> Row:
-    """What one question about the pair shows; `paper` and `valid` hold the delta and the tail of
-    statistic and bound."""
-    statistic, bound = (
-        float(stats.epsilon_lower(tp, fp, trials, delta, tail=tail))
-        for delta, tail in (paper, valid)
-    )
-    return {"pair": pair, "tp": tp, "fp": fp, "tpr": tp / trials, "fpr": fp / trials,
-            "epsilon_emp": statistic, "lower": max(0.0, bound)}  # fmt: skip
-
-
-def _judged(
-    turns: list[Row], sound: sanity.Findings, trials: int, claim: float, delta: float, tail: float
-) -> Row:
-    """The bound of all directions, and whether it may be relied on."""
-    lower, invalid, warnings, why = (
-        max(t["lower"] for t in turns),
-        sound.dependent,
-        list(sound.warnings),
-        [],
-    )
-    if sound.fixed and lower <= claim and stats.epsilon_ceiling(trials, tail=tail) > claim:
-        invalid = invalid or sound.fixed
-    turned = [t for t in turns if not invalid and stats.clopper_pearson(t["tp"], trials, _CHANCE)[1]
-              < stats.clopper_pearson(t["fp"], trials, _CHANCE)[0]]  # fmt: skip
-    for t in turned:
-        warnings.append(
-            f"the event is likelier under the other input ({t['fp']:,} reports of value"
-            f" {t['pair'][1]} show it and {t['tp']:,} of value {t['pair'][0]}): inputs swapped or"
-            " numbered differently?"
-        )
-        why.append("the event is likelier under the other input")
-    if sound.constant:
-        why.append(sound.constant)
-    weak = [_weak(t, trials, claim, delta, tail) for t in turns]
-    why = why or (weak[:1] if all(weak) else [])
-    if invalid:
-        lower, turns = 0.0, [t | {"lower": 0.0} for t in turns]
-    return {
-        "lower": lower,
-        "invalid": invalid,
-        "inconclusive": why[0] if why else "",
-        "warnings": tuple(warnings),
-        "directions": tuple(turns),
-    }
-
-
-def _weak(turn: Row, trials: int, claim: float, delta: float, tail: float) -> str:
-    """Why an event that is seen so often could not have refuted the claim, whatever the other
-    input; empty if it could."""
-    tp = turn["tp"]
-    if tp == 0 and turn["fp"] == 0:
-        prefix = "the event was never seen under either input: "
-    elif tp <= delta * trials:
-        prefix = f"delta = {delta:g} is no less than the event's share of {tp / trials:g}: "
-    else:
-        prefix = ""
-    share = tp / trials if tp else float(stats.clopper_pearson(0, trials, tail)[1])
-
-    def bound(n: int) -> float:
-        hits = tp if n == trials else min(n, round(n * share))
-        return float(stats.epsilon_lower(hits, 0, n, delta, tail=tail))
-
-    text = too_few(bound, trials, claim)
-    return prefix + text if text else ""
 
 
 @functools.lru_cache(maxsize=256)

@@ -23,6 +23,7 @@ _NESTED = (
     "warnings",
     "verdict",
     "seconds",
+    "how",
 )  # no columns of a table
 
 
@@ -138,6 +139,11 @@ class AuditResult:
         return "inconclusive" if self.inconclusive else "none found"
 
     @property
+    def how(self) -> str:
+        """Where the counts come from: ``real reports``, or ``law``, from which they were drawn."""
+        return "real reports" if self.faithful else "law"
+
+    @property
     def level(self) -> str:
         """The level of `lower`, ``1 - alpha``, in words that round it to 1 for no alpha."""
         return f"{1 - self.alpha:g}" if self.alpha >= 1e-4 else f"1 - {self.alpha:g}"
@@ -198,6 +204,7 @@ class AuditResult:
             "seed": self.seed,
             "attack": self.attack,
             "faithful": self.faithful,
+            "how": self.how,
             **({} if self.pair is None else {"pair": list(self.pair), "questions": self.questions}),
             **self.counts,
             **self.rates,

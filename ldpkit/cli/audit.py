@@ -11,7 +11,7 @@ import click
 from .. import attacks, checks, stats
 from ..auditors import Audit, AuditResult
 from ..auditors.result import Row, finite
-from ..kinds.base import log_ratio
+from ..kinds.base import ROUTES, log_ratio
 from ..mechanisms import GRR, MECHANISMS, Client, LocalRandomizer, Repeated, make, takes
 from ..mechanisms.client import load
 from ..types import Pair
@@ -198,6 +198,9 @@ def rates(
             " its reports"
         )
     kind: Any = target.kind
+    route = "unknown"
+    if isinstance(chosen, attacks.Guess | attacks.TwoValueTest):
+        route = chosen.route(target)
     row = {
         "mechanism": target.name,
         **target.parameters,
@@ -208,6 +211,7 @@ def rates(
         "epsilon": log_ratio(*found),
         "loss": kind.loss(inputs),
         "claim": target.epsilon,
+        "route": route,
     }
     lines = [
         ("mechanism", titled(target.name, target.parameters)),
@@ -215,6 +219,7 @@ def rates(
         ("rates", f"tpr = {found[0]:.10g}, fpr = {found[1]:.10g}"),
         ("epsilon", f"{row['epsilon']:.10g} is ln(tpr / fpr)"),
         ("loss", f"{row['loss']:.10g} of the likeliest event, claimed {target.epsilon:g}"),
+        ("route", ROUTES.get(route, route)),
     ]
     write(
         {key: finite(value) for key, value in row.items()},

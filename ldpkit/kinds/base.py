@@ -52,12 +52,15 @@ class Kind(ABC):
         What a report is, in a word.
     lawful : bool
         Whether the law of the reports is known.
+    ordered : bool
+        Whether a report is a row of values whose order may give one away.
     k : int
         Domain size, where inputs are values ``0..k-1``.
     """
 
     name: ClassVar[str]
     lawful: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
     k: int
 
     @property

@@ -116,6 +116,7 @@ class Subset(Support):
 
     k: int
     name = "subset"
+    ordered = True
 
     def read(self, reports: Any, sender: str) -> Array:
         reports = shaped(reports, (None, None), sender)

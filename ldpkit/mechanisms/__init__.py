@@ -7,7 +7,6 @@ from typing import Any
 
 from .. import checks
 from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle
-from .central import DPSGD
 from .client import Client, ClientError
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gaussian import AGM, GM
@@ -31,7 +30,7 @@ __all__ = [
     "SupportOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO", "ASS", "AUE",
     "ALH", "ATHE", "HR", "CMS", "PM", "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD",
     "Repeated", "Chained", "BucketFlip", "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR",
-    "PrivKV", "FaultyUE", "Client", "ClientError", "FloorSS", "DPSGD", "GRADIENT", "LDPSGD",
+    "PrivKV", "FaultyUE", "Client", "ClientError", "FloorSS", "GRADIENT", "LDPSGD",
     "PrivUnit", "PrivUnitG"
 ]
 # fmt: on

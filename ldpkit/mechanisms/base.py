@@ -59,11 +59,16 @@ class Mechanism(ABC):
     if TYPE_CHECKING:  # fields of some mechanisms, constants or properties of others
 
         @property
-        def name(self) -> str: ...
+        def name(self) -> str:
+            """The literature's abbreviation."""
+
         @property
-        def epsilon(self) -> float: ...
+        def epsilon(self) -> float:
+            """The claimed budget."""
+
         @property
-        def delta(self) -> float: ...
+        def delta(self) -> float:
+            """The claimed delta."""
 
     else:
         delta = 0.0
@@ -154,7 +159,8 @@ class FrequencyOracle(LocalRandomizer):
     if TYPE_CHECKING:
 
         @property
-        def k(self) -> int: ...
+        def k(self) -> int:
+            """Domain size."""
 
     @property
     def report(self) -> str:
@@ -164,14 +170,14 @@ class FrequencyOracle(LocalRandomizer):
     def pair(self, pair: Any = None) -> Pair:
         return pair_of_values(self.kind, pair)
 
-    pair.__doc__ = LocalRandomizer.pair.__doc__
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
-        epsilon = checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
-        object.__setattr__(self, "epsilon", epsilon)
+        checks.fix(
+            self,
+            k=checks.integer("k", self.k, 2, MAX_DOMAIN),
+            epsilon=checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON),
+        )
         if "delta" in self.parameters:
-            object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="()"))
+            checks.fix(self, delta=checks.real("delta", self.delta, 0, 1, closed="()"))
 
     @abstractmethod
     def estimate(self, reports: Reports) -> Array | list[Array]:
@@ -279,12 +285,16 @@ class SupportOracle(FrequencyOracle):
     if TYPE_CHECKING:
 
         @property
-        def kind(self) -> Support: ...
+        def kind(self) -> Support:
+            """A set of supported values."""
 
         @property
-        def p(self) -> float: ...
+        def p(self) -> float:
+            """Probability that the own value is supported."""
+
         @property
-        def q(self) -> float: ...
+        def q(self) -> float:
+            """Probability that one given other value is."""
 
     def support_counts(self, reports: ArrayLike) -> Array:
         """Return how many reports support each value, shape (k,)."""
@@ -293,8 +303,6 @@ class SupportOracle(FrequencyOracle):
     def estimate(self, reports: Array) -> Array:
         counts = self.support_counts(reports)
         return (counts / len(reports) - self.q) / (self.p - self.q)
-
-    estimate.__doc__ = FrequencyOracle.estimate.__doc__
 
     def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
         """Draw the estimates that fresh reports of a whole population would give.
@@ -322,5 +330,3 @@ class SupportOracle(FrequencyOracle):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         return support_variance(self.p, self.q, share(frequency)) / checks.integer("n", n, 1)
-
-    variance.__doc__ = FrequencyOracle.variance.__doc__

@@ -128,9 +128,12 @@ class Client(LocalRandomizer):
     name: str = "client"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
-        object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, 0, closed="()"))
-        object.__setattr__(self, "delta", checks.real("delta", self.delta, 0, 1, closed="[)"))
+        checks.fix(
+            self,
+            k=checks.integer("k", self.k, 2, MAX_DOMAIN),
+            epsilon=checks.real("epsilon", self.epsilon, 0, closed="()"),
+            delta=checks.real("delta", self.delta, 0, 1, closed="[)"),
+        )
         checks.one_of("report", self.report, FORMS)
         if not callable(self.function):
             raise ClientError(f"client must be callable, got {self.function!r}")
@@ -142,8 +145,6 @@ class Client(LocalRandomizer):
 
     def pair(self, pair: Any = None) -> Pair:
         return pair_of_values(self.kind, pair)
-
-    pair.__doc__ = LocalRandomizer.pair.__doc__
 
     def read(self, reports: Reports) -> Array:
         """Return the reports as they are: they were checked when the client made them."""

@@ -8,9 +8,9 @@ Differential Privacy", IEEE S&P 2019, and its extensions; KV-Auditor, section
 
 import functools
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from ..kinds.listing import alphabet
 from ..types import Array, Held, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, Mechanism, share
 from .grr import respond, response_rates
-from .keyvalue import KeyValues
+from .keyvalue import KeyValues, fitting
 
 __all__ = ["CPP", "CPPUE", "CPPGRR", "PrivKV", "bit_vectors"]
 
@@ -71,17 +71,6 @@ class CPP(Mechanism):
     epsilon: float
     buckets: int = 4
     rounds: int = 5
-    if TYPE_CHECKING:  # given by the subclasses
-
-        @property
-        def _rates(self) -> Rates: ...
-        @property
-        def _outputs(self) -> int: ...
-        @property
-        def _slots(self) -> Array: ...
-        def _respond(self, slot: Array, rng: Rng) -> Array: ...
-        def _symbols(self, record: Array) -> Array: ...
-        def _record_law(self, slot: Array) -> Array: ...
 
     def __post_init__(self) -> None:
         buckets = checks.integer("buckets", self.buckets, 2, 64)
@@ -89,11 +78,39 @@ class CPP(Mechanism):
             raise ValueError(
                 f"buckets must be an even number of boundary points, two per bucket, got {buckets}"
             )
-        object.__setattr__(self, "k", checks.integer("k", self.k, 1, MAX_DOMAIN))
-        object.__setattr__(
-            self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
+        checks.fix(
+            self,
+            k=checks.integer("k", self.k, 1, MAX_DOMAIN),
+            epsilon=checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON),
+            rounds=checks.integer("rounds", self.rounds, 1, MAX_ROUNDS),
         )
-        object.__setattr__(self, "rounds", checks.integer("rounds", self.rounds, 1, MAX_ROUNDS))
+
+    @property
+    @abstractmethod
+    def _rates(self) -> Rates:
+        """Probabilities that a record supports its slot, and one given other slot."""
+
+    @property
+    @abstractmethod
+    def _outputs(self) -> int:
+        """How many different records there are."""
+
+    @property
+    @abstractmethod
+    def _slots(self) -> Array:
+        """Which slots each record supports, float array (outputs, buckets)."""
+
+    @abstractmethod
+    def _respond(self, slot: Array, rng: Rng) -> Array:
+        """Perturb the slots."""
+
+    @abstractmethod
+    def _symbols(self, record: Array) -> Array:
+        """Number of each record, in ``0..outputs-1``."""
+
+    @abstractmethod
+    def _record_law(self, slot: Array) -> Array:
+        """Law of the record, given the law of the slot."""
 
     @property
     def value_epsilon(self) -> float:
@@ -149,11 +166,7 @@ class CPP(Mechanism):
     def perturb(self, sets: KeyValues, rng: Rng, means: ArrayLike | None = None) -> Array:
         """Return reports of one round, structured array (n,): the `key` looked at, the `bit` about
         it, the `record`."""
-        if not isinstance(sets, KeyValues) or sets.k != self.k:
-            raise ValueError(
-                f"{self.name} needs KeyValues over k = {self.k} keys, got"
-                f" {getattr(sets, 'k', sets)!r}"
-            )
+        fitting(self, sets)
         checks.generator(rng)
         rate, n = self.key_rate(means), len(sets)
         means, key = self.started(means), rng.integers(0, self.k, n)

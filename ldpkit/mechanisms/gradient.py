@@ -14,6 +14,7 @@ Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,37 +48,54 @@ class GradientMechanism(Mechanism):
     ----------
     d, epsilon, clip
         The parameters of `LDPSGD`.
-    gamma, q : float
-        Where the cap begins, along the projected direction, and its probability without a gradient.
-    mean_square : float
-        Mean squared length of a report.
     """
 
     d: int
     epsilon: float
     clip: float = 1.0
-    if TYPE_CHECKING:  # given by the mechanisms
-
-        @property
-        def gamma(self) -> float: ...
-        @property
-        def q(self) -> float: ...
-        @property
-        def mean_square(self) -> float: ...
-        @property
-        def _last(self) -> float: ...
-        def _edge(self) -> float: ...
-        def _beyond(self, radius: Array) -> Array: ...
-        def _place(
-            self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
-        ) -> tuple[Array, Array | None]: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "d", checks.integer("d", self.d, 2, MAX_DOMAIN))
-        object.__setattr__(
-            self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
+        checks.fix(
+            self,
+            d=checks.integer("d", self.d, 2, MAX_DOMAIN),
+            epsilon=checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON),
+            clip=checks.real("clip", self.clip, 0, closed="()"),
         )
-        object.__setattr__(self, "clip", checks.real("clip", self.clip, 0, closed="()"))
+
+    if TYPE_CHECKING:  # a field of some mechanisms
+
+        @property
+        def gamma(self) -> float:
+            """Where the cap begins, along the projected direction."""
+
+    @property
+    @abstractmethod
+    def q(self) -> float:
+        """Probability of the cap under the law without a gradient."""
+
+    @property
+    @abstractmethod
+    def mean_square(self) -> float:
+        """Mean squared length of a report."""
+
+    @property
+    @abstractmethod
+    def _last(self) -> float:
+        """Largest angle of two directions whose caps meet."""
+
+    @abstractmethod
+    def _edge(self) -> float:
+        """Mean component along the axis of the cap, counted inside it only."""
+
+    @abstractmethod
+    def _beyond(self, radius: Array) -> Array:
+        """Probability that a report's part in a plane is longer than a radius."""
+
+    @abstractmethod
+    def _place(
+        self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
+    ) -> tuple[Array, Array | None]:
+        """What multiplies normals to make reports, and their new component along the gradient."""
 
     @property
     def p(self) -> float:
@@ -129,7 +147,8 @@ class GradientMechanism(Mechanism):
             raise ValueError(
                 f"gradients must be finite, got a norm of {norms[~np.isfinite(norms)][0]}"
             )
-        towards = self._project(np.minimum(1, norms / self.clip), rng)
+        rho = np.minimum(1, norms / self.clip)
+        towards = np.where(rng.random(len(rho)) < (1 + rho) / 2, 1.0, -1.0)
         p = np.where(zero := norms == 0, self.q, self.p)
         if zero.any():
             gradients = gradients.copy()
@@ -151,9 +170,6 @@ class GradientMechanism(Mechanism):
         if array.ndim != 2 or array.shape[1] != self.d or len(array) == 0:
             raise ValueError(f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}")
         return array
-
-    def _project(self, rho: Array, rng: Rng) -> Array:  # the sign of the norm projection
-        return np.where(rng.random(len(rho)) < (1 + rho) / 2, 1.0, -1.0)
 
     def estimate(self, reports: ArrayLike) -> Array:
         """Return the unbiased estimate of the mean clipped gradient, shape (d,), from reports of n
@@ -190,7 +206,6 @@ class _Sphere(GradientMechanism):
 
     @cached_property
     def q(self) -> float:
-        """Probability of the cap under the uniform law."""
         return 0.5 * float(scipy.special.betainc((self.d - 1) / 2, 0.5, 1 - self.gamma**2))
 
     def _edge(self) -> float:
@@ -262,14 +277,20 @@ class _Cap(GradientMechanism):
     """What PrivUnit and PrivUnitG share: a cap smaller than half, the best one unless it is
     given."""
 
-    if TYPE_CHECKING:
+    @property
+    @abstractmethod
+    def _units(self) -> float:
+        """Standard deviation of a coordinate."""
 
-        @property
-        def _units(self) -> float: ...
-        @property
-        def _limit(self) -> float: ...
-        def _upper(self, mass: Array) -> Array: ...
-        def _stretch(self, axis: Array, square: Array) -> Array: ...
+    _limit: float  # below which the cap begins
+
+    @abstractmethod
+    def _upper(self, mass: Array) -> Array:
+        """Coordinates that are exceeded with a probability."""
+
+    @abstractmethod
+    def _stretch(self, axis: Array, square: Array) -> Array:
+        """What the part across the axis is multiplied by."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -284,20 +305,16 @@ class _Cap(GradientMechanism):
                 method="bounded",
                 options={"xatol": 1e-9 * top},
             )
-            object.__setattr__(self, "gamma", float(best.x))
-        object.__setattr__(
-            self, "gamma", checks.real("gamma", self.gamma, 0, self._limit, closed="[)")
-        )
+            checks.fix(self, gamma=float(best.x))
+        checks.fix(self, gamma=checks.real("gamma", self.gamma, 0, self._limit, closed="[)"))
         if self.q < 1e-300:
             raise ValueError(
                 f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}"
             )
 
     def _axis(self, p: Array, rng: Rng) -> Array:  # the component along the projected direction
-        inside, share = (
-            rng.random(len(p)) < p,
-            1 - rng.random(len(p)),
-        )  # a share of 0 would be an infinite quantile
+        inside = rng.random(len(p)) < p
+        share = 1 - rng.random(len(p))  # a share of 0 would be an infinite quantile
         return np.where(inside, self._upper(share * self.q), -self._upper(share * (1 - self.q)))
 
     def _place(
@@ -364,7 +381,6 @@ class PrivUnitG(_Cap):
 
     @cached_property
     def q(self) -> float:
-        """Probability of the cap under the normal law."""
         return float(scipy.special.ndtr(-self.gamma))
 
     def _edge(self) -> float:

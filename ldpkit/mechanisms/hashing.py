@@ -33,7 +33,8 @@ class LocalHashing(SupportOracle):
     if TYPE_CHECKING:
 
         @property
-        def g(self) -> int: ...
+        def g(self) -> int:
+            """Hash range."""
 
     @property
     def kind(self) -> Hashed:
@@ -143,7 +144,7 @@ class ALH(LocalHashing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "g", checks.integer("g", self.g, 2, MAX_CELLS))
+        checks.fix(self, g=checks.integer("g", self.g, 2, MAX_CELLS))
 
 
 @dataclass(frozen=True)
@@ -222,8 +223,11 @@ class LHO(LocalHashing):
     epsilon = math.inf
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checks.integer("k", self.k, 2, MAX_DOMAIN))
-        object.__setattr__(self, "g", checks.integer("g", self.g, 2, MAX_CELLS))
+        checks.fix(
+            self,
+            k=checks.integer("k", self.k, 2, MAX_DOMAIN),
+            g=checks.integer("g", self.g, 2, MAX_CELLS),
+        )
 
     @property
     def p(self) -> float:

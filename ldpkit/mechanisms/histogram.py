@@ -58,14 +58,15 @@ class NoisyHistogram(FrequencyOracle):
     if TYPE_CHECKING:  # given by the subclasses
 
         @property
-        def scale(self) -> float: ...
+        def scale(self) -> float:
+            """Scale or standard deviation of the noise."""
+
         @property
-        def kind(self) -> Noisy: ...
+        def kind(self) -> Noisy:
+            """A noisy vector."""
 
     def estimate(self, reports: ArrayLike) -> Array:
         return self.read(reports).mean(axis=0)
-
-    estimate.__doc__ = FrequencyOracle.estimate.__doc__
 
     def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
         """Draw the estimates of a whole population: true frequencies plus the mean of n noises; see
@@ -77,8 +78,6 @@ class NoisyHistogram(FrequencyOracle):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         return self.kind.variance / checks.integer("n", n, 1) + 0.0 * share(frequency)
-
-    variance.__doc__ = FrequencyOracle.variance.__doc__
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,8 @@ class ThresholdedHistogram(UnaryEncoding):
     if TYPE_CHECKING:
 
         @property
-        def theta(self) -> float: ...
+        def theta(self) -> float:
+            """Threshold."""
 
     @property
     def p(self) -> float:
@@ -215,4 +215,4 @@ class ATHE(ThresholdedHistogram):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "theta", checks.real("theta", self.theta, 0, 1))
+        checks.fix(self, theta=checks.real("theta", self.theta, 0, 1))

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import checks
 from ..types import Array, Held
-from .base import MAX_DOMAIN
+from .base import MAX_DOMAIN, Mechanism
 
 __all__ = ["KeyValues"]
 
@@ -54,8 +54,7 @@ class KeyValues:
             raise ValueError(
                 f"indptr must rise from 0 to the number of pairs, {keys.size}, got {self.indptr!r}"
             )
-        for name, value in (("indptr", indptr), ("keys", keys), ("values", values), ("k", k)):
-            object.__setattr__(self, name, value)
+        checks.fix(self, indptr=indptr, keys=keys, values=values, k=k)
         twice = np.flatnonzero(np.diff(self._sorted[0]) == 0)
         if twice.size:
             user, key = divmod(int(self._sorted[0][twice[0]]), k)
@@ -101,3 +100,14 @@ class KeyValues:
         count = np.bincount(self.keys, minlength=self.k)
         total = np.bincount(self.keys, self.values, minlength=self.k)
         return count / len(self), np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def fitting(mechanism: Mechanism, sets: KeyValues) -> KeyValues:
+    """Return `sets` if they are users' sets of pairs over the keys of a mechanism."""
+    keys = mechanism.parameters["k"]
+    if not isinstance(sets, KeyValues) or sets.k != keys:
+        raise ValueError(
+            f"{mechanism.name} needs KeyValues over k = {keys} keys, got"
+            f" {getattr(sets, 'k', sets)!r}"
+        )
+    return sets

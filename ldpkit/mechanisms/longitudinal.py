@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,39 +13,15 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..kinds import Buckets, Kind, Remembered, Repeatable
 from ..types import Array, Numbers, Rates, Rng
-from .base import (
-    MAX_DOMAIN,
-    MAX_EPSILON,
-    MAX_ROUNDS,
-    MIN_EPSILON,
-    FrequencyOracle,
-    SupportOracle,
-    oracle,
-    share,
-)
+from .base import MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, SupportOracle, oracle, share
 from .grr import GRR, respond
 from .unary import OUE, SUE
 
 __all__ = ["Repeated", "Chained", "BucketFlip"]
 
 
-class _Rounds(FrequencyOracle):
-    """Base: a report is a list of `tau` rounds, each in the form of the mechanism `inner`."""
-
-    if TYPE_CHECKING:  # given by the subclasses
-
-        @property
-        def tau(self) -> int: ...
-        @property
-        def inner(self) -> FrequencyOracle: ...
-
-    def estimate(self, reports: Sequence[Array]) -> Array:
-        """Return the mean of the estimates of all rounds, shape (k,)."""
-        return np.mean([self.inner.estimate(r) for r in self.read(reports)], axis=0)
-
-
 @dataclass(frozen=True)
-class Repeated(_Rounds):
+class Repeated(FrequencyOracle):
     """The same value reported `tau` times.
 
     Parameters
@@ -76,8 +52,11 @@ class Repeated(_Rounds):
                 "mechanism must send one report about one attribute to be repeated, got"
                 f" {self.mechanism!r}"
             )
-        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1, MAX_ROUNDS))
-        object.__setattr__(self, "memoise", checks.flag("memoise", self.memoise))
+        checks.fix(
+            self,
+            tau=checks.integer("tau", self.tau, 1, MAX_ROUNDS),
+            memoise=checks.flag("memoise", self.memoise),
+        )
 
     @property
     def name(self) -> str:
@@ -86,11 +65,6 @@ class Repeated(_Rounds):
     @property
     def parameters(self) -> dict[str, Any]:
         return self.mechanism.parameters | {"tau": self.tau, "memoise": self.memoise}
-
-    @property
-    def inner(self) -> FrequencyOracle:
-        """The mechanism whose reports the rounds look like."""
-        return self.mechanism
 
     @property
     def kind(self) -> Kind:
@@ -121,12 +95,16 @@ class Repeated(_Rounds):
             return [self.mechanism.perturb(values, rng)] * self.tau
         return [self.mechanism.perturb(values, rng) for _ in range(self.tau)]
 
+    def estimate(self, reports: Sequence[Array]) -> Array:
+        """Return the mean of the estimates of all rounds, shape (k,)."""
+        return np.mean([self.mechanism.estimate(r) for r in self.read(reports)], axis=0)
+
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         return self.mechanism.variance(n, frequency) / (1 if self.memoise else self.tau)
 
 
 @dataclass(frozen=True)
-class Chained(_Rounds):
+class Chained(FrequencyOracle):
     """Two rounds of noise: a permanent one drawn once, and a fresh one on top of it in every
     collection.
 
@@ -160,9 +138,10 @@ class Chained(_Rounds):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "GRR"))
-        object.__setattr__(self, "tau", checks.integer("tau", self.tau, 1, MAX_ROUNDS))
-        object.__setattr__(
-            self, "first", checks.real("first", self.first, MIN_EPSILON, self.epsilon, closed="[)")
+        checks.fix(
+            self,
+            tau=checks.integer("tau", self.tau, 1, MAX_ROUNDS),
+            first=checks.real("first", self.first, MIN_EPSILON, self.epsilon, closed="[)"),
         )
 
     @property
@@ -174,10 +153,6 @@ class Chained(_Rounds):
         """The mechanism of the permanent round."""
         kind: Callable[..., SupportOracle] = {"SUE": SUE, "OSUE": OUE, "GRR": GRR}[self.protocol]
         return kind(self.k, self.epsilon)
-
-    @property
-    def inner(self) -> FrequencyOracle:
-        return self.permanent
 
     @property
     def kind(self) -> Kind:
@@ -275,13 +250,10 @@ class BucketFlip(FrequencyOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(
-            self, "buckets", checks.integer("buckets", self.buckets, 2, min(self.k, MAX_DOMAIN))
-        )
-        if self.k % self.buckets:
-            raise ValueError(f"buckets must divide k = {self.k}, got {self.buckets}")
-        object.__setattr__(self, "bits", checks.integer("bits", self.bits, 1, self.buckets))
-        checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
+        buckets = checks.integer("buckets", self.buckets, 2, self.k)
+        if self.k % buckets:
+            raise ValueError(f"buckets must divide k = {self.k}, got {buckets}")
+        checks.fix(self, buckets=buckets, bits=checks.integer("bits", self.bits, 1, buckets))
 
     @property
     def size(self) -> int:

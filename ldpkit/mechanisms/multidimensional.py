@@ -51,7 +51,7 @@ class RSFD(FrequencyOracle):
     base: str = "GRR"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "d", checks.integer("d", self.d, 2))
+        checks.fix(self, d=checks.integer("d", self.d, 2))
         checks.one_of("base", self.base, BASES)
         given: Any = self.k  # any sequence will do
         if np.ndim(given):
@@ -60,9 +60,7 @@ class RSFD(FrequencyOracle):
                     f"k must be one integer or {self.d} of them, one per attribute, got"
                     f" {len(given)}"
                 )
-            object.__setattr__(
-                self, "k", tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in given)
-            )
+            checks.fix(self, k=tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in given))
         else:
             super().__post_init__()
         checks.real("epsilon", self.epsilon, 1e-6, 27)
@@ -88,8 +86,6 @@ class RSFD(FrequencyOracle):
             f" audited ones differ in all {self.d}, which may leak up to ln(d (e^epsilon - 1) + 1)"
             f" = {self.amplified:.4f}."
         )
-
-    scope.__doc__ = FrequencyOracle.scope.__doc__
 
     def attribute(self, j: int) -> SupportOracle:
         """The mechanism of attribute `j` when it is the sampled one."""

@@ -90,9 +90,8 @@ class PM(LocalRandomizer):
     name = "PM"
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
-        )
+        epsilon = checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
+        checks.fix(self, epsilon=epsilon)
 
     @property
     def bound(self) -> float:

@@ -6,9 +6,9 @@ Correlated Key-Value Data Collection with Optimized Utility", USENIX Security
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from ..kinds.listing import alphabet, chosen, listed_positions, product_law
 from ..types import Array, Held, Numbers, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share
 from .grr import respond
-from .keyvalue import KeyValues
+from .keyvalue import KeyValues, fitting
 
 __all__ = ["PCKV", "PCKVUE", "PCKVGRR"]
 
@@ -71,26 +71,39 @@ class PCKV(Mechanism):
     padding: int = 1
     share: float = 1.0
     eta: str = "correct"
-    if TYPE_CHECKING:  # given by the subclasses
-
-        @property
-        def a(self) -> float: ...
-        @property
-        def b(self) -> float: ...
-        @property
-        def flip(self) -> float: ...
-        def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]: ...
-        def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array: ...
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("k", checks.integer("k", self.k, 1, MAX_DOMAIN)),
-            ("epsilon", checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)),
-            ("padding", checks.integer("padding", self.padding, 1, MAX_DOMAIN)),
-            ("share", checks.real("share", self.share, 0, 1, closed="(]")),
-            ("eta", checks.one_of("eta", self.eta, ("correct", "floor"))),
-        ):
-            object.__setattr__(self, name, value)
+        checks.fix(
+            self,
+            k=checks.integer("k", self.k, 1, MAX_DOMAIN),
+            epsilon=checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON),
+            padding=checks.integer("padding", self.padding, 1, MAX_DOMAIN),
+            share=checks.real("share", self.share, 0, 1, closed="(]"),
+            eta=checks.one_of("eta", self.eta, ("correct", "floor")),
+        )
+
+    @property
+    @abstractmethod
+    def a(self) -> float:
+        """Probability that the sampled key is reported."""
+
+    @property
+    @abstractmethod
+    def b(self) -> float:
+        """Probability that one given other key is reported."""
+
+    @property
+    @abstractmethod
+    def flip(self) -> float:
+        """Probability that a reported true key carries the wrong sign."""
+
+    @abstractmethod
+    def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
+        """Return how many reports name each key with +1 and how many with -1, both (k,)."""
+
+    @abstractmethod
+    def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
+        """Return the exact law of one user's report, in the order of `encode`."""
 
     @property
     def budget(self) -> float:
@@ -102,18 +115,10 @@ class PCKV(Mechanism):
         """Number of keys with the dummies, which come last."""
         return self.k + self.padding
 
-    def _own(self, sets: KeyValues) -> KeyValues:
-        if not isinstance(sets, KeyValues) or sets.k != self.k:
-            raise ValueError(
-                f"{self.name} needs KeyValues over k = {self.k} keys, got"
-                f" {getattr(sets, 'k', sets)!r}"
-            )
-        return sets
-
     def sample(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
         """Draw every user's pair; return keys in ``0..d-1`` and signs, both (n,)."""
         checks.generator(rng)
-        size, n = np.diff(self._own(sets).indptr), len(sets)
+        size, n = np.diff(fitting(self, sets).indptr), len(sets)
         slot = rng.integers(0, np.maximum(size, self.padding))
         real = (slot < size) & ((size >= self.padding) | (self.eta == "correct"))
         keys, values = self.k + rng.integers(0, self.padding, n), np.zeros(n)
@@ -123,7 +128,7 @@ class PCKV(Mechanism):
 
     def _components(self, pairs: Sequence[Held]) -> tuple[Array, Array, Array]:
         """The keys one user may sample: keys, their probabilities and the mean signs."""
-        one = self._own(KeyValues.of([pairs], self.k))
+        one = KeyValues.of([pairs], self.k)
         size = one.keys.size
         real = (
             min(1.0, size / self.padding) if self.eta == "correct" or size >= self.padding else 0.0
@@ -202,12 +207,10 @@ class PCKVUE(PCKV):
 
     @property
     def b(self) -> float:
-        """Probability that another key is reported."""
         return 2 / (math.exp(self.budget) + 3)
 
     @property
     def flip(self) -> float:
-        """Probability that a reported true key carries the wrong sign."""
         return 1 / (math.exp(self.budget) + 1)
 
     def perturb(self, sets: KeyValues, rng: Rng) -> Array:
@@ -216,7 +219,6 @@ class PCKVUE(PCKV):
         return _ternary(*self.sample(sets, rng), self.d, own, self.a * self.flip, self.b / 2, rng)
 
     def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
-        """Return how many reports hold +1 and how many -1 at each key, both (k,)."""
         reports = checks.unmasked(f"reports of {self.name}", reports)
         if (
             reports.ndim != 2
@@ -240,8 +242,6 @@ class PCKVUE(PCKV):
             + rng.multinomial(len(sets) - plus - minus, [other, other, 1 - self.b])
         )
         return drawn[:, 0], drawn[:, 1]
-
-    collect.__doc__ = PCKV.collect.__doc__
 
     def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
         """Return the exact law of one user's record.
@@ -299,17 +299,14 @@ class PCKVGRR(PCKV):
 
     @property
     def a(self) -> float:
-        """Probability that the sampled key is reported."""
         return (self._gain + 2) / (self._gain + 2 * self.d)
 
     @property
     def b(self) -> float:
-        """Probability that one given other key is reported."""
         return 2 / (self._gain + 2 * self.d)
 
     @property
     def flip(self) -> float:
-        """Probability that a reported true key carries the wrong sign."""
         return 1 / (self._gain + 2)
 
     def perturb(self, sets: KeyValues, rng: Rng) -> Array:
@@ -321,7 +318,6 @@ class PCKVGRR(PCKV):
         return np.column_stack([found, np.where(wrong, -signs, signs)])
 
     def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
-        """Return how many reports name each key with +1 and how many with -1, both (k,)."""
         code = np.bincount(self.encode(reports), minlength=2 * self.d).reshape(self.d, 2)[: self.k]
         return code[:, 1], code[:, 0]
 

@@ -174,8 +174,11 @@ class CMS(SupportOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "m", checks.integer("m", self.m, 2, 2**16))
-        object.__setattr__(self, "hashes", checks.integer("hashes", self.hashes, 1, 2**16))
+        checks.fix(
+            self,
+            m=checks.integer("m", self.m, 2, 2**16),
+            hashes=checks.integer("hashes", self.hashes, 1, 2**16),
+        )
         if self.k * self.hashes > 2**28:
             raise ValueError(
                 f"k times hashes must be at most 2^28, got {self.k} times {self.hashes}"

@@ -65,7 +65,8 @@ class SubsetSelection(SupportOracle):
     if TYPE_CHECKING:  # given by the subclasses
 
         @property
-        def omega(self) -> int: ...
+        def omega(self) -> int:
+            """Subset size."""
 
     @property
     def kind(self) -> Selection:
@@ -169,4 +170,4 @@ class ASS(SubsetSelection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "omega", checks.integer("omega", self.omega, 1, self.k - 1))
+        checks.fix(self, omega=checks.integer("omega", self.omega, 1, self.k - 1))

@@ -170,7 +170,7 @@ class AUE(UnaryEncoding):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "p", checks.real("p", self.p, 0, 1, closed="()"))
+        checks.fix(self, p=checks.real("p", self.p, 0, 1, closed="()"))
         if self.p - self.q < 1e-12:
             raise ValueError(
                 f"p must exceed q = {self.q:g} by at least 1e-12 at epsilon = {self.epsilon:g}, got"

@@ -25,8 +25,7 @@ _ENDS = {
 
 
 def rates(case: Case) -> str | None:
-    """Exact rates are probabilities, favour the first input, and those of all guesses about one
-    input sum to one."""
+    """Exact rates are probabilities that favour the first input; those of guesses sum to one."""
     for attack, pair, (tpr, fpr) in case.laws:
         what = f"attack {attack.name} on {pair} has the rates {tpr} and {fpr}"
         need(0 <= fpr <= 1 + 1e-12 and 0 <= tpr <= 1 + 1e-12, f"{what}, which are no probabilities")
@@ -45,8 +44,7 @@ def rates(case: Case) -> str | None:
 
 
 def budget(case: Case) -> str | None:
-    """No event tells two inputs apart more than the claim allows, nor more than the largest loss
-    that is stated."""
+    """No event tells two inputs apart more than the claim, or the loss that is stated, allows."""
     m, kind = case.mechanism, case.mechanism.kind
     if (
         not case.laws
@@ -152,8 +150,7 @@ def _two_rounds(case: Case, m: FrequencyOracle, kind: Any, tally: Array) -> None
 
 
 def rounds(case: Case) -> str | None:
-    """One round of several is the mechanism itself, and a report that is remembered says what one
-    report says."""
+    """One round is the mechanism itself, and a remembered report says what one report says."""
     m = case.mechanism
     if not isinstance(m, FrequencyOracle) or not isinstance(m.kind, Repeatable):
         return "it is not made to be repeated"

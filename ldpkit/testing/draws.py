@@ -21,8 +21,7 @@ __all__ = ["client", "estimate", "null", "power", "repeats"]
 
 
 def client(case: Case) -> str | None:
-    """Reports of the real client, those of users with different values side by side, follow the
-    exact rates."""
+    """Reports of the real client follow the exact rates, beside users with other values too."""
     m, n, found = case.mechanism, case.users(USERS), []
     for i, (attack, pair, rates) in enumerate(case.laws):
         values, rng = (

@@ -20,8 +20,7 @@ _OUTSIDE = {"k": 1, "epsilon": -1.0, "delta": -0.5, "tau": 0}
 
 
 def value(case: Case) -> None:
-    """It is frozen, hashable, equal to a copy made from its fields, and travels to another
-    process."""
+    """Frozen, hashable, equal to a copy made from its fields; it travels to another process."""
     m = case.mechanism
     given = {field.name: getattr(m, field.name) for field in fields(m)}
     name = next(iter(given))
@@ -39,8 +38,7 @@ def value(case: Case) -> None:
 
 
 def parameters(case: Case) -> str | None:
-    """In the place of a number NaN, a boolean, text and what is out of range are refused, naming
-    parameter and value."""
+    """NaN, booleans, text and numbers out of range are refused, naming parameter and value."""
     given = {field.name: getattr(case.mechanism, field.name) for field in fields(case.mechanism)}
     numeric = [
         name for name, x in given.items() if isinstance(x, numbers.Real) and not isinstance(x, bool)
@@ -58,8 +56,7 @@ def parameters(case: Case) -> str | None:
 
 
 def generator(case: Case) -> None:
-    """The generator, and nothing else, decides the reports; the global random states are left
-    alone."""
+    """The generator alone decides the reports; the global random states are left alone."""
 
     def states() -> bytes:
         return pickle.dumps((random.getstate(), np.random.get_state()))  # noqa: NPY002  # watched, not used
@@ -114,8 +111,7 @@ def _spoilt(reports: Any) -> Iterator[tuple[Any, str]]:
 
 
 def read(case: Case) -> str | None:
-    """It reads its own reports, to the same end when read again, and refuses what it cannot have
-    sent."""
+    """It reads its own reports, twice to the same end, and refuses what it cannot have sent."""
     m = case.mechanism
     reports = m.perturb(m.inputs(m.pair()[0], 20), case.rng("read"))
     once = m.read(reports)
@@ -126,8 +122,7 @@ def read(case: Case) -> str | None:
 
 
 def pair(case: Case) -> None:
-    """It proposes two inputs that can be asked about in both orders, and refuses equal ones and
-    what is no input."""
+    """It proposes two inputs, in either order, and refuses equal ones and what is no input."""
     m = case.mechanism
     first, second = m.pair()
     for pair in ((first, second), (second, first)):
