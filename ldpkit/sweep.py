@@ -322,7 +322,8 @@ def sweep(
             raise ValueError(
                 f"limit must be left out where another executor computes, got {limit:g}"
             )
-    if table is not None and (Path(table).is_dir() or not Path(table).parent.is_dir()):
+    place = None if table is None else Path(table)
+    if place and (place.exists() > place.is_file() or not place.parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = _Store(store, func, seed) if store is not None else None
     texts: dict[int, str | None] = {
