@@ -1,6 +1,8 @@
 """The project's own files agree with each other."""
 
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -97,3 +99,80 @@ def test_every_dependency_has_a_reason():
     reasons = (ROOT / "CONTRIBUTING.md").read_text().split("## Dependencies and why")[1]
     for requirement in wanted():
         assert requirement.name in reasons, requirement.name
+
+
+# --- the environment that make installs -----------------------------------------------------------
+
+PYTHON = """#!/bin/sh
+echo "python $*" >>"$LOG"
+if [ -n "$FAILS" ] && [ "$*" != "${*#*$FAILS}" ]; then exit 9; fi
+case "$*" in "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python && ln -s python .venv/bin/uv ;; esac
+"""
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Make the environment of a checkout whose Python only writes down what is asked of it."""
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    python, log = tmp_path / "stub", tmp_path / "log"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+
+    def make(fails=""):
+        log.write_text("")
+        environment = {"PATH": "/usr/bin:/bin", "LOG": str(log), "FAILS": fails}
+        done = subprocess.run(
+            ["make", ".venv/ready", f"PYTHON={python}"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, log.read_text()
+
+    return tmp_path, make
+
+
+def test_an_environment_that_was_not_finished_is_made_again_from_nothing(made):
+    root, make = made
+    for step in ("-m venv", "-m pip", "requirements.lock", "-e ."):
+        assert make(step)[0] == 2 and not (root / ".venv" / "ready").exists(), step
+        if (root / ".venv").is_dir():
+            (root / ".venv" / "left").touch()  # by what was killed
+        status, asked = make()
+        assert status == 0 and asked.startswith("python -m venv .venv\n"), step
+        assert asked.rstrip().endswith("-e .") and not (root / ".venv" / "left").exists()
+        shutil.rmtree(root / ".venv")
+
+
+def test_an_environment_is_made_again_for_other_content_and_not_for_other_dates(made):
+    root, make = made
+    assert make()[0] == 0
+    (root / "pyproject.toml").touch()
+    (root / "requirements.lock").touch()
+    assert make() == (0, "")
+    with (root / "requirements.lock").open("a") as lock:
+        lock.write("\n# another\n")
+    assert "-m venv" in make()[1]
+
+
+def test_no_text_of_a_caller_is_run_by_make_and_no_other_python_leaks_in(tmp_path):
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text() + "\nsay:\n\t@env\n")
+    names = ("NB", "PARAMS", "SCALE", "JOBS", "BENCH")
+    said = {name: f"$(shell touch {tmp_path}/{name}) `touch {tmp_path}/{name}`" for name in names}
+    foreign = {f"PYTHON{name}": "/nowhere" for name in ("PATH", "HOME", "SAFEPATH", "OPTIMIZE")}
+    done = subprocess.run(
+        ["make", "-s", "say", *(f"{name}={text}" for name, text in said.items())],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"} | foreign,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert {f"{name}={text}" for name, text in said.items()} <= set(lines)
+    assert "PYTHONNOUSERSITE=1" in lines and not [x for x in lines if "/nowhere" in x]
+    assert [path.name for path in tmp_path.iterdir()] == ["Makefile"]
+    recipes = re.findall(r"^\t.*$", (ROOT / "Makefile").read_text(), flags=re.M)
+    assert not [x for x in recipes if re.search(rf"(?<!\$)\$\(({'|'.join(names)})\)", x)]
