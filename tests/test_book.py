@@ -229,6 +229,10 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
         built.append(1)
         project.html("book/one").parent.mkdir(parents=True, exist_ok=True)
         project.html("book/one").write_text("page")
+        for name in ("searchindex.js", "_images/one.svg", "_static/live.js", "_live/one.json"):
+            path = project.build / "html" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(name)
         return types.SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(build.subprocess, "run", jupyter_book)
@@ -241,9 +245,16 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
         (lambda: (project.build / "site.json").write_text("{tru"), 4),
         (lambda: (project.build / "scoreboard.csv").write_text("new"), 5),
         (lambda: None, 5),
+        (lambda: (project.build / "html" / "searchindex.js").unlink(), 6),
+        (lambda: (project.build / "html" / "_images" / "one.svg").write_text(""), 7),
+        (lambda: (project.build / "html" / "_static" / "live.js").unlink(), 8),
+        (lambda: (project.build / "html" / "_live" / "one.json").write_text(""), 9),
+        (lambda: (project.build / "html" / "left.html").write_text("of another build"), 10),
+        (lambda: (project.build / "site.json").write_text("[1]"), 11),
     ):
         change()
         assert build.site(project) == 0 and len(built) == times
+        assert not (project.build / "html" / "left.html").exists()
     assert capsys.readouterr().out.count("current   the site") == 2
 
 

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -44,21 +45,27 @@ def alone(project: execute.Project) -> Iterator[None]:
 
 
 def state(project: execute.Project) -> dict[str, str]:
-    """What the site was made from, and what it consists of."""
-    sha = hashlib.sha256()
-    for path in sorted((project.build / "html").rglob("*.html")):
-        sha.update(path.as_posix().encode() + path.read_bytes())
-    return {"shown": project.digest(*SHOWN), "pages": sha.hexdigest()}
+    """What the site was made from, and every file that it consists of."""
+    html = project.build / "html"
+    found = {path.relative_to(html).as_posix(): path for path in sorted(html.rglob("*")) if path.is_file()}
+    return {"": project.digest(*SHOWN)} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
 
 
 def site(project: execute.Project) -> int:
     """Build the site unless it shows what is there already; return the exit status."""
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        if json.loads(stamp.read_text()) == state(project):
+    with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
+        known, now = dict(json.loads(stamp.read_text())), state(project)
+        if known == now:
             print("current   the site", flush=True)
             return 0
+        changed = sorted(name for name, _ in set(known.items()) ^ set(now.items()) if name)
+        if changed:
+            print(
+                f"damaged   the site: {len(set(changed))} files were changed, such as {changed[0]}; it is built again", flush=True
+            )
     stamp.unlink(missing_ok=True)
+    shutil.rmtree(project.build / "html", ignore_errors=True)  # nothing stays that no present page has
     start = time.perf_counter()
     with log.open("w") as output:
         done = subprocess.run(
