@@ -2,7 +2,7 @@
 PYTHON ?= python3
 SCALE  ?= paper
 BIN    := .venv/bin
-UV     := $(BIN)/uv pip install -q --compile-bytecode -p $(BIN)/python
+UV     := $(BIN)/uv pip install -q --compile-bytecode --no-build-isolation
 PACKAGES := $(patsubst book/packages/%.txt,_build/packages/%/.ready,$(wildcard book/packages/*.txt))
 
 # what a caller says reaches the programs as it was written: simple variables are not expanded again
@@ -79,25 +79,29 @@ done = cat $(1) > $@.part && mv $@.part $@
 
 # Each audited package has a folder of its own; uv never touches the book's environment here.
 _build/packages/%/.ready: book/packages/%.txt .venv/ready
-	@$(call same,$< .venv/pyvenv.cfg) || { set -e; rm -rf $(@D); $(UV) --target $(@D) --no-deps -r $<; \
+	@$(call same,$< .venv/pyvenv.cfg) || { set -e; rm -rf $(@D); \
+	  $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<; \
 	  $(call done,$< .venv/pyvenv.cfg); }
 	@touch $@
 
 # The published clients of the benchmark need a Python that their versions knew.
 _build/bench/venv/.ready: benchmarks/reference.txt .venv/ready
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p ">=3.11,<3.13" $(@D); \
-	  $(BIN)/uv pip install -q -p $(@D)/bin/python -r $<; $(call done,$<); }
+	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 
 .venv/ready: pyproject.toml requirements.lock
 	@$(call same,$^) || { set -e; \
 	  echo "Installing the environment into .venv"; rm -rf .venv; $(PYTHON) -m venv .venv; \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check uv; \
-	  $(UV) -r requirements.lock; $(UV) --no-deps -e .; $(call done,$^); }
+	  sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >.venv/uv.txt; \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r .venv/uv.txt; \
+	  $(UV) -p $(BIN)/python --require-hashes -r requirements.lock; $(UV) -p $(BIN)/python --no-deps -e .; $(call done,$^); }
 	@touch $@
 
-lock: .venv/ready  ## resolve the dependencies again, for Python 3.11 to 3.13
-	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --extra dev --no-header --no-annotate pyproject.toml -o requirements.lock
+lock: .venv/ready  ## resolve the dependencies again, for Python 3.11 to 3.13, with the check sums of all their files
+	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --extra dev --generate-hashes --no-header --no-annotate \
+	  pyproject.toml -o requirements.lock
+	$(BIN)/python book/_tools/supply.py
 
 clean:  ## remove everything that was built, keep the environment
 	rm -rf _build

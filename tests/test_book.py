@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -237,6 +238,8 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
 
     monkeypatch.setattr(build.subprocess, "run", jupyter_book)
     project.build.mkdir()
+    for name in ("pyproject.toml", "requirements.lock"):  # what the bill of materials is made from
+        shutil.copy(ROOT / name, project.root)
     for change, times in (
         (lambda: None, 1),
         (lambda: None, 1),
@@ -255,6 +258,7 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
         change()
         assert build.site(project) == 0 and len(built) == times
         assert not (project.build / "html" / "left.html").exists()
+        assert (project.build / "html" / "sbom.cdx.json").exists()
     assert capsys.readouterr().out.count("current   the site") == 2
 
 

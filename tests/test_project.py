@@ -1,8 +1,10 @@
 """The project's own files agree with each other."""
 
+import json
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -15,12 +17,17 @@ from packaging.version import Version
 import ldpkit
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import supply  # noqa: E402
+
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+RELEASES = supply.releases((ROOT / "requirements.lock").read_text())
 LOCK = [
-    Requirement(line)
-    for line in (ROOT / "requirements.lock").read_text().splitlines()
-    if line.strip()
+    Requirement(f"{release.name}=={release.version}{release.marker and ' ; ' + release.marker}")
+    for release in RELEASES
 ]
+PINS = [ROOT / "requirements.lock", *supply.PINS]
 
 
 def wanted():
@@ -49,27 +56,57 @@ def test_lock_pins_every_dependency_in_its_range(python):
         assert requirement.specifier.contains(Version(pins[canonicalize_name(requirement.name)]))
 
 
-def test_lock_and_pins_hold_no_addresses():
-    for path in [ROOT / "requirements.lock", *(ROOT / "book" / "packages").glob("*.txt")]:
-        assert not re.search(r"://|@ |--", path.read_text())
+@pytest.mark.parametrize("path", PINS, ids=lambda path: path.name)
+def test_every_pin_has_the_check_sums_of_its_files_and_no_address(path):
+    text = path.read_text()
+    assert not re.search(r"://|@ |--(?!hash=sha256:[0-9a-f]{64}\b)", text)
+    found = supply.releases(text)
+    assert found and all(release.hashes for release in found)
+    assert text.count("--hash") == sum(len(release.hashes) for release in found)
+
+
+def test_everything_that_is_installed_is_checked():
+    recipes = (ROOT / "Makefile").read_text().partition("packages: $(PACKAGES)")[2]
+    recipes = recipes.partition("\nlock:")[0]
+    installs = re.findall(r"(?:\$\(UV\)|pip install)[^;]*", recipes)
+    assert len(installs) == 5
+    assert all(("--require-hashes" in text) != ("-e ." in text) for text in installs)
+    assert "--no-build-isolation" in (ROOT / "Makefile").read_text()
+    # what builds ldpkit, and what installs it, is locked as well
+    assert {"setuptools", "uv"} <= {release.name for release in RELEASES}
 
 
 def test_audited_packages_are_pinned_exactly():
     for path in (ROOT / "book" / "packages").glob("*.txt"):
-        lines = [
-            line for line in path.read_text().splitlines() if line and not line.startswith("#")
-        ]
-        assert lines[0] == path.stem[::-1].replace("-", "==", 1)[::-1]
-        assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+        first = supply.releases(path.read_text())[0]
+        assert f"{first.name}-{first.version}" == path.stem
+        pins = re.findall(r"^[^# \n].*$", path.read_text(), flags=re.M)
+        assert all(re.fullmatch(r"[\w.-]+==[\w.]+ \\", line) for line in pins)
+
+
+def test_actions_are_pinned_by_commit():
+    text = (ROOT / ".github" / "workflows" / "book.yml").read_text()
+    used = re.findall(r"uses: (.*)", text)
+    assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*", u) for u in used)
+    assert len({line.partition("@")[0] for line in used}) == len(set(used))
+
+
+def test_the_bill_of_materials_names_every_locked_release_and_is_the_same_for_the_same_lock():
+    found = supply.document(ROOT)
+    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
+    assert [(c["name"], c["version"]) for c in found["components"]] == [
+        (release.name, release.version) for release in RELEASES
+    ]
+    references = [c["bom-ref"] for c in found["components"]]
+    assert len(set(references)) == len(references)
+    assert all(c["hashes"] for c in found["components"])
+    assert found == supply.document(ROOT) and "://" not in json.dumps(found)
+    assert found["metadata"]["component"]["version"] == ldpkit.__version__
 
 
 def test_conda_environment_repeats_no_version():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    assert environment["dependencies"] == [
-        "python=3.11",
-        "pip",
-        {"pip": ["-r requirements.lock", "-e ."]},
-    ]
+    assert environment["dependencies"] == ["python=3.11", "pip", {"pip": ["-r requirements.lock"]}]
 
 
 def test_one_version_everywhere():

@@ -19,8 +19,9 @@ from pathlib import Path
 
 import check_pages
 import execute
+import supply
 
-SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "CITATION.cff",
+SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv")  # fmt: skip
 
 
@@ -75,6 +76,7 @@ def site(project: execute.Project) -> int:
     if done.returncode:
         print(log.read_text(), file=sys.stderr)
         return done.returncode
+    (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(supply.document(project.root), indent=1))
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
     stamp.write_text(json.dumps(state(project)))
     return 0
