@@ -10,6 +10,7 @@ import types
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from ldpkit import depends
@@ -225,7 +226,7 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
 ):
     built = []
 
-    def jupyter_book(command, stdout, stderr, cwd):
+    def jupyter_book(command, cwd, **_):
         assert {"--all", "-W", "-n", "--keep-going"} <= set(command) and cwd == project.root
         built.append(1)
         project.html("book/one").parent.mkdir(parents=True, exist_ok=True)
@@ -260,6 +261,35 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
         assert not (project.build / "html" / "left.html").exists()
         assert (project.build / "html" / "sbom.cdx.json").exists()
     assert capsys.readouterr().out.count("current   the site") == 2
+
+
+def test_nobody_builds_on_when_the_build_was_killed_and_who_writes_holds_the_lock(
+    project, tmp_path
+):
+    (tmp_path / "jupyter_book" / "cli").mkdir(parents=True)
+    (tmp_path / "jupyter_book" / "__init__.py").touch()
+    (tmp_path / "jupyter_book" / "cli" / "__init__.py").touch()
+    (tmp_path / "jupyter_book" / "cli" / "main.py").write_text(
+        "import sys\ndef main():\n    open('begun', 'w').close()\n    while True:\n        pass\n"
+    )
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'book' / '_tools')!r}); import build, execute;"
+        f" project = execute.Project({str(project.root)!r})\n"
+        "with build.alone(project) as lock:\n    build.site(project, lock)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    process = psutil.Popen([sys.executable, "-c", code], env=environment)
+    try:
+        while not (project.root / "begun").exists():
+            assert process.poll() is None
+        (book,) = [one for one in process.children() if "-c" in one.cmdline()]
+        assert str(project.build / ".lock") in [one.path for one in book.open_files()]
+        process.kill()
+        assert not psutil.wait_procs([book], timeout=60)[1]
+        with build.alone(project):
+            pass
+    finally:
+        process.kill()
 
 
 def test_a_site_with_warnings_is_no_site(project, monkeypatch, capsys):

@@ -26,7 +26,7 @@ SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", 
 
 
 @contextlib.contextmanager
-def alone(project: execute.Project) -> Iterator[None]:
+def alone(project: execute.Project) -> Iterator[int]:
     """Hold the build folder: a second build in the same checkout is refused, an unwritable folder is named."""
     try:
         project.build.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def alone(project: execute.Project) -> Iterator[None]:
         lock.truncate(0)
         lock.write(f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}")
         lock.flush()
-        yield
+        yield lock.fileno()
 
 
 def state(project: execute.Project) -> dict[str, str]:
@@ -52,8 +52,8 @@ def state(project: execute.Project) -> dict[str, str]:
     return {"": project.digest(*SHOWN)} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
 
 
-def site(project: execute.Project) -> int:
-    """Build the site unless it shows what is there already; return the exit status."""
+def site(project: execute.Project, *held: int) -> int:
+    """Build the site unless it shows what is there already; return the exit status. Who writes holds what is `held`."""
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
         known, now = dict(json.loads(stamp.read_text())), state(project)
@@ -69,10 +69,7 @@ def site(project: execute.Project) -> int:
     shutil.rmtree(project.build / "html", ignore_errors=True)  # nothing stays that no present page has
     start = time.perf_counter()
     with log.open("w") as output:
-        done = subprocess.run(
-            [Path(sys.executable).parent / "jupyter-book", "build", "--all", "-W", "--keep-going", "-n", "-q", "."],
-            stdout=output, stderr=subprocess.STDOUT, cwd=project.root,
-        )  # fmt: skip
+        done = execute.jupyter_book(["-W", "-n", "."], project.root, held, stdout=output, stderr=subprocess.STDOUT)
     if done.returncode:
         print(log.read_text(), file=sys.stderr)
         return done.returncode
@@ -89,10 +86,12 @@ def main() -> None:
     options = parser.parse_args()
     project = execute.Project(Path(__file__).parents[2])
     failed: int | str
-    with alone(project):
+    with alone(project) as lock:
         try:
             failed = (
-                execute.run(project.root, options.scale, max(1, options.jobs)) or site(project) or check_pages.report(project)
+                execute.run(project.root, options.scale, max(1, options.jobs))
+                or site(project, lock)
+                or check_pages.report(project)
             )
         except OSError as error:  # a full disk, say: what is finished is whole and stays
             failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
