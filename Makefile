@@ -1,16 +1,24 @@
 # Two commands matter: `make book` and `make test`. Both need only python3 (with venv and pip) and make.
 PYTHON ?= python3
 SCALE  ?= paper
-JOBS   ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 BIN    := .venv/bin
-UV     := $(BIN)/uv pip install -q --compile-bytecode -p $(BIN)/python
+UV     := $(BIN)/uv pip install -q --compile-bytecode --no-build-isolation
 PACKAGES := $(patsubst book/packages/%.txt,_build/packages/%/.ready,$(wildcard book/packages/*.txt))
 
 # what a caller says reaches the programs as it was written: simple variables are not expanded again
 override NB := $(value NB)
 override PARAMS := $(value PARAMS)
 override SCALE := $(value SCALE)
-export NB PARAMS SCALE
+ifeq ($(origin JOBS),undefined)
+JOBS   := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+endif
+override JOBS := $(value JOBS)
+override BENCH := $(value BENCH)
+export NB PARAMS SCALE JOBS BENCH
+
+# nor does what a caller set for another Python
+unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH PYTHONOPTIMIZE PYTHONWARNINGS PYTHONSTARTUP
+export PYTHONNOUSERSITE = 1
 
 export PYDEVD_DISABLE_FILE_VALIDATION = 1
 export OMP_WAIT_POLICY = passive
@@ -23,16 +31,16 @@ help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
-	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" --jobs $(JOBS)
+	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" --jobs "$$JOBS"
 
 page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
 	@$(BIN)/python book/_tools/page.py --scale "$$SCALE" -- "$$NB" "$$PARAMS"
 
 test: .venv/ready packages  ## run the test suite
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/browser tests
+	$(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup --ignore=tests/browser tests
 
 variants: .venv/ready packages  ## run every page with every change of one parameter, and all that it suggests to try
-	VARIANTS=all $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup tests/test_variants.py
+	VARIANTS=all $(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup tests/test_variants.py
 
 # numba tells which lines it compiles, if it compiles them: so not from its cache
 coverage: .venv/ready packages  ## run the test suite and say which lines of ldpkit it does not reach
@@ -49,7 +57,7 @@ links: .venv/ready  ## check the links that lead out of the book (needs the netw
 	@$(BIN)/jupyter-book build --builder linkcheck --keep-going -q .
 
 bench: .venv/ready _build/bench/venv/.ready  ## measure how long audits take, beside the published way (SAVE=1: for the book)
-	$(BIN)/python benchmarks/bench.py $(if $(SAVE),--save) $(BENCH)
+	$(BIN)/python benchmarks/bench.py $(if $(SAVE),--save) $$BENCH
 
 lab: .venv/ready packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live)
 	@$(BIN)/python book/_tools/live.py
@@ -64,29 +72,36 @@ data: .venv/ready  ## fetch MNIST, Fashion-MNIST and Adult, and check them
 
 packages: $(PACKAGES)
 
+# A target `ready` holds what was installed: a new date of its sources alone installs nothing, and a folder without
+# it is unfinished and made again from nothing, whenever it was killed.
+same = cat $(1) | cmp -s - $@
+done = cat $(1) > $@.part && mv $@.part $@
+
 # Each audited package has a folder of its own; uv never touches the book's environment here.
 _build/packages/%/.ready: book/packages/%.txt .venv/ready
-	@rm -rf _build/packages/$*
-	@$(UV) --target _build/packages/$* --no-deps -r $<
+	@$(call same,$< .venv/pyvenv.cfg) || { set -e; rm -rf $(@D); \
+	  $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<; \
+	  $(call done,$< .venv/pyvenv.cfg); }
 	@touch $@
 
 # The published clients of the benchmark need a Python that their versions knew.
 _build/bench/venv/.ready: benchmarks/reference.txt .venv/ready
-	@rm -rf _build/bench/venv
-	@$(BIN)/uv venv -q -p ">=3.11,<3.13" _build/bench/venv
-	@$(BIN)/uv pip install -q -p _build/bench/venv/bin/python -r $<
+	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p ">=3.11,<3.13" $(@D); \
+	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 
 .venv/ready: pyproject.toml requirements.lock
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "Installing the environment into .venv"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
-	@$(UV) -r requirements.lock
-	@$(UV) --no-deps -e .
+	@$(call same,$^) || { set -e; \
+	  echo "Installing the environment into .venv"; rm -rf .venv; $(PYTHON) -m venv .venv; \
+	  sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >.venv/uv.txt; \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r .venv/uv.txt; \
+	  $(UV) -p $(BIN)/python --require-hashes -r requirements.lock; $(UV) -p $(BIN)/python --no-deps -e .; $(call done,$^); }
 	@touch $@
 
-lock: .venv/ready  ## resolve the dependencies again, for Python 3.11 to 3.13
-	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --extra dev --no-header --no-annotate pyproject.toml -o requirements.lock
+lock: .venv/ready  ## resolve the dependencies again, for Python 3.11 to 3.13, with the check sums of all their files
+	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --extra dev --generate-hashes --no-header --no-annotate \
+	  pyproject.toml -o requirements.lock
+	$(BIN)/python book/_tools/supply.py
 
 clean:  ## remove everything that was built, keep the environment
 	rm -rf _build

@@ -1,7 +1,15 @@
 """Compiled kernels: one decorator, and where numba keeps what it compiled."""
 
+import contextlib
+import functools
+import hashlib
+import io
 import os
-from collections.abc import Callable
+import shutil
+import stat
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -11,7 +19,22 @@ __all__ = ["CACHE", "kernel"]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ldpkit"
+
+def _cache() -> Path:
+    """The user's cache folder; a private temporary one for users who have none they can write."""
+    wanted = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "ldpkit"
+    there = next(folder for folder in (wanted, *wanted.parents) if folder.exists())
+    if wanted.is_absolute() and os.access(there, os.W_OK | os.X_OK):
+        return wanted
+    own = Path(tempfile.gettempdir(), f"ldpkit-{os.getuid()}")
+    with contextlib.suppress(FileExistsError):
+        own.mkdir(mode=0o700)
+    found = own.lstat()  # whoever else may write there could make us run their machine code
+    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return own if private and not found.st_mode & 0o077 else Path(tempfile.mkdtemp("ldpkit"))
+
+
+CACHE = _cache()
 """The user's folder for what can be made again."""
 
 
@@ -20,7 +43,8 @@ def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Ke
     it side by side.
 
     Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE` that belongs to this very
-    source: numba itself does not notice an edited helper in another file.
+    source: numba itself does not notice an edited helper in another file. What is read from there
+    was checked: damaged code is compiled again, and a disk that takes none is no failure.
     """
     import numba  # here, so that whoever needs no kernel does not wait for it
 
@@ -29,6 +53,56 @@ def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Ke
     config.CACHE_DIR = given or str(CACHE / "numba" / depends.code_digest())
     try:
         compiled: Any = numba.njit(cache=True, nogil=True, inline=inline)(function)
+        if hasattr(compiled, "_cache"):  # not where the compiler is switched off
+            compiled._cache._cache_file.__class__ = _checked()
         return compiled
     finally:
         config.CACHE_DIR = given  # the caller's own kernels stay where they were
+
+
+@functools.cache
+def _checked() -> type:
+    """The files of one kernel, each with a check sum at its end, which pickle does not read."""
+    from numba.core import caching
+
+    files: Any = caching.IndexDataCacheFile  # which has no types
+
+    class Checked(files):  # type: ignore[misc]
+        def save(self, key: object, data: object) -> None:
+            with contextlib.suppress(OSError):
+                super().save(key, data)
+
+        def _load_index(self) -> Any:
+            return super()._load_index() if self._whole(self._index_path) else {}
+
+        def _load_data(self, name: str) -> Any:
+            return super()._load_data(name) if self._whole(self._data_path(name)) else None
+
+        def _whole(self, place: str) -> bool:
+            path = Path(place)
+            try:
+                text = path.read_bytes()
+            except FileNotFoundError:
+                return True  # which is for numba to see
+            except OSError:
+                text = b""
+            if hashlib.sha256(text[:-32]).digest() == text[-32:]:
+                return True
+            warnings.warn(
+                f"compiled code in {path.parent} is damaged ({path.name}); it is compiled again",
+                stacklevel=2,
+            )
+            # without its index nobody knows which code is in which file
+            for one in path.parent.glob(self._data_name_pattern.partition("{")[0] + "*"):
+                shutil.rmtree(one) if one.is_dir() else one.unlink(missing_ok=True)
+            return False
+
+        @contextlib.contextmanager
+        def _open_for_write(self, place: str) -> Iterator[io.BytesIO]:
+            whole = io.BytesIO()
+            with super()._open_for_write(place) as file:
+                yield whole
+                text = whole.getvalue()
+                file.write(text + hashlib.sha256(text).digest())
+
+    return Checked

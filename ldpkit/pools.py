@@ -3,6 +3,7 @@ cluster."""
 
 import asyncio
 import atexit
+import contextlib
 import functools
 import multiprocessing
 import multiprocessing.resource_tracker
@@ -54,7 +55,7 @@ class Processes(ThreadPoolExecutor):
         super().__init__(checks.integer("workers", workers, 1))
         self._first = initializer, initargs
         self._own = threading.local()
-        self._made: list[tuple[Any, Connection]] = []
+        self._made: list[tuple[Any, Connection, Connection]] = []
         atexit.register(self.shutdown, kill=True)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -71,13 +72,15 @@ class Processes(ThreadPoolExecutor):
     def _compute(self, call: bytes, limit: float | None) -> Any:
         if getattr(self._own, "worker", None) is None:
             here, there = multiprocessing.Pipe()
+            ended, life = multiprocessing.Pipe(duplex=False)
             # loky starts processes that do not run the caller's script again
-            process = get_context("loky").Process(target=_serve, args=(there, *self._first))
+            process = get_context("loky").Process(target=_serve, args=(there, ended, *self._first))
             _start(process)
             there.close()
-            self._own.worker = process, here
+            ended.close()
+            self._own.worker = process, here, life
             self._made.append(self._own.worker)
-        process, pipe = self._own.worker
+        process, pipe, _ = self._own.worker
         late = False
         try:
             pipe.send_bytes(call)
@@ -107,15 +110,16 @@ class Processes(ThreadPoolExecutor):
         are computing."""
         super().shutdown(wait=wait and not kill, cancel_futures=cancel_futures or kill)
         if kill:  # what feeds a dead process ends at once
-            for process, _ in list(self._made):
+            for process, *_ in list(self._made):
                 process.terminate()
             super().shutdown(wait=True)
         if wait or kill:
             atexit.unregister(self.shutdown)
             while self._made:
-                process, pipe = self._made.pop()
+                process, pipe, life = self._made.pop()
                 pipe.close()
                 process.join()
+                life.close()
 
 
 _starting = threading.Lock()  # held while a process is on its way, which nobody could end yet
@@ -134,10 +138,21 @@ def _start(process: Any) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _watch(ended: Connection) -> None:
+    """End this process, whatever it computes, when the one that wants the answer has ended."""
+    with contextlib.suppress(EOFError, OSError):
+        ended.recv_bytes()  # nothing is ever sent
+    os._exit(1)
+
+
 def _serve(
-    pipe: Connection, initializer: Callable[..., object] | None, initargs: tuple[Any, ...]
+    pipe: Connection,
+    ended: Connection,
+    initializer: Callable[..., object] | None,
+    initargs: tuple[Any, ...],
 ) -> None:
     """Answer calls until nobody can send one any more."""
+    threading.Thread(target=_watch, args=(ended,), daemon=True).start()
     if initializer:
         initializer(*initargs)
     while True:

@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import json
 import os
+import shutil
 import sys
 import time
 import warnings
@@ -138,14 +139,14 @@ class _Store:
             check, _, text = path.read_text(encoding="utf-8").partition("\n")
         except FileNotFoundError:
             return None
-        except UnicodeDecodeError:
+        except (UnicodeDecodeError, IsADirectoryError):
             check, text = "", ""
         if check != self._check(path, text):
             warnings.warn(
                 f"stored result {path.name} of {cell} is damaged; it is computed again",
                 stacklevel=3,
             )
-            path.unlink()
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             return None
         return text
 
@@ -322,7 +323,8 @@ def sweep(
             raise ValueError(
                 f"limit must be left out where another executor computes, got {limit:g}"
             )
-    if table is not None and (Path(table).is_dir() or not Path(table).parent.is_dir()):
+    place = None if table is None else Path(table)
+    if place and (place.exists() > place.is_file() or not place.parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = _Store(store, func, seed) if store is not None else None
     texts: dict[int, str | None] = {

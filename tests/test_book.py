@@ -4,11 +4,13 @@ import ast
 import json
 import os
 import re
+import shutil
 import sys
 import types
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from ldpkit import depends
@@ -224,15 +226,21 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
 ):
     built = []
 
-    def jupyter_book(command, stdout, stderr, cwd):
+    def jupyter_book(command, cwd, **_):
         assert {"--all", "-W", "-n", "--keep-going"} <= set(command) and cwd == project.root
         built.append(1)
         project.html("book/one").parent.mkdir(parents=True, exist_ok=True)
         project.html("book/one").write_text("page")
+        for name in ("searchindex.js", "_images/one.svg", "_static/live.js", "_live/one.json"):
+            path = project.build / "html" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(name)
         return types.SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(build.subprocess, "run", jupyter_book)
     project.build.mkdir()
+    for name in ("pyproject.toml", "requirements.lock"):  # what the bill of materials is made from
+        shutil.copy(ROOT / name, project.root)
     for change, times in (
         (lambda: None, 1),
         (lambda: None, 1),
@@ -241,10 +249,47 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
         (lambda: (project.build / "site.json").write_text("{tru"), 4),
         (lambda: (project.build / "scoreboard.csv").write_text("new"), 5),
         (lambda: None, 5),
+        (lambda: (project.build / "html" / "searchindex.js").unlink(), 6),
+        (lambda: (project.build / "html" / "_images" / "one.svg").write_text(""), 7),
+        (lambda: (project.build / "html" / "_static" / "live.js").unlink(), 8),
+        (lambda: (project.build / "html" / "_live" / "one.json").write_text(""), 9),
+        (lambda: (project.build / "html" / "left.html").write_text("of another build"), 10),
+        (lambda: (project.build / "site.json").write_text("[1]"), 11),
     ):
         change()
         assert build.site(project) == 0 and len(built) == times
+        assert not (project.build / "html" / "left.html").exists()
+        assert (project.build / "html" / "sbom.cdx.json").exists()
     assert capsys.readouterr().out.count("current   the site") == 2
+
+
+def test_nobody_builds_on_when_the_build_was_killed_and_who_writes_holds_the_lock(
+    project, tmp_path
+):
+    (tmp_path / "jupyter_book" / "cli").mkdir(parents=True)
+    (tmp_path / "jupyter_book" / "__init__.py").touch()
+    (tmp_path / "jupyter_book" / "cli" / "__init__.py").touch()
+    (tmp_path / "jupyter_book" / "cli" / "main.py").write_text(
+        "import sys\ndef main():\n    open('begun', 'w').close()\n    while True:\n        pass\n"
+    )
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'book' / '_tools')!r}); import build, execute;"
+        f" project = execute.Project({str(project.root)!r})\n"
+        "with build.alone(project) as lock:\n    build.site(project, lock)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    process = psutil.Popen([sys.executable, "-c", code], env=environment)
+    try:
+        while not (project.root / "begun").exists():
+            assert process.poll() is None
+        (book,) = [one for one in process.children() if "-c" in one.cmdline()]
+        assert str(project.build / ".lock") in [one.path for one in book.open_files()]
+        process.kill()
+        assert not psutil.wait_procs([book], timeout=60)[1]
+        with build.alone(project):
+            pass
+    finally:
+        process.kill()
 
 
 def test_a_site_with_warnings_is_no_site(project, monkeypatch, capsys):

@@ -9,6 +9,7 @@ would close the new one, with whatever cell it computes by then.
 
 import importlib.metadata
 import json
+import os
 import re
 import socket
 import subprocess
@@ -484,6 +485,52 @@ def test_bad_options_are_one_line_and_status_2(call, here, text, message):
     status, out, err = call(f"sweep {text}")
     assert (status, out, err.count("\n")) == (2, "", 1) and message in err
     assert [path.name for path in here.iterdir()] == ["sweep.yml"]
+
+
+FOREIGN = {
+    "sweep.yml": None,
+    "grid.csv": "k,epsilon\n1,2\n",
+    "notes.txt": "one line\n",
+    "picture.png": b"\x89PNG\r\n\x1a\n\xff\xfe",
+    "device": "a pipe",
+}
+
+
+@pytest.mark.parametrize("way", ["relative", "absolute", "option"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_no_sweep_wrote_is_never_overwritten(call, here, name, way):
+    place = here / name
+    config(
+        here, GOOD if way == "option" else GOOD | {"out": str(place) if way == "absolute" else name}
+    )
+    if name == "device":
+        os.mkfifo(place)
+    elif FOREIGN[name] is not None:
+        place.write_bytes(
+            FOREIGN[name] if isinstance(FOREIGN[name], bytes) else FOREIGN[name].encode()
+        )
+    before = None if name == "device" else place.read_bytes()
+    status, out, err = call("sweep sweep.yml --workers 1" + f" --out {name}" * (way == "option"))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "out must be a new file or a table that a sweep wrote, got " in err
+    assert place.is_fifo() if before is None else place.read_bytes() == before
+    assert {path.name for path in here.iterdir()} == {"sweep.yml", name}
+
+
+def test_a_description_called_as_its_table_is_not_overwritten(call, here):
+    (here / "grid.csv").write_text(json.dumps(GOOD))
+    assert call("sweep grid.csv")[0] == 2
+    assert json.loads((here / "grid.csv").read_text()) == GOOD
+
+
+def test_a_table_of_another_sweep_finished_or_not_is_replaced(call, here):
+    config(here, {"audit": "audit", "seed": 1, "grid": GRIDS["audit"], "out": "one.csv"})
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    config(here, GOOD | {"out": "one.csv"})
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    (here / "one.csv").write_text("mechanism,k,epsilon,trials,faithful\n")  # no cell was finished
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    assert len(pd.read_csv("one.csv")) == 2
 
 
 # --- the page -------------------------------------------------------------------------------------

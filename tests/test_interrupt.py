@@ -370,3 +370,43 @@ def test_workers_hear_no_interrupt_while_they_start(tmp_path):
         assert interrupted(process).startswith(
             "ldpkit: interrupted after 0 of 2 cells, kept in grid.cells"
         )
+
+
+# --- killed: nobody is left to compute for --------------------------------------------------------
+
+ENDLESS = """
+import sys
+from ldpkit.mechanisms import Client
+from ldpkit.sweep import sweep
+
+def cell(x, seed):
+    print("computing", file=sys.stderr, flush=True)
+    while True:
+        pass
+
+def report(value):
+    print("computing", file=sys.stderr, flush=True)
+    while True:
+        pass
+"""
+KILLED = {
+    "workers": "sweep(endless_here.cell, {'x': [1, 2, 3]}, seed=1, workers=2)",
+    "a client's own process": (
+        "Client(endless_here.report, 3, 'value', 1.0).afresh(numpy.zeros(9, int), 1)"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", KILLED)
+def test_nobody_computes_on_when_the_first_process_was_killed(tmp_path, what):
+    (tmp_path / "endless_here.py").write_text(ENDLESS)
+    code = f"import numpy, endless_here; from endless_here import *; {KILLED[what]}"
+    with started(sys.executable, "-c", code, cwd=tmp_path) as process:
+        if what == "workers":
+            until(process, "computing")
+        else:
+            while not psutil.Process(process.pid).children():
+                assert process.poll() is None
+        left = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        assert left and not psutil.wait_procs(left, timeout=LIMIT)[1]

@@ -1,6 +1,10 @@
 """The project's own files agree with each other."""
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -13,12 +17,17 @@ from packaging.version import Version
 import ldpkit
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import supply  # noqa: E402
+
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+RELEASES = supply.releases((ROOT / "requirements.lock").read_text())
 LOCK = [
-    Requirement(line)
-    for line in (ROOT / "requirements.lock").read_text().splitlines()
-    if line.strip()
+    Requirement(f"{release.name}=={release.version}{release.marker and ' ; ' + release.marker}")
+    for release in RELEASES
 ]
+PINS = [ROOT / "requirements.lock", *supply.PINS]
 
 
 def wanted():
@@ -47,27 +56,57 @@ def test_lock_pins_every_dependency_in_its_range(python):
         assert requirement.specifier.contains(Version(pins[canonicalize_name(requirement.name)]))
 
 
-def test_lock_and_pins_hold_no_addresses():
-    for path in [ROOT / "requirements.lock", *(ROOT / "book" / "packages").glob("*.txt")]:
-        assert not re.search(r"://|@ |--", path.read_text())
+@pytest.mark.parametrize("path", PINS, ids=lambda path: path.name)
+def test_every_pin_has_the_check_sums_of_its_files_and_no_address(path):
+    text = path.read_text()
+    assert not re.search(r"://|@ |--(?!hash=sha256:[0-9a-f]{64}\b)", text)
+    found = supply.releases(text)
+    assert found and all(release.hashes for release in found)
+    assert text.count("--hash") == sum(len(release.hashes) for release in found)
+
+
+def test_everything_that_is_installed_is_checked():
+    recipes = (ROOT / "Makefile").read_text().partition("packages: $(PACKAGES)")[2]
+    recipes = recipes.partition("\nlock:")[0]
+    installs = re.findall(r"(?:\$\(UV\)|pip install)[^;]*", recipes)
+    assert len(installs) == 5
+    assert all(("--require-hashes" in text) != ("-e ." in text) for text in installs)
+    assert "--no-build-isolation" in (ROOT / "Makefile").read_text()
+    # what builds ldpkit, and what installs it, is locked as well
+    assert {"setuptools", "uv"} <= {release.name for release in RELEASES}
 
 
 def test_audited_packages_are_pinned_exactly():
     for path in (ROOT / "book" / "packages").glob("*.txt"):
-        lines = [
-            line for line in path.read_text().splitlines() if line and not line.startswith("#")
-        ]
-        assert lines[0] == path.stem[::-1].replace("-", "==", 1)[::-1]
-        assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+        first = supply.releases(path.read_text())[0]
+        assert f"{first.name}-{first.version}" == path.stem
+        pins = re.findall(r"^[^# \n].*$", path.read_text(), flags=re.M)
+        assert all(re.fullmatch(r"[\w.-]+==[\w.]+ \\", line) for line in pins)
+
+
+def test_actions_are_pinned_by_commit():
+    text = (ROOT / ".github" / "workflows" / "book.yml").read_text()
+    used = re.findall(r"uses: (.*)", text)
+    assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*", u) for u in used)
+    assert len({line.partition("@")[0] for line in used}) == len(set(used))
+
+
+def test_the_bill_of_materials_names_every_locked_release_and_is_the_same_for_the_same_lock():
+    found = supply.document(ROOT)
+    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
+    assert [(c["name"], c["version"]) for c in found["components"]] == [
+        (release.name, release.version) for release in RELEASES
+    ]
+    references = [c["bom-ref"] for c in found["components"]]
+    assert len(set(references)) == len(references)
+    assert all(c["hashes"] for c in found["components"])
+    assert found == supply.document(ROOT) and "://" not in json.dumps(found)
+    assert found["metadata"]["component"]["version"] == ldpkit.__version__
 
 
 def test_conda_environment_repeats_no_version():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    assert environment["dependencies"] == [
-        "python=3.11",
-        "pip",
-        {"pip": ["-r requirements.lock", "-e ."]},
-    ]
+    assert environment["dependencies"] == ["python=3.11", "pip", {"pip": ["-r requirements.lock"]}]
 
 
 def test_one_version_everywhere():
@@ -97,3 +136,80 @@ def test_every_dependency_has_a_reason():
     reasons = (ROOT / "CONTRIBUTING.md").read_text().split("## Dependencies and why")[1]
     for requirement in wanted():
         assert requirement.name in reasons, requirement.name
+
+
+# --- the environment that make installs -----------------------------------------------------------
+
+PYTHON = """#!/bin/sh
+echo "python $*" >>"$LOG"
+if [ -n "$FAILS" ] && [ "$*" != "${*#*$FAILS}" ]; then exit 9; fi
+case "$*" in "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python && ln -s python .venv/bin/uv ;; esac
+"""
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Make the environment of a checkout whose Python only writes down what is asked of it."""
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    python, log = tmp_path / "stub", tmp_path / "log"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+
+    def make(fails=""):
+        log.write_text("")
+        environment = {"PATH": "/usr/bin:/bin", "LOG": str(log), "FAILS": fails}
+        done = subprocess.run(
+            ["make", ".venv/ready", f"PYTHON={python}"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, log.read_text()
+
+    return tmp_path, make
+
+
+def test_an_environment_that_was_not_finished_is_made_again_from_nothing(made):
+    root, make = made
+    for step in ("-m venv", "-m pip", "requirements.lock", "-e ."):
+        assert make(step)[0] == 2 and not (root / ".venv" / "ready").exists(), step
+        if (root / ".venv").is_dir():
+            (root / ".venv" / "left").touch()  # by what was killed
+        status, asked = make()
+        assert status == 0 and asked.startswith("python -m venv .venv\n"), step
+        assert asked.rstrip().endswith("-e .") and not (root / ".venv" / "left").exists()
+        shutil.rmtree(root / ".venv")
+
+
+def test_an_environment_is_made_again_for_other_content_and_not_for_other_dates(made):
+    root, make = made
+    assert make()[0] == 0
+    (root / "pyproject.toml").touch()
+    (root / "requirements.lock").touch()
+    assert make() == (0, "")
+    with (root / "requirements.lock").open("a") as lock:
+        lock.write("\n# another\n")
+    assert "-m venv" in make()[1]
+
+
+def test_no_text_of_a_caller_is_run_by_make_and_no_other_python_leaks_in(tmp_path):
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text() + "\nsay:\n\t@env\n")
+    names = ("NB", "PARAMS", "SCALE", "JOBS", "BENCH")
+    said = {name: f"$(shell touch {tmp_path}/{name}) `touch {tmp_path}/{name}`" for name in names}
+    foreign = {f"PYTHON{name}": "/nowhere" for name in ("PATH", "HOME", "SAFEPATH", "OPTIMIZE")}
+    done = subprocess.run(
+        ["make", "-s", "say", *(f"{name}={text}" for name, text in said.items())],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"} | foreign,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert {f"{name}={text}" for name, text in said.items()} <= set(lines)
+    assert "PYTHONNOUSERSITE=1" in lines and not [x for x in lines if "/nowhere" in x]
+    assert [path.name for path in tmp_path.iterdir()] == ["Makefile"]
+    recipes = re.findall(r"^\t.*$", (ROOT / "Makefile").read_text(), flags=re.M)
+    assert not [x for x in recipes if re.search(rf"(?<!\$)\$\(({'|'.join(names)})\)", x)]

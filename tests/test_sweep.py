@@ -266,6 +266,16 @@ def test_a_damaged_entry_is_reported_and_computed_again_to_the_same_bytes(tmp_pa
     assert traced(trace) == list("0123445")
 
 
+def test_a_folder_in_the_place_of_an_entry_is_damage_too(tmp_path, trace):
+    first = stored(tmp_path, trace)
+    entry = sorted((tmp_path / "store").iterdir())[0]
+    entry.unlink()
+    (entry / "inner").mkdir(parents=True)
+    with pytest.warns(UserWarning, match=f"stored result {entry.name} of .* is damaged"):
+        assert stored(tmp_path, trace) == first
+    assert entry.is_file() and len(traced(trace)) == 7
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_failing_cell_is_named_and_all_others_are_finished_and_not_computed_again(
     tmp_path, trace, workers

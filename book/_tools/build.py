@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -18,13 +19,14 @@ from pathlib import Path
 
 import check_pages
 import execute
+import supply
 
-SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "CITATION.cff",
+SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv")  # fmt: skip
 
 
 @contextlib.contextmanager
-def alone(project: execute.Project) -> Iterator[None]:
+def alone(project: execute.Project) -> Iterator[int]:
     """Hold the build folder: a second build in the same checkout is refused, an unwritable folder is named."""
     try:
         project.build.mkdir(parents=True, exist_ok=True)
@@ -40,34 +42,38 @@ def alone(project: execute.Project) -> Iterator[None]:
         lock.truncate(0)
         lock.write(f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}")
         lock.flush()
-        yield
+        yield lock.fileno()
 
 
 def state(project: execute.Project) -> dict[str, str]:
-    """What the site was made from, and what it consists of."""
-    sha = hashlib.sha256()
-    for path in sorted((project.build / "html").rglob("*.html")):
-        sha.update(path.as_posix().encode() + path.read_bytes())
-    return {"shown": project.digest(*SHOWN), "pages": sha.hexdigest()}
+    """What the site was made from, and every file that it consists of."""
+    html = project.build / "html"
+    found = {path.relative_to(html).as_posix(): path for path in sorted(html.rglob("*")) if path.is_file()}
+    return {"": project.digest(*SHOWN)} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
 
 
-def site(project: execute.Project) -> int:
-    """Build the site unless it shows what is there already; return the exit status."""
+def site(project: execute.Project, *held: int) -> int:
+    """Build the site unless it shows what is there already; return the exit status. Who writes holds what is `held`."""
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        if json.loads(stamp.read_text()) == state(project):
+    with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
+        known, now = dict(json.loads(stamp.read_text())), state(project)
+        if known == now:
             print("current   the site", flush=True)
             return 0
+        changed = sorted(name for name, _ in set(known.items()) ^ set(now.items()) if name)
+        if changed:
+            print(
+                f"damaged   the site: {len(set(changed))} files were changed, such as {changed[0]}; it is built again", flush=True
+            )
     stamp.unlink(missing_ok=True)
+    shutil.rmtree(project.build / "html", ignore_errors=True)  # nothing stays that no present page has
     start = time.perf_counter()
     with log.open("w") as output:
-        done = subprocess.run(
-            [Path(sys.executable).parent / "jupyter-book", "build", "--all", "-W", "--keep-going", "-n", "-q", "."],
-            stdout=output, stderr=subprocess.STDOUT, cwd=project.root,
-        )  # fmt: skip
+        done = execute.jupyter_book(["-W", "-n", "."], project.root, held, stdout=output, stderr=subprocess.STDOUT)
     if done.returncode:
         print(log.read_text(), file=sys.stderr)
         return done.returncode
+    (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(supply.document(project.root), indent=1))
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
     stamp.write_text(json.dumps(state(project)))
     return 0
@@ -80,10 +86,12 @@ def main() -> None:
     options = parser.parse_args()
     project = execute.Project(Path(__file__).parents[2])
     failed: int | str
-    with alone(project):
+    with alone(project) as lock:
         try:
             failed = (
-                execute.run(project.root, options.scale, max(1, options.jobs)) or site(project) or check_pages.report(project)
+                execute.run(project.root, options.scale, max(1, options.jobs))
+                or site(project, lock)
+                or check_pages.report(project)
             )
         except OSError as error:  # a full disk, say: what is finished is whole and stays
             failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."

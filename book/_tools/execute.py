@@ -20,6 +20,7 @@ import os
 import platform
 import re
 import resource
+import subprocess
 import sys
 import tempfile
 import threading
@@ -212,6 +213,22 @@ def _end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+_BOOK = """
+import os, sys, threading
+threading.Thread(target=lambda: os._exit(os.read(int(sys.argv.pop(1)), 1) == b""), daemon=True).start()
+from jupyter_book.cli.main import main
+main()
+"""
+
+
+def jupyter_book(arguments: list[str], cwd: Path, held: tuple[int, ...] = (), **given: Any) -> "subprocess.CompletedProcess[str]":
+    """Run Jupyter Book in a process that ends with this one, and until it has ended holds what is `held`: the lock of a build."""
+    ended, life = os.pipe()
+    with open(ended, "rb"), open(life, "wb"):
+        command = [sys.executable, "-c", _BOOK, str(ended), "build", "--all", "--keep-going", "-q", *arguments]
+        return subprocess.run(command, cwd=cwd, pass_fds=[ended, *held], text=True, **given)
 
 
 def _write(path: Path, text: bytes) -> None:

@@ -7,6 +7,8 @@ which lasts as long as this server and serves every tab and JupyterLab alike.
 """
 
 import argparse
+import contextlib
+import os
 import secrets
 import signal
 import sys
@@ -14,12 +16,16 @@ from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any
 
+import psutil
 from execute import Project
-from jupyter_server.base.handlers import APIHandler
+from jupyter_client.manager import KernelManager
+from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
-from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager, ServerKernelManager
 from jupyterlab.labapp import LabApp
 from tornado import web
+
+from ldpkit import checks
 
 FIRST = "book/intro"
 IDLE = 3600  # seconds without use after which a kernel is stopped
@@ -42,6 +48,7 @@ def arguments_of_server(project: Project, token: str, port: int, idle: int) -> l
         "--ServerApp.disable_check_xsrf=False",
         "--Application.log_level=ERROR",  # of this server and its extensions; warnings tell readers nothing
         "--ServerApp.kernel_manager_class=live.Kernels",
+        "--AsyncMappingKernelManager.kernel_manager_class=live.Kernel",
         "--ServerApp.kernel_websocket_connection_class=live.Connection",
         f"--ServerApp.cookie_secret={secrets.token_hex(32)}",  # no cookie outlives its server
         "--ServerApp.tornado_settings={'xsrf_cookie_kwargs': {'samesite': 'Strict', 'expires_days': None}}",
@@ -65,6 +72,26 @@ class Entrance(APIHandler):
         self.finish()
 
 
+class Kernel(ServerKernelManager):
+    """A kernel that takes along what its cells started, even in sessions of their own and if it crashed."""
+
+    mark = ""  # in the environment, which all of them inherit
+
+    async def _async_pre_start_kernel(self, **given: Any) -> Any:
+        self.mark = secrets.token_hex(8)
+        env = {**given.pop("env", os.environ), "LDPKIT_KERNEL": self.mark}
+        return await super()._async_pre_start_kernel(**given, env=env)
+
+    async def _async_shutdown_kernel(self, now: bool = False, restart: bool = False) -> None:
+        await KernelManager._async_shutdown_kernel(self, now=now, restart=restart)
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, ProcessLookupError):  # gone, or another user's
+                if process.environ().get("LDPKIT_KERNEL") == self.mark:
+                    process.kill()
+
+    shutdown_kernel = _async_shutdown_kernel
+
+
 class Kernels(AsyncMappingKernelManager):
     """Kernels that say nothing in the server's terminal; what a cell says goes to its page."""
 
@@ -82,15 +109,28 @@ class Connection(ZMQChannelsWebsocketConnection):
             raise web.Finish
 
 
+def alone() -> None:
+    """Let no page of another origin read an answer, not even one that has the token: Jupyter would, by default."""
+    methods: Any = JupyterHandler, APIHandler
+    methods[0].set_cors_headers = lambda self: None
+    methods[1].options = web.RequestHandler.options  # which refuses
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--port", type=int, default=8888, help="first port to try")
     parser.add_argument("--idle", type=int, default=IDLE, help="seconds without use after which a kernel is stopped")
     options = parser.parse_args()
+    try:
+        checks.integer("port", options.port, 1, 65535)
+        checks.integer("idle", options.idle, 1)
+    except ValueError as error:
+        parser.exit(2, f"{error}\n")
     project = Project(Path(__file__).parents[2])
     if not project.html(FIRST).exists():
         sys.exit("The book is not built yet: run `make book`, or `make book SCALE=smoke` for a first look.")
 
+    alone()
     token = secrets.token_urlsafe(32)
     server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle))
     server.no_browser_open_file = True  # it would hold the token

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import parameters
 import yaml
-from execute import Json, Project, declared, execute, explain, load_scale, overrides
+from execute import Json, Project, declared, execute, explain, jupyter_book, load_scale, overrides
 
 BIBLIOGRAPHY = "book/bibliography"
 
@@ -69,11 +69,8 @@ def build(project: Project, page: str, said: str) -> None:
     # links to pages that are not built here stay plain text
     config["sphinx"]["config"]["suppress_warnings"] += ["myst.xref_missing", "bibtex.missing_field", "ref.*"]
     settings.write_text(yaml.safe_dump(config))
-    done = subprocess.run(
-        [Path(sys.executable).parent / "jupyter-book", "build", "--all", "--keep-going", "-q", str(project.root), "--config", str(settings),
-         "--toc", str(contents), "--path-output", str(project.build)],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=project.root,
-    )  # fmt: skip
+    given = ["--config", str(settings), "--toc", str(contents), "--path-output", str(project.build)]
+    done = jupyter_book([str(project.root), *given], project.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         raise SystemExit(f"{done.stdout}\nThe page could not be built.")
 

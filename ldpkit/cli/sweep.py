@@ -172,6 +172,26 @@ def read(path: str | Path) -> Plan:
         raise ValueError(f"{path}: {error}") from error
 
 
+def _replaceable(out: Path, plan: Plan) -> Path:
+    """`out`, unless something lies there that no sweep wrote."""
+    with contextlib.suppress(FileNotFoundError):
+        lines = out.read_bytes().splitlines() if out.is_file() or not out.exists() else [b""]
+        header = lines[0].decode(errors="replace").split(",") if lines else []
+        given = {
+            name for audit in AUDITS.values() for name in inspect.signature(audit.of).parameters
+        }
+        given |= {name for cell in plan.cells for name in cell} | {"runs", *_OPTIONS}
+        # rows of every audit have these; before the first cell is finished there are none
+        if not {"violated", "status", "run"} <= set(header) and not (
+            given.issuperset(header) and len(lines) < 2
+        ):
+            raise ValueError(
+                f"out must be a new file or a table that a sweep wrote, got {out}, which is"
+                " something else: name another one"
+            )
+    return out
+
+
 @contextlib.contextmanager
 def _executor(scheduler: str | None) -> Iterator[Executor | None]:
     """The executor of a cluster, or none."""
@@ -232,7 +252,7 @@ def sweep(
         )
     workers = None if scheduler else pools.count(workers)
     plan, start = read(config), time.monotonic()
-    out = out or Path(plan.out or config.with_suffix(".csv").name)
+    out = _replaceable(out or Path(plan.out or config.with_suffix(".csv").name), plan)
     store = store or out.with_suffix(".cells")
     failures: list[tuple[hall.Cell, Exception]] = []
     with _executor(scheduler) as executor:

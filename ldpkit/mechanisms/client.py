@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+import os
 import pickle
 import subprocess
 import sys
@@ -85,7 +86,8 @@ def _takes_one_value(function: Callable[..., Any]) -> bool:
 
 
 _ELSEWHERE = """
-import os, pickle, sys
+import os, pickle, sys, threading
+threading.Thread(target=lambda: os._exit(os.read(int(sys.argv[1]), 1) == b""), daemon=True).start()
 answer = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)  # what the client prints is no report
 sys.path[:] = pickle.load(sys.stdin.buffer)
@@ -212,11 +214,14 @@ class Client(LocalRandomizer):
             given = None
         if given is None:
             return None
-        done = subprocess.run(
-            [sys.executable, "-c", _ELSEWHERE],
-            input=pickle.dumps(sys.path) + given,
-            capture_output=True,
-        )
+        ended, life = os.pipe()  # by which it notices that nobody waits for it any more
+        with open(ended, "rb"), open(life, "wb"):
+            done = subprocess.run(
+                [sys.executable, "-c", _ELSEWHERE, str(ended)],
+                input=pickle.dumps(sys.path) + given,
+                capture_output=True,
+                pass_fds=[ended],
+            )
         return (
             getattr(self, f"_as_{self.report}")(pickle.loads(done.stdout))
             if done.returncode == 0

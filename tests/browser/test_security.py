@@ -151,6 +151,29 @@ def test_a_cookie_alone_starts_nothing(live, kernel):
     assert ask(live, "POST", "/api/kernels", "{}", Cookie=kernel[1])[0] == 403
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_no_other_origin_may_read_an_answer_even_with_the_token(live, method):
+    for origin in ("http://127.0.0.1:1", "http://evil.example", "null"):
+        status, headers, _ = ask(
+            live,
+            method,
+            "/api/contents",
+            "{}",
+            Origin=origin,
+            Authorization=f"token {live.token}",
+            Access_Control_Request_Headers="authorization",
+            Access_Control_Request_Method="POST",
+        )
+        assert not [name for name in headers if name.lower().startswith("access-control")]
+        assert method != "OPTIONS" or status == 405
+
+
+def test_what_the_server_writes_down_is_for_its_user_alone(live):
+    folder = Path(jupyter_runtime_dir())
+    files = list(folder.glob(f"jpserver-{live.process.pid}*"))
+    assert files and all(path.stat().st_mode & 0o777 == 0o600 for path in files)
+
+
 def test_a_name_that_is_made_to_point_here_is_refused(live):
     """DNS rebinding: the address is ours, the name is not."""
     assert (
