@@ -9,7 +9,7 @@ from . import depends
 
 __all__ = ["CACHE", "kernel"]
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ldpkit"
 """The user's folder for what can be made again."""
