@@ -8,11 +8,12 @@ import math
 import numbers
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from .types import Array
 
 # fmt: off
 __all__ = [
@@ -21,8 +22,10 @@ __all__ = [
 ]
 # fmt: on
 
+Value = TypeVar("Value")
 
-def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+
+def integer(name: str, value: object, low: int, high: int | None = None) -> int:
     """Return `value` as ``int``; it must be a whole number in ``[low, high]``.
 
     Booleans and floats are refused, even ``3.0``: a domain size that arrives as
@@ -34,14 +37,15 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
         Naming the parameter, its value and the allowed range.
     """
     allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
-    ok = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
-    if not ok or value < low or (high is not None and value > high):
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
-    return int(value)
+    if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
+        number = int(value)
+        if low <= number and (high is None or number <= high):
+            return number
+    raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
 def real(
-    name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
+    name: str, value: object, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
 ) -> float:
     """Return `value` as ``float``; it must be finite and inside the interval.
 
@@ -59,19 +63,13 @@ def real(
     ValueError
         Naming the parameter, its value and the allowed range.
     """
-    number: Any = value
-    ok = (
-        isinstance(value, numbers.Real)
-        and not isinstance(value, (bool, np.bool_))
-        and bool(abs(number) <= sys.float_info.max)
-    )
-    if ok:
-        ok = (number >= low if closed[0] == "[" else number > low) and (
-            number <= high if closed[1] == "]" else number < high
-        )
-    if not ok:
-        raise ValueError(f"{name} must be {_interval(low, high, closed)}, got {value!r}")
-    return float(value)
+    if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
+        given: Any = value  # a whole number may be too large for a float
+        number = float(given) if abs(given) <= sys.float_info.max else math.nan
+        above = number >= low if closed[0] == "[" else number > low
+        if above and (number <= high if closed[1] == "]" else number < high):
+            return number
+    raise ValueError(f"{name} must be {_interval(low, high, closed)}, got {value!r}")
 
 
 def _interval(low: float, high: float, closed: str) -> str:
@@ -83,8 +81,8 @@ def _interval(low: float, high: float, closed: str) -> str:
 
 
 def reals(
-    name: str, array: Any, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
-) -> npt.NDArray[Any]:
+    name: str, array: object, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
+) -> Array:
     """Return numbers of any shape as a float array; each must be finite and inside the interval, as
     in `real`."""
     array = numeric(name, array)
@@ -97,7 +95,7 @@ def reals(
     return array.astype(float, copy=False)
 
 
-def numeric(name: str, array: Any) -> npt.NDArray[Any]:
+def numeric(name: str, array: object) -> Array:
     """Return an array of whole or real numbers, unchanged; text, objects, booleans and ragged rows
     are refused."""
     array = unmasked(name, array)
@@ -108,13 +106,13 @@ def numeric(name: str, array: Any) -> npt.NDArray[Any]:
     return array
 
 
-def masked(array: Any) -> bool:
+def masked(array: object) -> bool:
     """Whether an array, or one of the rows that are to become one, has a mask."""
     rows = array if isinstance(array, (list, tuple)) else (array,)
     return any(isinstance(row, np.ma.MaskedArray) for row in rows)
 
 
-def unmasked(name: str, array: Any) -> npt.NDArray[Any]:
+def unmasked(name: str, array: object) -> Array:
     """Return anything as an array; masked arrays, whose masks would not be looked at, and ragged
     rows are refused."""
     if masked(array):
@@ -127,14 +125,14 @@ def unmasked(name: str, array: Any) -> npt.NDArray[Any]:
         ) from error
 
 
-def flag(name: str, value: Any) -> bool:
+def flag(name: str, value: object) -> bool:
     """Return `value` as ``bool``; a text such as ``"no"`` is not taken for true."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
-def instance(name: str, value: Any, kind: Any, wanted: str) -> Any:
+def instance(name: str, value: Value, kind: Any, wanted: str) -> Value:
     """Return `value` if it is an instance of `kind` (a type or several), which the error calls
     `wanted`."""
     if not isinstance(value, kind):
@@ -142,7 +140,7 @@ def instance(name: str, value: Any, kind: Any, wanted: str) -> Any:
     return value
 
 
-def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
+def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
     """Return `value` if it is one of `allowed`; otherwise suggest the nearest name."""
     allowed = list(allowed)
     if not isinstance(value, str) or value not in allowed:
@@ -155,7 +153,7 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     return value
 
 
-def columns(table: Any, names: Iterable[str]) -> None:
+def columns(table: object, names: Iterable[str]) -> None:
     """Refuse a table that lacks one of these columns."""
     missing = [name for name in names if name not in getattr(table, "columns", ())]
     if missing:
@@ -163,12 +161,12 @@ def columns(table: Any, names: Iterable[str]) -> None:
         raise ValueError(f"table must have the columns {', '.join(map(str, names))}, got {got}")
 
 
-def generator(rng: Any) -> None:
+def generator(rng: object) -> None:
     """Refuse anything in the place of a generator, a seed for example."""
     instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
 
 
-def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
+def values(array: ArrayLike, k: int, name: str = "values") -> Array:
     """Return user values as a one-dimensional int64 array with entries in ``0..k-1``.
 
     Raises
@@ -190,7 +188,7 @@ def values(array: ArrayLike, k: int, name: str = "values") -> NDArray[Any]:
     return array.astype(np.int64, copy=False)
 
 
-def counts(array: ArrayLike, k: int, name: str = "counts") -> NDArray[Any]:
+def counts(array: ArrayLike, k: int, name: str = "counts") -> Array:
     """Return how many users hold each of k values: whole numbers >= 0, at least one of them
     positive."""
     array = unmasked(name, array)

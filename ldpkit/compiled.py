@@ -17,7 +17,7 @@ from . import depends
 
 __all__ = ["CACHE", "kernel"]
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 def _cache() -> Path:

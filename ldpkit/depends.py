@@ -24,7 +24,6 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import cloudpickle
 
@@ -308,7 +307,7 @@ def identity(func: Callable[..., object]) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _of_notebook(func: Callable[..., Any], seen: set[str]) -> Iterator[str]:
+def _of_notebook(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
     """Yield the source of a function and of everything in its notebook that it uses, as one text
     with imports."""
     try:

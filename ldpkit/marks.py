@@ -3,15 +3,18 @@ the scales of its axes."""
 
 import itertools
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+
+from .types import Array
 
 __all__ = [
     "COLOURS",
@@ -25,6 +28,8 @@ __all__ = [
     "along",
 ]
 
+Look: TypeAlias = dict[str, Any]
+"""How matplotlib is told to draw something."""
 COLOURS = [
     "#0072B2",
     "#D55E00",
@@ -44,7 +49,7 @@ SOURCES = ("paper", "released code", "exact", "this run", "this run, real report
 _DASHES = ["--", ":", "-.", (0, (1, 3)), (0, (6, 1, 1, 1, 1, 1))]
 
 
-def looks(table: pd.DataFrame, own: bool, palette: str | None) -> dict[str, dict[str, Any]]:
+def looks(table: pd.DataFrame, own: bool, palette: str | None) -> dict[str, Look]:
     """Colour, marker and number of every series, dashes of those that are claims; `own` counts anew
     in each panel."""
     claims, numbers = table["source"] == "claim", dict[str, int]()
@@ -58,7 +63,7 @@ def looks(table: pd.DataFrame, own: bool, palette: str | None) -> dict[str, dict
         numbers[name] = next(i for i in itertools.count() if i not in taken)
     count = max(numbers.values(), default=0) + 1
     colours = sns.color_palette(palette or COLOURS, count)
-    looks: dict[str, dict[str, Any]] = {
+    looks: dict[str, Look] = {
         name: {"ls": _DASHES[i % 5]} for i, name in enumerate(table[claims]["series"].unique())
     }
     for name, i in numbers.items():
@@ -68,9 +73,7 @@ def looks(table: pd.DataFrame, own: bool, palette: str | None) -> dict[str, dict
     return looks
 
 
-def _style(
-    source: str, look: Mapping[str, Any], beside: Collection[str] = ("exact",)
-) -> dict[str, Any]:
+def _style(source: str, look: Look, beside: Collection[str] = ("exact",)) -> Look:
     """How the points of a source are drawn in a series of this look, beside those of other
     sources."""
     runs = any(other.startswith("this run") for other in beside)
@@ -106,10 +109,10 @@ def _style(
 def curves(
     axis: Axes,
     series: pd.DataFrame,
-    look: Mapping[str, Any],
+    look: Look,
     beside: Collection[str],
     floor: float | None,
-    _: Any,
+    _: object,
 ) -> None:
     """Draw one series of a panel as lines and markers."""
     for source, rows in series.groupby("source", sort=False):
@@ -135,10 +138,10 @@ def curves(
 def bars(
     axis: Axes,
     series: pd.DataFrame,
-    look: Mapping[str, Any],
+    look: Look,
     beside: Collection[str],
-    _: Any,
-    places: Mapping[Any, int],
+    _: object,
+    places: Mapping[object, int],
 ) -> None:
     """Draw one series of a panel as bars beside those of the others."""
     width = 0.8 / look.get("count", 1)
@@ -179,7 +182,7 @@ def bars(
 def legends(
     grid: sns.FacetGrid,
     table: pd.DataFrame,
-    looks: Mapping[str, Any],
+    looks: Mapping[str, Look],
     own: bool,
     bars: bool,
     words: Mapping[str, str],
@@ -187,7 +190,7 @@ def legends(
     """Explain series by their colours, sources by their shapes and claims by their lines, above the
     panels."""
 
-    def of_series(rows: pd.DataFrame) -> dict[str, Any]:
+    def of_series(rows: pd.DataFrame) -> Look:
         """A handle for every series with a name; the marker where there is one."""
         found = {}
         for name, part in rows[rows["series"] != ""].groupby("series", sort=False):
@@ -197,7 +200,7 @@ def legends(
                 found[name] = Patch(facecolor=look["color"]) if bars else Line2D([], [], **style)
         return found
 
-    sources: dict[str, Any] = {}
+    sources: Look = {}
     for source in [s for s in SOURCES if (table["source"] == s).any() and s != "claim"]:
         beside = set(table["source"])
         style = _style(
@@ -255,12 +258,12 @@ def upright(
         _plain(axis.yaxis, *axis.get_ylim())
 
 
-def _set(axis: Axes, which: str, scale: str, seen: Any) -> None:
+def _set(axis: Axes, which: str, scale: str, seen: Array) -> None:
     options = {"linthresh": min(seen[seen > 0], default=1)} if scale == "symlog" else {}
     getattr(axis, f"set_{which}scale")(scale, **options)
 
 
-def _plain(axis: Any, low: float, high: float) -> None:
+def _plain(axis: Axis, low: float, high: float) -> None:
     """Label a logarithmic axis at 1, 2 and 5 if it is short, with plain numbers unless it reaches
     far from 1."""
     axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 60 * low else (1,)))

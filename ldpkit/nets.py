@@ -203,7 +203,7 @@ def train(
             else mechanism.estimate(mechanism.perturb(sent, rng))
         )
         if clip is not None:
-            length: Any = np.linalg.norm(step)
+            length = float(np.linalg.norm(step))
             step = step * min(1, clip / max(length, 1e-300))
         net.theta -= (lr * step).astype(net.dtype)
     return net

@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,7 @@ from .mechanisms.hashing import LocalHashing
 from .mechanisms.histogram import threshold_rates
 from .mechanisms.subset import inclusion_rates
 from .mechanisms.unary import other_rate
-from .types import Array, Numbers
+from .types import Array, Numbers, Word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,8 +97,8 @@ class Family:
         ``(k, epsilon) -> parameters`` to choose from, here and in the paper.
     """
 
-    adaptive: type[Any]
-    classical: tuple[type[Any], ...]
+    adaptive: type[ASS | AUE | ALH | ATHE]
+    classical: tuple[type[SS | SUE | OUE | BLH | OLH | SHE | THE], ...]
     parameter: str
     symbol: str
     rates: Callable[[int, float, Array], tuple[Numbers, Numbers]]
@@ -281,7 +281,7 @@ def refine(
     return FAMILIES[family].adaptive(k, epsilon, chosen.item())
 
 
-def build(name: str, k: int, epsilon: float, **options: Any) -> FrequencyOracle:
+def build(name: str, k: int, epsilon: float, **options: Word) -> FrequencyOracle:
     """Return a protocol by name: an adaptive one refined with `options` of `refine`, any other with
     its own rule."""
     for family, kind in FAMILIES.items():
@@ -313,7 +313,7 @@ def scores(
 
 
 def table(
-    protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], **options: Any
+    protocols: Iterable[str], k: Iterable[int], epsilon: Iterable[float], **options: Word
 ) -> "pd.DataFrame":
     """Return the scores of protocols over domain sizes and budgets as a tidy table.
 

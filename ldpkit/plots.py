@@ -11,7 +11,6 @@ attached to the figure, and is what a reader downloads.
 import math
 import numbers
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -20,6 +19,8 @@ import scipy
 import seaborn as sns
 from cycler import cycler
 from matplotlib.figure import Figure
+from pandas.api.typing import DataFrameGroupBy
+from pandas.io.formats.style import Styler
 
 from . import checks, marks
 from .marks import COLOURS, MARKERS, SOURCES
@@ -80,7 +81,7 @@ def use() -> None:
         )
 
 
-def attach(figure: Figure, table: pd.DataFrame, **said: Any) -> Figure:
+def attach(figure: Figure, table: pd.DataFrame, **said: object) -> Figure:
     """Attach the table that a figure shows, and what else is `said` about it, to a figure that
     `figure` cannot draw."""
     checks.instance("figure", figure, Figure, "a matplotlib figure")
@@ -354,7 +355,7 @@ def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon
     return cell
 
 
-def _chance(cells: Any) -> Array:
+def _chance(cells: DataFrameGroupBy) -> Array:
     """Smallest probability of counts as far from the exact rates, with a factor of two for both;
     NaN where none is rare."""
     trials, found, rare = cells["trials"].sum().to_numpy(), [], []
@@ -368,7 +369,7 @@ def _chance(cells: Any) -> Array:
 
 def show(
     table: pd.DataFrame, precision: int = 3, index: bool = False, bold: str | None = None
-) -> Any:
+) -> Styler:
     """Return a table in the book's look.
 
     Parameters

@@ -17,8 +17,9 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import cloudpickle
 from loky.backend import get_context, resource_tracker
@@ -27,6 +28,9 @@ from . import __version__, checks, depends
 
 if TYPE_CHECKING:
     from distributed import Client
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 __all__ = ["Processes", "count", "local", "isolated", "versions", "require", "connect"]
 
@@ -50,21 +54,28 @@ class Processes(ThreadPoolExecutor):
         self,
         workers: int,
         initializer: Callable[..., object] | None = None,
-        initargs: tuple[Any, ...] = (),
+        initargs: tuple[object, ...] = (),
     ) -> None:
         super().__init__(checks.integer("workers", workers, 1))
         self._first = initializer, initargs
         self._own = threading.local()
-        self._made: list[tuple[Any, Connection, Connection]] = []
+        self._made: list[tuple[BaseProcess, Connection, Connection]] = []
         atexit.register(self.shutdown, kill=True)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(
+        self, fn: Callable[Given, Answer], /, *args: Given.args, **kwargs: Given.kwargs
+    ) -> Future[Answer]:
         """Schedule a call, which must be picklable."""
         return self.within(None, fn, *args, **kwargs)
 
     def within(
-        self, limit: float | None, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Future[Any]:
+        self,
+        limit: float | None,
+        fn: Callable[Given, Answer],
+        /,
+        *args: Given.args,
+        **kwargs: Given.kwargs,
+    ) -> Future[Answer]:
         """Schedule a call that has to end within so many seconds, from when a process has read
         it."""
         return super().submit(self._compute, cloudpickle.dumps((fn, args, kwargs)), limit)
@@ -125,7 +136,7 @@ class Processes(ThreadPoolExecutor):
 _starting = threading.Lock()  # held while a process is on its way, which nobody could end yet
 
 
-def _start(process: Any) -> None:
+def _start(process: BaseProcess) -> None:
     """Start a process that hears no interrupt, not even while it imports: that is for the caller to
     handle."""
     multiprocessing.resource_tracker.ensure_running()  # here, as they change what is heard
@@ -149,7 +160,7 @@ def _serve(
     pipe: Connection,
     ended: Connection,
     initializer: Callable[..., object] | None,
-    initargs: tuple[Any, ...],
+    initargs: tuple[object, ...],
 ) -> None:
     """Answer calls until nobody can send one any more."""
     threading.Thread(target=_watch, args=(ended,), daemon=True).start()

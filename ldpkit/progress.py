@@ -48,7 +48,7 @@ class Progress:
         self._seen: dict[str, list[int]] = {}
         self._more, self._lock = more, threading.Lock()
         self._label, self._notebook = label, notebook
-        self._bar: tqdm[Any] | None = None
+        self._bar: tqdm[object] | None = None
 
     def __enter__(self) -> Self:
         watched = sys.stderr.isatty() or (

@@ -9,11 +9,11 @@ import math
 import numbers
 import os
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from . import checks, paths
+from .types import Row
 
 __all__ = ["load", "lookup", "items", "verdict", "furthest", "Scoreboard", "COLUMNS", "VERDICTS"]
 
@@ -47,7 +47,7 @@ def load(paper: str) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-def lookup(paper: str, item: str, series: str | None = None, x: Any = None) -> float:
+def lookup(paper: str, item: str, series: str | None = None, x: object = None) -> float:
     """Return one published number.
 
     Raises
@@ -168,13 +168,13 @@ class Scoreboard:
 
     def __init__(self, item: str) -> None:
         self.item = checks.one_of("item", item, items()["item"])
-        self.rows: list[tuple[Any, ...]] = []
-        self.claims: list[dict[str, Any]] = []
+        self.rows: list[tuple[object, ...]] = []
+        self.claims: list[Row] = []
 
     def add(
         self,
         series: str,
-        x: Any,
+        x: object,
         reproduced: float,
         se: float = 0.0,
         *,
@@ -274,7 +274,7 @@ class Scoreboard:
         """
         checks.one_of("relation", relation, RELATIONS[1:])
         checks.columns(cells, ["mean", "exact", "se", x, *([over] if over else [])])
-        line: dict[str, Any] = {"the paper says": says, "paper": published}
+        line: Row = {"the paper says": says, "paper": published}
         known = cells[cells["exact"].notna()]
         if over:
             ratio = known[over] / known["mean"]

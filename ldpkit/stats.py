@@ -15,10 +15,8 @@ Pearson (1934).
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy  # its submodules load on first use, which keeps the command line quick
 from numpy.typing import ArrayLike
 
@@ -46,7 +44,7 @@ which the union bound over the two rates still gives level ``1 - alpha``.
 """
 
 
-def significance(alpha: Any, high: float = 1.0) -> float:
+def significance(alpha: object, high: float = 1.0) -> float:
     """Return a significance in ``[1e-100, 1)``, or up to a smaller `high`: the bounds at much
     smaller ones are no numbers."""
     return checks.real("alpha", alpha, 1e-100, high, closed="[)" if high == 1 else "[]")
@@ -172,13 +170,13 @@ def _mended_odds(odds: Array, a: Array, b: Array, tail: float, upper: bool) -> A
     return odds
 
 
-def whole(name: str, count: Any, trials: int) -> npt.NDArray[Any]:
+def whole(name: str, count: ArrayLike, trials: int) -> Array:
     """Return counts as a float array; each must be a whole number in ``0..trials``."""
     found = checks.unmasked(name, count)
     if found.dtype.kind not in "iuf" or not np.all(
         (found >= 0) & (found <= trials) & (found == np.floor(found))
     ):
-        raise ValueError(f"{name} must be whole numbers in [0, {trials}], got {count}")
+        raise ValueError(f"{name} must be whole numbers in [0, {trials}], got {count!r}")
     return found.astype(float)
 
 

@@ -19,13 +19,14 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from . import checks, depends, pools, streams
 from .progress import Progress
+from .types import Row
 
 if TYPE_CHECKING:
     # loaded when a table is made: a worker makes none, and starts in half the time
@@ -33,9 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep", "SweepError", "cells", "progress"]
 
-Cell: TypeAlias = dict[str, Any]
 Func: TypeAlias = Callable[..., object]
-Job: TypeAlias = tuple[Func, Cell, int, dict[str, str]]
+Job: TypeAlias = tuple[Func, Row, int, dict[str, str]]
 Each = TypeVar("Each")
 
 
@@ -55,7 +55,7 @@ def progress(
             bar.add()
 
 
-def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[Cell]:
+def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[Row]:
     """List the cells of a grid.
 
     Parameters
@@ -94,7 +94,7 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _run(func: Func, cell: Cell, seed: int, wanted: dict[str, str]) -> str:
+def _run(func: Func, cell: Row, seed: int, wanted: dict[str, str]) -> str:
     pools.require(wanted)
     with _libraries().limit(
         limits=1, user_api="blas"
@@ -123,7 +123,7 @@ class _Store:
             ) from error
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
 
-    def path(self, cell: Cell) -> Path:
+    def path(self, cell: Row) -> Path:
         key = json.dumps([self.base, cell], sort_keys=True)
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
@@ -132,7 +132,7 @@ class _Store:
         """First line of a file: vouches for the content and for the name it is stored under."""
         return hashlib.sha256(f"{path.stem}\n{text}".encode()).hexdigest()
 
-    def read(self, cell: Cell) -> str | None:
+    def read(self, cell: Row) -> str | None:
         """Return the stored text, or ``None``; a damaged file is reported and removed."""
         path = self.path(cell)
         try:
@@ -150,7 +150,7 @@ class _Store:
             return None
         return text
 
-    def write(self, cell: Cell, text: str) -> None:
+    def write(self, cell: Row, text: str) -> None:
         path = self.path(cell)
         _replace(path, f"{self._check(path, text)}\n{text}")
 
@@ -168,7 +168,7 @@ class SweepError(RuntimeError):
     """
 
     def __init__(
-        self, failures: list[tuple[Cell, Exception]], table: "pd.DataFrame", total: int
+        self, failures: list[tuple[Row, Exception]], table: "pd.DataFrame", total: int
     ) -> None:
         self.failures, self.table = failures, table
         lines = [

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Numbers", "Reports", "Rng", "Pair", "Held", "Rates"]
+__all__ = ["Array", "Numbers", "Reports", "Input", "Row", "Word", "Rng", "Pair", "Held", "Rates"]
 
 Array: TypeAlias = npt.NDArray[Any]
 """An array; docstrings give its shape and what it holds."""
@@ -13,6 +13,13 @@ Numbers: TypeAlias = Any
 """One number, or an array of them where an argument is one."""
 Reports: TypeAlias = Any
 """What users send: an array, or a list of arrays, see `ldpkit.mechanisms.FrequencyOracle`."""
+Input: TypeAlias = Any
+"""What a user holds: a number, a vector, any Python value, as the mechanism says."""
+Row: TypeAlias = dict[str, Any]
+"""Parameters or results by name: one row of a table, one object of JSON, one cell of a grid."""
+Word: TypeAlias = Any
+"""A parameter given by its name, on a command line, in a grid or by a caller: whoever is to use it
+checks it."""
 Rng: TypeAlias = np.random.Generator
 """The source of randomness that a caller hands over."""
 Pair: TypeAlias = tuple[int, int]

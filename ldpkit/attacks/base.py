@@ -1,6 +1,6 @@
 """What an audit asks of an attack."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from .. import checks
 from ..mechanisms import LocalRandomizer
@@ -10,7 +10,10 @@ from ..types import Array, Pair, Rates, Reports, Rng
 __all__ = ["Attack", "audited", "drawable", "handled"]
 
 
-def audited(mechanism: Any) -> Any:
+Verbs = TypeVar("Verbs")
+
+
+def audited(mechanism: LocalRandomizer) -> LocalRandomizer:
     """Return `mechanism` if reports of its inputs can be told apart: a `LocalRandomizer`, such as a
     `Client`."""
     return checks.instance(
@@ -21,7 +24,7 @@ def audited(mechanism: Any) -> Any:
     )
 
 
-def handled(attack: "Attack", mechanism: Any, verbs: type) -> Any:
+def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) -> Verbs:
     """Return the kind of the mechanism's reports if it has the `verbs` that the attack needs.
 
     Raises
@@ -38,7 +41,7 @@ def handled(attack: "Attack", mechanism: Any, verbs: type) -> Any:
     return kind
 
 
-def drawable(attack: "Attack", mechanism: Any, verbs: type) -> Any:
+def drawable(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) -> Verbs:
     """Return `handled` kind after checking that its law speaks for the mechanism's client."""
     kind = handled(attack, mechanism, verbs)
     if not lawful(mechanism):

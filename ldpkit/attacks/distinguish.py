@@ -9,7 +9,7 @@ Sources: LDP-Auditor, section 4.2 and Algorithm 1; Arcolezi et al. (2023).
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from .. import checks
 from ..kinds import Named
@@ -42,7 +42,7 @@ class Guess:
         handled(self, mechanism, Named)
         return self
 
-    def predict(self, mechanism: Any, reports: Reports, rng: Rng) -> Array:
+    def predict(self, mechanism: LocalRandomizer, reports: Reports, rng: Rng) -> Array:
         """Guess the value behind each report.
 
         Parameters
@@ -65,7 +65,7 @@ class Guess:
         """Whether each guess is the first value of `pair`; bool array (n,)."""
         return self.predict(mechanism, reports, rng) == mechanism.pair(pair)[0]
 
-    def success(self, mechanism: Any) -> float | None:
+    def success(self, mechanism: LocalRandomizer) -> float | None:
         """Exact probability that the guess is the true value (attacker success rate); ``None`` if
         unknown."""
         rates = self.rates(mechanism)
@@ -83,7 +83,12 @@ class Guess:
         return str(handled(self, mechanism, Named).guess_route)
 
     def sample(
-        self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None
+        self,
+        mechanism: LocalRandomizer,
+        trials: int,
+        truth: bool,
+        rng: Rng,
+        pair: Pair | None = None,
     ) -> int:
         """Number of acceptances among `trials` reports, drawn from the law of the guess: no report
         is made.

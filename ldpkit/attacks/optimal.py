@@ -10,7 +10,6 @@ coordinates of the report only and is fixed before any data are seen.
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -77,14 +76,14 @@ class TwoValueTest:
         best = _best_threshold(kind, mechanism.pair(), trials, mechanism.published_delta, tail)
         return self if best is None else TwoValueTest(best)
 
-    def _threshold(self, kind: Any) -> float:
+    def _threshold(self, kind: Scored) -> float:
         """Score at which the event begins; one that nobody has chosen is refused."""
         return (
             kind.extreme if kind.extreme is not None else checks.real("threshold", self.threshold)
         )
 
     def accepts(
-        self, mechanism: Any, reports: Reports, pair: Pair, rng: Rng | None = None
+        self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng | None = None
     ) -> Array:
         """Whether each report lies in the event; bool array (n,)."""
         kind = handled(self, mechanism, Scored)
@@ -101,7 +100,12 @@ class TwoValueTest:
         return str(handled(self, mechanism, Scored).score_route)
 
     def sample(
-        self, mechanism: Any, trials: int, truth: bool, rng: Rng, pair: Pair | None = None
+        self,
+        mechanism: LocalRandomizer,
+        trials: int,
+        truth: bool,
+        rng: Rng,
+        pair: Pair | None = None,
     ) -> int:
         """Number of reports in the event among `trials`, drawn from the law of the event; see
         `Guess.sample`."""
@@ -111,7 +115,9 @@ class TwoValueTest:
 
 
 @functools.lru_cache(maxsize=256)
-def _best_threshold(kind: Any, pair: Pair, trials: int, delta: float, tail: float) -> float | None:
+def _best_threshold(
+    kind: Scored, pair: Pair, trials: int, delta: float, tail: float
+) -> float | None:
     """Threshold with the largest expected statistic; a quick estimate picks those worth the exact
     sum."""
     grid = kind.thresholds()

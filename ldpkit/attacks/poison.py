@@ -72,7 +72,7 @@ class MaximalGain:
         return self._kind(mechanism).most(r)
 
     @staticmethod
-    def _kind(mechanism: FrequencyOracle) -> Any:
+    def _kind(mechanism: FrequencyOracle) -> Crafted:
         return kind_with(mechanism, Crafted, "send reports that fake users can make up")
 
     def expected(self, mechanism: Any) -> float:
@@ -82,7 +82,9 @@ class MaximalGain:
         supported = self.supported(mechanism)
         return float(self.gain(mechanism.p, mechanism.q, supported))
 
-    def craft(self, mechanism: Any, count: int, rng: Rng, tries: int = 1000) -> tuple[Array, int]:
+    def craft(
+        self, mechanism: FrequencyOracle, count: int, rng: Rng, tries: int = 1000
+    ) -> tuple[Array, int]:
         """Return the reports of `count` fake users.
 
         Parameters

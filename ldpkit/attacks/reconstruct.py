@@ -14,7 +14,6 @@ Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import scipy
@@ -22,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Listed
+from ..mechanisms import FrequencyOracle
 from ..mechanisms.base import kind_with
 from ..types import Array, Rates
 
@@ -106,7 +106,7 @@ def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, fl
     return float((prior**2).sum()), float(blind.max()), float(blind.min())
 
 
-def finite_law(mechanism: Any) -> Array:
+def finite_law(mechanism: FrequencyOracle) -> Array:
     """Law of every possible report of GRR, a unary encoding or SS, one column per report, for small
     domains.
 

@@ -4,10 +4,11 @@ run."""
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 from .. import checks, streams
 from ..checks import fix
+from ..types import Word
 from .result import AuditResult, Row
 
 __all__ = ["ALPHA", "Auditor", "called", "fix"]
@@ -29,7 +30,7 @@ class Auditor(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, *named: Any, **words: Any) -> Self:
+    def of(cls, *named: Word, **words: Word) -> Self:
         """Return the audit that names and numbers describe: the words of the command line and of
         grids."""
 
@@ -55,7 +56,7 @@ class Auditor(ABC):
         ]
 
     @classmethod
-    def cell(cls, *named: Any, runs: int = 1, seed: int = 1, **words: Any) -> list[Row]:
+    def cell(cls, *named: Word, runs: int = 1, seed: int = 1, **words: Word) -> list[Row]:
         """Audit what names and numbers describe, several times: one cell of a grid.
 
         Parameters

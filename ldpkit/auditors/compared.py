@@ -8,15 +8,15 @@ Every group is one multinomial draw from an exact law, so the number of users co
 import functools
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks, streams
-from ..types import Array, Rng
+from ..types import Array, Rng, Word
 from .base import ALPHA, Auditor, called, fix
 from .ratio import HALVED, check, statistic
 from .result import AuditResult, Row, too_few
@@ -220,7 +220,7 @@ class LawAudit(Compared):
     _: KW_ONLY
     guess: Array | None = None
     mechanism: str = "law"
-    parameters: Mapping[str, Any] | None = None
+    parameters: Row | None = None
     claim: float = np.inf
 
     def __post_init__(self) -> None:
@@ -248,7 +248,7 @@ class LawAudit(Compared):
         super().__post_init__()
 
     @classmethod
-    def of(cls, first: list[float], second: list[float], **words: Any) -> Self:
+    def of(cls, first: list[float], second: list[float], **words: Word) -> Self:
         """Return the audit of two lists of probabilities, and the other fields."""
         return cls(first, second, **words)
 
@@ -277,7 +277,7 @@ def audit_laws(
     users: int = 10**8,
     alpha: float = 0.05,
     seed: int = 1,
-    **given: Any,
+    **given: Word,
 ) -> AuditResult:
     """Compare two given laws; the door to `LawAudit`.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks, stats
-from ..types import Array, Numbers, Rates
+from ..types import Array, Numbers, Rates, Word
 from .result import AuditResult, too_few
 
 __all__ = ["epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"]
@@ -154,7 +154,7 @@ def judged(
     claim: float,
     delta: float = 0.0,
     estimates: dict[str, float] | None = None,
-    **said: Any,
+    **said: Word,
 ) -> AuditResult:
     """State what the errors of an audit show.
 

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ from ..mechanisms.base import kind_with
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
-from ..types import Array, Held
+from ..types import Array, Held, Word
 from .base import called, fix
 from .compared import Compared, Draw, Groups
 from .ratio import HALVED
@@ -293,7 +293,7 @@ class KVAudit(Compared):
         auditor: str = "hkv",
         users: int = 10**8,
         alpha: float = 0.05,
-        **words: Any,
+        **words: Word,
     ) -> Self:
         """Return the audit of a mechanism given by name.
 
@@ -323,7 +323,7 @@ class KVAudit(Compared):
         return cls.grouped(target, auditor, users, alpha=alpha, **words)
 
     @classmethod
-    def grouped(cls, mechanism: PCKV | CPP, auditor: str, users: int, **given: Any) -> Self:
+    def grouped(cls, mechanism: PCKV | CPP, auditor: str, users: int, **given: Word) -> Self:
         """Return the audit in the paper's words: its auditor, and its users per group."""
         least = (1 + (given.get("estimator") in HALVED)) * (1 + (auditor == "skv"))
         if checks.integer("users", users, 1, 10**12) < least:
@@ -379,7 +379,7 @@ def audit_kv(
     users: int = 10**8,
     alpha: float = 0.05,
     seed: int = 1,
-    **given: Any,
+    **given: Word,
 ) -> list[AuditResult]:
     """Audit a key-value mechanism; the door to `KVAudit`.
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..mechanisms import LocalRandomizer
 from ..mechanisms import make as make_mechanism
 from ..mechanisms.base import lawful
 from ..progress import Progress
-from ..types import Array, Pair, Rates, Reports, Rng
+from ..types import Array, Pair, Rates, Reports, Rng, Word
 from . import sanity
 from .base import ALPHA, Auditor, fix
 from .directions import direction, judged
@@ -158,7 +158,7 @@ class Audit(Auditor):
         faithful: bool = False,
         both: bool = False,
         pair: Pair | None = None,
-        **parameters: Any,
+        **parameters: Word,
     ) -> Self:
         """Return the audit of a mechanism given by name.
 
@@ -333,7 +333,7 @@ def _expected(
 
 
 def audit(
-    mechanism: LocalRandomizer, attack: str | Attack = "guess", *, seed: int = 1, **given: Any
+    mechanism: LocalRandomizer, attack: str | Attack = "guess", *, seed: int = 1, **given: Word
 ) -> AuditResult:
     """Audit a mechanism or client with one attack; the door to `Audit`.
 
@@ -349,7 +349,7 @@ def audit(
 
 
 def audits(
-    mechanism: LocalRandomizer, attack: Sequence[str | Attack], *, seed: int = 1, **given: Any
+    mechanism: LocalRandomizer, attack: Sequence[str | Attack], *, seed: int = 1, **given: Word
 ) -> list[AuditResult]:
     """Audit with several attacks at once; `audit` says the rest."""
     several = checks.instance("attack", attack, (list, tuple), "a list of attacks")
@@ -357,7 +357,7 @@ def audits(
 
 
 def expected(
-    mechanism: LocalRandomizer, attack: str | Attack = "guess", **given: Any
+    mechanism: LocalRandomizer, attack: str | Attack = "guess", **given: Word
 ) -> Rates | None:
     """Exact mean and standard deviation of the published statistic, from the mechanism's law.
 

@@ -17,7 +17,7 @@ import functools
 import math
 import time
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy
@@ -27,6 +27,7 @@ from ..attacks.distinguish import Guess, success_rate
 from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.subset import SubsetSelection
+from ..types import Word
 from .base import ALPHA, Auditor, fix
 from .result import AuditResult, Row, too_few
 
@@ -185,7 +186,7 @@ def rad_result(
     claim: float = math.inf,
     delta: float = 0.0,
     alpha: float = 0.02,
-    **made: Any,
+    **made: Word,
 ) -> AuditResult:
     """Turn counted successes into an `AuditResult`.
 
@@ -212,7 +213,7 @@ def rad_result(
     estimate = (
         invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
     )
-    known: Row = {}
+    known: Row = {"seed": None, "faithful": True} | made
     if protocol is not None:
         known["interval"] = epsilon_interval(successes, reports, m, protocol, alpha=alpha)
     if protocol and math.isfinite(claim):
@@ -236,7 +237,7 @@ def rad_result(
         exact_sd=None,
         claim=claim,
         delta=delta,
-        **{"seed": None, "faithful": True} | made | known,
+        **known,
     )
 
 

@@ -3,18 +3,14 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
-from ..types import Pair
+from ..types import Pair, Row
 
 __all__ = ["STATUSES", "AuditResult", "Row", "finite", "too_few"]
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """What an audit may come to, see `AuditResult.status`."""
 
-
-Row: TypeAlias = dict[str, Any]
-"""A result as one row of a table or one object of JSON."""
 
 _NESTED = (
     "pair",

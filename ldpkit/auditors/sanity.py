@@ -14,12 +14,12 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy  # its submodules load on first use
 
 from .. import streams
+from ..mechanisms import LocalRandomizer
 from ..types import Array, Numbers, Pair, Reports, Rng
 
 __all__ = ["FALSE_ALARM", "Findings", "Glimpse", "examine", "glimpse"]
@@ -186,7 +186,7 @@ def _aligned(pairs: Sequence[tuple[Glimpse, Glimpse]]) -> Array:
     return np.sum(tables, axis=0) if tables else np.zeros((4, 1))
 
 
-def _joined(parts: Sequence[Any]) -> Reports:
+def _joined(parts: Sequence[Reports]) -> Reports:
     """Reports of several calls as if one call had made them."""
     if isinstance(parts[0], (list, tuple)):
         return [_joined([part[j] for part in parts]) for j in range(len(parts[0]))]
@@ -202,7 +202,7 @@ def _joined(parts: Sequence[Any]) -> Reports:
 
 
 def _asked(
-    mechanism: Any, value: int, judge: Judge, batches: int, most: int, rng: Rng
+    mechanism: LocalRandomizer, value: int, judge: Judge, batches: int, most: int, rng: Rng
 ) -> tuple[Array, Glimpse]:
     """Ask for many batches of two users and for a larger one: what two of a batch have in common,
     and the larger one."""
@@ -211,7 +211,7 @@ def _asked(
     return glimpse(twos, judge(twos, rng)).near[0], glimpse(large, judge(large, rng))
 
 
-def _steady(mechanism: Any, pair: Pair, seed: int) -> tuple[str, str]:
+def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str]:
     """Why reports that never vary are no draws: each value has one, or another process has others;
     and what was not seen."""
     asked = {*pair, *range(min(getattr(mechanism.kind, "domain", 0), 16))}
@@ -240,7 +240,7 @@ def _steady(mechanism: Any, pair: Pair, seed: int) -> tuple[str, str]:
 
 
 def examine(
-    mechanism: Any,
+    mechanism: LocalRandomizer,
     pair: Pair,
     seen: Sequence[Sequence[Glimpse]],
     judge: Judge,
@@ -248,7 +248,7 @@ def examine(
     most: int,
     convicted: bool,
     seed: int,
-    *name: Any,
+    *name: object,
 ) -> Findings:
     """Judge the reports of an audit that was made, and of some more calls.
 

@@ -14,7 +14,7 @@ from ..auditors.result import Row, finite
 from ..kinds.base import ROUTES, log_ratio
 from ..mechanisms import GRR, MECHANISMS, Client, LocalRandomizer, Repeated, make, takes
 from ..mechanisms.client import load
-from ..types import Pair
+from ..types import Pair, Word
 from .base import (
     Command,
     Count,
@@ -109,7 +109,7 @@ def audit(
     threads: int,
     strict: bool,
     as_json: bool,
-    **own: Any,
+    **own: Word,
 ) -> None:
     """Audit a mechanism, or any client, with a distinguishability attack.
 
@@ -179,7 +179,7 @@ def audit(
 )
 @as_json
 def rates(
-    mechanism: str | None, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Any
+    mechanism: str | None, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Word
 ) -> None:
     """Print the exact rates of an attack's event, and the largest loss of any event; nothing is
     drawn."""

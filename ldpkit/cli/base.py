@@ -95,7 +95,7 @@ def described(*documents: object) -> dict[str, str]:
     return found
 
 
-_KINDS: dict[type, dict[str, Any]] = {
+_KINDS: dict[type, Row] = {
     bool: {"is_flag": True},
     int: {"type": Count()},
     float: {"type": float},
@@ -109,7 +109,7 @@ def options(
     only: Collection[str] = (),
     without: Collection[str] = (),
     own: bool = False,
-    **changed: dict[str, Any],
+    **changed: Row,
 ) -> Callable[[Command], Command]:
     """Give a command the options that the parameters of a callable are: their names, types,
     defaults and meaning.
@@ -136,11 +136,7 @@ def options(
             if kind is None or name in without or (only and name not in only):
                 continue
             free = p.default is p.empty
-            more: dict[str, Any] = {
-                "help": meaning.get(name),
-                "required": free and not own,
-                **_KINDS[kind],
-            }
+            more: Row = {"help": meaning.get(name), "required": free and not own, **_KINDS[kind]}
             more |= (
                 {} if free or own else {"default": p.default, "show_default": True}
             ) | changed.get(name, {})

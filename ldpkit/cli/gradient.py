@@ -1,14 +1,13 @@
 """``ldpkit audit-gradient`` and ``ldpkit audit-shuffle``: randomised gradients, alone and
 shuffled."""
 
-from typing import Any
-
 import click
 
 from ..attacks import gradient as crafts
 from ..auditors import AuditResult, GradientAudit, ShuffleAudit
 from ..auditors.gradient import ADVERSARIES, Crafted
 from ..mechanisms import GRADIENT
+from ..types import Word
 from .base import as_json, cli, conclude, options, strict
 
 __all__ = ["audit_gradient", "audit_shuffle"]
@@ -32,7 +31,7 @@ MECHANISMS = {name.lower(): name for name in GRADIENT}
 @as_json
 @click.pass_context
 def audit_gradient(
-    ctx: click.Context, /, mechanism: str, seed: int, strict: bool, as_json: bool, **words: Any
+    ctx: click.Context, /, mechanism: str, seed: int, strict: bool, as_json: bool, **words: Word
 ) -> None:
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
     result = GradientAudit.of(mechanism=MECHANISMS[mechanism], start=seed, **words).run(seed)[0]
@@ -46,7 +45,7 @@ def audit_gradient(
 @as_json
 @click.pass_context
 def audit_shuffle(
-    ctx: click.Context, /, seed: int, strict: bool, as_json: bool, **words: Any
+    ctx: click.Context, /, seed: int, strict: bool, as_json: bool, **words: Word
 ) -> None:
     """Audit shuffled LDP-SGD: can the server tell two batches apart that differ in one gradient?"""
     _write(

@@ -1,13 +1,13 @@
 """``ldpkit audit-kv``: key-value mechanisms."""
 
 import dataclasses
-from typing import Any
 
 import click
 
 from ..auditors import KVAudit, kv, ratio
 from ..mechanisms import KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP
+from ..types import Word
 from .base import as_json, cli, conclude, options, strict
 
 __all__ = ["audit_kv"]
@@ -70,7 +70,7 @@ def audit_kv(
     seed: int,
     strict: bool,
     as_json: bool,
-    **words: Any,
+    **words: Word,
 ) -> None:
     """Audit a key-value mechanism with KV-Auditor."""
     own = {f.name for f in dataclasses.fields(KEY_VALUE[NAMES[mechanism]]) if f.init}

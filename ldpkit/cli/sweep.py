@@ -16,6 +16,7 @@ from .. import checks, pools
 from .. import sweep as hall
 from ..auditors import AUDITS
 from ..mechanisms import MECHANISMS
+from ..types import Row
 from .base import FAILED, Count, cli
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Plan:
         AUDITS[self.audit].of(**cell)
 
 
-def _names(where: str, found: object) -> hall.Cell:
+def _names(where: str, found: object) -> Row:
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
         raise ValueError(f"{where} must map names of parameters to values, got {found!r}")
     return found
@@ -254,7 +255,7 @@ def sweep(
     plan, start = read(config), time.monotonic()
     out = _replaceable(out or Path(plan.out or config.with_suffix(".csv").name), plan)
     store = store or out.with_suffix(".cells")
-    failures: list[tuple[hall.Cell, Exception]] = []
+    failures: list[tuple[Row, Exception]] = []
     with _executor(scheduler) as executor:
         try:
             table = hall.sweep(

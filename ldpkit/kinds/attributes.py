@@ -3,13 +3,12 @@
 import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-from ..types import Array, Pair, Rates, Rng
+from ..types import Array, Pair, Rates, Reports, Rng
 from .base import FIRST, SECOND, Named, Scored, SupportLaw, listed
 
 __all__ = ["Attributes"]
@@ -53,7 +52,7 @@ class Attributes(Named, Scored):
     def width(self) -> int:
         return sum(self.sizes)
 
-    def read(self, reports: Any, sender: str) -> list[Array]:
+    def read(self, reports: Reports, sender: str) -> list[Array]:
         return listed(reports, self.parts, "components", sender)
 
     def guess(self, reports: list[Array], rng: Rng) -> Array:
@@ -103,7 +102,7 @@ def _ratio(kind: Attributes, counts: Iterable[Array] | Sequence[Array]) -> Array
 
 
 @functools.lru_cache(maxsize=64)
-def _fakes(kind: Attributes, n: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _fakes(kind: Attributes, n: int) -> tuple[Array, Array]:
     """How many of n fake components can show each symbol, and the multinomial probability of every
     such count."""
     law = np.array(kind.fake)
@@ -115,7 +114,7 @@ def _fakes(kind: Attributes, n: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]
 
 
 @functools.lru_cache(maxsize=64)
-def _law(kind: Attributes) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+def _law(kind: Attributes) -> tuple[Array, Array, Array]:
     """Ratios of all symbol counts, and their probabilities under either input."""
     counts, mass = _fakes(kind, len(kind.parts))
     fake = np.array(kind.fake)

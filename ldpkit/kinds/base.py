@@ -10,13 +10,12 @@ attack that needs it refuses, an audit falls back on real reports.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
-from ..types import Array, Pair, Rates, Rng
+from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws
 
 # fmt: off
@@ -74,7 +73,7 @@ class Kind(ABC):
         return self.k
 
     @abstractmethod
-    def read(self, reports: Any, sender: str) -> Any:
+    def read(self, reports: Reports, sender: str) -> Reports:
         """Return reports as arrays, after checking that `sender` can have sent them.
 
         Raises
@@ -94,7 +93,7 @@ class Named(Kind):
     """How `guess_rates` are found, one of `ROUTES`."""
 
     @abstractmethod
-    def guess(self, reports: Any, rng: Rng) -> Array:
+    def guess(self, reports: Reports, rng: Rng) -> Array:
         """Name a value for each report, uniform among those that it supports most; int array
         (n,)."""
 
@@ -119,7 +118,7 @@ class Scored(Kind):
     """How `score_rates` are found, one of `ROUTES`."""
 
     @abstractmethod
-    def score(self, reports: Any, pair: Pair) -> Array:
+    def score(self, reports: Reports, pair: Pair) -> Array:
         """Evidence for the first value against the second, larger where the likelihood ratio is;
         array (n,)."""
 
@@ -272,7 +271,10 @@ def log_ratio(one: float, two: float) -> float:
 
 
 def shaped(
-    reports: ArrayLike, shape: Sequence[int | None], sender: str, dtype: np.dtype[Any] | None = None
+    reports: Reports,
+    shape: Sequence[int | None],
+    sender: str,
+    dtype: np.dtype[np.void] | None = None,
 ) -> Array:
     """Return `reports` as an array after checking its shape; ``None`` matches any length."""
     reports = checks.unmasked(f"reports of {sender}", reports)
@@ -287,7 +289,7 @@ def shaped(
     return reports
 
 
-def listed(reports: Any, parts: Sequence[Kind], called: str, sender: str) -> list[Array]:
+def listed(reports: Reports, parts: Sequence[Kind], called: str, sender: str) -> list[Array]:
     """Return a list of arrays, each read as its own kind and all about the same users."""
     given = list(reports) if isinstance(reports, (list, tuple, np.ndarray)) else None
     if given is None or len(given) != len(parts):

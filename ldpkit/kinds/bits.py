@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..compiled import kernel
-from ..types import Array, Rng
+from ..types import Array, Reports, Rng
 from .base import Crafted, Independent, Listed, Repeatable, Support, shaped
 from .listing import listed_positions, product_law
 from .rounds import ChainedBits, Rounds
@@ -36,7 +35,7 @@ class Bits(Support):
     k: int
     name = "bits"
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None, self.k), sender)
         if (reports.dtype.kind not in "bu" or reports.max() > 1) and not (
             good := np.isin(reports, (0, 1))

@@ -1,11 +1,10 @@
 """Reports that are flipped bits of a few sampled buckets: dBitFlipPM."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..types import Array, Pair, Rates, Rng
+from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws
 from .base import Named, Scored, log_ratio, shaped
 from .bits import pick
@@ -42,7 +41,7 @@ class Buckets(Named, Scored):
     def width(self) -> int:
         return self.buckets
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None, self.buckets), sender)
         if (
             not np.isin(reports, (-1, 0, 1)).all()

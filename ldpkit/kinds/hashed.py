@@ -9,13 +9,12 @@ cannot be told from one.
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .. import checks
 from ..compiled import kernel
-from ..types import Array, Rng
+from ..types import Array, Reports, Rng
 from .base import Crafted, Independent, Repeatable, shaped
 from .rounds import Rounds
 
@@ -143,7 +142,7 @@ class Hashed(Independent, Repeatable, Crafted):
         """Probability that a report supports one given other value."""
         return 1 / self.g
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None,), sender, HASH_REPORT)
         checks.values(reports["cell"], self.g, f"cells of {sender}")
         return reports

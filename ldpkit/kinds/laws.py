@@ -6,10 +6,8 @@ alike, the true-positive rate is A and the false-positive rate (1 - A) / (k - 1)
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from .. import checks
@@ -164,7 +162,7 @@ def response_wins(k: int, tau: int) -> Array:
 
 
 @functools.lru_cache(maxsize=64)
-def _response_wins(k: int, tau: int) -> npt.NDArray[Any]:
+def _response_wins(k: int, tau: int) -> Array:
     wins = np.zeros(tau + 1)
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
@@ -215,7 +213,7 @@ def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
 
 
 @functools.lru_cache(maxsize=16)
-def _laplace_sum(tau: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+def _laplace_sum(tau: int) -> tuple[Array, Array, Array]:
     x = np.linspace(0, 14 * math.sqrt(2 * tau) + 20, 4001)
     j = np.arange(tau)
     log_w = (

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from ..compiled import kernel
-from ..types import Array, Pair, Rates, Rng
+from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws
 from .base import Named, Scored, SupportLaw, listed
 
@@ -62,7 +61,7 @@ class Rounds(Named, Scored):
     def width(self) -> int:
         return self.tau * self.part.width
 
-    def read(self, reports: Any, sender: str) -> list[Array]:
+    def read(self, reports: Reports, sender: str) -> list[Array]:
         return listed(reports, [self.part] * self.tau, "rounds", sender)
 
     def guess(self, reports: list[Array], rng: Rng) -> Array:
@@ -117,7 +116,7 @@ class Rounds(Named, Scored):
 
 
 @functools.lru_cache(maxsize=64)
-def _difference_law(kind: Rounds, pair: Pair) -> npt.NDArray[Any]:
+def _difference_law(kind: Rounds, pair: Pair) -> Array:
     """Law of the score under the first input, on -tau..tau."""
     total = np.zeros(2 * kind.tau + 1)
     for weight, up, down in kind.states(pair):

@@ -4,13 +4,12 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .. import checks, streams
 from ..compiled import kernel
-from ..types import Array, Pair, Rng
+from ..types import Array, Pair, Reports, Rng
 from . import laws
 from .base import Crafted, Listed, Repeatable, Support, SupportLaw, shaped
 from .listing import alphabet
@@ -118,7 +117,7 @@ class Subset(Support):
     name = "subset"
     ordered = True
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None, None), sender)
         return checks.values(reports.ravel(), self.k, "reports").reshape(reports.shape)
 
@@ -158,7 +157,7 @@ class Selection(Subset, SupportLaw, Repeatable, Listed, Crafted):
         """Probability that one given other value is a member."""
         return self.pair_law()[[1, 2]].sum()
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         return super().read(shaped(reports, (None, self.omega), sender), sender)
 
     def pair_law(self) -> Array:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .. import checks
-from ..types import Array, Rng
+from ..types import Array, Reports, Rng
 from . import laws
 from .base import Crafted, Listed, Repeatable, Support, SupportLaw, shaped
 from .rounds import ChainedValue, Rounds
@@ -22,7 +21,7 @@ class Value(Support):
     k: int
     name = "value"
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         return checks.values(shaped(reports, (None,), sender), self.k, "reports")
 
     def supports(self, reports: Array, value: int) -> Array:

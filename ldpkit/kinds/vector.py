@@ -3,13 +3,13 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
 
 from .. import checks
-from ..types import Array, Pair, Rates, Rng
+from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws
 from .base import Named, Repeatable, Scored, shaped
 from .rounds import Rounds, largest
@@ -35,7 +35,7 @@ class Noisy(Named, Scored, Repeatable):
     lawful = True
     guess_route = "integrate"
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         reports = checks.numeric(f"reports of {sender}", shaped(reports, (None, self.k), sender))
         if not (good := np.isfinite(reports)).all():
             raise ValueError(f"reports of {sender} must be finite, got {reports[~good][0]}")

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from .. import checks
+from ..types import Word
 from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle
 from .client import Client, ClientError
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
@@ -58,7 +59,7 @@ def takes(name: str, parameter: str) -> bool:
     )
 
 
-def make(name: str, **parameters: Any) -> Any:
+def make(name: str, **parameters: Word) -> Any:
     """Build a mechanism from its name and parameters.
 
     Parameters

@@ -8,7 +8,7 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 import dataclasses
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..kinds import Kind, Support
 from ..kinds.base import Independent
-from ..types import Array, Numbers, Pair, Reports, Rng
+from ..types import Array, Input, Numbers, Pair, Reports, Rng, Row
 
 __all__ = [
     "Mechanism",
@@ -30,6 +30,8 @@ __all__ = [
     "MAX_ROUNDS",
     "lawful",
 ]
+
+Verbs = TypeVar("Verbs")
 
 MIN_EPSILON = 1e-6
 """Smallest accepted epsilon: below it ``p - q`` loses its digits."""
@@ -86,13 +88,13 @@ class Mechanism(ABC):
         return ""
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Row:
         """The fields of the mechanism as a dictionary, in declaration order."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every mechanism is a dataclass
         return {f.name: getattr(self, f.name) for f in fields}
 
     @abstractmethod
-    def perturb(self, values: Any, rng: Rng) -> Reports:
+    def perturb(self, values: Input, rng: Rng) -> Reports:
         """Randomise one value per user with the real client.
 
         Parameters
@@ -120,12 +122,12 @@ class LocalRandomizer(Mechanism):
         """Numbers in one user's report at most: how many reports fit into memory at once."""
         return self.kind.width
 
-    def inputs(self, value: Any, n: int) -> Array:
+    def inputs(self, value: Input, n: int) -> Array:
         """Return the values of n users who all hold `value`."""
         return np.full(n, value)
 
     @abstractmethod
-    def pair(self, pair: Any = None) -> Any:
+    def pair(self, pair: Input = None) -> Input:
         """Return the two audited inputs, those furthest apart unless given, after checking that
         reports can tell them apart.
 
@@ -135,7 +137,7 @@ class LocalRandomizer(Mechanism):
             If they are no inputs of the mechanism, or no report tells them apart.
         """
 
-    def read(self, reports: Any) -> Any:
+    def read(self, reports: Reports) -> Reports:
         """Return reports as arrays, in the form of `kind`, after checking that this mechanism can
         send them.
 
@@ -167,7 +169,7 @@ class FrequencyOracle(LocalRandomizer):
         """Name of the kind of report."""
         return self.kind.name
 
-    def pair(self, pair: Any = None) -> Pair:
+    def pair(self, pair: Input = None) -> Pair:
         return pair_of_values(self.kind, pair)
 
     def __post_init__(self) -> None:
@@ -196,7 +198,7 @@ class FrequencyOracle(LocalRandomizer):
         """
 
 
-def pair_of_values(kind: Kind, pair: Any = None) -> Pair:
+def pair_of_values(kind: Kind, pair: Input = None) -> Pair:
     """Return two different values of a domain, the first and the last unless given; see
     `LocalRandomizer.pair`."""
     pair = (0, kind.domain - 1) if pair is None else pair
@@ -207,12 +209,12 @@ def pair_of_values(kind: Kind, pair: Any = None) -> Pair:
     return first, second
 
 
-def oracle(mechanism: Any) -> Any:
+def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:
     """Return `mechanism` if it is a `FrequencyOracle`."""
     return checks.instance("mechanism", mechanism, FrequencyOracle, "a frequency oracle")
 
 
-def kind_with(mechanism: Any, verbs: type, wanted: str) -> Any:
+def kind_with(mechanism: FrequencyOracle, verbs: type[Verbs], wanted: str) -> Verbs:
     """Return the kind of a frequency oracle's reports if it has the `verbs`; otherwise the
     mechanism must do what is `wanted`."""
     kind = oracle(mechanism).kind
@@ -232,7 +234,7 @@ _SERVER = {
 }  # what no report depends on
 
 
-def lawful(mechanism: Any) -> bool:
+def lawful(mechanism: object) -> bool:
     """Whether the law of its kind of report speaks for the client `perturb` of a mechanism.
 
     It does for the mechanisms of this package, and for a class that brings its probabilities and
@@ -265,7 +267,7 @@ def lawful(mechanism: Any) -> bool:
     return all(lawful(part) for part in held.values() if isinstance(part, LocalRandomizer))
 
 
-def share(frequency: Any) -> Any:
+def share(frequency: Numbers) -> Numbers:
     """Return a true frequency, or an array of them, after checking that it lies in [0, 1]."""
     return checks.reals("frequency", frequency, 0, 1)[()]
 

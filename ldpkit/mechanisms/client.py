@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..kinds import Bits, Kind, Subset, Value
 from ..progress import made
-from ..types import Array, Pair, Reports, Rng
+from ..types import Array, Input, Pair, Reports, Rng, Row
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
 
 __all__ = ["Client", "ClientError", "load"]
@@ -32,7 +32,7 @@ class ClientError(ValueError):
     """The client under audit failed, or returned something that is not a report."""
 
 
-def load(path: str) -> Callable[..., Any]:
+def load(path: str) -> Callable[..., Reports]:
     """Import ``"module:function"`` and return the function.
 
     Raises
@@ -62,7 +62,7 @@ def load(path: str) -> Callable[..., Any]:
     return function
 
 
-def _takes_one_value(function: Callable[..., Any]) -> bool:
+def _takes_one_value(function: Callable[..., object]) -> bool:
     """Whether the callable has the form ``f(value) -> report`` rather than ``f(values, rng)``."""
     try:
         signature = inspect.signature(function)
@@ -122,7 +122,7 @@ class Client(LocalRandomizer):
         How the client is called in results.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Reports]
     k: int
     report: str
     epsilon: float
@@ -145,7 +145,7 @@ class Client(LocalRandomizer):
         """What a report looks like; its law is unknown."""
         return FORMS[self.report](self.k)
 
-    def pair(self, pair: Any = None) -> Pair:
+    def pair(self, pair: Input = None) -> Pair:
         return pair_of_values(self.kind, pair)
 
     def read(self, reports: Reports) -> Array:
@@ -158,7 +158,7 @@ class Client(LocalRandomizer):
         return not _takes_one_value(self.function)
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Row:
         return {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
@@ -228,7 +228,7 @@ class Client(LocalRandomizer):
             else None
         )
 
-    def _one(self, value: int) -> Any:
+    def _one(self, value: int) -> Reports:
         report = self.function(value)
         made()
         return report

@@ -3,18 +3,17 @@ are likely."""
 
 import functools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from .. import checks
 from ..compiled import kernel
 from ..kinds import Listed, Repeatable, Rounds, Support
 from ..kinds.base import log_ratio, shaped
-from ..types import Array, Pair, Rates, Rng
+from ..types import Array, Pair, Rates, Reports, Rng
 from .base import SupportOracle
 
 __all__ = ["HR", "Index"]
@@ -84,7 +83,7 @@ def _transform(sums: Array) -> Array:
 
 
 @functools.lru_cache(maxsize=16)
-def _sizes(k: int, order: int) -> npt.NDArray[Any]:
+def _sizes(k: int, order: int) -> Array:
     """How many values each index supports."""
     rows = np.arange(order)
     return (k + _transform(((rows >= 1) & (rows <= k)).astype(np.int64))) // 2
@@ -109,7 +108,7 @@ class Index(Support, Repeatable, Listed):
     lawful = True
     guess_route = "enumerate"
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         return checks.values(shaped(reports, (None,), sender), self.order, "reports")
 
     def supports(self, reports: Array, value: int) -> Array:
@@ -148,7 +147,7 @@ class Index(Support, Repeatable, Listed):
     def reports(self) -> Array:
         return np.arange(self.order)
 
-    def law(self, value: int, positions: Any = None) -> Array:
+    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
         plus = self.supports(self.reports, value)
         return np.where(plus, self.p, 1 - self.p) * 2 / self.order
 

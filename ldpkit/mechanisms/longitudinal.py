@@ -2,18 +2,17 @@
 noise."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Buckets, Kind, Remembered, Repeatable
-from ..types import Array, Numbers, Rates, Rng
-from .base import MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, SupportOracle, oracle, share
+from ..types import Array, Numbers, Rates, Reports, Rng, Row
+from .base import MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, kind_with, oracle, share
 from .grr import GRR, respond
 from .unary import OUE, SUE
 
@@ -63,13 +62,13 @@ class Repeated(FrequencyOracle):
         return self.mechanism.name
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Row:
         return self.mechanism.parameters | {"tau": self.tau, "memoise": self.memoise}
 
     @property
     def kind(self) -> Kind:
         """Several reports, or one that is remembered."""
-        one: Any = self.mechanism.kind
+        one = kind_with(self.mechanism, Repeatable, "send reports that can be repeated")
         return Remembered(one, self.tau) if self.memoise else one.repeated(self.tau)
 
     @property
@@ -149,16 +148,15 @@ class Chained(FrequencyOracle):
         return f"L-{self.protocol}"
 
     @property
-    def permanent(self) -> SupportOracle:
+    def permanent(self) -> GRR | SUE | OUE:
         """The mechanism of the permanent round."""
-        kind: Callable[..., SupportOracle] = {"SUE": SUE, "OSUE": OUE, "GRR": GRR}[self.protocol]
-        return kind(self.k, self.epsilon)
+        family: dict[str, type[GRR | SUE | OUE]] = {"SUE": SUE, "OSUE": OUE, "GRR": GRR}
+        return family[self.protocol](self.k, self.epsilon)
 
     @property
     def kind(self) -> Kind:
         """Noisy copies of a remembered report."""
-        one: Any = self.permanent.kind
-        return one.chained(self.tau, *self.second)
+        return self.permanent.kind.chained(self.tau, *self.second)
 
     @cached_property
     def second(self) -> Rates:
@@ -286,7 +284,7 @@ class BucketFlip(FrequencyOracle):
         np.put_along_axis(out, sampled, np.take_along_axis(drawn, sampled, 1), 1)
         return out
 
-    def estimate(self, reports: Any) -> Array:
+    def estimate(self, reports: Reports) -> Array:
         """Return estimated bucket frequencies, shape (buckets,)."""
         reports = self.read(reports)
         shown = (reports >= 0).sum(axis=0)

@@ -1,17 +1,16 @@
 """Several attributes: report one truly, at an amplified budget, and fake the others (RS+FD)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..kinds import Attributes
-from ..types import Array, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, FrequencyOracle, SupportOracle, share
+from ..kinds import Attributes, SupportLaw
+from ..types import Array, Input, Numbers, Rates, Rng
+from .base import MAX_DOMAIN, FrequencyOracle, share
 from .grr import GRR
 from .unary import OUE, SUE, _bits
 
@@ -53,7 +52,7 @@ class RSFD(FrequencyOracle):
     def __post_init__(self) -> None:
         checks.fix(self, d=checks.integer("d", self.d, 2))
         checks.one_of("base", self.base, BASES)
-        given: Any = self.k  # any sequence will do
+        given: Input = self.k  # any sequence will do
         if np.ndim(given):
             if len(given) != self.d:
                 raise ValueError(
@@ -87,15 +86,15 @@ class RSFD(FrequencyOracle):
             f" = {self.amplified:.4f}."
         )
 
-    def attribute(self, j: int) -> SupportOracle:
+    def attribute(self, j: int) -> GRR | SUE | OUE:
         """The mechanism of attribute `j` when it is the sampled one."""
-        kind: Callable[..., SupportOracle] = {"GRR": GRR, "SUE": SUE, "OUE": OUE}[self.base[:3]]
-        return kind(self.sizes[j], self.amplified)
+        family: dict[str, type[GRR | SUE | OUE]] = {"GRR": GRR, "SUE": SUE, "OUE": OUE}
+        return family[self.base[:3]](self.sizes[j], self.amplified)
 
     @property
     def kind(self) -> Attributes:
         """One report per attribute."""
-        parts: Any = tuple(self.attribute(j).kind for j in range(self.d))
+        parts: tuple[SupportLaw, ...] = tuple(self.attribute(j).kind for j in range(self.d))
         q, k = parts[0].q, min(self.sizes)
         one, none = (
             np.asarray(parts[0].pair_law()),

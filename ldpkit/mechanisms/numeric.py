@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..kinds import Scored
 from ..kinds.base import shaped
-from ..types import Array, Numbers, Rates, Rng
+from ..types import Array, Input, Numbers, Rates, Reports, Rng
 from .base import MAX_EPSILON, MIN_EPSILON, LocalRandomizer
 
 __all__ = ["PM", "Interval"]
@@ -48,23 +47,23 @@ class Interval(Scored):
         left = self.left(value)
         return (reports >= left) & (reports <= left + (self.bound - 1))
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         return checks.reals(
             f"reports of {sender}", shaped(reports, (None,), sender), -self.bound, self.bound
         )
 
-    def score(self, reports: Array, pair: Any) -> Array:
+    def score(self, reports: Array, pair: tuple[float, float]) -> Array:
         """1 in the first input's interval only, -1 in the second's only, else 0; int array (n,)."""
         one, two = (self.inside(reports, value).astype(np.int8) for value in pair)
         return one - two
 
-    def score_rates(self, threshold: float, pair: Any) -> Rates:
+    def score_rates(self, threshold: float, pair: tuple[float, float]) -> Rates:
         apart = min(
             self.bound - 1, abs(self.left(pair[0]) - self.left(pair[1]))
         )  # of one interval outside the other
         return self.density * apart, self.density / self.ratio * apart
 
-    def loss(self, pair: Any) -> float:
+    def loss(self, pair: tuple[float, float]) -> float:
         return math.log(self.ratio)
 
 
@@ -108,7 +107,7 @@ class PM(LocalRandomizer):
         """One real number."""
         return Interval(self.bound, self.p / (self.bound - 1), math.exp(self.epsilon))
 
-    def pair(self, pair: Any = None) -> tuple[float, float]:
+    def pair(self, pair: Input = None) -> tuple[float, float]:
         """Return the two audited inputs, -1 and 1 unless given; see `LocalRandomizer.pair`."""
         pair = (-1.0, 1.0) if pair is None else pair
         if np.shape(pair) != (2,) or pair[0] == pair[1]:

@@ -4,10 +4,8 @@ one-hot row."""
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from .. import checks
@@ -16,14 +14,14 @@ from ..kinds.base import log_ratio, shaped
 from ..kinds.bits import pick
 from ..kinds.hashed import cells
 from ..stats import binomial_window
-from ..types import Array, Pair, Rates, Rng
+from ..types import Array, Pair, Rates, Reports, Rng
 from .base import SupportOracle
 
 __all__ = ["CMS", "Sketch"]
 
 
 @functools.lru_cache(maxsize=8)
-def _table(k: int, hashes: int, m: int) -> npt.NDArray[Any]:
+def _table(k: int, hashes: int, m: int) -> Array:
     """Cell of every value under every hash function, int array (hashes, k); the functions are
     public and fixed."""
     return np.array([cells(np.arange(k), np.full(k, j, np.uint64), m) for j in range(hashes)])
@@ -67,7 +65,7 @@ class Sketch(Support):
     guess_route = "convolve"
 
     @property
-    def form(self) -> np.dtype[Any]:
+    def form(self) -> np.dtype[np.void]:
         """Type of one report."""
         return np.dtype([("hash", "<i8"), ("signs", "i1", (self.m,))])
 
@@ -80,7 +78,7 @@ class Sketch(Support):
     def width(self) -> int:
         return self.m + 1
 
-    def read(self, reports: Any, sender: str) -> Array:
+    def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None,), sender, self.form)
         checks.values(reports["hash"], self.hashes, f"hash functions of {sender}")
         if not (good := np.abs(reports["signs"]) == 1).all():

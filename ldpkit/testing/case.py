@@ -12,7 +12,7 @@ import scipy
 from .. import attacks, streams
 from ..attacks import Attack
 from ..kinds import Named, Scored
-from ..types import Rates, Rng
+from ..types import Input, Numbers, Rates, Reports, Rng
 
 __all__ = [
     "Case",
@@ -42,13 +42,13 @@ by."""
 NO_LAW = "no law of the reports is known"
 
 
-def need(holds: Any, sentence: str) -> None:
+def need(holds: object, sentence: str) -> None:
     """Fail with a sentence unless something holds."""
     if not holds:
         raise AssertionError(sentence)
 
 
-def refused(call: Callable[[Any], Any], bad: Any, what: str, *said: str) -> None:
+def refused(call: Callable[[Input], object], bad: Input, what: str, *said: str) -> None:
     """Need a `ValueError` whose text names what is `said`."""
     try:
         call(bad)
@@ -65,7 +65,7 @@ def refused(call: Callable[[Any], Any], bad: Any, what: str, *said: str) -> None
         raise AssertionError(f"{what} must be refused by a ValueError, it is accepted")
 
 
-def same(one: Any, two: Any) -> bool:
+def same(one: Reports, two: Reports) -> bool:
     """Whether two sets of reports are equal."""
     return (
         len(one) == len(two) and all(map(same, one, two))
@@ -74,7 +74,7 @@ def same(one: Any, two: Any) -> bool:
     )
 
 
-def close(one: Iterable[Any], two: Iterable[Any]) -> bool:
+def close(one: Iterable[Numbers], two: Iterable[Numbers]) -> bool:
     """Whether numbers are equal but for rounding."""
     return np.allclose(list(one), list(two), rtol=1e-9, atol=1e-12)
 
@@ -103,7 +103,7 @@ class Case:
     mechanism: Any
     seed: int
     chosen: Sequence[str | Attack] | None
-    inputs: Sequence[Any] | None
+    inputs: Sequence[Input] | None
 
     def rng(self, *name: str | int) -> Rng:
         """Return the generator of this name."""
@@ -123,9 +123,9 @@ class Case:
         ]
 
     @cached_property
-    def pairs(self) -> list[Any]:
+    def pairs(self) -> list[Input]:
         """Ordered pairs of inputs that reports can tell apart."""
-        domain: Any = getattr(self.mechanism.kind, "domain", None)
+        domain: int | None = getattr(self.mechanism.kind, "domain", None)
         values, found = self.inputs, []
         if values is None and domain is not None:
             values = range(domain) if domain <= 6 else (0, 1, domain // 2, domain - 1)
@@ -139,7 +139,7 @@ class Case:
         return found
 
     @cached_property
-    def laws(self) -> list[tuple[Attack, Any, Rates]]:
+    def laws(self) -> list[tuple[Attack, Input, Rates]]:
         """Every attack and pair whose exact rates are known."""
         asked = itertools.product(self.attacks, self.pairs)
         return [

@@ -6,7 +6,6 @@ and estimates by Bernstein's inequality.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy
@@ -14,7 +13,7 @@ import scipy
 from .. import stats
 from ..auditors import audit
 from ..mechanisms import FrequencyOracle
-from ..types import Array
+from ..types import Array, Row
 from .case import SHARE, TAIL, USERS, Case, need, tail
 
 __all__ = ["client", "estimate", "null", "power", "repeats"]
@@ -140,7 +139,7 @@ def power(case: Case) -> str | None:
 def repeats(case: Case) -> str | None:
     """An audit with a seed gives the same result again, on one thread and on two."""
     for attack in case.attacks:
-        asked: dict[str, Any] = {
+        asked: Row = {
             "mechanism": case.mechanism,
             "attack": attack,
             "trials": case.users(USERS),

@@ -6,12 +6,12 @@ import pickle
 import random
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, fields, replace
-from typing import Any
 
 import cloudpickle
 import numpy as np
 
 from ..mechanisms import Client, FrequencyOracle
+from ..types import Reports
 from .case import Case, need, refused, same
 
 __all__ = ["value", "parameters", "generator", "inputs", "read", "pair"]
@@ -90,7 +90,7 @@ def inputs(case: Case) -> None:
         )
 
 
-def _spoilt(reports: Any) -> Iterator[tuple[Any, str]]:
+def _spoilt(reports: Reports) -> Iterator[tuple[Reports, str]]:
     """Reports with one thing wrong each, and what it is."""
     yield None, "nothing in the place of reports"
     if isinstance(reports, list):

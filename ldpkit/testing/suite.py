@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .. import checks as _checks
 from ..attacks import Attack
 from ..mechanisms import LocalRandomizer
+from ..types import Input
 from .case import Case, need
 from .claims import budget, extremes, rates, rounds, routes
 from .draws import client, estimate, null, power, repeats
@@ -64,7 +64,7 @@ class Check:
 class Conformance:
     """What was checked: the outcome of every check by its name, which shows as a table."""
 
-    mechanism: Any
+    mechanism: LocalRandomizer
     outcomes: Mapping[str, str]
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ def checks(
     *,
     seed: int = 1,
     attacks: Sequence[str | Attack] | None = None,
-    inputs: Sequence[Any] | None = None,
+    inputs: Sequence[Input] | None = None,
 ) -> list[Check]:
     """Return the checks of a mechanism, each to be called, for a test that is parametrised; see
     `check_mechanism`."""
@@ -101,7 +101,7 @@ def check_mechanism(
     expected_failures: Mapping[str, str] | None = None,
     seed: int = 1,
     attacks: Sequence[str | Attack] | None = None,
-    inputs: Sequence[Any] | None = None,
+    inputs: Sequence[Input] | None = None,
 ) -> Conformance:
     """Run all `CHECKS` on a mechanism.
 
