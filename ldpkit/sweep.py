@@ -11,6 +11,7 @@ import functools
 import hashlib
 import itertools
 import json
+import math
 import os
 import shutil
 import sys
@@ -37,6 +38,7 @@ Cell: TypeAlias = dict[str, Any]
 Func: TypeAlias = Callable[..., object]
 Job: TypeAlias = tuple[Func, Cell, int, dict[str, str]]
 Each = TypeVar("Each")
+MAX_CELLS = 10**6
 
 
 def progress(
@@ -69,6 +71,8 @@ def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[C
             v if isinstance(v, (list, tuple, range, np.ndarray)) else [v] for v in grid.values()
         ]
         names = list(grid)
+        if (count := math.prod(map(len, lists))) > MAX_CELLS:
+            raise ValueError(f"grid must have at most {MAX_CELLS} cells, got {count}")
         grid = [dict(zip(names, combination)) for combination in itertools.product(*lists)]
     checks.instance(
         "grid", grid, Iterable, "a mapping from parameters to values, or a list of cells"

@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
     status = 4
     try:
+        if sys.stdout is None:  # a result that nobody can get is none
+            raise OSError("standard output is closed")
         result = commands().main(arguments, prog_name="ldpkit", standalone_mode=False)
     except click.Abort:
         message, status = "interrupted", interrupt.STATUS
