@@ -110,8 +110,11 @@ def _run(func: Func, cell: Cell, seed: int, wanted: dict[str, str]) -> str:
 def _replace(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    part.write_text(text, encoding="utf-8", newline="")
-    os.replace(part, path)
+    try:
+        part.write_text(text, encoding="utf-8", newline="")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)  # there only if that failed
 
 
 class _Store:

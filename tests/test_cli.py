@@ -361,6 +361,23 @@ def test_a_result_that_could_not_be_written_is_a_failure(text, where):
     assert wanted in found.stderr
 
 
+def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
+    code, cells = tmp_path / "cache" / "numba", tmp_path / "sweeps"
+    monkeypatch.setattr("ldpkit.cli.cache.CACHE", tmp_path / "cache")
+    monkeypatch.setattr("ldpkit.paths.STORE", cells)
+    (code / "digest").mkdir(parents=True)
+    (code / "digest" / "kernel.nbc").write_bytes(bytes(2_500_000))
+    (tmp_path / "cache" / "data").mkdir()
+    said = [
+        f"machine code: 1 files, 2.5 MB in {code}\nfinished cells: 0 files, 0.0 MB in {cells}\n"
+    ]
+    said += [said[0].replace(" in ", " removed from ")]
+    for text, out in zip(("cache", "cache --clear"), said):
+        assert code.exists() and call(text) == (0, out, "")
+    assert not code.exists() and (tmp_path / "cache" / "data").is_dir()
+    assert call("cache")[1].startswith("machine code: 0 files")
+
+
 LEAVING = """
 import multiprocessing, os
 from os import _exit
