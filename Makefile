@@ -103,5 +103,7 @@ lock: .venv/ready  ## resolve the dependencies again, for Python 3.11 to 3.13, w
 	  pyproject.toml -o requirements.lock
 	$(BIN)/python book/_tools/supply.py
 
-clean:  ## remove everything that was built, keep the environment
-	rm -rf _build
+clean:  ## remove everything that was built and kept, and say what; the environment stays
+	@if test -x $(BIN)/ldpkit; then $(BIN)/ldpkit cache --clear; fi
+	@if test -d _build; then du -sh _build | sed 's/^/everything built: /; s/$$/ removed/'; fi
+	@rm -rf _build

@@ -36,6 +36,20 @@ def _cache() -> Path:
 
 CACHE = _cache()
 """The user's folder for what can be made again."""
+_KEPT = 16
+
+
+@functools.cache
+def _folder(cache: Path) -> Path:
+    """This very source's folder of machine code; of other sources those used last are kept."""
+    own = cache / "numba" / depends.code_digest()
+    with contextlib.suppress(OSError):
+        own.mkdir(parents=True, exist_ok=True)
+        os.utime(own)
+        known = sorted(own.parent.iterdir(), key=lambda path: path.stat().st_mtime)
+        for old in known[:-_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+    return own
 
 
 def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Kernel:
@@ -50,7 +64,7 @@ def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Ke
 
     config: Any = numba.config
     given = config.CACHE_DIR
-    config.CACHE_DIR = given or str(CACHE / "numba" / depends.code_digest())
+    config.CACHE_DIR = given or str(_folder(CACHE))
     try:
         compiled: Any = numba.njit(cache=True, nogil=True, inline=inline)(function)
         if hasattr(compiled, "_cache"):  # not where the compiler is switched off

@@ -10,7 +10,7 @@ import hashlib
 import os
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -28,7 +28,9 @@ __all__ = [
 
 SOURCES = {
     "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist",
-    "fashion_mnist": "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
+    "fashion_mnist": (
+        "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
+    ),
     "adult": "https://archive.ics.uci.edu/ml/machine-learning-databases/adult",
 }
 FILES = {
@@ -66,6 +68,8 @@ FILES = {
     },
 }
 """SHA-256 of the original files, as their publishers distribute them."""
+_LARGEST = 2**25
+"""Bytes; the largest of them has 26,421,880."""
 # of the same files of MNIST, decompressed: by these an array in another container is known to be
 # the original
 _UNPACKED = {
@@ -161,15 +165,34 @@ def download(name: str, base: str | None = None) -> None:
     pooch.get_logger().setLevel("WARNING")
     base = base or os.environ.get("LDPKIT_DATA_URL")
     source = f"{base.rstrip('/')}/{name}" if base else SOURCES[name]
+
+    def fetch(url: str, place: str, _: object) -> None:
+        with open(place, "wb") as file:
+            pooch.HTTPDownloader()(url, _Limited(file), None)
+
     for file, known in FILES[name].items():
         try:
-            pooch.retrieve(f"{source}/{file}", f"sha256:{known}", file, folder() / name)
+            pooch.retrieve(
+                f"{source}/{file}", f"sha256:{known}", file, folder() / name, downloader=fetch
+            )
         except (
             Exception
         ) as error:  # of the network or of the checksum; pooch keeps no file in either case
             raise ConnectionError(
                 f"file {name}/{file} could not be fetched from {source}: {error}"
             ) from error
+
+
+class _Limited:
+    """A file that takes no more than the largest original."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.flush = file, file.flush
+
+    def write(self, part: bytes) -> None:
+        if self.file.tell() + len(part) > _LARGEST:
+            raise OSError(f"it has more than {_LARGEST} bytes, as no original has")
+        self.file.write(part)
 
 
 def _read(name: str, file: str) -> bytes:

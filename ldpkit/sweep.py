@@ -11,6 +11,7 @@ import functools
 import hashlib
 import itertools
 import json
+import math
 import os
 import shutil
 import sys
@@ -37,6 +38,7 @@ __all__ = ["sweep", "SweepError", "cells", "progress"]
 Func: TypeAlias = Callable[..., object]
 Job: TypeAlias = tuple[Func, Row, int, dict[str, str]]
 Each = TypeVar("Each")
+MAX_CELLS = 10**6
 
 
 def progress(
@@ -69,6 +71,8 @@ def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[R
             v if isinstance(v, (list, tuple, range, np.ndarray)) else [v] for v in grid.values()
         ]
         names = list(grid)
+        if (count := math.prod(map(len, lists))) > MAX_CELLS:
+            raise ValueError(f"grid must have at most {MAX_CELLS} cells, got {count}")
         grid = [dict(zip(names, combination)) for combination in itertools.product(*lists)]
     checks.instance(
         "grid", grid, Iterable, "a mapping from parameters to values, or a list of cells"
@@ -106,8 +110,11 @@ def _run(func: Func, cell: Row, seed: int, wanted: dict[str, str]) -> str:
 def _replace(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    part.write_text(text, encoding="utf-8", newline="")
-    os.replace(part, path)
+    try:
+        part.write_text(text, encoding="utf-8", newline="")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)  # there only if that failed
 
 
 class _Store:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -86,6 +87,32 @@ def test_equal_runs_give_equal_bytes(project):
     execute.forget(project, "book/one")
     execute.run(project.root, jobs=2)
     assert project.executed("book/one").read_bytes() == first
+
+
+def test_a_temporary_folder_with_a_long_name_is_no_obstacle(project, tmp_path):
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'book' / '_tools')!r}); import execute;"
+        f" sys.exit(execute.run({str(project.root)!r}, jobs=1))"
+    )
+    environment = os.environ | {"TMPDIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert text(project, "book/one") == "ran with 3\n"
+
+
+def test_a_full_disk_leaves_nothing_unfinished(project, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    project.build.mkdir()
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        execute._write(project.build / "scoreboard.csv", b"item\n")
+    assert not list(project.build.iterdir())
 
 
 def test_saved_outputs_do_not_make_a_notebook_stale(project):

@@ -363,6 +363,62 @@ def test_an_output_that_nobody_reads_proves_nothing():
     assert (found.returncode, found.stderr) == (4, b"")
 
 
+@pytest.mark.parametrize("text", ["list", "audit --mechanism GRR --k 5 --epsilon 1 --trials 100"])
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+def test_a_result_that_could_not_be_written_is_a_failure(text, where):
+    found = subprocess.run(f"{SCRIPT} {text} {where}", shell=True, capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (4, "") and one_line(found.stderr)
+    wanted = "No space left on device" if "full" in where else "standard output is closed"
+    assert wanted in found.stderr
+
+
+def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
+    code, cells = tmp_path / "cache" / "numba", tmp_path / "sweeps"
+    monkeypatch.setattr("ldpkit.cli.cache.CACHE", tmp_path / "cache")
+    monkeypatch.setattr("ldpkit.paths.STORE", cells)
+    (code / "digest").mkdir(parents=True)
+    (code / "digest" / "kernel.nbc").write_bytes(bytes(2_500_000))
+    (tmp_path / "cache" / "data").mkdir()
+    said = [
+        f"machine code: 1 files, 2.5 MB in {code}\nfinished cells: 0 files, 0.0 MB in {cells}\n"
+    ]
+    said += [said[0].replace(" in ", " removed from ")]
+    for text, out in zip(("cache", "cache --clear"), said):
+        assert code.exists() and call(text) == (0, out, "")
+    assert not code.exists() and (tmp_path / "cache" / "data").is_dir()
+    assert call("cache")[1].startswith("machine code: 0 files")
+
+
+LEAVING = """
+import multiprocessing, os
+from os import _exit
+
+def now(value):
+    os._exit(0)
+
+def kept(values, rng):
+    _exit(1)
+
+def forks(value):
+    if (child := os.fork()) == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return value
+"""
+
+
+@pytest.mark.parametrize("name, status", [("now", 2), ("kept", 2), ("forks", 0)])
+@pytest.mark.filterwarnings("ignore:This process")
+def test_a_client_cannot_end_the_audit_as_if_nothing_had_been_found(here, name, status):
+    (here / "leaving_here.py").write_text(LEAVING)
+    text = f"audit --client leaving_here:{name} --report value --k 3 --epsilon 30 --trials 5"
+    found, out, err = run(text, here)
+    assert found == status
+    if status:
+        assert out == "" and one_line(err)
+        assert f"client leaving_here:{name} raised SystemExit: os._exit(" in err
+
+
 # --- bad input: status 2 and one line -------------------------------------------------------------
 
 

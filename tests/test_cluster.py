@@ -8,6 +8,7 @@ would close the new one, with whatever cell it computes by then.
 """
 
 import importlib.metadata
+import itertools
 import json
 import os
 import re
@@ -355,6 +356,9 @@ def test_checking_a_cell_trains_no_network(monkeypatch):
     )
 
 
+BOMB = "audit: rad\nseed: 1\ngrid:\n  a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"  {b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in itertools.pairwise("abcdefg")
+)
 RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
 
 
@@ -451,6 +455,16 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
             "must be an integer >= 974, got 10",
         ),
         ("audit: [\n", "not YAML"),
+        (
+            f"{RAD}fixed: {'[' * 5000}{']' * 5000}",
+            "values are nested too deeply, or hold themselves",
+        ),
+        (f"{RAD}fixed: &a [*a]", "values are nested too deeply, or hold themselves"),
+        (BOMB, "at most 1000000 values can be written out, got 12345691"),
+        (
+            "audit: rad\nseed: 1\ngrid: {key: list(range(1000)) for key in ('m', 'reports', 'k')}",
+            "grid must have at most 1000000 cells, got 1000000000",
+        ),
         ("- 4\n", "a sweep is described by keys and values, got [4]"),
     ],
 )

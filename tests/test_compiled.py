@@ -92,6 +92,16 @@ def test_code_that_cannot_be_kept_is_no_failure(kept, monkeypatch):
     assert made()[0] == 6.0
 
 
+def test_of_many_edits_the_last_are_kept(tmp_path):
+    for i in range(30):
+        (tmp_path / "numba" / f"{i:02}").mkdir(parents=True)
+        (tmp_path / "numba" / f"{i:02}" / "code.nbc").touch()
+        os.utime(tmp_path / "numba" / f"{i:02}", (i, i))
+    own = compiled._folder(tmp_path)
+    kept = sorted(path.name for path in own.parent.iterdir() if path != own)
+    assert own.is_dir() and kept == [f"{i:02}" for i in range(15, 30)]
+
+
 # --- no home --------------------------------------------------------------------------------------
 
 WHERE = "from ldpkit.compiled import CACHE; print(CACHE)"

@@ -106,6 +106,21 @@ def test_a_fetched_file_is_not_fetched_again(mirror):
     assert len(datasets.adult()) == 4
 
 
+def test_a_download_stops_where_the_largest_original_would(mirror, monkeypatch):
+    assert all(source.startswith("https://") for source in datasets.SOURCES.values())
+    (mirror / "served" / "adult" / "adult.data").write_bytes(bytes(10**6))
+    written = []
+    write = datasets._Limited.write
+    monkeypatch.setattr(datasets, "_LARGEST", 5000)
+    monkeypatch.setattr(
+        datasets._Limited, "write", lambda self, part: (write(self, part), written.append(part))
+    )
+    with pytest.raises(ConnectionError, match="adult.data could not be .*more than 5000 bytes"):
+        datasets.download("adult")
+    assert sum(map(len, written)) <= 5000
+    assert not list((mirror / "data" / "adult").iterdir())
+
+
 def test_a_changed_download_is_refused_and_not_kept(mirror):
     (mirror / "served" / "adult" / "adult.test").write_bytes(b"other")
     with pytest.raises(

@@ -234,8 +234,18 @@ def jupyter_book(arguments: list[str], cwd: Path, held: tuple[int, ...] = (), **
 def _write(path: Path, text: bytes) -> None:
     """Write a file whole or not at all."""
     unfinished = path.with_suffix(".tmp")
-    unfinished.write_bytes(text)
-    os.replace(unfinished, path)
+    try:
+        unfinished.write_bytes(text)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)  # there only if that failed
+
+
+def shorten() -> None:
+    """Take another temporary folder if the names of sockets in it would be too long for any system (103 signs)."""
+    if len(tempfile.gettempdir()) > 60:
+        short = [folder for folder in ("/tmp", "/var/tmp") if os.access(folder, os.W_OK | os.X_OK)]
+        tempfile.tempdir = os.environ["TMPDIR"] = short[0] if short else tempfile.gettempdir()
 
 
 def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: str | Path = "_build") -> float:
@@ -243,6 +253,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
     import papermill
     from traitlets.config import Config
 
+    shorten()
     project = Project(root, build)
     target = project.executed(page)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -299,6 +310,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int = 2) -> int:
     """Execute what is not current; return the number of failures."""
     from ldpkit import depends  # not at the top: processes that execute a notebook do without numba
 
+    shorten()
     project = Project(root)
     chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), depends.Graph(project.root / "ldpkit")
     seconds = durations(project)

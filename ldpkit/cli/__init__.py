@@ -19,7 +19,7 @@ __all__ = ["commands", "main"]
 
 def commands() -> "click.Group":
     """Return all commands; importing them registers them, and takes a second."""
-    from . import audit, data, gradient, kv, rad, refine, sweep  # noqa: F401
+    from . import audit, cache, data, gradient, kv, rad, refine, sweep  # noqa: F401
     from .base import cli
 
     return cli
@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
     status = 4
     try:
+        if sys.stdout is None:  # a result that nobody can get is none
+            raise OSError("standard output is closed")
         result = commands().main(arguments, prog_name="ldpkit", standalone_mode=False)
     except click.Abort:
         message, status = "interrupted", interrupt.STATUS

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, TypeVar, get_args
+from typing import Any, NoReturn, TypeVar, get_args
 
 import click
 
@@ -162,14 +162,23 @@ def strict(command: Command) -> Command:
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
     """Send what foreign code writes to standard output to standard error, so that the output is the
-    result alone."""
+    result alone, and let it not end this process, which would look as if nothing had been found."""
     sys.stdout.flush()
+    end, own = os._exit, os.getpid()
+
+    def refused(status: int) -> NoReturn:
+        if os.getpid() == own:
+            raise SystemExit(f"os._exit({status})")
+        end(status)  # a process that it forked is its own
+
     kept = os.dup(1)
     os.dup2(2, 1)  # also for what writes past Python: libraries, programs
     try:
+        os._exit = refused
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
+        os._exit = end
         sys.stderr.flush()
         ctypes.CDLL(None).fflush(None)
         os.dup2(kept, 1)

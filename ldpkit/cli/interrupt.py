@@ -16,6 +16,7 @@ __all__ = ["STATUS", "listen"]
 STATUS = 130
 """Exit status after an interrupt, as shells give it."""
 
+_exit = os._exit  # a client may not, see `base.aside`
 _ending = threading.Lock()
 
 
@@ -54,7 +55,7 @@ def _end(*_: object) -> None:
             if child.pid:
                 os.kill(child.pid, signal.SIGKILL)
     finally:
-        os._exit(STATUS)
+        _exit(STATUS)
 
 
 def _tell() -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import itertools
 import re
 import time
 from collections.abc import Iterator
@@ -48,6 +49,25 @@ _Loader.add_implicit_resolver(
     "!exponent", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
 )
 _Loader.add_constructor("!exponent", _exponent)
+
+
+def _load(text: bytes) -> Any:
+    """Read YAML, unless a few lines that name each other would grow beyond memory."""
+    loader = _Loader(text)
+    node = loader.get_single_node()
+    size = 0 if node is None else _size(node, {})
+    if size > hall.MAX_CELLS:
+        raise ValueError(f"at most {hall.MAX_CELLS} values can be written out, got {size}")
+    return None if node is None else loader.construct_document(node)
+
+
+def _size(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+    """How many values a node is, those counted again that it names again."""
+    if node not in known:
+        parts = [] if isinstance(node, yaml.ScalarNode) else node.value
+        pairs = itertools.chain(*(part if isinstance(part, tuple) else (part,) for part in parts))
+        known[node] = 1 + sum(_size(part, known) for part in pairs)
+    return known[node]
 
 
 _OPTIONS = sorted(
@@ -157,9 +177,11 @@ def read(path: str | Path) -> Plan:
     """
     try:
         try:
-            found = yaml.load(Path(path).read_bytes(), _Loader)
+            found = _load(Path(path).read_bytes())
         except yaml.YAMLError as error:
             raise ValueError(f"not YAML: {error}") from error
+        except RecursionError:
+            raise ValueError("values are nested too deeply, or hold themselves") from None
         if not isinstance(found, dict):
             raise ValueError(f"a sweep is described by keys and values, got {found!r}")
         wanted = inspect.signature(Plan).parameters
