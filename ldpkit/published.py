@@ -28,20 +28,24 @@ _AGREE = 5  # standard errors; one comparison in 1.7 million fails by chance
 _FILE = "LDPKIT_SCOREBOARD"  # set by the book's runner; a reader's own run records nothing
 
 
-def load(paper: str) -> pd.DataFrame:
+def load(paper: str, folder: str = "published") -> pd.DataFrame:
     """Return the published numbers of one paper as a table.
 
     Parameters
     ----------
     paper : str
         ``"ldp_auditor"``, ...
+    folder : {"published", "reference", "claims"}
+        What to return: numbers of the paper, outputs of its released code, or its claims.
 
     Raises
     ------
     FileNotFoundError
         If the checkout holds no such file, or there is none.
     """
-    path = paths.data("published", f"{paper}.csv")
+    path = paths.data(
+        checks.one_of("folder", folder, ("published", "reference", "claims")), f"{paper}.csv"
+    )
     if not path.exists():
         raise FileNotFoundError(f"no published numbers at {path}")
     return pd.read_csv(path)
