@@ -28,7 +28,7 @@ _AGREE = 5  # standard errors; one comparison in 1.7 million fails by chance
 _FILE = "LDPKIT_SCOREBOARD"  # set by the book's runner; a reader's own run records nothing
 
 
-def load(paper: str, folder: str = "published") -> pd.DataFrame:
+def load(paper: str, folder: str = "published", **options: Any) -> pd.DataFrame:
     """Return the published numbers of one paper as a table.
 
     Parameters
@@ -37,6 +37,8 @@ def load(paper: str, folder: str = "published") -> pd.DataFrame:
         ``"ldp_auditor"``, ...
     folder : {"published", "reference", "claims"}
         What to return: numbers of the paper, outputs of its released code, or its claims.
+    **options
+        Of `pandas.read_csv`.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def load(paper: str, folder: str = "published") -> pd.DataFrame:
     )
     if not path.exists():
         raise FileNotFoundError(f"no published numbers at {path}")
-    return pd.read_csv(path)
+    return pd.read_csv(path, **options)
 
 
 def lookup(paper: str, item: str, series: str | None = None, x: Any = None) -> float:
