@@ -23,7 +23,7 @@ FLOORS = [
     {"checks", "depends", "progress", "types"},
     {"compiled"},
     {"paths", "streams", "pools"},
-    {"stats", "nets"},
+    {"stats", "nets", "verdicts"},
     {"betting", "kinds"},
     {"mechanisms"},
     {"attacks"},

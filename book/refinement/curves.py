@@ -5,7 +5,7 @@ import functools
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from ldpkit import plots, published
+from ldpkit import optimize, plots, published
 
 PROTOCOLS = ["GRR", "SUE", "BLH", "SHE", "SS", "OUE", "OLH", "THE", "ASS", "AUE", "ALH", "ATHE"]
 """Row by row: basic, optimised, adaptive."""
@@ -18,6 +18,16 @@ def digitised(item):
     table = table[table["item"].str.startswith(item)].reset_index(drop=True)
     parts = table["series"].str.extract(r"(?P<mechanism>\w+)(?:\[k=(?P<k>\d+)\])?")
     return parts.assign(k=parts["k"].astype(float), x=table["x"].astype(float), value=table["value"])
+
+
+def hashed(laws):
+    """The exact rates of local hashing, row by row; the paper's formula only holds for the mean number of colliding values."""
+    rows = laws[laws["mechanism"].isin(["BLH", "OLH", "ALH"])]
+    exact = [
+        optimize.success(optimize.build(r.mechanism, r.k, r.epsilon, grid="published", law="published"))
+        for r in rows.itertuples()
+    ]
+    return pd.Series(exact, rows.index)
 
 
 def by_size(cells, value, item, *more, panel="{mechanism}", **look):
