@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from . import checks, published
+from .verdicts import RELATIONS
 
 __all__ = ["COLUMNS", "VERDICTS", "ledger", "verdict", "judge"]
 
@@ -23,7 +24,7 @@ COLUMNS = [
     "id", "paper", "version", "place", "claim", "relation", "published", "tolerance", "turns",
     "cells", "page", "code", "why",
 ]  # fmt: skip
-"""``turns``: how much further than the tolerance a number may go before the conclusion is another."""
+"""``turns``: how much further than the tolerance a number may go before another conclusion."""
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be checked here")
 
 _NOISE = 5  # standard errors, where a number is found by simulation
@@ -65,11 +66,11 @@ def verdict(
     Returns
     -------
     dict
-        ``verdict``, one of `VERDICTS`; ``holding`` and ``of`` (numbers of cells); ``differs``
-        (``"the number"``, or ``"the conclusion"`` if a cell goes further than `turns`); ``furthest``
-        (position of the cell that goes furthest).
+        ``verdict``, one of `VERDICTS`; ``holding`` and ``of`` (numbers of cells); ``differs``:
+        ``"the number"``, or ``"the conclusion"`` if a cell goes further than `turns`;
+        ``furthest``, the position of the cell that goes furthest.
     """
-    checks.one_of("relation", relation, ("=", "<=", ">="))
+    checks.one_of("relation", relation, RELATIONS)
     found, noise = np.asarray(values, float), np.asarray(se, float)
     found, noise = np.broadcast_arrays(found, noise)
     if not len(found):
@@ -100,8 +101,8 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     page : str
         The page, ``"ldp_auditor/fig2"``: the ledger is that of its folder.
     code : module
-        Where the functions that the rows name are. Each takes tables by name and returns a value for
-        every cell, a series labelled by what the cells are called or a table with the columns
+        Where the functions that the rows name are. Each takes tables by name and returns a value
+        for every cell, a series labelled by what the cells are called or a table with the columns
         ``value`` and ``se``.
     comparable : bool
         Whether this run is what the paper speaks about; if not, nothing is judged.
@@ -121,7 +122,11 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     if target := os.environ.get(_FILE):
         _record(Path(target).with_suffix(".claims.csv"), pd.DataFrame(found))
     shown = ["place", "claim", "relation", "published", "found", "at", "verdict"]
-    table = pd.DataFrame(found)[shown].rename(columns={"published": "paper", "at": "furthest at"})
+    table = (
+        pd.DataFrame(found)
+        .reindex(columns=shown)
+        .rename(columns={"published": "paper", "at": "furthest at"})
+    )
     return table.dropna(axis="columns", how="all")
 
 

@@ -30,6 +30,7 @@ FLOORS = [
     {"datasets", "marks"},
     {"auditors", "optimize"},
     {"sweep", "published", "plots", "testing"},
+    {"claims"},
     {"cli"},
     {"__main__"},
 ]
