@@ -182,15 +182,13 @@ class Scoreboard:
         slack = None if published is None else half_width(se, published_error, exact, kind)
         if published is not None and slack is not None and kind != STAND_IN:
             half = abs(published) / 2
-            ranges = [plausible] if plausible else []
-            if half or (slack > 0 and not ranges):
-                ranges.append((published - half, published + half))
-            for low, high in ranges:
-                if all(within(end, published, relation, slack) for end in (low, high)):
-                    raise ValueError(
-                        f"{self.item}, {series}, {x}: {relation} {published:g} within {slack:g}"
-                        f" compares nothing, as all from {low:g} to {high:g} would agree"
-                    )
+            every = plausible and all(within(x, published, relation, slack) for x in plausible)
+            if every or (slack > half and (half or plausible is None)):
+                raise ValueError(
+                    f"{self.item}, {series}, {x}: a half-width of {slack:g} compares nothing with"
+                    f" {relation} {published:g}, as it exceeds half of it or all that is plausible"
+                    " agrees"
+                )
         self.rows.append(
             (
                 self.item,

@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpkit import claims
+from ldpkit import ledger
 from ldpkit.auditors import Audit
 from ldpkit.sweep import cells
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
-import claims as tool  # noqa: E402  # the book's tool of the same name, not the package's module
+import claims as tool  # noqa: E402  # a tool of the book
 
 PAPERS = ["ldp_auditor", "refinement", "kv_auditor", "rad", "ldp_sgd"]
-LEDGER = pd.concat([claims.ledger(paper) for paper in PAPERS], ignore_index=True)
+LEDGER = pd.concat([ledger.load(paper) for paper in PAPERS], ignore_index=True)
 
 
 def code(paper):
@@ -32,7 +32,7 @@ def code(paper):
 
 
 def test_the_ledger_is_whole():
-    assert list(LEDGER) == claims.COLUMNS and len(LEDGER) >= 150 and LEDGER["id"].is_unique
+    assert list(LEDGER) == ledger.COLUMNS and len(LEDGER) >= 150 and LEDGER["id"].is_unique
     assert tool.missing(ROOT) == []
     evaluated = LEDGER[LEDGER["code"] != ""]
     assert len(evaluated) >= 100
@@ -44,7 +44,7 @@ def test_the_ledger_is_whole():
 def test_every_page_with_claims_judges_them_in_one_call():
     for page, rows in LEDGER[LEDGER["code"] != ""].groupby("page"):
         text = (ROOT / "book" / f"{page}.ipynb").read_text()
-        assert text.count("claims.judge(") == 1, page
+        assert text.count("ledger.judge(") == 1, page
         known = tool.evaluators(ROOT, page.partition("/")[0])
         assert set(rows["code"]) <= known, page
 
@@ -91,7 +91,7 @@ def test_a_ledger_that_names_no_function_or_gives_no_reason_is_refused(tmp_path)
     ],
 )  # fmt: skip
 def test_verdicts_count_cells_and_tell_a_number_from_a_conclusion(values, se, test, wanted):
-    found = claims.verdict(values, se, **({"tolerance": 0.0} | test))
+    found = ledger.verdict(values, se, **({"tolerance": 0.0} | test))
     assert (found["verdict"], found["holding"], found["differs"]) == wanted
 
 
@@ -106,9 +106,9 @@ def test_what_is_printed_stands_for_an_interval():
 def test_a_page_hands_its_verdicts_to_the_build(tmp_path, monkeypatch):
     monkeypatch.setenv("LDPKIT_SCOREBOARD", str(tmp_path / "page.csv"))
     sgd = code("ldp_sgd")
-    shown = claims.judge("ldp_sgd/table3", sgd)
+    shown = ledger.judge("ldp_sgd/table3", sgd)
     assert set(shown["verdict"].str.partition(":")[0]) == {"holds", "does not hold"}
-    claims.judge("ldp_sgd/fig3", sgd, comparable=False)
+    ledger.judge("ldp_sgd/fig3", sgd, comparable=False)
     found = pd.read_csv(tmp_path / "page.claims.csv").set_index("id")
     assert len(found) == (LEDGER["page"].isin(["ldp_sgd/table3", "ldp_sgd/fig3"])).sum()
     assert found.loc["ldp_sgd/clients_4", "verdict"] == "holds"
@@ -141,7 +141,7 @@ def figure_2():
 
 def words(table, module):
     return (
-        claims.judge("ldp_auditor/fig2", module, cell=table)["verdict"]
+        ledger.judge("ldp_auditor/fig2", module, cell=table)["verdict"]
         .str.partition(":")[0]
         .tolist()
     )
@@ -150,7 +150,7 @@ def words(table, module):
 def test_claims_about_figure_2_notice_when_protocols_are_mixed_up(figure_2):
     """A mutant for every claim about a table: names turned by one, or the order of k or epsilon turned round."""
     ldp = code("ldp_auditor")
-    rows = claims.ledger("ldp_auditor")
+    rows = ledger.load("ldp_auditor")
     rows = rows[rows["page"] == "ldp_auditor/fig2"].reset_index(drop=True)
     right = words(figure_2, ldp)
     names = list(figure_2["mechanism"].unique())
@@ -176,5 +176,5 @@ def test_claims_about_figure_2_notice_when_protocols_are_mixed_up(figure_2):
 
 def test_a_claim_that_needs_what_a_page_does_not_have_says_so():
     empty = SimpleNamespace(**{row: (lambda: pd.Series([], dtype=float)) for row in LEDGER["code"]})
-    found = claims.judge("ldp_sgd/table3", empty)
+    found = ledger.judge("ldp_sgd/table3", empty)
     assert set(found["verdict"]) == {"cannot be checked here: no such cell in this run"}

@@ -196,10 +196,10 @@ HALL = [
     ("published.load('no_paper')", "no published numbers at"),
     ("published.lookup('ldp_auditor', 'no_item')", "0 published numbers of ldp_auditor match item='no_item'"),
     ("published.load('ldp_auditor', 'guesses')", "folder must be one of published, reference, claims, got 'guesses'"),
-    ("claims.ledger('no_paper')", "no published numbers at"),
-    ("claims.verdict([1], [0], relation='<', published=1, tolerance=0)", "relation must be one of =, <=, >=, got '<'"),
-    ("claims.judge('ldp_auditor/index', math)", "page must be one that data/claims speaks about, got 'ldp_auditor/index'"),
-    ("claims.judge('ldp_auditor/fig1', math)", "code must have the function grr_close of claim ldp_auditor/grr_close"),
+    ("ledger.load('no_paper')", "no published numbers at"),
+    ("ledger.verdict([1], [0], relation='<', published=1, tolerance=0)", "relation must be one of =, <=, >=, got '<'"),
+    ("ledger.judge('ldp_auditor/index', math)", "page must be one that data/claims speaks about, got 'ldp_auditor/index'"),
+    ("ledger.judge('ldp_auditor/fig1', math)", "code must have the function grr_close of claim ldp_auditor/grr_close"),
     ("verdicts.verdict('1', 0)", "reproduced must be a number, got '1'"),
     ("verdicts.verdict(1, -0.1)", "se must be a number >= 0, got -0.1"),
     ("verdicts.verdict(1, 0, published=[1])", "published must be a number, got [1]"),
@@ -776,7 +776,7 @@ def test_bad_input_is_refused_by_parameter_value_and_range(text, message):
     said = str(caught.value)
     assert message in said, said
     assert not isinstance(caught.value, MISSING) or text.startswith(
-        ("pools.isolated", "published.", "claims.")
+        ("pools.isolated", "published.", "ledger.")
     )
     assert re.search(
         r" must | needs? | does not | cannot | is not | too large | past | raised | match |no"

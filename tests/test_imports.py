@@ -30,7 +30,7 @@ FLOORS = [
     {"datasets", "marks"},
     {"auditors", "optimize"},
     {"sweep", "published", "plots", "testing"},
-    {"claims"},
+    {"ledger"},
     {"cli"},
     {"__main__"},
 ]

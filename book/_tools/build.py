@@ -20,7 +20,7 @@ import check_pages
 import execute
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "CITATION.cff",
-         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv")  # fmt: skip
+         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -268,7 +268,8 @@ def explain(error: Any) -> str:
 
 
 def merge_scoreboards(project: Project) -> "pd.DataFrame":
-    """Write ``_build/scoreboard.csv``; return the rows that differ without an explanation."""
+    """Write ``_build/scoreboard.csv`` and ``_build/figures.csv``; return the rows that differ without an explanation."""
+    import figures
     import pandas as pd
 
     found = [pd.read_csv(path) for page in project.notebooks() if (path := project.executed(page, ".csv")).exists()]
@@ -276,6 +277,7 @@ def merge_scoreboards(project: Project) -> "pd.DataFrame":
         return pd.DataFrame()
     board = pd.concat([table for table in found if len(table)], ignore_index=True)
     _write(project.build / "scoreboard.csv", board.to_csv(index=False).encode())
+    _write(project.build / "figures.csv", figures.table(project.root, board).to_csv(index=False).encode())
     print("scoreboard " + ", ".join(f"{n} {v}" for v, n in board["verdict"].value_counts().items()), flush=True)
     return board[board["verdict"] == "differs"]
 

@@ -18,7 +18,7 @@ import pandas as pd
 from . import checks, published
 from .verdicts import RELATIONS
 
-__all__ = ["COLUMNS", "VERDICTS", "ledger", "verdict", "judge"]
+__all__ = ["COLUMNS", "VERDICTS", "load", "verdict", "judge"]
 
 COLUMNS = [
     "id", "paper", "version", "place", "claim", "relation", "published", "tolerance", "turns",
@@ -33,7 +33,7 @@ _FILE = (
 )
 
 
-def ledger(paper: str) -> pd.DataFrame:
+def load(paper: str) -> pd.DataFrame:
     """Return the claims of one paper: text but for the numbers ``published``, ``tolerance`` and
     ``turns``.
 
@@ -114,7 +114,7 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     ValueError
         If the ledger knows no claim of the page, or names a function that is not there.
     """
-    rows = ledger(page.partition("/")[0])
+    rows = load(page.partition("/")[0])
     rows = rows[(rows["page"] == page) & (rows["code"] != "")]
     if rows.empty:
         raise ValueError(f"page must be one that data/claims speaks about, got {page!r}")
