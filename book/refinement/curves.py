@@ -30,6 +30,21 @@ def hashed(laws):
     return pd.Series(exact, rows.index)
 
 
+def released(cells, value):
+    """What the released code returned for the settings of `cells`, and beside it ``here``, what `cells` hold."""
+    theirs = published.load("refinement", "reference")[["mechanism", "k", "epsilon", value]]
+    return theirs.merge(cells[["mechanism", "k", "epsilon", value]].rename(columns={value: "here"}))
+
+
+def judge(boards, theirs, value):
+    """Hold what the released code returned against ours; `boards` gives the scoreboard of a mechanism. Return the furthest, as a share."""
+    for r in theirs.itertuples():
+        boards(r.mechanism).add(
+            f"released code, {r.mechanism}, k={r.k}", r.epsilon, getattr(r, value), exact=r.here, how="released code"
+        )
+    return (theirs[value] / theirs["here"] - 1).abs().max()
+
+
 def by_size(cells, value, item, *more, panel="{mechanism}", **look):
     """Draw one line per domain size over the paper's own curve, and what is in the tables of `more`."""
     seen = digitised(item)
@@ -37,7 +52,9 @@ def by_size(cells, value, item, *more, panel="{mechanism}", **look):
     seen = seen.merge(cells.drop(columns=["epsilon", value]).drop_duplicates(["mechanism", "k"]), on=["mechanism", "k"])
     given = {"panel": panel, "series": "k = {k:,.0f}"}
     drawn = [plots.tidy(cells, x="epsilon", sources={"exact": value}, **given),
-             plots.tidy(seen, x="x", sources={"paper": "value"}, **given), *more]  # fmt: skip
+             plots.tidy(seen, x="x", sources={"paper": "value"}, **given),
+             plots.tidy(released(cells, value).merge(cells[[c for c in cells if c != value]]), x="epsilon",
+                        sources={"released code": value}, **given), *more]  # fmt: skip
     return plots.figure(pd.concat(drawn, ignore_index=True), x="ε", yscale="log", palette="viridis", **look)
 
 

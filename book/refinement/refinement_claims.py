@@ -202,7 +202,7 @@ def blh_error(family):
 
 
 def sue_less_success(family):
-    return label(family["asr", "SUE"] / family["asr", "OUE"])
+    return pd.Series([(family["asr", "SUE"] < family["asr", "OUE"]).mean()])
 
 
 # Figure 6: `poison`, with the columns mechanism, epsilon, asr, mse, epg
