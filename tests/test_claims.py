@@ -178,3 +178,19 @@ def test_a_claim_that_needs_what_a_page_does_not_have_says_so():
     empty = SimpleNamespace(**{row: (lambda: pd.Series([], dtype=float)) for row in LEDGER["code"]})
     found = ledger.judge("ldp_sgd/table3", empty)
     assert set(found["verdict"]) == {"cannot be checked here: no such cell in this run"}
+
+
+def test_the_page_lists_every_claim_with_its_verdict(tmp_path):
+    path = tmp_path / "_build" / "claims.csv"
+    path.parent.mkdir()
+    found = pd.DataFrame(
+        {"id": ["rad/ceiling"], "verdict": ["does not hold: the number differs"], "found": [12.025]}
+    )
+    tool.merged(ROOT, [found]).to_csv(path, index=False)
+    text = tool.page(tmp_path, path, {"rad": "RAD", "ldp_sgd": "LDP-SGD"})
+    assert text.startswith(f"{len(LEDGER)} claims: holds: 0; holds in part: 0; does not hold: 1;")
+    assert "- **does not hold**: the number differs (furthest 12.03)" in text
+    assert "\n  - = 12.25 ± 0.005: trials 10^6, alpha 0.01" in text
+    assert "\n  - ≥ 0.6: MNIST" in text and "\n  - >" not in text  # that would be a quotation
+    assert text.count("* - ") == 2 + LEDGER["paper"].isin(["rad", "ldp_sgd"]).sum()
+    assert "cannot be checked here**: the records cannot be had" in text

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # what executes notebooks does without, until it merges
 
 FIRST = ["paper", "place", "claim", "relation", "verdict", "page"]
 NEVER = "cannot be checked here"
+SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 VERDICTS = ("holds", "holds in part", "does not hold", NEVER)
 
 
@@ -64,7 +65,7 @@ def page(root: Path, path: Path, names: dict[str, str]) -> str:
         return "The book has not been executed yet: run `make book`."
     import pandas as pd
 
-    table = pd.read_csv(path, dtype={"published": str}).fillna("")
+    table = pd.read_csv(path, dtype=str).fillna("")
     total = counts(table)
     parts = [
         f"{len(table)} claims: " + "; ".join(f"{word}: {n}" for word, n in total.items())
@@ -72,16 +73,18 @@ def page(root: Path, path: Path, names: dict[str, str]) -> str:
     ]  # fmt: skip
     for paper, name in names.items():
         rows = table[table["paper"] == paper]
-        lines = [f"## {name}", "; ".join(f"{word}: {n}" for word, n in counts(rows).items()) + ".", ""]
-        lines += ["```{list-table}", ":header-rows: 1", ":widths: 3 9 8 6", ":class: claims", "",
+        said = "; ".join(f"{word}: {n}" for word, n in counts(rows).items())
+        lines = [f"````{{dropdown}} **{name}** {len(rows)} claims. {said}", "", "```{list-table}", ":header-rows: 1", ":widths: 3 9 8 6", ":class: claims", "",
                   "* - place", "  - the paper says", "  - the test", "  - verdict"]  # fmt: skip
         for r in rows.itertuples():
             place = f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
-            test = f"{r.relation} {r.published}" + (f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0", 0.0) else "")
+            test = f"{SIGNS.get(r.relation, '')} {r.published}" + (
+                f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0") else ""
+            )
             test = f"{test}: {r.cells}" if r.relation else "–"
             there = f", at {r.at}" if r.at and ":" in r.verdict else ""
             value = f" (furthest {float(r.found):.4g}{there})" if r.found != "" else ""
             lines += [f"* - {place}", f"  - {r.claim}", f"  - {test}", f"  - **{r.verdict.partition(':')[0]}**"
                       + r.verdict[len(r.verdict.partition(":")[0]):] + value]  # fmt: skip
-        parts.append("\n".join([*lines, "```"]))
+        parts.append("\n".join([*lines, "```", "````"]))
     return "\n\n".join(parts)
