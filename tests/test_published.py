@@ -56,6 +56,8 @@ from ldpkit.verdicts import AGREES, HOW, KINDS, VERDICTS, verdict
         # a sign or an order has to stand out of the noise, in words it need not
         (0.6, 0.1, {"published": 0.0, "relation": ">=", "kind": "sign or order"}, "reproduced"),
         (0.4, 0.1, {"published": 0.0, "relation": ">=", "kind": "sign or order"}, "differs"),
+        (-0.6, 0.1, {"published": 0.0, "relation": "<=", "kind": "sign or order"}, "reproduced"),
+        (-0.4, 0.1, {"published": 0.0, "relation": "<=", "kind": "sign or order"}, "differs"),
         (-0.4, 0.1, {"published": 0.0, "relation": ">=", "kind": "claim in words"}, "reproduced"),
         # other data neither agree nor differ, whatever they say
         (1.0, 0.1, {"published": 1.0, "kind": "own stand-in", "note": "others"}, "other-data"),
