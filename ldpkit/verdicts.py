@@ -111,17 +111,18 @@ def verdict(
         return AGREES if code and exact is not None else "no-published-value"
     if kind == STAND_IN:
         return "other-data"
-    slack = half_width(se, published_error, exact, kind)
-    if within(reproduced if exact is None else exact, published, relation, slack):
+    found, noise = (reproduced, _AGREE * se) if exact is None else (exact, 0.0)
+    if kind == SIGN:  # a sign has to stand out of the noise
+        found += noise if relation == "<=" else -noise
+    if within(found, published, relation, half_width(se, published_error, exact, kind)):
         return AGREES if code else "reproduced"
     return explained
 
 
 def half_width(se: float, error: float, exact: float | None, kind: str) -> float:
-    """How far a number may lie from the published one: what is exact has no noise, and a sign has
-    to stand out of it."""
-    noise = _AGREE * se if exact is None else 0.0
-    return error - noise if kind == SIGN else error + noise
+    """How far a number may lie from the published one: noise excuses nothing where the number is
+    exact, and no sign."""
+    return error if exact is not None or kind == SIGN else error + _AGREE * se
 
 
 def within(found: float, published: float, relation: str, slack: float) -> bool:

@@ -1,94 +1,142 @@
 """The papers' numbers, the judgement of ours, and the scoreboard. Nothing here is random."""
 
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from ldpkit import plots, published
+from ldpkit import plots, published, verdicts
 from ldpkit.published import COLUMNS, Scoreboard, items, load, lookup
 from ldpkit.verdicts import AGREES, HOW, KINDS, VERDICTS, verdict
 
+CASES = [
+    # no published value: only exact mathematics can contradict
+    (1.0, 0.1, {}, "no-published-value"),
+    (1.0, 0.1, {"exact": 1.49}, "no-published-value"),
+    (1.0, 0.1, {"exact": 1.51}, "differs"),
+    (1.0, 0.1, {"exact": 0.49}, "differs"),
+    (1.0, 0.0, {"exact": 1.0 + 1e-10}, "no-published-value"),
+    (1.0, 0.0, {"exact": 1.0 + 1e-8}, "differs"),
+    # equal: within the printed precision and five standard errors
+    (1.0, 0.1, {"published": 1.49}, "reproduced"),
+    (1.0, 0.1, {"published": 0.51}, "reproduced"),
+    (1.0, 0.1, {"published": 1.51}, "differs"),
+    (1.0, 0.1, {"published": 0.49}, "differs"),
+    (1.0, 0.1, {"published": 1.7, "published_error": 0.25}, "reproduced"),
+    (1.0, 0.1, {"published": 1.8, "published_error": 0.25}, "differs"),
+    (12.025, 0.0, {"published": 12.0252, "published_error": 0.0005}, "reproduced"),
+    (1.0, 0.0, {"published": 1.0}, "reproduced"),
+    # at most
+    (1.0, 0.1, {"published": 2.0, "relation": "<="}, "reproduced"),
+    (1.0, 0.1, {"published": 0.51, "relation": "<="}, "reproduced"),
+    (1.0, 0.1, {"published": 0.49, "relation": "<="}, "differs"),
+    # at least
+    (1.0, 0.1, {"published": 0.1, "relation": ">="}, "reproduced"),
+    (1.0, 0.1, {"published": 1.49, "relation": ">="}, "reproduced"),
+    (1.0, 0.1, {"published": 1.51, "relation": ">="}, "differs"),
+    # a statement is judged by the exact value where there is one
+    (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.95}, "differs"),
+    (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.85}, "reproduced"),
+    (
+        1.0,
+        0.1,
+        {"published": 0.9, "relation": "<=", "exact": 0.95, "published_error": 0.05},
+        "reproduced",
+    ),
+    (1.0, 0.1, {"published": 1.1, "relation": ">=", "exact": 1.05}, "differs"),
+    (1.0, 0.1, {"published": 1.1, "relation": ">=", "exact": 1.15}, "reproduced"),
+    # what is exact is judged by itself: a run that happens to lie near earns nothing
+    (1.0, 0.1, {"published": 1.0, "exact": 1.2}, "differs"),
+    (1.2, 0.1, {"published": 1.0, "exact": 1.0}, "reproduced"),
+    (1.0, 0.1, {"published": 1.1, "published_error": 0.05, "exact": 1.04}, "differs"),
+    (1.0, 0.1, {"published": 1.1, "published_error": 0.05, "exact": 1.06}, "reproduced"),
+    # a sign or an order has to stand out of the noise, in words it need not
+    (0.6, 0.1, {"published": 0.0, "relation": ">=", "kind": "sign or order"}, "reproduced"),
+    (0.4, 0.1, {"published": 0.0, "relation": ">=", "kind": "sign or order"}, "differs"),
+    (-0.6, 0.1, {"published": 0.0, "relation": "<=", "kind": "sign or order"}, "reproduced"),
+    (-0.4, 0.1, {"published": 0.0, "relation": "<=", "kind": "sign or order"}, "differs"),
+    (-0.4, 0.1, {"published": 0.0, "relation": ">=", "kind": "claim in words"}, "reproduced"),
+    # other data neither agree nor differ, whatever they say
+    (1.0, 0.1, {"published": 1.0, "kind": "own stand-in", "note": "others"}, "other-data"),
+    (9.0, 0.1, {"published": 1.0, "kind": "own stand-in", "note": "others"}, "other-data"),
+    (9.0, 0.1, {"exact": 1.0, "kind": "own stand-in"}, "differs"),
+    # the authors' code is never the paper
+    (1.0, 0.1, {"exact": 1.49, "how": "released code"}, AGREES),
+    (1.0, 0.1, {"exact": 1.51, "how": "released code"}, "differs"),
+    (1.0, 0.1, {"exact": 1.51, "how": "released code", "note": "why"}, "differs-explained"),
+    (1.0, 0.1, {"how": "released code"}, "no-published-value"),
+    (1.0, 0.0, {"published": 1.0, "how": "released code"}, AGREES),
+    (1.0, 0.0, {"published": 1.1, "how": "released code"}, "differs"),
+    # an explanation helps against the paper, never against mathematics
+    (1.0, 0.1, {"published": 1.51, "note": "rounding"}, "differs-explained"),
+    (1.0, 0.1, {"published": 1.49, "note": "rounding"}, "reproduced"),
+    (1.0, 0.1, {"published": 1.0, "exact": 1.6, "note": "rounding"}, "differs"),
+    # nothing computed
+    (math.nan, 0.1, {"published": 1.0, "note": "lost"}, "differs"),
+    (math.inf, 0.1, {}, "differs"),
+    (-math.inf, 0.1, {"exact": -math.inf}, "differs"),
+    # nothing computed, or nothing to compare it with
+    *(
+        (1.0, se, {"exact": exact} | printed, "differs")
+        for se, exact in ((math.nan, 2.0), (0.0, math.nan), (0.0, math.inf), (0.1, -math.inf))
+        for printed in ({}, {"published": 1.0})
+    ),
+]
 
-@pytest.mark.parametrize(
-    "reproduced, se, given, wanted",
-    [
-        # no published value: only exact mathematics can contradict
-        (1.0, 0.1, {}, "no-published-value"),
-        (1.0, 0.1, {"exact": 1.49}, "no-published-value"),
-        (1.0, 0.1, {"exact": 1.51}, "differs"),
-        (1.0, 0.1, {"exact": 0.49}, "differs"),
-        (1.0, 0.0, {"exact": 1.0 + 1e-10}, "no-published-value"),
-        (1.0, 0.0, {"exact": 1.0 + 1e-8}, "differs"),
-        # equal: within the printed precision and five standard errors
-        (1.0, 0.1, {"published": 1.49}, "reproduced"),
-        (1.0, 0.1, {"published": 0.51}, "reproduced"),
-        (1.0, 0.1, {"published": 1.51}, "differs"),
-        (1.0, 0.1, {"published": 0.49}, "differs"),
-        (1.0, 0.1, {"published": 1.7, "published_error": 0.25}, "reproduced"),
-        (1.0, 0.1, {"published": 1.8, "published_error": 0.25}, "differs"),
-        (12.025, 0.0, {"published": 12.0252, "published_error": 0.0005}, "reproduced"),
-        (1.0, 0.0, {"published": 1.0}, "reproduced"),
-        # at most
-        (1.0, 0.1, {"published": 2.0, "relation": "<="}, "reproduced"),
-        (1.0, 0.1, {"published": 0.51, "relation": "<="}, "reproduced"),
-        (1.0, 0.1, {"published": 0.49, "relation": "<="}, "differs"),
-        # at least
-        (1.0, 0.1, {"published": 0.1, "relation": ">="}, "reproduced"),
-        (1.0, 0.1, {"published": 1.49, "relation": ">="}, "reproduced"),
-        (1.0, 0.1, {"published": 1.51, "relation": ">="}, "differs"),
-        # a statement is judged by the exact value where there is one
-        (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.95}, "differs"),
-        (1.0, 0.1, {"published": 0.9, "relation": "<=", "exact": 0.85}, "reproduced"),
-        (
-            1.0,
-            0.1,
-            {"published": 0.9, "relation": "<=", "exact": 0.95, "published_error": 0.05},
-            "reproduced",
-        ),
-        (1.0, 0.1, {"published": 1.1, "relation": ">=", "exact": 1.05}, "differs"),
-        (1.0, 0.1, {"published": 1.1, "relation": ">=", "exact": 1.15}, "reproduced"),
-        # what is exact is judged by itself: a run that happens to lie near earns nothing
-        (1.0, 0.1, {"published": 1.0, "exact": 1.2}, "differs"),
-        (1.2, 0.1, {"published": 1.0, "exact": 1.0}, "reproduced"),
-        (1.0, 0.1, {"published": 1.1, "published_error": 0.05, "exact": 1.04}, "differs"),
-        (1.0, 0.1, {"published": 1.1, "published_error": 0.05, "exact": 1.06}, "reproduced"),
-        # a sign or an order has to stand out of the noise, in words it need not
-        (0.6, 0.1, {"published": 0.0, "relation": ">=", "kind": "sign or order"}, "reproduced"),
-        (0.4, 0.1, {"published": 0.0, "relation": ">=", "kind": "sign or order"}, "differs"),
-        (-0.4, 0.1, {"published": 0.0, "relation": ">=", "kind": "claim in words"}, "reproduced"),
-        # other data neither agree nor differ, whatever they say
-        (1.0, 0.1, {"published": 1.0, "kind": "own stand-in", "note": "others"}, "other-data"),
-        (9.0, 0.1, {"published": 1.0, "kind": "own stand-in", "note": "others"}, "other-data"),
-        (9.0, 0.1, {"exact": 1.0, "kind": "own stand-in"}, "differs"),
-        # the authors' code is never the paper
-        (1.0, 0.1, {"exact": 1.49, "how": "released code"}, AGREES),
-        (1.0, 0.1, {"exact": 1.51, "how": "released code"}, "differs"),
-        (1.0, 0.1, {"exact": 1.51, "how": "released code", "note": "why"}, "differs-explained"),
-        (1.0, 0.1, {"how": "released code"}, "no-published-value"),
-        (1.0, 0.0, {"published": 1.0, "how": "released code"}, AGREES),
-        (1.0, 0.0, {"published": 1.1, "how": "released code"}, "differs"),
-        # an explanation helps against the paper, never against mathematics
-        (1.0, 0.1, {"published": 1.51, "note": "rounding"}, "differs-explained"),
-        (1.0, 0.1, {"published": 1.49, "note": "rounding"}, "reproduced"),
-        (1.0, 0.1, {"published": 1.0, "exact": 1.6, "note": "rounding"}, "differs"),
-        # nothing computed
-        (math.nan, 0.1, {"published": 1.0, "note": "lost"}, "differs"),
-        (math.inf, 0.1, {}, "differs"),
-        (-math.inf, 0.1, {"exact": -math.inf}, "differs"),
-    ],
-)
+
+@pytest.mark.parametrize("reproduced, se, given, wanted", CASES)
 def test_verdicts(reproduced, se, given, wanted):
     assert verdict(reproduced, se, **given) == wanted
     assert wanted in VERDICTS
 
 
-@pytest.mark.parametrize("published_value", [None, 1.0])
-@pytest.mark.parametrize(
-    "se, exact", [(math.nan, 2.0), (0.0, math.nan), (0.0, math.inf), (0.1, -math.inf)]
-)
-def test_a_comparison_that_cannot_be_made_never_counts_as_agreement(se, exact, published_value):
-    assert verdict(1.0, se, exact=exact, published=published_value) == "differs"
+MUTANTS = [
+    ("if exact is None else (exact, 0.0)", "if exact is None else (reproduced, 0.0)"),
+    ("if exact is not None or kind == SIGN", "if kind == SIGN"),
+    ("if exact is not None or kind == SIGN", "if exact is not None"),
+    ("if kind == SIGN:  # a sign", "if False:  # a sign"),
+    ('found += noise if relation == "<=" else -noise', "found -= noise"),
+    ('found += noise if relation == "<=" else -noise', "found += noise"),
+    ("if kind == STAND_IN:", "if False:"),
+    ('return "other-data"', 'return "reproduced"'),
+    ('return AGREES if code else "reproduced"', 'return "reproduced"'),
+    ("return explained if code", 'return "differs" if code'),
+    ("return explained if code", "return explained if note"),
+    ("AGREES if code and exact is not None else", "AGREES if code else"),
+    ("code, explained = how == CODE", "code, explained = False"),
+    ('"differs-explained" if note else "differs"', '"differs"'),
+    ('"differs-explained" if note else "differs"', '"differs-explained"'),
+    ("        and not likely\n", ""),
+    ("_AGREE * se + 1e-9", "_AGREE * se + 1e-7"),
+    ("_AGREE = 5", "_AGREE = 6"),
+    ("_AGREE = 5", "_AGREE = 4"),
+    ('"=": abs(gap)', '"=": gap'),
+    ('"<=": gap', '"<=": -gap'),
+    ('">=": -gap', '">=": abs(gap)'),
+    ("error + _AGREE * se", "error"),
+    ("error + _AGREE * se", "_AGREE * se"),
+    ("math.isfinite(x) for x in (reproduced,", "math.isfinite(x) for x in ("),
+]
+RARE = (1.0, 0.1, {"exact": 9.0, "chance": 1e-3}, "no-published-value")
+
+
+@pytest.mark.parametrize("old, new", MUTANTS)
+def test_every_mutant_of_the_judgement_is_told_apart(old, new):
+    """Each lets through, or holds up, what `CASES` says it must not."""
+    source = Path(verdicts.__file__).read_text()
+    assert source.count(old) == 1
+    room = {"__name__": "ldpkit.verdicts", "__package__": "ldpkit"}
+    exec(compile(source.replace(old, new), "mutant", "exec"), room)
+
+    def judged(reproduced, se, given, _):
+        try:
+            return room["verdict"](reproduced, se, **given)
+        except (ValueError, TypeError):
+            return "refused"
+
+    assert any(judged(*case) != case[3] for case in [*CASES, RARE])
+    assert verdict(RARE[0], RARE[1], **RARE[2]) == RARE[3]
 
 
 def test_an_unknown_relation_is_refused():
