@@ -1,50 +1,73 @@
 """The papers' numbers, and how ours compare: published | this run | exact.
 
 A number of a paper enters the book only through ``data/published/*.csv``. Every
-notebook records its comparisons on a `Scoreboard`; the build merges them into
-one table and fails if something differs without an explanation.
+notebook records its comparisons on a `Scoreboard`, which says of each how our
+number was made and what it is held against; the build merges them into one table
+and fails if something differs without an explanation.
 """
 
+import functools
 import math
-import numbers
 import os
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from . import checks, paths
 from .types import Row
+from .verdicts import (
+    CURVE,
+    HOW,
+    LAW,
+    PRINTED,
+    REAL,
+    RELATIONS,
+    SIGN,
+    STAND_IN,
+    WORDS,
+    half_width,
+    verdict,
+    within,
+)
 
-__all__ = ["load", "lookup", "items", "verdict", "furthest", "Scoreboard", "COLUMNS", "VERDICTS"]
+__all__ = ["load", "lookup", "items", "furthest", "Scoreboard", "COLUMNS"]
 
 COLUMNS = [
     "item", "series", "x", "published", "published_error",
-    "reproduced", "reproduced_se", "exact", "verdict", "note",
+    "reproduced", "reproduced_se", "exact", "verdict", "note", "relation", "how", "kind",
 ]  # fmt: skip
-VERDICTS = ("reproduced", "differs-explained", "differs", "no-published-value")
-RELATIONS = ("=", "<=", ">=")
-
-_AGREE = 5  # standard errors; one comparison in 1.7 million fails by chance
+_SOURCES = {
+    "Table": PRINTED, "script": PRINTED, "annotation": PRINTED, "legend": PRINTED,
+    "figure": CURVE, "read": CURVE, "text": WORDS, "section": WORDS, "text:": SIGN,
+}  # fmt: skip
 _FILE = "LDPKIT_SCOREBOARD"  # set by the book's runner; a reader's own run records nothing
 
 
-def load(paper: str) -> pd.DataFrame:
+def load(paper: str, folder: str = "published", **options: Any) -> pd.DataFrame:
     """Return the published numbers of one paper as a table.
 
     Parameters
     ----------
     paper : str
         ``"ldp_auditor"``, ...
+    folder : {"published", "reference", "claims"}
+        What to return: numbers of the paper, outputs of its released code, or its claims.
+    **options
+        Of `pandas.read_csv`.
 
     Raises
     ------
     FileNotFoundError
         If the checkout holds no such file, or there is none.
     """
-    path = paths.data("published", f"{paper}.csv")
+    path = paths.data(
+        checks.one_of("folder", folder, ("published", "reference", "claims")), f"{paper}.csv"
+    )
     if not path.exists():
         raise FileNotFoundError(f"no published numbers at {path}")
-    return pd.read_csv(path)
+    return pd.read_csv(path, **options)
 
 
 def lookup(paper: str, item: str, series: str | None = None, x: object = None) -> float:
@@ -68,85 +91,20 @@ def lookup(paper: str, item: str, series: str | None = None, x: object = None) -
     return float(rows["value"].iloc[0])
 
 
+@functools.cache
+def _kinds(paper: str) -> dict[float, list[str]]:
+    """Every published number of a paper, and what it is: the first word of its source says so."""
+    table, kinds = load(paper), dict[float, list[str]]()
+    kind = table["source"].str.split().str[0].map(_SOURCES)
+    for value, rows in kind.groupby(pd.to_numeric(table["value"], errors="coerce")):
+        kinds[value] = list(rows.unique())
+    return kinds
+
+
 def items() -> pd.DataFrame:
     """Return the list of figures and tables the book is to regenerate (``item``, ``title``, the
     ``page`` it is on)."""
     return pd.read_csv(paths.data("items.csv"))
-
-
-def verdict(
-    reproduced: float,
-    se: float,
-    *,
-    published: float | None = None,
-    published_error: float = 0.0,
-    exact: float | None = None,
-    relation: str = "=",
-    note: str = "",
-    chance: float = math.nan,
-) -> str:
-    """Judge one number.
-
-    Parameters
-    ----------
-    reproduced, se : float
-        This run's value and its standard error (0 if computed exactly).
-    published, published_error : float, optional
-        The paper's value and how far its printed or digitised form may be off.
-    exact : float, optional
-        What exact mathematics says.
-    relation : {"=", "<=", ">="}
-        How the paper says our value should stand to `published`.
-    note : str
-        The explanation, where they differ.
-    chance : float
-        Exact probability of counts as far from the law as this run's, where standard errors do not
-        say; see `ldpkit.plots.summary`.
-
-    Returns
-    -------
-    str
-        One of `VERDICTS`. A run more than five standard errors away from exact
-        mathematics ``differs``, whatever the note says, unless it is no rarer
-        by its exact `chance`. A statement ("at most")
-        is judged by the exact value where there is one, not by a noisy run.
-    """
-    checks.one_of("relation", relation, RELATIONS)
-    given = {
-        "reproduced": reproduced,
-        "se": se,
-        "published": published,
-        "published_error": published_error,
-        "exact": exact,
-    }
-    for name, value in given.items():
-        if not (
-            isinstance(value, numbers.Real) or (value is None and name in ("published", "exact"))
-        ):
-            raise ValueError(f"{name} must be a number, got {value!r}")
-    for name, error in (("se", se), ("published_error", published_error)):
-        if error < 0:
-            raise ValueError(f"{name} must be a number >= 0, got {error!r}")
-    if not all(
-        math.isfinite(x) for x in (reproduced, se, published_error, exact or 0.0, published or 0.0)
-    ):
-        return "differs"
-    likely = chance > math.erfc(_AGREE / math.sqrt(2))
-    if (
-        exact is not None
-        and abs(reproduced - exact) > _AGREE * se + 1e-9 * abs(exact)
-        and not likely
-    ):
-        return "differs"
-    if published is None:
-        return "no-published-value"
-    found, slack = reproduced, published_error + _AGREE * se
-    if relation != "=" and exact is not None:
-        found, slack = exact, published_error
-    gap = found - published
-    if {"=": abs(gap), "<=": gap, ">=": -gap}[relation] <= slack:
-        return "reproduced"
-    return "differs-explained" if note else "differs"
 
 
 def furthest(cell: pd.DataFrame) -> str:
@@ -164,10 +122,13 @@ class Scoreboard:
     ----------
     item : str
         Id from the list of items, for example ``"ldp_auditor/fig2"``.
+    how : str, optional
+        How the numbers were made, one of `HOW`, where neither the cells nor a call say it.
     """
 
-    def __init__(self, item: str) -> None:
+    def __init__(self, item: str, how: str | None = None) -> None:
         self.item = checks.one_of("item", item, items()["item"])
+        self.how = how if how is None else checks.one_of("how", how, HOW)
         self.rows: list[tuple[object, ...]] = []
         self.claims: list[Row] = []
 
@@ -184,32 +145,90 @@ class Scoreboard:
         relation: str = "=",
         note: str = "",
         chance: float = math.nan,
+        how: str | None = None,
+        kind: str | None = None,
+        setting: str = "",
+        plausible: tuple[float, float] | None = None,
     ) -> None:
         """Record one comparison; parameters as in `verdict`, with the `series` and `x` it belongs
-        to."""
+        to.
+
+        Parameters
+        ----------
+        how : str, optional
+            One of `HOW`, if it is not the board's.
+        kind : str, optional
+            One of `KINDS`; by default what the published number is by its source, or an own
+            stand-in if there is none.
+        setting : str
+            What was fitted or assumed. It is shown with the note, but explains no difference.
+        plausible : (float, float), optional
+            The smallest and the largest value that could have been found; by default half the
+            published value to either side of it.
+
+        Raises
+        ------
+        ValueError
+            If it is not said how the number was made; if the published number is none of the paper,
+            or its source leaves open what it is; if data are replaced and no note says by which; if
+            every plausible value would agree, or the tolerance exceeds half the published value:
+            then nothing is compared.
+        """
+        how = checks.one_of("how", self.how if how is None else how, HOW)
+        kind = self._kind(published, kind, note)
         found = verdict(
-            reproduced, se, published=published, published_error=published_error,
-            exact=exact, relation=relation, note=note, chance=chance,
+            reproduced, se, published=published, published_error=published_error, exact=exact,
+            relation=relation, note=note, chance=chance, how=how, kind=kind,
         )  # fmt: skip
+        slack = None if published is None else half_width(se, published_error, exact, kind)
+        if published is not None and slack is not None and kind != STAND_IN:
+            half = abs(published) / 2
+            every = plausible and all(within(x, published, relation, slack) for x in plausible)
+            if every or (slack > half and (half or plausible is None)):
+                raise ValueError(
+                    f"{self.item}, {series}, {x}: a half-width of {slack:g} compares nothing with"
+                    f" {relation} {published:g}, as it exceeds half of it or all that is plausible"
+                    " agrees"
+                )
         self.rows.append(
             (
                 self.item,
                 series,
                 x,
                 published,
-                published_error if published is not None else None,
+                slack,
                 reproduced,
                 se,
                 exact,
                 found,
-                note,
+                " ".join(filter(None, (setting, note))),
+                relation,
+                how,
+                kind,
             )
         )
+
+    def _kind(self, published: float | None, kind: str | None, note: str) -> str:
+        """What a number is held against."""
+        if published is None:
+            return checks.one_of("kind", kind or STAND_IN, [STAND_IN])
+        paper = self.item.partition("/")[0]
+        known = _kinds(paper).get(float(published), [])
+        if not known:
+            raise ValueError(
+                f"published must be a number of data/published/{paper}.csv, got {published!r}"
+            )
+        if kind == STAND_IN and not note:
+            raise ValueError("note must say what stands in for the paper's data, got ''")
+        if kind is None and len(known) == 1:
+            return known[0]
+        return checks.one_of("kind", kind, [*known, STAND_IN])
 
     def add_cells(
         self, cells: pd.DataFrame, name: str = "{mechanism}, k={k:g}", x: str = "epsilon"
     ) -> None:
-        """Record every row of `ldpkit.plots.summary` whose exact expectation is known and finite.
+        """Record every row of `ldpkit.plots.summary` that is finite; whether its reports were real,
+        the column ``faithful`` says, if there is one.
 
         Parameters
         ----------
@@ -219,15 +238,21 @@ class Scoreboard:
         x : str
             The column recorded with it.
         """
-        for row in cells[cells["exact"].notna()].to_dict("records"):
+        for row in cells[np.isfinite(cells["mean"]) & cells["se"].notna()].to_dict("records"):
             self.add(
                 name.format_map(row),
                 row[x],
                 row["mean"],
                 row["se"],
-                exact=row["exact"],
+                exact=None if math.isnan(row["exact"]) else row["exact"],
                 chance=row.get("chance", math.nan),
+                how=self._made(row),
             )
+
+    def _made(self, cell: Any) -> str | None:
+        """How the number of a cell was made, as far as the cell says it."""
+        real = cell.get("faithful")
+        return self.how if real is None else REAL if real else LAW
 
     def claim(
         self,
@@ -243,6 +268,7 @@ class Scoreboard:
         series: str = "",
         note: str = "",
         comparable: bool = True,
+        kind: str | None = None,
     ) -> None:
         """Hold a statement of the paper about many cells against the one that goes furthest.
 
@@ -271,6 +297,8 @@ class Scoreboard:
         comparable : bool
             Whether this run is what the paper speaks about; if not, the summary says so and nothing
             is recorded.
+        kind : str, optional
+            As in `add`.
         """
         checks.one_of("relation", relation, RELATIONS[1:])
         checks.columns(cells, ["mean", "exact", "se", x, *([over] if over else [])])
@@ -300,6 +328,8 @@ class Scoreboard:
             exact=far["exact"],
             relation=relation,
             note=note and furthest_at + note,
+            how=self._made(far),
+            kind=kind,
         )
         found = {
             "this run": far["mean"],

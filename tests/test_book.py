@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from ldpkit import depends
+from ldpkit.published import COLUMNS
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
@@ -366,9 +367,16 @@ def test_unknown_scale_and_unknown_parameter_are_refused(project):
         execute.run(project.root, scale="smoke")
 
 
+WORDS = "=,closed form,printed number"
+
+
 def boards(project, **rows):
     """Let notebooks write a table of comparisons with one row each."""
-    header = "item,series,x,published,published_error,reproduced,reproduced_se,exact,verdict,note\n"
+    header = ",".join(COLUMNS) + "\n"
+    (project.root / "data").mkdir()
+    (project.root / "data" / "items.csv").write_text(
+        "item,title,page\np/fig1,One,one\np/fig2,Two,two\n"
+    )
     for page, row in rows.items():
         write = (
             "import os\nwith open(os.environ['LDPKIT_SCOREBOARD'], 'w') as file:\n   "
@@ -378,14 +386,20 @@ def boards(project, **rows):
 
 
 def test_unexplained_difference_fails_and_boards_are_merged(project, capsys):
-    boards(project, one="p/fig1,s,1,2,0,2,0,2,reproduced,\n", two="p/fig2,s,1,2,0,3,0,3,differs,\n")
+    boards(
+        project,
+        one=f"p/fig1,s,1,2,0,2,0,2,reproduced,,{WORDS}\n",
+        two=f"p/fig2,s,1,2,0,3,0,3,differs,,{WORDS}\n",
+    )
     assert execute.run(project.root, jobs=2) == 1
     assert "DIFFERS   p/fig2" in capsys.readouterr().err
     assert list(pd.read_csv(project.build / "scoreboard.csv")["item"]) == ["p/fig1", "p/fig2"]
+    figures = pd.read_csv(project.build / "figures.csv").set_index("item")["state"]
+    assert figures.to_dict() == {"p/fig1": "reproduced", "p/fig2": "differs, unexplained"}
 
 
 def test_a_damaged_table_of_comparisons_is_noticed_and_made_again(project, capsys):
-    boards(project, one="p/fig1,s,1,2,0,2,0,2,reproduced,\n")
+    boards(project, one=f"p/fig1,s,1,2,0,2,0,2,reproduced,,{WORDS}\n")
     assert execute.run(project.root, jobs=2) == 0
     board = project.executed("book/one", ".csv")
     whole = board.read_bytes()

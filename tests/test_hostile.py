@@ -64,6 +64,7 @@ SPACE = (
     | MODULES
     | {
         "np": np,
+        "math": math,
         "nan": math.nan,
         "inf": math.inf,
         "rng": rng,
@@ -194,10 +195,19 @@ HALL = [
     ("published.furthest(3)", "table must have the columns mean, exact, se, got 3"),
     ("published.load('no_paper')", "no published numbers at"),
     ("published.lookup('ldp_auditor', 'no_item')", "0 published numbers of ldp_auditor match item='no_item'"),
-    ("published.verdict('1', 0)", "reproduced must be a number, got '1'"),
-    ("published.verdict(1, -0.1)", "se must be a number >= 0, got -0.1"),
-    ("published.verdict(1, 0, published=[1])", "published must be a number, got [1]"),
-    ("published.verdict(1, 0, relation='<')", "relation must be one of =, <=, >=, got '<'"),
+    ("published.load('ldp_auditor', 'guesses')", "folder must be one of published, reference, claims, got 'guesses'"),
+    ("ledger.load('no_paper')", "no published numbers at"),
+    ("ledger.verdict([1], [0], relation='<', published=1, tolerance=0)", "relation must be one of =, <=, >=, got '<'"),
+    ("ledger.judge('ldp_auditor/index', math)", "page must be one that data/claims speaks about, got 'ldp_auditor/index'"),
+    ("ledger.judge('ldp_auditor/fig1', math)", "code must have the function grr_close of claim ldp_auditor/grr_close"),
+    ("verdicts.verdict('1', 0)", "reproduced must be a number, got '1'"),
+    ("verdicts.verdict(1, -0.1)", "se must be a number >= 0, got -0.1"),
+    ("verdicts.verdict(1, 0, published=[1])", "published must be a number, got [1]"),
+    ("verdicts.verdict(1, 0, relation='<')", "relation must be one of =, <=, >=, got '<'"),
+    ("verdicts.verdict(1, 0, how='hearsay')", "how must be one of real reports, drawn from the law"),
+    ("verdicts.verdict(1, 0, kind='rumour')", "kind must be one of printed number, digitised curve"),
+    ("published.Scoreboard('ldp_auditor/fig1', how='hearsay')", "how must be one of real reports"),
+    ("board.add('a', 1, 1.0)", "how must be one of real reports, drawn from the law"),
     ("published.Scoreboard('ldp_auditor/fig')", "got 'ldp_auditor/fig'; did you mean 'ldp_auditor/fig"),
     ("plots.figure(TABLE, x='', y='')", "table must have the columns panel, series, source, x, y, error, got mechanism"),
     ("plots.figure(POINTS.assign(colour=1), x='', y='')", "table must have the columns panel, series, source, x, y, error alone, got"),
@@ -746,7 +756,7 @@ def test_bad_input_is_refused_by_parameter_value_and_range(text, message):
     said = str(caught.value)
     assert message in said, said
     assert not isinstance(caught.value, MISSING) or text.startswith(
-        ("pools.isolated", "published.")
+        ("pools.isolated", "published.", "ledger.")
     )
     assert re.search(
         r" must | needs? | does not | cannot | is not | too large | past | raised | match |no"

@@ -8,8 +8,11 @@ standard errors of it, by chance alone missed with probability below 1e-6 per ce
 limits are those of 10^13 users, which moves them by up to 1.2e-5, and are printed to 5 digits.
 """
 
+import dataclasses
 import functools
 import math
+import types
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -463,6 +466,36 @@ def test_results_say_what_was_audited():
         "limit" not in audit_laws([1.0], [1.0]).row()
         or audit_laws([1.0], [1.0]).row()["limit"] == 0
     )
+
+
+@pytest.mark.parametrize("auditor", ["hkv", "probe", "separated", "skv"])
+@pytest.mark.parametrize("users", [10, 10**9])
+def test_from_round_two_on_every_verdict_says_that_it_is_about_two_groups(auditor, users):
+    """Whatever the verdict is; squads and their imitators hear the same means."""
+    results = audit_kv(CPPGRR(1, 1.0, 4), auditor, users=users)
+    said = ["two groups, not of one user" in r.verdict for r in results]
+    assert said == [False] + [auditor != "skv"] * 4
+    assert all((r.row()["verdict"] == r.verdict) for r in results)
+    claimed = dataclasses.replace(results[1], claim=1e-9, lower=0.5)
+    assert claimed.violated and claimed.verdict.startswith("VIOLATION")
+    assert ("not of one user" in claimed.verdict) == said[1]
+
+
+def test_the_summary_of_a_sweep_says_which_violations_are_about_groups():
+    from ldpkit.cli.sweep import _summary
+
+    table = pd.DataFrame(
+        [(1, "hkv", True), (2, "hkv", True), (3, "hkv", False), (2, "skv", True)],
+        columns=["round", "attack", "violated"],
+    )
+    plan = types.SimpleNamespace(cells=[0])
+    assert _summary(plan, table, 0, Path("out.csv")) == (
+        "1 of 1 cells finished, 4 rows in out.csv, 3 of them prove a violation, "
+        "1 of these of two groups that heard different means, not of one user"
+    )
+    alone = _summary(plan, table.drop(columns="round"), 0, Path("out.csv"))
+    assert alone.endswith("3 of them prove a violation")
+    assert _summary(plan, table[:1], 0, Path("out.csv")).endswith("1 of them prove a violation")
 
 
 def test_impossible_outputs_have_no_finite_limit():

@@ -338,22 +338,29 @@ def test_the_grid_shows_every_item_once_with_words_for_its_state(tmp_path):
         "rad/fig4,Five,rad/fig4",
     ]
     (tmp_path / "data" / "items.csv").write_text("item,title,page\n" + "\n".join(rows) + "\n")
-    verdicts = {
-        "rad/fig1": ["reproduced"],
-        "rad/fig2": ["reproduced", "differs-explained"],
-        "rad/fig3": ["no-published-value"],
-        "rad/fig4": ["differs", "reproduced"],
+    states = {
+        "rad/fig1": "reproduced where printed, rest exact",
+        "rad/fig2": "differs, explained",
+        "rad/fig3": "nothing to compare",
+        "rad/fig4": "other data",
+        "rad/table1": "not in this build",
     }
     pd.DataFrame(
-        [(i, v) for i, vs in verdicts.items() for v in vs], columns=["item", "verdict"]
-    ).to_csv(tmp_path / "_build" / "scoreboard.csv", index=False)
+        [(item, state, 3, 2, 1, item) for item, state in states.items()],
+        columns=["item", "state", "compared", "agree", "differ", "page"],
+    ).to_csv(tmp_path / "_build" / "figures.csv", index=False)
     shown = front.grid(tmp_path)
     assert (
         shown.count("<li ") == 5 and '<a href="rad/fig1.html">' in shown and shown.count("<a ") == 1
     )
     assert "One &amp; two" in shown and "✓ Figure 1" in shown and "– Table 1" in shown
-    for name in ("reproduced", "explained", "missing", "computed", "differs"):
-        assert f'class="item-{name}"' in shown and front.STATES[name][1] in shown
+    for name in ("reproduced", "differs", "nothing", "other", "not"):
+        assert f'class="item-{name}"' in shown
+    for state in states.values():
+        assert f'<span class="item-state">{state}' in shown and f"{state}: 1" in shown
+    assert "rest exact: 2 of 3 agree<" in shown and "other data<" in shown
+    (tmp_path / "_build" / "figures.csv").unlink()
+    assert front.grid(tmp_path).count("– ") == 6  # a tile each, and the legend
 
 
 def test_links_to_pages_that_are_not_there_become_text():

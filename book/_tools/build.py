@@ -22,7 +22,7 @@ import execute
 import supply
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
-         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv")  # fmt: skip
+         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import claims
 import yaml
 from tqdm import tqdm
 
@@ -43,7 +44,8 @@ Json = dict[str, Any]
 """What a JSON or YAML file holds: a notebook, a record, parameters."""
 
 SHARED = ("data/**/*", "book/packages/*.txt", "requirements.lock")
-PARTS = (".ipynb", ".csv", ".json", ".tmp")
+PARTS = (".ipynb", ".csv", ".claims.csv", ".json", ".tmp")
+RESULTS = PARTS[:3]
 
 
 class Project:
@@ -153,7 +155,7 @@ def current(project: Project, page: str, wanted: str) -> bool:
     known = record(project, page)
     if known.get("key") != wanted:
         return False
-    if known["sha256"] != [_sha(project.executed(page, part)) for part in PARTS[:2]]:
+    if known["sha256"] != [_sha(project.executed(page, part)) for part in RESULTS]:
         print(f"damaged   {page}: the executed copy was changed; it is made again", flush=True)
         return False
     return True
@@ -277,7 +279,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
         part.metadata.pop("execution", None)
     text = json.dumps(notebook, indent=1, ensure_ascii=False).encode()
     _write(target, text)
-    known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in PARTS[:2]], "seconds": round(seconds, 1),
+    known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in RESULTS], "seconds": round(seconds, 1),
              "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),
              "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
              "versions": versions()}  # fmt: skip
@@ -294,7 +296,8 @@ def explain(error: Any) -> str:
 
 
 def merge_scoreboards(project: Project) -> "pd.DataFrame":
-    """Write ``_build/scoreboard.csv``; return the rows that differ without an explanation."""
+    """Write ``_build/scoreboard.csv`` and ``_build/figures.csv``; return the rows that differ without an explanation."""
+    import figures
     import pandas as pd
 
     found = [pd.read_csv(path) for page in project.notebooks() if (path := project.executed(page, ".csv")).exists()]
@@ -302,8 +305,24 @@ def merge_scoreboards(project: Project) -> "pd.DataFrame":
         return pd.DataFrame()
     board = pd.concat([table for table in found if len(table)], ignore_index=True)
     _write(project.build / "scoreboard.csv", board.to_csv(index=False).encode())
+    _write(project.build / "figures.csv", figures.table(project.root, board).to_csv(index=False).encode())
     print("scoreboard " + ", ".join(f"{n} {v}" for v, n in board["verdict"].value_counts().items()), flush=True)
     return board[board["verdict"] == "differs"]
+
+
+def merge_claims(project: Project) -> list[str]:
+    """Write ``_build/claims.csv``; return the rows of the ledger that nothing evaluates although something should."""
+    import pandas as pd
+
+    wrong = claims.missing(project.root)
+    pages = [page for page in project.notebooks() if project.executed(page).exists()]
+    found = [pd.read_csv(path) for page in pages if (path := project.executed(page, ".claims.csv")).exists()]
+    table = claims.merged(project.root, found)
+    _write(project.build / "claims.csv", table.to_csv(index=False).encode())
+    print("claims " + ", ".join(f"{n} {word}" for word, n in claims.counts(table).items()), flush=True)
+    judged = {name for rows in found for name in rows["id"]}
+    due = table[table["code"].notna() & ("book/" + table["page"].fillna("")).isin(pages) & ~table["id"].isin(judged)]
+    return wrong + [f"{name}: its page ran and gave no verdict" for name in due["id"]]
 
 
 def run(root: str | Path, scale: str = "paper", jobs: int = 2) -> int:
@@ -349,7 +368,10 @@ def run(root: str | Path, scale: str = "paper", jobs: int = 2) -> int:
     for row in differing.itertuples():
         print(f"DIFFERS   {row.item} {row.series} {row.x}: published {row.published}, this run {row.reproduced} "
               f"(se {row.reproduced_se}), exact {row.exact}", file=sys.stderr)  # fmt: skip
-    return failures + len(differing)
+    unjudged = merge_claims(project)
+    for line in unjudged:
+        print(f"CLAIM     {line}", file=sys.stderr)
+    return failures + len(differing) + len(unjudged)
 
 
 def _summary(project: Project, pages: list[str], wall: float) -> str:

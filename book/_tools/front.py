@@ -6,30 +6,14 @@ import re
 from pathlib import Path
 
 import acronyms
+import figures
 import pandas as pd
 import parameters
 from execute import Project
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
           "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
-STATES = {
-    "reproduced": ("✓", "reproduced"),
-    "explained": ("≠", "some numbers differ, explained"),
-    "differs": ("✗", "differs, unexplained"),
-    "computed": ("·", "computed, nothing printed to compare with"),
-    "missing": ("–", "not in this build"),
-}
-
-
-def state(counts: dict[str, int] | None) -> str:
-    """How an item fares, from the counts of its verdicts (None if the scoreboard does not have it)."""
-    if counts is None:
-        return "missing"
-    if counts.get("differs", 0):
-        return "differs"
-    if counts.get("differs-explained", 0):
-        return "explained"
-    return "reproduced" if counts.get("reproduced", 0) else "computed"
+COUNTED = [state for state in figures.SIGNS if re.match("reproduced|agrees|differs", state)]
 
 
 def short(item: str) -> str:
@@ -38,27 +22,31 @@ def short(item: str) -> str:
 
 
 def grid(root: Path) -> str:
-    """The items of all papers as a grid; colour, sign and words say the same, so that none is needed alone."""
-    items, path = pd.read_csv(root / "data" / "items.csv"), root / "_build" / "scoreboard.csv"
-    board = pd.read_csv(path) if path.exists() else pd.DataFrame({"item": [], "verdict": []})
-    counts = {item: rows["verdict"].value_counts().to_dict() for item, rows in board.groupby("item")}
-    lines, found = [], []
-    for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
+    """The items of all papers as a grid; words say how each fared, sign and colour repeat it."""
+    path = root / "_build" / "figures.csv"
+    if path.exists():
+        found = pd.read_csv(path)
+    else:
+        found = figures.table(root, pd.DataFrame(columns=["item", "verdict", "kind", "how", "published"]))
+    titles, lines = pd.read_csv(root / "data" / "items.csv").set_index("item")["title"], []
+    for paper, group in found.groupby(found["item"].str.split("/").str[0], sort=False):
         lines.append(f'<h3 class="item-paper">{PAPERS[paper]}</h3>\n<ul class="item-grid">')
         for row in group.itertuples():
-            here = state(counts.get(row.item))
-            found.append(here)
-            sign, words = STATES[here]
-            text = f'<span class="item-name">{sign} {short(row.item)}</span> <span class="item-title">{html.escape(row.title)}</span>'
-            said = f'<span class="visually-hidden">: {words}</span>'
+            counts = f": {row.agree:,} of {row.compared:,} agree" if row.state in COUNTED else ""
+            text = (
+                f'<span class="item-name">{figures.SIGNS[row.state]} {short(row.item)}</span> '
+                f'<span class="item-title">{html.escape(titles[row.item])}</span> '
+                f'<span class="item-state">{row.state}{counts}</span>'
+            )
             there = (root / "book" / f"{row.page}.ipynb").exists()
-            lines.append(f'<li class="item-{here}">' + (f'<a href="{row.page}.html">{text}{said}</a>' if there else f"<span>{text}{said}</span>")
-                         + "</li>")  # fmt: skip
+            inside = f'<a href="{row.page}.html">{text}</a>' if there else f"<span>{text}</span>"
+            lines.append(f'<li class="item-{re.split("[ ,]", row.state)[0]}">{inside}</li>')
         lines.append("</ul>")
-    legend = "; ".join(f"{sign} {words}: {found.count(name)}" for name, (sign, words) in STATES.items() if name in found)
+    counts = found["state"].value_counts()
+    legend = "; ".join(f"{sign} {state}: {counts[state]}" for state, sign in figures.SIGNS.items() if state in counts)
     return (
         "```{raw} html\n"
-        + f'<p class="item-legend">{len(items)} figures and tables. {legend}.</p>\n'
+        + f'<p class="item-legend">{len(found)} figures and tables. {legend}.</p>\n'
         + "\n".join(lines)
         + "\n```"
     )

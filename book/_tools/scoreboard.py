@@ -5,12 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import figures
 import front
 import pandas as pd
 
+from ldpkit.verdicts import AGREES
+
 _CURVE = 12  # a series of more points than this is shown as one row
-_MARK = {"reproduced": "✓ reproduced", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
-         "no-published-value": "· without a published number"}  # fmt: skip
+_MARK = {"reproduced": "✓ reproduced", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
+         "other-data": "◇ on other data", "no-published-value": "· without a published number"}  # fmt: skip
 
 
 def _number(x: str | float, digits: int = 4) -> str:
@@ -42,40 +45,65 @@ def _table(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence
 def _counted(rows: pd.DataFrame) -> str:
     """How many comparisons ended how, in words."""
     counts = rows["verdict"].value_counts()
-    return "; ".join(f"{text}: {counts[v]:,}" for v, text in _MARK.items() if v in counts) or "– not in this build"
+    return "".join(f"; {text}: {counts[v]:,}" for v, text in _MARK.items() if v in counts)
 
 
 def _rows(printed: pd.DataFrame) -> Iterator[tuple[str, ...]]:
     """One row per number; a digitised curve of many points with one verdict takes one row."""
-    for (series, verdict), group in printed.groupby(["series", "verdict"], sort=False):
+    for (series, verdict, how, kind), group in printed.fillna({"note": ""}).groupby(
+        ["series", "verdict", "how", "kind"], sort=False
+    ):
+        made = f"{how}; {kind}"
         if len(group) > _CURVE:
-            apart = ((group["reproduced"] - group["published"]).abs() / group["published"].abs().clip(lower=1e-12)).max()
-            note = "".join(f": {n}" for n in group["note"].dropna().unique()[:1])
-            yield series, f"{len(group)} points", "curve", f"furthest {100 * apart:.2g} %", "", _MARK[verdict] + note
+            apart = (group["reproduced"] - group["published"]).abs() / group["published"].abs().clip(lower=1e-12)
+            note = group["note"][apart.idxmax()]
+            yield series, f"{len(group)} points", "curve", f"furthest {100 * apart.max():.2g} %", "", made, _said(verdict, note)
             continue
         for r in group.itertuples():
             both = (r.published, r.reproduced)
             published, reproduced = _apart(*both) if "differs" in verdict else map(_number, both)
+            published = {"=": "", "<=": "≤ ", ">=": "≥ "}[r.relation] + published
             spread = f" ± {r.reproduced_se:.2g}" if r.reproduced_se else ""
-            note = f": {r.note}" if verdict == "differs-explained" else ""
-            yield series, _number(r.x), published, reproduced + spread, _number(r.exact), _MARK[verdict] + note
+            yield series, _number(r.x), published, reproduced + spread, _number(r.exact), made, _said(verdict, r.note)
+
+
+def _said(verdict: str, note: str) -> str:
+    """A verdict with what was assumed for it or explains it."""
+    return _MARK[verdict] + (f": {note}" if note else "")
+
+
+def _furthest(rows: pd.DataFrame, what: str) -> Iterator[str]:
+    """How far the furthest of numbers with an error lies from the exact ones, if there are any."""
+    rows = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
+    if len(rows):
+        z = ((rows["reproduced"] - rows["exact"]).abs() / rows["reproduced_se"]).max()
+        yield f"{what} beside exact ones: {len(rows):,}; the furthest is {z:.2f} standard errors away."
 
 
 def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
-    """One item: its name and how it fared on the line that is always shown, its comparisons folded under it."""
-    page = root / "book" / f"{item.page}.ipynb"
-    parts = [f"````{{dropdown}} **{front.short(item.item)}** {item.title}. {_counted(rows)}"]
+    """One item: its name, state and counts on the line that is always shown, its comparisons folded under it."""
+    page, state = root / "book" / f"{item.page}.ipynb", figures.state(rows)
+    parts = [f"````{{dropdown}} **{front.short(item.item)}** {item.title}. **{figures.SIGNS[state]} {state}**" + _counted(rows)]
     if page.exists():
         parts.append(f"[The page with this {front.short(item.item).split()[0].lower()}](/book/{item.page}.ipynb).")
-    judged = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
-    if len(judged):
-        z = ((judged["reproduced"] - judged["exact"]).abs() / judged["reproduced_se"]).max()
-        parts.append(f"Simulated numbers beside exact ones: {len(judged):,}; the furthest is {z:.2f} standard errors away.")
+    code = rows["how"] == "released code"
+    parts += [
+        *_furthest(rows[~code], "Simulated numbers"),
+        *_furthest(rows[code], "Numbers of the authors' code, run for this book,"),
+    ]
     printed = rows[rows["published"].notna()]
     if len(printed):
-        header = ("series", "x", "published", "this run ± se", "exact", "verdict")
-        parts.append(_table((5, 3, 3, 4, 2, 8), header, _rows(printed)))
+        header = ("series", "x", "published", "this run ± se", "exact", "how; against", "verdict")
+        parts.append(_table((5, 2, 3, 4, 2, 4, 7), header, _rows(printed)))
     return "\n\n".join([*parts, "````"])
+
+
+def _crossed(board: pd.DataFrame) -> str:
+    """How many comparisons ended how, by how the number was made and what it was held against."""
+    counts = board.groupby(["how", "kind"])["verdict"].value_counts().unstack(fill_value=0)
+    shown = [verdict for verdict in _MARK if verdict in counts]
+    rows = [(how, kind, *(f"{n:,}" for n in row[shown])) for (how, kind), row in counts.iterrows()]
+    return _table((4, 4, *[3] * len(shown)), ("how", "held against", *(_MARK[v] for v in shown)), rows)
 
 
 def page(root: Path, path: Path) -> str:
@@ -84,10 +112,11 @@ def page(root: Path, path: Path) -> str:
         return "The book has not been executed yet: run `make book`."
     board, items = pd.read_csv(path), pd.read_csv(root / "data" / "items.csv")
     parts = [f"All {len(board):,} comparisons: {{download}}`scoreboard.csv </{path.relative_to(root)}>`."]
+    parts.append(_crossed(board))
     if board["published"].isna().all():
         parts.append("Nothing was compared with a paper: the papers' numbers belong to the papers' scale, `make book`.")
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         ours = board[board["item"].isin(group["item"])]
-        parts += [f"## {front.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons: {_counted(ours)}."]
+        parts += [f"## {front.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
     return "\n\n".join(parts)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import acronyms
+import claims
 import front
 import provenance
 import scoreboard
@@ -11,7 +12,7 @@ from docutils import nodes
 from execute import Project
 from sphinx.application import Sphinx
 
-SCOREBOARD = "book/scoreboard"
+SCOREBOARD, CLAIMS = "book/scoreboard", "book/claims"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
 _PHONE = 30  # signs of TeX
 _ENTRANCE = """\
@@ -39,6 +40,10 @@ def _swap(app: Sphinx, docname: str, source: list[str]) -> None:
         board = root / "_build" / "scoreboard.csv"
         app.env.note_dependency(str(board))
         source[0] = source[0].replace("<!-- scoreboard -->", scoreboard.page(root, board))
+    elif docname == CLAIMS:
+        table = root / "_build" / "claims.csv"
+        app.env.note_dependency(str(table))
+        source[0] = source[0].replace("<!-- claims -->", claims.page(root, table, front.PAPERS))
     elif docname in FRONT:
         source[0] = front.fill(root, Project(root, app.config.ldpkit_build), docname, source[0])
 

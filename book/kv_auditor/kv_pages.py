@@ -9,6 +9,7 @@ from ldpkit import paths, plots, published, streams
 from ldpkit.auditors import KVAudit, audit_laws
 from ldpkit.mechanisms import KeyValues
 from ldpkit.sweep import cells, sweep
+from ldpkit.verdicts import half_width
 
 
 def designs(given, common, seed):
@@ -41,25 +42,32 @@ def summary(table, by=("series", "epsilon", "round")):
     return cell
 
 
-def compare(board, cell, item, comparable=True, notes=None):
+def compare(board, cell, item, comparable=True, notes=None, settings=None):
     """Record every cell; return the cells with the printed or read-off value and its distance in deviations of one run.
 
     The paper's number is one run like ours, so it scatters too: the standard error of the comparison is that of the
-    difference of a single run and the mean of ours.
+    difference of a single run and the mean of ours. Where five of them exceed half the value, nothing is compared.
+    `notes` explain differences, by series and epsilon; `settings` say what was fitted, by series.
     """
     table = published.load("kv_auditor")
     found = []
     for row in cell.to_dict("records"):
         printed = table[(table["item"] == item) & (table["series"] == row["series"]) & (table["x"] == row["epsilon"])]
+        given, error = {"setting": (settings or {}).get(row["series"], "")}, row["sd"] / row["runs"] ** 0.5
         if comparable and len(printed):
             value, source = float(printed["value"].iloc[0]), printed["source"].iloc[0]
             relative = re.search(r"relative error ([\d.]+)", source)
-            board.add(row["series"], row["epsilon"], row["mean"], row["sd"] * (1 + 1 / row["runs"]) ** 0.5, published=value,
-                      published_error=float(relative[1]) * value if relative else 5e-5,
-                      note=(notes or {}).get((row["series"], row["epsilon"]), ""))  # fmt: skip
+            read, apart = float(relative[1]) * value if relative else 5e-5, row["sd"] * (1 + 1 / row["runs"]) ** 0.5
             row |= {"paper": value, "apart": abs(value - row["mean"]) / row["sd"]}
-        else:
-            board.add(row["series"], row["epsilon"], row["mean"], row["sd"] / row["runs"] ** 0.5)
+            if half_width(apart, read, None, "") <= value / 2:
+                error = apart
+                given |= {"published": value, "published_error": read, "note": (notes or {}).get((row["series"], row["epsilon"]), ""),
+                          "kind": "digitised curve" if relative else "printed number"}  # fmt: skip
+            else:
+                given["note"] = (
+                    f"The paper's {value:g} is not compared: a single run scatters too much to tell it from half of it."
+                )
+        board.add(row["series"], row["epsilon"], row["mean"], error, **given)
         found.append({"paper": None, "apart": None} | row)
     return pd.DataFrame(found)
 

@@ -5,7 +5,7 @@ import functools
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from ldpkit import plots, published
+from ldpkit import optimize, plots, published
 
 PROTOCOLS = ["GRR", "SUE", "BLH", "SHE", "SS", "OUE", "OLH", "THE", "ASS", "AUE", "ALH", "ATHE"]
 """Row by row: basic, optimised, adaptive."""
@@ -20,6 +20,31 @@ def digitised(item):
     return parts.assign(k=parts["k"].astype(float), x=table["x"].astype(float), value=table["value"])
 
 
+def hashed(laws):
+    """The exact rates of local hashing, row by row; the paper's formula only holds for the mean number of colliding values."""
+    rows = laws[laws["mechanism"].isin(["BLH", "OLH", "ALH"])]
+    exact = [
+        optimize.success(optimize.build(r.mechanism, r.k, r.epsilon, grid="published", law="published"))
+        for r in rows.itertuples()
+    ]
+    return pd.Series(exact, rows.index)
+
+
+def released(cells, value):
+    """What the released code returned for the settings of `cells`, and beside it ``here``, what `cells` hold."""
+    theirs = published.load("refinement", "reference")[["mechanism", "k", "epsilon", value]]
+    return theirs.merge(cells[["mechanism", "k", "epsilon", value]].rename(columns={value: "here"}))
+
+
+def judge(boards, theirs, value):
+    """Hold what the released code returned against ours; `boards` gives the scoreboard of a mechanism. Return the furthest, as a share."""
+    for r in theirs.itertuples():
+        boards(r.mechanism).add(
+            f"released code, {r.mechanism}, k={r.k}", r.epsilon, getattr(r, value), exact=r.here, how="released code"
+        )
+    return (theirs[value] / theirs["here"] - 1).abs().max()
+
+
 def by_size(cells, value, item, *more, panel="{mechanism}", **look):
     """Draw one line per domain size over the paper's own curve, and what is in the tables of `more`."""
     seen = digitised(item)
@@ -27,7 +52,9 @@ def by_size(cells, value, item, *more, panel="{mechanism}", **look):
     seen = seen.merge(cells.drop(columns=["epsilon", value]).drop_duplicates(["mechanism", "k"]), on=["mechanism", "k"])
     given = {"panel": panel, "series": "k = {k:,.0f}"}
     drawn = [plots.tidy(cells, x="epsilon", sources={"exact": value}, **given),
-             plots.tidy(seen, x="x", sources={"paper": "value"}, **given), *more]  # fmt: skip
+             plots.tidy(seen, x="x", sources={"paper": "value"}, **given),
+             plots.tidy(released(cells, value).merge(cells[[c for c in cells if c != value]]), x="epsilon",
+                        sources={"released code": value}, **given), *more]  # fmt: skip
     return plots.figure(pd.concat(drawn, ignore_index=True), x="ε", yscale="log", palette="viridis", **look)
 
 

@@ -89,6 +89,10 @@ class Compared(Auditor):
         """First round that is evaluated."""
         return 0
 
+    def about(self, number: int) -> str:
+        """Of whom the verdict of a round is said, if not of one user."""
+        return ""
+
     @property
     def halves(self) -> bool:
         """Whether the estimator needs two halves of the users."""
@@ -174,6 +178,7 @@ class Compared(Auditor):
                         if bounded
                         else f"auditor {said['attack']} has no bound that holds"
                     ),
+                    about=self.about(number),
                     seconds=seconds,
                 )
             )

@@ -141,17 +141,10 @@ def _once(audit: "KVAudit", mechanism: PCKV, draw: Draw) -> Iterator[Groups]:
 
 def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]:
     means: list[Array | None] = [None, None]
-    owners = []
-    if (
-        audit.attack == "separated"
-    ):  # first, the average of five runs in which everybody holds the pair
-        for pair in audit.held:
-            owners.append(
-                np.mean(
-                    [_records(mechanism, draw.counts(mechanism.law([pair]))) for _ in range(5)],
-                    axis=0,
-                )
-            )
+    owners = [  # first, the average of five runs in which everybody holds the pair
+        np.mean([_records(mechanism, draw.counts(mechanism.law([pair]))) for _ in range(5)], axis=0)
+        for pair in (audit.held if audit.attack == "separated" else ())
+    ]
     for _ in range(mechanism.rounds):
         cells = [
             draw.counts(_mixed(mechanism, pair, audit.ownership, m))
@@ -370,6 +363,13 @@ class KVAudit(Compared):
     @property
     def since(self) -> int:
         return -1 if self.last else 0
+
+    def about(self, number: int) -> str:
+        if number == 1 or self.attack == "skv":  # squads and imitators hear the same means
+            return ""
+        return (
+            f"The groups of round {number} heard different means: of two groups, not of one user."
+        )
 
 
 def audit_kv(

@@ -88,6 +88,8 @@ class AuditResult:
         Why counts of these reports prove nothing; empty if they are sound.
     scope : str
         What has to be said if the claim is exceeded, see `ldpkit.mechanisms.Mechanism.scope`.
+    about : str
+        Of whom the verdict is said, if not of one user; part of every verdict.
     seconds : float
         Wall time of the counting; not part of equality.
     """
@@ -118,6 +120,7 @@ class AuditResult:
     inconclusive: str = ""
     invalid: str = ""
     scope: str = ""
+    about: str = ""
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -146,7 +149,11 @@ class AuditResult:
 
     @property
     def verdict(self) -> str:
-        """One sentence saying what the audit shows."""
+        """What the audit shows in one sentence, and of whom it is said, if not of one user."""
+        return f"{self._found}{' ' * bool(self.about)}{self.about}"
+
+    @property
+    def _found(self) -> str:
         sure = (
             f"with {f'{100 * (1 - self.alpha):g} %' if self.alpha >= 1e-4 else self.level}"
             " confidence"

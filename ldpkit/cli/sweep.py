@@ -305,4 +305,10 @@ def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:
         f"{len(plan.cells) - failed} of {len(plan.cells)} cells finished",
         f"{len(table)} rows in {out}",
     ]
-    return ", ".join(parts + ([f"{proofs} of them prove a violation"] if proofs else []))
+    if proofs:
+        parts.append(f"{proofs} of them prove a violation")
+    if "round" in table:  # as `ldpkit.auditors.kv.KVAudit.about` says of one result
+        groups = table["violated"] & (table["round"] > 1) & (table["attack"] != "skv")
+        if n := int(groups.sum()):
+            parts.append(f"{n} of these of two groups that heard different means, not of one user")
+    return ", ".join(parts)

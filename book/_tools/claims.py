@@ -1,0 +1,90 @@
+"""The page of claims: what the papers say, one verdict each, from the ledger and from what the pages found."""
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what executes notebooks does without, until it merges
+    import pandas as pd
+
+FIRST = ["paper", "place", "claim", "relation", "verdict", "page"]
+NEVER = "cannot be checked here"
+SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
+VERDICTS = ("holds", "holds in part", "does not hold", NEVER)
+
+
+def _functions(path: Path) -> set[str]:
+    """What a file of evaluators defines."""
+    return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
+def evaluators(root: Path, paper: str) -> set[str]:
+    """The functions that a paper's claims may name: those of the modules of its folder."""
+    return set().union(*map(_functions, sorted((root / "book" / paper).glob("*_claims.py"))))
+
+
+def missing(root: Path) -> list[str]:
+    """Rows of the ledger that name no function that is there, or no page, or neither a function nor why there is none."""
+    import pandas as pd
+
+    wrong = []
+    for path in sorted((root / "data" / "claims").glob("*.csv")):
+        known = evaluators(root, path.stem)
+        for row in pd.read_csv(path, dtype=str).fillna("").itertuples():
+            if bool(row.code) == bool(row.why):
+                wrong.append(f"{row.id}: either code or why")
+            elif row.code and row.code not in known:
+                wrong.append(f"{row.id}: no function {row.code} in book/{path.stem}")
+            elif row.code and not (root / "book" / f"{row.page}.ipynb").exists():
+                wrong.append(f"{row.id}: no page {row.page}")
+    return wrong
+
+
+def merged(root: Path, found: "list[pd.DataFrame]") -> "pd.DataFrame":
+    """The whole ledger with the verdicts of this build."""
+    import pandas as pd
+
+    rows = pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))])
+    seen = pd.concat(found).set_index("id") if found else pd.DataFrame(columns=["verdict"])
+    table = rows.merge(seen.reindex(columns=["verdict", "found", "at", "holding", "of", "differs"]),
+                       left_on="id", right_index=True, how="left")  # fmt: skip
+    here = table["verdict"].fillna(NEVER + ": its page was not executed")
+    table["verdict"] = here.where(table["why"].isna(), NEVER + ": " + table["why"].fillna(""))
+    return table[FIRST + [name for name in table if name not in FIRST]].reset_index(drop=True)
+
+
+def counts(table: "pd.DataFrame") -> dict[str, int]:
+    """How many claims have which verdict."""
+    words = table["verdict"].str.partition(":")[0]
+    return {word: int((words == word).sum()) for word in VERDICTS}
+
+
+def page(root: Path, path: Path, names: dict[str, str]) -> str:
+    """The page's generated part as MyST: counts, then a table for each paper; `names` are the papers'."""
+    if not path.exists():
+        return "The book has not been executed yet: run `make book`."
+    import pandas as pd
+
+    table = pd.read_csv(path, dtype=str).fillna("")
+    total = counts(table)
+    parts = [
+        f"{len(table)} claims: " + "; ".join(f"{word}: {n}" for word, n in total.items())
+        + f". All of them: {{download}}`claims.csv </{path.relative_to(root)}>`."
+    ]  # fmt: skip
+    for paper, name in names.items():
+        rows = table[table["paper"] == paper]
+        said = "; ".join(f"{word}: {n}" for word, n in counts(rows).items())
+        lines = [f"````{{dropdown}} **{name}** {len(rows)} claims. {said}", "", "```{list-table}", ":header-rows: 1", ":widths: 3 9 8 6", ":class: claims", "",
+                  "* - place", "  - the paper says", "  - the test", "  - verdict"]  # fmt: skip
+        for r in rows.itertuples():
+            place = f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
+            test = f"{SIGNS.get(r.relation, '')} {r.published}" + (
+                f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0") else ""
+            )
+            test = f"{test}: {r.cells}" if r.relation else "–"
+            there = f", at {r.at}" if r.at and ":" in r.verdict else ""
+            value = f" (furthest {float(r.found):.4g}{there})" if r.found != "" else ""
+            lines += [f"* - {place}", f"  - {r.claim}", f"  - {test}", f"  - **{r.verdict.partition(':')[0]}**"
+                      + r.verdict[len(r.verdict.partition(":")[0]):] + value]  # fmt: skip
+        parts.append("\n".join([*lines, "```", "````"]))
+    return "\n\n".join(parts)

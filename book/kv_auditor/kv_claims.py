@@ -1,0 +1,153 @@
+"""The numbers that the claims of the KV-Auditor paper are about; the ledger, `data/claims/kv_auditor.csv`, says what they must be.
+
+Tables are those of `kv_pages.summary`: ``limit`` is what the audit finds without sampling noise, ``mean`` and ``sd`` what it reports.
+"""
+
+import numpy as np
+import pandas as pd
+
+
+def limits(cell, column="limit"):
+    return cell.pivot_table(index="epsilon", columns="series", values=column, sort=False)
+
+
+def named(found, name=""):
+    return pd.Series(found.to_numpy(float), index=[f"{name}epsilon = {e:g}" for e in found.index])
+
+
+def less(cell, one, other):
+    """What is reported for one series less what is reported for another, with its standard error."""
+    rows = [cell[cell["series"] == name].set_index("epsilon") for name in (one, other)]
+    se = np.hypot(*(r["sd"] / r["runs"] ** 0.5 for r in rows))
+    gap = rows[0]["mean"] - rows[1]["mean"]
+    return pd.DataFrame(
+        {"value": gap.to_numpy(), "se": se.to_numpy()}, index=[f"{one} less {other}, epsilon = {e:g}" for e in gap.index]
+    )
+
+
+def rounds(cell):
+    """Rises from round to round, a column for each."""
+    table = limits(cell)
+    table = table[sorted(table.columns)]
+    return table.diff(axis=1).iloc[:, 1:]
+
+
+def stacked(table):
+    return pd.concat([named(table[name], f"{name}, ") for name in table])
+
+
+# Figure 6 and Table 1: `six_a`, `six_b`, `one`
+
+
+def fewer_keys_less(one):
+    return pd.concat([less(one, "N_key=4", "N_key=3"), less(one, "N_key=3", "N_key=2")])
+
+
+def more_keys_more(six_b):
+    found = less(six_b, "N_key=100", "N_key=2")
+    return found[[float(at.rpartition("= ")[2]) <= 0.4 for at in found.index]]
+
+
+def more_keys_leak(six_b):
+    table = limits(six_b)
+    return named(table["N_key=100"] / table["N_key=2"] - 1)
+
+
+def record_tighter(six_a):
+    table = limits(six_a)
+    return named(table.iloc[:, 0] - table.iloc[:, 1])
+
+
+def pckv_below_stated(six_a, six_b):
+    both = pd.concat([six_a, six_b])
+    return pd.Series(
+        (both["mean"] - both["epsilon"]).to_numpy(), index=[f"{r.series}, epsilon = {r.epsilon:g}" for r in both.itertuples()]
+    )
+
+
+# Figure 7: `key`, `hkv`, `parts`, `grr`
+
+
+def key_tight(key):
+    return pd.Series(
+        (key["mean"] / (key["epsilon"] / 2) - 1).abs().to_numpy(), index=[f"epsilon = {e:g}" for e in key["epsilon"]]
+    )
+
+
+def eight_above_four(hkv):
+    return less(hkv[hkv["epsilon"] == 0.1], "HKV b=8", "HKV b=4")
+
+
+def guess_falls_with_length(parts):
+    table = limits(parts)
+    return pd.concat(
+        [named(table[f"LDP-Auditor b={a}"] - table[f"LDP-Auditor b={b}"], f"{a} to {b}, ") for a, b in ((4, 8), (8, 16))]
+    )
+
+
+def parts_fall_with_length(parts):
+    table = limits(parts)
+    return named(table["VKV b=8"] - table["VKV b=16"], "8 to 16, ")
+
+
+def parts_above_guess(parts):
+    table = limits(parts)
+    return pd.concat([named(table[f"VKV b={b}"] - table[f"LDP-Auditor b={b}"], f"b = {b}, ") for b in (8, 16)])
+
+
+def record_above_parts(hkv, parts):
+    return named(limits(hkv)["HKV b=8"] - limits(parts)["VKV b=8"], "b = 8, ")
+
+
+def grr_below_stated(grr):
+    return pd.Series(
+        (grr["mean"] - grr["epsilon"]).to_numpy(), index=[f"{r.series}, epsilon = {r.epsilon:g}" for r in grr.itertuples()]
+    )
+
+
+# Tables 2 to 4: `two`, `three`, `four`
+
+
+def means_say_less(two):
+    rise = rounds(two)
+    return named(rise.iloc[:, -1].abs() - rise.iloc[:, 0].abs())
+
+
+def squads_fall(three):
+    return stacked(rounds(three))
+
+
+def first_round_largest(three):
+    table = limits(three)
+    return named(table["c=1"] - table.drop(columns="c=1").max(axis=1))
+
+
+def grr_grows(four):
+    return stacked(rounds(four))
+
+
+def grr_grows_slower(four):
+    rise = rounds(four)
+    return stacked(rise.diff(axis=1).iloc[:, 1:])
+
+
+def grr_mostly_first(four):
+    table = limits(four)
+    return named(table["c=1"] / table[max(table.columns)])
+
+
+# Figure 8: `the`, `oue`
+
+
+def above(cell, word):
+    table = limits(cell)
+    names = [name for name in table if name.startswith("HKV") and name.replace("HKV", word) in table]
+    return pd.concat([named(table[name] - table[name.replace("HKV", word)], f"{name}, ") for name in names])
+
+
+def the_above_guess(the):
+    return above(the, "LDP-Auditor")
+
+
+def oue_above_guess(oue):
+    return above(oue, "LDP-Auditor")

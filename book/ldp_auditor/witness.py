@@ -1,0 +1,69 @@
+"""The authors' own code as a second witness: its audits, run once and stored, beside ours of real reports at the same cells."""
+
+import math
+
+import numpy as np
+
+from ldpkit import paths, plots, published
+from ldpkit.auditors import Audit
+from ldpkit.sweep import sweep
+
+KEYS = ["mechanism", "protocol", "k", "epsilon", "delta", "g", "d", "tau"]
+"""What names a cell; a mechanism has some of them."""
+
+
+def overlap(runs, cores):
+    """Standard error of the mean of runs with consecutive seeds, in standard deviations of one run.
+
+    Core c of the run with seed s draws from stream s + c, so that stream j serves several runs: the mean weighs it by as many.
+    With one run this is 1; with five runs on two cores it is 0.6, where five independent runs would have 0.447.
+    """
+    served = np.convolve(np.ones(runs), np.ones(cores))
+    return math.sqrt((served**2).sum() / cores) / runs
+
+
+def witness(experiments, *, trials, alpha, runs, seed):
+    """Audit by real reports what the released code audited with at most as many reports; one row per cell.
+
+    Columns: what of `KEYS` the cells have, ``trials``, ``released code`` and ``their se``, ``this run`` and ``se``, ``exact``, and
+    ``z``, the distance of the two runs in standard errors of their difference.
+    """
+    theirs = published.load("ldp_auditor", "reference")
+    theirs = theirs[theirs["experiment"].isin(experiments)].dropna(axis="columns", how="all")
+    theirs = theirs[(theirs["trials"] <= trials) & (theirs["alpha"] == alpha)]
+    theirs = theirs.astype({name: int for name in ("g", "d", "tau") if name in theirs})  # read beside empty cells as 2.0
+    keys = [key for key in KEYS if key in theirs] + ["trials"]
+    mean = {"released code": ("epsilon_emp", "mean"), "seeds": ("seed", "size"), "cores": ("cores", "first")}
+    theirs = theirs.groupby(keys, sort=False, dropna=False).agg(**mean).reset_index()
+    if theirs.empty:
+        return theirs.reindex(columns=[*theirs, "their se", "this run", "se", "exact", "z"])
+    grid = [{key: value for key, value in row.items() if value == value} for row in theirs[keys].to_dict("records")]
+    grid = [cell | {"alpha": alpha, "runs": runs, "faithful": True} for cell in grid]
+    table = sweep(Audit.cell, grid, seed=seed, store=paths.STORE, label="beside the released code")
+    ours = plots.summary(table, keys).rename(columns={"mean": "this run"})  # in the order of the grid
+    beside = theirs.join(ours.drop(columns=keys), validate="1:1")
+    beside["their se"] = beside["se"] * runs**0.5 * [overlap(*shape) for shape in zip(beside["seeds"], beside["cores"])]
+    beside["z"] = (beside["this run"] - beside["released code"]) / np.hypot(beside["se"], beside["their se"])
+    return beside
+
+
+def pluses(theirs, **names):
+    """Rows of a figure for what the released code found; `names` as in `ldpkit.plots.tidy`."""
+    return plots.tidy(theirs, sources={"released code": "released code"}, **names)
+
+
+def judge(board, beside, series, x="epsilon"):
+    """Record our runs against theirs; return them as a table, or say that there is nothing to compare."""
+    for row in beside.to_dict("records"):
+        error = float(np.hypot(row["se"], row["their se"]))
+        board.add(series.format_map(row), row[x], row["released code"], error, exact=row["this run"], how="released code")
+    if beside.empty:
+        return "Nothing to compare: every run of the released code had more reports, or another significance, than this page."
+    keys = [key for key in KEYS if key in beside]
+    found = beside[[*keys, "trials", "released code", "their se", "this run", "se", "exact", "z"]]
+    return plots.show(found.fillna({key: "" for key in keys} if found[keys].isna().any(axis=None) else {}))
+
+
+def apart(beside):
+    """Number, standard deviation and largest size of the distances, in words."""
+    return f"{len(beside)} comparisons, deviation {beside['z'].std():.2f}, furthest {beside['z'].abs().max():.2f}"

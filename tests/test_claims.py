@@ -1,0 +1,196 @@
+"""The ledger of claims: its rows, its verdicts, and that its tests can fail. Nothing here is random."""
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpkit import ledger
+from ldpkit.auditors import Audit
+from ldpkit.sweep import cells
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+import claims as tool  # noqa: E402  # a tool of the book
+
+PAPERS = ["ldp_auditor", "refinement", "kv_auditor", "rad", "ldp_sgd"]
+LEDGER = pd.concat([ledger.load(paper) for paper in PAPERS], ignore_index=True)
+
+
+def code(paper):
+    """The module that evaluates a paper's claims."""
+    path = next((ROOT / "book" / paper).glob("*_claims.py"))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_ledger_is_whole():
+    assert list(LEDGER) == ledger.COLUMNS and len(LEDGER) >= 150 and LEDGER["id"].is_unique
+    assert tool.missing(ROOT) == []
+    evaluated = LEDGER[LEDGER["code"] != ""]
+    assert len(evaluated) >= 100
+    assert (evaluated[["place", "claim", "cells", "version"]] != "").all(axis=None)
+    assert (evaluated["id"] == evaluated["paper"] + "/" + evaluated["code"]).all()
+    assert evaluated["published"].notna().all() and (evaluated["tolerance"] >= 0).all()
+
+
+def test_every_page_with_claims_judges_them_in_one_call():
+    for page, rows in LEDGER[LEDGER["code"] != ""].groupby("page"):
+        text = (ROOT / "book" / f"{page}.ipynb").read_text()
+        assert text.count("ledger.judge(") == 1, page
+        known = tool.evaluators(ROOT, page.partition("/")[0])
+        assert set(rows["code"]) <= known, page
+
+
+def test_no_evaluator_is_left_without_a_claim():
+    for paper in PAPERS:
+        module = code(paper)
+        named = set(LEDGER[LEDGER["paper"] == paper]["code"])
+        source = Path(module.__file__).read_text()
+        for name in tool.evaluators(ROOT, paper) - named:  # a helper of others
+            assert source.count(f"{name}(") > 1, f"{paper}: {name}"
+
+
+def test_a_ledger_that_names_no_function_or_gives_no_reason_is_refused(tmp_path):
+    folder = tmp_path / "data" / "claims"
+    folder.mkdir(parents=True)
+    (tmp_path / "book" / "rad").mkdir(parents=True)
+    (tmp_path / "book" / "rad" / "rad_claims.py").write_text("def known():\n    pass\n")
+    (tmp_path / "book" / "rad" / "fig1.ipynb").write_text("{}")
+    rows = ["rad/a,known,rad/fig1,", "rad/b,unknown,rad/fig1,", "rad/c,known,rad/fig9,", "rad/d,,,"]
+    (folder / "rad.csv").write_text("\n".join(["id,code,page,why", *rows]))
+    assert tool.missing(tmp_path) == [
+        "rad/b: no function unknown in book/rad",
+        "rad/c: no page rad/fig9",
+        "rad/d: either code or why",
+    ]
+
+
+@pytest.mark.parametrize(
+    "values, se, test, wanted",
+    [
+        ([1.0, 2.0], 0, {"relation": "<=", "published": 2}, ("holds", 2, "")),
+        ([1.0, 2.1], 0, {"relation": "<=", "published": 2}, ("holds in part", 1, "the conclusion")),
+        ([1.0, 2.1], 0, {"relation": "<=", "published": 2, "turns": 0.5}, ("holds in part", 1, "the number")),
+        ([2.1], 0, {"relation": "<=", "published": 2, "turns": 0.5}, ("does not hold", 0, "the number")),
+        ([2.6], 0, {"relation": "<=", "published": 2, "turns": 0.5}, ("does not hold", 0, "the conclusion")),
+        ([2.6], 0.2, {"relation": "<=", "published": 2}, ("holds", 1, "")),
+        ([0.48], 0, {"relation": "=", "published": 0.48, "tolerance": 0.005}, ("holds", 1, "")),
+        ([0.4876], 0, {"relation": "=", "published": 0.48, "tolerance": 0.005}, ("does not hold", 0, "the conclusion")),
+        ([-1e-12], 0, {"relation": ">=", "published": 0}, ("holds", 1, "")),
+        ([-1e-3, 1], 0, {"relation": ">=", "published": 0}, ("holds in part", 1, "the conclusion")),
+        ([math.nan], 0, {"relation": ">=", "published": 0}, ("does not hold", 0, "the conclusion")),
+        ([], 0, {"relation": ">=", "published": 0}, ("cannot be checked here", 0, "")),
+    ],
+)  # fmt: skip
+def test_verdicts_count_cells_and_tell_a_number_from_a_conclusion(values, se, test, wanted):
+    found = ledger.verdict(values, se, **({"tolerance": 0.0} | test))
+    assert (found["verdict"], found["holding"], found["differs"]) == wanted
+
+
+def test_what_is_printed_stands_for_an_interval():
+    rows = LEDGER.set_index("id")["tolerance"]
+    assert rows["ldp_auditor/ceiling_million"] == 0.0005
+    assert rows["ldp_auditor/ceiling_ten_thousand"] == 0.005
+    assert rows["ldp_sgd/theory_4_6454"] == 0.05
+    assert rows["rad/printed_sigma"] == 0.5
+
+
+def test_a_page_hands_its_verdicts_to_the_build(tmp_path, monkeypatch):
+    monkeypatch.setenv("LDPKIT_SCOREBOARD", str(tmp_path / "page.csv"))
+    sgd = code("ldp_sgd")
+    shown = ledger.judge("ldp_sgd/table3", sgd)
+    assert set(shown["verdict"].str.partition(":")[0]) == {"holds", "does not hold"}
+    ledger.judge("ldp_sgd/fig3", sgd, comparable=False)
+    found = pd.read_csv(tmp_path / "page.claims.csv").set_index("id")
+    assert len(found) == (LEDGER["page"].isin(["ldp_sgd/table3", "ldp_sgd/fig3"])).sum()
+    assert found.loc["ldp_sgd/clients_4", "verdict"] == "holds"
+    assert found.loc["ldp_sgd/theory_1_1000", "verdict"] == "does not hold: the number differs"
+    assert found.loc["ldp_sgd/turned_small", "verdict"].startswith("cannot be checked here: other")
+    merged = tool.merged(ROOT, [found.reset_index()])
+    assert list(merged)[:6] == ["paper", "place", "claim", "relation", "verdict", "page"]
+    assert len(merged) == len(LEDGER) and sum(tool.counts(merged).values()) == len(LEDGER)
+
+
+def law(grid, keys):
+    """What a page's table holds where every run gives the exact expectation."""
+    found = [
+        {key: cell[key] for key in keys} | {"exact": Audit.of(**cell).expected[0][0]}
+        for cell in grid
+    ]
+    return pd.DataFrame(found)
+
+
+@pytest.fixture(scope="module")
+def figure_2():
+    names = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"]
+    grid = {
+        "mechanism": names,
+        "k": [25, 50, 100, 150, 200],
+        "epsilon": [0.25, 0.5, 0.75, 1, 2, 4, 6, 10],
+    }
+    return law(cells(grid | {"trials": 10**6, "alpha": 0.01}), ["mechanism", "k", "epsilon"])
+
+
+def words(table, module):
+    return (
+        ledger.judge("ldp_auditor/fig2", module, cell=table)["verdict"]
+        .str.partition(":")[0]
+        .tolist()
+    )
+
+
+def test_claims_about_figure_2_notice_when_protocols_are_mixed_up(figure_2):
+    """A mutant for every claim about a table: names turned by one, or the order of k or epsilon turned round."""
+    ldp = code("ldp_auditor")
+    rows = ledger.load("ldp_auditor")
+    rows = rows[rows["page"] == "ldp_auditor/fig2"].reset_index(drop=True)
+    right = words(figure_2, ldp)
+    names = list(figure_2["mechanism"].unique())
+    mutants = [
+        figure_2.assign(
+            mechanism=figure_2["mechanism"].map(dict(zip(names, np.roll(names, shift))))
+        )
+        for shift in range(1, 8)
+    ]
+    for key in ("k", "epsilon"):
+        values = sorted(figure_2[key].unique())
+        mutants.append(figure_2.assign(**{key: figure_2[key].map(dict(zip(values, values[::-1])))}))
+    mutants.append(figure_2.assign(exact=figure_2["exact"] * 1.5))
+    seen = [words(mutant, ldp) for mutant in mutants]
+    about = [
+        i
+        for i, name in enumerate(rows["code"])
+        if "cell" in getattr(ldp, name).__code__.co_varnames
+    ]
+    asleep = [rows["code"][i] for i in about if all(found[i] == right[i] for found in seen)]
+    assert len(about) >= 24 and asleep == []
+
+
+def test_a_claim_that_needs_what_a_page_does_not_have_says_so():
+    empty = SimpleNamespace(**{row: (lambda: pd.Series([], dtype=float)) for row in LEDGER["code"]})
+    found = ledger.judge("ldp_sgd/table3", empty)
+    assert set(found["verdict"]) == {"cannot be checked here: no such cell in this run"}
+
+
+def test_the_page_lists_every_claim_with_its_verdict(tmp_path):
+    path = tmp_path / "_build" / "claims.csv"
+    path.parent.mkdir()
+    found = pd.DataFrame(
+        {"id": ["rad/ceiling"], "verdict": ["does not hold: the number differs"], "found": [12.025]}
+    )
+    tool.merged(ROOT, [found]).to_csv(path, index=False)
+    text = tool.page(tmp_path, path, {"rad": "RAD", "ldp_sgd": "LDP-SGD"})
+    assert text.startswith(f"{len(LEDGER)} claims: holds: 0; holds in part: 0; does not hold: 1;")
+    assert "- **does not hold**: the number differs (furthest 12.03)" in text
+    assert "\n  - = 12.25 ± 0.005: trials 10^6, alpha 0.01" in text
+    assert "\n  - ≥ 0.6: MNIST" in text and "\n  - >" not in text  # that would be a quotation
+    assert text.count("* - ") == 2 + LEDGER["paper"].isin(["rad", "ldp_sgd"]).sum()
+    assert "cannot be checked here**: the records cannot be had" in text
