@@ -74,8 +74,8 @@
   }
   /* One figure: axes = {x: {domain, title, log, ticks, format}, y: ...}; marks are drawn in the order of the calls. */
   class Plot {
-    constructor(place, { label, height = 300, x, y, left = 56, bottom = 44, right = 14, top = 12 }) {
-      Object.assign(this, { place, x, y, left, top, marks: [] });
+    constructor(place, { label, height = 300, x, y, left = 56, bottom = 44, right = 18, top = 12 }) {
+      Object.assign(this, { place, x, y, left, top, marks: [], words: [] });
       this.width = max(240, place.clientWidth);
       this.height = typeof height === "function" ? height(this.width) : height;
       this.w = this.width - left - right;
@@ -97,10 +97,15 @@
     area(points, kind) { this.marks.push(`<path class="ex-area ${kind}" d="${this.path(points)}Z"/>`); return this; }
     box([x1, x2], [y1, y2], kind) { return this.area([[x1, y1], [x2, y1], [x2, y2], [x1, y2]], kind); }
     dot(x, y, kind, r = 5) { if (Number.isFinite(x) && Number.isFinite(y)) this.marks.push(`<circle class="ex-dot ${kind}" cx="${this.X(x)}" cy="${this.Y(y)}" r="${r}"/>`); return this; }
-    /* Words at a point, kept inside the plot. */
+    /* Words at a point, kept inside the plot and off other words. */
     text(x, y, words, kind = "", dx = 6, dy = -6) {
-      const wide = 7.2 * words.length, at = min(max(this.X(x) + dx, this.left + 2), this.left + this.w - wide - 2);
-      this.marks.push(`<text class="ex-words ${kind}" x="${at.toFixed(1)}" y="${min(max(this.Y(y) + dy, this.top + 12), this.top + this.h - 4).toFixed(1)}">${escaped(words)}</text>`);
+      if (!Number.isFinite(x) || !Number.isFinite(y)) return this;
+      const wide = 7.2 * words.length, at = max(this.left + 2, min(this.X(x) + dx, this.left + this.w - wide - 2));
+      let down = min(max(this.Y(y) + dy, this.top + 12), this.top + this.h - 4);
+      const meets = ([a, b, w]) => Math.abs(b - down) < 14 && a < at + wide && at < a + w;
+      for (let i = 0; i < 6 && this.words.some(meets); i++) down += 15;
+      this.words.push([at, down, wide]);
+      this.marks.push(`<text class="ex-words ${kind}" x="${at.toFixed(1)}" y="${down.toFixed(1)}">${escaped(words)}</text>`);
       return this;
     }
     end() {
@@ -116,6 +121,7 @@
     }
   }
   function table(place, head, rows) {
+    for (const [name, value] of [["role", "region"], ["tabindex", "0"], ["aria-label", "The same as a table"]]) place.setAttribute(name, value);
     place.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...head.map((h) => make("th", { scope: "col" }, h)))),
       make("tbody", {}, ...rows.map(([first, ...rest]) => make("tr", {}, make("th", { scope: "row" }, first), ...rest.map((c) => make("td", {}, c)))))));
   }
