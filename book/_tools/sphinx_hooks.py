@@ -1,6 +1,8 @@
 """Sphinx extension: show executed notebooks in place of their sources, fill generated parts in, bring the other parts along."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import acronyms
 import claims
@@ -60,6 +62,15 @@ def _long(app: Sphinx, doctree: nodes.document, page: str) -> None:
         formula["classes"] += ["long"] if len(formula.astext()) > _PHONE else []
 
 
+def _explorers(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Pages with an explorer load its scripts, and no other page does: the laws, the parts, its data if it has any, itself."""
+    for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', context.get("body", ""))):
+        app.add_css_file("explore.css")
+        for script in ("laws.js", "explore.js", f"explore/{name}.data.js", f"explore/{name}.js"):
+            if any((Path(app.confdir) / folder / script).exists() for folder in app.config.html_static_path):
+                app.add_js_file(script, loading_method="defer")
+
+
 def _entrance(app: Sphinx, failure: Exception | None) -> None:
     """The site's address without a page leads to the first one.
 
@@ -76,5 +87,6 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.connect("source-read", _swap)
     app.connect("doctree-resolved", _distinct)
     app.connect("doctree-resolved", _long)
+    app.connect("html-page-context", _explorers)
     app.connect("build-finished", _entrance)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

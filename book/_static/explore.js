@@ -1,0 +1,232 @@
+/* The parts that the explorers are made of: controls with numbers, plots in SVG, a verdict that is read aloud, state in the address.
+
+   A page has <div class="explorer" data-explorer="NAME"> with a text for readers without scripts; explore/NAME.js calls
+
+     ldpkit.explorer("NAME", {controls, views, buttons, start(tools)})
+
+   and `start` returns draw(state), which is called once per frame after a change. Nothing is fetched and nothing is sent. */
+(() => {
+  "use strict";
+  const { log10, max, min, round } = Math;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  function make(tag, attributes = {}, ...inside) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) if (value !== null) element.setAttribute(name, value);
+    element.append(...inside);
+    return element;
+  }
+  const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const digits = (value, n = 3) => {
+    if (value === null || Number.isNaN(value)) return "–";
+    if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+    const text = value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e7) ? value.toExponential(n - 1) : `${+value.toPrecision(n)}`;
+    const [, power] = text.split("e");
+    return (power ? `${text.split("e")[0]}·10${[...String(+power)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("")}` : text).replace("-", "−");
+  };
+  const grouped = (n) => n.toLocaleString("en");
+
+  /* ---- controls: {label, kind: "range" | "list" | "choice" | "flag", value, ...}; each is an input with its value beside it ---- */
+  const KINDS = {
+    range: {
+      build: (c) => make("input", { type: "range", min: c.min, max: c.max, step: c.step }),
+      get: (input) => +input.value,
+      set: (input, value) => { input.value = value; },
+      read: (c, text) => (text.trim() !== "" && +text >= c.min && +text <= c.max ? min(c.max, +(c.min + c.step * round((+text - c.min) / c.step)).toFixed(10)) : undefined),
+      expects: (c) => `${c.min} to ${c.max}`,
+    },
+    list: { // a slider that stops at the values of a list
+      build: (c) => make("input", { type: "range", min: 0, max: c.values.length - 1, step: 1 }),
+      get: (input, c) => c.values[+input.value],
+      set: (input, value, c) => { input.value = c.values.indexOf(value); },
+      read: (c, text) => c.values.find((v) => String(v) === text),
+      expects: (c) => `one of ${c.values.join(", ")}`,
+    },
+    choice: {
+      build: (c) => make("select", {}, ...Object.entries(c.choices).map(([value, words]) => make("option", { value }, words))),
+      get: (input) => input.value,
+      set: (input, value) => { input.value = value; },
+      read: (c, text) => (Object.hasOwn(c.choices, text) ? text : undefined),
+      expects: (c) => `one of ${Object.keys(c.choices).join(", ")}`,
+    },
+    flag: {
+      build: () => make("input", { type: "checkbox" }),
+      get: (input) => input.checked,
+      set: (input, value) => { input.checked = value; },
+      read: (c, text) => ({ yes: true, no: false })[text],
+      expects: () => "yes or no",
+    },
+  };
+  const written = (value) => (value === true ? "yes" : value === false ? "no" : String(value));
+  const shown = (control, value) => (control.format || ((v) => (typeof v === "number" && v >= 1000 ? grouped(v) : `${v}`)))(value);
+
+  /* ---- plots ---- */
+  function ticksOf({ domain: [low, high], log, ticks }, count) {
+    if (ticks) return ticks;
+    if (log) {
+      const powers = [];
+      for (let e = Math.ceil(log10(low) - 1e-9); e <= log10(high) + 1e-9; e++) powers.push(e);
+      const every = max(1, Math.ceil(powers.length / count)), few = powers.length < 3;
+      return powers.filter((e) => (e - powers[0]) % every === 0).flatMap((e) => (few ? [1, 2, 5] : [1]).map((m) => m * 10 ** e)).filter((v) => v <= high * 1.0001);
+    }
+    const raw = (high - low) / max(1, count), unit = 10 ** Math.floor(log10(raw)), step = unit * [1, 2, 5, 10].find((m) => m * unit >= raw * 0.999);
+    return Array.from({ length: 1 + Math.floor((high - low) / step + 1e-9) + 1 }, (_, i) => (Math.ceil(low / step - 1e-9) + i) * step).filter((v) => v <= high + 1e-9 * step).map((v) => +v.toFixed(12));
+  }
+  /* One figure: axes = {x: {domain, title, log, ticks, format}, y: ...}; marks are drawn in the order of the calls. */
+  class Plot {
+    constructor(place, { label, height = 300, x, y, left = 56, bottom = 44, right = 18, top = 12 }) {
+      Object.assign(this, { place, x, y, left, top, marks: [], words: [] });
+      this.width = max(240, place.clientWidth);
+      this.height = typeof height === "function" ? height(this.width) : height;
+      this.w = this.width - left - right;
+      this.h = this.height - top - bottom;
+      this.label = label;
+      const across = ticksOf(x, max(2, Math.floor(this.w / 70))), up = ticksOf(y, max(2, Math.floor(this.h / 45)));
+      const parts = [];
+      for (const v of up) parts.push(`<line class="ex-grid" x1="${left}" x2="${left + this.w}" y1="${this.Y(v)}" y2="${this.Y(v)}"/><text x="${left - 7}" y="${this.Y(v) + 4}" text-anchor="end">${escaped((y.format || digits)(v))}</text>`);
+      for (const v of across) parts.push(`<line class="ex-grid" x1="${this.X(v)}" x2="${this.X(v)}" y1="${top}" y2="${top + this.h}"/><text x="${this.X(v)}" y="${top + this.h + 17}" text-anchor="middle">${escaped((x.format || digits)(v))}</text>`);
+      if (x.title) parts.push(`<text x="${left + this.w / 2}" y="${this.height - 6}" text-anchor="middle">${escaped(x.title)}</text>`);
+      if (y.title) parts.push(`<text transform="translate(14 ${top + this.h / 2}) rotate(-90)" text-anchor="middle">${escaped(y.title)}</text>`);
+      this.axes = parts.join("");
+    }
+    scale({ domain: [low, high], log }, v) { return log ? (log10(max(v, 1e-300)) - log10(low)) / (log10(high) - log10(low)) : (v - low) / (high - low); }
+    X(v) { return +(this.left + this.w * this.scale(this.x, v)).toFixed(2); }
+    Y(v) { return +(this.top + this.h * (1 - this.scale(this.y, v))).toFixed(2); }
+    path(points) { return points.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b)).map(([a, b], i) => `${i ? "L" : "M"}${this.X(a)} ${this.Y(b)}`).join(""); }
+    line(points, kind) { this.marks.push(`<path class="ex-line ${kind}" d="${this.path(points)}"/>`); return this; }
+    area(points, kind) { this.marks.push(`<path class="ex-area ${kind}" d="${this.path(points)}Z"/>`); return this; }
+    box([x1, x2], [y1, y2], kind) { return this.area([[x1, y1], [x2, y1], [x2, y2], [x1, y2]], kind); }
+    dot(x, y, kind, r = 5) { if (Number.isFinite(x) && Number.isFinite(y)) this.marks.push(`<circle class="ex-dot ${kind}" cx="${this.X(x)}" cy="${this.Y(y)}" r="${r}"/>`); return this; }
+    /* Words at a point, kept inside the plot and off other words. */
+    text(x, y, words, kind = "", dx = 6, dy = -6) {
+      if (!Number.isFinite(x) || !Number.isFinite(y)) return this;
+      const wide = 7.2 * words.length, at = max(this.left + 2, min(this.X(x) + dx, this.left + this.w - wide - 2));
+      let down = min(max(this.Y(y) + dy, this.top + 12), this.top + this.h - 4);
+      const meets = ([a, b, w]) => Math.abs(b - down) < 14 && a < at + wide && at < a + w;
+      for (let i = 0; i < 6 && this.words.some(meets); i++) down += 15;
+      this.words.push([at, down, wide]);
+      this.marks.push(`<text class="ex-words ${kind}" x="${at.toFixed(1)}" y="${down.toFixed(1)}">${escaped(words)}</text>`);
+      return this;
+    }
+    end() {
+      const clip = `${this.place.id}-clip`;
+      this.place.innerHTML = `<svg role="img" aria-label="${escaped(this.label)}" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}"><clipPath id="${clip}"><rect x="${this.left - 6}" y="${this.top - 6}" width="${this.w + 12}" height="${this.h + 12}"/></clipPath>${this.axes}<g clip-path="url(#${clip})">${this.marks.join("")}</g></svg>`;
+      return this;
+    }
+    /* Where a pointer is, in the plot's own numbers. */
+    at(event) {
+      const frame = this.place.firstChild.getBoundingClientRect(), part = (v, low, size) => min(1, max(0, (v - low) / size));
+      const back = ({ domain: [low, high] }, share) => low + share * (high - low);
+      return [back(this.x, part(event.clientX - frame.left, this.left, this.w)), back(this.y, 1 - part(event.clientY - frame.top, this.top, this.h))];
+    }
+  }
+  function table(place, head, rows) {
+    for (const [name, value] of [["role", "region"], ["tabindex", "0"], ["aria-label", "The same as a table"]]) place.setAttribute(name, value);
+    place.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...head.map((h) => make("th", { scope: "col" }, h)))),
+      make("tbody", {}, ...rows.map(([first, ...rest]) => make("tr", {}, make("th", { scope: "row" }, first), ...rest.map((c) => make("td", {}, c)))))));
+  }
+
+  /* ---- an explorer ---- */
+  const registered = new Map();
+  function explorer(name, plan) {
+    registered.set(name, plan);
+    document.querySelectorAll(`[data-explorer="${name}"]:not([data-state])`).forEach((host) => begin(host, name, plan));
+  }
+  function begin(host, name, plan) {
+    host.dataset.state = "starting";
+    const prefix = `#${name}:`, state = {}, inputs = {}, outputs = {}, boxes = {};
+    const verdict = make("p", { class: "ex-verdict", role: "status" }), problem = make("p", { class: "ex-problem", role: "alert", hidden: "" });
+    const panel = make("div", { class: "ex-controls" });
+    for (const [key, control] of Object.entries(plan.controls)) {
+      const kind = KINDS[control.kind], id = `${name}-${key}`, input = kind.build(control);
+      input.id = id;
+      if (control.note) input.setAttribute("aria-describedby", `${id}-note`);
+      inputs[key] = input;
+      boxes[key] = make("div", { class: `ex-control ex-${control.kind}` }, make("label", { for: id }, control.label));
+      if (control.kind === "range" || control.kind === "list") boxes[key].append((outputs[key] = make("output", { for: id, "aria-hidden": "true" })));
+      boxes[key].append(input);
+      if (control.note) boxes[key].append(make("small", { id: `${id}-note` }, control.note));
+      panel.append(boxes[key]);
+      input.addEventListener("input", () => change({ [key]: kind.get(input, control) }));
+    }
+    const bar = make("div", { class: "ex-buttons" }), buttons = {}, views = {}, places = make("div", { class: "ex-views" });
+    for (const [key, words] of Object.entries(plan.buttons || {})) bar.append((buttons[key] = make("button", { type: "button", class: "ex-button" }, words)));
+    const again = make("button", { type: "button", class: "ex-button ex-quiet" }, "Back to the start");
+    bar.append(again);
+    for (const [key, view] of Object.entries(plan.views)) {
+      views[key] = make("div", { id: `${name}-${key}`, class: "ex-plot" });
+      places.append(make("figure", { class: `ex-view ${view.wide ? "ex-wide" : ""}` }, views[key], make("figcaption", {}, view.caption)));
+    }
+    host.replaceChildren(verdict, problem, panel, bar, places);
+
+    const defaults = Object.fromEntries(Object.entries(plan.controls).map(([key, control]) => [key, control.value]));
+    let waiting = false, draw = null;
+    function show() {
+      for (const [key, control] of Object.entries(plan.controls)) {
+        const words = shown(control, state[key]);
+        KINDS[control.kind].set(inputs[key], state[key], control);
+        if (outputs[key]) { outputs[key].value = words; inputs[key].setAttribute("aria-valuetext", words); }
+      }
+    }
+    function redraw() {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => {
+        waiting = false;
+        const begun = performance.now();
+        draw({ ...state });
+        host.dataset.ms = (performance.now() - begun).toFixed(1);
+        host.dataset.state = "ready";
+      });
+    }
+    function change(changes, keep = true) {
+      Object.assign(state, changes);
+      if (plan.settle) Object.assign(state, plan.settle({ ...state }, changes, boxes, inputs));
+      show();
+      if (keep) {
+        const changed = Object.keys(defaults).filter((key) => state[key] !== defaults[key]);
+        history.replaceState(null, "", changed.length ? prefix + changed.map((key) => `${key}=${encodeURIComponent(written(state[key]))}`).join("&") : location.pathname + location.search);
+        problem.hidden = true;
+      }
+      if (plan.changed && draw) plan.changed(changes);
+      redraw();
+    }
+    /* What the address says; what it cannot say is named, not guessed. */
+    function restore() {
+      const found = { ...defaults }, wrong = [];
+      if (location.hash.startsWith(prefix)) {
+        for (const part of location.hash.slice(prefix.length).split("&")) {
+          const [key, text = ""] = part.split("=").map(decodeURIComponent), control = plan.controls[key];
+          const value = control && KINDS[control.kind].read(control, text);
+          if (!control) wrong.push(`there is no “${key}” here`);
+          else if (value === undefined) wrong.push(`“${control.label}” must be ${KINDS[control.kind].expects(control)}, not ${text || "nothing"}`);
+          else found[key] = value;
+        }
+      }
+      problem.hidden = !wrong.length;
+      problem.textContent = wrong.length ? `The address asks for what is not possible: ${wrong.join("; ")}. The rest is as it says.` : "";
+      change(found, false);
+    }
+    let said = "", timer = 0;
+    const tools = {
+      host, views, buttons, state, change, redraw, calm,
+      plot: (view, axes) => new Plot(views[view], axes),
+      table: (view, head, rows) => table(views[view], head, rows),
+      /* The verdict: `tone` is "good", "bad" or nothing. Something that changes all the time is read aloud once a second at most. */
+      say(words, tone = "", often = false) {
+        verdict.dataset.tone = tone;
+        said = words;
+        if (!often) { clearTimeout(timer); timer = 0; verdict.textContent = said; }
+        else if (!timer) { verdict.textContent = said; timer = setTimeout(() => { timer = 0; if (verdict.textContent !== said) verdict.textContent = said; }, 1000); }
+      },
+    };
+    draw = plan.start(tools);
+    restore();
+    again.addEventListener("click", () => change({ ...defaults }));
+    addEventListener("hashchange", () => { if (!location.hash || location.hash.startsWith(prefix)) restore(); });
+    let width = 0;
+    new ResizeObserver(() => { if (host.clientWidth !== width) { width = host.clientWidth; redraw(); } }).observe(host);
+  }
+
+  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { explorer, tools: { make, digits, grouped, calm } });
+})();

@@ -1,0 +1,237 @@
+"""The explorers of the built book: by keyboard, by address, in both themes, from a file, on a phone,
+without scripts.
+"""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import HTML, ROOT
+
+EXPLORERS = sorted(
+    path.stem
+    for path in (ROOT / "book" / "_static" / "explore").glob("*.js")
+    if ".data" not in path.name
+)
+
+
+def opened(page, address):
+    page.goto(address, wait_until="load")
+    page.wait_for_selector(".explorer[data-state=ready]")
+    return page.locator(".explorer")
+
+
+def said(page):
+    return page.locator(".ex-verdict").inner_text()
+
+
+def drawn(page):
+    """Let what was asked for be drawn: a frame for the work, and one after it."""
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+
+
+def pictures(page):
+    return page.evaluate(
+        "() => [...document.querySelectorAll('.ex-plot')].map(p => p.innerHTML).join()"
+    )
+
+
+def test_every_explorer_has_a_page_in_the_table_of_contents():
+    toc = re.findall(r"file: book/explore/(\w+)", (ROOT / "_toc.yml").read_text())
+    assert sorted(toc) == EXPLORERS and len(EXPLORERS) == 7
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_every_control_works_by_keyboard_and_is_kept_in_the_address(page, site, name):
+    """Each control that is reached with Tab changes with an arrow key or Space; the address gives
+    the same state to somebody else."""
+    explorer = opened(page, f"{site}/book/explore/{name}.html")
+    first, reached = pictures(page), []
+    explorer.evaluate("e => { e.tabIndex = -1; e.focus(); }")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        key = page.evaluate(
+            "document.activeElement.matches('.explorer :is(input, select)') ? document.activeElement.id : ''"
+        )
+        if not key:
+            break
+        box = page.locator(f"#{key}")
+        before = box.evaluate("e => e.type === 'checkbox' ? e.checked : e.value")
+        kind = box.evaluate("e => e.type")
+        presses = (
+            ["Space"]
+            if kind == "checkbox"
+            else ["ArrowRight", "ArrowLeft"]
+            if kind == "range"
+            else ["ArrowDown"]
+        )
+        for press in presses:
+            page.keyboard.press(press)
+            drawn(page)
+            if box.evaluate("e => e.type === 'checkbox' ? e.checked : e.value") != before:
+                break
+        assert box.evaluate("e => e.type === 'checkbox' ? e.checked : e.value") != before, key
+        assert page.url.endswith(".html") or f"#{name}:" in page.url
+        reached.append(key)
+    enabled = explorer.locator(":is(input, select):not(:disabled)").count()
+    assert len(reached) >= 3 and len(reached) >= enabled
+    assert pictures(page) != first
+    state, words, address = pictures(page), said(page), page.url
+    page.goto("about:blank")
+    opened(page, address)
+    assert page.locator(".ex-problem").is_hidden()
+    assert said(page) == words and pictures(page) == state
+    page.get_by_role("button", name="Back to the start").click()
+    drawn(page)
+    assert pictures(page) == first and "#" not in page.url
+    assert page.errors == [] and page.outside == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_explorers_pass_axe_and_fit_a_phone(page, site, name, theme):
+    page.add_init_script(
+        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
+    )
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, f"{site}/book/explore/{name}.html")
+    found = Axe().run(page).response["violations"]
+    assert [
+        (v["id"], [n["target"] for n in v["nodes"]][:3])
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for width in (1280, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        drawn(page)
+        sizes = page.evaluate(
+            "() => [...document.querySelectorAll('.ex-plot')].map(p => [p.scrollWidth, p.clientWidth])"
+        )
+        assert all(inner <= outer for inner, outer in sizes), (width, sizes)
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_explorers_work_from_a_file_and_say_something_without_scripts(page, browser, name):
+    """`file://` allows no module and no fetch; the page keeps its state there, too."""
+    address = (HTML / "book" / "explore" / f"{name}.html").as_uri()
+    asked = []
+    page.on("request", lambda r: asked.append(r.url))
+    opened(page, address)
+    page.locator(".explorer input[type=range]").first.press("End")
+    drawn(page)
+    assert f"#{name}:" in page.url and said(page)
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert page.errors == []
+    plain = browser.new_context(java_script_enabled=False).new_page()
+    plain.goto(address)
+    text = plain.locator(".explorer").inner_text()
+    plain.context.close()
+    assert "Without scripts" in text and re.search(r"\d", text.partition("Without scripts")[2])
+
+
+def test_an_address_that_asks_for_the_impossible_is_told_so(page, site):
+    opened(page, f"{site}/book/explore/promise.html#promise:epsilon=99&k=5&wrong=1")
+    problem = page.locator(".ex-problem").inner_text()
+    assert (
+        "“Promised ε” must be 0.2 to 5, not 99" in problem and "there is no “wrong” here" in problem
+    )
+    assert page.locator("#promise-k").input_value() == "5"
+    assert page.locator("#promise-epsilon").input_value() == "1"
+
+
+def streamed(page, pairs):
+    """Stream until so many pairs were made, then pause."""
+    page.get_by_role("button", name="Stream").click()
+    page.wait_for_function(
+        """pairs => {
+            const label = document.querySelector('#promise-proven svg').getAttribute('aria-label');
+            return Number(label.match(/Proven after (\\d+) pairs/)[1]) >= pairs;
+        }""",
+        arg=pairs,
+    )
+    page.get_by_role("button", name="Pause").click()
+    drawn(page)
+
+
+def test_the_faulty_release_is_refuted_and_the_honest_client_is_not(page, site):
+    """Seed 1. An honest client would be refuted with probability 0.01 at most, at a fixed seed
+    never or always; the faulty one leaks 1.78."""
+    opened(page, f"{site}/book/explore/promise.html#promise:speed=10000")
+    streamed(page, 5000)
+    assert page.locator(".ex-verdict").get_attribute("data-tone") == ""
+    assert "An honest SUE shows at most 1.00" in said(page)
+    page.locator("#promise-released").press("Space")
+    drawn(page)
+    streamed(page, 5000)
+    assert page.locator(".ex-verdict").get_attribute("data-tone") == "bad"
+    found = re.search(
+        r"Promise broken: [\d,]+ pairs prove ε > ([\d.]+), and 1 was promised", said(page)
+    )
+    assert 1 <= float(found[1]) <= 1.78
+    page.locator("#promise-protocol").select_option("GRR")
+    drawn(page)
+    assert (
+        page.locator("#promise-released").is_disabled()
+        and not page.locator("#promise-released").is_checked()
+    )
+
+
+def test_who_wants_no_motion_sees_new_states_twice_a_second(browser, site):
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    opened(page, f"{site}/book/explore/promise.html#promise:speed=1000")
+    seen = page.evaluate(
+        """async () => {
+            let changes = 0;
+            new MutationObserver(() => changes++).observe(document.getElementById('promise-proven'), {childList: true});
+            document.querySelector('.ex-button').click();
+            const label = () => Number(document.querySelector('#promise-proven svg').getAttribute('aria-label').match(/(\\d+) pairs/)[1]);
+            while (label() < 1200) await new Promise(requestAnimationFrame);
+            return changes;
+        }"""
+    )
+    context.close()
+    assert 1 <= seen <= 6
+
+
+def test_the_point_of_the_audit_can_be_dragged(page, site):
+    opened(page, f"{site}/book/explore/audit.html")
+    svg = page.locator("#audit-plane svg")
+    box = svg.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.3)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.2)
+    page.mouse.up()
+    drawn(page)
+    assert page.locator("#audit-start").input_value() == "free"
+    assert "tpr=" in page.url and "fpr=" in page.url
+    assert float(page.locator("#audit-tpr").input_value()) > 0.7
+
+
+def test_clients_in_the_browser_follow_their_laws(page, site):
+    """Events among 20,000 real reports with either input, by protocol and attack, beside the exact
+    rates: 40 comparisons at 5 standard deviations, false alarms 2.3e-5 (the seed is fixed)."""
+    opened(page, f"{site}/book/explore/promise.html")
+    found = page.evaluate(
+        """() => {
+            const all = [];
+            for (const [name, protocol] of [...ldpkit.laws.PROTOCOLS.map(p => [p]), ["FaultyUE", "SUE"], ["FaultyUE", "OUE"]]) {
+                for (const attack of ["guess", "tight"]) {
+                    const m = ldpkit.laws.mechanism(name, 6, 1.3, protocol), next = ldpkit.client.random(7), n = 20000;
+                    const exact = ldpkit.rates({mechanism: name, k: 6, epsilon: 1.3, attack, ...(protocol ? {protocol} : {})});
+                    for (const [v, rate] of [[2, exact.tpr], [4, exact.fpr]]) {
+                        let hits = 0;
+                        for (let i = 0; i < n; i++) hits += ldpkit.client.shows(m, ldpkit.client.report(m, v, next), [2, 4], attack, next) ? 1 : 0;
+                        all.push([name, attack, v, (hits - n * rate) / Math.sqrt(n * rate * (1 - rate))]);
+                    }
+                }
+            }
+            return all;
+        }"""
+    )
+    assert len(found) == 40
+    assert [one for one in found if not abs(one[3]) < 5] == []

@@ -1,0 +1,225 @@
+"""The closed forms that the explorers use, in a real browser, against the package.
+
+No book is needed. Settings are random with a fixed seed.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from ldpkit import attacks, betting, mechanisms, optimize, stats
+from ldpkit.auditors import KVAudit, rad, rad_bounds, shuffle
+
+LAWS = ROOT / "book" / "_static" / "laws.js"
+CLOSE = 1e-10
+PROTOCOLS = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "FaultyUE"]
+
+
+def logarithmic(rng, low, high):
+    return float(math.exp(rng.uniform(math.log(low), math.log(high))))
+
+
+def count(rng, trials):
+    """Also none, all, and few."""
+    few = int(min(trials, rng.integers(0, 10)))
+    return int(rng.choice([0, trials, few, rng.integers(0, trials + 1)], p=[0.1, 0.1, 0.3, 0.5]))
+
+
+def some_rates(rng):
+    given = {
+        "mechanism": str(rng.choice(PROTOCOLS)),
+        "k": int(logarithmic(rng, 2, 1001)),
+        "epsilon": logarithmic(rng, 0.01, 20),
+        "attack": str(rng.choice(["guess", "tight"])),
+    }
+    own = {"protocol": str(rng.choice(["SUE", "OUE"]))} if given["mechanism"] == "FaultyUE" else {}
+    target = mechanisms.make(given["mechanism"], k=given["k"], epsilon=given["epsilon"], **own)
+    tpr, fpr = attacks.make(given["attack"]).rates(target)
+    loss = target.kind.loss(target.pair())
+    close = 1e-8 if given["mechanism"] == "THE" else CLOSE
+    return (
+        given | own,
+        {"tpr": tpr, "fpr": fpr, "epsilon": math.log(tpr / fpr), "loss": loss},
+        close,
+    )
+
+
+def some_bound(rng):
+    trials, alpha = int(logarithmic(rng, 1, 1e9)), logarithmic(rng, 1e-6, 0.5)
+    convention, delta = (
+        str(rng.choice(["valid", "published"])),
+        float(rng.choice([0.0, 0.01, 1e-6])),
+    )
+    tp, fp, tail = count(rng, trials), count(rng, trials), stats.tail_mass(alpha, convention)
+    given = {
+        "tp": tp,
+        "fp": fp,
+        "trials": trials,
+        "alpha": alpha,
+        "delta": delta,
+        "convention": convention,
+    }
+    expected = {
+        "tpr": list(stats.clopper_pearson(tp, trials, tail)),
+        "fpr": list(stats.clopper_pearson(fp, trials, tail)),
+        "epsilon": stats.epsilon_lower(tp, fp, trials, delta, tail=tail),
+    }
+    if not delta:
+        expected["ceiling"] = stats.epsilon_ceiling(trials, tail=tail)
+    return given, expected, CLOSE
+
+
+def some_choice(rng):
+    given = {
+        "family": str(rng.choice(list(optimize.FAMILIES))),
+        "k": int(logarithmic(rng, 3, 400)),
+        "epsilon": logarithmic(rng, 0.1, 6),
+        "weights": [*rng.uniform(0, 1, 2), float(rng.choice([0.0, rng.uniform()]))],
+    }
+    chosen = optimize.refine(
+        given["family"], given["k"], given["epsilon"], weights=given["weights"]
+    )
+    found = optimize.scores(chosen)
+    parameter = getattr(chosen, optimize.FAMILIES[given["family"]].parameter)
+    return (
+        given,
+        {key: found[key] for key in ("asr", "mse", "epg")} | {"parameter": parameter},
+        CLOSE,
+    )
+
+
+def some_shuffle(rng):
+    given = {
+        "clients": int(logarithmic(rng, 5, 20_000)),
+        "epsilon": logarithmic(rng, 0.1, 6),
+        "delta": logarithmic(rng, 1e-8, 0.01),
+    }
+    exact = shuffle._exact(**given)
+    enough = given["clients"] >= shuffle.least_clients(given["epsilon"], given["delta"])
+    return given, exact | {"closed": shuffle.closed_bound(**given) if enough else None}, CLOSE
+
+
+def some_rad(rng):
+    name, m = str(rng.choice(["GRR", "OUE", "SS"])), int(logarithmic(rng, 2, 500))
+    given = {"mechanism": name, "m": m, "epsilon": logarithmic(rng, 0.01, 12)}
+    target = rad.PROTOCOLS[name](m, given["epsilon"])
+    if name == "SS" or rng.uniform() < 0.5:
+        return given, {"rad": rad.rad_uniform(target)}, CLOSE
+    prior = rng.dirichlet(np.full(m, 0.5))
+    exact = {"GRR": rad_bounds.grr_ex44, "OUE": rad_bounds.oue_ex45}[name](target, prior)
+    return (
+        given | {"prior": prior.tolist()},
+        {"rad": exact, "total": rad_bounds.tv_dp(given["epsilon"])},
+        CLOSE,
+    )
+
+
+def some_keyvalue(rng):
+    name = str(rng.choice(["PCKV-UE", "PCKV-GRR"]))
+    auditor = str(rng.choice(["hkv", "vkv"])) if name == "PCKV-UE" else "hkv"
+    own = {
+        "epsilon": logarithmic(rng, 0.05, 8),
+        "k": int(rng.integers(3, 7)),
+        "share": float(rng.choice([0.5, 1.0])),
+        "ownership": float(rng.uniform(0, 1)),
+    }
+    audit = KVAudit.of(name, auditor, **own)
+    return {"mechanism": name, "auditor": auditor} | own, {"limit": audit.limits[-1]}, CLOSE
+
+
+@pytest.mark.parametrize(
+    "function, make, settings",
+    [
+        ("rates", some_rates, 1000),
+        ("bound", some_bound, 700),
+        ("refine", some_choice, 150),
+        ("shuffle", some_shuffle, 60),
+        ("rad", some_rad, 200),
+        ("keyvalue", some_keyvalue, 100),
+    ],
+)
+def test_the_browser_computes_what_the_package_computes(page, function, make, settings):
+    """2,210 settings in all; differences are relative, of numbers below 1 that are logarithms
+    absolute."""
+    rng = np.random.default_rng(1)
+    cases = [make(rng) for _ in range(settings)]
+    page.add_script_tag(path=LAWS)
+    found = page.evaluate(
+        "([name, all]) => all.map(given => ldpkit[name](given))", [function, [c[0] for c in cases]]
+    )
+    wrong = []
+    for (given, expected, close), got in zip(cases, found):
+        for name, value in expected.items():
+            least = 1.0 if name in ("epsilon", "loss", "limit", "tight", "upper") else 1e-300
+            same = [
+                (a is None and b is None)
+                or a == b
+                or (a is not None and b is not None and abs(a - b) <= close * max(abs(b), least))
+                for a, b in zip(np.atleast_1d(got[name]), np.atleast_1d(value))
+            ]
+            if not all(same):
+                wrong.append((given, name, got[name], value))
+    assert wrong == []
+
+
+def test_bets_in_the_browser_are_those_of_the_package(page):
+    """The same pairs give the same wealth against every claim, and the bound follows from it."""
+    page.add_script_tag(path=LAWS)
+    rng, claims = np.random.default_rng(1), [0.25, 0.5, 1.0, 1.5, 3.0]
+    for first, second in ((0.6, 0.1), (0.3, 0.3), (0.05, 0.001)):
+        pairs = np.column_stack([rng.random(3000) < first, rng.random(3000) < second])
+        found = page.evaluate(
+            """([claims, pairs]) => {
+                const bets = new ldpkit.laws.Bets(claims, 0.01);
+                for (const [a, b] of pairs) { bets.add(a, b); bets.look(); }
+                return {logs: claims.map((_, i) => bets.log(i)), peaks: bets.peaks, lower: bets.lower};
+            }""",
+            [claims, pairs.astype(int).tolist()],
+        )
+        peaks = []
+        for i, claim in enumerate(claims):
+            wealth, seen = betting.Wealth(betting.linear(betting.STAKES, claim)), []
+            for pair in pairs:
+                wealth.counts[2 * pair[0] + pair[1]] += 1
+                seen.append(wealth.log)
+            peaks.append(max(0.0, *seen))
+            assert found["logs"][i] == pytest.approx(wealth.log, abs=1e-9)
+            assert found["peaks"][i] == pytest.approx(peaks[-1], abs=1e-9)
+        refuted = np.cumprod(np.array(peaks) >= math.log(100)).astype(bool)
+        assert found["lower"] == max([0, *np.array(claims)[refuted]])
+
+
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        ("rates({mechanism: 'XYZ', k: 5, epsilon: 1})", "mechanism must be one of"),
+        (
+            "rates({mechanism: 'GRR', k: 5.5, epsilon: 1})",
+            "k must be a whole number in [2, 2147483647], got 5.5",
+        ),
+        (
+            "rates({mechanism: 'GRR', k: 5, epsilon: 'x'})",
+            "epsilon must be a number in [0.000001, 30], got x",
+        ),
+        ("rates({mechanism: 'GRR', k: 5, eps: 1})", "parameter must be one of"),
+        ("bound({tp: 11, fp: 0, trials: 10})", "tp must be a whole number in [0, 10], got 11"),
+        ("refine({family: 'ss', k: 2, epsilon: 1})", "k must be a whole number in [3, "),
+        (
+            "refine({family: 'ue', k: 5, epsilon: 1, weights: [0, 0, 0]})",
+            "weights must not all be zero",
+        ),
+        ("shuffle({clients: 0, epsilon: 1})", "clients must be"),
+        ("rad({mechanism: 'GRR', m: 3, epsilon: 1, prior: [0.5, 0.5]})", "prior must hold 3"),
+        (
+            "keyvalue({mechanism: 'PCKV-GRR', epsilon: 1, auditor: 'vkv'})",
+            "auditor must be one of hkv, got vkv",
+        ),
+    ],
+)
+def test_bad_input_is_named(page, call, said):
+    page.add_script_tag(path=LAWS)
+    assert said in page.evaluate(
+        f"() => {{ try {{ ldpkit.{call}; return ''; }} catch (e) {{ return e.message; }} }}"
+    )
