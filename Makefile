@@ -27,6 +27,9 @@ help:  ## say what each command does
 book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
 	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" --jobs $(JOBS)
 
+released: .venv/ready packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
+	@$(BIN)/python book/released/table.py
+
 page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
 	@$(BIN)/python book/_tools/page.py --scale "$$SCALE" -- "$$NB" "$$PARAMS"
 

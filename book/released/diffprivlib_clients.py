@@ -1,6 +1,7 @@
 """Mechanisms of diffprivlib for one value: noise in double precision, and the discrete ones."""
 
 import math
+from dataclasses import replace
 
 from hall import Released, lattice
 
@@ -17,6 +18,12 @@ def _mechanism(name, **arguments):
     return make
 
 
+def model_laplace(value, rng, mended=False):
+    """Laplace noise in double precision; mended, the sum is rounded to whole multiples of 2^-20."""
+    report = value + rng.laplace()
+    return round(report * 2**20) / 2**20 if mended else report
+
+
 def noisy(name, delta=0.0, **arguments):
     """A client that adds noise to a number in double precision."""
     given = {"epsilon": 1.0, "sensitivity": 1.0} | ({"delta": delta} if delta else {}) | arguments
@@ -28,7 +35,7 @@ def noisy(name, delta=0.0, **arguments):
 
 
 ENDS = {"lower": -5, "upper": 5}
-laplace = noisy("Laplace")
+laplace = replace(noisy("Laplace"), model=model_laplace)
 truncated = noisy("LaplaceTruncated", **ENDS)
 folded = noisy("LaplaceFolded", **ENDS)
 bounded = noisy("LaplaceBoundedDomain", **ENDS)

@@ -27,6 +27,12 @@ def _mod(epsilon=1.0, delta=1e-5):
     return client
 
 
+def model(value, rng, mended=False):
+    """The released client in one line: the noise is drawn, and only the mended one adds it."""
+    noise = rng.normal(0, np.sqrt(2 * np.log(1.25e5)))
+    return value + noise if mended else value
+
+
 local_dp = Released(
     package="flwr",
     version="1.13.1",
@@ -44,12 +50,7 @@ local_dp = Released(
     thread="flower, pull request 4677",
     randomness="NumPy's global generator",
     trials=3000,
+    model=model,
 )
 newest = Released("flwr", "1.42.0", "LocalDpMod(1, 1, epsilon=1, delta=1e-5)", claim=1.0, delta=1e-5,
                   stated="docstring of the class", withheld=True)  # fmt: skip
-
-
-def model(value, rng, mended=False):
-    """The released client in one line: the noise is drawn, and only the mended one adds it."""
-    noise = rng.normal(0, np.sqrt(2 * np.log(1.25e5)))
-    return value + noise if mended else value

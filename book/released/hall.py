@@ -9,7 +9,7 @@ import functools
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numba
@@ -70,6 +70,8 @@ class Released:
         A finding waits for its maintainers: nothing is run, and nothing said.
     fixed_in, thread, randomness : str
     trials : int
+    model : callable, optional
+        ``model(value, rng, mended=False)``: a report as the release makes it, restated in a few lines, or as it should be made.
     """
 
     package: str
@@ -91,6 +93,7 @@ class Released:
     thread: str = ""
     randomness: str = ""
     trials: int = TRIALS
+    model: Callable[..., Any] | None = None
 
     @property
     def folder(self) -> str:
@@ -105,6 +108,15 @@ class Released:
     def reports(self, which: int, n: int) -> list[Any]:
         """`n` reports of the real client about the first input (0) or the second (1)."""
         return [self.real(self.inputs[which]) for _ in range(n)]
+
+    def copy(self, mended: bool = True) -> "Released":
+        """The model in place of the real client: asked about the same event, and audited in the same way."""
+
+        def make() -> Callable[[Any], Any]:
+            rng = np.random.default_rng(random.getrandbits(63))
+            return lambda value: self.model(value, rng, mended=mended)
+
+        return replace(self, name=f"{self.name}, {'mended copy' if mended else 'model'}", make=make)
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         seeded(rng)

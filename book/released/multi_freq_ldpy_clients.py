@@ -65,9 +65,18 @@ blh = entry("LH_Client, BLH", f"{PURE}.LH:LH", (10, 1.0, False), hashed(2), CELL
 olh = entry("LH_Client, OLH", f"{PURE}.LH:LH", (10, 1.0, True), hashed(4), CELL, law=cell_law(4))
 K, W = 100, 27  # domain and subset at epsilon = 1
 INSIDE = W * E / (W * E + K - W)
+
+
+def model_subset(value, rng, mended=False):
+    """The released subset selection: the value first, then the rest; mended, in order."""
+    others = rng.permutation(np.delete(np.arange(K), value))
+    chosen = np.append(value, others[: W - 1]) if rng.random() <= INSIDE else others[:W]
+    return np.sort(chosen) if mended else chosen
+
+
 order = entry("SS_Client, k = 100", f"{PURE}.SS:SS", (K, 1.0), lambda y: y[0] == 0, "the first element is 0 (0 against 1)",
               law=(INSIDE, (1 - INSIDE) / (K - 1)), source="SS.py, lines 39-40: the value is written to place 0, the rest behind it",
-              thread="this book, ldp_auditor/packages")  # fmt: skip
+              thread="this book, ldp_auditor/packages", model=model_subset)  # fmt: skip
 subset = entry("SS_Client, k = 100, read as a set", f"{PURE}.SS:SS", (K, 1.0), lambda y: 0 in y and 1 not in y, "holds 0 and not 1 (0 against 1)",
                law=(INSIDE * (K - W) / (K - 1), (1 - INSIDE) * W / (K - 1)))  # fmt: skip
 adaptive_value = entry("ADP_Client, k = 4", f"{PURE}.ADP:ADP", (4, 2.0), equal, VALUE, 2.0, (E**2 / (E**2 + 3), 1 / (E**2 + 3)))
@@ -117,10 +126,3 @@ sampled_subset, split_subset, histogram = (
     Released("multi-freq-ldpy", "0.2.5", name, claim=claim, stated=STATED, withheld=True)
     for name, claim in (("SMP_SS_Client", 1.0), ("SPL_SS_Client", 2.0), ("HE_Client", 1.0))
 )
-
-
-def model_subset(value, rng, mended=False):
-    """The released subset selection: the value first, then the rest; mended, in order."""
-    others = rng.permutation(np.delete(np.arange(K), value))
-    chosen = np.append(value, others[: W - 1]) if rng.random() <= INSIDE else others[:W]
-    return np.sort(chosen) if mended else chosen

@@ -50,6 +50,19 @@ def _laplace():
     return dp.m.make_laplace(dp.atom_domain(T=float), dp.absolute_distance(T=float), scale=1.0)
 
 
+def model_bits(value, rng, mended=False):
+    """The released client on one byte: a position is redrawn with probability 1/2, the last one never."""
+    kept = 8 if mended else 7
+    flips = np.append(rng.random(kept) < 0.25, np.zeros(8 - kept, bool))
+    return bytes([value[0] ^ int(sum(1 << i for i in range(8) if flips[i]))])
+
+
+def model_bool(value, rng, mended=False):
+    """The released response: what the four rates say; the mended one treats both answers alike."""
+    keep = 3 / 4 if mended else (15 / 16 if value else 13 / 16)
+    return value if rng.random() < keep else not value
+
+
 bool_old = Released(
     package="opendp",
     version="0.4.0",
@@ -64,6 +77,7 @@ bool_old = Released(
     source="four rates that fit 15/16, 1/16, 3/16 and 13/16, which no symmetric response has",
     fixed_in="0.5.0",
     randomness=RUST,
+    model=model_bool,
 )
 bits = Released(
     package="opendp",
@@ -80,6 +94,7 @@ bits = Released(
     fixed_in="0.15.0",
     thread="opendp, issue 2707 and pull request 2708",
     randomness=RUST,
+    model=model_bits,
 )
 bits_last = dataclasses.replace(bits, version="0.14.2")
 bits_mended = dataclasses.replace(bits, version="0.16.0", law=(0.75, 0.25), exact=2 * math.log(3), source="")
@@ -93,16 +108,3 @@ geometric = Released("opendp", "0.11.1", "make_geometric(scale=1)", _geometric, 
 laplace = Released("opendp", "0.11.1", "make_laplace(scale=1), float", _laplace, (1.0, 0.0), lambda y: y >= 1,
                    "the report is at least 1 (1 against 0)", 1.0, stated="its privacy map", law=(0.5, 0.5 / math.e), randomness=RUST,
                    trials=10_000)  # fmt: skip
-
-
-def model_bits(value, rng, mended=False):
-    """The released client on one byte: a position is redrawn with probability 1/2, the last one never."""
-    kept = 8 if mended else 7
-    flips = np.append(rng.random(kept) < 0.25, np.zeros(8 - kept, bool))
-    return bytes([value[0] ^ int(sum(1 << i for i in range(8) if flips[i]))])
-
-
-def model_bool(value, rng, mended=False):
-    """The released response: what the four rates say; the mended one treats both answers alike."""
-    keep = 3 / 4 if mended else (15 / 16 if value else 13 / 16)
-    return value if rng.random() < keep else not value

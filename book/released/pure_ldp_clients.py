@@ -1,5 +1,6 @@
 """Clients of pure-ldp 1.2.0, and the unary encoding of 1.1.2 that it mended."""
 
+import functools
 import math
 import zlib
 
@@ -97,13 +98,21 @@ def unary_law(optimal, faulty, epsilon=1.0):
     return own * (1 - q), q * (1 - own)
 
 
+def model_unary(value, rng, optimal=True, mended=False, k=10):
+    """The released unary encoding: the own bit is drawn like the others and then set; mended, it is cleared before."""
+    p, q = (0.5, 1 / (E + 1)) if optimal else (1 - 1 / (math.exp(0.5) + 1), 1 / (math.exp(0.5) + 1))
+    bits = rng.random(k) < q
+    bits[value] = (bits[value] and not mended) or rng.random() < p
+    return bits.astype(int)
+
+
 def unary(version, optimal):
     faulty = version == "1.1.2"
     return Released(
         "pure-ldp", version, f"UEClient, {'OUE' if optimal else 'SUE'}", _unary(optimal), (0, 1), lambda y: y[0] == 1 and y[1] == 0,
         "bit of 0 set, bit of 1 clear (0 against 1)", 1.0, stated=STATED, law=unary_law(optimal, faulty), randomness=BOTH,
         source="ue_client.py, lines 54-57: the own bit is drawn like the others, then set, never cleared" if faulty else "",
-        fixed_in="1.2.0" if faulty else "", thread="pure-LDP issue 11; LDP-Auditor, Figure 8" if faulty else "",
+        fixed_in="1.2.0" if faulty else "", thread="pure-LDP issue 11; LDP-Auditor, Figure 8" if faulty else "", model=functools.partial(model_unary, optimal=optimal),
     )  # fmt: skip
 
 
@@ -156,11 +165,3 @@ def _prefixes(name, *arguments):
 rappor = _entry("RAPPORClient", None, None, "", withheld=True)
 hadamard = _entry("HadamardMechClient", None, None, "", withheld=True)
 histogram = _entry("HEClient", None, None, "", withheld=True)
-
-
-def model_unary(value, rng, optimal=True, mended=False, k=10):
-    """The released unary encoding: the own bit is drawn like the others and then set; mended, it is cleared before."""
-    p, q = (0.5, 1 / (E + 1)) if optimal else (1 - 1 / (math.exp(0.5) + 1), 1 / (math.exp(0.5) + 1))
-    bits = rng.random(k) < q
-    bits[value] = (bits[value] and not mended) or rng.random() < p
-    return bits.astype(int)
