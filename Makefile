@@ -4,6 +4,8 @@ SCALE  ?= paper
 BIN    := .venv/bin
 UV     := $(BIN)/uv pip install -q --compile-bytecode --no-build-isolation
 PACKAGES := $(patsubst book/packages/%.txt,_build/packages/%/.ready,$(wildcard book/packages/*.txt))
+RELEASED := $(patsubst book/released/pins/%.txt,_build/packages/%/.tried,$(wildcard book/released/pins/*.txt))
+HEAVY    := $(patsubst book/released/pins/heavy/%.txt,_build/packages/%/.tried,$(wildcard book/released/pins/heavy/*.txt))
 
 # what a caller says reaches the programs as it was written: simple variables are not expanded again
 override NB := $(value NB)
@@ -25,13 +27,16 @@ export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book page test variants coverage browser bench lab live data links durations packages lock clean
+.PHONY: help book released page test variants coverage browser bench lab live data links durations packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
 	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" --jobs "$$JOBS"
+
+released: .venv/ready packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
+	@$(BIN)/python book/released/table.py
 
 page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
 	@$(BIN)/python book/_tools/page.py --scale "$$SCALE" -- "$$NB" "$$PARAMS"
@@ -70,7 +75,7 @@ durations: .venv/ready  ## keep the times of this build as the order in which ne
 data: .venv/ready  ## fetch MNIST, Fashion-MNIST and Adult, and check them
 	$(BIN)/ldpkit data
 
-packages: $(PACKAGES)
+packages: $(PACKAGES) $(RELEASED)
 
 # A target `ready` holds what was installed: a new date of its sources alone installs nothing, and a folder without
 # it is unfinished and made again from nothing, whenever it was killed.
@@ -83,6 +88,19 @@ _build/packages/%/.ready: book/packages/%.txt .venv/ready
 	  $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<; \
 	  $(call done,$< .venv/pyvenv.cfg); }
 	@touch $@
+
+# The packages of the chapter on released clients: one that cannot be installed is missed loudly, by its page too. What their
+# wheels bring for other systems goes; pages that were made with another release are made again.
+define install
+@rm -rf $(@D) _build/executed/book/released; mkdir -p $(@D); \
+if $(UV) --target $(@D) --no-deps -r $< 2>$(@D)/.missing; \
+then rm $(@D)/.missing; [ $$(uname) != Linux ] || find $(@D) \( -name '*.dll' -o -name '*.dylib' \) -delete; touch $@; \
+else { echo "NOT INSTALLED: $*. Its clients are not audited, and the chapter on released clients says so:"; cat $(@D)/.missing; } >&2; fi
+endef
+_build/packages/%/.tried: book/released/pins/%.txt .venv/ready
+	$(install)
+_build/packages/%/.tried: book/released/pins/heavy/%.txt .venv/ready
+	$(install)
 
 # The published clients of the benchmark need a Python that their versions knew.
 _build/bench/venv/.ready: benchmarks/reference.txt .venv/ready

@@ -1,0 +1,75 @@
+"""Mechanisms of diffprivlib for one value: noise in double precision, and the discrete ones."""
+
+import math
+from dataclasses import replace
+
+from hall import Released, lattice
+
+SYSTEM = "random.SystemRandom"
+E = math.e
+
+
+def _mechanism(name, **arguments):
+    def make():
+        from diffprivlib import mechanisms
+
+        return getattr(mechanisms, name)(**arguments).randomise
+
+    return make
+
+
+def model_laplace(value, rng, mended=False):
+    """Laplace noise in double precision; mended, the sum is rounded to whole multiples of 2^-20."""
+    report = value + rng.laplace()
+    return round(report * 2**20) / 2**20 if mended else report
+
+
+def noisy(name, delta=0.0, **arguments):
+    """A client that adds noise to a number in double precision."""
+    given = {"epsilon": 1.0, "sensitivity": 1.0} | ({"delta": delta} if delta else {}) | arguments
+    return Released(
+        "diffprivlib", "0.6.6", name, _mechanism(name, **given), (0.0, 1.0), lattice, "|y| < 1/4 and y 2^53 is not whole (0 against 1)", 1.0,
+        delta, "docstring of the class", exact=math.inf, source="a double is added to a double: no report of 1 can lie in the event",
+        thread="diffprivlib, issues 19 and 94", randomness=SYSTEM, trials=10_000,
+    )  # fmt: skip
+
+
+ENDS = {"lower": -5, "upper": 5}
+laplace = replace(noisy("Laplace"), model=model_laplace)
+truncated = noisy("LaplaceTruncated", **ENDS)
+folded = noisy("LaplaceFolded", **ENDS)
+bounded = noisy("LaplaceBoundedDomain", **ENDS)
+bounded_noise = noisy("LaplaceBoundedNoise", delta=0.01)
+gaussian = noisy("Gaussian", delta=0.01)
+analytic = noisy("GaussianAnalytic", delta=0.01)
+staircase = noisy("Staircase")
+
+
+def other(name, inputs, event, said, law=None, delta=0.0, trials=10_000, **arguments):
+    return Released("diffprivlib", "0.6.6", name, _mechanism(name, epsilon=1.0, **({"delta": delta} if delta else {}), **arguments), inputs, event,
+                    said, 1.0, delta, "docstring of the class", law, randomness=SYSTEM, trials=trials)  # fmt: skip
+
+
+HALF = (E / (1 + E), 1 / (1 + E))
+ONE = "the report is at least 1 (1 against 0)"
+snapping = other("Snapping", (1.0, 0.0), lambda y: y >= 1, ONE, sensitivity=1.0, trials=5000, **ENDS)
+geometric = other("Geometric", (1, 0), lambda y: y >= 1, ONE, HALF, sensitivity=1, trials=20_000)
+geometric_truncated = other(
+    "GeometricTruncated", (1, 0), lambda y: y >= 1, ONE, HALF, sensitivity=1, lower=0, upper=10, trials=20_000
+)
+geometric_folded = other(
+    "GeometricFolded", (0, 1), lambda y: y == 0, "the report is 0 (0 against 1)", sensitivity=1, lower=0, upper=10
+)
+binary = other("Binary", ("a", "b"), lambda y: y == "a", "the report is the value", HALF, value0="a", value1="b", trials=20_000)
+discrete = other(
+    "GaussianDiscrete", (1, 0), lambda y: y >= 3, "the report is at least 3 (1 against 0)", delta=0.01, sensitivity=1, trials=3000
+)
+categorical = other("ExponentialCategorical", ("a", "c"), lambda y: y == "a", "the report is the first value",
+                    utility_list=[["a", "b", 1.0], ["a", "c", 2.0], ["b", "c", 1.0]])  # fmt: skip
+hierarchical = other(
+    "ExponentialHierarchical", ("a", "c"), lambda y: y == "a", "the report is the first value", hierarchy=[["a", "b"], ["c"]]
+)
+uniform = Released("diffprivlib", "0.6.6", "Uniform(delta=.4)", claim=0.0, delta=0.4, stated="docstring of the class",
+                   source="it claims epsilon = 0, and an audit needs a claim above 0")  # fmt: skip
+matrices = Released("diffprivlib", "0.6.6", "Bingham, Vector, Exponential, PermuteAndFlip", stated="docstring of the class",
+                    source="they take a matrix, a function or fixed utilities: no value gives a report")  # fmt: skip

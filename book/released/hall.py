@@ -1,0 +1,168 @@
+"""What the chapter on released clients shares: one client of one release, its promise, its event and its audit.
+
+The adapters beside this file describe clients. They import their package only
+when a client is called, in processes whose import path begins with the folder
+of that release (`ldpkit.pools.isolated`).
+"""
+
+import functools
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numba
+import numpy as np
+
+from ldpkit.auditors import AuditResult, audit
+from ldpkit.mechanisms import Client
+
+ALPHA = 0.01
+TRIALS = 20_000  # reports per input, unless a client says otherwise
+
+
+@numba.njit
+def _seed_compiled(seed: int) -> None:
+    np.random.seed(seed)  # compiled code has a generator of its own
+
+
+def seeded(rng: np.random.Generator) -> None:
+    """Seed every global generator that a package may draw from."""
+    random.seed(int(rng.integers(2**63)))
+    np.random.seed(rng.integers(2**32))
+    _seed_compiled(rng.integers(2**32))
+
+
+@dataclass(frozen=True)
+class Released:
+    """One client of one release, with what it promises and the event that is asked about.
+
+    Called as ``client(values, rng)`` it answers, for each user who holds the first input (0) or the
+    second (1), whether the report of the real client lies in the event: 0 if so, 1 if not. So it is
+    a client of `ldpkit.mechanisms.Client` with k = 2, and of ``ldpkit audit --client``.
+
+    Parameters
+    ----------
+    package, version, name : str
+        `name` is the client as its package calls it, with the arguments that matter.
+    make : callable
+        Returns the client: a function of one input that gives one report. Cached: it imports the package.
+    inputs : (first, second)
+        Two neighbouring inputs of the documented domain.
+    event : callable
+        Whether a report speaks for the first input; fixed before any draw.
+    said : str
+        The event in words.
+    claim, delta : float
+        The promise.
+    stated : str
+        Where the release makes it.
+    law : (float, float), optional
+        Exact probabilities of the event under the two inputs.
+    exact : float, optional
+        The true epsilon at `delta`, where a law is known; by default that of the event.
+    source : str
+        The line or law that is the second reason for a violation.
+    weak : str
+        Why the client is weaker than it looks, where that is no violation.
+    withheld : bool
+        A finding waits for its maintainers: nothing is run, and nothing said.
+    fixed_in, thread, randomness : str
+    trials : int
+    model : callable, optional
+        ``model(value, rng, mended=False)``: a report as the release makes it, restated in a few lines, or as it should be made.
+    """
+
+    package: str
+    version: str
+    name: str
+    make: Callable[[], Callable[[Any], Any]] | None = None
+    inputs: tuple[Any, Any] = (0, 1)
+    event: Callable[[Any], bool] | None = None
+    said: str = ""
+    claim: float = 1.0
+    delta: float = 0.0
+    stated: str = ""
+    law: tuple[float, float] | None = None
+    exact: float | None = None
+    source: str = ""
+    weak: str = ""
+    withheld: bool = False
+    fixed_in: str = ""
+    thread: str = ""
+    randomness: str = ""
+    trials: int = TRIALS
+    model: Callable[..., Any] | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where the release is installed, below `ldpkit.paths.PACKAGES`; the book's own package is everywhere."""
+        return "ldpkit" if self.package == "ldpkit" else f"{self.package}-{self.version}"
+
+    @functools.cached_property
+    def real(self) -> Callable[[Any], Any]:
+        """The client of the package."""
+        return self.make()
+
+    def reports(self, which: int, n: int) -> list[Any]:
+        """`n` reports of the real client about the first input (0) or the second (1)."""
+        return [self.real(self.inputs[which]) for _ in range(n)]
+
+    def copy(self, mended: bool = True) -> "Released":
+        """The model in place of the real client: asked about the same event, and audited in the same way."""
+
+        def make() -> Callable[[Any], Any]:
+            rng = np.random.default_rng(random.getrandbits(63))
+            return lambda value: self.model(value, rng, mended=mended)
+
+        return replace(self, name=f"{self.name}, {'mended copy' if mended else 'model'}", make=make)
+
+    def __call__(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        seeded(rng)
+        return np.array([0 if self.event(self.real(self.inputs[value])) else 1 for value in values.tolist()])
+
+    def audit(self, trials: int | None = None, alpha: float = ALPHA, seed: int = 1) -> AuditResult:
+        """Ask whether the event is likelier under the first input than the claim allows.
+
+        The one place where the chapter says how its clients are audited.
+        """
+        client = Client(self, 2, "value", self.claim, self.delta, f"{self.package} {self.version} {self.name}")
+        return audit(client, "tight", trials=trials or self.trials, alpha=alpha, seed=seed, pair=(0, 1), both=False)
+
+    @property
+    def true(self) -> float:
+        """The true epsilon as far as a law says it; NaN without one."""
+        if self.exact is not None or self.law is None:
+            return math.nan if self.exact is None else self.exact
+        first, second = self.law
+        return math.inf if second == 0 else math.log((first - self.delta) / second)
+
+    def verdict(self, lower: float, trials: int) -> str:
+        """What the bound and the law say together; without a second reason nobody is accused."""
+        if self.weak:
+            return f"weak: {self.weak}"
+        if lower > self.claim and not (self.true > self.claim and self.source):
+            return "not auditable: the audit found what no law or line of source explains yet"
+        if lower > self.claim:
+            return "violates its claim"
+        return f"keeps to it in {trials:,} reports per input"
+
+    def row(self, verdict: str, lower: float = math.nan, trials: int = 0) -> dict[str, Any]:
+        """The client's row of the table."""
+        shown = not self.withheld
+        return {
+            "package": self.package, "version": self.version, "client": self.name, "claim": self.claim,
+            "stated": self.stated, "verdict": verdict, "exact": self.true if shown else math.nan, "lower": lower,
+            "reports": trials or None, "event": self.said if shown else "", "fixed_in": self.fixed_in, "delta": self.delta,
+        }  # fmt: skip
+
+
+def lattice(report: float, bits: int = 53) -> bool:
+    """Whether a report below 1/4 in size has digits finer than 2^-53 (of float64; 2^-24 of float32).
+
+    A double in [1/2, 2) is a multiple of 2^-53, and so is its difference from 1: a sum of 1 and noise that
+    comes out below 1/4 has no finer digits, whatever drew the noise. A draw near 0 nearly always has.
+    """
+    scaled = math.ldexp(report, bits)
+    return abs(report) < 0.25 and scaled != math.floor(scaled)

@@ -1,0 +1,16 @@
+"""Noise of PyDP, the Python package of a library in C++."""
+
+import math
+
+from hall import Released
+
+
+def _laplace():
+    from pydp.algorithms.numerical_mechanisms import LaplaceMechanism
+
+    return LaplaceMechanism(epsilon=1.0, sensitivity=1.0).add_noise
+
+
+laplace = Released("python-dp", "1.1.5", "LaplaceMechanism", _laplace, (0.0, 1.0), lambda y: y <= 0, "the report is at most 0 (0 against 1)", 1.0,
+                   stated="constructor", law=(0.5, 0.5 / math.e), randomness="compiled C++, cannot be seeded")  # fmt: skip
+gaussian = Released("python-dp", "1.1.5", "GaussianMechanism", claim=1.0, delta=1e-5, stated="constructor", withheld=True)
