@@ -25,6 +25,7 @@ from ..mechanisms.base import lawful
 from ..progress import Progress
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import sanity
+from .anytime import AnytimeAudit
 from .base import ALPHA, Auditor, fix
 from .result import AuditResult, Row, too_few
 
@@ -411,18 +412,22 @@ def _expected(
 
 
 def audit(
-    mechanism: LocalRandomizer, attack: str | Attack = "guess", *, seed: int = 1, **given: Any
+    mechanism: Any, attack: Any = "guess", *, seed: int = 1, until: str = "counted", **given: Any
 ) -> AuditResult:
-    """Audit a mechanism or client with one attack; the door to `Audit`.
+    """Audit a mechanism or client with one attack; the door to `Audit` and `AnytimeAudit`.
 
     Parameters
     ----------
     mechanism, attack, **given
         The fields of `Audit`: ``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
-        ``questions``, ``threads``.
+        ``questions``, ``threads``; or those of `AnytimeAudit`.
     seed : int
         See `Audit.run`.
+    until : {"counted", "sure"}
+        Count ``trials`` reports per input, or bet with that many at most and stop when sure.
     """
+    if checks.one_of("until", until, ("counted", "sure")) == "sure":
+        return AnytimeAudit(mechanism, attack, **given).run(seed)[0]
     return audits(mechanism, [attack], seed=seed, **given)[0]
 
 
