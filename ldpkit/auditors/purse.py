@@ -30,6 +30,8 @@ SURE = 0.9
 """Share of the bet on rates that were declared; the rest is for the case that they are wrong."""
 
 _STEPS, _WIDEST, _TOP = 100, 0.02, 12.0
+_LEAST = 1e-300  # factor of a bet: nothing is lost for ever
+_TRIED, _AT_ONCE = 500, 2**10  # scores that a balance is chosen from, and that are bet on together
 _BALANCES = np.linspace(0.1, 1.9, 19)
 
 
@@ -136,39 +138,45 @@ class Purse:
 
     def believe(self, track: int, rates: Rates | None) -> None:
         """Bet on these rates from now on, where bets on rates are made."""
-        for number, share in enumerate(SHARES[: self.slot - len(betting.STAKES)]):
-            for g, epsilon in enumerate(self.grid):
-                self._gains[g, track, len(betting.STAKES) + number, :IDLE] = (
-                    0.0 if rates is None else _toward(rates, share, epsilon, self.delta)
+        lines = len(betting.STAKES)
+        for bet, share in zip(range(lines, self.slot), SHARES):
+            gains = self._gains[:, track, bet, :IDLE]
+            gains[:] = 0.0
+            if rates is not None:
+                gains[:] = np.log(
+                    np.maximum(betting.joint(*rates, self.grid, self.delta, share), _LEAST)
                 )
 
     def tune(self, track: int, first: Array, second: Array) -> None:
         """Choose the balance of bets on scores from scores of past reports."""
-        first, second = first[-500:], second[-500:]
-        for g in range(0, self.grid.size, 10):
-            gains = [self._gain(first, second, mu, float(self.grid[g])) for mu in _BALANCES]
-            best = int(np.argmax(gains))
-            enough = gains[best] * len(first) >= 1
-            self.balance[track, g : g + 10] = _BALANCES[best] if enough else math.nan
+        tried = self.grid[:: self.grid.size // 20]
+        gains = np.log(self._soft(
+            (first[-_TRIED:], second[-_TRIED:]), _BALANCES[:, None, None], tried[:, None]
+        )).mean(axis=2)  # fmt: skip
+        enough = gains.max(axis=0) * min(len(first), _TRIED) >= 1
+        found = np.where(enough, _BALANCES[gains.argmax(axis=0)], math.nan)
+        near = np.minimum(np.arange(self.grid.size) // (self.grid.size // 20), tried.size - 1)
+        self.balance[track] = found[near]
 
-    def _gain(self, first: Array, second: Array, balance: float, epsilon: float) -> float:
-        return float(np.log(self._soft(first, second, balance, epsilon)).mean())
+    def _soft(self, scores: tuple[Array, Array], balance: Array, epsilon: Array) -> Array:
+        one = betting.soft(scores[0], balance, epsilon, self.delta)[0]
+        two = betting.soft(scores[1], balance, epsilon, self.delta)[1]
+        return np.maximum(one * two if self.independent else (one + two) / 2, _LEAST)
 
-    def _soft(self, first: Array, second: Array, balance: float, epsilon: float) -> Array:
-        one = betting.soft(first, balance, epsilon, self.delta)[0]
-        two = betting.soft(second, balance, epsilon, self.delta)[1]
-        factors = one * two if self.independent else (one + two) / 2
-        return np.maximum(factors, 1e-300)
-
-    def _scored(self, scores: Sequence[tuple[Array, Array] | None], g: int, n: int) -> Array:
-        """Factors of bets on scores, (tracks, bets, n)."""
-        found = np.ones((len(scores), self.now.shape[2] - self.slot, n))
-        for track, given in enumerate(scores if found.shape[1] else ()):
-            mu = self.balance[track, g]
-            if given is not None and not math.isnan(mu):
+    def _scored(self, scores: Sequence[tuple[Array, Array] | None], claims: slice, n: int) -> Array:
+        """Gains of bets on scores against some claims, (claims, tracks, bets, n)."""
+        size = self.grid[claims].size
+        found = np.zeros((size, len(scores), self.now.shape[2] - self.slot, n))
+        for track, given in enumerate(scores):
+            balance = self.balance[track, claims, None]
+            bet = ~np.isnan(balance[:, 0])
+            if given is not None and bet.any():
                 for number, share in enumerate(SHARES):
-                    one, two = (_drawn_in(side, share) for side in given)
-                    found[track, number] = self._soft(one, two, float(mu), float(self.grid[g]))
+                    sides = (_drawn_in(given[0], share), _drawn_in(given[1], share))
+                    epsilon = self.grid[claims, None]
+                    found[bet, track, number] = np.log(
+                        self._soft(sides, balance[bet], epsilon[bet])
+                    )
         return found
 
     # --- bets -------------------------------------------------------------------------------------
@@ -193,18 +201,22 @@ class Purse:
         """
         used, n = symbols.shape[1], symbols.shape[1]
         if watched and self.at is not None:
+            here = slice(self.at, self.at + 1)
             start = self.base[self.at] + self.shares[self.at] + self.now[self.at]
             scale = min(0.0, -float(start.max()))  # so that nothing overflows
             limit = math.exp(min(self.goal + 1e-9 + scale, 700))
             used = min(n, _watch(
                 np.exp(np.ascontiguousarray(np.swapaxes(self._gains[self.at], 1, 2))),
-                np.exp(start + scale), symbols, self._scored(scores, self.at, n), self.slot, limit,
+                np.exp(start + scale), symbols, np.exp(self._scored(scores, here, n)[0]), self.slot,
+                limit,
             ))  # fmt: skip
         seen = np.array([np.bincount(row[:used], minlength=5) for row in symbols])
         self.counts += seen
         gained = np.einsum("ts,gtbs->gtb", seen, self._gains)
-        for g in range(self.grid.size if gained.shape[2] > self.slot else 0):
-            gained[g, :, self.slot :] = np.log(self._scored(scores, g, n)[:, :, :used]).sum(axis=2)
+        for i in range(0, used if self.slot < gained.shape[2] else 0, _AT_ONCE):
+            part = slice(i, min(i + _AT_ONCE, used))
+            some = [s and (s[0][part], s[1][part]) for s in scores]
+            gained[:, :, self.slot :] += self._scored(some, slice(None), part.stop - i).sum(axis=3)
         self.now += gained
         self._climb()
         return used
@@ -272,18 +284,6 @@ class Purse:
                 raise ValueError(f"state must hold {name} of shape {old.shape}, got {new.shape}")
             setattr(self, name, new)
         self.reached = int(state["reached"])
-
-
-def _toward(rates: Rates, share: float, epsilon: float, delta: float) -> Array:
-    """Gains of a joint bet on rates some way from the nearest null to those given."""
-    p, q = rates
-    if p <= math.exp(epsilon) * q + delta:
-        return np.zeros(IDLE)
-    p0, q0 = betting.nearest(p, q, epsilon, delta)
-    near = p0 + share * (p - p0), q0 + share * (q - q0)
-    if near[0] <= math.exp(epsilon) * near[1] + delta:  # by rounding
-        return np.zeros(IDLE)
-    return np.log(np.maximum(betting.joint(*near, epsilon, delta), 1e-300))
 
 
 def _drawn_in(scores: Array, share: float) -> Array:
