@@ -171,14 +171,18 @@ class Course:
         max_time = audit.max_time if max_time is None else max_time
         watched, before = not self.purse.refuted, self.seconds
         total, inputs = trials * len(audit.inputs), len(audit.inputs)
-        with Progress(total, "reports", self.source.name, start=self.pairs * inputs,
-                      more=self.known) as progress:  # fmt: skip
+        seek = getattr(self.source, "seek", None)
+        if seek is not None:
+            seek(self.pairs)
+        begin = self.pairs * inputs
+        with Progress(total, "reports", self.source.name, start=begin) as progress:
             while not (why := self._why(trials, watched)):
                 used = self._piece(trials - self.pairs, watched)
                 self.seconds = before + time.perf_counter() - begun
                 if not used:
-                    why = "no more reports"
+                    why = getattr(self.source, "ending", "no more reports")
                     break
+                progress.say(self.known())  # whoever interrupts reads it while wealth changes
                 progress.add(used * inputs)
                 yield self.pairs
                 if max_time is not None and time.perf_counter() - begun >= max_time:
@@ -187,9 +191,9 @@ class Course:
         self.stopped = why
 
     def known(self) -> str:
-        """Return what is known by now, in words that follow a number of reports."""
+        """Return what is known by now, in a few words."""
         purse, alpha = self.purse, self.audit.alpha
-        sure = f", epsilon > {purse.lower:.4g}" if purse.reached else ", no bound of epsilon yet"
+        sure = f"epsilon > {purse.lower:.4g}" if purse.reached else "no bound of epsilon"
         worth = f", e-value {math.exp(min(purse.log, 700)):.4g}" if purse.at is not None else ""
         return f"{sure} at level {1 - alpha:g}{worth}"
 

@@ -62,10 +62,10 @@ class Made:
 
 def source(mechanism: Any) -> Source:
     """Return where the reports of a mechanism, a client or a `Source` come from."""
-    made = isinstance(mechanism, LocalRandomizer)
-    kinds = (LocalRandomizer, Source)
-    given = checks.instance("mechanism", mechanism, kinds, "a mechanism, a client or a source")
-    return Made(given) if made else given
+    if isinstance(mechanism, Source):
+        return mechanism
+    wanted = "a mechanism, a client or a source"
+    return Made(checks.instance("mechanism", mechanism, LocalRandomizer, wanted))
 
 
 def picked(reports: Reports, rows: Array) -> Reports:
@@ -103,5 +103,6 @@ def unpacked(kept: Any) -> Reports:
             whole[name] = part
         return whole
     flat = np.empty(len(kept["entries"]), np.dtype(kept["type"]))
-    flat[:] = kept["entries"]
+    for i, entry in enumerate(kept["entries"]):  # which may be a list
+        flat[i] = entry
     return flat.reshape(kept["shape"])
