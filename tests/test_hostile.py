@@ -160,6 +160,7 @@ HALL = [
     ("stats.epsilon_lower(9, 0, 5, tail=0.1)", "tp must be whole numbers in [0, 5], got 9"),
     ("stats.epsilon_lower(1, 0.5, 5, tail=0.1)", "fp must be whole numbers in [0, 5], got 0.5"),
     ("stats.epsilon_lower(1, 0, 5, -0.1, tail=0.1)", f"delta {HALF} -0.1"),
+    ("betting.joint(0.6, 0.1, 1.0, share=0)", "share must be a number in (0, 1], got 0"),
     ("betting.greatest_stake(-1)", "epsilon must be a number in [0, 700], got -1"),
     ("betting.linear([0.5, 1.0], 1.0)", "stakes must be a number in [0, 1) everywhere, got 1.0"),
     ("betting.linear(0.5, 1.0, 1.0)", "delta must be a number in [0, 1), got 1.0"),
@@ -168,7 +169,7 @@ HALL = [
     ("betting.joint(0.5, 0.4, 1.0)", "p must exceed e^epsilon q + delta = 1.08731, got 0.5"),
     ("betting.joint_growth(0.5, nan, 1.0)", "q must be a number in [0, 1], got nan"),
     ("betting.soft([0.5, 1.5], 1.0, 1.0)", "likelihood must be a number in [0, 1] everywhere, got 1.5"),
-    ("betting.soft(0.5, 2.0, 1.0)", "balance must be a number in (0, 2), got 2.0"),
+    ("betting.soft(0.5, 2.0, 1.0)", "balance must be a number in (0, 2) everywhere, got 2.0"),
     ("betting.expected_pairs(0.6, 0.1, 1.0, 0)", "alpha must be a number in [1e-100, 1), got 0"),
     ("betting.Wealth([1, 1, 1])", "factors must have shape (m, 4), got (1, 3)"),
     ("betting.Wealth([1, 1, 1, -1])", "factors must be a finite number >= 0 everywhere, got -1"),
@@ -584,6 +585,23 @@ AUDITORS = [
     ("auditors.Audit.cell('GR', k=2, epsilon=1.0)", "got 'GR'; did you mean 'GRR'?"),
     ("auditors.Audit('GRR')", "mechanism must be a mechanism whose reports can be read, or a Client, got 'GRR'"),
     ("auditors.Audit(grr, ('guess', 'tigt'))", "attack must be one of guess, tight, learned, got 'tigt'; did you mean 'tight'?"),
+    ("auditors.Audit(grr, 'learned')", "attack learned needs until='sure'"),
+    ("auditors.AnytimeAudit('GRR')", "mechanism must be a mechanism, client or source, got 'GRR'"),
+    ("auditors.AnytimeAudit(grr, [])", "attack must name at least one attack, got []"),
+    ("auditors.AnytimeAudit(grr, 'tigt')", "attack must be one of guess, tight, learned, got 'tigt'"),
+    ("auditors.AnytimeAudit(grr, trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
+    ("auditors.AnytimeAudit(grr, inputs=[1])", "inputs must be at least two, got [1]"),
+    ("auditors.AnytimeAudit(grr, inputs=[1, 2, 1])", "pair must hold two different values, got (1, 1)"),
+    ("auditors.AnytimeAudit(grr, inputs=[1, 2], pair=(1, 2))", "inputs must not be given together with a pair"),
+    ("auditors.AnytimeAudit(grr, within=-1)", "within must be a finite number >= 0, got -1"),
+    ("auditors.AnytimeAudit(grr, max_time=nan)", "max_time must be a finite number >= 0, got nan"),
+    ("auditors.AnytimeAudit(grr, independent=1)", "independent must be True or False, got 1"),
+    ("auditors.AnytimeAudit(grr, delta=1)", f"delta {HALF} 1"),
+    ("auditors.Declared(3, 'x')", "function must be callable, got 3"),
+    ("auditors.Declared(len, 3)", "words must be a text, got 3"),
+    ("auditors.Declared(len, 'x', (0.5, 2))", "rates must be a number in [0, 1] everywhere, got 2.0"),
+    ("sources.source(3)", "mechanism must be a mechanism, a client or a source, got 3"),
+    ("auditors.audit(grr, until='certain')", "until must be one of counted, sure, got 'certain'"),
     ("auditors.KVAudit(PCKVUE(2, 1.0), 'skv')", "attack of PCKV-UE must be one of hkv, vkv, got 'skv'"),
     ("auditors.KVAudit(PCKVUE(2, 1.0), trials=1, estimator='split')", "trials must be an integer in [2, 1000000000000], got 1"),
     ("auditors.LawAudit([0.5, 0.5], [0.5, 0.5], trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
@@ -1013,7 +1031,7 @@ EXEMPT = {
     ),
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": (
-        "result.AuditResult calibrate.Calibration optimize.Family optimize.Front"
+        "result.AuditResult course.AnytimeResult calibrate.Calibration optimize.Family optimize.Front"
     ),
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",
     "names a file of the checkout": "paths.data",
@@ -1024,6 +1042,8 @@ EXEMPT = {
     ),
     "part of an audit, given what the audit has checked": (
         """
+        course.Course purse.Purse purse.grid events.Accepted events.happened sources.Made sources.joined sources.packed
+        sources.picked sources.unpacked
         base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine"""
     ),
     "part of the learned attack, given what an audit has made": (
