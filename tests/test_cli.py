@@ -408,7 +408,7 @@ BAD = [
     (f"{OUE_5} --seed x", "'--seed': 'x' is not a whole number"),
     (
         f"{OUE_5} --attack gues",
-        "attack must be one of guess, tight, got 'gues'; did you mean 'guess'?",
+        "attack must be one of guess, tight, learned, got 'gues'; did you mean 'guess'?",
     ),
     (f"{OUE_5} --pair 0 5", "pair must be an integer in [0, 4], got 5"),
     (f"{OUE_5} --pair -1 3", "pair must be an integer in [0, 4], got -1"),

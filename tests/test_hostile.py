@@ -418,6 +418,8 @@ CLIENTS = [
     ("client.load('/some/where/mine.py:f')", "for f in the file mine.py of this folder, mine:f"),
     ("client.load('no_such_module:f')", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
     ("client.load('math:pi')", "client 'math:pi' is not callable but a float"),
+    ("learned.Learner(-1.0)", "epsilon must be a finite number >= 0, got -1.0"),
+    ("learned.Learner(1.0, 1.0)", f"delta {HALF} 1.0"),
     ("anything.plain([1j])", "report must be what JSON can write at [0], got complex"),
     ("anything.Anything(3).read('ab', 'c')", "c must return a list of reports, got 'ab'"),
     ("Client(str, report='any', values=[1, 1], epsilon=1.0)", "values must differ, got 1 twice"),
@@ -441,8 +443,8 @@ CLIENTS = [
 
 BOUND = "kappa=0.5, kappa_plus=0.5, kappa_minus"
 ATTACKERS = [
-    ("attacks.make('gues')", "attack must be one of guess, tight, got 'gues'; did you mean 'guess'?"),
-    ("attacks.make(3)", "attack must be one of guess, tight, got 3"),
+    ("attacks.make('gues')", "attack must be one of guess, tight, learned, got 'gues'; did you mean 'guess'?"),
+    ("attacks.make(3)", "attack must be one of guess, tight, learned, got 3"),
     ("attacks.TwoValueTest('a')", "threshold must be a finite number, got 'a'"),
     ("attacks.TwoValueTest(nan)", "threshold must be a finite number, got nan"),
     ("attacks.TwoValueTest().rates(AGM(3, 1.0, 0.1))", "threshold must be a finite number, got None"),
@@ -553,8 +555,8 @@ AUDITORS = [
     ("suite.checks(grr, seed=-1)", "seed must be an integer >= 0, got -1"),
     *((f"{name}(3{more})", "mechanism must be a mechanism whose reports can be read, or a Client, got 3") for name, more in (
         ("auditors.audit", ""), ("auditors.audits", ", ['guess']"), ("auditors.expected", ""), ("auditors.rows", ""))),
-    ("auditors.audit(grr, 'tigt')", "attack must be one of guess, tight, got 'tigt'; did you mean 'tight'?"),
-    ("auditors.audit(grr, None)", "attack must be one of guess, tight, got None"),
+    ("auditors.audit(grr, 'tigt')", "attack must be one of guess, tight, learned, got 'tigt'; did you mean 'tight'?"),
+    ("auditors.audit(grr, None)", "attack must be one of guess, tight, learned, got None"),
     ("auditors.audits(grr, 'guess')", "attack must be a list of attacks, got 'guess'"),
     ("auditors.audits(grr, 3)", "attack must be a list of attacks, got 3"),
     ("auditors.audits(grr, [])", "attack must name at least one attack, got []"),
@@ -582,10 +584,11 @@ AUDITORS = [
     ("auditors.Audit.cell('GRR', k=2)", "mechanism GRR needs epsilon; its parameters are k, epsilon"),
     ("auditors.Audit.cell('GR', k=2, epsilon=1.0)", "got 'GR'; did you mean 'GRR'?"),
     ("auditors.Audit('GRR')", "mechanism must be a mechanism whose reports can be read, or a Client, got 'GRR'"),
-    ("auditors.Audit(grr, ('guess', 'tigt'))", "attack must be one of guess, tight, got 'tigt'; did you mean 'tight'?"),
+    ("auditors.Audit(grr, ('guess', 'tigt'))", "attack must be one of guess, tight, learned, got 'tigt'; did you mean 'tight'?"),
+    ("auditors.Audit(grr, 'learned')", "attack learned needs until='sure'"),
     ("auditors.AnytimeAudit('GRR')", "mechanism must be a mechanism, client or source, got 'GRR'"),
     ("auditors.AnytimeAudit(grr, [])", "attack must name at least one attack, got []"),
-    ("auditors.AnytimeAudit(grr, 'tigt')", "attack must be one of guess, tight, got 'tigt'"),
+    ("auditors.AnytimeAudit(grr, 'tigt')", "attack must be one of guess, tight, learned, got 'tigt'"),
     ("auditors.AnytimeAudit(grr, trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
     ("auditors.AnytimeAudit(grr, inputs=[1])", "inputs must be at least two, got [1]"),
     ("auditors.AnytimeAudit(grr, inputs=[1, 2, 1])", "pair must hold two different values, got (1, 1)"),
@@ -854,7 +857,7 @@ COMMANDS = [
     ("audit --mechanism OUE --k 5 --epsilon 0x1", "'--epsilon': '0x1' is not a valid float"),
     ("audit --mechanism AGRR --k 5 --epsilon 1 --delta 1", f"delta {OPEN} 1.0"),
     (f"{AUDIT} --delta -1", f"delta {HALF} -1.0"),
-    (f"{AUDIT} --attack ''", "attack must be one of guess, tight, got"),
+    (f"{AUDIT} --attack ''", "attack must be one of guess, tight, learned, got"),
     (f"{AUDIT} --alpha 1e-300", f"{ALPHA} 1e-300"),
     (f"{AUDIT} --alpha inf", f"{ALPHA} inf"),
     (f"{AUDIT} --trials 1e13", "trials must be an integer in [1, 1000000000000], got 10000000000000"),
@@ -869,7 +872,7 @@ COMMANDS = [
     ("audit --mechanism PM --epsilon 1 --attack tight --pair x 1", "'x' is not a number"),
     # rates
     ("rates --k 5 --epsilon 1", "give a --mechanism"),
-    (f"{RATES} --attack tigth", "attack must be one of guess, tight, got 'tigth'; did you mean 'tight'?"),
+    (f"{RATES} --attack tigth", "attack must be one of guess, tight, learned, got 'tigth'; did you mean 'tight'?"),
     (f"{RATES} --pair 1 1", "pair must hold two different values, got (1, 1)"),
     (f"{RATES} --pair 0.5 1", "pair must be an integer in [0, 4], got 0.5"),
     (f"{RATES} --trials 0", "trials must be an integer in [1, 1000000000000], got 0"),
@@ -1042,6 +1045,11 @@ EXEMPT = {
         course.Course purse.Purse purse.grid events.Accepted events.happened sources.Made sources.joined sources.packed
         sources.picked sources.unpacked
         base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine"""
+    ),
+    "part of the learned attack, given what an audit has made": (
+        """
+        learned.Learned features.columns features.called search.Finding search.Past scores.Score
+        scores.fitted scores.learning"""
     ),
     "pool of processes or cluster, tested with the sweeps": (
         "pools.Processes pools.local pools.connect pools.require"

@@ -131,6 +131,8 @@ class Audit(Auditor):
         mechanism, chosen = audited(self.mechanism), [attacks.make(a) for a in named]
         if not chosen:
             raise ValueError(f"attack must name at least one attack, got {self.attack!r}")
+        if any(isinstance(a, attacks.Learned) for a in chosen):
+            raise ValueError("attack learned needs until='sure': it learns while it bets")
         trials = checks.integer("trials", self.trials, 1, 10**12)
         both, published = checks.flag("both", self.both), stats.tail_mass(self.alpha)
         first, second = mechanism.pair(self.pair)
