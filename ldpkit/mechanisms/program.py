@@ -60,7 +60,7 @@ class Program:
             answer = self._ask(line, until)
         if answer is None:
             self._fail(line, "ended without a report")
-        text, _, more = answer.partition(b"\n")
+        text, _, more = (answer or b"").partition(b"\n")
         if more:
             self._fail(line, f"wrote more than one line for one input: {more[:80]!r} follows")
         try:
@@ -71,7 +71,7 @@ class Program:
     def _ask(self, line: str, until: float) -> bytes | None:
         """Return what the program answers, ``None`` if it has ended."""
         if line not in self._running:
-            said = tempfile.TemporaryFile()
+            said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as it runs
             try:
                 process = subprocess.Popen(
                     self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said

@@ -71,8 +71,13 @@ def _none(value: Any) -> NoReturn:
 
 
 def recorded(
-    first: str | Path, second: str | Path, report: str, epsilon: float, delta: float = 0.0, k: int = 0
-) -> Recordings:  # fmt: skip
+    first: str | Path,
+    second: str | Path,
+    report: str,
+    epsilon: float,
+    delta: float = 0.0,
+    k: int = 0,
+) -> Recordings:
     """Return two recordings as something to audit.
 
     Parameters
@@ -93,7 +98,9 @@ def recorded(
     given: dict[str, Any] = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
     if paths[0] == paths[1]:
         raise ValueError(f"recordings must be two files, got {first} twice")
-    made = Recordings(_none, report=report, epsilon=epsilon, delta=delta, name="recordings", **given)
+    made = Recordings(
+        _none, report=report, epsilon=epsilon, delta=delta, name="recordings", **given
+    )
     made.__dict__["paths"] = paths
     made.seek(0)
     return made
@@ -128,9 +135,8 @@ def _table(path: Path) -> Iterator[Any]:
         header = next(rows, [])
         for row in rows:
             if len(row) != len(header):
-                raise ClientError(
-                    f"line {rows.line_num} of {path} must have {len(header)} entries, got {len(row)}"
-                )
+                wanted = f"must have {len(header)} entries, got {len(row)}"
+                raise ClientError(f"line {rows.line_num} of {path} {wanted}")
             yield _row(header, [_entry(text) for text in row])
 
 
