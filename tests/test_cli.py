@@ -455,7 +455,7 @@ def test_bad_input_gives_status_two_and_one_line(call, here, text, message):
         ("broken_here:f", "bits", "client 'broken_here:f' cannot be imported: SyntaxError"),
         ("exiting_here:f", "bits", "client 'exiting_here:f' cannot be imported: SystemExit"),
         ("clients_here:three", "bits", "client must take (values, rng) or (value)"),
-        ("clients_here:oue", "vector", "'vector' is not one of 'bits', 'value', 'subset'"),
+        ("clients_here:oue", "vector", "'vector' is not one of 'value', 'bits', 'subset', 'any'"),
         (
             "clients_here:raising",
             "bits",

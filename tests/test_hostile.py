@@ -600,6 +600,10 @@ AUDITORS = [
     ("auditors.Declared(3, 'x')", "function must be callable, got 3"),
     ("auditors.Declared(len, 3)", "words must be a text, got 3"),
     ("auditors.Declared(len, 'x', (0.5, 2))", "rates must be a number in [0, 1] everywhere, got 2.0"),
+    ("program.Program('')", "command must name a program, got ''"),
+    ("program.Program('cat', 0)", "limit must be a finite number > 0, got 0"),
+    ("recordings.recorded('a.xls', 'b.xls', 'any', 1.0)", "kind of recording must be one of .jsonl, .json, .csv, .parquet, got '.xls'"),
+    ("recordings.recorded('a.csv', 'b.csv', 'any', 1.0)", "recording a.csv is no file"),
     ("sources.source(3)", "mechanism must be a mechanism, a client or a source, got 3"),
     ("auditors.audit(grr, until='certain')", "until must be one of counted, sure, got 'certain'"),
     ("auditors.KVAudit(PCKVUE(2, 1.0), 'skv')", "attack of PCKV-UE must be one of hkv, vkv, got 'skv'"),
@@ -828,6 +832,7 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path, monkeypatch):
 
 AUDIT = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"
 RATES = "rates --mechanism OUE --k 5 --epsilon 1"
+PLAN = "plan --mechanism OUE --k 5 --epsilon 1"
 OWN = "audit --k 5 --epsilon 1 --delta 0.1 --trials 10"
 CLIENT = "audit --k 5 --epsilon 1 --trials 10 --client"
 KV = "audit-kv --mechanism pckv-ue --epsilon 1 --users 1000"
@@ -870,6 +875,49 @@ COMMANDS = [
     ("audit --mechanism CMS --k 5 --epsilon 1 --hashes 0", "hashes must be an integer in [1, 65536], got 0"),
     ("audit --mechanism PM --k 5 --epsilon 1 --attack tight", "mechanism PM does not take k; its parameters are epsilon"),
     ("audit --mechanism PM --epsilon 1 --attack tight --pair x 1", "'x' is not a number"),
+    (f"{CLIENT} math:floor --command cat --report value", "give either --mechanism or --client (or --command, or --recordings)"),
+    ("audit --command no-such-program --report any --inputs [1,2] --epsilon 1 --limit 1 --trials 9 --until-sure --attack learned",
+     "program no-such-program cannot be started"),
+    ("audit --command cat --limit 0 --report any --inputs [1,2] --epsilon 1", "limit must be a finite number > 0, got 0.0"),
+    ("audit --command cat --report any --epsilon 1", "--command needs --report, --inputs and --epsilon"),
+    ("audit --command cat --report any --inputs [1 --epsilon 1", "--inputs must be a JSON list, got '[1'"),
+    ("audit --command cat --report any --inputs 1 --epsilon 1", "--inputs must be a JSON list, got '1'"),
+    ("audit --recordings a.txt b.txt --report any --epsilon 1 --until-sure", "kind of recording must be one of .jsonl, .json"),
+    ("audit --recordings a.jsonl b.jsonl --report any --epsilon 1 --until-sure", "recording a.jsonl is no file"),
+    ("audit --recordings a.jsonl b.jsonl --report any --epsilon 1", "--recordings need --until-sure"),
+    (f"{AUDIT} --within 0.1", "--within needs --until-sure"),
+    (f"{AUDIT} --all-pairs", "--all-pairs needs --until-sure"),
+    (f"{AUDIT} --save a.state", "--save needs --until-sure"),
+    (f"{AUDIT} --html a.html", "--html needs --until-sure"),
+    (f"{AUDIT} --until-sure --max-time -1", "max_time must be a finite number >= 0, got -1.0"),
+    (f"{AUDIT} --until-sure --within nan", "within must be a finite number >= 0, got nan"),
+    (f"{AUDIT} --until-sure --threads 2", "--threads do not speed up --until-sure, got 2"),
+    (f"{AUDIT} --until-sure --pair 0 1 --pair 0 2", "give one --pair, or --all-pairs of --inputs"),
+    (f"{AUDIT} --until-sure --inputs [0,1,2]", "give two --inputs, or --all-pairs of them, and then no --pair"),
+    ("audit --mechanism OUE --k 50 --epsilon 1 --until-sure --all-pairs", "--all-pairs takes 12 inputs at most"),
+    (f"{AUDIT} --inputs [0,1]", "--inputs name those of a client with --report any"),
+    # resume, plan, bound
+    ("resume no.state --trials 3 --max-time 1 --html a.html", "'no.state' does not exist"),
+    (f"resume {__file__}", "is no audit that was kept"),
+    ("plan --epsilon 1", "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"),
+    ("plan --tpr 0.5 --fpr 0.1", "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"),
+    ("plan --epsilon 1 --tpr 1.5 --fpr 0.1", f"tpr {UNIT} 1.5"),
+    ("plan --epsilon 1 --tpr 0.5 --fpr -0.1", f"fpr {UNIT} -0.1"),
+    ("plan --epsilon 1 --tpr 0.5 --fpr 0.1 --alpha 0", f"{ALPHA} 0.0"),
+    ("plan --epsilon 1 --tpr 0.5 --fpr 0.1 --rate 0", "rate must be a finite number > 0, got 0.0"),
+    (f"{PLAN}", "--mechanism needs the epsilon that is --suspected"),
+    (f"{PLAN} --suspected 99", f"{EPSILON} 99"),
+    (f"{PLAN} --suspected 2 --attack tigth", "attack must be one of guess, tight, learned, got 'tigth'"),
+    (f"{PLAN} --suspected 2 --tau 0", "tau must be an integer in [1, 1000000], got 0"),
+    (f"{PLAN} --suspected 2 --g 2 --delta 0.1", "mechanism OUE does not take g"),
+    (f"{PLAN} --suspected 2 --omega 2 --p 0.5 --theta 1", "mechanism OUE does not take omega, p, theta"),
+    (f"{PLAN} --suspected 2 --first 0.5 --d 2 --buckets 2 --bits 1", "mechanism OUE does not take first, d, buckets, bits"),
+    (f"{PLAN} --suspected 2 --m 2 --hashes 2", "mechanism OUE does not take m, hashes"),
+    ("bound --tp 11 --fp 1 --n 10", "tp must be whole numbers in [0, 10], got 11"),
+    ("bound --tp 1 --fp -1 --n 10", "fp must be whole numbers in [0, 10], got -1"),
+    ("bound --tp 1 --fp 1 --n 0", "n must be an integer >= 1, got 0"),
+    ("bound --tp 1 --fp 1 --n 10 --alpha 1", f"{ALPHA} 1.0"),
+    ("bound --tp 1 --fp 1 --n 10 --delta 1", f"delta {HALF} 1.0"),
     # rates
     ("rates --k 5 --epsilon 1", "give a --mechanism"),
     (f"{RATES} --attack tigth", "attack must be one of guess, tight, learned, got 'tigth'; did you mean 'tight'?"),
@@ -896,7 +944,7 @@ COMMANDS = [
     (f"{OWN} --mechanism dBitFlipPM --buckets 1 --bits 1", "buckets must be an integer in [2, 5], got 1"),
     (f"{OWN} --mechanism dBitFlipPM --buckets 5 --bits 6", "bits must be an integer in [1, 5], got 6"),
     (f"{CLIENT} math:floor", "--client needs --report, --k and --epsilon"),
-    (f"{CLIENT} math:floor --report bit", "'bit' is not one of 'bits', 'value', 'subset'"),
+    (f"{CLIENT} math:floor --report bit", "'bit' is not one of 'value', 'bits', 'subset', 'any'"),
     (f"{CLIENT} floor --report value", "client must be given as module:function, got 'floor'"),
     (f"{CLIENT} mine.py:f --report value", "not by a path, got 'mine.py:f': for f in the file mine.py of this folder, mine:f"),
     (f"{CLIENT} no_such_module:f --report value", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
@@ -1033,6 +1081,7 @@ EXEMPT = {
     "record of checked values, built by the package": (
         "result.AuditResult course.AnytimeResult calibrate.Calibration optimize.Family optimize.Front"
     ),
+    "made by `recorded`": "recordings.Recordings",
     "made by mlp, cnn and lstm from checked sizes": "nets.Net",
     "names a file of the checkout": "paths.data",
     "reads the package's own source": "depends.Graph depends.identity",
@@ -1042,7 +1091,7 @@ EXEMPT = {
     ),
     "part of an audit, given what the audit has checked": (
         """
-        course.Course purse.Purse purse.grid events.Accepted events.happened sources.Made sources.joined sources.packed
+        shown.Drawing shown.drawing shown.table shown.page shown.against course.Course purse.Purse purse.grid events.Accepted events.happened sources.Made sources.joined sources.packed
         sources.picked sources.unpacked
         base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine"""
     ),

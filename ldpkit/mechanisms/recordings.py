@@ -47,7 +47,7 @@ class Recordings(Client):
             raise ClientError(f"recording {empty} holds no report")
         if both < n:
             left = [len(mine) - both + sum(1 for _ in each) for mine, each in zip(got, rows)]
-            self.__dict__["left"] = tuple(left)
+            self.__dict__.setdefault("left", tuple(left))  # known when the first of them ends
         self.__dict__["_place"] = at + both, rows
         return [self._read(mine[:both]) for mine in got]
 
@@ -94,7 +94,7 @@ def recorded(
     for path in paths:
         checks.one_of("kind of recording", path.suffix, READERS)
         if not path.is_file():
-            raise ClientError(f"recording {path} is no file")
+            raise ValueError(f"recording {path} is no file")
     given: dict[str, Any] = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
     if paths[0] == paths[1]:
         raise ValueError(f"recordings must be two files, got {first} twice")
