@@ -1091,14 +1091,15 @@ EXEMPT = {
     ),
     "part of an audit, given what the audit has checked": (
         """
-        shown.Drawing shown.drawing shown.table shown.page shown.against course.Course purse.Purse purse.grid events.Accepted events.happened sources.Made sources.joined sources.packed
+        shown.Drawing shown.drawing shown.table shown.page shown.against course.Course purse.Purse purse.grid
+        events.Accepted events.happened sources.Made sources.joined sources.packed
         sources.picked sources.unpacked
         base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine"""
     ),
     "part of the learned attack, given what an audit has made": (
         """
-        learned.Learned features.columns features.called search.Finding search.Past scores.Score
-        scores.fitted scores.learning"""
+        features.columns features.called search.Finding search.Past scores.Score
+        scores.fitted"""
     ),
     "pool of processes or cluster, tested with the sweeps": (
         "pools.Processes pools.local pools.connect pools.require"

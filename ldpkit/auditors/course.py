@@ -15,6 +15,7 @@ from ..types import Array, Reports
 from .events import Accepted, Event, happened
 from .purse import IDLE, Purse
 from .result import AuditResult, Row, finite, too_few
+from .shown import Drawing, drawing
 from .sources import Made, joined, packed, picked, source, unpacked
 
 __all__ = ["AnytimeResult", "Course"]
@@ -70,6 +71,14 @@ class AnytimeResult(AuditResult):
             f" is claimed, found with {self.reports:,} reports per input ({sure})."
             f"{' ' * bool(self.scope)}{self.scope}"
         )
+
+    def plot(self) -> Drawing:
+        """Draw wealth and bound over reports."""
+        return drawing(self.trajectory, self.claim, self.alpha)
+
+    def _repr_html_(self) -> str:
+        """A table and the drawing, for notebooks."""
+        return f"{super()._repr_html_()}{self.plot().svg}"
 
     def row(self) -> Row:
         """Flatten as `AuditResult.row` does."""
