@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from . import checks, stats
 from .compiled import kernel
-from .types import Array, Rates
+from .types import Array, Numbers, Rates
 
 __all__ = ["greatest_stake", "linear", "linear_growth", "nearest", "joint", "joint_growth",
            "soft", "expected_pairs", "Wealth", "STAKES"]  # fmt: skip
@@ -73,7 +73,7 @@ def linear(stakes: ArrayLike, epsilon: float, delta: float = 0.0) -> Array:
     return 1 + shares[:, None] / (grown + delta) * won
 
 
-def _symbols(p: float, q: float) -> Array:
+def _symbols(p: Numbers, q: Numbers) -> Array:
     return np.array([(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q])
 
 
@@ -108,16 +108,21 @@ def nearest(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rates:
     if p <= grown * q + delta:
         raise ValueError(f"p must exceed e^epsilon q + delta = {grown * q + delta:g}, got {p:g}")
 
-    def slope(q0: float) -> float:
-        p0 = grown * q0 + delta
-        return grown * (p - p0) * q0 * (1 - q0) + (q - q0) * p0 * (1 - p0)
+    p0, q0 = _nearest(np.array(p), np.array(q), np.array(grown), delta)
+    return float(p0), float(q0)
 
-    # beyond q it is positive, where p0 meets p it is negative; without delta, 0 is another root
-    low, high = max(q, 1e-300), (p - delta) / grown
-    if slope(low) <= 0:
-        return grown * low + delta, low
-    q0 = scipy.optimize.brentq(slope, low, high, xtol=1e-300, rtol=1e-14)
-    return grown * q0 + delta, float(q0)
+
+def _nearest(p: Array, q: Array, grown: Array, delta: float) -> tuple[Array, Array]:
+    """`nearest` for many claims and rates at once: 100 bisections."""
+    # beyond q the slope is positive, where p0 meets p it is negative; without delta, 0 is another
+    # root
+    low, high = np.broadcast_arrays(np.maximum(q, 1e-300), (p - delta) / grown)
+    for _ in range(100):
+        q0 = (low + high) / 2
+        p0 = grown * q0 + delta
+        up = grown * (p - p0) * q0 * (1 - q0) + (q - q0) * p0 * (1 - p0) > 0
+        low, high = np.where(up, q0, low), np.where(up, high, q0)
+    return grown * low + delta, low
 
 
 def _entropy(p: float, p0: float) -> float:
@@ -136,30 +141,50 @@ def joint_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> floa
     return _entropy(p, p0) + _entropy(q, q0)
 
 
-def joint(p: float, q: float, epsilon: float, delta: float = 0.0) -> Array:
+def joint(p: float, q: float, epsilon: ArrayLike, delta: float = 0.0, share: float = 1.0) -> Array:
     """Factors of the bet that grows fastest if the event has the rates `p` and `q`.
 
     It is the likelihood ratio to `nearest`; its mean is at most 1 under every pair of rates that
     keeps the claim, if the two reports of a pair are independent.
 
+    Parameters
+    ----------
+    epsilon : float or array
+        One claim, or several.
+    share : float
+        In (0, 1]: how far to go from the nearest rates to those given; where these are not certain,
+        half the way is safer.
+
     Returns
     -------
-    float array, shape (4,)
-        By symbol.
+    float array, shape (..., 4)
+        By symbol; 1 for claims that the rates keep.
     """
     p, q = (min(max(rate, _LEAST), 1 - _LEAST) for rate in _rates(p, q))
-    p0, q0 = nearest(p, q, epsilon, delta)
-    factors = _symbols(p, q) / _symbols(p0, q0)
+    grown = np.exp(checks.reals("epsilon", epsilon, 0, 700))
+    delta = checks.real("delta", delta, 0, 1, closed="[)")
+    share = checks.real("share", share, 0, 1, closed="(]")
+    broken = p > grown * q + delta
+    if not broken.all() and broken.ndim == 0:
+        raise ValueError(f"p must exceed e^epsilon q + delta = {grown * q + delta:g}, got {p:g}")
+    factors = np.ones((*grown.shape, 4))
+    grown = grown[broken]
+    near, far = _nearest(np.array(p), np.array(q), grown, delta)
+    p1, q1 = near + share * (p - near), far + share * (q - far)
+    p0, q0 = (near, far) if share == 1 else _nearest(p1, q1, grown, delta)
+    ratio = _symbols(p1, q1) / _symbols(p0, q0)
     # along the edge the mean is 1 + (up e^epsilon - down) t - up down e^epsilon t^2 at q0 + t:
     # rounding must not lift it
-    up, down = (p - p0) / (p0 * (1 - p0)), (q0 - q) / (q0 * (1 - q0))
-    grown = math.exp(epsilon)
-    lifted = (up * grown - down) ** 2 / (4 * up * down * grown) if up > 0 else 0.0
-    return factors / (1 + lifted)
+    up, down = (p1 - p0) / (p0 * (1 - p0)), (q0 - q1) / (q0 * (1 - q0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lifted = (up * grown - down) ** 2 / (4 * up * down * grown)
+    fine = (up > 0) & (down > 0)
+    factors[broken] = np.where(fine, ratio / (1 + lifted), 1.0 if share < 1 else ratio).T
+    return factors
 
 
 def soft(
-    likelihood: ArrayLike, balance: float, epsilon: float, delta: float = 0.0
+    likelihood: ArrayLike, balance: ArrayLike, epsilon: ArrayLike, delta: float = 0.0
 ) -> tuple[Array, Array]:
     """Factors of the bet on a whole likelihood: of a report of the first input, and of the second.
 
@@ -168,8 +193,10 @@ def soft(
     likelihood : float array
         Probability in [0, 1] that a report is of the first input, if both were equally likely. It
         may be learned, and badly: the bet is valid for any numbers that depend on the past only.
-    balance : float
+    balance : float or array
         In (0, 2); chosen from the past, too. What it decides is how fast wealth grows.
+    epsilon, delta : float
+        The claim; several values of epsilon, and of the others, are broadcast together.
 
     Returns
     -------
@@ -184,9 +211,10 @@ def soft(
     second, and so for n2 with the inputs exchanged: the two means sum to 2 at most, and their
     product to 1. With delta both are divided by ``1 + delta / e^epsilon``.
     """
-    grown, delta = _claim(epsilon, delta)
+    grown = np.exp(checks.reals("epsilon", epsilon, 0, 700))
+    delta = checks.real("delta", delta, 0, 1, closed="[)")
     c = checks.reals("likelihood", likelihood, 0, 1)
-    mu = checks.real("balance", balance, 0, 2, closed="()")
+    mu = checks.reals("balance", balance, 0, 2, closed="()")
     kappa, slack = 2 - mu, 1 + delta / grown
     up = (1 - c) * mu < grown * kappa * c
     first = np.where(up, np.maximum(mu, c * (grown * mu + kappa) / grown), c * (mu + grown * kappa))

@@ -93,6 +93,13 @@ class Progress:
             self.begun += 1
             self._show()
 
+    def say(self, text: str) -> None:
+        """Let this be known besides, on the bar and when it is interrupted."""
+        with self._lock:
+            self._more = lambda: f", {text}"
+            if self._bar is not None:
+                self._bar.set_postfix_str(text, refresh=False)
+
     def _show(self) -> None:
         if self._bar is not None:
             self._bar.update(max(self.begun, self.finished) - self._bar.n)

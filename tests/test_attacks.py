@@ -316,6 +316,7 @@ def test_the_tight_event_on_a_hash_is_first_in_the_cell_and_second_not():
 def test_attacks_are_made_by_name_and_an_unknown_one_is_refused_with_the_nearest():
     assert (attacks.make("guess"), attacks.make("tight")) == (GUESS, TIGHT)
     with pytest.raises(
-        ValueError, match="attack must be one of guess, tight, got 'gess'; did you mean 'guess'"
+        ValueError,
+        match="attack must be one of guess, tight, learned, got 'gess'; did you mean 'guess'",
     ):
         attacks.make("gess")

@@ -417,7 +417,7 @@ def test_rows_of_several_attacks_come_run_by_run():
         ({"pair": (2, 2)}, r"pair must hold two different values, got \(2, 2\)"),
         (
             {"attack": "guesss"},
-            "attack must be one of guess, tight, got 'guesss'; did you mean 'guess'",
+            "attack must be one of guess, tight, learned, got 'guesss'; did you mean 'guess'",
         ),
         (
             {"mechanism": "OUE"},

@@ -475,7 +475,7 @@ BAD = [
     (f"{OUE_5} --seed x", "'--seed': 'x' is not a whole number"),
     (
         f"{OUE_5} --attack gues",
-        "attack must be one of guess, tight, got 'gues'; did you mean 'guess'?",
+        "attack must be one of guess, tight, learned, got 'gues'; did you mean 'guess'?",
     ),
     (f"{OUE_5} --pair 0 5", "pair must be an integer in [0, 4], got 5"),
     (f"{OUE_5} --pair -1 3", "pair must be an integer in [0, 4], got -1"),
@@ -522,7 +522,7 @@ def test_bad_input_gives_status_two_and_one_line(call, here, text, message):
         ("broken_here:f", "bits", "client 'broken_here:f' cannot be imported: SyntaxError"),
         ("exiting_here:f", "bits", "client 'exiting_here:f' cannot be imported: SystemExit"),
         ("clients_here:three", "bits", "client must take (values, rng) or (value)"),
-        ("clients_here:oue", "vector", "'vector' is not one of 'bits', 'value', 'subset'"),
+        ("clients_here:oue", "vector", "'vector' is not one of 'value', 'bits', 'subset', 'any'"),
         (
             "clients_here:raising",
             "bits",

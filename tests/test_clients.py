@@ -254,9 +254,9 @@ def test_a_callable_without_a_signature_is_refused():
         ({"delta": 1.0}, r"delta must be a number in \[0, 1\), got 1.0"),
         (
             {"report": "bit"},
-            "report must be one of value, bits, subset, got 'bit'; did you mean 'bits'",
+            "report must be one of value, bits, subset, any, got 'bit'; did you mean 'bits'",
         ),
-        ({"report": "vector"}, "report must be one of value, bits, subset, got 'vector'"),
+        ({"report": "vector"}, "report must be one of value, bits, subset, any, got 'vector'"),
     ],
 )
 def test_bad_parameters_of_a_client_are_refused(given, message):

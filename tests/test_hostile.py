@@ -161,6 +161,7 @@ HALL = [
     ("stats.epsilon_lower(9, 0, 5, tail=0.1)", "tp must be whole numbers in [0, 5], got 9"),
     ("stats.epsilon_lower(1, 0.5, 5, tail=0.1)", "fp must be whole numbers in [0, 5], got 0.5"),
     ("stats.epsilon_lower(1, 0, 5, -0.1, tail=0.1)", f"delta {HALF} -0.1"),
+    ("betting.joint(0.6, 0.1, 1.0, share=0)", "share must be a number in (0, 1], got 0"),
     ("betting.greatest_stake(-1)", "epsilon must be a number in [0, 700], got -1"),
     ("betting.linear([0.5, 1.0], 1.0)", "stakes must be a number in [0, 1) everywhere, got 1.0"),
     ("betting.linear(0.5, 1.0, 1.0)", "delta must be a number in [0, 1), got 1.0"),
@@ -169,7 +170,7 @@ HALL = [
     ("betting.joint(0.5, 0.4, 1.0)", "p must exceed e^epsilon q + delta = 1.08731, got 0.5"),
     ("betting.joint_growth(0.5, nan, 1.0)", "q must be a number in [0, 1], got nan"),
     ("betting.soft([0.5, 1.5], 1.0, 1.0)", "likelihood must be a number in [0, 1] everywhere, got 1.5"),
-    ("betting.soft(0.5, 2.0, 1.0)", "balance must be a number in (0, 2), got 2.0"),
+    ("betting.soft(0.5, 2.0, 1.0)", "balance must be a number in (0, 2) everywhere, got 2.0"),
     ("betting.expected_pairs(0.6, 0.1, 1.0, 0)", "alpha must be a number in [1e-100, 1), got 0"),
     ("betting.Wealth([1, 1, 1])", "factors must have shape (m, 4), got (1, 3)"),
     ("betting.Wealth([1, 1, 1, -1])", "factors must be a finite number >= 0 everywhere, got -1"),
@@ -410,10 +411,15 @@ CLIENTS = [
     ("client.load('/some/where/mine.py:f')", "for f in the file mine.py of this folder, mine:f"),
     ("client.load('no_such_module:f')", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
     ("client.load('math:pi')", "client 'math:pi' is not callable but a float"),
+    ("learned.Learner(-1.0)", "epsilon must be a finite number >= 0, got -1.0"),
+    ("learned.Learner(1.0, 1.0)", f"delta {HALF} 1.0"),
+    ("anything.plain([1j])", "report must be what JSON can write at [0], got complex"),
+    ("anything.Anything(3).read('ab', 'c')", "c must return a list of reports, got 'ab'"),
+    ("Client(str, report='any', values=[1, 1], epsilon=1.0)", "values must differ, got 1 twice"),
     ("Client(3, 3, 'value', 1.0)", "client must be callable, got 3"),
     ("Client(dict, 10**30, 'value', 1.0)", f"{K} 1000000000000000000000000000000"),
     ("Client(dict, 3, 'value', inf)", f"epsilon {POSITIVE} inf"),
-    ("Client(dict, 3, 'values', 1.0)", "report must be one of value, bits, subset, got 'values'; did you mean 'value'?"),
+    ("Client(dict, 3, 'values', 1.0)", "report must be one of value, bits, subset, any, got 'values'; did you mean 'value'?"),
     ("Client(dict, 3, 'value', 1.0, -0.1)", f"delta {HALF} -0.1"),
     ("Client(lambda v, rng: v[1:], 3, 'value', 1.0).perturb([0, 1], rng())", "client client must return 2 reports, got 1"),
     ("Client(lambda v, rng: v / 0, 3, 'value', 1.0).perturb([1], rng())", "client client raised RuntimeWarning"),
@@ -430,8 +436,8 @@ CLIENTS = [
 
 BOUND = "kappa=0.5, kappa_plus=0.5, kappa_minus"
 ATTACKERS = [
-    ("attacks.make('gues')", "attack must be one of guess, tight, got 'gues'; did you mean 'guess'?"),
-    ("attacks.make(3)", "attack must be one of guess, tight, got 3"),
+    ("attacks.make('gues')", "attack must be one of guess, tight, learned, got 'gues'; did you mean 'guess'?"),
+    ("attacks.make(3)", "attack must be one of guess, tight, learned, got 3"),
     ("attacks.TwoValueTest('a')", "threshold must be a finite number, got 'a'"),
     ("attacks.TwoValueTest(nan)", "threshold must be a finite number, got nan"),
     ("attacks.TwoValueTest().rates(AGM(3, 1.0, 0.1))", "threshold must be a finite number, got None"),
@@ -539,8 +545,8 @@ AUDITORS = [
     ("suite.checks(grr, seed=-1)", "seed must be an integer >= 0, got -1"),
     *((f"{name}(3{more})", "mechanism must be a mechanism whose reports can be read, or a Client, got 3") for name, more in (
         ("auditors.audit", ""), ("auditors.audits", ", ['guess']"), ("auditors.expected", ""), ("auditors.rows", ""))),
-    ("auditors.audit(grr, 'tigt')", "attack must be one of guess, tight, got 'tigt'; did you mean 'tight'?"),
-    ("auditors.audit(grr, None)", "attack must be one of guess, tight, got None"),
+    ("auditors.audit(grr, 'tigt')", "attack must be one of guess, tight, learned, got 'tigt'; did you mean 'tight'?"),
+    ("auditors.audit(grr, None)", "attack must be one of guess, tight, learned, got None"),
     ("auditors.audits(grr, 'guess')", "attack must be a list of attacks, got 'guess'"),
     ("auditors.audits(grr, 3)", "attack must be a list of attacks, got 3"),
     ("auditors.audits(grr, [])", "attack must name at least one attack, got []"),
@@ -568,7 +574,28 @@ AUDITORS = [
     ("auditors.Audit.cell('GRR', k=2)", "mechanism GRR needs epsilon; its parameters are k, epsilon"),
     ("auditors.Audit.cell('GR', k=2, epsilon=1.0)", "got 'GR'; did you mean 'GRR'?"),
     ("auditors.Audit('GRR')", "mechanism must be a mechanism whose reports can be read, or a Client, got 'GRR'"),
-    ("auditors.Audit(grr, ('guess', 'tigt'))", "attack must be one of guess, tight, got 'tigt'; did you mean 'tight'?"),
+    ("auditors.Audit(grr, ('guess', 'tigt'))", "attack must be one of guess, tight, learned, got 'tigt'; did you mean 'tight'?"),
+    ("auditors.Audit(grr, 'learned')", "attack learned needs until='sure'"),
+    ("auditors.AnytimeAudit('GRR')", "mechanism must be a mechanism, client or source, got 'GRR'"),
+    ("auditors.AnytimeAudit(grr, [])", "attack must name at least one attack, got []"),
+    ("auditors.AnytimeAudit(grr, 'tigt')", "attack must be one of guess, tight, learned, got 'tigt'"),
+    ("auditors.AnytimeAudit(grr, trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
+    ("auditors.AnytimeAudit(grr, inputs=[1])", "inputs must be at least two, got [1]"),
+    ("auditors.AnytimeAudit(grr, inputs=[1, 2, 1])", "pair must hold two different values, got (1, 1)"),
+    ("auditors.AnytimeAudit(grr, inputs=[1, 2], pair=(1, 2))", "inputs must not be given together with a pair"),
+    ("auditors.AnytimeAudit(grr, within=-1)", "within must be a finite number >= 0, got -1"),
+    ("auditors.AnytimeAudit(grr, max_time=nan)", "max_time must be a finite number >= 0, got nan"),
+    ("auditors.AnytimeAudit(grr, independent=1)", "independent must be True or False, got 1"),
+    ("auditors.AnytimeAudit(grr, delta=1)", f"delta {HALF} 1"),
+    ("auditors.Declared(3, 'x')", "function must be callable, got 3"),
+    ("auditors.Declared(len, 3)", "words must be a text, got 3"),
+    ("auditors.Declared(len, 'x', (0.5, 2))", "rates must be a number in [0, 1] everywhere, got 2.0"),
+    ("program.Program('')", "command must name a program, got ''"),
+    ("program.Program('cat', 0)", "limit must be a finite number > 0, got 0"),
+    ("recordings.recorded('a.xls', 'b.xls', 'any', 1.0)", "kind of recording must be one of .jsonl, .json, .csv, .parquet, got '.xls'"),
+    ("recordings.recorded('a.csv', 'b.csv', 'any', 1.0)", "recording a.csv is no file"),
+    ("sources.source(3)", "mechanism must be a mechanism, a client or a source, got 3"),
+    ("auditors.audit(grr, until='certain')", "until must be one of counted, sure, got 'certain'"),
     ("auditors.KVAudit(PCKVUE(2, 1.0), 'skv')", "attack of PCKV-UE must be one of hkv, vkv, got 'skv'"),
     ("auditors.KVAudit(PCKVUE(2, 1.0), trials=1, estimator='split')", "trials must be an integer in [2, 1000000000000], got 1"),
     ("auditors.LawAudit([0.5, 0.5], [0.5, 0.5], trials=0)", "trials must be an integer in [1, 1000000000000], got 0"),
@@ -795,6 +822,7 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path, monkeypatch):
 
 AUDIT = "audit --mechanism OUE --k 5 --epsilon 1 --trials 10"
 RATES = "rates --mechanism OUE --k 5 --epsilon 1"
+PLAN = "plan --mechanism OUE --k 5 --epsilon 1"
 OWN = "audit --k 5 --epsilon 1 --delta 0.1 --trials 10"
 CLIENT = "audit --k 5 --epsilon 1 --trials 10 --client"
 KV = "audit-kv --mechanism pckv-ue --epsilon 1 --users 1000"
@@ -824,7 +852,7 @@ COMMANDS = [
     ("audit --mechanism OUE --k 5 --epsilon 0x1", "'--epsilon': '0x1' is not a valid float"),
     ("audit --mechanism AGRR --k 5 --epsilon 1 --delta 1", f"delta {OPEN} 1.0"),
     (f"{AUDIT} --delta -1", f"delta {HALF} -1.0"),
-    (f"{AUDIT} --attack ''", "attack must be one of guess, tight, got"),
+    (f"{AUDIT} --attack ''", "attack must be one of guess, tight, learned, got"),
     (f"{AUDIT} --alpha 1e-300", f"{ALPHA} 1e-300"),
     (f"{AUDIT} --alpha inf", f"{ALPHA} inf"),
     (f"{AUDIT} --trials 1e13", "trials must be an integer in [1, 1000000000000], got 10000000000000"),
@@ -837,9 +865,52 @@ COMMANDS = [
     ("audit --mechanism CMS --k 5 --epsilon 1 --hashes 0", "hashes must be an integer in [1, 65536], got 0"),
     ("audit --mechanism PM --k 5 --epsilon 1 --attack tight", "mechanism PM does not take k; its parameters are epsilon"),
     ("audit --mechanism PM --epsilon 1 --attack tight --pair x 1", "'x' is not a number"),
+    (f"{CLIENT} math:floor --command cat --report value", "give either --mechanism or --client (or --command, or --recordings)"),
+    ("audit --command no-such-program --report any --inputs [1,2] --epsilon 1 --limit 1 --trials 9 --until-sure --attack learned",
+     "program no-such-program cannot be started"),
+    ("audit --command cat --limit 0 --report any --inputs [1,2] --epsilon 1", "limit must be a finite number > 0, got 0.0"),
+    ("audit --command cat --report any --epsilon 1", "--command needs --report, --inputs and --epsilon"),
+    ("audit --command cat --report any --inputs [1 --epsilon 1", "--inputs must be a JSON list, got '[1'"),
+    ("audit --command cat --report any --inputs 1 --epsilon 1", "--inputs must be a JSON list, got '1'"),
+    ("audit --recordings a.txt b.txt --report any --epsilon 1 --until-sure", "kind of recording must be one of .jsonl, .json"),
+    ("audit --recordings a.jsonl b.jsonl --report any --epsilon 1 --until-sure", "recording a.jsonl is no file"),
+    ("audit --recordings a.jsonl b.jsonl --report any --epsilon 1", "--recordings need --until-sure"),
+    (f"{AUDIT} --within 0.1", "--within needs --until-sure"),
+    (f"{AUDIT} --all-pairs", "--all-pairs needs --until-sure"),
+    (f"{AUDIT} --save a.state", "--save needs --until-sure"),
+    (f"{AUDIT} --html a.html", "--html needs --until-sure"),
+    (f"{AUDIT} --until-sure --max-time -1", "max_time must be a finite number >= 0, got -1.0"),
+    (f"{AUDIT} --until-sure --within nan", "within must be a finite number >= 0, got nan"),
+    (f"{AUDIT} --until-sure --threads 2", "--threads do not speed up --until-sure, got 2"),
+    (f"{AUDIT} --until-sure --pair 0 1 --pair 0 2", "give one --pair, or --all-pairs of --inputs"),
+    (f"{AUDIT} --until-sure --inputs [0,1,2]", "give two --inputs, or --all-pairs of them, and then no --pair"),
+    ("audit --mechanism OUE --k 50 --epsilon 1 --until-sure --all-pairs", "--all-pairs takes 12 inputs at most"),
+    (f"{AUDIT} --inputs [0,1]", "--inputs name those of a client with --report any"),
+    # resume, plan, bound
+    ("resume no.state --trials 3 --max-time 1 --html a.html", "'no.state' does not exist"),
+    (f"resume {__file__}", "is no audit that was kept"),
+    ("plan --epsilon 1", "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"),
+    ("plan --tpr 0.5 --fpr 0.1", "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"),
+    ("plan --epsilon 1 --tpr 1.5 --fpr 0.1", f"tpr {UNIT} 1.5"),
+    ("plan --epsilon 1 --tpr 0.5 --fpr -0.1", f"fpr {UNIT} -0.1"),
+    ("plan --epsilon 1 --tpr 0.5 --fpr 0.1 --alpha 0", f"{ALPHA} 0.0"),
+    ("plan --epsilon 1 --tpr 0.5 --fpr 0.1 --rate 0", "rate must be a finite number > 0, got 0.0"),
+    (f"{PLAN}", "--mechanism needs the epsilon that is --suspected"),
+    (f"{PLAN} --suspected 99", f"{EPSILON} 99"),
+    (f"{PLAN} --suspected 2 --attack tigth", "attack must be one of guess, tight, learned, got 'tigth'"),
+    (f"{PLAN} --suspected 2 --tau 0", "tau must be an integer in [1, 1000000], got 0"),
+    (f"{PLAN} --suspected 2 --g 2 --delta 0.1", "mechanism OUE does not take g"),
+    (f"{PLAN} --suspected 2 --omega 2 --p 0.5 --theta 1", "mechanism OUE does not take omega, p, theta"),
+    (f"{PLAN} --suspected 2 --first 0.5 --d 2 --buckets 2 --bits 1", "mechanism OUE does not take first, d, buckets, bits"),
+    (f"{PLAN} --suspected 2 --m 2 --hashes 2", "mechanism OUE does not take m, hashes"),
+    ("bound --tp 11 --fp 1 --n 10", "tp must be whole numbers in [0, 10], got 11"),
+    ("bound --tp 1 --fp -1 --n 10", "fp must be whole numbers in [0, 10], got -1"),
+    ("bound --tp 1 --fp 1 --n 0", "n must be an integer >= 1, got 0"),
+    ("bound --tp 1 --fp 1 --n 10 --alpha 1", f"{ALPHA} 1.0"),
+    ("bound --tp 1 --fp 1 --n 10 --delta 1", f"delta {HALF} 1.0"),
     # rates
     ("rates --k 5 --epsilon 1", "give a --mechanism"),
-    (f"{RATES} --attack tigth", "attack must be one of guess, tight, got 'tigth'; did you mean 'tight'?"),
+    (f"{RATES} --attack tigth", "attack must be one of guess, tight, learned, got 'tigth'; did you mean 'tight'?"),
     (f"{RATES} --pair 1 1", "pair must hold two different values, got (1, 1)"),
     (f"{RATES} --pair 0.5 1", "pair must be an integer in [0, 4], got 0.5"),
     (f"{RATES} --trials 0", "trials must be an integer in [1, 1000000000000], got 0"),
@@ -863,7 +934,7 @@ COMMANDS = [
     (f"{OWN} --mechanism dBitFlipPM --buckets 1 --bits 1", "buckets must be an integer in [2, 5], got 1"),
     (f"{OWN} --mechanism dBitFlipPM --buckets 5 --bits 6", "bits must be an integer in [1, 5], got 6"),
     (f"{CLIENT} math:floor", "--client needs --report, --k and --epsilon"),
-    (f"{CLIENT} math:floor --report bit", "'bit' is not one of 'bits', 'value', 'subset'"),
+    (f"{CLIENT} math:floor --report bit", "'bit' is not one of 'value', 'bits', 'subset', 'any'"),
     (f"{CLIENT} floor --report value", "client must be given as module:function, got 'floor'"),
     (f"{CLIENT} mine.py:f --report value", "not by a path, got 'mine.py:f': for f in the file mine.py of this folder, mine:f"),
     (f"{CLIENT} no_such_module:f --report value", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
@@ -998,8 +1069,9 @@ EXEMPT = {
     ),
     "base class, nobody builds one": "gradient.GradientMechanism pckv.PCKV cpp.CPP",
     "record of checked values, built by the package": (
-        "result.AuditResult calibrate.Calibration optimize.Family optimize.Front"
+        "result.AuditResult course.AnytimeResult calibrate.Calibration optimize.Family optimize.Front"
     ),
+    "made by `recorded`": "recordings.Recordings",
     "made by mlp from checked sizes": "nets.Net nets.Dense",
     "names a file of the checkout": "paths.data",
     "reads the package's own source": "depends.Graph depends.identity",
@@ -1009,8 +1081,16 @@ EXEMPT = {
     ),
     "part of an audit, given what the audit has checked": (
         """
+        shown.Drawing shown.drawing shown.table shown.page shown.against course.Course purse.Purse purse.grid
+        events.Accepted events.happened sources.Made sources.joined sources.packed
+        sources.picked sources.unpacked
         base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
         directions.direction directions.judged"""
+    ),
+    "part of the learned attack, given what an audit has made": (
+        """
+        features.columns features.called search.Finding search.Past scores.Score
+        scores.fitted"""
     ),
     "pool of processes or cluster, tested with the sweeps": (
         "pools.Processes pools.local pools.connect pools.require"

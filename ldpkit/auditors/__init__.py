@@ -1,8 +1,10 @@
 """Auditors: from counts to statements about epsilon."""
 
+from .anytime import AnytimeAudit
 from .base import Auditor
 from .calibrate import calibrate
 from .compared import LawAudit, audit_laws
+from .events import Declared, Event
 from .gradient import GradientAudit, audit_gradient
 from .kv import KVAudit, audit_kv
 from .ldp import Audit, audit, audits, expected, rows
@@ -12,9 +14,10 @@ from .shuffle import ShuffleAudit, audit_shuffle
 
 # fmt: off
 __all__ = [
-    "AUDITS", "Audit", "KVAudit", "LawAudit", "RADAudit", "GradientAudit", "ShuffleAudit",
-    "Auditor", "AuditResult", "audit", "audits", "rows", "expected", "audit_kv", "audit_laws",
-    "audit_gradient", "audit_shuffle", "rad_audit", "rad_result", "calibrate"
+    "AUDITS", "Audit", "AnytimeAudit", "KVAudit", "LawAudit", "RADAudit", "GradientAudit",
+    "ShuffleAudit", "Auditor", "AuditResult", "Declared", "Event", "audit", "audits", "rows",
+    "expected", "audit_kv", "audit_laws", "audit_gradient", "audit_shuffle", "rad_audit",
+    "rad_result", "calibrate"
 ]
 # fmt: on
 

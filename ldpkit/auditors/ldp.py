@@ -24,6 +24,7 @@ from ..mechanisms.base import lawful
 from ..progress import Progress
 from ..types import Array, Pair, Rates, Reports, Rng, Word
 from . import sanity
+from .anytime import AnytimeAudit
 from .base import ALPHA, Auditor, fix
 from .directions import direction, judged
 from .result import AuditResult, Row
@@ -128,6 +129,8 @@ class Audit(Auditor):
         mechanism, chosen = audited(self.mechanism), [attacks.make(a) for a in named]
         if not chosen:
             raise ValueError(f"attack must name at least one attack, got {self.attack!r}")
+        if any(isinstance(a, attacks.Learned) for a in chosen):
+            raise ValueError("attack learned needs until='sure': it learns while it bets")
         trials = checks.integer("trials", self.trials, 1, 10**12)
         both, published = checks.flag("both", self.both), stats.tail_mass(self.alpha)
         first, second = mechanism.pair(self.pair)
@@ -333,18 +336,27 @@ def _expected(
 
 
 def audit(
-    mechanism: LocalRandomizer, attack: str | Attack = "guess", *, seed: int = 1, **given: Word
+    mechanism: LocalRandomizer,
+    attack: str | Attack = "guess",
+    *,
+    seed: int = 1,
+    until: str = "counted",
+    **given: Word,
 ) -> AuditResult:
-    """Audit a mechanism or client with one attack; the door to `Audit`.
+    """Audit a mechanism or client with one attack; the door to `Audit` and `AnytimeAudit`.
 
     Parameters
     ----------
     mechanism, attack, **given
         The fields of `Audit`: ``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
-        ``questions``, ``threads``.
+        ``questions``, ``threads``; or those of `AnytimeAudit`.
     seed : int
         See `Audit.run`.
+    until : {"counted", "sure"}
+        Count ``trials`` reports per input, or bet with that many at most and stop when sure.
     """
+    if checks.one_of("until", until, ("counted", "sure")) == "sure":
+        return AnytimeAudit(mechanism, attack, **given).run(seed)[0]
     return audits(mechanism, [attack], seed=seed, **given)[0]
 
 

@@ -19,7 +19,7 @@ __all__ = ["commands", "main"]
 
 def commands() -> "click.Group":
     """Return all commands; importing them registers them, and takes a second."""
-    from . import audit, cache, data, gradient, kv, rad, refine, sweep  # noqa: F401
+    from . import audit, cache, data, gradient, kv, rad, refine, sure, sweep  # noqa: F401
     from .base import cli
 
     return cli

@@ -1,62 +1,21 @@
 """``ldpkit audit``, ``rates`` and ``list``: mechanisms and any client."""
 
-import inspect
-import os
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from .. import attacks, checks, stats
 from ..auditors import Audit, AuditResult
-from ..auditors.result import Row, finite
+from ..auditors.result import finite
 from ..kinds.base import ROUTES, log_ratio
-from ..mechanisms import GRR, MECHANISMS, Client, LocalRandomizer, Repeated, make, takes
-from ..mechanisms.client import load
+from ..mechanisms import MECHANISMS, takes
 from ..types import Pair, Word
-from .base import (
-    Command,
-    Count,
-    Line,
-    Number,
-    as_json,
-    aside,
-    cli,
-    conclude,
-    described,
-    options,
-    strict,
-    write,
-)
+from .base import Count, Line, Number, as_json, aside, cli, conclude, options, strict, write
+from .sure import bets, refuse, sure
+from .target import anything, found, made, mechanism_options
 
 __all__ = ["audit", "list_mechanisms", "rates"]
-
-
-def of_mechanism(command: Command) -> Command:
-    """Give a command the options that make a mechanism: whatever some mechanism takes."""
-    found: dict[str, tuple[Callable[..., object], list[str]]] = {
-        name: (Repeated, []) for name in ("tau", "memoise")
-    }
-    for name, mechanism in MECHANISMS.items():
-        for parameter, p in inspect.signature(mechanism).parameters.items():
-            if p.annotation is not str:  # whose name says it
-                found.setdefault(parameter, (mechanism, []))[1].append(name)
-    for parameter, (source, takers) in reversed(found.items()):
-        meaning = described(getattr(source, "func", source)).get(parameter, "").rstrip(".")
-        named = f" ({', '.join(takers)})" if takers and source not in (Repeated, GRR) else ""
-        command = options(
-            source, only=[parameter], own=True, **{parameter: {"help": f"{meaning}{named}."}}
-        )(command)
-    return click.option("--mechanism", metavar="NAME", help="A mechanism from `ldpkit list`.")(
-        command
-    )
-
-
-def made(mechanism: str, own: Row) -> LocalRandomizer:
-    """The mechanism that the options describe."""
-    delta = {"delta": own["delta"] or 0.0 if takes(mechanism, "delta") else None}
-    return make(mechanism, **own | delta | {"memoise": own["memoise"] or None})
 
 
 @cli.command("list")
@@ -68,19 +27,11 @@ def list_mechanisms() -> None:
 
 
 @cli.command()
-@of_mechanism
-@click.option(
-    "--client", metavar="MODULE:FUNCTION", help="An importable client f(values, rng) or f(value)."
-)
-@click.option(
-    "--report",
-    type=click.Choice(["bits", "value", "subset"]),
-    help="What the client's reports are.",
-)
+@anything
 @click.option(
     "--attack",
     multiple=True,
-    help=f"One of {', '.join(attacks.ATTACKS)}; may be repeated.  [default: guess]",
+    help=f"One of {', '.join(attacks.ATTACKS)}, or learned; may be repeated.  [default: guess]",
 )
 @click.option(
     "--pair",
@@ -91,67 +42,44 @@ def list_mechanisms() -> None:
 )
 @options(Audit, only=("trials", "alpha", "faithful", "threads"))
 @options(Audit.run)
+@bets
 @strict
 @as_json
 @click.pass_context
 def audit(
-    ctx: click.Context,
-    /,
-    mechanism: str | None,
-    client: str | None,
-    report: str | None,
-    trials: int,
-    alpha: float,
-    seed: int,
-    attack: tuple[str, ...],
-    pair: tuple[Pair, ...],
-    faithful: bool,
-    threads: int,
-    strict: bool,
-    as_json: bool,
-    **own: Word,
+    ctx: click.Context, /, until_sure: bool, threads: int, strict: bool, as_json: bool, **words: Any
 ) -> None:
     """Audit a mechanism, or any client, with a distinguishability attack.
 
     Both directions of every pair are audited with every attack, and alpha is divided among all
-    these questions.
+    these questions; with --until-sure they share one wealth.
     """
-    delta: float = own["delta"] or 0.0
-    target: LocalRandomizer
-    if mechanism is not None and client is None:
-        if report is not None:
-            raise click.UsageError("--report describes the reports of a --client")
-        takes_delta, target = takes(mechanism, "delta"), made(mechanism, own)
-    elif client is not None and mechanism is None:
-        k, epsilon, _ = (own.pop(name) for name in ("k", "epsilon", "delta"))
-        given = [
-            f"--{name}" for name, value in own.items() if value is not None and value is not False
-        ]
-        if None in (report, k, epsilon) or given:
-            raise click.UsageError(
-                "--client needs --report, --k and"
-                f" --epsilon{', and takes no ' + given[0] if given else ''}"
-            )
-        takes_delta = True
-        sys.path.insert(0, os.getcwd())
-        with aside():
-            target = Client(load(client), k, str(report), epsilon, delta, client)
-    else:
-        raise click.UsageError("give either --mechanism or --client")
-    names, pairs = list(attack) or ["guess"], pair or (None,)
+    names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
     if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
         raise click.UsageError(
             "--attack and --pair may be repeated, but not with the same value twice"
         )
+    if until_sure:
+        if threads != 1:
+            raise click.UsageError(f"--threads do not speed up --until-sure, got {threads}")
+        sure(ctx, words, as_json, strict, None)
+        return
+    refuse(words)
+    if words["recordings"]:
+        raise click.UsageError("--recordings need --until-sure")
+    counted = {name: words.pop(name) for name in ("trials", "alpha", "faithful")}
+    seed, _, _ = (words.pop(name) for name in ("seed", "attack", "pair"))
+    target, inputs = found(words)
+    if inputs is not None:
+        raise click.UsageError("--inputs name those of a client with --report any")
+    takes_delta = words["mechanism"] is None or takes(words["mechanism"], "delta")
     with aside():
         planned = [
             Audit(
                 target,
                 names,
-                trials=trials,
-                alpha=alpha,
-                delta=None if takes_delta else delta or None,
-                faithful=faithful,
+                **counted,
+                delta=None if takes_delta else words["delta"] or None,
                 pair=one,
                 questions=len(pairs) * len(names),
                 threads=threads,
@@ -163,7 +91,7 @@ def audit(
 
 
 @cli.command()
-@of_mechanism
+@mechanism_options
 @click.option(
     "--attack", default="guess", show_default=True, help=f"One of {', '.join(attacks.ATTACKS)}."
 )

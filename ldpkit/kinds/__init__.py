@@ -5,6 +5,7 @@ A mechanism names its kind; attacks ask the kind. Kinds of several rounds,
 attributes or buckets ask their parts.
 """
 
+from .anything import Anything
 from .attributes import Attributes
 from .base import Crafted, Kind, Listed, Named, Repeatable, Scored, Support, SupportLaw
 from .bits import Bits, IndependentBits
@@ -20,6 +21,6 @@ __all__ = [
     "Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw",
     "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed",
     "HASH_REPORT", "hash_cell", "Laplace", "Gaussian", "Buckets", "Rounds", "Remembered",
-    "Attributes"
+    "Attributes", "Anything"
 ]
 # fmt: on

@@ -21,6 +21,8 @@ from .longitudinal import BucketFlip, Chained, Repeated
 from .multidimensional import BASES, RSFD
 from .numeric import PM
 from .pckv import PCKV, PCKVGRR, PCKVUE
+from .program import Program
+from .recordings import recorded
 from .sketch import CMS
 from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
@@ -32,7 +34,7 @@ __all__ = [
     "ALH", "ATHE", "HR", "CMS", "PM", "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD",
     "Repeated", "Chained", "BucketFlip", "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR",
     "PrivKV", "FaultyUE", "Client", "ClientError", "FloorSS", "GRADIENT", "LDPSGD",
-    "PrivUnit", "PrivUnitG"
+    "PrivUnit", "PrivUnitG", "Program", "recorded"
 ]
 # fmt: on
 

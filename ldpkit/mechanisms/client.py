@@ -1,13 +1,15 @@
 """Anybody's client as a mechanism: the door through which real packages are audited."""
 
+import copy
 import functools
 import importlib
 import inspect
+import math
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NoReturn
@@ -16,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..kinds import Bits, Kind, Subset, Value
+from ..kinds import Anything, Bits, Kind, Subset, Value
 from ..progress import made
 from ..types import Array, Input, Pair, Reports, Rng, Row
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
@@ -24,7 +26,9 @@ from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
 __all__ = ["Client", "ClientError", "load"]
 
 
-FORMS: dict[str, Callable[[int], Kind]] = {kind.name: kind for kind in (Value, Bits, Subset)}
+FORMS: dict[str, Callable[[int], Kind]] = {
+    kind.name: kind for kind in (Value, Bits, Subset, Anything)
+}
 """The kinds of report that a client may send, by name."""
 
 
@@ -62,6 +66,15 @@ def load(path: str) -> Callable[..., Reports]:
     return function
 
 
+def _inputs(values: Sequence[Input]) -> tuple[Input, ...]:
+    """Inputs of any type, which must differ."""
+    given = tuple(checks.instance("values", values, (list, tuple, range, np.ndarray), "a list"))
+    for i, value in enumerate(given):
+        if any(np.array_equal(value, other) for other in given[:i]):
+            raise ValueError(f"values must differ, got {value!r} twice")
+    return given
+
+
 def _takes_one_value(function: Callable[..., object]) -> bool:
     """Whether the callable has the form ``f(value) -> report`` rather than ``f(values, rng)``."""
     try:
@@ -94,7 +107,7 @@ sys.path[:] = pickle.load(sys.stdin.buffer)
 function, values, batched, seed = pickle.load(sys.stdin.buffer)
 import numpy
 generator = numpy.random.default_rng(seed)
-reports = function(values, generator) if batched else [function(int(v)) for v in values]
+reports = function(values, generator) if batched else [function(v) for v in values]
 pickle.dump(reports, answer)
 answer.flush()
 """
@@ -111,25 +124,37 @@ class Client(LocalRandomizer):
         `numpy.random.Generator`, returning n reports; or ``f(value) -> report``
         for one user (then the randomness is the client's own and a seed does not
         repeat the audit).
-    k : int
-        Domain size; values are ``0..k-1``.
-    report : {"value", "bits", "subset"}
-        What a report is: one integer, k bits, or a collection of distinct values, whose order is
-        kept (that of a ``set``, which has none, is made ascending).
+    k : int, optional
+        Domain size; values are ``0..k-1``. Not given where `values` are.
+    report : {"value", "bits", "subset", "any"}
+        What a report is: one integer, k bits, a collection of distinct values, whose order is
+        kept (that of a ``set``, which has none, is made ascending), or whatever JSON can write
+        (`ldpkit.kinds.anything.plain`).
     epsilon, delta : float
         The guarantee the client claims.
     name : str
         How the client is called in results.
+    values : sequence, optional
+        With reports of ``"any"`` form, the inputs that the client is asked about, of any type; each
+        call gets copies. A pair names two of them by their positions. Such clients are called with
+        a list of n users' values, or one value.
     """
 
     function: Callable[..., Reports]
-    k: int
-    report: str
-    epsilon: float
+    k: int = 0
+    report: str = ""
+    epsilon: float = math.nan
     delta: float = 0.0
     name: str = "client"
+    values: Sequence[Input] | None = None
 
     def __post_init__(self) -> None:
+        if self.values is not None:
+            checks.one_of("report", self.report, ["any"])
+            checks.fix(self, values=_inputs(self.values))
+            if self.k not in (0, len(self.values)):
+                raise ValueError(f"k must be left out where values are given, got {self.k!r}")
+            checks.fix(self, k=len(self.values))
         checks.fix(
             self,
             k=checks.integer("k", self.k, 2, MAX_DOMAIN),
@@ -159,7 +184,8 @@ class Client(LocalRandomizer):
 
     @property
     def parameters(self) -> Row:
-        return {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
+        given = {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
+        return given if self.values is None else given | {"values": [*map(repr, self.values)]}
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Call the client and return its reports, checked.
@@ -171,10 +197,10 @@ class Client(LocalRandomizer):
             of the wrong length, shape or range, or NaN.
         """
         values = checks.values(values, self.k)
-        handed = values.copy()
+        handed = self._handed(values)
         try:
             if not self.batched:
-                reports = [self._one(int(v)) for v in handed]
+                reports = [self._one(v) for v in handed]
             else:
                 reports = self.function(handed, rng)
         except ClientError:
@@ -183,7 +209,7 @@ class Client(LocalRandomizer):
             raise ClientError(
                 f"client {self.name} raised {type(error).__name__}: {error}"
             ) from error
-        if not np.array_equal(handed, values):
+        if self.values is None and not np.array_equal(handed, values):
             raise ClientError(
                 f"client {self.name} changed its input array; reports of different users must not"
                 " share memory"
@@ -206,7 +232,7 @@ class Client(LocalRandomizer):
             function = function.func
         try:  # anything but a function would take along what it remembers
             given = (
-                pickle.dumps((self.function, values, self.batched, seed))
+                pickle.dumps((self.function, self._handed(values), self.batched, seed))
                 if inspect.isroutine(function)
                 else None
             )
@@ -228,10 +254,23 @@ class Client(LocalRandomizer):
             else None
         )
 
-    def _one(self, value: int) -> Reports:
+    def _handed(self, values: Array) -> Reports:
+        """What the client is called with: copies that it may change."""
+        if self.values is not None:
+            return [copy.deepcopy(self.values[v]) for v in values]
+        return values.copy() if self.batched else values.tolist()
+
+    def _one(self, value: Input) -> Reports:
         report = self.function(value)
         made()
-        return report
+        # read before the next call, which may use the same memory
+        return self._as_any([report])[0] if self.report == "any" else report
+
+    def _as_any(self, reports: Reports) -> Array:
+        try:
+            return self.kind.read(reports, f"client {self.name}")
+        except ValueError as error:
+            raise ClientError(str(error)) from None
 
     def _refuse(self, wanted: str, got: object) -> NoReturn:
         raise ClientError(f"client {self.name} must return {wanted}, got {got}")

@@ -1,0 +1,291 @@
+"""Wealth against every claim of a grid at once, and what may be concluded from it at any time.
+
+A *track* is an event with an ordered pair of inputs. On each of them several bets run side by
+side, and all wealths together are one mixture. Rejecting a claim says that epsilon is larger; the
+claims are rejected from 0 upwards, none before all smaller ones, so that the whole bound is wrong
+only if the one claim next above the truth is rejected: with probability alpha, over all times.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .. import betting
+from ..compiled import kernel
+from ..types import Array, Rates
+
+__all__ = ["IDLE", "SHARES", "SURE", "Purse", "grid"]
+
+IDLE = 4
+"""Symbol of a pair that is not bet on."""
+
+
+SHARES = (0.5, 1.0)
+"""How far bets on learned rates go from the null to them: where they err, half the way is safer."""
+
+SURE = 0.9
+"""Share of the bet on rates that were declared; the rest is for the case that they are wrong."""
+
+_STEPS, _WIDEST, _TOP = 100, 0.02, 12.0
+_LEAST = 1e-300  # factor of a bet: nothing is lost for ever
+_TRIED, _AT_ONCE = 500, 2**10  # scores that a balance is chosen from, and that are bet on together
+_BALANCES = np.linspace(0.1, 1.9, 19)
+
+
+def grid(claim: float) -> Array:
+    """Return the values of epsilon that are rejected one after the other; the claim is one of
+    them."""
+    if not 0 < claim < math.inf:
+        return np.arange(0, _TOP, _WIDEST)
+    steps = max(_STEPS, math.ceil(claim / _WIDEST))
+    return np.arange(2 * steps + 1) * (claim / steps)
+
+
+@kernel
+def _watch(
+    factors: Array, wealth: Array, symbols: Array, soft: Array, slot: int, goal: float
+) -> int:
+    """Pairs until the wealths together reach `goal`; one more than there are if they do not.
+
+    `factors` (tracks, 5, bets), `wealth` (tracks, bets), `symbols` (tracks, n), and `soft`
+    (tracks, bets from `slot` on, n) factors by pair.
+    """
+    tracks, bets = wealth.shape
+    for i in range(symbols.shape[1]):
+        total = 0.0
+        for t in range(tracks):
+            symbol = symbols[t, i]
+            for b in range(slot):
+                wealth[t, b] *= factors[t, symbol, b]
+                total += wealth[t, b]
+            for b in range(slot, bets):
+                wealth[t, b] *= soft[t, b - slot, i]
+                total += wealth[t, b]
+        if total >= goal:
+            return i + 1
+    return symbols.shape[1] + 1
+
+
+class Purse:
+    """Wealth of a mixture of bets on several tracks, against every epsilon of a grid.
+
+    Parameters
+    ----------
+    claim : float
+        Claimed epsilon; infinite if none is claimed.
+    delta, alpha : float
+    rates : sequence of (float, float) or None
+        By track: rates that were declared.
+    learned, scored : bool
+        Whether there are bets on rates, and on scores, that are learned.
+    independent : bool
+        Whether the two reports of a pair are independent.
+    eta : float
+        Power of its wealth that a bet's share is proportional to, whenever a block of bets ends; 1
+        is the plain mixture.
+
+    Attributes
+    ----------
+    counts : int array (tracks, 5)
+        How often each symbol was seen, see `ldpkit.betting`; the fifth is `IDLE`.
+    reached : int
+        How many values of the grid are rejected.
+    """
+
+    def __init__(
+        self, claim: float, delta: float, alpha: float, rates: Sequence[Rates | None],
+        *, learned: bool = False, scored: bool = False, independent: bool = False,
+        eta: float = 1.0,
+    ) -> None:  # fmt: skip
+        self.grid, self.delta, self.goal = grid(claim), delta, -math.log(alpha)
+        at = np.flatnonzero(np.isclose(self.grid, claim, rtol=1e-12)).tolist()
+        self.at: int | None = at[0] if at else None
+        self.independent, self.eta = independent, eta
+        joint = independent and (learned or any(r is not None for r in rates))
+        lines = len(betting.STAKES)
+        self.slot = lines + joint * len(SHARES)
+        bets = self.slot + scored * len(SHARES)
+        prior = np.zeros((len(rates), bets))
+        for weights, declared in zip(prior, rates):
+            given = joint and declared is not None
+            families = 1 + (joint and learned) + scored
+            weights[:lines] = ((1 - SURE) if given else 1 / families) / lines
+            if given:
+                weights[self.slot - 1] = SURE
+            elif families > 1:
+                for family in range(lines, bets, len(SHARES)):
+                    if family >= self.slot or learned:
+                        weights[family : family + len(SHARES)] = 1 / families / len(SHARES)
+        prior /= prior.sum()
+        with np.errstate(divide="ignore"):
+            self._prior = np.log(prior)
+        self.counts = np.zeros((len(rates), 5), np.int64)
+        self.reached = 0
+        size = (self.grid.size, *prior.shape)
+        self.base, self.past, self.now = np.zeros(self.grid.size), np.zeros(size), np.zeros(size)
+        self.shares = np.broadcast_to(self._prior, size)
+        self.balance = np.full((len(rates), self.grid.size), math.nan)  # nan: not bet
+        self._gains = np.zeros((*size, 5))  # logarithms of factors
+        linear = [betting.linear(betting.STAKES, g, delta) for g in self.grid]
+        self._gains[:, :, :lines, :IDLE] = np.log(linear)[:, None]
+        for track, pair in enumerate(rates):
+            self.believe(track, pair)
+
+    # --- before bets are made ---------------------------------------------------------------------
+
+    def believe(self, track: int, rates: Rates | None) -> None:
+        """Bet on these rates from now on, where bets on rates are made."""
+        lines = len(betting.STAKES)
+        for bet, share in zip(range(lines, self.slot), SHARES):
+            gains = self._gains[:, track, bet, :IDLE]
+            gains[:] = 0.0
+            if rates is not None:
+                gains[:] = np.log(
+                    np.maximum(betting.joint(*rates, self.grid, self.delta, share), _LEAST)
+                )
+
+    def tune(self, track: int, first: Array, second: Array) -> None:
+        """Choose the balance of bets on scores from scores of past reports."""
+        tried = self.grid[:: self.grid.size // 20]
+        gains = np.log(self._soft(
+            (first[-_TRIED:], second[-_TRIED:]), _BALANCES[:, None, None], tried[:, None]
+        )).mean(axis=2)  # fmt: skip
+        enough = gains.max(axis=0) * min(len(first), _TRIED) >= 1
+        found = np.where(enough, _BALANCES[gains.argmax(axis=0)], math.nan)
+        near = np.minimum(np.arange(self.grid.size) // (self.grid.size // 20), tried.size - 1)
+        self.balance[track] = found[near]
+
+    def _soft(self, scores: tuple[Array, Array], balance: Array, epsilon: Array) -> Array:
+        one = betting.soft(scores[0], balance, epsilon, self.delta)[0]
+        two = betting.soft(scores[1], balance, epsilon, self.delta)[1]
+        return np.maximum(one * two if self.independent else (one + two) / 2, _LEAST)
+
+    def _scored(self, scores: Sequence[tuple[Array, Array] | None], claims: slice, n: int) -> Array:
+        """Gains of bets on scores against some claims, (claims, tracks, bets, n)."""
+        size = self.grid[claims].size
+        found = np.zeros((size, len(scores), self.now.shape[2] - self.slot, n))
+        for track, given in enumerate(scores):
+            balance = self.balance[track, claims, None]
+            bet = ~np.isnan(balance[:, 0])
+            if given is not None and bet.any():
+                for number, share in enumerate(SHARES):
+                    sides = (_drawn_in(given[0], share), _drawn_in(given[1], share))
+                    epsilon = self.grid[claims, None]
+                    found[bet, track, number] = np.log(
+                        self._soft(sides, balance[bet], epsilon[bet])
+                    )
+        return found
+
+    # --- bets -------------------------------------------------------------------------------------
+
+    def bet(
+        self, symbols: Array, scores: Sequence[tuple[Array, Array] | None], watched: bool = True
+    ) -> int:
+        """Bet on n more pairs, one after the other, until the claim could be rejected.
+
+        Parameters
+        ----------
+        symbols : uint8 array (tracks, n)
+        scores : sequence of two float arrays (n,), or None
+            By track: scores of the first reports and of the second.
+        watched : bool
+            Whether to stop at the claim.
+
+        Returns
+        -------
+        int
+            Pairs that were used.
+        """
+        used, n = symbols.shape[1], symbols.shape[1]
+        if watched and self.at is not None:
+            here = slice(self.at, self.at + 1)
+            start = self.base[self.at] + self.shares[self.at] + self.now[self.at]
+            scale = min(0.0, -float(start.max()))  # so that nothing overflows
+            limit = math.exp(min(self.goal + 1e-9 + scale, 700))
+            used = min(n, _watch(
+                np.exp(np.ascontiguousarray(np.swapaxes(self._gains[self.at], 1, 2))),
+                np.exp(start + scale), symbols, np.exp(self._scored(scores, here, n)[0]), self.slot,
+                limit,
+            ))  # fmt: skip
+        seen = np.array([np.bincount(row[:used], minlength=5) for row in symbols])
+        self.counts += seen
+        gained = np.einsum("ts,gtbs->gtb", seen, self._gains)
+        for i in range(0, used if self.slot < gained.shape[2] else 0, _AT_ONCE):
+            part = slice(i, min(i + _AT_ONCE, used))
+            some = [s and (s[0][part], s[1][part]) for s in scores]
+            gained[:, :, self.slot :] += self._scored(some, slice(None), part.stop - i).sum(axis=3)
+        self.now += gained
+        self._climb()
+        return used
+
+    def settle(self) -> None:
+        """End a block: bets get new shares of the wealth there is."""
+        self.base, self.past = self.total, self.past + self.now
+        shares = self._prior + self.eta * self.past
+        self.shares = shares - scipy.special.logsumexp(shares, axis=(1, 2), keepdims=True)
+        self.now = np.zeros_like(self.now)
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def total(self) -> Array:
+        """Logarithm of the wealth against every epsilon of the grid."""
+        return self.base + scipy.special.logsumexp(self.shares + self.now, axis=(1, 2))
+
+    def _climb(self) -> None:
+        refuted = self.total[self.reached :] >= self.goal
+        self.reached += len(refuted) if refuted.all() else int(np.argmin(refuted))
+
+    @property
+    def lower(self) -> float:
+        """Bound of epsilon that holds at all times."""
+        return float(self.grid[self.reached - 1]) if self.reached else 0.0
+
+    @property
+    def log(self) -> float:
+        """Logarithm of the e-value: the wealth against the claim."""
+        return float(self.total[self._target])
+
+    @property
+    def _target(self) -> int:
+        return min(self.reached, self.grid.size - 1) if self.at is None else self.at
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is rejected."""
+        return self.at is not None and self.reached > self.at
+
+    @property
+    def each(self) -> Array:
+        """Logarithm of the own wealth of every track against the claim."""
+        weights = self._prior - scipy.special.logsumexp(self._prior, axis=1, keepdims=True)
+        at = self._target
+        return scipy.special.logsumexp(weights + (self.past + self.now)[at], axis=1)
+
+    # --- to be continued --------------------------------------------------------------------------
+
+    _KEPT = ("base", "past", "now", "shares", "counts", "balance")
+
+    def state(self) -> dict[str, Any]:
+        """Return what JSON can write and `restore` needs."""
+        return {name: getattr(self, name).tolist() for name in self._KEPT} | {
+            "reached": self.reached
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from another purse's `state`."""
+        for name in self._KEPT:
+            old = getattr(self, name)
+            new = np.array(state[name], old.dtype)
+            if new.shape != old.shape:
+                raise ValueError(f"state must hold {name} of shape {old.shape}, got {new.shape}")
+            setattr(self, name, new)
+        self.reached = int(state["reached"])
+
+
+def _drawn_in(scores: Array, share: float) -> Array:
+    odds = scipy.special.logit(scores)
+    return scipy.special.expit(share * odds)

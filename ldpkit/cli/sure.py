@@ -1,0 +1,279 @@
+"""``ldpkit audit --until-sure``, ``resume``, ``plan`` and ``bound``: audits that bet, and how long
+they take."""
+
+import json
+import math
+import os
+import shlex
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import __version__, attacks, betting, checks, stats
+from ..auditors import AnytimeAudit
+from ..auditors.course import AnytimeResult, Course
+from ..auditors.result import Row
+from ..auditors.shown import against, page
+from ..mechanisms import takes
+from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
+from .target import found, made, mechanism_options
+
+__all__ = ["bets", "bound", "plan", "resume", "sure"]
+
+_PAIRS = 12  # inputs whose pairs are all bet on: more would share too little wealth
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_BETS = ("all_pairs", "within", "max_time", "independent", "save", "html")
+
+HTML = click.option("--html", type=_FILE, help="Write a report for others: one file.")
+TIME = click.option("--max-time", type=float, help="Stop after so many seconds.")
+
+
+def bets(command: Command) -> Command:
+    """Give a command the options of an audit that bets."""
+    for option in (
+        HTML,
+        click.option("--save", type=_FILE, help="Keep the audit in this file, to `ldpkit resume`."),
+        click.option("--independent", is_flag=True, help="Reports of different inputs are"
+                     " independent: bet faster."),
+        TIME,
+        click.option("--within", type=float, help="Stop when the bound is so close to the claim."),
+        click.option("--all-pairs", is_flag=True, help="Bet on every pair of the inputs."),
+        click.option("--until-sure", is_flag=True, help="Bet, and stop when sure; --trials are what"
+                     " may be spent."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def refuse(given: Row) -> None:
+    """Refuse options of bets where nothing is bet."""
+    for name in _BETS:
+        if given.pop(name) not in (None, False):
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --until-sure")
+
+
+def planned(words: Row) -> AnytimeAudit:
+    """Return the audit that the options of ``ldpkit audit --until-sure`` describe."""
+    own = dict(words)
+    bet = {name: own.pop(name) for name in _BETS}
+    rest = ("trials", "alpha", "seed", "attack", "pair", "faithful")
+    said = {name: own.pop(name) for name in rest}
+    if len(said["pair"]) > 1:
+        raise click.UsageError("give one --pair, or --all-pairs of --inputs")
+    target, inputs = found(own)
+    pair = tuple(said["pair"][0]) if said["pair"] else None
+    if bet["all_pairs"]:
+        kind: Any = target.kind
+        inputs = list(range(min(kind.domain, _PAIRS + 1))) if inputs is None else inputs
+        if len(inputs) > _PAIRS:
+            raise click.UsageError(
+                f"--all-pairs takes {_PAIRS} inputs at most: name them with --inputs"
+            )
+    elif inputs is not None:
+        if len(inputs) != 2 or pair is not None:
+            raise click.UsageError("give two --inputs, or --all-pairs of them, and then no --pair")
+        pair, inputs = (inputs[0], inputs[1]), None
+    takes_delta = words["mechanism"] is None or takes(words["mechanism"], "delta")
+    return AnytimeAudit(
+        target,
+        list(said["attack"]) or "guess",
+        trials=said["trials"],
+        alpha=said["alpha"],
+        delta=None if takes_delta else own["delta"] or None,
+        faithful=said["faithful"],
+        pair=pair,
+        inputs=inputs,
+        independent=bet["independent"] or None,
+        within=bet["within"],
+        max_time=bet["max_time"],
+    )
+
+
+def sure(ctx: click.Context, words: Row, as_json: bool, strict: bool, state: Row | None) -> None:
+    """Audit until sure, from the beginning or from where an audit was kept, and conclude."""
+    with aside():
+        course = planned(words).start(words["seed"], state)
+        kept = time.monotonic()
+        for _ in course.pieces():
+            if words["save"] and time.monotonic() - kept > 1:
+                _keep(words, course)
+                kept = time.monotonic()
+    result = course.result
+    if words["save"]:
+        _keep(words, course)
+    if words["html"]:
+        Path(words["html"]).write_text(page(result, _repeat(words)), encoding="utf-8")
+    conclude(ctx, [(result, _table(result))], as_json, strict)
+
+
+def _keep(words: Row, course: Course) -> None:
+    """Write all that is needed to go on, whole or not at all."""
+    plain = {
+        name: str(value) if isinstance(value, Path) else value for name, value in words.items()
+    }
+    path = Path(words["save"])
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    text = {"ldpkit": __version__, "audit": plain, "course": course.state()}
+    try:
+        part.write_text(json.dumps(text), encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _repeat(words: Row) -> str:
+    """The command that says the same."""
+    said = ["ldpkit", "audit", "--until-sure"]
+    for name, value in words.items():
+        flag = f"--{name.replace('_', '-')}"
+        several = value if name in ("attack", "pair") else [value]
+        for one in several:
+            if one is True:
+                said.append(flag)
+            elif one not in (None, False, "") and name not in ("html", "save"):
+                said += [flag, *map(str, one if isinstance(one, (list, tuple)) else [one])]
+    return shlex.join(said)
+
+
+def _table(result: AnytimeResult) -> list[Line]:
+    claim = "none" if result.claim == math.inf else f"epsilon = {result.claim:g}"
+    e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
+    return [
+        ("mechanism", result.mechanism),
+        ("claim", f"{claim}, delta = {result.delta:g}"),
+        ("attack", result.attack + (", all reports real" if result.faithful else ", from the law")),
+        ("event", result.event),
+        ("pair", f"{against(result, result.pair or ())}, one of {result.questions} bets"),
+        ("reports", f"{result.reports:,} per input"),
+        ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
+        ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
+        ("e-value", f"{e_value} (a violation from {1 / result.alpha:g} on)"),
+        ("lower", f"{result.lower:.4f} at level {result.level}, at all times"),
+        ("stopped", result.stopped),
+        ("seconds", f"{result.seconds:.2f}"),
+    ]
+
+
+@cli.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--trials", type=Count(), help="Reports per input, those made before included.")
+@TIME
+@HTML
+@strict
+@as_json
+@click.pass_context
+def resume(
+    ctx: click.Context, file: Path, trials: int | None, max_time: float | None, html: Path | None,
+    strict: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Go on with an audit that was kept by --save; after a violation, to raise the bound."""
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        words, state = kept["audit"], kept["course"]
+        words = words | {"save": str(file), "html": html, "max_time": max_time}
+        words["pair"] = tuple(tuple(one) for one in words["pair"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise click.UsageError(f"{file} is no audit that was kept: {error}") from error
+    if trials is not None:
+        words["trials"] = trials
+    try:
+        sure(ctx, words, as_json, strict, state)
+    except KeyError as error:
+        raise click.UsageError(f"{file} was kept by another release: {error} is missing") from error
+
+
+@cli.command()
+@mechanism_options
+@click.option("--suspected", type=float, help="Epsilon that the mechanism may really have.")
+@click.option("--attack", default="tight", show_default=True, help="Whose event is bet on.")
+@click.option("--tpr", type=float, help="How likely the event is with the first input,")
+@click.option("--fpr", type=float, help="and with the second, if there is no --mechanism.")
+@click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
+@click.option("--rate", type=float, default=10**4, show_default=True,
+              help="Reports per second that the client makes.")  # fmt: skip
+@as_json
+def plan(
+    mechanism: str | None, suspected: float | None, attack: str, tpr: float | None,
+    fpr: float | None, alpha: float, rate: float, as_json: bool, **own: Any,
+) -> None:  # fmt: skip
+    """Say how many reports a suspected leak would need until it is proven, and how long that takes.
+
+    Give a --mechanism with the --epsilon that is claimed and the one that is --suspected, or --tpr
+    and --fpr of an event and --epsilon.
+    """
+    claim, delta, alpha = own["epsilon"], own["delta"] or 0.0, stats.significance(alpha)
+    if claim is None or (mechanism is None) == (tpr is None or fpr is None):
+        raise click.UsageError(
+            "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"
+        )
+    rate = checks.real("rate", rate, 0, closed="()")
+    rates = (tpr, fpr)
+    if mechanism is not None:
+        if suspected is None:
+            raise click.UsageError("--mechanism needs the epsilon that is --suspected")
+        target = made(mechanism, own | {"epsilon": suspected})
+        rates = attacks.make(attack).declare(target, 10**6, stats.tail_mass(alpha)).rates(target)
+        if rates is None:
+            raise ValueError(
+                f"mechanism must have a law that attack {attack} knows, got {mechanism}"
+            )
+    p, q = (checks.real(name, r, 0, 1) for name, r in zip(("tpr", "fpr"), rates))
+    linear, joint = betting.linear_growth(p, q, claim, delta)[0], 0.0
+    if linear > 1e-12:
+        joint = betting.joint_growth(p, q, claim, delta)
+    least = math.inf if not joint else -math.log(alpha) / joint
+    # two directions and sixteen stakes share the wealth
+    usual = math.inf if not joint else (-math.log(alpha) + math.log(4)) / linear
+    row = {"tpr": p, "fpr": q, "claim": claim, "delta": delta, "alpha": alpha, "growth": linear,
+           "limit": joint, "least": None if math.isinf(least) else least,
+           "reports": None if math.isinf(usual) else math.ceil(usual),
+           "seconds": None if math.isinf(usual) else 2 * usual / rate}  # fmt: skip
+    lines = [
+        ("event", f"tpr = {p:.6g}, fpr = {q:.6g}, claimed epsilon = {claim:g}, delta = {delta:g}"),
+        ("growth", f"{linear:.6g} nats per pair of reports; {joint:.6g} if they are independent"),
+    ]
+    if math.isinf(usual):
+        write(row, lines, "These rates keep the claim: no number of reports refutes it.", as_json)
+        return
+    lines += [
+        (
+            "reports",
+            f"about {math.ceil(usual):,} per input, never fewer than {least:,.1f} on average",
+        ),
+        ("time", f"about {2 * usual / rate:,.3g} seconds at {rate:,.6g} reports per second"),
+    ]
+    write(row, lines, f"An audit until sure would find it, wrong with {alpha:g} at most.", as_json)
+
+
+@cli.command()
+@click.option(
+    "--tp", type=Count(), required=True, help="Reports of the first input with the event."
+)
+@click.option("--fp", type=Count(), required=True, help="Reports of the second with the event.")
+@click.option("--n", type=Count(), required=True, help="Reports of each input.")
+@click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
+@click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim.")
+@as_json
+def bound(tp: int, fp: int, n: int, alpha: float, delta: float, as_json: bool) -> None:
+    """Print what counts from anywhere say about epsilon, if event and n were chosen before."""
+    checks.integer("n", n, 1)
+    tail = stats.tail_mass(alpha, "valid")
+    shown = float(stats.epsilon_lower(tp, fp, n, delta, tail=tail))
+    low = float(stats.clopper_pearson(tp, n, tail)[0])
+    high = float(stats.clopper_pearson(fp, n, tail)[1])
+    lower = max(0.0, shown)
+    row = {"tp": tp, "fp": fp, "n": n, "alpha": alpha, "delta": delta, "tpr_low": low,
+           "fpr_high": high, "lower": lower}  # fmt: skip
+    lines = [
+        ("counts", f"{tp:,} and {fp:,} of {n:,}"),
+        ("rates", f"first at least {low:.6g}, second at most {high:.6g}"),
+        ("lower", f"{lower:.6f} at level {1 - alpha:g}, delta = {delta:g}"),
+    ]
+    write(
+        row,
+        lines,
+        f"With {100 * (1 - alpha):g} % confidence epsilon is at least {lower:.4f}.",
+        as_json,
+    )

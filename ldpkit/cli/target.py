@@ -1,0 +1,124 @@
+"""What a command audits: the options that name a mechanism, a client, a program or recordings."""
+
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ..auditors.result import Row
+from ..mechanisms import (
+    GRR,
+    MECHANISMS,
+    Client,
+    LocalRandomizer,
+    Program,
+    Repeated,
+    make,
+    recorded,
+    takes,
+)
+from ..mechanisms.client import FORMS, load
+from .base import Command, aside, described, options
+
+__all__ = ["anything", "found", "made", "mechanism_options"]
+
+
+def mechanism_options(command: Command) -> Command:
+    """Give a command the options that make a mechanism: whatever some mechanism takes."""
+    given: dict[str, tuple[Callable[..., object], list[str]]] = {
+        name: (Repeated, []) for name in ("tau", "memoise")
+    }
+    for name, mechanism in MECHANISMS.items():
+        for parameter, p in inspect.signature(mechanism).parameters.items():
+            if p.annotation is not str:  # whose name says it
+                given.setdefault(parameter, (mechanism, []))[1].append(name)
+    for parameter, (source, takers) in reversed(given.items()):
+        meaning = described(getattr(source, "func", source)).get(parameter, "").rstrip(".")
+        named = f" ({', '.join(takers)})" if takers and source not in (Repeated, GRR) else ""
+        command = options(
+            source, only=[parameter], own=True, **{parameter: {"help": f"{meaning}{named}."}}
+        )(command)
+    return click.option("--mechanism", metavar="NAME", help="A mechanism from `ldpkit list`.")(
+        command
+    )
+
+
+def anything(command: Command) -> Command:
+    """Give a command the options that name whatever can be audited; `found` reads them."""
+    for option in reversed([
+        click.option("--client", metavar="MODULE:FUNCTION",
+                     help="An importable client f(values, rng) or f(value)."),
+        click.option("--command", metavar="PROGRAM", help="A client in any language: it reads one"
+                     " JSON input a line and writes one JSON report a line."),
+        click.option("--limit", type=float, default=10.0, show_default=True,
+                     help="Seconds that the --command may take for one report."),
+        click.option("--recordings", nargs=2, metavar="FIRST SECOND",
+                     help="Reports of two inputs in two files: .jsonl, .csv or .parquet."),
+        click.option("--report", type=click.Choice([*FORMS]), help="What the reports are."),
+        click.option("--inputs", metavar="JSON", help="A list of inputs; of any type, with --report"
+                     " any."),
+    ]):  # fmt: skip
+        command = option(command)
+    return mechanism_options(command)
+
+
+def made(mechanism: str, own: Row) -> LocalRandomizer:
+    """Return the mechanism that the options describe."""
+    delta = {"delta": own["delta"] or 0.0 if takes(mechanism, "delta") else None}
+    return make(mechanism, **own | delta | {"memoise": own["memoise"] or None})
+
+
+def listed(text: str | None) -> list[Any] | None:
+    """Read a list of inputs."""
+    if text is None:
+        return None
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--inputs must be a JSON list, got {text!r} ({error})") from None
+    if not isinstance(values, list):
+        raise click.UsageError(f"--inputs must be a JSON list, got {text!r}")
+    return values
+
+
+def found(given: Row) -> tuple[LocalRandomizer, list[Any] | None]:
+    """Return what the options of `anything` name, and the inputs that are compared.
+
+    The inputs of a client whose reports are of any form are named by their positions.
+    """
+    own = dict(given)
+    ways = {name: own.pop(name) for name in ("mechanism", "client", "command", "recordings")}
+    limit, report, inputs = own.pop("limit"), own.pop("report"), listed(own.pop("inputs"))
+    named = [name for name, value in ways.items() if value]
+    if len(named) != 1:
+        raise click.UsageError(
+            "give either --mechanism or --client (or --command, or --recordings)"
+        )
+    if ways["mechanism"]:
+        if report is not None:
+            raise click.UsageError("--report describes the reports of a --client")
+        return made(ways["mechanism"], own), inputs
+    k, epsilon, delta = (own.pop(name) for name in ("k", "epsilon", "delta"))
+    extra = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
+    source = named[0]
+    anyhow = report == "any"
+    free = anyhow and (source == "recordings" or inputs is not None)
+    if None in (report, epsilon) or (k is None and not free) or extra:
+        raise click.UsageError(
+            f"--{source} needs --report, {'--inputs' if anyhow else '--k'} and"
+            f" --epsilon{', and takes no ' + extra[0] if extra else ''}"
+        )
+    delta = delta or 0.0
+    if source == "recordings":
+        first, second = ways[source]
+        return recorded(first, second, report, epsilon, delta, k or 0), None
+    sys.path.insert(0, os.getcwd())
+    with aside():
+        function = Program(ways[source], limit) if source == "command" else load(ways[source])
+    values = {"values": inputs} if anyhow and inputs is not None else {}
+    client = Client(function, k or 0, report, epsilon, delta, ways[source], **values)
+    return client, None if values else inputs

@@ -1,0 +1,185 @@
+"""Foreign programs and recordings as clients: read line by line, and whatever they do wrong is said.
+
+Nothing here is judged by chance: programs report what they are asked, recordings are made here.
+"""
+
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from ldpkit.auditors import AnytimeAudit, Declared, audit
+from ldpkit.mechanisms import Client, ClientError, Program, recorded
+
+NODE = """
+require("readline").createInterface({input: process.stdin}).on("line", line => {
+  const value = JSON.parse(line);
+  console.log(JSON.stringify({seen: value, noise: Math.random()}));
+});
+"""
+SHELL = 'while read value; do echo "[$value, 1]"; done'
+
+
+def python(code):
+    return [sys.executable, "-uc", f"import sys, json, time, os\n{code}"]
+
+
+ECHO = "for line in sys.stdin: print(line, end='')"
+
+
+def test_a_shell_script_reports():
+    program = Program(["sh", "-c", SHELL])
+    assert [program(v) for v in (3, -1, 3)] == [[3, 1], [-1, 1], [3, 1]]
+    program.close()
+
+
+@pytest.mark.parametrize("value", [0, -1.5, 'a\n"b', [1, {"c": None}], True])
+def test_values_of_any_type_go_there_and_back(value):
+    assert Program(python(ECHO))(value) == value
+
+
+def test_a_program_in_another_language_is_audited(tmp_path):
+    node = shutil.which("node") or "node"
+    (tmp_path / "client.js").write_text(NODE)
+    command = [node, str(tmp_path / "client.js")]
+    if shutil.which("node") is None:  # the same protocol, spoken by what is there
+        command = python("for l in sys.stdin: print(json.dumps({'seen': json.loads(l)}))")
+    client = Client(Program(command), report="any", epsilon=1.0, values=["yes", "no"])
+    event = Declared(lambda rs: np.array([r["seen"] == "yes" for r in rs]), "seen is yes")
+    result = AnytimeAudit(client, event, trials=500).run()[0]
+    assert result.violated and result.event == "seen is yes" and result.reports < 60
+
+
+def test_a_program_that_ends_is_started_again():
+    once = Program(python("print(sys.stdin.readline(), end='')"))
+    assert [once(v) for v in range(4)] == list(range(4)) and [once(1) for _ in range(3)] == [
+        1,
+        1,
+        1,
+    ]
+    whole = Program(python("sys.stdout.write(sys.stdin.readline().strip())"))  # no end of line
+    assert whole(7) == 7 == whole(7)
+
+
+@pytest.mark.parametrize(
+    "code, message",
+    [
+        ("sys.stderr.write('no entropy'); sys.exit(3)", "ended without a report (exit status 3), input"
+         " 5; its standard error ends with: no entropy"),
+        ("print('ready'); time.sleep(60)", "must write one report a line as JSON, got b'ready'"),
+        ("sys.stdin.readline(); print('1\\n2'); time.sleep(60)", "wrote more than one line"),
+        ("sys.stdin.readline(); time.sleep(60)", "did not report within 2 seconds, input 5"),
+        ("os.kill(os.getpid(), 9)", "ended without a report, input 5"),
+    ],
+)  # fmt: skip
+def test_what_a_program_does_wrong_is_said(code, message):
+    with pytest.raises(ClientError) as error:
+        Program(python(code), limit=2 if "within" in message else 30)(5)
+    assert message in str(error.value)
+
+
+def test_a_program_that_writes_without_end_is_stopped():
+    with pytest.raises(ClientError, match="wrote a report of more than 16,777,216 bytes"):
+        Program(python("while True: sys.stdout.write('9' * 2**20)"), limit=60)(5)
+
+
+def test_a_program_that_is_not_there():
+    with pytest.raises(ClientError, match="program no-such-program cannot be started"):
+        Program("no-such-program")(1)
+
+
+# --- recordings ----------------------------------------------------------------------------------
+
+LEAK = Declared(lambda rs: np.array([r == 1 for r in rs]), "it is 1")
+
+
+def write(folder, name, rows, ending="\n", mark=""):
+    path = folder / name
+    path.write_text(mark + "".join(json.dumps(row) + ending for row in rows), newline="")
+    return path
+
+
+@pytest.mark.parametrize("ending, mark", [("\n", ""), ("\r\n", "\ufeff")])
+def test_recordings_of_lines_are_audited(tmp_path, ending, mark):
+    one = write(tmp_path, "a.jsonl", [1] * 300, ending, mark)
+    two = write(tmp_path, "b.jsonl", [0] * 200, ending, mark)
+    result = audit(recorded(one, two, "any", 1.0), LEAK, until="sure")
+    assert result.violated and result.counts == {"tp": result.reports, "fp": 0}
+    kept = audit(recorded(one, two, "any", 9.0), LEAK, until="sure")
+    assert kept.reports == 200 and kept.stopped == f"no more reports: 100 of {one} had no partner"
+
+
+def test_tables_are_audited(tmp_path):
+    for name, value in (("a.csv", 1), ("b.csv", 0)):
+        (tmp_path / name).write_text("y\n" + f"{value}\n" * 100)
+        (tmp_path / f"bits_{name}").write_text("u,v\r\n" + f"{value},0\r\n" * 100)
+    assert audit(
+        recorded(tmp_path / "a.csv", tmp_path / "b.csv", "any", 1.0), LEAK, until="sure"
+    ).violated
+    values = recorded(tmp_path / "b.csv", tmp_path / "a.csv", "value", 1.0, k=2)
+    assert audit(values, "tight", until="sure").violated
+    bits = recorded(tmp_path / "bits_a.csv", tmp_path / "bits_b.csv", "bits", 1.0, k=2)
+    assert audit(bits, "tight", until="sure").violated
+
+
+def test_an_audit_of_recordings_goes_on_where_it_was_kept(tmp_path):
+    draw = np.random.default_rng(1)
+    one = write(tmp_path, "a.jsonl", (draw.random(2000) < 0.6).astype(int).tolist())
+    two = write(tmp_path, "b.jsonl", (draw.random(2000) < 0.4).astype(int).tolist())
+    planned = AnytimeAudit(recorded(one, two, "any", 1.0), LEAK)
+    whole = planned.start()
+    whole.go()
+    part = planned.start()
+    part.go(trials=345)
+    rest = AnytimeAudit(recorded(one, two, "any", 1.0), LEAK).start(1, part.state())
+    rest.go()
+    assert rest.pairs == whole.pairs == 2000 and (rest.purse.counts == whole.purse.counts).all()
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ('1\n1\n{"y": [1', "line 3 of .*a.jsonl is no JSON .*; was the file cut off"),
+        ("1\n\n1\n", "line 2 of .*a.jsonl is empty"),
+        ("", "recording .*a.jsonl holds no report"),
+        ("\xff", "a.jsonl is no text in UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_a_recording_is_said(tmp_path, text, message):
+    (tmp_path / "a.jsonl").write_bytes(text.encode("latin-1"))
+    two = write(tmp_path, "b.jsonl", [0] * 20)
+    with pytest.raises(ClientError, match=message):
+        audit(recorded(tmp_path / "a.jsonl", two, "any", 1.0), LEAK, until="sure")
+
+
+def test_other_bad_recordings(tmp_path):
+    two = write(tmp_path, "b.jsonl", [0] * 20)
+    (tmp_path / "a.csv").write_text("u,v\n1,2\n3\n")
+    (tmp_path / "a.parquet").write_text("no table")
+    with pytest.raises(ClientError, match="line 3 of .*a.csv must have 2 entries, got 1"):
+        audit(recorded(tmp_path / "a.csv", two, "any", 1.0), LEAK, until="sure")
+    with pytest.raises((ClientError, ImportError), match="a.parquet (needs pyarrow|is no Parquet)"):
+        audit(recorded(tmp_path / "a.parquet", two, "any", 1.0), LEAK, until="sure")
+    with pytest.raises(ClientError, match="must return one integer in 0..1 per user, got 7"):
+        seven = write(tmp_path, "c.jsonl", [7] * 20)
+        audit(recorded(seven, two, "value", 1.0, k=2), "tight", until="sure")
+    with pytest.raises(ClientError, match="cannot be asked for more reports"):
+        audit(recorded(two, write(tmp_path, "d.jsonl", [1]), "value", 1.0, k=2), trials=1)
+
+
+def test_long_recordings_are_streamed(tmp_path):
+    """Half a million lines; what is held at a time does not grow with them."""
+    import tracemalloc
+
+    one, two = (tmp_path / name for name in ("a.jsonl", "b.jsonl"))
+    one.write_text("1\n0\n" * 250_000)
+    two.write_text("0\n1\n" * 250_000)
+    planned = AnytimeAudit(recorded(one, two, "value", 1.0, k=2), "tight")
+    tracemalloc.start()
+    result = planned.run()[0]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.reports == 500_000 and result.counts == {"tp": 250_000, "fp": 250_000}
+    assert peak < 60e6
