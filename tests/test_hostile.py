@@ -837,6 +837,8 @@ COMMANDS = [
     ("data mnits", "data set must be one of mnist, fashion_mnist, adult, got 'mnits'; did you mean 'mnist'?"),
     ("data mnits --base file:///no/such/mirror", "data set must be one of mnist, fashion_mnist, adult, got 'mnits'"),
     ("data --colour red", "No such option"),
+    ("cache everything", "unexpected extra argument (everything)"),
+    ("cache --clean", "No such option"),
     # audit
     (f"{AUDIT} --attack tight --attack tight", "--attack and --pair may be repeated, but not with the same value twice"),
     (f"{AUDIT} --pair 0 1 --pair 0 1", "--attack and --pair may be repeated, but not with the same value twice"),

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,14 @@ import pytest
 import ldpkit
 
 ROOT = Path(ldpkit.__file__).parents[1]
+
+
+def built(source, folder):
+    """The wheel and the archive of the sources, made with the locked tools alone."""
+    command = [sys.executable, "-m", "uv", "build", "-q", "--no-build-isolation", "-p"]
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
+    subprocess.run([*command, sys.executable, "-o", folder, source], env=environment, check=True)
+    return next(folder.glob("*.whl")), next(folder.glob("*.tar.gz"))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +38,10 @@ def installed(tmp_path_factory):
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, source], check=True)
     for path in (ROOT / "ldpkit").rglob("*.py"):
         (source / path.relative_to(ROOT)).write_bytes(path.read_bytes())
-    subprocess.run([*uv, "pip", "install", "-q", "--no-deps", "-p", python, source], check=True)
+    for name in ("pyproject.toml", "LICENSE", "NOTICE", "README.md"):
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    wheel, _ = built(source, folder / "built")
+    subprocess.run([*uv, "pip", "install", "-q", "--no-deps", "-p", python, wheel], check=True)
     site = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         capture_output=True,
@@ -47,6 +60,35 @@ def installed(tmp_path_factory):
         )
 
     return run, home, Path(site.stdout.strip())
+
+
+def test_wheel_and_archive_hold_the_module_and_what_it_has_to_say_and_are_made_again(installed):
+    folder = installed[1].parent
+    wheel, archive = next((folder / "built").glob("*.whl")), next((folder / "built").glob("*.gz"))
+    sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / "ldpkit").rglob("*.py")}
+    sources |= {"ldpkit/py.typed"}
+    name = f"ldpkit-{ldpkit.__version__}"
+    with zipfile.ZipFile(wheel) as found:
+        assert set(found.namelist()) == sources | {
+            f"{name}.dist-info/{part}"
+            for part in (
+                "METADATA",
+                "RECORD",
+                "WHEEL",
+                "entry_points.txt",
+                "licenses/LICENSE",
+                "licenses/NOTICE",
+                "top_level.txt",
+            )
+        }
+    with tarfile.open(archive) as found:
+        held = {m.name.removeprefix(f"{name}/") for m in found if m.isfile()}
+    said = {"LICENSE", "NOTICE", "README.md", "PKG-INFO", "pyproject.toml", "setup.cfg"}
+    other = held - sources - said
+    assert sources | said <= held
+    assert all(path.startswith(("ldpkit.egg-info/", "tests/test_")) for path in other)
+    again, _ = built(folder / "source", folder / "again")
+    assert again.read_bytes() == wheel.read_bytes()
 
 
 def test_stores_lie_in_the_users_cache_and_the_books_data_are_said_to_be_elsewhere(installed):

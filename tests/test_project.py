@@ -1,5 +1,6 @@
 """The project's own files agree with each other."""
 
+import importlib.metadata
 import json
 import re
 import shutil
@@ -28,6 +29,10 @@ LOCK = [
     for release in RELEASES
 ]
 PINS = [ROOT / "requirements.lock", *supply.PINS]
+
+
+# installed with Jupyter Book, and switched off or not used by the book
+UNUSED = ("sphinx-comments", "sphinx-jupyterbook-latex", "sphinxcontrib-jsmath")
 
 
 def wanted():
@@ -102,6 +107,21 @@ def test_the_bill_of_materials_names_every_locked_release_and_is_the_same_for_th
     assert all(c["hashes"] for c in found["components"])
     assert found == supply.document(ROOT) and "://" not in json.dumps(found)
     assert found["metadata"]["component"]["version"] == ldpkit.__version__
+
+
+def test_every_part_of_others_in_the_site_is_named_with_its_licence():
+    text = (ROOT / "NOTICE").read_text()
+    parts = re.search(r"Parts of the built site.*?\n\n", text, re.S)[0]
+    named = re.findall(r"^  (\S+)  +\S", parts, flags=re.M)
+    assert set(named) <= {release.name for release in RELEASES}
+    # whatever brings files of its own into a site
+    found = {
+        canonicalize_name(one.metadata["Name"])
+        for one in importlib.metadata.distributions()
+        if any(re.search(r"/_?static/.*\.(css|js)$", str(path)) for path in one.files or ())
+        and re.match(r"sphinx|pydata|myst-nb", canonicalize_name(one.metadata["Name"]))
+    }
+    assert {"sphinx", "pydata-sphinx-theme"} < found <= {*named, *UNUSED}
 
 
 def test_conda_environment_repeats_no_version():
