@@ -21,16 +21,14 @@ def table_of(data):
 
 
 def cell(data, sensitive, run, seed):
-    """Train on the known records, guess the attribute of a universe of others, and compute both terms of RAD."""
+    """Train on the known records, guess the attribute of a universe of others."""
     table = table_of(data)
     order = streams.generator(seed, "split").permutation(len(table))
     known = table.iloc[order[: KNOWN[data]]]
     universe = table.iloc[order[KNOWN[data] : KNOWN[data] + UNIVERSE]]
     truth = universe[sensitive].to_numpy()
-    # success of the guess on target z1 (columns) when the output comes from z0 (rows): the output is not looked at
-    hit = np.tile(impute(known, universe, sensitive) == truth, (UNIVERSE, 1))
-    return {"classes": int(table[sensitive].nunique()), "rero": float(hit.diagonal().mean()),
-            "independent": float(hit.mean()), "majority": float((truth == known[sensitive].mode()[0]).mean())}  # fmt: skip
+    return {"classes": int(table[sensitive].nunique()), "rero": float(np.mean(impute(known, universe, sensitive) == truth)),
+            "majority": float(np.mean(truth == known[sensitive].mode()[0]))}  # fmt: skip
 
 
 def attack(data, sensitive, runs, seed, workers=None):
