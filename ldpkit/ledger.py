@@ -22,9 +22,10 @@ __all__ = ["COLUMNS", "VERDICTS", "load", "verdict", "judge"]
 
 COLUMNS = [
     "id", "paper", "version", "place", "claim", "relation", "published", "tolerance", "turns",
-    "cells", "page", "code", "why",
+    "cells", "data", "page", "code", "why",
 ]  # fmt: skip
-"""``turns``: how much further than the tolerance a number may go before another conclusion."""
+"""``turns``: how much further than the tolerance a number may go before another conclusion;
+``data``: whether other data stand in for the paper's."""
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be checked here")
 
 _NOISE = 5  # standard errors, where a number is found by simulation
@@ -152,6 +153,8 @@ def _found(
     if found["differs"]:
         share = f"{found['holding']} of {found['of']} cells; elsewhere " if found["holding"] else ""
         word += f": {share}{found['differs']} differs"
+    if row["data"]:
+        word += f"{';' if ':' in word else ':'} on {row['data']} data than the paper's"
     return found | {
         "found": float(values["value"].iloc[at]),
         "at": str(values.index[at]) if found["of"] > 1 else "",
