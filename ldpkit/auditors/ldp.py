@@ -329,9 +329,7 @@ class Audit(Auditor):
 
 
 @functools.lru_cache(maxsize=256)
-def _expected(
-    tpr: float, fpr: float, trials: int, delta: float, tail: float
-) -> Rates:  # repeated audits share it
+def _expected(tpr: float, fpr: float, trials: int, delta: float, tail: float) -> Rates:
     return stats.expected_epsilon(tpr, fpr, trials, delta, tail=tail)
 
 
