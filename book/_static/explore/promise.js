@@ -74,7 +74,7 @@
       first: { caption: "Squares: the latest report of somebody whose secret is 0. Bars: how often each value was supported." },
       second: { caption: "The same for the other secret. An honest client keeps the two similar." },
     },
-    settle(state, changes, boxes, inputs) {
+    settle(state, changes, inputs) {
       inputs.released.disabled = !UNARY.includes(state.protocol);
       return inputs.released.disabled ? { released: false } : {};
     },
