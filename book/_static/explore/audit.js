@@ -23,18 +23,19 @@
       reports: { caption: "What the same rates would prove with other numbers of reports: the bound (line), its ceiling at perfect rates (thin), the claim (dashed), and the limit ln(TPR / FPR) of this question (dots)." },
     },
     settle(state, changes) {
-      if ("tpr" in changes !== "fpr" in changes || (changes.tpr !== undefined && !("start" in changes))) state.start = "free";
+      if (("tpr" in changes || "fpr" in changes) && !("start" in changes)) state.start = "free"; // a rate was moved
       if (state.start === "free") return { start: "free" };
       const [mechanism, attack] = state.start.split("/"), { tpr, fpr } = ldpkit.rates({ mechanism, k: K, epsilon: state.epsilon, attack });
       return { tpr, fpr };
     },
+    derived: (state) => (state.start === "free" ? [] : ["tpr", "fpr"]),
     start({ plot, say, views, change }) {
       const view = views.plane;
       view.classList.add("drag");
       let plane = null, held = false;
       const moved = (event) => {
         const [fpr, tpr] = plane.at(event).map((v) => +(round(v / 0.005) * 0.005).toFixed(3));
-        change({ tpr, fpr, start: "free" });
+        change({ tpr, fpr });
       };
       view.addEventListener("pointerdown", (event) => { held = true; view.setPointerCapture(event.pointerId); moved(event); });
       view.addEventListener("pointermove", (event) => held && moved(event));

@@ -17,7 +17,7 @@
       bars: { wide: true, caption: "What each auditor sees of this mechanism, without noise, in the chosen round. Dashed: the whole claim." },
       rounds: { wide: true, caption: "The same round by round." },
     },
-    settle(state, changes, boxes, inputs) {
+    settle(state, changes, inputs) {
       inputs.round.disabled = state.mechanism.startsWith("PCKV"); // one report, no rounds
       return inputs.round.disabled ? { round: 1 } : {};
     },

@@ -74,7 +74,7 @@
       first: { caption: "Squares: the latest report of somebody whose secret is 0. Bars: how often each value was supported." },
       second: { caption: "The same for the other secret. An honest client keeps the two similar." },
     },
-    settle(state, changes, boxes, inputs) {
+    settle(state, changes, inputs) {
       inputs.released.disabled = !UNARY.includes(state.protocol);
       return inputs.released.disabled ? { released: false } : {};
     },
@@ -148,10 +148,10 @@
         const across = { domain: wide, title: "pairs of reports", format: (v) => (v >= 1e4 ? `${v / 1000}k` : `${v}`) };
         const ticks = Array.from({ length: 60 }, (_, i) => (i - 20) * every).filter((v) => v >= low && v <= high);
         plot("wealth", { label: `Wealth after ${n} pairs: ${digits(10 ** logs[logs.length - 1])}`, height: 210, x: across, y: { domain: [low, high], ticks, format: powers } })
-          .line([[0, 2], [wide[1], 2]], "claim").line(path.map((p) => [p[0], p[1]]), broken ? "bad" : "a").text(0, 2, "100: refuted").end();
+          .line([[0, 2], [wide[1], 2]], "claim").line(path.map((p) => [p[0], p[1]]), broken ? "bad" : "a").text(wide[1], 2, "100: refuted", "", 0, 16).end();
         const top = max(s.epsilon * 1.3, bets.lower * 1.1, limit < s.epsilon * 2.5 ? limit * 1.05 : 0);
         plot("proven", { label: `Proven after ${n} pairs: ε above ${digits(bets.lower)}; promised ${s.epsilon}`, height: 210, x: across, y: { domain: [0, top], title: "ε" } })
-          .line([[0, s.epsilon], [wide[1], s.epsilon]], "claim").line(path.map((p) => [p[0], p[2]]), broken ? "bad" : "a").text(0, s.epsilon, "promised").end();
+          .line([[0, s.epsilon], [wide[1], s.epsilon]], "claim").line(path.map((p) => [p[0], p[2]]), broken ? "bad" : "a").text(wide[1], s.epsilon, "promised", "", 0, 16).end();
         const client = s.released ? `pure-ldp 1.1.2's ${s.protocol}` : `An honest ${s.protocol}`;
         if (broken) say(`Promise broken: ${grouped(n)} pairs prove ε > ${bets.lower.toFixed(2)}, and ${s.epsilon} was promised. (Refuted after ${grouped(broken)} pairs; a true promise is refuted once in 100 such runs at most.)`, "bad", streaming);
         else if (!n) say(`Somebody whose secret is ${two[0]} and somebody whose secret is ${two[1]} report through ${s.released ? client : s.protocol}. The promise: no answer is more than e^${s.epsilon} = ${digits(exp(s.epsilon))} times likelier for one than for the other. Bet against it: press Stream.`);
