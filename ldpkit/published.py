@@ -226,8 +226,9 @@ class Scoreboard:
     def add_cells(
         self, cells: pd.DataFrame, name: str = "{mechanism}, k={k:g}", x: str = "epsilon"
     ) -> None:
-        """Record every row of `ldpkit.plots.summary` that is finite; whether its reports were real,
-        the column ``faithful`` says, if there is one.
+        """Record every row of `ldpkit.plots.summary` that has an exact expectation or, if it is
+        finite, a standard error; whether its reports were real, the column ``faithful`` says, if
+        there is one.
 
         Parameters
         ----------
@@ -237,7 +238,8 @@ class Scoreboard:
         x : str
             The column recorded with it.
         """
-        for row in cells[np.isfinite(cells["mean"]) & cells["se"].notna()].to_dict("records"):
+        said = cells["exact"].notna() | (np.isfinite(cells["mean"]) & cells["se"].notna())
+        for row in cells[said].to_dict("records"):
             self.add(
                 name.format_map(row),
                 row[x],

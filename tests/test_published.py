@@ -361,6 +361,8 @@ def test_cells_say_how_they_were_made_and_those_without_a_law_are_recorded_too()
     assert found["exact"].isna().tolist() == [False, False, True]
     with pytest.raises(ValueError, match="how must be one of"):
         board.add_cells(CELLS, x="k")
+    board.add_cells(CELLS.assign(faithful=True, mean=-math.inf), x="k")  # where a law is known
+    assert list(board.table()["verdict"])[3:] == ["differs", "differs"]
 
 
 def test_a_claim_about_many_cells_is_held_against_the_one_that_goes_furthest(loose):

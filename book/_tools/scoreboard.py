@@ -9,10 +9,10 @@ import figures
 import front
 import pandas as pd
 
-from ldpkit.verdicts import AGREES
+from ldpkit.verdicts import AGREES, SIGN, WORDS
 
 _CURVE = 12  # a series of more points than this is shown as one row
-_MARK = {"reproduced": "✓ reproduced", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
+_MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
          "other-data": "◇ on other data", "no-published-value": "· without a published number"}  # fmt: skip
 
 
@@ -100,10 +100,8 @@ def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
 
 def _crossed(board: pd.DataFrame) -> str:
     """How many comparisons ended how, by how the number was made and what it was held against."""
-    counts = board.groupby(["how", "kind"])["verdict"].value_counts().unstack(fill_value=0)
-    shown = [verdict for verdict in _MARK if verdict in counts]
-    rows = [(how, kind, *(f"{n:,}" for n in row[shown])) for (how, kind), row in counts.iterrows()]
-    return _table((4, 4, *[3] * len(shown)), ("how", "held against", *(_MARK[v] for v in shown)), rows)
+    rows = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
+    return _table((3, 3, 8), ("how", "held against", "verdicts"), rows)
 
 
 def page(root: Path, path: Path) -> str:
@@ -111,12 +109,14 @@ def page(root: Path, path: Path) -> str:
     if not path.exists():
         return "The book has not been executed yet: run `make book`."
     board, items = pd.read_csv(path), pd.read_csv(root / "data" / "items.csv")
+    words = board["kind"].isin((WORDS, SIGN)) & (board["verdict"] == "reproduced")
+    board["verdict"] = board["verdict"].mask(words, "holds")  # words earn no tick
     parts = [f"All {len(board):,} comparisons: {{download}}`scoreboard.csv </{path.relative_to(root)}>`."]
-    parts.append(_crossed(board))
     if board["published"].isna().all():
         parts.append("Nothing was compared with a paper: the papers' numbers belong to the papers' scale, `make book`.")
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         ours = board[board["item"].isin(group["item"])]
         parts += [f"## {front.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
+    parts += ["## By how and kind", _crossed(board)]
     return "\n\n".join(parts)
