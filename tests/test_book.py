@@ -83,11 +83,19 @@ def test_runner_executes_once_and_again_only_what_changed(project, capsys):
 
 
 def test_equal_runs_give_equal_bytes(project):
-    execute.run(project.root, jobs=2)
-    first = project.executed("book/one").read_bytes()
-    execute.forget(project, "book/one")
-    execute.run(project.root, jobs=2)
-    assert project.executed("book/one").read_bytes() == first
+    table = "import pandas as pd\npd.DataFrame({'x': [trials, 2]}).style.hide(axis='index')"
+    more = "two = object(), object()\nprint(*two, two[0])"
+    project.source("book/one").write_text(notebook("trials = 3", table, more))
+    found = []
+    for _ in range(2):
+        execute.run(project.root, scale="smoke", jobs=2)
+        found.append(project.executed("book/one").read_bytes())
+        execute.forget(project, "book/one")
+    assert found[0] == found[1] and b"T_00000_row0_col0" in found[0]
+    said = json.loads(found[0])["cells"]
+    assert [cell["id"] for cell in said] == ["c0", "injected-parameters", "c1", "c2"]
+    first, second, again = re.findall(r"0x\w+", "".join(said[3]["outputs"][0]["text"]))
+    assert first == again != second  # what was told apart still is
 
 
 def test_a_temporary_folder_with_a_long_name_is_no_obstacle(project, tmp_path):
@@ -348,6 +356,19 @@ def test_failing_notebook_is_named_with_its_cell_and_leaves_no_page(project, cap
     )
     assert not page.exists() and not project.executed("book/one").exists()
     assert project.executed("book/two").exists()
+
+
+def test_a_cell_that_never_ends_is_stopped_and_named(project, monkeypatch):
+    monkeypatch.setattr(execute, "LIMIT", 2)
+    project.source("book/one").write_text(
+        notebook("trials = 3", "endless = True\nwhile endless:\n    pass")
+    )
+    with pytest.raises(Exception) as caught:
+        execute.execute(project.root, "book/one", {}, "key")
+    assert execute.explain(caught.value) == (
+        "the cell that begins with 'endless = True' was not finished within 2 s"
+    )
+    assert not project.executed("book/one").exists()
 
 
 def test_damaged_executed_copy_is_noticed_and_made_again(project, capsys):

@@ -462,7 +462,7 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
         (f"{RAD}fixed: &a [*a]", "values are nested too deeply, or hold themselves"),
         (BOMB, "at most 1000000 values can be written out, got 12345691"),
         (
-            "audit: rad\nseed: 1\ngrid: {key: list(range(1000)) for key in ('m', 'reports', 'k')}",
+            json.dumps(GOOD | {"grid": {name: [*range(10)] for name in "abcdefghi"}}),
             "grid must have at most 1000000 cells, got 1000000000",
         ),
         ("- 4\n", "a sweep is described by keys and values, got [4]"),

@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="notebooks at a time")
     options = parser.parse_args()
-    project = execute.Project(Path(__file__).parents[2])
+    project, start = execute.Project(Path(__file__).parents[2]), time.perf_counter()
     failed: int | str
     with alone(project) as lock:
         try:
@@ -98,7 +98,9 @@ def main() -> None:
         except KeyboardInterrupt:
             failed = "Interrupted. What is finished is kept; the next build goes on from there."
     if not failed:
-        print("The book is at _build/html/index.html")
+        sizes = [path.stat().st_size for path in (project.build / "html").rglob("*") if path.is_file()]
+        print(f"The book is at _build/html/index.html: {len(sizes)} files, {sum(sizes) / 1e6:.0f} MB; "
+              f"{(time.perf_counter() - start) / 60:.1f} minutes")  # fmt: skip
     sys.exit(failed if isinstance(failed, str) else bool(failed))
 
 

@@ -44,6 +44,8 @@ Json = dict[str, Any]
 """What a JSON or YAML file holds: a notebook, a record, parameters."""
 
 SHARED = ("data/**/*", "book/packages/*.txt", "requirements.lock")
+LIMIT = 3600
+"""Seconds that a cell of a notebook may take."""
 PARTS = (".ipynb", ".csv", ".claims.csv", ".json", ".tmp")
 RESULTS = PARTS[:3]
 
@@ -243,6 +245,14 @@ def _write(path: Path, text: bytes) -> None:
         unfinished.unlink(missing_ok=True)  # there only if that failed
 
 
+def settled(text: str) -> str:
+    """An executed notebook with the names that pandas draws for its tables, and addresses of objects, counted instead."""
+    for pattern, name in ((r"\bT_[0-9a-f]{5}(?=_|\b)", "T_{:05x}"), (r"(?<= at )0x[0-9a-f]+(?=>)", "0x{:012x}")):
+        known = {found: name.format(i) for i, found in enumerate(dict.fromkeys(re.findall(pattern, text)))}
+        text = re.sub(pattern, lambda found, known=known: known[found[0]], text)  # type: ignore[misc]
+    return text
+
+
 def shorten() -> None:
     """Take another temporary folder if the names of sockets in it would be too long for any system (103 signs)."""
     if len(tempfile.gettempdir()) > 60:
@@ -271,14 +281,16 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
             cwd=str(project.source(page).parent),
             kernel_name="python3",
             progress_bar=False,
+            execution_timeout=LIMIT,
             config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
         )
     seconds = time.perf_counter() - start
     for part in (notebook, *notebook.cells):  # times of this run would make equal results differ
         part.metadata.pop("papermill", None)
         part.metadata.pop("execution", None)
-    text = json.dumps(notebook, indent=1, ensure_ascii=False).encode()
-    _write(target, text)
+        if "injected-parameters" in part.metadata.get("tags", []):
+            part["id"] = "injected-parameters"
+    _write(target, settled(json.dumps(notebook, indent=1, ensure_ascii=False)).encode())
     known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in RESULTS], "seconds": round(seconds, 1),
              "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),
              "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
@@ -292,6 +304,9 @@ def explain(error: Any) -> str:
     name = type(error).__name__
     if name == "PapermillExecutionError":  # known by name: this process does without papermill
         return f"cell {error.cell_index}: {error.ename}: {error.evalue}"
+    if name == "CellTimeoutError":
+        source = str(error).partition("contents:")[2].strip(" -\n").partition("\n")[0]
+        return f"the cell that begins with {source!r} was not finished within {LIMIT} s"
     return f"{name}: {error}"
 
 
