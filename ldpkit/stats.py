@@ -170,13 +170,13 @@ def _mended_odds(odds: Array, a: Array, b: Array, tail: float, upper: bool) -> A
     return odds
 
 
-def whole(name: str, count: ArrayLike, trials: int) -> Array:
+def whole(name: str, count: Numbers, trials: int) -> Array:
     """Return counts as a float array; each must be a whole number in ``0..trials``."""
     found = checks.unmasked(name, count)
     if found.dtype.kind not in "iuf" or not np.all(
         (found >= 0) & (found <= trials) & (found == np.floor(found))
     ):
-        raise ValueError(f"{name} must be whole numbers in [0, {trials}], got {count!r}")
+        raise ValueError(f"{name} must be whole numbers in [0, {trials}], got {count}")
     return found.astype(float)
 
 

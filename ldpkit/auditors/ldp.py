@@ -193,15 +193,15 @@ class Audit(Auditor):
         return [r and _expected(*r, self.trials, delta, tail) for r in self.rates]
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
+        """Audit several times; see `Auditor.rows`.
+
+        The exact rates, where known, are ``exact_tpr`` and ``exact_fpr``.
+        """
         exact = itertools.cycle(rates or (None, None) for rates in self.rates)
         return [
             row | {"exact_tpr": tpr, "exact_fpr": fpr}
             for row, (tpr, fpr) in zip(super().rows(runs, seed), exact)
         ]
-
-    rows.__doc__ = (
-        Auditor.rows.__doc__ or ""
-    ) + "    The exact rates, where known, are ``exact_tpr`` and ``exact_fpr``.\n"
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Count, and judge the counts; one result per attack.

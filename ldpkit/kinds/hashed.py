@@ -62,14 +62,6 @@ def cells(values: Array, seeds: Array, g: int) -> Array:
 
 
 @kernel
-def _hits(seeds: Array, cells: Array, value: int, g: int) -> Array:
-    out = np.empty(cells.size, np.bool_)
-    for i in range(cells.size):
-        out[i] = hash_cell(value, seeds[i], g) == cells[i]
-    return out
-
-
-@kernel
 def _support_counts(seeds: Array, cells: Array, k: int, g: int) -> Array:
     out = np.zeros(k, np.int64)
     for i in range(cells.size):
@@ -148,7 +140,7 @@ class Hashed(Independent, Repeatable, Crafted):
         return reports
 
     def supports(self, reports: Array, value: int) -> Array:
-        return _hits(reports["seed"], reports["cell"], value, self.g)
+        return cells(np.full(len(reports), value), reports["seed"], self.g) == reports["cell"]
 
     def guess(self, reports: Array, rng: Rng) -> Array:
         return _pick(reports["seed"], reports["cell"], self.k, self.g, rng)

@@ -53,9 +53,17 @@ def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
     return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
 
 
+def _panels(low: float, high: float, count: int, order: int = 64) -> tuple[Array, Array]:
+    """Nodes and weights of Gauss and Legendre on panels of one length, each (count, order)."""
+    nodes, weights = _legendre(order)
+    edges = np.linspace(low, high, count + 1)
+    half = np.diff(edges)[:, None] / 2
+    return edges[:-1, None] + half * (nodes + 1), half * weights
+
+
 @functools.cache
-def _legendre() -> tuple[Array, Array]:
-    return np.polynomial.legendre.leggauss(200)
+def _legendre(order: int) -> tuple[Array, Array]:
+    return np.polynomial.legendre.leggauss(order)
 
 
 def _checked(k: int, name: str, scale: float, shift: float) -> tuple[int, float, float]:
@@ -86,11 +94,9 @@ def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
     """
     k, scale, shift = _checked(k, "scale", scale, shift)
     c = math.exp(-shift / scale)
-    nodes, weights = _legendre()
-    edges = np.linspace(math.log(c / 2), math.log(0.5), 9)
-    half = np.diff(edges)[:, None] / 2
-    u = np.exp(edges[:-1, None] + half * (nodes + 1))
-    middle = (half * weights * np.exp((k - 1) * np.log1p(-u)) / u).sum()
+    log_u, weights = _panels(math.log(c / 2), math.log(0.5), 8, order=200)
+    u = np.exp(log_u)
+    middle = (weights * np.exp((k - 1) * np.log1p(-u)) / u).sum()
     return mean_reciprocal(k - 1, c / 2) / 2 + c * middle / 4 + c * 2.0**-k / k
 
 
@@ -98,15 +104,10 @@ def gaussian_success(sigma: float, k: int, shift: float = 1.0) -> float:
     """Probability that one Gaussian variable raised by `shift` is the largest of k, all with
     deviation `sigma`."""
     k, sigma, shift = _checked(k, "sigma", sigma, shift)
-    nodes, weights = np.polynomial.legendre.leggauss(64)
-    edges = np.linspace(-12, 12, 41)
-    half = np.diff(edges)[:, None] / 2
-    z = edges[:-1, None] + half * (nodes + 1)
+    z, weights = _panels(-12, 12, 40)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     return float(
-        (
-            half * weights * density * np.exp((k - 1) * scipy.special.log_ndtr(z + shift / sigma))
-        ).sum()
+        (weights * density * np.exp((k - 1) * scipy.special.log_ndtr(z + shift / sigma))).sum()
     )
 
 
@@ -239,16 +240,13 @@ def laplace_sum_success(tau: int, k: int, shift: float) -> float:
     k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
     x, log_survival, log_density = laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
-    nodes, weights = np.polynomial.legendre.leggauss(64)
     total = 0.0
     for low, high in ((-x[-1], -shift), (-shift, 0.0), (0.0, x[-1])):
         if high <= low:
             continue
-        edges = np.linspace(low, high, 25)
-        half = np.diff(edges)[:, None] / 2
-        s = edges[:-1, None] + half * (nodes + 1)
+        s, weights = _panels(low, high, 24)
         at = s + shift
         tail = np.where(np.abs(at) <= x[-1], np.exp(survival(np.minimum(np.abs(at), x[-1]))), 0.0)
         log_cdf = np.where(at >= 0, np.log1p(-tail), np.log(np.maximum(tail, 1e-300)))
-        total += (half * weights * np.exp(density(np.abs(s)) + (k - 1) * log_cdf)).sum()
+        total += (weights * np.exp(density(np.abs(s)) + (k - 1) * log_cdf)).sum()
     return min(1.0, float(total))  # the sum may round up

@@ -286,24 +286,23 @@ class Client(LocalRandomizer):
             self._refuse(wanted, array[bad].flat[0])
         return array.astype(np.int64)
 
-    def _array(self, reports: Reports, wanted: str) -> Array:
+    def _array(self, reports: Reports, each: tuple[int, ...], wanted: str) -> Array:
+        """`reports` as an array; `each` is the shape of one."""
         try:
-            return np.asarray(reports)
+            array = np.asarray(reports)
         except ValueError as error:
             self._refuse(wanted, f"ragged reports ({error})")
+        if array.shape[1:] != each:
+            self._refuse(wanted, f"shape {array.shape}")
+        return array
 
     def _as_value(self, reports: Reports) -> Array:
         wanted = f"one integer in 0..{self.k - 1} per user"
-        reports = self._array(reports, wanted)
-        if reports.ndim != 1:
-            self._refuse(wanted, f"shape {reports.shape}")
-        return self._integers(reports, 0, wanted)
+        return self._integers(self._array(reports, (), wanted), 0, wanted)
 
     def _as_bits(self, reports: Reports) -> Array:
         wanted = f"{self.k} bits per user"
-        reports = self._array(reports, wanted)
-        if reports.ndim != 2 or reports.shape[1] != self.k:
-            self._refuse(wanted, f"shape {reports.shape}")
+        reports = self._array(reports, (self.k,), wanted)
         if reports.dtype.kind not in "biuf" or not np.isin(reports, (0, 1)).all():
             self._refuse(wanted + " that are 0 or 1", "other entries")
         return reports.astype(np.uint8)

@@ -141,7 +141,7 @@ def _two_rounds(case: Case, m: FrequencyOracle, kind: Any, tally: Array) -> None
     for pair in case.pairs:
         laws = [np.outer(law, law) for law in (kind.law(value) for value in pair)]
         score = np.asarray(kind.score(m.read(kind.reports), pair), float)
-        events: list[tuple[Any, Array]] = [(Guess(), named[..., pair[0]])]
+        events: list[tuple[Guess | TwoValueTest, Array]] = [(Guess(), named[..., pair[0]])]
         events += [(TwoValueTest(t), score[:, None] + score >= t) for t in (1, 2)]
         for attack, event in events:
             listed, rates = [float((law * event).sum()) for law in laws], attack.rates(twice, pair)
