@@ -53,7 +53,7 @@ def test_headings_are_the_papers_names_and_the_items_titles(shown):
     assert re.findall(r"\{dropdown\} (.*)", shown) == [
         "**Table 2** Mean of rounds. **✓ reproduced**; ✓ reproduced: 1",
         "**Figure 1** Theorems. **≠ differs, explained**; ✓ reproduced: 21; · statement holds: 1; ≈ agrees with the authors' code: 1;"
-        " ≠ differs, explained: 1; · without a published number: 1",
+        " ≠ differs, explained: 1; · not printed: 1",
         "**Figure 2** Laplace. **– not in this build**",
     ]
     assert (

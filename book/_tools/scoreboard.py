@@ -13,7 +13,7 @@ from ldpkit.verdicts import AGREES, SIGN, WORDS
 
 _CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
-         "other-data": "◇ on other data", "no-published-value": "· without a published number"}  # fmt: skip
+         "other-data": "◇ on other data", "no-published-value": "· not printed"}  # fmt: skip
 
 
 def _number(x: str | float, digits: int = 4) -> str:
@@ -101,7 +101,7 @@ def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
 def _crossed(board: pd.DataFrame) -> str:
     """How many comparisons ended how, by how the number was made and what it was held against."""
     rows = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
-    return _table((3, 3, 8), ("how", "held against", "verdicts"), rows)
+    return _table((4, 4, 7), ("how", "held against", "verdicts"), rows)
 
 
 def page(root: Path, path: Path) -> str:
