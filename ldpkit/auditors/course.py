@@ -306,7 +306,7 @@ class Course:
             }
             for pair, event, seen, own in zip(pairs, self.events, purse.counts, purse.each)
         ]
-        found = turns[best]
+        found, notes = turns[best], [getattr(event, "note", "") for event in self.events]
         weak = too_few(self._most_shown, max(n, 1), made.epsilon) if not purse.refuted else ""
         return AnytimeResult(
             mechanism=made.name,
@@ -330,6 +330,7 @@ class Course:
             directions=tuple(turns),
             lower=purse.lower,
             inconclusive=weak,
+            warnings=tuple(dict.fromkeys(filter(None, notes))),
             scope=getattr(audit.mechanism, "scope", ""),
             seconds=self.seconds,
             event=found["event"],
