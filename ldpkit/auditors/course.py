@@ -321,6 +321,7 @@ class Course:
             directions=tuple(turns),
             lower=purse.lower,
             inconclusive=weak,
+            warnings=tuple({note: 0 for e in self.events if (note := getattr(e, "note", ""))}),
             scope=getattr(audit.mechanism, "scope", ""),
             seconds=self.seconds,
             event=found["event"],
