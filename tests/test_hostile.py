@@ -1097,8 +1097,8 @@ EXEMPT = {
     ),
     "part of the learned attack, given what an audit has made": (
         """
-        learned.Learned features.columns features.called search.Finding search.Past scores.Score
-        scores.fitted scores.learning"""
+        features.columns features.called search.Finding search.Past scores.Score
+        scores.fitted"""
     ),
     "pool of processes or cluster, tested with the sweeps": (
         "pools.Processes pools.local pools.connect pools.require"
