@@ -20,8 +20,8 @@ from ldpkit.kinds.base import log_ratio
 
 LEARN, CHUNK, TAIL, WORKERS = 50_000, 2**17, 0.05, 2
 LEVELS = np.unique(np.r_[np.geomspace(1e-4, 0.5, 20), 1 - np.geomspace(1e-4, 0.5, 20)])
-LUCK = 2.0  # standard errors that an event must be better by, as it was chosen among many
-CANDIDATES = 6
+LUCK = (0.5, 1.0, 2.0)  # standard errors that events must be better by, chosen among many
+CANDIDATES = 2
 TREES = {"SVT3", "SVT34Parallel", "NumericalSVT"}
 
 
@@ -169,11 +169,11 @@ def cuts(one, two, draws, words, score):
         pooled = np.concatenate([first, second])
         levels = np.unique(np.quantile(pooled, LEVELS, method="lower"))
         a, b = (len(s) - np.searchsorted(np.sort(s), levels, "left") for s in (first, second))
-        bounds = promised(a, b, len(first), draws, LUCK)
-        best = int(np.argmax(bounds))
-        level = levels[best]
-        yield (float(bounds[best]), bool(turned), words,
-               lambda reports, way=way, level=level: way * score(reports) >= level)  # fmt: skip
+        for luck in LUCK:
+            bounds = promised(a, b, len(first), draws, luck)
+            level = levels[int(np.argmax(bounds))]
+            yield (luck, float(bounds.max()), bool(turned), words,
+                   lambda reports, way=way, level=level: way * score(reports) >= level)  # fmt: skip
 
 
 def learned(made, draws):
@@ -182,9 +182,10 @@ def learned(made, draws):
     for x, y in made.pairs:
         one, two = (made.draw(side, LEARN, "learn", list(x), list(y)) for side in (x, y))
         look = Features(np.concatenate([one[:2000], two[:2000]]), min(x + y), max(x + y))
-        for bound, turned, words, test in offered(one, two, look, made.name in TREES, draws):
-            found.append((bound, (y, x) if turned else (x, y), words, test))
-    return sorted(found, key=lambda one: -one[0])[:CANDIDATES]
+        for luck, bound, turned, words, test in offered(one, two, look, made.name in TREES, draws):
+            found.append((luck, bound, (y, x) if turned else (x, y), words, test))
+    best = sorted(found, key=lambda one: -one[1])
+    return [one[1:] for luck in LUCK for one in [b for b in best if b[0] == luck][:CANDIDATES]]
 
 
 def chosen(made, candidates, draws, trial):

@@ -15,7 +15,7 @@ from scipy import stats
 from ldpkit import audit, betting
 from ldpkit.auditors import AnytimeAudit, Declared
 from ldpkit.auditors.purse import Purse, grid
-from ldpkit.mechanisms import GRR, OUE, Client
+from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues
 
 ALPHA = 0.01
 
@@ -220,3 +220,42 @@ def test_all_pairs_share_one_wealth_and_the_leading_one_is_named():
     client = Client(leaks, 4, "value", 1.0)
     result = AnytimeAudit(client, "tight", inputs=(0, 1, 2, 3), trials=5000).run()[0]
     assert result.violated and result.pair[0] == 2 and len(result.directions) == 12
+
+
+class Records:
+    """Key-value records of two users who differ in all they hold: a source of one's own."""
+
+    name, parameters, delta, repeats, independent = "PCKV-UE", {}, 0.0, True, True
+
+    def __init__(self, mechanism, claim):
+        self.mechanism, self.epsilon = mechanism, claim
+
+    def draw(self, inputs, n, rng):
+        sets = [KeyValues.of([[held]] * n, self.mechanism.k) for held in inputs]
+        return [self.mechanism.perturb(one, rng) for one in sets]
+
+
+def test_any_event_of_key_value_records_can_be_bet_on():
+    source = Records(PCKVUE(4, 3.0), 1.0)
+    event = Declared(lambda reports: np.asarray(reports)[:, 0] == 1, "key 0 has value 1")
+    given = {"pair": ((0, 1.0), (3, -1.0)), "trials": 5000}
+    assert AnytimeAudit(source, event, **given).run()[0].violated
+    source = Records(PCKVUE(4, 3.0), 3.0)
+    kept = AnytimeAudit(source, event, **given).run()[0]
+    assert kept.status != "violation" and kept.lower > 0.5
+
+
+def test_shuffled_batches_are_bet_on_with_a_delta():
+    """One user among 50: whose value it is shows in the number of reports of that value."""
+
+    class Batches(Records):
+        name, delta = "shuffled GRR", 1e-3
+
+        def draw(self, inputs, n, rng):
+            others = GRR(2, 3.0).perturb(rng.integers(0, 2, 4 * n), rng).reshape(n, 4)
+            mine = [GRR(2, 3.0).perturb(np.full(n, v), rng) for v in inputs]
+            return [others.sum(axis=1) + one for one in mine]
+
+    event = Declared(lambda sums: sums >= 4, "at least 4 of 5 reports are 1")
+    result = AnytimeAudit(Batches(None, 0.1), event, pair=(1, 0), trials=20_000).run()[0]
+    assert result.violated and result.delta == 1e-3

@@ -1091,7 +1091,8 @@ EXEMPT = {
     ),
     "part of an audit, given what the audit has checked": (
         """
-        shown.Drawing shown.drawing shown.table shown.page shown.against course.Course purse.Purse purse.grid events.Accepted events.happened sources.Made sources.joined sources.packed
+        shown.Drawing shown.drawing shown.table shown.page shown.against course.Course purse.Purse purse.grid
+        events.Accepted events.happened sources.Made sources.joined sources.packed
         sources.picked sources.unpacked
         base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine"""
     ),

@@ -15,6 +15,7 @@ from ..types import Array, Reports
 from .events import Accepted, Event, happened
 from .purse import IDLE, Purse
 from .result import AuditResult, Row, finite, too_few
+from .shown import Drawing, drawing
 from .sources import Made, joined, packed, picked, source, unpacked
 
 __all__ = ["AnytimeResult", "Course"]
@@ -70,6 +71,14 @@ class AnytimeResult(AuditResult):
             f" is claimed, found with {self.reports:,} reports per input ({sure})."
             f"{' ' * bool(self.scope)}{self.scope}"
         )
+
+    def plot(self) -> Drawing:
+        """Draw wealth and bound over reports."""
+        return drawing(self.trajectory, self.claim, self.alpha)
+
+    def _repr_html_(self) -> str:
+        """A table and the drawing, for notebooks."""
+        return f"{super()._repr_html_()}{self.plot().svg}"
 
     def row(self) -> Row:
         """Flatten as `AuditResult.row` does."""
@@ -297,7 +306,7 @@ class Course:
             }
             for pair, event, seen, own in zip(pairs, self.events, purse.counts, purse.each)
         ]
-        found = turns[best]
+        found, notes = turns[best], [getattr(event, "note", "") for event in self.events]
         weak = too_few(self._most_shown, max(n, 1), made.epsilon) if not purse.refuted else ""
         return AnytimeResult(
             mechanism=made.name,
@@ -321,7 +330,7 @@ class Course:
             directions=tuple(turns),
             lower=purse.lower,
             inconclusive=weak,
-            warnings=tuple({note: 0 for e in self.events if (note := getattr(e, "note", ""))}),
+            warnings=tuple(dict.fromkeys(filter(None, notes))),
             scope=getattr(audit.mechanism, "scope", ""),
             seconds=self.seconds,
             event=found["event"],

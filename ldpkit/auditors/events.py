@@ -13,6 +13,8 @@ An event needs two things only, `words` and `holds`. Whatever else it offers is 
 ``score(reports)``
     Float array (n,) in [0, 1]: the probability that a report is of the first input, as far as is
     known. A bet is made on the whole of it (`ldpkit.betting.soft`).
+``note``
+    A text that a reader must know besides, or nothing.
 ``both``
     True if it finds out by itself which input it speaks for; otherwise a copy of it is asked about
     the inputs exchanged.

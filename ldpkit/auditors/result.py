@@ -225,6 +225,18 @@ class AuditResult:
             "seconds": self.seconds,
         }
 
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        from .shown import table  # which nobody else waits for
+
+        kept = {
+            key: value
+            for key, value in self.row().items()
+            if key not in ("verdict", "warnings", "directions") and value is not None
+        }
+        notes = [("warning", text) for text in self.warnings]
+        return table([("verdict", self.verdict), *notes, *kept.items()])
+
     def plain(self) -> Row:
         """Return `row` without its time and what is no plain number or name: it repeats to the last
         digit."""

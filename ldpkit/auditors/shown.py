@@ -1,6 +1,7 @@
 """Results as readers see them: a drawing of the run, a table, and a page for others."""
 
 import html
+import importlib.metadata
 import math
 import platform
 import sys
@@ -48,7 +49,7 @@ def _ticks(low: float, high: float, log: bool) -> list[float]:
 
 
 def _number(x: float) -> str:
-    return f"{x:,.0f}" if 1 <= abs(x) < 10**5 and x == int(x) else f"{x:.3g}"
+    return f"{x:,.0f}" if 1 <= abs(x) < 10**6 and x == int(x) else f"{x:.3g}"
 
 
 def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
@@ -139,10 +140,6 @@ def page(result: Any, command: str = "") -> str:
     command : str
         How to repeat it.
     """
-    import numpy as np
-    import scipy
-
-    from .. import __version__
 
     claim = "nothing" if result.claim == math.inf else f"epsilon = {result.claim:g}"
     facts = [
@@ -167,10 +164,8 @@ def page(result: Any, command: str = "") -> str:
         f"<td>{d['tp']:,}</td><td>{d['fp']:,}</td><td>{d['e_value']:.4g}</td></tr>"
         for d in sorted(result.directions, key=lambda d: -d["e_value"])[:20]
     )
-    versions = (
-        f"ldpkit {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, SciPy"
-        f" {scipy.__version__}, {sys.platform}"
-    )
+    made = (f"{name} {importlib.metadata.version(name)}" for name in ("ldpkit", "numpy", "scipy"))
+    versions = f"{', '.join(made)}, Python {platform.python_version()}, {sys.platform}"
     warnings = "".join(f"<p><strong>Mind:</strong> {html.escape(w)}.</p>" for w in result.warnings)
     again = f"<h2>To repeat it</h2><p><code>{html.escape(command)}</code></p>" if command else ""
     picture = drawing(result.trajectory, result.claim, result.alpha).svg
