@@ -21,7 +21,6 @@ from ldpkit.kinds.base import log_ratio
 LEARN, CHUNK, TAIL, WORKERS = 50_000, 2**17, 0.05, 2
 LEVELS = np.unique(np.r_[np.geomspace(1e-4, 0.5, 20), 1 - np.geomspace(1e-4, 0.5, 20)])
 LUCK = (0.5, 1.0, 2.0)  # standard errors that events must be better by, chosen among many
-CANDIDATES = 2
 TREES = {"SVT3", "SVT34Parallel", "NumericalSVT"}
 
 
@@ -90,7 +89,7 @@ def promised(a, b, trained, draws, luck=1.0):
     p = np.maximum(p - luck * np.sqrt(p * (1 - p) / trained), 1e-12)
     q = q + luck * np.sqrt(q * (1 - q) / trained)
     lost = 1.645 * (1 / np.sqrt(draws * p) + 1 / np.sqrt(draws * q))
-    return np.where(a >= 20, np.log(p / q) - lost, -np.inf)
+    return np.where((a >= 20) & (q < 0.9), np.log(p / q) - lost, -np.inf)
 
 
 def odds_of(features, truth, trees):
@@ -185,7 +184,11 @@ def learned(made, draws):
         for luck, bound, turned, words, test in offered(one, two, look, made.name in TREES, draws):
             found.append((luck, bound, (y, x) if turned else (x, y), words, test))
     best = sorted(found, key=lambda one: -one[1])
-    return [one[1:] for luck in LUCK for one in [b for b in best if b[0] == luck][:CANDIDATES]]
+    kept = []
+    for luck in LUCK:
+        alike = [one[1:] for one in best if one[0] == luck]
+        kept += alike[:1] + [one for one in alike if "of" in one[2].split()][:1]  # of many features
+    return kept
 
 
 def chosen(made, candidates, draws, trial):
