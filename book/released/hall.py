@@ -142,7 +142,7 @@ class Released:
         """What the bound and the law say together; without a second reason nobody is accused."""
         if self.weak:
             return f"weak: {self.weak}"
-        if lower > self.claim and not (self.true > self.claim and self.source):
+        if lower > self.claim and not (self.true > self.claim + 1e-9 and self.source):
             return "not auditable: the audit found what no law or line of source explains yet"
         if lower > self.claim:
             return "violates its claim"

@@ -112,7 +112,7 @@ def unary(version, optimal):
         "pure-ldp", version, f"UEClient, {'OUE' if optimal else 'SUE'}", _unary(optimal), (0, 1), lambda y: y[0] == 1 and y[1] == 0,
         "bit of 0 set, bit of 1 clear (0 against 1)", 1.0, stated=STATED, law=unary_law(optimal, faulty), randomness=BOTH,
         source="ue_client.py, lines 54-57: the own bit is drawn like the others, then set, never cleared" if faulty else "",
-        fixed_in="1.2.0" if faulty else "", thread="pure-LDP issue 11; LDP-Auditor, Figure 8" if faulty else "", model=functools.partial(model_unary, optimal=optimal),
+        fixed_in="1.2.0" if faulty else "", thread="pure-LDP issue 11; LDP-Auditor, Figure 8" if faulty else "", model=functools.partial(model_unary, optimal=optimal) if faulty else None,
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ import pure_ldp_clients
 import pydp_clients
 import rappor_clients
 import yaml
-from hall import ALPHA, Released
+from hall import ALPHA, Released, seeded
 
 import ldpkit
 from ldpkit import paths
@@ -64,6 +64,12 @@ def audit_released(path: str, trials: int, alpha: float, seed: int) -> dict[str,
     return client.row(said, found.lower, trials) | found.counts | {"seconds": time.process_time() - start}
 
 
+def sample(path: str, which: int, n: int, seed: int) -> list[Any]:
+    """Some reports of one client of the table, as it sends them."""
+    seeded(np.random.default_rng(seed))
+    return load(path).reports(which, n)
+
+
 def audited(paths_: Iterable[str], trials: dict[str, int], alpha: float, seed: int) -> dict[str, dict[str, Any]]:
     """Audit clients of one release, in processes that import it first; rows by path."""
     known = clients()
@@ -76,7 +82,7 @@ def audited(paths_: Iterable[str], trials: dict[str, int], alpha: float, seed: i
             for path in asked
         }
     at = [paths.PACKAGES / folder] if folder != "ldpkit" else []
-    with isolated(*at, HERE) as pool:
+    with isolated(*at, HERE, workers=1 if len(asked) == 1 else None) as pool:
         begun = {path: pool.submit(audit_released, path, trials[path], alpha, seed) for path in asked}
         return {path: future.result() for path, future in begun.items()}
 
