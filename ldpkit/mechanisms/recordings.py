@@ -94,7 +94,7 @@ def recorded(
     for path in paths:
         checks.one_of("kind of recording", path.suffix, READERS)
         if not path.is_file():
-            raise ValueError(f"recording {path} is no file")
+            raise ValueError(f"recording must be a file, got {path}")
     given: dict[str, Any] = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
     if paths[0] == paths[1]:
         raise ValueError(f"recordings must be two files, got {first} twice")
