@@ -136,7 +136,8 @@ def write(found: pd.DataFrame) -> Path:
 def store(found: pd.DataFrame) -> None:
     """Keep the rows of the releases that are too heavy for every build, with what made them."""
     heavy = {path.stem for path in (HERE / "pins" / "heavy").glob("*.txt")}
-    kept = found[[clients()[path].folder in heavy for path in found["path"]] & found["lower"].notna()].copy()
+    folders = found["path"].map({path: client.folder for path, client in clients().items()})
+    kept = found[folders.isin(heavy) & found["lower"].notna()].copy()
     kept["verdict"] += " (stored)"
     kept["command"], kept["made"] = "make released", time.strftime("%Y-%m-%d", time.gmtime())
     kept["with"] = f"Python {platform.python_version()}, ldpkit {ldpkit.__version__}, numpy {np.__version__}"
