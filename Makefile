@@ -93,7 +93,7 @@ _build/packages/%/.ready: book/packages/%.txt .venv/ready
 # wheels bring for other systems goes; pages that were made with another release are made again.
 define install
 @rm -rf $(@D) _build/executed/book/released; mkdir -p $(@D); \
-if $(UV) --target $(@D) --no-deps -r $< 2>$(@D)/.missing; \
+if $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $< 2>$(@D)/.missing; \
 then rm $(@D)/.missing; [ $$(uname) != Linux ] || find $(@D) \( -name '*.dll' -o -name '*.dylib' \) -delete; touch $@; \
 else { echo "NOT INSTALLED: $*. Its clients are not audited, and the chapter on released clients says so:"; cat $(@D)/.missing; } >&2; fi
 endef
