@@ -249,7 +249,7 @@ def settled(text: str) -> str:
     """An executed notebook with the names that pandas draws for its tables, and addresses of objects, counted instead."""
     for pattern, name in ((r"\bT_[0-9a-f]{5}(?=_|\b)", "T_{:05x}"), (r"(?<= at )0x[0-9a-f]+(?=>)", "0x{:012x}")):
         known = {found: name.format(i) for i, found in enumerate(dict.fromkeys(re.findall(pattern, text)))}
-        text = re.sub(pattern, lambda found, known=known: known[found[0]], text)  # type: ignore[misc]
+        text = "".join(known.get(part, part) for part in re.split(f"({pattern})", text))
     return text
 
 
@@ -329,6 +329,8 @@ def merge_claims(project: Project) -> list[str]:
     """Write ``_build/claims.csv``; return the rows of the ledger that nothing evaluates although something should."""
     import pandas as pd
 
+    if not (project.root / "data" / "claims").is_dir():  # nothing is claimed
+        return []
     wrong = claims.missing(project.root)
     pages = [page for page in project.notebooks() if project.executed(page).exists()]
     found = [pd.read_csv(path) for page in pages if (path := project.executed(page, ".claims.csv")).exists()]

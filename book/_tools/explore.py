@@ -3,6 +3,7 @@
 Run as a script to write them anew; a test compares a sample of them with the package. An entry may be recomputed alone.
 """
 
+import functools
 import itertools
 import json
 import math
@@ -19,7 +20,7 @@ from ldpkit.mechanisms import KEY_VALUE, make
 
 STATIC = Path(__file__).parents[1] / "_static" / "explore"
 CHAINS = {"SUE": "L-SUE", "OUE": "L-OSUE", "GRR": "L-GRR"}
-Entry = float | list[float] | None
+Entry = float | list[float | None] | None
 
 
 def rounded(value: float | None) -> float | None:
@@ -42,9 +43,9 @@ def rounds(protocol: str, attack: str, noise: str, k: int, epsilon: float, tau: 
 def shuffled(epsilon: float, delta: float, clients: int) -> Entry:
     """Epsilon of the two batches, of all batches by the blanket, and by the closed form."""
     laws = (shuffle.pair_delta, shuffle.blanket_delta)
-    exact = [shuffle.solve(lambda e, law=law: law(clients, epsilon, e), delta, epsilon) for law in laws]  # type: ignore[misc]  # a default value binds the law
+    exact = [shuffle.solve(functools.partial(law, clients, epsilon), delta, epsilon) for law in laws]
     proved = clients >= shuffle.least_clients(epsilon, delta)
-    return [rounded(v) for v in (*exact, shuffle.closed_bound(clients, epsilon, delta) if proved else None)]  # type: ignore[misc]  # null where nothing is proved
+    return [*map(rounded, exact), rounded(shuffle.closed_bound(clients, epsilon, delta) if proved else None)]
 
 
 def keyvalue(mechanism: str, auditor: str, epsilon: float, ownership: float) -> Entry:
