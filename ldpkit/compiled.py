@@ -81,7 +81,7 @@ def _checked() -> type:
 
     files: Any = caching.IndexDataCacheFile  # which has no types
 
-    class Checked(files):  # type: ignore[misc]
+    class Checked(files):  # type: ignore[misc]  # its base has no types
         def save(self, key: object, data: object) -> None:
             with contextlib.suppress(OSError):
                 super().save(key, data)

@@ -43,9 +43,9 @@ def columns(reports: Iterable[Any], only: Collection[str] | None = None) -> dict
         Floats, of which NaN is missing, or texts (objects), of which the empty one is. A column
         that is missing everywhere may be left out.
     """
-    typed = isinstance(reports, np.ndarray) and reports.dtype.kind != "O"
     look = _Look(only)
-    given = reports.tolist() if typed else list(reports)  # type: ignore[attr-defined]
+    plain = isinstance(reports, np.ndarray) and reports.dtype != object
+    given = np.asarray(reports).tolist() if plain else list(reports)
     if look.wants("whole"):
         look.found["whole"] = _texts(map(_whole, given))
     if only is None or set(only) - {"whole"}:
