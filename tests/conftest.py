@@ -1,6 +1,7 @@
 """What several test files share."""
 
 import gc
+import signal
 import sys
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from ldpkit import cli
 # what pages of one chapter share lies beside them
 BOOK = Path(__file__).parents[1] / "book"
 sys.path += [str(BOOK / chapter) for chapter in ("kv_auditor", "ldp_sgd", "rad")]
+
+
+# what a shell starts in the background is deaf to interrupts, which some tests send
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish():
