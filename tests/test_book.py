@@ -360,6 +360,7 @@ def test_failing_notebook_is_named_with_its_cell_and_leaves_no_page(project, cap
 
 def test_a_cell_that_never_ends_is_stopped_and_named(project, monkeypatch):
     monkeypatch.setattr(execute, "LIMIT", 2)
+    monkeypatch.setattr(os, "environ", os.environ.copy())  # a worker of the build keeps what is set
     project.source("book/one").write_text(
         notebook("trials = 3", "endless = True\nwhile endless:\n    pass")
     )
