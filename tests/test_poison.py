@@ -214,7 +214,8 @@ def test_the_search_finds_the_fullest_cell_of_all_seeds():
         ]
         most, seed, cell = _fullest_cell(seeds, r, g)
         assert most == max(cells.max() for cells in fullest)
-        assert sum(hash_cell(v, seed, g) == cell for v in range(r)) == most and seed in seeds
+        found = [hash_cell(v, np.uint64(seed), g) for v in range(r)]
+        assert found.count(cell) == most and seed in seeds
 
 
 def test_more_tries_find_more_targets_and_enough_tries_all_of_them():

@@ -42,7 +42,7 @@ def judge(boards, theirs, value):
         boards(r.mechanism).add(
             f"released code, {r.mechanism}, k={r.k}", r.epsilon, getattr(r, value), exact=r.here, how="released code"
         )
-    return (theirs[value] / theirs["here"] - 1).abs().max()
+    return (theirs[value] / theirs["here"] - 1).abs().max() if len(theirs) else 0.0
 
 
 def by_size(cells, value, item, *more, panel="{mechanism}", **look):
