@@ -154,7 +154,7 @@ def test_a_cookie_alone_starts_nothing(live, kernel):
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 def test_no_other_origin_may_read_an_answer_even_with_the_token(live, method):
     for origin in ("http://127.0.0.1:1", "http://evil.example", "null"):
-        status, headers, _ = ask(
+        status, headers, said = ask(
             live,
             method,
             "/api/contents",
@@ -166,6 +166,9 @@ def test_no_other_origin_may_read_an_answer_even_with_the_token(live, method):
         )
         assert not [name for name in headers if name.lower().startswith("access-control")]
         assert method != "OPTIONS" or status == 405
+        if status == 201:  # whoever has the token may write; nothing is left behind
+            path = f"/api/contents/{json.loads(said)['path']}"
+            assert ask(live, "DELETE", path, Authorization=f"token {live.token}")[0] == 204
 
 
 def test_what_the_server_writes_down_is_for_its_user_alone(live):
