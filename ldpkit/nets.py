@@ -8,6 +8,7 @@ Other layers than those here plug in by the verbs of `Layer`.
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ Shape: TypeAlias = tuple[int, ...]
 Memory: TypeAlias = Any  # what a layer hands itself from the way there to the way back
 
 
-class Layer:
+class Layer(ABC):
     """What a network is made of; without parameters, unless a subclass says otherwise.
 
     A layer knows the shapes of its parameters, not the parameters. Weights multiply from the right.
@@ -34,15 +35,15 @@ class Layer:
         """Draw the parameters."""
         return [uniform(rng, shape, self.shapes[0][0]) for shape in self.shapes]
 
+    @abstractmethod
     def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Memory]:
         """Return the output and what `backward` needs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def backward(
         self, parameters: list[Array], kept: Memory, slope: Array
     ) -> tuple[Array, list[Array]]:
         """Return the slope of every record's loss at the input, and at the parameters."""
-        raise NotImplementedError
 
 
 def uniform(rng: Rng, shape: Shape, inputs: int) -> Array:
