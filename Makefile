@@ -27,7 +27,7 @@ export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book released page test variants coverage browser bench lab live data links durations packages lock clean
+.PHONY: help book released page reproduce test variants coverage browser bench lab live data links durations expected packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -40,6 +40,9 @@ released: .venv/ready packages $(HEAVY)  ## install the heavy released packages 
 
 page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
 	@$(BIN)/python book/_tools/page.py --scale "$$SCALE" -- "$$NB" "$$PARAMS"
+
+reproduce:  ## build the last commit twice, in two folders, and compare every file (SCALE=paper for the whole)
+	@$(PYTHON) book/_tools/reproduce.py --scale "$(if $(filter file,$(origin SCALE)),smoke,$$SCALE)"
 
 test: .venv/ready packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup --ignore=tests/browser tests
@@ -71,6 +74,9 @@ live: lab
 
 durations: .venv/ready  ## keep the times of this build as the order in which new checkouts start notebooks
 	@cd book/_tools && ../../$(BIN)/python -c "import execute; execute.deliver(execute.Project('../..'))"
+
+expected: .venv/ready  ## keep what this build found as what the builds of others are compared with
+	@$(BIN)/python book/_tools/expected.py
 
 data: .venv/ready  ## fetch MNIST, Fashion-MNIST and Adult, and check them
 	$(BIN)/ldpkit data

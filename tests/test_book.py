@@ -273,6 +273,7 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
             path.write_text(name)
         return types.SimpleNamespace(returncode=0)
 
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.setattr(build.subprocess, "run", jupyter_book)
     project.build.mkdir()
     for name in ("pyproject.toml", "requirements.lock"):  # what the bill of materials is made from
@@ -313,7 +314,7 @@ def test_nobody_builds_on_when_the_build_was_killed_and_who_writes_holds_the_loc
         f" project = execute.Project({str(project.root)!r})\n"
         "with build.alone(project) as lock:\n    build.site(project, lock)"
     )
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "SOURCE_DATE_EPOCH": "0"}
     process = psutil.Popen([sys.executable, "-c", code], env=environment)
     try:
         while not (project.root / "begun").exists():

@@ -5,6 +5,7 @@ whole results behind; the next one goes on from there.
 """
 
 import argparse
+import calendar
 import contextlib
 import fcntl
 import hashlib
@@ -19,7 +20,9 @@ from pathlib import Path
 
 import check_pages
 import execute
+import expected
 import supply
+import yaml
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
@@ -52,6 +55,14 @@ def state(project: execute.Project) -> dict[str, str]:
     return {"": project.digest(*SHOWN)} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
 
 
+def epoch(root: Path) -> str:
+    """The date of what is built, in seconds: that of the last commit, or of the release where there are no commits."""
+    with contextlib.suppress(FileNotFoundError, subprocess.CalledProcessError):
+        return subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+    released = yaml.safe_load((root / "CITATION.cff").read_text())["date-released"]
+    return str(calendar.timegm(time.strptime(str(released), "%Y-%m-%d")))
+
+
 def site(project: execute.Project, *held: int) -> int:
     """Build the site unless it shows what is there already; return the exit status. Who writes holds what is `held`."""
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
@@ -68,8 +79,9 @@ def site(project: execute.Project, *held: int) -> int:
     stamp.unlink(missing_ok=True)
     shutil.rmtree(project.build / "html", ignore_errors=True)  # nothing stays that no present page has
     start = time.perf_counter()
+    dated = os.environ | {"SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or epoch(project.root)}
     with log.open("w") as output:
-        done = execute.jupyter_book(["-W", "-n", "."], project.root, held, stdout=output, stderr=subprocess.STDOUT)
+        done = execute.jupyter_book(["-W", "-n", "."], project.root, held, env=dated, stdout=output, stderr=subprocess.STDOUT)
     if done.returncode:
         print(log.read_text(), file=sys.stderr)
         return done.returncode
@@ -77,6 +89,15 @@ def site(project: execute.Project, *held: int) -> int:
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
     stamp.write_text(json.dumps(state(project)))
     return 0
+
+
+def summary(project: execute.Project, seconds: float) -> list[str]:
+    """What a reviewer asks at the end: sizes, the largest process, what was found, and whether the release found the same."""
+    sizes = [path.stat().st_size for path in (project.build / "html").rglob("*") if path.is_file()]
+    peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
+    release = expected.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
+    return [*release, f"The book is at _build/html/index.html: {len(sizes)} files, {sum(sizes) / 1e6:.0f} MB; largest process {peak} MB; "
+                      f"{seconds / 60:.1f} minutes"]  # fmt: skip
 
 
 def main() -> None:
@@ -98,9 +119,7 @@ def main() -> None:
         except KeyboardInterrupt:
             failed = "Interrupted. What is finished is kept; the next build goes on from there."
     if not failed:
-        sizes = [path.stat().st_size for path in (project.build / "html").rglob("*") if path.is_file()]
-        print(f"The book is at _build/html/index.html: {len(sizes)} files, {sum(sizes) / 1e6:.0f} MB; "
-              f"{(time.perf_counter() - start) / 60:.1f} minutes")  # fmt: skip
+        print("\n".join(summary(project, time.perf_counter() - start)))
     sys.exit(failed if isinstance(failed, str) else bool(failed))
 
 

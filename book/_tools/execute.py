@@ -44,6 +44,8 @@ Json = dict[str, Any]
 """What a JSON or YAML file holds: a notebook, a record, parameters."""
 
 SHARED = ("data/**/*", "book/packages/*.txt", "requirements.lock")
+EXPECTED = "data/expected_scoreboard.csv"
+"""What the release's book found: a result, on which no page depends."""
 LIMIT = 3600
 """Seconds that a cell of a notebook may take."""
 PARTS = (".ipynb", ".csv", ".claims.csv", ".json", ".tmp")
@@ -89,7 +91,8 @@ class Project:
     def digest(self, *patterns: str) -> str:
         """Digest of the files that match, by name and content."""
         sha = hashlib.sha256(sys.version.encode())
-        for path in sorted({p for pattern in patterns for p in self.root.glob(pattern) if p.is_file() and p.suffix != ".pyc"}):
+        found = {p for pattern in patterns for p in self.root.glob(pattern) if p.is_file() and p.suffix != ".pyc"}
+        for path in sorted(found - {self.root / EXPECTED}):
             sha.update(path.relative_to(self.root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
         return sha.hexdigest()
 
@@ -187,13 +190,15 @@ def durations(project: Project) -> dict[str, float]:
 def expected(project: Project) -> dict[str, float]:
     """Seconds that a reader who runs a page again should expect, by page; pages of which nothing is known are left out.
 
-    The time measured here may be that of an execution which found its grids in the store, and so is no less than the
-    delivered time where that belongs to the same parameters.
+    They are the delivered times, not those of this build, so that equal builds give equal pages; and only of pages that
+    were executed with the parameters that these times belong to.
     """
-    delivered = _delivered_seconds(project)
-    known = {page: record(project, page) for page in project.notebooks()}
-    return {page: max(found["seconds"], 0 if found["parameters"] else delivered.get(page, 0))
-            for page, found in known.items() if found}  # fmt: skip
+    return {page: seconds for page, seconds in _delivered_seconds(project).items() if record(project, page).get("parameters") == {}}
+
+
+def whole(project: Project) -> bool:
+    """Whether every page was executed, and with its own parameters: those of the papers."""
+    return all(record(project, page).get("parameters") == {} for page in project.notebooks())
 
 
 def forget(project: Project, page: str) -> None:

@@ -142,13 +142,15 @@ def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], index: int, nam
     return f'<p class="made-by">{"; ".join(parts)}. Download: {", ".join(files)}.</p>'
 
 
-def _run_record(page: str, notebook: Json, record: Json | None) -> str:
-    """The page's foot: which run it shows."""
+def _run_record(page: str, notebook: Json, record: Json | None, variant: bool) -> str:
+    """The page's foot: which run it shows. When that was, and how long it took, stands on one page of the book alone."""
     up = "../" * page.count("/")
     changed = ", ".join(f"{n} = {v}" for n, v in built_with(notebook).items())
     rows = [("Executed notebook", f'<a href="{up}_executed/{page}.ipynb" download>{page.rpartition("/")[2]}.ipynb</a>')]
-    if record:
+    if record and variant:
         rows += [("Executed", f"{html.escape(record['executed'])}, in {record['seconds']:.1f} s")]
+    elif record:
+        rows += [("Executed", f'<a href="{up}book/execution.html">when, and how long it took</a>')]
     rows.append(("Parameters", html.escape(changed) + " (else as in the notebook)" if changed else "as in the notebook"))
     if record and record.get("versions"):
         rows.append(("Versions", html.escape(", ".join(f"{n} {v}" for n, v in record["versions"].items()))))
@@ -193,7 +195,7 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
             if app.config.ldpkit_variant:
                 cell.append(nodes.raw("", _beside(app, page, notebook, index, drawn[index][0]), format="html"))
             cell.append(nodes.raw("", _made_by(app, page, used, index, *drawn[index]), format="html"))
-    foot = nodes.raw("", _run_record(page, notebook, load(project.executed(page, ".json"))), format="html")
+    foot = nodes.raw("", _run_record(page, notebook, load(project.executed(page, ".json")), bool(app.config.ldpkit_variant)), format="html")
     top = next(doctree.findall(nodes.section), doctree)
     top.append(foot)
     if app.config.ldpkit_variant:
