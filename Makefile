@@ -9,6 +9,8 @@ HEAVY    := $(patsubst book/released/pins/heavy/%.txt,_build/packages/%/.tried,$
 
 # what a caller says reaches the programs as it was written: simple variables are not expanded again
 override NB := $(value NB)
+override NAME := $(value NAME)
+override IP := $(value IP)
 override PARAMS := $(value PARAMS)
 override SCALE := $(value SCALE)
 ifeq ($(origin JOBS),undefined)
@@ -16,7 +18,7 @@ JOBS   := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 endif
 override JOBS := $(value JOBS)
 override BENCH := $(value BENCH)
-export NB PARAMS SCALE JOBS BENCH
+export NB NAME IP PARAMS SCALE JOBS BENCH
 
 # nor does what a caller set for another Python
 unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH PYTHONOPTIMIZE PYTHONWARNINGS PYTHONSTARTUP
@@ -26,8 +28,17 @@ export PYDEVD_DISABLE_FILE_VALIDATION = 1
 export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
+# a machine without a network installs from what `make bundle` brought along
+ifneq ($(wildcard wheels),)
+export PIP_NO_INDEX = 1
+export PIP_FIND_LINKS = $(CURDIR)/wheels
+export UV_OFFLINE = 1
+export UV_NO_INDEX = 1
+export UV_FIND_LINKS = $(CURDIR)/wheels
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: help book released page reproduce test variants coverage browser bench lab live data links durations expected packages lock clean
+.PHONY: help book released chapter page reproduce test variants coverage browser bench lab live data links durations expected bundle artifact packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -38,11 +49,14 @@ book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=s
 released: .venv/ready packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
 	@$(BIN)/python book/released/table.py
 
+chapter: .venv/ready packages  ## execute and build one chapter alone: NAME=kv_auditor (and SCALE=smoke)
+	@$(BIN)/python book/_tools/chapter.py --scale "$$SCALE" --jobs "$$JOBS" -- "$$NAME"
+
 page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
 	@$(BIN)/python book/_tools/page.py --scale "$$SCALE" -- "$$NB" "$$PARAMS"
 
-reproduce:  ## build the last commit twice, in two folders, and compare every file (SCALE=paper for the whole)
-	@$(PYTHON) book/_tools/reproduce.py --scale "$(if $(filter file,$(origin SCALE)),smoke,$$SCALE)"
+reproduce:  ## build the last commit twice, in two folders, and compare every file (SCALE=smoke for less)
+	@$(PYTHON) book/_tools/reproduce.py --scale "$$SCALE"
 
 test: .venv/ready packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup --ignore=tests/browser tests
@@ -67,8 +81,8 @@ links: .venv/ready  ## check the links that lead out of the book (needs the netw
 bench: .venv/ready _build/bench/venv/.ready  ## measure how long audits take, beside the published way (SAVE=1: for the book)
 	$(BIN)/python benchmarks/bench.py $(if $(SAVE),--save) $$BENCH
 
-lab: .venv/ready packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live)
-	@$(BIN)/python book/_tools/live.py
+lab: .venv/ready packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live); IP=0.0.0.0 only in a container
+	@$(BIN)/python book/_tools/live.py --ip "$${IP:-127.0.0.1}"
 
 live: lab
 
@@ -77,6 +91,12 @@ durations: .venv/ready  ## keep the times of this build as the order in which ne
 
 expected: .venv/ready  ## keep what this build found as what the builds of others are compared with
 	@$(BIN)/python book/_tools/expected.py
+
+bundle: .venv/ready  ## one file with the sources and all that is installed, for a machine without a network
+	@$(BIN)/python book/_tools/bundle.py
+
+artifact: .venv/ready  ## fill in ARTIFACT.md and codecheck.yml from the ledger, the recorded times and what was found
+	@$(BIN)/python book/_tools/artifact.py
 
 data: .venv/ready  ## fetch MNIST, Fashion-MNIST and Adult, and check them
 	$(BIN)/ldpkit data

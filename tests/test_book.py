@@ -21,8 +21,11 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
 import build  # noqa: E402
+import chapter  # noqa: E402
 import check_pages  # noqa: E402
 import execute  # noqa: E402
+import expected  # noqa: E402
+import reproduce  # noqa: E402
 
 PROJECT = execute.Project(ROOT)
 NOTEBOOKS = PROJECT.notebooks()
@@ -529,3 +532,56 @@ def test_numbers_of_papers_enter_through_the_data_folder_only():
     for page in NOTEBOOKS:
         for cell in code_of(page):
             assert not re.search(r"published=\s*\d", "".join(cell["source"])), page
+
+
+def test_a_build_is_held_to_what_the_release_found():
+    columns = ["item", "series", "x", "verdict", "reproduced", "reproduced_se"]
+    rows = [("a", "drawn", 1, "reproduced", 1.0, 0.01), ("a", "exact", 1, "reproduced", 2.0, None)]
+    board = pd.DataFrame(rows, columns=columns)
+    release = expected.stored(board)
+    assert release["tolerance"].tolist() == pytest.approx([0.05 * 2**0.5, 2e-6])
+    assert not any(map(len, expected.differences(board, release).values()))
+    moved = board.assign(reproduced=[1.06, 2.00001], verdict=["reproduced", "differs"])
+    found = expected.differences(moved, release)
+    assert [rows["series"].tolist() for rows in found.values()] == [["exact"], ["exact"], [], []]
+    renamed = expected.differences(board.assign(series=["drawn", "new"]), release)
+    assert [len(rows) for rows in renamed.values()] == [0, 0, 1, 1]
+
+
+def test_no_page_depends_on_what_the_release_found(project):
+    (project.root / "data").mkdir()
+    before = project.digest(*execute.SHARED)
+    for name in execute.EXPECTED.values():
+        (project.root / name).write_text("found")
+    assert project.digest(*execute.SHARED) == before
+    (project.root / "data" / "printed.csv").write_text("1")
+    assert project.digest(*execute.SHARED) != before
+
+
+def test_two_builds_are_compared_file_by_file(tmp_path):
+    for name in ("one", "two"):
+        for path, text in (
+            ("scoreboard.csv", "equal"),
+            ("executed/book/a.ipynb", name),
+            (f"html/{name}.html", "alone"),
+            ("executed/book/a.json", name),  # the record of a run: it says when
+        ):
+            (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / path).write_text(text)
+    common, unequal = reproduce.differences(tmp_path / "one", tmp_path / "two")
+    assert (common, unequal) == (2, ["executed/book/a.ipynb", "html/one.html", "html/two.html"])
+
+
+def test_a_chapter_is_executed_alone_and_as_the_book_would(project, capsys):
+    (project.root / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/one\nchapters:\n- file: book/part/two\n"
+    )
+    (project.root / "book" / "part").mkdir()
+    project.source("book/two").rename(project.source("book/part/two"))
+    assert chapter.pages(project, "part") == ["book/part/two"]
+    with pytest.raises(SystemExit, match="NAME must be one of part, got 'parts'"):
+        chapter.pages(project, "parts")
+    assert execute.run(project.root, chapter="part/") == 0
+    assert not project.executed("book/one").exists()
+    execute.run(project.root)
+    assert "current   book/part/two" in capsys.readouterr().out

@@ -20,6 +20,7 @@ import ldpkit
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
+import artifact  # noqa: E402
 import supply  # noqa: E402
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -216,7 +217,7 @@ def test_an_environment_is_made_again_for_other_content_and_not_for_other_dates(
 
 def test_no_text_of_a_caller_is_run_by_make_and_no_other_python_leaks_in(tmp_path):
     (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text() + "\nsay:\n\t@env\n")
-    names = ("NB", "PARAMS", "SCALE", "JOBS", "BENCH")
+    names = ("NB", "NAME", "IP", "PARAMS", "SCALE", "JOBS", "BENCH")
     said = {name: f"$(shell touch {tmp_path}/{name}) `touch {tmp_path}/{name}`" for name in names}
     foreign = {f"PYTHON{name}": "/nowhere" for name in ("PATH", "HOME", "SAFEPATH", "OPTIMIZE")}
     done = subprocess.run(
@@ -233,3 +234,18 @@ def test_no_text_of_a_caller_is_run_by_make_and_no_other_python_leaks_in(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["Makefile"]
     recipes = re.findall(r"^\t.*$", (ROOT / "Makefile").read_text(), flags=re.M)
     assert not [x for x in recipes if re.search(rf"(?<!\$)\$\(({'|'.join(names)})\)", x)]
+
+
+def test_the_appendix_for_committees_is_what_ledger_times_and_results_say():
+    text = (ROOT / "ARTIFACT.md").read_text()
+    assert artifact.filled(ROOT, text) == text
+    assert artifact.manifest(ROOT) == (ROOT / "codecheck.yml").read_text()
+    for name in ("times", "audit", "claims", "experiments"):  # each part is there, and filled
+        assert re.search(rf"<!-- {name} -->\n[|`]", text), name
+
+
+def test_every_command_of_the_appendix_and_of_the_image_exists():
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.M)
+    for name in ("ARTIFACT.md", "Dockerfile", "README.md"):
+        for command in re.findall(r"\bmake ([a-z]+)\b", (ROOT / name).read_text()):
+            assert command in targets, (name, command)

@@ -44,8 +44,8 @@ Json = dict[str, Any]
 """What a JSON or YAML file holds: a notebook, a record, parameters."""
 
 SHARED = ("data/**/*", "book/packages/*.txt", "requirements.lock")
-EXPECTED = "data/expected_scoreboard.csv"
-"""What the release's book found: a result, on which no page depends."""
+EXPECTED = {name: f"data/expected_{name}.csv" for name in ("scoreboard", "claims")}
+"""What the release's book found: results, on which no page depends."""
 LIMIT = 3600
 """Seconds that a cell of a notebook may take."""
 PARTS = (".ipynb", ".csv", ".claims.csv", ".json", ".tmp")
@@ -92,7 +92,7 @@ class Project:
         """Digest of the files that match, by name and content."""
         sha = hashlib.sha256(sys.version.encode())
         found = {p for pattern in patterns for p in self.root.glob(pattern) if p.is_file() and p.suffix != ".pyc"}
-        for path in sorted(found - {self.root / EXPECTED}):
+        for path in sorted(found - {self.root / name for name in EXPECTED.values()}):
             sha.update(path.relative_to(self.root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
         return sha.hexdigest()
 
@@ -176,14 +176,14 @@ def deliver(project: Project) -> None:
     _write(_delivered(project), "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
 
 
-def _delivered_seconds(project: Project) -> dict[str, float]:
+def delivered_seconds(project: Project) -> dict[str, float]:
     path = _delivered(project)
     return {page: float(s) for page, s in csv.reader(path.read_text().splitlines()[1:])} if path.exists() else {}
 
 
 def durations(project: Project) -> dict[str, float]:
     """Seconds that each notebook takes: as measured here, else as delivered, else endless."""
-    delivered = _delivered_seconds(project)
+    delivered = delivered_seconds(project)
     return {page: record(project, page).get("seconds") or delivered.get(page, math.inf) for page in project.notebooks()}
 
 
@@ -193,7 +193,7 @@ def expected(project: Project) -> dict[str, float]:
     They are the delivered times, not those of this build, so that equal builds give equal pages; and only of pages that
     were executed with the parameters that these times belong to.
     """
-    return {page: seconds for page, seconds in _delivered_seconds(project).items() if record(project, page).get("parameters") == {}}
+    return {page: seconds for page, seconds in delivered_seconds(project).items() if record(project, page).get("parameters") == {}}
 
 
 def whole(project: Project) -> bool:
@@ -347,8 +347,8 @@ def merge_claims(project: Project) -> list[str]:
     return wrong + [f"{name}: its page ran and gave no verdict" for name in due["id"]]
 
 
-def run(root: str | Path, scale: str = "paper", jobs: int = 2) -> int:
-    """Execute what is not current; return the number of failures."""
+def run(root: str | Path, scale: str = "paper", jobs: int = 2, chapter: str = "") -> int:
+    """Execute what is not current, of one chapter or of all; return the number of failures."""
     from ldpkit import depends  # not at the top: processes that execute a notebook do without numba
 
     shorten()
@@ -356,7 +356,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int = 2) -> int:
     chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), depends.Graph(project.root / "ldpkit")
     seconds = durations(project)
     todo = []
-    for page in project.notebooks():
+    for page in (page for page in project.notebooks() if page.startswith(f"book/{chapter}")):
         parameters = overrides(chosen, page, declared(json.loads(project.source(page).read_text())))
         wanted = key(project, page, parameters, shared, graph)
         if current(project, page, wanted):

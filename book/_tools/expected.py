@@ -40,7 +40,7 @@ def differences(board: pd.DataFrame, release: pd.DataFrame) -> dict[str, pd.Data
 
 def report(project: execute.Project) -> list[str]:
     """Lines that say how the scoreboard of this build compares with the release's."""
-    path, here = project.root / execute.EXPECTED, project.build / "scoreboard.csv"
+    path, here = project.root / execute.EXPECTED["scoreboard"], project.build / "scoreboard.csv"
     if not (path.exists() and here.exists()):
         return []
     found = differences(pd.read_csv(here), pd.read_csv(path))
@@ -56,13 +56,15 @@ def report(project: execute.Project) -> list[str]:
 
 
 def main() -> None:
-    """Write the scoreboard of a whole build at the papers' own scale as what other builds are held to."""
+    """Keep the scoreboard and the claims of a whole build at the papers' own scale as what other builds are held to."""
     project = execute.Project(Path(__file__).parents[2])
     if not execute.whole(project):
         sys.exit("Only a whole build at the papers' own scale can be held up to others: run `make book` before")
-    table = stored(pd.read_csv(project.build / "scoreboard.csv"))
-    execute._write(project.root / execute.EXPECTED, table.to_csv(index=False, float_format="%.7g").encode())
-    print(f"{len(table):,} comparisons are kept in {execute.EXPECTED}")
+    kept = {"scoreboard": stored(pd.read_csv(project.build / "scoreboard.csv")),
+            "claims": pd.read_csv(project.build / "claims.csv")[["id", "verdict"]]}  # fmt: skip
+    for name, table in kept.items():
+        execute._write(project.root / execute.EXPECTED[name], table.to_csv(index=False, float_format="%.7g").encode())
+        print(f"{len(table):,} rows are kept in {execute.EXPECTED[name]}")
 
 
 if __name__ == "__main__":

@@ -31,10 +31,10 @@ FIRST = "book/intro"
 IDLE = 3600  # seconds without use after which a kernel is stopped
 
 
-def arguments_of_server(project: Project, token: str, port: int, idle: int) -> list[str]:
+def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: str) -> list[str]:
     """Settings given as arguments: they win over a user's own Jupyter configuration."""
     return [
-        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.ip={ip}",
         f"--ServerApp.port={port}",
         "--ServerApp.port_retries=50",
         f"--ServerApp.root_dir={project.root}",
@@ -120,6 +120,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--port", type=int, default=8888, help="first port to try")
     parser.add_argument("--idle", type=int, default=IDLE, help="seconds without use after which a kernel is stopped")
+    parser.add_argument("--ip", choices=("127.0.0.1", "0.0.0.0"), default="127.0.0.1",
+                        help="0.0.0.0 only in a container whose port is published on its host's loopback interface")  # fmt: skip
     options = parser.parse_args()
     try:
         checks.integer("port", options.port, 1, 65535)
@@ -132,7 +134,7 @@ def main() -> None:
 
     alone()
     token = secrets.token_urlsafe(32)
-    server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle))
+    server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle, options.ip))
     server.no_browser_open_file = True  # it would hold the token
     server.web_app.add_handlers(".*", [("/api/live", Entrance)])
 

@@ -58,21 +58,23 @@ def folder(page: str, scale: str, values: Json) -> str:
     return f"_build/page/{page.removeprefix('book/').replace('/', '-')}/{words}-{digest[:8]}"
 
 
-def build(project: Project, page: str, said: str) -> None:
-    """Build the one page, marked as what `said` says, and the bibliography it cites."""
-    contents, settings = project.build / "_toc.yml", project.build / "_config.yml"
-    contents.write_text(yaml.safe_dump({"format": "jb-book", "root": page, "chapters": [{"file": BIBLIOGRAPHY}]}))
-    config = yaml.safe_load((project.root / "_config.yml").read_text())
-    config["title"] = "Your variant of: " + config["title"]
-    config["sphinx"]["local_extensions"] = {"sphinx_hooks": str(project.root / "book" / "_tools")}
-    config["sphinx"]["config"] |= {"ldpkit_build": str(project.build.relative_to(project.root)), "ldpkit_variant": said}
+def build(root: Path, place: Path, pages: list[str], title: str, **settings: str) -> Path:
+    """Build some pages and the bibliography they cite as a site of their own in `place`; return the first one."""
+    contents, configuration = place / "_toc.yml", place / "_config.yml"
+    chapters = [{"file": page} for page in [*pages[1:], BIBLIOGRAPHY]]
+    contents.write_text(yaml.safe_dump({"format": "jb-book", "root": pages[0], "chapters": chapters}))
+    config = yaml.safe_load((root / "_config.yml").read_text())
+    config["title"] = f"{title}: {config['title']}"
+    config["sphinx"]["local_extensions"] = {"sphinx_hooks": str(root / "book" / "_tools")}
+    config["sphinx"]["config"] |= settings
     # links to pages that are not built here stay plain text
     config["sphinx"]["config"]["suppress_warnings"] += ["myst.xref_missing", "bibtex.missing_field", "ref.*"]
-    settings.write_text(yaml.safe_dump(config))
-    given = ["--config", str(settings), "--toc", str(contents), "--path-output", str(project.build)]
-    done = jupyter_book([str(project.root), *given], project.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    configuration.write_text(yaml.safe_dump(config))
+    given = ["--config", str(configuration), "--toc", str(contents), "--path-output", str(place)]
+    done = jupyter_book([str(root), *given], root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
-        raise SystemExit(f"{done.stdout}\nThe page could not be built.")
+        raise SystemExit(f"{done.stdout}\nThe pages could not be built.")
+    return place / "_build" / "html" / f"{pages[0]}.html"
 
 
 def make(root: Path, page: str, scale: str, values: Json) -> Project:
@@ -89,7 +91,8 @@ def make(root: Path, page: str, scale: str, values: Json) -> Project:
             execute(root, page, given, "page", unfinished.build)
         except Exception as error:
             raise SystemExit(f"FAILED    {page}: {explain(error)}") from None
-        build(unfinished, page, said)
+        build(root, unfinished.build, [page], "Your variant of",
+              ldpkit_build=str(unfinished.build.relative_to(root)), ldpkit_variant=said)  # fmt: skip
         shutil.rmtree(root / place, ignore_errors=True)
         unfinished.build.rename(root / place)
     return Project(root, place)

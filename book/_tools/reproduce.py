@@ -46,7 +46,7 @@ def build(root: Path, place: Path, scale: str, jobs: int) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--scale", default="smoke", help="paper, or a file of book/scales")
+    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
     options = parser.parse_args()
     root = Path(__file__).resolve().parents[2]
     place = root / "_build" / "reproduce"

@@ -1,0 +1,58 @@
+"""Put the sources of the last commit and everything that is installed into one file, for a machine without a network.
+
+The machine needs Python of the same version, the same system and processor, and make. `make` installs from the folder
+``wheels`` alone if there is one.
+"""
+
+import platform
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+NOTE = """\
+This archive has the sources and everything that is installed, for Python {version} on {system}. No network is needed:
+
+    tar xf {name} && cd ldpkit && make book
+"""
+
+
+def wanted(root: Path) -> list[Path]:
+    """Every file of pins that `make book` and `make test` install from."""
+    return [root / "requirements.lock", *sorted((root / "book" / "packages").glob("*.txt")),
+            *sorted((root / "book" / "released" / "pins").glob("*.txt"))]  # fmt: skip
+
+
+def main() -> None:
+    root = Path(__file__).resolve().parents[2]
+    version, system = f"{sys.version_info.major}.{sys.version_info.minor}", f"{sys.platform}-{platform.machine()}"
+    target = root / "_build" / f"ldpkit-offline-py{version}-{system}.tar"
+    target.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        wheels = Path(folder) / "wheels"
+        for path in wanted(root):  # each alone: two of them may pin two releases of one package
+            command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--require-hashes",
+                       "--no-build-isolation", "-d", str(wheels), "-r", str(path)]  # fmt: skip
+            subprocess.run(command, check=True)
+            print(f"fetched   {path.relative_to(root)}", flush=True)
+        unfinished = target.with_suffix(".part")
+        subprocess.run(["git", "archive", "--prefix=ldpkit/", "-o", str(unfinished), "HEAD"], cwd=root, check=True)
+        note = Path(folder) / "OFFLINE.txt"
+        note.write_text(NOTE.format(version=version, system=system, name=target.name))
+        with tarfile.open(unfinished, "a") as archive:
+            archive.add(note, f"ldpkit/{note.name}")
+            archive.add(wheels, "ldpkit/wheels", filter=plain)
+        unfinished.replace(target)
+    print(f"{target.relative_to(root)}: {target.stat().st_size / 1e6:.0f} MB")
+
+
+def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """An entry without the names and times of who made it, so that equal contents give equal archives."""
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    return member
+
+
+if __name__ == "__main__":
+    main()
