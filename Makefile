@@ -131,6 +131,8 @@ _build/packages/%/.tried: book/released/pins/heavy/%.txt .venv/ready
 # The published clients of the benchmark need a Python that their versions knew.
 _build/bench/venv/.ready: benchmarks/reference.txt .venv/ready
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p ">=3.11,<3.13" $(@D); \
+	  sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock >$(@D)/setuptools.txt; \
+	  $(UV) -p $(@D)/bin/python --require-hashes -r $(@D)/setuptools.txt; \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 
