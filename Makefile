@@ -38,7 +38,7 @@ export UV_FIND_LINKS = $(CURDIR)/wheels
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book released chapter page reproduce test variants coverage browser bench lab live data links durations expected bundle artifact packages lock clean
+.PHONY: help book released chapter page reproduce test variants coverage browser bench lab live data links durations expected vulnerabilities bundle artifact packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -92,6 +92,11 @@ durations: .venv/ready  ## keep the times of this build as the order in which ne
 expected: .venv/ready  ## keep what this build found as what the builds of others are compared with
 	@$(BIN)/python book/_tools/expected.py
 
+vulnerabilities: .venv/ready _build/pip-audit/.ready  ## look the locked releases up in the data base of known vulnerabilities (needs the network)
+	@$(BIN)/python -c "import socket; socket.create_connection(('pypi.org', 443), 20)" 2>/dev/null || \
+	  { echo "The data base of vulnerabilities, at pypi.org, cannot be reached from here: nothing was looked up" >&2; exit 4; }
+	@_build/pip-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock
+
 bundle: .venv/ready  ## one file with the sources and all that is installed, for a machine without a network
 	@$(BIN)/python book/_tools/bundle.py
 
@@ -133,6 +138,11 @@ _build/bench/venv/.ready: benchmarks/reference.txt .venv/ready
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p ">=3.11,<3.13" $(@D); \
 	  sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock >$(@D)/setuptools.txt; \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $(@D)/setuptools.txt; \
+	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
+	@touch $@
+
+_build/pip-audit/.ready: book/_tools/pip-audit.txt .venv/ready
+	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p $(BIN)/python $(@D); \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 

@@ -338,6 +338,7 @@ def test_a_site_with_warnings_is_no_site(project, monkeypatch, capsys):
         stdout.flush()
         return types.SimpleNamespace(returncode=1)
 
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.setattr(build.subprocess, "run", jupyter_book)
     project.build.mkdir()
     assert build.site(project) == 1 and build.site(project) == 1
@@ -585,3 +586,16 @@ def test_a_chapter_is_executed_alone_and_as_the_book_would(project, capsys):
     assert not project.executed("book/one").exists()
     execute.run(project.root)
     assert "current   book/part/two" in capsys.readouterr().out
+
+
+def test_a_site_is_dated_by_its_commit_or_by_the_release(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    (tmp_path / "CITATION.cff").write_text("date-released: 2026-01-02\n")
+    assert build.epoch(tmp_path) == "1767312000"
+    dated = os.environ | {"GIT_COMMITTER_DATE": "2026-01-03T00:00:00Z"}
+    for command in (
+        ["init", "-q"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a", "--allow-empty"],
+    ):
+        subprocess.run(["git", *command], cwd=tmp_path, env=dated, check=True)
+    assert build.epoch(tmp_path) == "1767398400"

@@ -6,7 +6,6 @@ Claims come from the ledger, what was found from ``data/expected_claims.csv``, t
 import contextlib
 import io
 import math
-import re
 import sys
 from pathlib import Path
 
@@ -31,7 +30,11 @@ SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 
 def claims(root: Path) -> str:
     """The main claims: what the paper says, what counts as holding, what the release found, and the page."""
-    ledger = pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))]).set_index("id").fillna("")
+    ledger = (
+        pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))])
+        .set_index("id")
+        .fillna("")
+    )
     found = pd.read_csv(root / "data" / "expected_claims.csv", dtype=str).set_index("id")["verdict"]
     lines = ["| paper, place | claim | holds if | found | page |", "|---|---|---|---|---|"]
     for name in MAIN:
@@ -84,7 +87,8 @@ def audit() -> str:
 def filled(root: Path, text: str) -> str:
     """The appendix with every generated part in place."""
     for name, part in {"times": times(root), "audit": audit(), "claims": claims(root), "experiments": experiments(root)}.items():
-        text = re.sub(f"(?s)(<!-- {name} -->\n).*?(<!-- end -->)", lambda found, part=part: f"{found[1]}{part}\n{found[2]}", text)
+        head, mark, rest = text.partition(f"<!-- {name} -->\n")
+        text = head + mark + part + "\n" + rest[rest.index("<!-- end -->") :]
     return text
 
 

@@ -193,7 +193,9 @@ def expected(project: Project) -> dict[str, float]:
     They are the delivered times, not those of this build, so that equal builds give equal pages; and only of pages that
     were executed with the parameters that these times belong to.
     """
-    return {page: seconds for page, seconds in delivered_seconds(project).items() if record(project, page).get("parameters") == {}}
+    return {
+        page: seconds for page, seconds in delivered_seconds(project).items() if record(project, page).get("parameters") == {}
+    }
 
 
 def whole(project: Project) -> bool:

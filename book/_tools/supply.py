@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-PINS = [*sorted((ROOT / "book" / "packages").glob("*.txt")), ROOT / "benchmarks" / "reference.txt"]
+PINS = [*sorted((ROOT / "book" / "packages").glob("*.txt")), ROOT / "benchmarks" / "reference.txt",
+        ROOT / "book" / "_tools" / "pip-audit.txt"]  # fmt: skip
 
 
 class Release(NamedTuple):
