@@ -11,6 +11,9 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import supply
+from packaging.markers import Marker
+
 NOTE = """\
 This archive has the sources and everything that is installed, for Python {version} on {system}. No network is needed:
 
@@ -18,9 +21,16 @@ This archive has the sources and everything that is installed, for Python {versi
 """
 
 
-def wanted(root: Path) -> list[Path]:
-    """Every file of pins that `make book` and `make test` install from."""
-    return [root / "requirements.lock", *sorted((root / "book" / "packages").glob("*.txt")),
+def wanted(root: Path, folder: Path) -> list[Path]:
+    """Every file of pins that `make book` and `make test` install from, and what the lock has for other patches of this Python."""
+    lock = root / "requirements.lock"
+    minor = f"{sys.version_info.major}.{sys.version_info.minor}"
+    first, last = ({"python_full_version": f"{minor}.{patch}"} for patch in (0, 99))
+    marked = [(release, Marker(release.marker)) for release in supply.releases(lock.read_text()) if release.marker]
+    for release in (release for release, marker in marked if marker.evaluate(first) != marker.evaluate(last)):
+        sums = " ".join(f"--hash=sha256:{content}" for content in release.hashes)
+        (folder / f"{release.name}-{release.version}.txt").write_text(f"{release.name}=={release.version} {sums}\n")
+    return [lock, *sorted(folder.glob("*.txt")), *sorted((root / "book" / "packages").glob("*.txt")),
             *sorted((root / "book" / "released" / "pins").glob("*.txt"))]  # fmt: skip
 
 
@@ -31,11 +41,11 @@ def main() -> None:
     target.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         wheels = Path(folder) / "wheels"
-        for path in wanted(root):  # each alone: two of them may pin two releases of one package
+        for path in wanted(root, Path(folder)):  # each alone: two of them may pin two releases of one package
             command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--require-hashes",
                        "--no-build-isolation", "-d", str(wheels), "-r", str(path)]  # fmt: skip
             subprocess.run(command, check=True)
-            print(f"fetched   {path.relative_to(root)}", flush=True)
+            print(f"fetched   {path.name}", flush=True)
         unfinished = target.with_suffix(".part")
         subprocess.run(["git", "archive", "--prefix=ldpkit/", "-o", str(unfinished), "HEAD"], cwd=root, check=True)
         note = Path(folder) / "OFFLINE.txt"

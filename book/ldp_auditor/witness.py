@@ -65,5 +65,7 @@ def judge(board, beside, series, x="epsilon"):
 
 
 def apart(beside):
-    """Number, standard deviation and largest size of the distances, in words."""
+    """Number, standard deviation and largest size of the distances, in words; the number alone where there are not two."""
+    if len(beside) < 2:
+        return f"{len(beside)} comparisons"
     return f"{len(beside)} comparisons, deviation {beside['z'].std():.2f}, furthest {beside['z'].abs().max():.2f}"
