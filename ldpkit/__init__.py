@@ -37,7 +37,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    module = importlib.import_module(f"{__name__}.{_FROM.get(name, name)}")
+    try:
+        module = importlib.import_module(f"{__name__}.{_FROM.get(name, name)}")
+    except ModuleNotFoundError as error:
+        from .depends import missing
+
+        raise missing(error) from error
     return getattr(module, name) if name in _FROM else module
 
 

@@ -15,21 +15,16 @@ anytime-valid inference", 2023; Turner, Ly and Grunwald, "Generic E-variables fo
 k-sample tests", 2024; Gonzalez et al., "Sequentially auditing differential privacy", 2025.
 """
 
-import functools
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 from numpy.typing import ArrayLike
 
 from . import checks, stats
-from .compiled import kernel
 from .types import Array, Numbers, Rates
 
-__all__ = ["greatest_stake", "linear", "linear_growth", "nearest", "joint", "joint_growth",
-           "soft", "expected_pairs", "Wealth", "STAKES"]  # fmt: skip
+__all__ = ["linear", "linear_growth", "joint", "joint_growth", "soft", "expected_pairs", "STAKES"]
 
 STAKES = np.geomspace(0.01, 0.999, 16)
 """Stakes of a mixture where nothing is known of the rates, as shares of the greatest one."""
@@ -46,19 +41,14 @@ def _rates(p: float, q: float) -> Rates:
     return checks.real("p", p, 0, 1), checks.real("q", q, 0, 1)
 
 
-def greatest_stake(epsilon: float, delta: float = 0.0) -> float:
-    """Stake from which on one pair could cost more than there is, ``1 / (e^epsilon + delta)``."""
-    grown, delta = _claim(epsilon, delta)
-    return 1 / (grown + delta)
-
-
 def linear(stakes: ArrayLike, epsilon: float, delta: float = 0.0) -> Array:
     """Factors of bets that need no independence of the two reports of a pair.
 
     Parameters
     ----------
     stakes : float array, shape (m,)
-        As shares of `greatest_stake`, in [0, 1).
+        In [0, 1), as shares of the greatest one, ``1 / (e^epsilon + delta)``: with more, one pair
+        could cost more than there is.
     epsilon, delta : float
         The claim.
 
@@ -83,7 +73,7 @@ def linear_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rat
     Returns
     -------
     growth, stake : float
-        In nats per pair of independent reports, and as a share of `greatest_stake`; both 0 where
+        In nats per pair of independent reports, and as a share of the greatest one; both 0 where
         the rates keep the claim.
     """
     law, (grown, delta) = _symbols(*_rates(p, q)), _claim(epsilon, delta)
@@ -98,22 +88,12 @@ def linear_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rat
     return -float(best.fun), float(best.x)
 
 
-def nearest(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rates:
+def _nearest(p: Numbers, q: Numbers, grown: Numbers, delta: float) -> tuple[Array, Array]:
     """Rates that keep the claim and are the hardest to tell from `p` and `q`, which do not.
 
     They lie on the edge ``p0 = e^epsilon q0 + delta`` where the sum of the two relative entropies
-    is least; the condition for that has one root, as the sum is convex.
+    is least; the condition for that has one root, as the sum is convex: 100 bisections.
     """
-    (p, q), (grown, delta) = _rates(p, q), _claim(epsilon, delta)
-    if p <= grown * q + delta:
-        raise ValueError(f"p must exceed e^epsilon q + delta = {grown * q + delta:g}, got {p:g}")
-
-    p0, q0 = _nearest(np.array(p), np.array(q), np.array(grown), delta)
-    return float(p0), float(q0)
-
-
-def _nearest(p: Array, q: Array, grown: Array, delta: float) -> tuple[Array, Array]:
-    """`nearest` for many claims and rates at once: 100 bisections."""
     # beyond q the slope is positive, where p0 meets p it is negative; without delta, 0 is another
     # root
     low, high = np.broadcast_arrays(np.maximum(q, 1e-300), (p - delta) / grown)
@@ -125,10 +105,6 @@ def _nearest(p: Array, q: Array, grown: Array, delta: float) -> tuple[Array, Arr
     return grown * low + delta, low
 
 
-def _entropy(p: float, p0: float) -> float:
-    return float(scipy.special.rel_entr(p, p0) + scipy.special.rel_entr(1 - p, 1 - p0))
-
-
 def joint_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> float:
     """Largest mean log factor of any bet on one event with rates `p` and `q`, in nats per pair.
 
@@ -137,15 +113,16 @@ def joint_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> floa
     (p, q), (grown, delta) = _rates(p, q), _claim(epsilon, delta)
     if p <= grown * q + delta:
         return 0.0
-    p0, q0 = nearest(p, q, epsilon, delta)
-    return _entropy(p, p0) + _entropy(q, q0)
+    p0, q0 = _nearest(p, q, grown, delta)
+    entropies = scipy.special.rel_entr([p, 1 - p, q, 1 - q], [p0, 1 - p0, q0, 1 - q0])
+    return float(entropies.sum())
 
 
 def joint(p: float, q: float, epsilon: ArrayLike, delta: float = 0.0, share: float = 1.0) -> Array:
     """Factors of the bet that grows fastest if the event has the rates `p` and `q`.
 
-    It is the likelihood ratio to `nearest`; its mean is at most 1 under every pair of rates that
-    keeps the claim, if the two reports of a pair are independent.
+    It is the likelihood ratio to the nearest rates that keep the claim; its mean is at most 1 under
+    every pair of rates that keeps it, if the two reports of a pair are independent.
 
     Parameters
     ----------
@@ -169,7 +146,7 @@ def joint(p: float, q: float, epsilon: ArrayLike, delta: float = 0.0, share: flo
         raise ValueError(f"p must exceed e^epsilon q + delta = {grown * q + delta:g}, got {p:g}")
     factors = np.ones((*grown.shape, 4))
     grown = grown[broken]
-    near, far = _nearest(np.array(p), np.array(q), grown, delta)
+    near, far = _nearest(p, q, grown, delta)
     p1, q1 = near + share * (p - near), far + share * (q - far)
     p0, q0 = (near, far) if share == 1 else _nearest(p1, q1, grown, delta)
     ratio = _symbols(p1, q1) / _symbols(p0, q0)
@@ -223,93 +200,6 @@ def soft(
     return first / slack, second / slack
 
 
-# --- wealth -------------------------------------------------------------------------------------
-
-
-@kernel
-def _play(
-    factors: Array, wealth: Array, first: Array, second: Array, goal: float
-) -> tuple[int, float]:
-    """Pairs until the wealths together reach `goal` (all of them if they do not), and their
-    peak."""
-    peak = 0.0
-    for i in range(first.size):
-        symbol, total = 2 * first[i] + second[i], 0.0
-        for b in range(wealth.size):
-            wealth[b] *= factors[symbol, b]
-            total += wealth[b]
-        peak = max(peak, total)
-        if total >= goal:
-            return i + 1, peak
-    return first.size, peak
-
-
-@dataclass
-class Wealth:
-    """Wealth of a mixture of bets on one event; what it has become depends on the counts only.
-
-    Parameters
-    ----------
-    factors : float array, shape (m, 4)
-        Of `linear` or `joint` bets; each starts with the same share.
-
-    Attributes
-    ----------
-    counts : int array, shape (4,)
-        How often each symbol was seen.
-    peak : float
-        Logarithm of the largest wealth so far; ``exp(-peak)`` is a p-value that holds at any time.
-    """
-
-    factors: npt.NDArray[np.float64]
-    counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(4, np.int64))
-    peak: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.factors = np.atleast_2d(checks.reals("factors", self.factors, 0))
-        if self.factors.shape[1] != 4:
-            raise ValueError(f"factors must have shape (m, 4), got {self.factors.shape}")
-
-    @property
-    def log(self) -> float:
-        """Logarithm of the wealth, the e-value."""
-        with np.errstate(divide="ignore"):
-            each = scipy.special.xlogy(self.counts, self.factors).sum(axis=1)
-        return float(scipy.special.logsumexp(each) - math.log(len(each)))
-
-    def add(self, first: ArrayLike, second: ArrayLike, alpha: float) -> int:
-        """Bet on more pairs, one after the other, until the wealth has reached ``1 / alpha``.
-
-        Parameters
-        ----------
-        first, second : bool array, shape (n,)
-            Whether the event happened with the first input, and with the second.
-        alpha : float
-
-        Returns
-        -------
-        int
-            Pairs that were used: fewer than n if the claim was refuted before.
-        """
-        one, two = (np.asarray(x, np.int64) for x in (first, second))
-        if one.shape != two.shape or one.ndim != 1:
-            raise ValueError(
-                f"first and second must have one shape (n,), got {one.shape} and {two.shape}"
-            )
-        goal = -math.log(stats.significance(alpha))
-        start = scipy.special.xlogy(self.counts, self.factors).sum(axis=1) - math.log(
-            len(self.factors)
-        )
-        scale = min(0.0, -float(start.max()))  # so that nothing overflows
-        wealth = np.exp(start + scale)
-        used, peak = _play(
-            np.ascontiguousarray(self.factors.T), wealth, one, two, math.exp(min(goal + scale, 700))
-        )
-        self.counts += np.bincount(2 * one[:used] + two[:used], minlength=4)
-        self.peak = max(self.peak, math.log(max(peak, 1e-300)) - scale)
-        return used
-
-
 def expected_pairs(
     p: float, q: float, epsilon: float, alpha: float, delta: float = 0.0, step: float = 1e-3
 ) -> Rates:
@@ -329,21 +219,12 @@ def expected_pairs(
         Infinite if the rates keep the claim.
     """
     growth, goal = joint_growth(p, q, epsilon, delta), -math.log(stats.significance(alpha))
+    step = checks.real("step", step, 1e-6, 1)
     if growth == 0:
         return math.inf, math.inf
-    return _expected_pairs(
-        _rates(p, q),
-        tuple(np.log(joint(p, q, epsilon, delta))),
-        goal,
-        checks.real("step", step, 1e-6, 1),
-    )
-
-
-@functools.lru_cache(maxsize=256)
-def _expected_pairs(rates: Rates, gains: tuple[float, ...], goal: float, step: float) -> Rates:
-    law, found = _symbols(*rates), []
+    gains, law, found = np.log(joint(p, q, epsilon, delta)), _symbols(p, q), []
     for rounded in (np.ceil, np.floor):
-        moves = rounded(np.array(gains) / step).astype(int)
+        moves = rounded(gains / step).astype(int)
         top, floor = math.ceil(goal / step), -math.ceil(60 / step)  # deeper wealth never returns
         now, mean, alive = np.zeros(top - floor), 0.0, 1.0
         now[-floor] = 1.0

@@ -8,10 +8,11 @@ import os
 import shutil
 import stat
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from . import depends
 
@@ -52,15 +53,37 @@ def _folder(cache: Path) -> Path:
     return own
 
 
-def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Kernel:
-    """Compile a plain function of numbers and arrays when it is first called, so that threads run
-    it side by side.
+class _Lazy:
+    """A kernel that is compiled when it is first needed: whoever calls none does not wait for
+    numba.
 
-    Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE` that belongs to this very
-    source: numba itself does not notice an edited helper in another file. What is read from there
-    was checked: damaged code is compiled again, and a disk that takes none is no failure.
+    Other kernels, and numba itself, find in it whatever they ask of a compiled function.
     """
-    import numba  # here, so that whoever needs no kernel does not wait for it
+
+    def __init__(self, function: Callable[..., object], inline: str) -> None:
+        functools.update_wrapper(self, function)
+        self._inline = inline
+
+    def __call__(self, *given: object) -> object:
+        return self._compiled(*given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # other processes find it where it is defined
+
+    @functools.cached_property
+    def _compiled(self) -> Any:
+        with _one:
+            return _compile(self.__wrapped__, self._inline)
+
+
+_one = threading.Lock()  # what numba is told of its cache belongs to one kernel
+
+
+def _compile(function: Callable[..., object], inline: Any) -> Any:
+    import numba
 
     config: Any = numba.config
     given = config.CACHE_DIR
@@ -72,6 +95,17 @@ def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Ke
         return compiled
     finally:
         config.CACHE_DIR = given  # the caller's own kernels stay where they were
+
+
+def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Kernel:
+    """Compile a plain function of numbers and arrays when it is first called, so that threads run
+    it side by side.
+
+    Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE` that belongs to this very
+    source: numba itself does not notice an edited helper in another file. What is read from there
+    was checked: damaged code is compiled again, and a disk that takes none is no failure.
+    """
+    return cast(Kernel, _Lazy(function, inline))
 
 
 @functools.cache

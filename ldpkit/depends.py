@@ -25,9 +25,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import cloudpickle
-
-__all__ = ["Graph", "PACKAGE", "code_digest", "identity", "versions"]
+__all__ = ["Graph", "PACKAGE", "code_digest", "identity", "missing", "versions"]
 
 Node = tuple[str, str | None]
 """A module, or the path of a helper file, and the name wanted of it; ``None`` means all of it."""
@@ -263,6 +261,26 @@ def versions() -> dict[str, str]:
     return found
 
 
+_EXTRAS = {
+    "pandas": "tables",
+    "matplotlib": "plots",
+    "seaborn": "plots",
+    "sklearn": "learn",
+    "pyarrow": "parquet",
+    "distributed": "cluster",
+    "pooch": "book",
+    "statsmodels": "book",
+}
+"""By which extra a module is installed that no plain installation brings."""
+
+
+def missing(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Return the error in words that name the extra, if one installs what was not found."""
+    extra = _EXTRAS.get(error.name or "")
+    words = f"{error.name} is missing: pip install 'ldpkit[{extra}]'"
+    return ModuleNotFoundError(words, name=error.name) if extra else error
+
+
 def identity(func: Callable[..., object]) -> str:
     """Return a digest of a function, of all code it depends on, and of the versions of the
     libraries.
@@ -282,6 +300,8 @@ def identity(func: Callable[..., object]) -> str:
     TypeError
         If `func` is neither, or was defined where its source cannot be read.
     """
+    import cloudpickle  # here, as little needs it
+
     owner = func.__self__ if inspect.ismethod(func) and inspect.isclass(func.__self__) else func
     path = getattr(sys.modules.get(getattr(owner, "__module__", None) or ""), "__file__", None)
     if not inspect.isfunction(func) and (owner is func or not path):
@@ -310,6 +330,8 @@ def identity(func: Callable[..., object]) -> str:
 def _of_notebook(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
     """Yield the source of a function and of everything in its notebook that it uses, as one text
     with imports."""
+    import cloudpickle
+
     try:
         source = inspect.cleandoc("\n" + inspect.getsource(func))
     except OSError:

@@ -1,7 +1,6 @@
 """Where the cells of a sweep are computed: processes of this machine, or the workers of a Dask
 cluster."""
 
-import asyncio
 import atexit
 import contextlib
 import functools
@@ -20,9 +19,6 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-
-import cloudpickle
-from loky.backend import get_context, resource_tracker
 
 from . import __version__, checks, depends
 
@@ -78,10 +74,14 @@ class Processes(ThreadPoolExecutor):
     ) -> Future[Answer]:
         """Schedule a call that has to end within so many seconds, from when a process has read
         it."""
+        import cloudpickle  # here, as is loky: an audit needs neither
+
         return super().submit(self._compute, cloudpickle.dumps((fn, args, kwargs)), limit)
 
     def _compute(self, call: bytes, limit: float | None) -> Any:
         if getattr(self._own, "worker", None) is None:
+            from loky.backend import get_context
+
             here, there = multiprocessing.Pipe()
             ended, life = multiprocessing.Pipe(duplex=False)
             # loky starts processes that do not run the caller's script again
@@ -139,6 +139,8 @@ _starting = threading.Lock()  # held while a process is on its way, which nobody
 def _start(process: BaseProcess) -> None:
     """Start a process that hears no interrupt, not even while it imports: that is for the caller to
     handle."""
+    from loky.backend import resource_tracker
+
     multiprocessing.resource_tracker.ensure_running()  # here, as they change what is heard
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -163,6 +165,8 @@ def _serve(
     initargs: tuple[object, ...],
 ) -> None:
     """Answer calls until nobody can send one any more."""
+    import cloudpickle
+
     threading.Thread(target=_watch, args=(ended,), daemon=True).start()
     if initializer:
         initializer(*initargs)
@@ -295,9 +299,9 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
         from distributed import Client, Security
         from distributed.comm.core import connect as reach
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "a Dask cluster needs the package distributed: pip install 'ldpkit[cluster]'"
-        ) from error
+        raise depends.missing(error) from error
+    import asyncio
+
     timeout = checks.real("timeout", timeout, 0, closed="()")
 
     async def knock() -> None:

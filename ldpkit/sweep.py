@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     # loaded when a table is made: a worker makes none, and starts in half the time
     import pandas as pd
 
-__all__ = ["sweep", "SweepError", "cells", "progress"]
+__all__ = ["sweep", "SweepError", "cells", "progress", "replace"]
 
 Func: TypeAlias = Callable[..., object]
 Job: TypeAlias = tuple[Func, Row, int, dict[str, str]]
@@ -107,8 +107,8 @@ def _run(func: Func, cell: Row, seed: int, wanted: dict[str, str]) -> str:
     return json.dumps(result if isinstance(result, list) else [result], default=_plain)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+def replace(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
     part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         part.write_text(text, encoding="utf-8", newline="")
@@ -159,7 +159,7 @@ class _Store:
 
     def write(self, cell: Row, text: str) -> None:
         path = self.path(cell)
-        _replace(path, f"{self._check(path, text)}\n{text}")
+        replace(path, f"{self._check(path, text)}\n{text}")
 
 
 class SweepError(RuntimeError):
@@ -198,7 +198,7 @@ class _Table:
 
     def write(self) -> None:
         start = time.monotonic()
-        _replace(self.path, self.rows().to_csv(index=False))
+        replace(self.path, self.rows().to_csv(index=False))
         end = time.monotonic()
         self.due = end + 9 * (end - start)
 
@@ -320,6 +320,10 @@ def sweep(
     ValueError
         If a parameter is out of range, before anything is computed.
     """
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise depends.missing(error) from error
     checks.instance("func", func, Callable, "callable")
     listed = cells(grid)
     seed = checks.integer("seed", seed, 0)
@@ -344,8 +348,6 @@ def sweep(
     }
 
     def finished() -> "pd.DataFrame":
-        import pandas as pd
-
         rows = [cell | row for i, cell in enumerate(listed) for row in json.loads(texts[i] or "[]")]
         return pd.DataFrame(
             rows,

@@ -7,6 +7,7 @@ Nothing here is judged by chance.
 import collections
 import dataclasses
 import inspect
+import math
 import sys
 from pathlib import Path
 
@@ -119,6 +120,16 @@ def test_the_json_says_reports_per_input_beside_the_trials_of_the_papers():
         row = result.row()
         assert (row["trials"], row["per_input"]) == (result.total, result.trials) == (total, each)
     assert "per_input" not in Audit(GRR(5, 1.0), trials=10).run(1)[0].row()
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_a_result_draws_itself_and_leaves_out_what_is_not_known(name):
+    result = AUDITS[name].of(**WORDS[name]).run(1)[0]
+    svg = dataclasses.replace(result, epsilon_emp=-math.inf, exact=None).plot().svg
+    assert "<svg" in svg and f"lower bound {result.lower:.3g}" in svg and "nan" not in svg
+    assert "epsilon_emp" not in svg and "deviations" not in svg and "inf" not in svg
+    assert f"claim {result.claim:.3g}" in result.plot().svg
+    assert result.plot().svg in result._repr_html_()
 
 
 def test_parameters_are_checked_once_however_often_a_cell_repeats():

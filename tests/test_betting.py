@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, table
+from laws import table
 from scipy import stats
 
 from ldpkit import betting
@@ -37,6 +37,13 @@ def mean(factors, p, q):
     return factors @ law
 
 
+def nearest(p, q, epsilon):
+    """The null that the joint bet is made against: its factors are likelihood ratios to it."""
+    _, second, first, both = betting.joint(p, q, epsilon)
+    odds = p / (1 - p) * second / both, q / (1 - q) * first / both
+    return odds[0] / (1 + odds[0]), odds[1] / (1 + odds[1])
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.2])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0])
 def test_no_bet_wins_on_average_while_the_claim_holds(epsilon, delta):
@@ -52,9 +59,7 @@ def test_no_bet_wins_on_average_while_the_claim_holds(epsilon, delta):
 
 def test_the_greatest_stake_is_the_greatest():
     for epsilon, delta in ((0.5, 0.0), (2.0, 0.1)):
-        worst = 1 - betting.greatest_stake(epsilon, delta) * (math.exp(epsilon) + delta)
-        assert worst == pytest.approx(0, abs=1e-15)
-        assert betting.linear(0.999999, epsilon, delta).min() > 0
+        assert 0 < betting.linear(1 - 1e-9, epsilon, delta).min() < 1e-8
     with pytest.raises(ValueError, match=r"stakes must be a number in \[0, 1\)"):
         betting.linear([0.5, 1.0], 1.0)
 
@@ -111,8 +116,8 @@ def test_growth_and_the_nearest_null_equal_the_table(row):
         float(row["growth_joint"]), abs=2e-5
     )
     assert math.log(1) <= growth <= betting.joint_growth(p, q, epsilon)
-    p0, q0 = betting.nearest(p, q, epsilon)
-    assert p0 == pytest.approx(math.exp(epsilon) * q0, rel=1e-12)
+    p0, q0 = nearest(p, q, epsilon)
+    assert p0 == pytest.approx(math.exp(epsilon) * q0, rel=1e-9)
     law = np.array([(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q])
     assert law @ np.log(betting.linear(stake, epsilon)[0]) == pytest.approx(growth, abs=1e-12)
     assert law @ np.log(betting.joint(p, q, epsilon)) == pytest.approx(
@@ -131,7 +136,7 @@ def test_rates_that_keep_the_claim_win_nothing():
     )
     assert betting.expected_pairs(0.5, 0.4, 1.0, ALPHA) == (math.inf, math.inf)
     with pytest.raises(ValueError, match=r"p must exceed e\^epsilon q \+ delta = 1.08731, got 0.5"):
-        betting.nearest(0.5, 0.4, 1.0)
+        betting.joint(0.5, 0.4, 1.0)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if float(row["growth_joint"]) > 0.05],
@@ -152,72 +157,3 @@ def test_the_mean_number_of_pairs_lies_between_its_bounds(row):
     assert needed.mean() == pytest.approx(
         float(row["oracle_joint_mean/95"].split("/")[0]), rel=0.15
     )
-
-
-def test_wealth_is_the_mean_of_its_bets_and_does_not_care_for_pieces():
-    first, second = rng(4).random(5000) < 0.3, rng(5).random(5000) < 0.12
-    factors = betting.linear(betting.STAKES, 0.2)
-    whole, pieces = betting.Wealth(factors), betting.Wealth(factors)
-    assert whole.add(first, second, 1e-90) == 5000
-    for at in np.split(np.arange(5000), [1, 17, 18, 3000]):
-        assert pieces.add(first[at], second[at], 1e-90) == at.size
-    assert pieces.log == pytest.approx(whole.log, rel=1e-12) and pieces.peak == pytest.approx(
-        whole.peak, rel=1e-9
-    )
-    paths = np.cumprod(factors[:, 2 * first + second], axis=1).mean(axis=0)
-    assert whole.log == pytest.approx(math.log(paths[-1]), rel=1e-9)
-    assert whole.peak == pytest.approx(math.log(paths.max()), rel=1e-9)
-
-
-def test_wealth_stops_at_the_very_pair_and_can_go_on():
-    first, second = rng(6).random(4000) < 0.5, rng(7).random(4000) < 0.1
-    factors = betting.linear(betting.STAKES, 1.0)
-    wealth = betting.Wealth(factors)
-    used = wealth.add(first, second, ALPHA)
-    paths = np.cumprod(factors[:, 2 * first + second], axis=1).mean(axis=0)
-    assert used == 1 + np.argmax(paths >= 1 / ALPHA) and wealth.counts.sum() == used
-    assert wealth.peak >= -math.log(ALPHA) > math.log(paths[: used - 1].max())
-    assert wealth.add(first[used:], second[used:], 1e-60) > 0 and wealth.log > -math.log(ALPHA)
-
-
-def test_wealth_survives_very_long_runs():
-    many = np.ones(10**6, bool)
-    rich, poor = (
-        betting.Wealth(betting.linear(betting.STAKES, 1.0)),
-        betting.Wealth(betting.linear(betting.STAKES, 1.0)),
-    )
-    for _ in range(3):
-        assert rich.add(many, ~many, 1e-100) <= 10**6
-        poor.add(~many, many, ALPHA)
-    assert rich.counts.sum() < 3000  # 1e100 is reached soon
-    assert poor.log < -math.log(16) and math.isfinite(poor.log) and poor.peak == 0.0
-    ruined = betting.Wealth(betting.joint(0.5, 0.01, 1.0))
-    ruined.add(~many, many, ALPHA)
-    assert ruined.add(many[:10], ~many[:10], ALPHA) == 10 and ruined.log < -1e5
-
-
-@pytest.mark.parametrize(
-    "factors",
-    [betting.linear(betting.STAKES, 1.0), betting.joint(0.6, 0.05, 1.0)],
-    ids=["mixture", "joint"],
-)
-def test_a_tight_client_is_accused_as_rarely_as_promised(factors):
-    """GRR on five values at epsilon = 1, 4,000 audits of 1,000 pairs, watched after every pair."""
-    other = 1 / (math.e + 4)
-    draw, accused, runs = rng(8), 0, 4000
-    for _ in range(runs):
-        wealth = betting.Wealth(factors)
-        first, second = draw.random(1000) < math.e * other, draw.random(1000) < other
-        wealth.add(first, second, ALPHA)
-        accused += wealth.peak >= -math.log(ALPHA)
-    assert stats.binom.sf(accused - 1, runs, ALPHA) > P_MIN
-    assert accused > 0  # nor is the test without any power
-
-
-def test_what_wealth_refuses():
-    with pytest.raises(ValueError, match=r"factors must have shape \(m, 4\), got \(1, 3\)"):
-        betting.Wealth([1, 1, 1])
-    with pytest.raises(
-        ValueError, match=r"first and second must have one shape \(n,\), got \(2,\) and \(3,\)"
-    ):
-        betting.Wealth(betting.linear(0.5, 1.0)).add([True] * 2, [True] * 3, ALPHA)

@@ -374,7 +374,7 @@ def test_a_result_that_could_not_be_written_is_a_failure(text, where):
 
 def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
     code, cells = tmp_path / "cache" / "numba", tmp_path / "sweeps"
-    monkeypatch.setattr("ldpkit.cli.cache.CACHE", tmp_path / "cache")
+    monkeypatch.setattr("ldpkit.cli.stored.CACHE", tmp_path / "cache")
     monkeypatch.setattr("ldpkit.paths.STORE", cells)
     (code / "digest").mkdir(parents=True)
     (code / "digest" / "kernel.nbc").write_bytes(bytes(2_500_000))

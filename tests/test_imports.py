@@ -72,7 +72,7 @@ def test_the_package_offers_its_public_names_and_imports_nothing_before_they_are
     assert [
         name
         for name in loaded
-        if name.partition(".")[0] in ("ldpkit", "numba", "numpy", "scipy", "pandas")
+        if name.partition(".")[0] in ("ldpkit", "matplotlib", "numba", "numpy", "pandas", "scipy")
     ] == ["ldpkit"]
     assert all(
         callable(getattr(ldpkit, name)) or inspect.ismodule(getattr(ldpkit, name))
@@ -81,6 +81,28 @@ def test_the_package_offers_its_public_names_and_imports_nothing_before_they_are
     assert ldpkit.audit is ldpkit.auditors.audit and ldpkit.Client is ldpkit.mechanisms.Client
     with pytest.raises(AttributeError, match="module 'ldpkit' has no attribute 'numba'"):
         ldpkit.numba  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "audit --mechanism OUE --k 100 --epsilon 1 --attack tight --json",
+        "audit --mechanism SUE --k 100 --epsilon 0.5 --tau 50 --json",
+        "rates --mechanism OUE --k 100 --epsilon 1 --attack tight --json",
+        "audit-kv --mechanism pckv-ue --epsilon 1.6 --json",
+        "audit-gradient --adversary dummy --epsilon 4 --json",
+    ],
+)
+def test_an_audit_from_the_law_loads_no_compiler(command):
+    code = (
+        "import sys; from ldpkit.cli import main\ntry: main(sys.argv[1:])\n"
+        "except SystemExit: print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command.split()], capture_output=True, check=True, text=True
+    )
+    heavy = {"numba", "pandas", "matplotlib", "sklearn", "scipy.stats", "loky", "cloudpickle"}
+    assert json.loads(done.stdout) and heavy & set(done.stderr.split()) == set()
 
 
 @pytest.mark.parametrize("given", [{}, {"NUMBA_CACHE_DIR": "own"}])

@@ -1,16 +1,20 @@
 """A wheel in an environment of its own: what `pip install ldpkit` gives, without a checkout and
 without the extras."""
 
+import importlib.metadata
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
-import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import ldpkit
 
@@ -25,10 +29,24 @@ def built(source, folder):
     return next(folder.glob("*.whl")), next(folder.glob("*.tar.gz"))
 
 
+def required():
+    """What a plain installation brings: the releases that `dependencies` names, and theirs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    todo, found = list(project["dependencies"]), {}
+    while todo:
+        wanted = Requirement(todo.pop())
+        if wanted.name not in found and (
+            not wanted.marker or wanted.marker.evaluate({"extra": ""})
+        ):
+            found[wanted.name] = importlib.metadata.distribution(wanted.name)
+            todo += found[wanted.name].requires or []
+    return found
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Run the installed command, or Python, far from the checkout; what no plain install brings is
-    hidden."""
+    """Run the installed command, or Python, far from the checkout; nothing is there but what a
+    plain installation brings."""
     folder = tmp_path_factory.mktemp("installed")
     uv, home = [sys.executable, "-m", "uv"], folder / "home"
     home.mkdir()
@@ -47,11 +65,11 @@ def installed(tmp_path_factory):
         capture_output=True,
         text=True,
     )
-    (Path(site.stdout.strip()) / "others.pth").write_text(
-        f"{sysconfig.get_path('purelib')}\nimport sys; sys.modules['pooch'] ="
-        " sys.modules['sklearn'] = None\n"
-    )
-    environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    for release in required().values():
+        tops = {file.parts[0] for file in release.files} - {"..", "__pycache__"}
+        for top in tops:
+            (Path(site.stdout.strip()) / top).symlink_to(release.locate_file(top))
+    environment = {"HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}"}
 
     def run(*arguments):
         command = python.parent / "ldpkit" if arguments[0] == "ldpkit" else python
@@ -120,19 +138,96 @@ print(json.dumps([ldpkit.__file__, str(paths.ROOT), [str(p) for p in (paths.BUIL
     )
 
 
-@pytest.mark.parametrize("command", ["data mnist", "audit-gradient --adversary flip --epsilon 1"])
-def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, command):
-    found = installed[0]("ldpkit", *command.split())
+HEAVY = {
+    "IPython",
+    "jupyterlab",
+    "matplotlib",
+    "pandas",
+    "pyarrow",
+    "seaborn",
+    "sklearn",
+    "tornado",
+}
+
+
+def test_it_is_light(installed):
+    assert {"click", "numba", "numpy", "scipy"} <= set(required()) and len(required()) < 15
+    code = f"import importlib.util as u; print([n for n in {sorted(HEAVY)} if u.find_spec(n)])"
+    assert installed[0]("python", "-c", code).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "command, extra",
+    [
+        ("data mnist", "book"),
+        ("audit-gradient --adversary flip --epsilon 1", "book"),
+        ("sweep grid.yml", "tables"),
+        ("sweep grid.yml --scheduler tcp://127.0.0.1:8786", "cluster"),
+        ("audit --recordings a.parquet b.parquet --report any --epsilon 1 --until-sure", "parquet"),
+    ],
+)
+def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, command, extra):
+    run, home, _ = installed
+    for name in ("a.parquet", "b.parquet"):
+        (home / name).touch()
+    (home / "grid.yml").write_text(
+        "audit: rad\nseed: 1\ngrid: {mechanism: GRR, m: 5, epsilon: 1}\n"
+    )
+    found = run("ldpkit", *command.split())
     assert (found.returncode, found.stdout, found.stderr.count("\n")) == (4, "", 1)
-    assert "which is missing: pip install 'ldpkit[book]'" in found.stderr
+    assert f"missing: pip install 'ldpkit[{extra}]'" in found.stderr
+    assert extra in importlib.metadata.metadata("ldpkit").get_all("Provides-Extra")
+
+
+@pytest.mark.parametrize("module", ["plots", "published"])
+def test_python_names_the_extra_too(installed, module):
+    error = installed[0]("python", "-c", f"from ldpkit import {module}").stderr.splitlines()[-1]
+    assert error.startswith("ModuleNotFoundError: ") and "is missing: pip install 'ldpkit[" in error
+
+
+CLIENT = """
+import numpy as np
+
+def client(values, rng):
+    return np.eye(10, dtype=np.uint8)[np.asarray(values).astype(int) % 10]
+"""
+NODE = """#!{python}
+import sys
+for line in sys.stdin:
+    print(line.strip(), flush=True)
+"""
+
+
+def shown():
+    """The commands of the README that need no extra; what is asked for afterwards, made smaller."""
+    text = (ROOT / "README.md").read_text()
+    lines = [line.partition("  #")[0] for line in re.findall(r"^\$ ldpkit (.*)", text, flags=re.M)]
+    return [line.replace("5e6", "5e4") for line in lines if not line.startswith("sweep")]
+
+
+def test_the_readmes_examples_run(installed):
+    """A client in Python, a program that stands for one in JavaScript, two recordings: all of them
+    send what they hold. So audits end soon."""
+    run, home, _ = installed
+    (home / "mine.py").write_text(CLIENT)
+    (home / "node").write_text(NODE.format(python=sys.executable))
+    (home / "node").chmod(0o755)
+    for name, report in (("first", 1), ("second", 2)):
+        (home / f"{name}.jsonl").write_text(f"{report}\n" * 500)
+    assert len(shown()) > 15
+    for line in shown():
+        found = run("ldpkit", *shlex.split(line))
+        assert found.returncode in (0, 1), (line, found.stderr)
+    block = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
+    found = run("python", "-c", f"{block}\nprint(result.verdict)")
+    assert found.returncode == 0 and found.stdout.startswith("No violation found"), found.stderr
 
 
 def test_it_audits_and_writes_nothing_into_itself(installed):
     run, home, site = installed
     before = {path for path in site.rglob("*") if "__pycache__" not in path.parts}
-    assert (
-        run("ldpkit", *"audit --mechanism GRR --k 5 --epsilon 1 --trials 1000".split()).returncode
-        == 0
-    )
+    line = "audit --mechanism GRR --k 5 --epsilon 1 --trials 1000 --faithful"
+    assert run("ldpkit", *line.split()).returncode == 0
     assert {path for path in site.rglob("*") if "__pycache__" not in path.parts} == before
+    run("ldpkit", *line.replace("GRR", "OUE").split())
     assert (home / ".cache" / "ldpkit" / "numba").is_dir()

@@ -38,8 +38,8 @@ UNUSED = ("sphinx-comments", "sphinx-jupyterbook-latex", "sphinxcontrib-jsmath")
 
 def wanted():
     extras = PYPROJECT["optional-dependencies"]
-    for text in [*PYPROJECT["dependencies"], *extras["book"], *extras["dev"]]:
-        if not text.startswith("ldpkit["):
+    for text in [*PYPROJECT["dependencies"], *sum(extras.values(), [])]:
+        if not text.startswith("ldpkit[") and text not in extras["parquet"]:  # for users alone
             yield Requirement(text)
 
 

@@ -180,12 +180,6 @@ def test_real_batches_differ_in_one_report():
         assert found.tolist() == [leaning] * 200
 
 
-def test_another_threshold_gives_any_value_up_to_epsilon():
-    fpr, fnr = threshold_rates(50, 1.0, 50)
-    assert math.log((1 - fpr) / fnr) == pytest.approx(1.0)
-    assert threshold_rates(50, 1.0, 0) == (0.0, pytest.approx(1.0))
-
-
 def test_the_solver_stops_at_both_ends():
     assert solve(lambda e: 0.0, 1e-6, 1.0) == 0.0
     assert solve(lambda e: 0.5 * (1 - e), 0.25, 1.0) == pytest.approx(0.5)

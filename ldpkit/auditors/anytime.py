@@ -11,17 +11,18 @@ it sent is convicted if its reports betray that, although its first reports may 
 
 import copy
 import functools
+import itertools
 import math
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from .. import attacks, betting, checks, stats
 from ..mechanisms import LocalRandomizer
-from ..mechanisms import make as make_mechanism
-from ..types import Pair, Rates
-from .base import ALPHA, Auditor, fix
+from ..types import Rates
+from .base import fix, given
 from .course import AnytimeResult, Course
 from .events import Accepted, Event
+from .pair import PairAudit
 from .purse import SURE
 from .result import Row
 from .sources import Source
@@ -30,7 +31,7 @@ __all__ = ["AnytimeAudit"]
 
 
 @dataclass(frozen=True)
-class AnytimeAudit(Auditor):
+class AnytimeAudit(PairAudit):
     """Bet against a claim until it is refuted, or until there is no more to spend.
 
     Parameters
@@ -63,101 +64,63 @@ class AnytimeAudit(Auditor):
         Seconds after which to stop.
     """
 
-    mechanism: Any
-    attack: Any = "guess"
     _: KW_ONLY
-    trials: int = 10**6
-    alpha: float = ALPHA
-    delta: float | None = None
-    faithful: bool = False
-    pair: Pair | None = None
-    both: bool = True
     inputs: Any = None
-    independent: bool | None = None
-    within: float | None = None
-    max_time: float | None = None
+    independent: bool | None = given(None, checks.flag)
+    within: float | None = given(None, checks.real, 0)
+    max_time: float | None = given(None, checks.real, 0)
     tracks: tuple[tuple[Any, int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        several = isinstance(self.attack, (list, tuple))
-        named = self.attack if several else [self.attack]
-        if not named:
-            raise ValueError(f"attack must name at least one attack, got {self.attack!r}")
+        super().__post_init__()
         mechanism: Any = checks.instance(
             "mechanism", self.mechanism, (LocalRandomizer, Source), "a mechanism, client or source"
         )
-        chosen = [a if isinstance(a, Event) else attacks.make(a) for a in named]
-        both, tail = checks.flag("both", self.both), stats.tail_mass(self.alpha)
-        trials = checks.integer("trials", self.trials, 1, 10**12)
-        inputs = self._asked(mechanism)
-        chosen = [a if isinstance(a, Event) else a.declare(mechanism, trials, tail) for a in chosen]
-        delta = mechanism.delta if self.delta is None else self.delta
-        for name in ("within", "max_time"):
-            if getattr(self, name) is not None:
-                checks.real(name, getattr(self, name), 0)
-        if self.independent is not None:
-            checks.flag("independent", self.independent)
+        chosen = [a if isinstance(a, Event) else attacks.make(a) for a in self.named]
+        inputs, tail = self._compared(mechanism), stats.tail_mass(self.alpha)
+        chosen = [
+            a if isinstance(a, Event) else a.declare(mechanism, self.trials, tail) for a in chosen
+        ]
+        places, both = range(len(inputs)), self.both or len(inputs) > 2
         fix(
             self,
             attack=tuple(chosen),
-            trials=trials,
-            alpha=float(self.alpha),
-            delta=checks.real("delta", delta, 0, 1, closed="[)"),
-            faithful=checks.flag("faithful", self.faithful),
+            delta=checks.real(
+                "delta", mechanism.delta if self.delta is None else self.delta, 0, 1, closed="[)"
+            ),
             pair=(inputs[0], inputs[1]),
             inputs=inputs,
-            both=both,
             tracks=tuple(
                 (a, i, j)
                 for a in chosen
-                for i in range(len(inputs))
-                for j in range(len(inputs))
-                if i < j or (i > j and (both or len(inputs) > 2) and not getattr(a, "both", False))
+                for i in places
+                for j in places
+                if i < j or (i > j and both and not getattr(a, "both", False))
             ),
         )
 
-    def _asked(self, mechanism: Any) -> tuple[Any, ...]:
+    def _compared(self, mechanism: Any) -> tuple[Any, ...]:
+        """The inputs, checked two by two if a mechanism knows them."""
+        checked = isinstance(mechanism, LocalRandomizer)
         if self.inputs is None:
-            made = isinstance(mechanism, LocalRandomizer)
-            return tuple(mechanism.pair(self.pair) if made else self.pair or (0, 1))
+            return tuple(mechanism.pair(self.pair) if checked else self.pair or (0, 1))
         if self.pair is not None:
             raise ValueError(f"inputs must not be given together with a pair, got {self.inputs!r}")
         inputs = tuple(self.inputs)
         if len(inputs) < 2:
             raise ValueError(f"inputs must be at least two, got {self.inputs!r}")
-        for i, one in enumerate(inputs):
-            for other in inputs[:i]:
-                if isinstance(mechanism, LocalRandomizer):
-                    mechanism.pair((other, one))
+        for pair in itertools.combinations(inputs, 2) if checked else ():
+            mechanism.pair(pair)
         return inputs
-
-    @classmethod
-    def of(
-        cls,
-        mechanism: str,
-        attack: str | list[str] = "guess",
-        trials: int = 10**6,
-        alpha: float = ALPHA,
-        faithful: bool = False,
-        both: bool = True,
-        pair: Pair | None = None,
-        **parameters: Any,
-    ) -> Self:
-        """Return the audit of a mechanism given by name; as `Audit.of`."""
-        target = make_mechanism(mechanism, **parameters)
-        return cls(
-            target, attack, trials=trials, alpha=alpha, faithful=faithful, both=both, pair=pair
-        )
 
     def events(self) -> list[Event]:
         """Return a fresh event for every track."""
-        found: list[Event] = []
-        for one, i, j in self.tracks:
-            if not isinstance(one, Event):
-                found.append(Accepted(one, self.mechanism, (self.inputs[i], self.inputs[j])))
-            else:
-                found.append(copy.deepcopy(one) if hasattr(one, "learn") else one)
-        return found
+        return [
+            (copy.deepcopy(one) if hasattr(one, "learn") else one)
+            if isinstance(one, Event)
+            else Accepted(one, self.mechanism, (self.inputs[i], self.inputs[j]))
+            for one, i, j in self.tracks
+        ]
 
     @functools.cached_property
     def rates(self) -> list[Rates | None]:

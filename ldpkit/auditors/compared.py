@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks, streams
 from ..types import Array, Rng, Word
-from .base import ALPHA, Auditor, called, fix
+from .base import Auditor, called, fix, given
 from .ratio import HALVED, check, statistic
 from .result import AuditResult, Row, too_few
 
@@ -62,10 +62,10 @@ class Compared(Auditor):
 
     _: KW_ONLY
     trials: int = 10**8
-    alpha: float = ALPHA
     estimator: str = "released"
     minimum: int = 5
     variation: float | None = None
+    last: bool = given(False, checks.flag)
     limits: tuple[float, ...] = field(
         init=False, repr=False, compare=False
     )  # the statistic without noise, by round
@@ -84,33 +84,17 @@ class Compared(Auditor):
     def play(self, draw: Draw) -> Iterator[Groups]:
         """Give the counts of every round."""
 
-    @property
-    def since(self) -> int:
-        """First round that is evaluated."""
-        return 0
-
     def about(self, number: int) -> str:
         """Of whom the verdict of a round is said, if not of one user."""
         return ""
 
-    @property
-    def halves(self) -> bool:
-        """Whether the estimator needs two halves of the users."""
-        return self.estimator in HALVED
-
     def __post_init__(self) -> None:
+        super().__post_init__()
         check(self.estimator, self.alpha, self.minimum, self.variation)
-        fix(
-            self,
-            trials=checks.integer("trials", self.trials, 1 + self.halves, 10**12),
-            alpha=float(self.alpha),
-        )
-        fix(
-            self,
-            limits=tuple(
-                _limit(*groups[0]) for groups in self.play(Draw(self.trials, self.halves, None))
-            ),
-        )
+        halves = self.estimator in HALVED
+        fix(self, trials=checks.integer("trials", self.trials, 1 + halves, 10**12))
+        expected = self.play(Draw(self.trials, halves, None))
+        fix(self, limits=tuple(_limit(*groups[0]) for groups in expected))
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Draw the counts of every round, and say what they show.
@@ -127,62 +111,57 @@ class Compared(Auditor):
             One per round; `limit` is the statistic without noise. Residuals are no counts, so
             ``separated`` has no bound and `lower` is 0: audit ``probe`` instead.
         """
-        start, trials, said = time.perf_counter(), self.trials, self.said
-        rng = streams.generator(seed, "kv", *self.stream, self.halves)
-        played = list(self.play(Draw(trials, self.halves, rng)))
-        seconds, results = (time.perf_counter() - start) / len(played), []
-        sure, bounded = self.estimator if self.halves else "valid", said["attack"] != "separated"
-        for number, (groups, limit) in list(enumerate(zip(played, self.limits), 1))[self.since :]:
-            first, second = groups[0]
-            value, output = statistic(
-                first,
-                second,
-                trials,
-                self.estimator,
-                alpha=self.alpha,
-                minimum=self.minimum,
-                variation=self.variation,
-            )
-            share = self.alpha / len(groups)
-            bounds = [
-                statistic(one, two, trials, sure, alpha=share)[0] for one, two in groups if bounded
-            ]
-            best = functools.partial(_best, first.shape[1], sure, share)
-            seen = [int(side.sum(axis=0)[output]) if output >= 0 else 0 for side in groups[0]]
-            results.append(
-                AuditResult(
-                    **said
-                    | {
-                        "parameters": (
-                            said["parameters"] | {"estimator": self.estimator, "round": number}
-                        )
-                    },
-                    trials=trials,
-                    alpha=self.alpha,
-                    seed=seed,
-                    faithful=False,
-                    counts={
-                        "outputs": first.shape[1],
-                        "output": output,
-                        "first": seen[0],
-                        "second": seen[1],
-                    },
-                    rates={"first_rate": seen[0] / trials, "second_rate": seen[1] / trials},
-                    epsilon_emp=value,
-                    lower=max(bounds, default=0.0),
-                    exact=None,
-                    exact_sd=None,
-                    limit=limit,
-                    inconclusive=(
-                        too_few(best, trials, said["claim"], "users per group")
-                        if bounded
-                        else f"auditor {said['attack']} has no bound that holds"
-                    ),
-                    about=self.about(number),
-                    seconds=seconds,
-                )
-            )
-        return results
+        start, halves = time.perf_counter(), self.estimator in HALVED
+        rng = streams.generator(seed, "kv", *self.stream, halves)
+        played = list(self.play(Draw(self.trials, halves, rng)))
+        seconds = (time.perf_counter() - start) / len(played)
+        rounds = list(enumerate(zip(played, self.limits), 1))
+        return [
+            self._judged(number, groups, limit, seed, seconds)
+            for number, (groups, limit) in (rounds[-1:] if self.last else rounds)
+        ]
+
+    def _judged(
+        self, number: int, groups: Groups, limit: float, seed: int, seconds: float
+    ) -> AuditResult:
+        """What one round shows."""
+        said, trials, (first, second) = self.said, self.trials, groups[0]
+        outputs, share = first.shape[1], self.alpha / len(groups)
+        value, output = statistic(
+            first,
+            second,
+            trials,
+            self.estimator,
+            alpha=self.alpha,
+            minimum=self.minimum,
+            variation=self.variation,
+        )
+        one, two = (int(side.sum(axis=0)[output]) if output >= 0 else 0 for side in groups[0])
+        sure = self.estimator if self.estimator in HALVED else "valid"
+        if said["attack"] == "separated":
+            bounds, weak = [0.0], "auditor separated has no bound that holds"
+        else:
+            bounds = [statistic(a, b, trials, sure, alpha=share)[0] for a, b in groups]
+            best = functools.partial(_best, outputs, sure, share)
+            weak = too_few(best, trials, said["claim"], "users per group")
+        more = {"estimator": self.estimator, "round": number}
+        return AuditResult(
+            **said | {"parameters": said["parameters"] | more},
+            trials=trials,
+            alpha=self.alpha,
+            seed=seed,
+            faithful=False,
+            counts={"outputs": outputs, "output": output, "first": one, "second": two},
+            rates={"first_rate": one / trials, "second_rate": two / trials},
+            epsilon_emp=value,
+            lower=max(bounds),
+            exact=None,
+            exact_sd=None,
+            limit=limit,
+            inconclusive=weak,
+            about=self.about(number),
+            seconds=seconds,
+        )
 
 
 def _best(outputs: int, estimator: str, alpha: float, users: int) -> float:
@@ -223,7 +202,7 @@ class LawAudit(Compared):
     second: ArrayLike
     attack: str = "hkv"
     _: KW_ONLY
-    guess: Array | None = None
+    guess: Array | None = given(None, checks.reals, 0, 1)
     mechanism: str = "law"
     parameters: Row | None = None
     claim: float = np.inf
@@ -239,10 +218,7 @@ class LawAudit(Compared):
                 "first and second must be probabilities of the same outputs, each adding to 1, got"
                 f" {got}"
             )
-        if (
-            self.guess is not None
-            and checks.reals("guess", self.guess, 0, 1).shape != laws[0].shape
-        ):
+        if self.guess is not None and np.shape(self.guess) != laws[0].shape:
             raise ValueError(
                 f"guess must hold one probability for each of the {laws[0].size} outputs, got shape"
                 f" {np.shape(self.guess)}"

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy
 
-from .. import betting, streams
+from .. import streams
 from ..progress import Progress
 from ..types import Array, Reports
 from .events import Accepted, Event, happened
+from .pair import makeable
 from .purse import IDLE, Purse
 from .result import AuditResult, Row, finite, too_few
 from .shown import Drawing, drawing
-from .sources import Made, joined, packed, picked, source, unpacked
+from .sources import Made, Source, joined, packed, picked, unpacked
 
 __all__ = ["AnytimeResult", "Course"]
 
@@ -76,10 +76,6 @@ class AnytimeResult(AuditResult):
         """Draw wealth and bound over reports."""
         return drawing(self.trajectory, self.claim, self.alpha)
 
-    def _repr_html_(self) -> str:
-        """A table and the drawing, for notebooks."""
-        return f"{super()._repr_html_()}{self.plot().svg}"
-
     def row(self) -> Row:
         """Flatten as `AuditResult.row` does."""
         return super().row() | {
@@ -117,16 +113,20 @@ class Course:
     """
 
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
-        self.audit, self.seed, self.source = audit, seed, source(audit.mechanism)
+        mechanism: Any = audit.mechanism
+        exact = not isinstance(mechanism, Source)
+        self.audit, self.seed = audit, seed
+        self.source: Source = Made(mechanism) if exact else mechanism
         self.events: list[Event] = audit.events()
         self.learners = [hasattr(event, "learn") for event in self.events]
-        mechanism, exact = audit.mechanism, isinstance(self.source, Made)
         self.drawn = (
             exact
             and not audit.faithful
             and self.source.independent
             and all(isinstance(e, Accepted) and e.rates is not None for e in self.events)
         )  # from the law
+        if exact and not self.drawn:
+            makeable(mechanism)
         independent = self.drawn or (
             self.source.independent if audit.independent is None else audit.independent
         )
@@ -179,25 +179,22 @@ class Course:
         trials = audit.trials if trials is None else trials
         max_time = audit.max_time if max_time is None else max_time
         watched, before = not self.purse.refuted, self.seconds
-        total, inputs = trials * len(audit.inputs), len(audit.inputs)
-        seek = getattr(self.source, "seek", None)
-        if seek is not None:
-            seek(self.pairs)
-        begin = self.pairs * inputs
-        with Progress(total, "reports", self.source.name, start=begin) as progress:
-            while not (why := self._why(trials, watched)):
+        inputs, begin = len(audit.inputs), self.pairs * len(audit.inputs)
+        if hasattr(self.source, "seek"):
+            self.source.seek(self.pairs)
+        self.stopped = self._why(trials, watched)
+        with Progress(trials * inputs, "reports", self.source.name, start=begin) as progress:
+            while not self.stopped:
                 used = self._piece(trials - self.pairs, watched)
                 self.seconds = before + time.perf_counter() - begun
                 if not used:
-                    why = getattr(self.source, "ending", "no more reports")
-                    break
+                    self.stopped = getattr(self.source, "ending", "no more reports")
+                    return
                 progress.say(self.known())  # whoever interrupts reads it while wealth changes
                 progress.add(used * inputs)
                 yield self.pairs
-                if max_time is not None and time.perf_counter() - begun >= max_time:
-                    why = self._why(trials, watched) or "time is up"
-                    break
-        self.stopped = why
+                late = max_time is not None and time.perf_counter() - begun >= max_time
+                self.stopped = self._why(trials, watched) or late * "time is up"
 
     def known(self) -> str:
         """Return what is known by now, in a few words."""
@@ -307,7 +304,7 @@ class Course:
             for pair, event, seen, own in zip(pairs, self.events, purse.counts, purse.each)
         ]
         found, notes = turns[best], [getattr(event, "note", "") for event in self.events]
-        weak = too_few(self._most_shown, max(n, 1), made.epsilon) if not purse.refuted else ""
+        weak = too_few(purse.most, max(n, 1), made.epsilon) if not purse.refuted else ""
         return AnytimeResult(
             mechanism=made.name,
             parameters=made.parameters,
@@ -338,20 +335,6 @@ class Course:
             stopped=self.stopped or "under way",
             trajectory=(*self.trajectory, (n, purse.log, purse.lower)),
         )
-
-    def _most_shown(self, n: int) -> float:
-        """The largest epsilon that n pairs could refute, each with the event in its first report
-        only."""
-        goal = -math.log(self.audit.alpha) + math.log(len(self.events))
-
-        def lacks(epsilon: float) -> float:
-            won = np.log(betting.linear(betting.STAKES, epsilon, self.audit.delta)[:, 2])
-            wealth = scipy.special.logsumexp(n * won) - math.log(len(won))
-            return float(goal - wealth)
-
-        if lacks(0.0) >= 0:
-            return 0.0
-        return 700.0 if lacks(700.0) < 0 else float(scipy.optimize.brentq(lacks, 0.0, 700.0))
 
     # --- to be continued --------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ observed rates: biased upwards, infinite if one error never occurs, no bound.
 
 import functools
 import time
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, MISSING, dataclass
 from typing import Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..types import Array, Rates
-from .base import ALPHA, Auditor, called, fix
+from .base import ALPHA, Auditor, Checked, called, given
 from .errors import (
     BOUNDS,
     MAX_TRIALS,
@@ -49,7 +49,7 @@ _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 
 @dataclass(frozen=True)
-class Crafted:
+class Crafted(Checked):
     """An adversary's pairs of gradients, crafted when they are asked for.
 
     All adversaries but the dummy train a small network on handwritten digits first.
@@ -75,24 +75,22 @@ class Crafted:
         Naming the parameter that is out of range or does not belong to the adversary.
     """
 
-    adversary: str
+    adversary: str = given(MISSING, checks.one_of, ADVERSARIES)
     dimension: int | None = None
     norm: float = 1.0
-    iterations: int = 100
-    flip: str = "random"
-    seed: int = 1
+    iterations: int = given(100, checks.integer, 0, 10**6)
+    flip: str = given("random", checks.one_of, crafts.FLIPS)
+    seed: int = given(1, checks.integer, 0)
 
     def __post_init__(self) -> None:
-        if checks.one_of("adversary", self.adversary, ADVERSARIES) == "dummy":
+        super().__post_init__()
+        if self.adversary == "dummy":
             crafts.dummy(self.d, self.norm)
         elif self.dimension is not None:
             raise ValueError(
                 "dimension belongs to the adversary dummy; the network of the digits has"
                 f" {_DIMENSION} parameters"
             )
-        checks.integer("iterations", self.iterations, 0, 10**6)
-        checks.one_of("flip", self.flip, crafts.FLIPS)
-        checks.integer("seed", self.seed, 0)
 
     @property
     def d(self) -> int:
@@ -156,27 +154,19 @@ class GradientAudit(Auditor):
         Naming the parameter that is out of range.
     """
 
-    mechanism: GradientMechanism
-    pairs: Pairs | Crafted
-    attack: str = "cosine"
+    mechanism: GradientMechanism = given(
+        MISSING, checks.instance, GradientMechanism, "a randomiser of gradients"
+    )
+    pairs: Pairs | Crafted = given(MISSING, checks.instance, (Pairs, Crafted), "Pairs of gradients")
+    attack: str = given("cosine", checks.one_of, RULES)
     _: KW_ONLY
-    trials: int = 500
-    alpha: float = ALPHA
-    faithful: bool = False
+    trials: int = given(500, checks.integer, 1, MAX_TRIALS // 2)
+    alpha: float = given(ALPHA, lambda _, alpha: stats.significance(alpha, 0.25))
+    faithful: bool = given(False, checks.flag)
 
     def __post_init__(self) -> None:
-        checks.instance("mechanism", self.mechanism, GradientMechanism, "a randomiser of gradients")
-        pairs: Pairs | Crafted = checks.instance(
-            "pairs", self.pairs, (Pairs, Crafted), "Pairs of gradients"
-        )
-        checks.one_of("attack", self.attack, RULES)
-        fix(
-            self,
-            faithful=checks.flag("faithful", self.faithful),
-            trials=checks.integer("trials", self.trials, 1, MAX_TRIALS // 2),
-            alpha=stats.significance(self.alpha, 0.25),
-        )
-        d = pairs.d if isinstance(pairs, Crafted) else pairs.first.shape[1]
+        super().__post_init__()
+        d = self.pairs.d if isinstance(self.pairs, Crafted) else self.pairs.first.shape[1]
         if d != self.mechanism.d:
             raise ValueError(
                 f"gradients must have the mechanism's dimension {self.mechanism.d}, got {d}"
@@ -254,29 +244,15 @@ class GradientAudit(Auditor):
             pooled bound for the cosine rule and the two-sided one for the lune rule, whose errors
             differ much.
         """
-        mechanism, rule, trials, start = (
-            self.mechanism,
-            RULES[self.attack],
-            self.trials,
-            time.perf_counter(),
-        )
-        name = (
-            "gradient",
-            mechanism.name,
-            mechanism.parameters,
-            self.crafted.name,
-            rule.name,
-            self.faithful,
-        )
-        if self.faithful:
-            with Progress(2 * trials, "reports", mechanism.name) as progress:
-                kept, missed = (
-                    self._count(side, seed, (*name, side), progress) for side in (True, False)
-                )
-        else:
+        mechanism, rule, start = self.mechanism, RULES[self.attack], time.perf_counter()
+        own, crafted = mechanism.parameters, self.crafted
+        name = "gradient", mechanism.name, own, crafted.name, rule.name, self.faithful
+        with Progress(2 * self.trials, "reports", mechanism.name) as progress:
             kept, missed = (
-                rule.sample(
-                    mechanism, trials, self.crafted, side, streams.generator(seed, *name, side)
+                self._count(side, seed, (*name, side), progress)
+                if self.faithful
+                else rule.sample(
+                    mechanism, self.trials, crafted, side, streams.generator(seed, *name, side)
                 )
                 for side in (True, False)
             )
@@ -284,13 +260,13 @@ class GradientAudit(Auditor):
             judged(
                 self,
                 seed,
-                trials - kept,
+                self.trials - kept,
                 missed,
                 self.rates,
                 BOUNDS[rule.bound],
                 seconds=time.perf_counter() - start,
                 mechanism=mechanism.name,
-                parameters=mechanism.parameters | {"adversary": self.crafted.name},
+                parameters=own | {"adversary": crafted.name},
                 claim=mechanism.epsilon,
             )
         ]

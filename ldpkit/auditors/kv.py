@@ -25,7 +25,7 @@ from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
 from ..types import Array, Held, Word
-from .base import called, fix
+from .base import called, given
 from .compared import Compared, Draw, Groups
 from .ratio import HALVED
 from .result import AuditResult, Row
@@ -243,15 +243,13 @@ class KVAudit(Compared):
     attack: str = "hkv"
     _: KW_ONLY
     pairs: Sequence[Held] | None = None
-    ownership: float = 0.5
+    ownership: float = given(0.5, checks.real, 0, 1)
     positions: Sequence[int] | None = None
     squads: Sequence[float] = (-1.0, -0.5)
-    scaling: str = "released"
-    last: bool = False
+    scaling: str = given("released", checks.one_of, ("released", "exact"))
 
     def __post_init__(self) -> None:
         mechanism, rounds = self.mechanism, isinstance(self.mechanism, CPP)
-        fix(self, last=checks.flag("last", self.last))
         if not isinstance(mechanism, (PCKV, CPP)) or (rounds and mechanism.k != 1):
             raise ValueError(f"mechanism must be a PCKV, or a CPP with k = 1, got {mechanism!r}")
         fit = [
@@ -271,8 +269,6 @@ class KVAudit(Compared):
             )
         if self.attack == "separated":
             checks.one_of("estimator of residuals", self.estimator, ("released", "printed"))
-        fix(self, ownership=checks.real("ownership", self.ownership, 0, 1))
-        checks.one_of("scaling", self.scaling, ("released", "exact"))
         if (
             len(KeyValues.of([[pair] for pair in self.held], mechanism.k)) != 2
         ):  # refuses keys and values that are none
@@ -359,10 +355,6 @@ class KVAudit(Compared):
         if isinstance(self.mechanism, PCKV):
             return _once(self, self.mechanism, draw)
         return (_segmented if self.attack == "skv" else _in_rounds)(self, self.mechanism, draw)
-
-    @property
-    def since(self) -> int:
-        return -1 if self.last else 0
 
     def about(self, number: int) -> str:
         if number == 1 or self.attack == "skv":  # squads and imitators hear the same means

@@ -7,11 +7,9 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 import functools
 import itertools
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Self, TypeVar, cast
 
 import numpy as np
 
@@ -19,14 +17,13 @@ from .. import attacks, checks, stats, streams
 from ..attacks import Attack
 from ..attacks.base import audited
 from ..mechanisms import LocalRandomizer
-from ..mechanisms import make as make_mechanism
 from ..mechanisms.base import lawful
 from ..progress import Progress
 from ..types import Array, Pair, Rates, Reports, Rng, Word
 from . import sanity
 from .anytime import AnytimeAudit
-from .base import ALPHA, Auditor, fix
-from .directions import direction, judged
+from .base import ALPHA, fix, given
+from .pair import PairAudit, direction, judged, makeable
 from .result import AuditResult, Row
 
 __all__ = ["Audit", "audit", "audits", "rows", "expected"]
@@ -36,32 +33,13 @@ _CHUNK = 2**18  # trials per stream where rounds are simulated because their cou
 _FEW_REPORTS = 2**8
 # coordinates held in memory at once when real reports are made: few enough for a core's cache
 _REPORT_CELLS = 2**20
+_JOBS = 16  # that a thread is given at a time: 10^12 trials are millions of them
 
-
-Job = TypeVar("Job")
-Outcome = TypeVar("Outcome")
-
-
-def _mapped(
-    pool: ThreadPoolExecutor, threads: int, function: Callable[[Job], Outcome], jobs: Iterable[Job]
-) -> Iterator[Outcome]:
-    """What ``pool.map`` gives, in the same order, but looking only a few jobs ahead: 10^12 trials
-    are millions of them."""
-    ahead: deque[Future[Outcome]] = deque()
-    try:
-        for job in jobs:
-            ahead.append(pool.submit(function, job))
-            if len(ahead) > 4 * threads:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
-    finally:
-        for future in ahead:
-            future.cancel()
+_expected = functools.lru_cache(maxsize=256)(stats.expected_epsilon)
 
 
 @dataclass(frozen=True)
-class Audit(Auditor):
+class Audit(PairAudit):
     """Tell two inputs of a mechanism or client apart with one or several attacks.
 
     Parameters
@@ -102,17 +80,9 @@ class Audit(Auditor):
         Naming the parameter that is out of range.
     """
 
-    mechanism: LocalRandomizer
-    attack: str | Attack | Sequence[str | Attack] = "guess"
     _: KW_ONLY
-    trials: int = 10**6
-    alpha: float = ALPHA
-    delta: float | None = None
-    faithful: bool = False
-    pair: Pair | None = None
-    both: bool = True
-    questions: int = 1
-    threads: int = 1
+    questions: int = given(1, checks.integer, 1)
+    threads: int = given(1, checks.integer, 1)
     declared: tuple[Attack, ...] = field(
         init=False, repr=False, compare=False
     )  # with what they had to choose
@@ -121,62 +91,19 @@ class Audit(Auditor):
     )  # the questions about the pair
 
     def __post_init__(self) -> None:
-        named: Sequence[str | Attack] = (
-            self.attack
-            if isinstance(self.attack, (list, tuple))
-            else [cast(str | Attack, self.attack)]
-        )
-        mechanism, chosen = audited(self.mechanism), [attacks.make(a) for a in named]
-        if not chosen:
-            raise ValueError(f"attack must name at least one attack, got {self.attack!r}")
+        super().__post_init__()
+        mechanism, chosen = audited(self.mechanism), [attacks.make(a) for a in self.named]
         if any(isinstance(a, attacks.Learned) for a in chosen):
             raise ValueError("attack learned needs until='sure': it learns while it bets")
-        trials = checks.integer("trials", self.trials, 1, 10**12)
-        both, published = checks.flag("both", self.both), stats.tail_mass(self.alpha)
-        first, second = mechanism.pair(self.pair)
+        if self.faithful or not lawful(mechanism):
+            makeable(mechanism)
+        published, pair = stats.tail_mass(self.alpha), tuple(mechanism.pair(self.pair))
         fix(
             self,
             attack=tuple(chosen),
-            trials=trials,
-            alpha=float(self.alpha),
-            delta=(
-                None if self.delta is None else checks.real("delta", self.delta, 0, 1, closed="[)")
-            ),
-            faithful=checks.flag("faithful", self.faithful),
-            pair=(first, second),
-            both=both,
-            questions=checks.integer("questions", self.questions, 1),
-            threads=checks.integer("threads", self.threads, 1),
-            declared=tuple(a.declare(mechanism, trials, published) for a in chosen),
-            asked=((first, second), (second, first))[: 1 + both],
-        )
-
-    @classmethod
-    def of(
-        cls,
-        mechanism: str,
-        attack: str | list[str] = "guess",
-        trials: int = 10**6,
-        alpha: float = ALPHA,
-        faithful: bool = False,
-        both: bool = False,
-        pair: Pair | None = None,
-        **parameters: Word,
-    ) -> Self:
-        """Return the audit of a mechanism given by name.
-
-        Parameters
-        ----------
-        mechanism : str
-            A name of `ldpkit.mechanisms.MECHANISMS`.
-        attack, trials, alpha, faithful, both, pair
-            As in `Audit`, except that one direction is asked about unless `both` is set.
-        **parameters
-            Parameters of the mechanism.
-        """
-        target = make_mechanism(mechanism, **parameters)
-        return cls(
-            target, attack, trials=trials, alpha=alpha, faithful=faithful, both=both, pair=pair
+            pair=pair,
+            declared=tuple(a.declare(mechanism, self.trials, published) for a in chosen),
+            asked=(pair, pair[::-1])[: 1 + self.both],
         )
 
     @functools.cached_property
@@ -188,9 +115,14 @@ class Audit(Auditor):
     def expected(self) -> list[Rates | None]:
         """Exact mean and standard deviation of the published statistic of every attack, from the
         mechanism's law."""
-        delta = self.mechanism.published_delta if self.delta is None else self.delta
         tail = stats.tail_mass(self.alpha)
-        return [r and _expected(*r, self.trials, delta, tail) for r in self.rates]
+        return [r and _expected(*r, self.trials, self.deltas[0], tail=tail) for r in self.rates]
+
+    @property
+    def deltas(self) -> tuple[float, float]:
+        """What is subtracted for the published statistic, and for the bound."""
+        own = self.mechanism.published_delta, self.mechanism.delta
+        return own if self.delta is None else (self.delta, self.delta)
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times; see `Auditor.rows`.
@@ -218,73 +150,54 @@ class Audit(Auditor):
             Saying what a client did wrong.
         """
         mechanism, chosen, trials, asked = self.mechanism, self.declared, self.trials, self.asked
-        first, second = asked[0]
         foreign = not lawful(mechanism)
         faithful = self.faithful or foreign
-        most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
-        at_once = (
-            max(1, min(most, _REPORT_CELLS // mechanism.width))
-            if faithful
-            else trials
-            if all(self.rates)
-            else _CHUNK
-        )
+        if faithful:
+            most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
+            at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
+        else:
+            at_once = trials if all(self.rates) else _CHUNK
         starts = range(0, trials, at_once)
-        name = (
-            "audit",
-            mechanism.name,
-            mechanism.parameters,
-            [a.name for a in chosen],
-            faithful,
-            [first, second],
-        )
-        ordered = (first, second) if mechanism.kind.ordered else None
+        names = [a.name for a in chosen]
+        name = "audit", mechanism.name, mechanism.parameters, names, faithful, [*asked[0]]
+        ordered = asked[0] if mechanism.kind.ordered else None
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
             return [a.accepts(mechanism, reports, one, rng) for one in asked for a in chosen]
 
         def count(job: tuple[str, int]) -> tuple[list[int], sanity.Glimpse | None]:
             side, index = job
-            size = min(starts.step, trials - starts[index])
-            rng = streams.generator(seed, *name, side, index)
+            size = min(at_once, trials - starts[index])
+            rng, seen = streams.generator(seed, *name, side, index), None
             if faithful:
-                reports = mechanism.perturb(
-                    mechanism.inputs(first if side == "tp" else second, size), rng
-                )
+                value = asked[0][side == "fp"]
+                reports = mechanism.perturb(mechanism.inputs(value, size), rng)
                 events = judge(reports, rng)
                 hits = [int(np.count_nonzero(e)) for e in events]
-                seen = (
-                    sanity.glimpse(reports, events, ordered, keep=index < 16) if foreign else None
-                )
+                if foreign:
+                    seen = sanity.glimpse(reports, events, ordered, keep=index < 16)
             else:
-                hits, seen = (
-                    [a.sample(mechanism, size, side == "tp", rng, asked[0]) for a in chosen],
-                    None,
-                )
+                hits = [a.sample(mechanism, size, side == "tp", rng, asked[0]) for a in chosen]
                 if self.both:  # this input is the other question's second one
                     rng = streams.generator(seed, *name, side, index, "turned")
                     hits += [a.sample(mechanism, size, side != "tp", rng, asked[1]) for a in chosen]
             progress.add(size, side, *hits[: len(chosen)])
             return hits, seen
 
-        start, found = time.perf_counter(), np.zeros((2, len(asked) * len(chosen)), np.int64)
-        seen: tuple[list[sanity.Glimpse], ...] = ([], [])
-        jobs = ((side, index) for side in ("tp", "fp") for index in range(len(starts)))
+        start, jobs = time.perf_counter(), itertools.product(("tp", "fp"), range(len(starts)))
+        found = {side: np.zeros(len(asked) * len(chosen), np.int64) for side in ("tp", "fp")}
+        glimpses: dict[str, list[sanity.Glimpse]] = {"tp": [], "fp": []}
         with (
             Progress(2 * trials, "reports", mechanism.name) as progress,
             ThreadPoolExecutor(self.threads) as pool,
         ):
-            for number, (hits, look) in enumerate(_mapped(pool, self.threads, count, jobs)):
-                found[number // len(starts)] += hits
-                seen[number // len(starts)].extend([look] if look else [])
+            while some := list(itertools.islice(jobs, _JOBS * self.threads)):
+                for (side, _), (hits, seen) in zip(some, pool.map(count, some)):
+                    found[side] += hits
+                    glimpses[side] += [seen] if seen else []
         tail = stats.tail_mass(self.alpha, "valid") / (self.questions * len(asked))
-        deltas = (
-            (mechanism.published_delta, mechanism.delta)
-            if self.delta is None
-            else (self.delta, self.delta)
-        )
-        paper, valid = (deltas[0], stats.tail_mass(self.alpha)), (deltas[1], tail)
-        counts = found.reshape(2, len(asked), -1)
+        paper, valid = (self.deltas[0], stats.tail_mass(self.alpha)), (self.deltas[1], tail)
+        counts = np.reshape([found["tp"], found["fp"]], (2, len(asked), -1))
         turns = [
             [
                 direction(one, int(counts[j, j, i]), int(counts[1 - j, j, i]), trials, paper, valid)
@@ -295,9 +208,9 @@ class Audit(Auditor):
         sound, claim = sanity.Findings(), mechanism.epsilon
         if foreign:
             convicted = any(one["lower"] > claim for each in turns for one in each)
-            most = min(starts.step, trials)
+            sides, most = [*glimpses.values()], min(at_once, trials)
             sound = sanity.examine(
-                mechanism, asked[0], seen, judge, trials, most, convicted, seed, *name
+                mechanism, asked[0], sides, judge, trials, most, convicted, seed, *name
             )
         seconds = time.perf_counter() - start
         return [
@@ -315,10 +228,10 @@ class Audit(Auditor):
                 exact=exact,
                 exact_sd=exact_sd,
                 claim=claim,
-                delta=deltas[1],
+                delta=self.deltas[1],
                 pair=asked[0],
                 questions=self.questions * len(asked),
-                **judged(each, sound, trials, claim, deltas[1], tail),
+                **judged(each, sound, trials, claim, self.deltas[1], tail),
                 scope=mechanism.scope,
                 seconds=seconds,
             )
@@ -326,11 +239,6 @@ class Audit(Auditor):
                 chosen, turns, [e or (None, None) for e in self.expected]
             )
         ]
-
-
-@functools.lru_cache(maxsize=256)
-def _expected(tpr: float, fpr: float, trials: int, delta: float, tail: float) -> Rates:
-    return stats.expected_epsilon(tpr, fpr, trials, delta, tail=tail)
 
 
 def audit(

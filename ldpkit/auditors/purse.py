@@ -105,21 +105,12 @@ class Purse:
         self.at: int | None = at[0] if at else None
         self.independent, self.eta = independent, eta
         joint = independent and (learned or any(r is not None for r in rates))
-        lines = len(betting.STAKES)
+        lines, even = len(betting.STAKES), np.full(len(SHARES), 1 / len(SHARES))
         self.slot = lines + joint * len(SHARES)
-        bets = self.slot + scored * len(SHARES)
-        prior = np.zeros((len(rates), bets))
-        for weights, declared in zip(prior, rates):
-            given = joint and declared is not None
-            families = 1 + (joint and learned) + scored
-            weights[:lines] = ((1 - SURE) if given else 1 / families) / lines
-            if given:
-                weights[self.slot - 1] = SURE
-            elif families > 1:
-                for family in range(lines, bets, len(SHARES)):
-                    if family >= self.slot or learned:
-                        weights[family : family + len(SHARES)] = 1 / families / len(SHARES)
-        prior /= prior.sum()
+        plain = [np.full(lines, 1 / lines), *joint * [learned * even], *scored * [even]]
+        sure = [(1 - SURE) * plain[0], np.array([0.0, SURE]), *scored * [0 * even]]
+        prior = np.array([np.concatenate(plain if r is None or not joint else sure) for r in rates])
+        prior /= prior.sum(axis=1, keepdims=True) * len(prior)
         with np.errstate(divide="ignore"):
             self._prior = np.log(prior)
         self.counts = np.zeros((len(rates), 5), np.int64)
@@ -264,6 +255,14 @@ class Purse:
         weights = self._prior - scipy.special.logsumexp(self._prior, axis=1, keepdims=True)
         at = self._target
         return scipy.special.logsumexp(weights + (self.past + self.now)[at], axis=1)
+
+    def most(self, pairs: int) -> float:
+        """Return the largest epsilon that so many pairs could refute, each with the event in its
+        first report only."""
+        won = self._gains[:, 0, : len(betting.STAKES), 2]
+        spent = math.log(won.shape[1] * len(self.counts))
+        refuted = scipy.special.logsumexp(pairs * won, axis=1) - spent >= self.goal
+        return float(self.grid[refuted].max(initial=0.0))
 
     # --- to be continued --------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.subset import SubsetSelection
 from ..types import Word
-from .base import ALPHA, Auditor, fix
+from .base import Auditor, given
 from .result import AuditResult, Row, too_few
 
 __all__ = ["PROTOCOLS", "RADAudit", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd",
@@ -110,21 +110,13 @@ def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
     The derivative of SS is taken at its subset size, beside the leaps.
     """
     s = success_rate(_supporting(mechanism))
-    below, above = (
-        max(MIN_EPSILON, mechanism.epsilon - 1e-4),
-        min(MAX_EPSILON, mechanism.epsilon + 1e-4),
-    )
-    slope = (success_rate(_near(mechanism, above)) - success_rate(_near(mechanism, below))) / (
-        above - below
-    )
+    ends = [max(MIN_EPSILON, mechanism.epsilon - 1e-4), min(MAX_EPSILON, mechanism.epsilon + 1e-4)]
+    if isinstance(mechanism, SubsetSelection):  # subsets keep their size, which would leap
+        near = [success_rate(ASS(mechanism.k, epsilon, mechanism.omega)) for epsilon in ends]
+    else:
+        near = [success_rate(dataclasses.replace(mechanism, epsilon=e)) for e in ends]  # type: ignore[type-var]  # it is a dataclass
+    slope = (near[1] - near[0]) / (ends[1] - ends[0])
     return math.sqrt(s * (1 - s) / checks.integer("reports", reports, 1)) / slope
-
-
-def _near(mechanism: SupportOracle, epsilon: float) -> SupportOracle:
-    """The mechanism at another budget; subsets keep their size, which would leap."""
-    if isinstance(mechanism, SubsetSelection):
-        return ASS(mechanism.k, epsilon, mechanism.omega)
-    return dataclasses.replace(mechanism, epsilon=epsilon)  # type: ignore[type-var]  # it is a dataclass
 
 
 def epsilon_interval(
@@ -266,22 +258,15 @@ class RADAudit(Auditor):
     """
 
     mechanism: GRR | FloorSS | OUE
-    attack: str = "reconstruction"
+    attack: str = given("reconstruction", checks.one_of, ("reconstruction",))
     _: KW_ONLY
-    trials: int = 10**4
-    alpha: float = ALPHA
-    faithful: bool = False
+    trials: int = given(10**4, checks.integer, 1)
+    faithful: bool = given(False, checks.flag)
 
     def __post_init__(self) -> None:
         if type(self.mechanism) not in PROTOCOLS.values():
             raise ValueError(f"mechanism must be a GRR, FloorSS or OUE, got {self.mechanism!r}")
-        checks.one_of("attack", self.attack, ("reconstruction",))
-        fix(
-            self,
-            trials=checks.integer("trials", self.trials, 1),
-            alpha=stats.significance(self.alpha),
-            faithful=checks.flag("faithful", self.faithful),
-        )
+        super().__post_init__()
 
     @classmethod
     def of(
@@ -331,17 +316,8 @@ class RADAudit(Auditor):
         else:
             found = int(rng.binomial(self.trials * m, success_rate(mechanism)))
         made = {"seed": seed, "faithful": self.faithful, "seconds": time.perf_counter() - start}
-        return [
-            rad_result(
-                found,
-                self.trials * m,
-                m,
-                protocol,
-                claim=mechanism.epsilon,
-                alpha=self.alpha,
-                **made,
-            )
-        ]
+        made |= {"claim": mechanism.epsilon, "alpha": self.alpha}
+        return [rad_result(found, self.trials * m, m, protocol, **made)]
 
 
 def rad_audit(

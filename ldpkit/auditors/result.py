@@ -3,8 +3,12 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..types import Pair, Row
+
+if TYPE_CHECKING:
+    from .shown import Drawing
 
 __all__ = ["STATUSES", "AuditResult", "Row", "finite", "too_few"]
 
@@ -235,9 +239,26 @@ class AuditResult:
             "seconds": self.seconds,
         }
 
+    def plot(self) -> "Drawing":
+        """Draw what is claimed, counted, expected and proven on one axis of epsilon."""
+        from .shown import line  # which nobody else waits for
+
+        spread = self.exact_sd or 0.0
+        return line(
+            {
+                "claim": [self.claim],
+                "epsilon_emp": [self.epsilon_emp],
+                "exact, two deviations": [
+                    math.nan if self.exact is None else self.exact + 2 * side * spread
+                    for side in (-1, 1)
+                ],
+                "lower bound": [self.lower],
+            }
+        )
+
     def _repr_html_(self) -> str:
-        """A table for notebooks."""
-        from .shown import table  # which nobody else waits for
+        """A table and the drawing, for notebooks."""
+        from .shown import table
 
         kept = {
             key: value
@@ -245,7 +266,7 @@ class AuditResult:
             if key not in ("verdict", "warnings", "directions") and value is not None
         }
         notes = [("warning", text) for text in self.warnings]
-        return table([("verdict", self.verdict), *notes, *kept.items()])
+        return table([("verdict", self.verdict), *notes, *kept.items()]) + self.plot().svg
 
     def plain(self) -> Row:
         """Return `row` without its time and what is no plain number or name: it repeats to the last

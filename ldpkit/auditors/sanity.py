@@ -21,6 +21,7 @@ import scipy  # its submodules load on first use
 from .. import streams
 from ..mechanisms import LocalRandomizer
 from ..types import Array, Numbers, Pair, Reports, Rng
+from .sources import joined
 
 __all__ = ["FALSE_ALARM", "Findings", "Glimpse", "examine", "glimpse"]
 
@@ -186,27 +187,12 @@ def _aligned(pairs: Sequence[tuple[Glimpse, Glimpse]]) -> Array:
     return np.sum(tables, axis=0) if tables else np.zeros((4, 1))
 
 
-def _joined(parts: Sequence[Reports]) -> Reports:
-    """Reports of several calls as if one call had made them."""
-    if isinstance(parts[0], (list, tuple)):
-        return [_joined([part[j] for part in parts]) for j in range(len(parts[0]))]
-    widest = max(part.shape[1:] for part in parts)  # collections may differ in size; -1 fills up
-    return np.concatenate(
-        [
-            np.pad(part, ((0, 0), (0, widest[0] - part.shape[1])), constant_values=-1)
-            if widest
-            else part
-            for part in parts
-        ]
-    )
-
-
 def _asked(
     mechanism: LocalRandomizer, value: int, judge: Judge, batches: int, most: int, rng: Rng
 ) -> tuple[Array, Glimpse]:
     """Ask for many batches of two users and for a larger one: what two of a batch have in common,
     and the larger one."""
-    twos = _joined([mechanism.perturb(mechanism.inputs(value, 2), rng) for _ in range(batches)])
+    twos = joined([mechanism.perturb(mechanism.inputs(value, 2), rng) for _ in range(batches)])
     large = mechanism.perturb(mechanism.inputs(value, min(2 * batches, most)), rng)
     return glimpse(twos, judge(twos, rng)).near[0], glimpse(large, judge(large, rng))
 

@@ -5,11 +5,11 @@ import importlib.metadata
 import math
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Drawing", "against", "drawing", "page", "table"]
+__all__ = ["Drawing", "drawing", "leading", "line", "page", "table"]
 
 _WIDE, _HIGH, _LEFT, _TOP = 340, 220, 62, 30  # of one panel, in pixels
 _STYLE = (
@@ -108,9 +108,43 @@ def drawing(trajectory: Sequence[tuple[int, float, float]], claim: float, alpha:
         f"Wealth grew to {wealth[-1][1]:.3g} and the bound of epsilon to {bound[-1][1]:.3g} after"
         f" {seen[-1][0]:,} reports per input."
     )
+    return _framed(parts, label, 2 * _WIDE + 20, _HIGH)
+
+
+def line(found: Mapping[str, Sequence[float]]) -> Drawing:
+    """Draw numbers on one axis of epsilon, each on a line of its own.
+
+    Parameters
+    ----------
+    found : mapping
+        By name: one number, or the ends of an interval; what is not finite is left out.
+    """
+    shown = {name: ends for name, ends in found.items() if all(map(math.isfinite, ends))}
+    low = min(0.0, *(min(ends) for ends in shown.values()))
+    high = max(0.1, *(max(ends) for ends in shown.values())) * 1.05
+    left, floor = 150, 20 + 22 * len(shown)
+
+    def across(x: float) -> float:
+        return left + (2 * _WIDE - left - 20) * (x - low) / (high - low)
+
+    parts = [f'<path d="M{left} {floor}H{2 * _WIDE - 20}" fill="none" stroke="#111"/>']
+    for x in _ticks(low, high, False):
+        parts.append(f'<path d="M{across(x):.1f} {floor}v4" stroke="#111"/>')
+        parts.append(_text(across(x), floor + 16, _number(x), "middle"))
+    for row, (name, ends) in enumerate(shown.items()):
+        y, colour = 18 + 22 * row, "#b00" if name == "claim" else "#0057b8"
+        parts.append(_text(left - 8, y + 4, name, "end"))
+        parts.append(f'<path d="M{across(ends[0]):.1f} {y}H{across(ends[-1]):.1f}" fill="none"'
+                     f' stroke="{colour}" stroke-width="8" stroke-linecap="round"/>')  # fmt: skip
+    parts.append(_text((left + 2 * _WIDE) / 2, floor + 34, "epsilon", "middle"))
+    label = "; ".join(f"{name} {' to '.join(map(_number, ends))}" for name, ends in shown.items())
+    return _framed(parts, label, 2 * _WIDE, floor + 44)
+
+
+def _framed(parts: Iterable[str], label: str, wide: int, high: int) -> Drawing:
     return Drawing(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * _WIDE + 20} {_HIGH}" width='
-        f'"{2 * _WIDE + 20}" height="{_HIGH}" role="img" aria-label="{label}" font-family='
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}"'
+        f' height="{high}" role="img" aria-label="{html.escape(label)}" font-family='
         f'"system-ui,sans-serif" font-size="12" fill="#111"><rect width="100%" height="100%" fill='
         f'"#fff" stroke="none"/>{"".join(parts)}</svg>'
     )
@@ -129,6 +163,13 @@ def against(result: Any, pair: Sequence[Any]) -> str:
     """Return the two inputs of a pair as they were given."""
     values = result.parameters.get("values")
     return " against ".join(str(v if values is None else values[v]) for v in pair)
+
+
+def leading(result: Any) -> str:
+    """Return the pair that a result is about; of several it is the worst one, and said to be."""
+    pairs = {frozenset(map(repr, one["pair"])) for one in result.directions}
+    worst = f", the worst of {len(pairs)} pairs" if len(pairs) > 1 else ""
+    return against(result, result.pair) + worst
 
 
 def page(result: Any, command: str = "") -> str:
@@ -150,7 +191,7 @@ def page(result: Any, command: str = "") -> str:
         ("Reports", f"{result.reports:,} per input, "
                     + ("all of them real" if result.faithful else "drawn from the exact law")),
         ("Event", result.event),
-        ("Inputs", against(result, result.pair)),
+        ("Inputs", leading(result)),
         ("Counted", "{tp:,} with the first input, {fp:,} with the second".format(**result.counts)),
         ("Wealth", "nothing is claimed" if result.e_value is None else f"{result.e_value:.6g}"),
         ("Lower bound", f"epsilon > {result.lower:.6g}, wrong with probability at most"

@@ -26,7 +26,7 @@ from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, made
 from ..types import Array, Rates, Rng
-from .base import ALPHA, Auditor, fix
+from .base import ALPHA, Auditor, fix, given
 from .errors import MAX_TRIALS, halved, judged, lower_sides
 from .result import AuditResult
 
@@ -174,21 +174,11 @@ def closed_bound(clients: int, epsilon: float, delta: float = 1e-6) -> float:
     )
 
 
-def threshold_rates(clients: int, epsilon: float, threshold: float | None = None) -> Rates:
-    """Error rates of the paper's rule: the changed batch is suspected if fewer than `threshold`
-    reports lean.
-
-    Parameters
-    ----------
-    threshold : float, optional
-        By default ``n p``, the paper's.
-    """
+def threshold_rates(clients: int, epsilon: float) -> Rates:
+    """Error rates of the paper's rule: the changed batch is suspected if fewer than ``n p`` reports
+    lean."""
     one, two = pmfs(clients, epsilon)
-    if threshold is not None:
-        checks.real("threshold", threshold)
-    few = np.arange(len(one)) < (
-        clients * float(scipy.special.expit(epsilon)) if threshold is None else threshold
-    )
+    few = np.arange(len(one)) < clients * float(scipy.special.expit(epsilon))
     return min(1.0, float(one[few].sum())), min(1.0, float(two[~few].sum()))  # sums may round up
 
 
@@ -248,25 +238,16 @@ class ShuffleAudit(Auditor):
     clients: int
     delta: float = 1e-6
     _: KW_ONLY
-    attack: str = "threshold"
-    trials: int = 500
-    alpha: float = ALPHA
-    faithful: bool = False
+    attack: str = given("threshold", checks.one_of, ("threshold",))
+    trials: int = given(500, checks.integer, 1, MAX_TRIALS // 2)
+    faithful: bool = given(False, checks.flag)
     d: int = 16
 
     def __post_init__(self) -> None:
         self.claim  # noqa: B018  refuses too few clients
+        super().__post_init__()
         clients, epsilon, _ = _checked(self.clients, self.epsilon)
-        checks.one_of("attack", self.attack, ("threshold",))
-        fix(
-            self,
-            clients=clients,
-            epsilon=epsilon,
-            trials=checks.integer("trials", self.trials, 1, MAX_TRIALS // 2),
-            alpha=stats.significance(self.alpha),
-            faithful=checks.flag("faithful", self.faithful),
-            d=LDPSGD(self.d, epsilon).d,
-        )
+        fix(self, clients=clients, epsilon=epsilon, d=LDPSGD(self.d, epsilon).d)
 
     @classmethod
     def of(

@@ -5,12 +5,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .. import checks
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import lawful
 from ..types import Array, Reports, Rng
 
-__all__ = ["Source", "Made", "joined", "packed", "picked", "source", "unpacked"]
+__all__ = ["Source", "Made", "joined", "packed", "picked", "unpacked"]
 
 
 @runtime_checkable
@@ -60,14 +59,6 @@ class Made:
         return [picked(reports, places[:, side]) for side in range(len(inputs))]
 
 
-def source(mechanism: Any) -> Source:
-    """Return where the reports of a mechanism, a client or a `Source` come from."""
-    if isinstance(mechanism, Source):
-        return mechanism
-    wanted = "a mechanism, a client or a source"
-    return Made(checks.instance("mechanism", mechanism, LocalRandomizer, wanted))
-
-
 def picked(reports: Reports, rows: Array) -> Reports:
     """Return the reports of some users, whatever the form of reports."""
     if isinstance(reports, (list, tuple)):  # one array for each part of a report
@@ -79,7 +70,16 @@ def joined(pieces: Sequence[Reports]) -> Reports:
     """Return reports of several calls as those of one."""
     if isinstance(pieces[0], (list, tuple)):
         return [joined(parts) for parts in zip(*pieces)]
-    return np.concatenate(pieces)
+    if pieces[0].ndim == 1:
+        return np.concatenate(pieces)
+    widest = max(piece.shape[1] for piece in pieces)  # collections may differ in size; -1 fills up
+    rest = ((0, 0),) * (pieces[0].ndim - 2)
+    return np.concatenate(
+        [
+            np.pad(piece, ((0, 0), (0, widest - piece.shape[1]), *rest), constant_values=-1)
+            for piece in pieces
+        ]
+    )
 
 
 def packed(reports: Reports) -> Any:
@@ -96,10 +96,10 @@ def unpacked(kept: Any) -> Reports:
     if "parts" in kept:
         return [unpacked(part) for part in kept["parts"]]
     if "fields" in kept:
-        fields = {name: unpacked(part) for name, part in kept["fields"].items()}
-        kinds = [(name, part.dtype, part.shape[1:]) for name, part in fields.items()]
-        whole = np.empty(len(next(iter(fields.values()))), kinds)
-        for name, part in fields.items():
+        parts = [unpacked(part) for part in kept["fields"].values()]
+        kinds = [(name, p.dtype, p.shape[1:]) for name, p in zip(kept["fields"], parts)]
+        whole = np.empty(len(parts[0]), kinds)
+        for name, part in zip(kept["fields"], parts):
             whole[name] = part
         return whole
     flat = np.empty(len(kept["entries"]), np.dtype(kept["type"]))

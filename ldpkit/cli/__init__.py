@@ -19,7 +19,7 @@ __all__ = ["commands", "main"]
 
 def commands() -> "click.Group":
     """Return all commands; importing them registers them, and takes a second."""
-    from . import audit, cache, data, gradient, kv, rad, refine, sure, sweep  # noqa: F401
+    from . import audit, gradient, kv, rad, refine, stored, sure, sweep  # noqa: F401
     from .base import cli
 
     return cli
@@ -50,6 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         message, status = error.format_message(), 2
     except ValueError as error:
         message, status = str(error), 2
+    except ModuleNotFoundError as error:
+        from ..depends import missing
+
+        message = str(missing(error))
     except (ImportError, OSError, MemoryError) as error:
         message = str(error) or "out of memory"
     except Exception as error:

@@ -7,7 +7,7 @@ import click
 
 from .. import attacks, checks, stats
 from ..auditors import Audit, AuditResult
-from ..auditors.result import finite
+from ..auditors.result import Row, finite
 from ..kinds.base import ROUTES, log_ratio
 from ..mechanisms import MECHANISMS, takes
 from ..types import Pair, Word
@@ -67,26 +67,14 @@ def audit(
     refuse(words)
     if words["recordings"]:
         raise click.UsageError("--recordings need --until-sure")
-    counted = {name: words.pop(name) for name in ("trials", "alpha", "faithful")}
-    seed, _, _ = (words.pop(name) for name in ("seed", "attack", "pair"))
-    target, inputs = found(words)
+    target, inputs, delta = found(words)
     if inputs is not None:
         raise click.UsageError("--inputs name those of a client with --report any")
-    takes_delta = words["mechanism"] is None or takes(words["mechanism"], "delta")
+    counted = {name: words[name] for name in ("trials", "alpha", "faithful")}
+    shared: Row = {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
     with aside():
-        planned = [
-            Audit(
-                target,
-                names,
-                **counted,
-                delta=None if takes_delta else words["delta"] or None,
-                pair=one,
-                questions=len(pairs) * len(names),
-                threads=threads,
-            )
-            for one in pairs
-        ]
-        results = [result for one in planned for result in one.run(seed)]
+        planned = [Audit(target, names, pair=one, **counted, **shared) for one in pairs]
+        results = [result for one in planned for result in one.run(words["seed"])]
     conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 

@@ -6,7 +6,7 @@ import click
 
 from .. import optimize
 from ..attacks import MaximalGain
-from ..auditors.result import Row
+from ..auditors.result import Row, finite
 from ..mechanisms import FrequencyOracle
 from .base import Count, Line, as_json, cli, write
 
@@ -95,6 +95,7 @@ def refine(
     kind = optimize.FAMILIES[family]
     protocols = [chosen, *(classical(k, epsilon) for classical in kind.classical)]
     rows = [_row(m, kind.parameter) | optimize.scores(m, law, attack) for m in protocols]
+    plain = [{key: finite(value) for key, value in row.items()} for row in rows]
     empty = strategy == "hypervolume" and (
         rows[0]["mse"] >= 1 or (w_epg > 0 and rows[0]["epg"] >= 1)
     )
@@ -105,8 +106,8 @@ def refine(
             "epsilon": epsilon,
             "strategy": strategy,
             "weights": weights,
-            **_plain(rows[0]),
-            "classical": [_plain(row) for row in rows[1:]],
+            **plain[0],
+            "classical": plain[1:],
         },
         [
             ("protocol", f"{kind.parameter:<12}{'ASR':<12}{'MSE':<12}EPG"),
@@ -127,14 +128,6 @@ def refine(
 
 def _row(mechanism: FrequencyOracle, parameter: str) -> Row:
     return {"mechanism": mechanism.name, parameter: getattr(mechanism, parameter, None)}
-
-
-def _plain(row: Row) -> Row:
-    """The row as JSON can hold it: an unlimited gain has no number."""
-    return {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in row.items()
-    }
 
 
 def _line(row: Row, parameter: str) -> Line:

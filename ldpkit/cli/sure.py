@@ -15,8 +15,8 @@ from .. import __version__, attacks, betting, checks, stats
 from ..auditors import AnytimeAudit
 from ..auditors.course import AnytimeResult, Course
 from ..auditors.result import Row
-from ..auditors.shown import against, page
-from ..mechanisms import takes
+from ..auditors.shown import leading, page
+from ..sweep import replace
 from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
 from .target import found, made, mechanism_options
 
@@ -56,15 +56,11 @@ def refuse(given: Row) -> None:
 
 def planned(words: Row) -> AnytimeAudit:
     """Return the audit that the options of ``ldpkit audit --until-sure`` describe."""
-    own = dict(words)
-    bet = {name: own.pop(name) for name in _BETS}
-    rest = ("trials", "alpha", "seed", "attack", "pair", "faithful")
-    said = {name: own.pop(name) for name in rest}
-    if len(said["pair"]) > 1:
+    if len(words["pair"]) > 1:
         raise click.UsageError("give one --pair, or --all-pairs of --inputs")
-    target, inputs = found(own)
-    pair = tuple(said["pair"][0]) if said["pair"] else None
-    if bet["all_pairs"]:
+    target, inputs, delta = found(words)
+    pair = tuple(words["pair"][0]) if words["pair"] else None
+    if words["all_pairs"]:
         kind: Any = target.kind
         inputs = list(range(min(kind.domain, _PAIRS + 1))) if inputs is None else inputs
         if len(inputs) > _PAIRS:
@@ -75,19 +71,14 @@ def planned(words: Row) -> AnytimeAudit:
         if len(inputs) != 2 or pair is not None:
             raise click.UsageError("give two --inputs, or --all-pairs of them, and then no --pair")
         pair, inputs = (inputs[0], inputs[1]), None
-    takes_delta = words["mechanism"] is None or takes(words["mechanism"], "delta")
     return AnytimeAudit(
         target,
-        list(said["attack"]) or "guess",
-        trials=said["trials"],
-        alpha=said["alpha"],
-        delta=None if takes_delta else own["delta"] or None,
-        faithful=said["faithful"],
+        list(words["attack"]) or "guess",
+        delta=delta,
         pair=pair,
         inputs=inputs,
-        independent=bet["independent"] or None,
-        within=bet["within"],
-        max_time=bet["max_time"],
+        independent=words["independent"] or None,
+        **{name: words[name] for name in ("trials", "alpha", "faithful", "within", "max_time")},
     )
 
 
@@ -109,18 +100,9 @@ def sure(ctx: click.Context, words: Row, as_json: bool, strict: bool, state: Row
 
 
 def _keep(words: Row, course: Course) -> None:
-    """Write all that is needed to go on, whole or not at all."""
-    plain = {
-        name: str(value) if isinstance(value, Path) else value for name, value in words.items()
-    }
-    path = Path(words["save"])
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    text = {"ldpkit": __version__, "audit": plain, "course": course.state()}
-    try:
-        part.write_text(json.dumps(text), encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    """Write all that is needed to go on."""
+    kept = {"ldpkit": __version__, "audit": words, "course": course.state()}
+    replace(Path(words["save"]), json.dumps(kept, default=os.fspath))
 
 
 def _repeat(words: Row) -> str:
@@ -145,7 +127,7 @@ def _table(result: AnytimeResult) -> list[Line]:
         ("claim", f"{claim}, delta = {result.delta:g}"),
         ("attack", result.attack + (", all reports real" if result.faithful else ", from the law")),
         ("event", result.event),
-        ("pair", f"{against(result, result.pair or ())}, one of {result.questions} bets"),
+        ("pair", f"{leading(result)}, one of {result.questions} bets"),
         ("reports", f"{result.reports:,} per input"),
         ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
         ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),

@@ -5,8 +5,6 @@ import inspect
 import itertools
 import re
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -215,22 +213,6 @@ def _replaceable(out: Path, plan: Plan) -> Path:
     return out
 
 
-@contextlib.contextmanager
-def _executor(scheduler: str | None) -> Iterator[Executor | None]:
-    """The executor of a cluster, or none."""
-    if scheduler is None:
-        yield None
-        return
-    try:
-        client = pools.connect(scheduler)
-    except RuntimeError as error:
-        raise ConnectionError(str(error)) from error
-    with client:
-        if not client.scheduler_info()["workers"]:
-            click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
-        yield client.get_executor(pure=False)
-
-
 @cli.command()
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
@@ -277,8 +259,13 @@ def sweep(
     plan, start = read(config), time.monotonic()
     out = _replaceable(out or Path(plan.out or config.with_suffix(".csv").name), plan)
     store = store or out.with_suffix(".cells")
-    failures: list[tuple[Row, Exception]] = []
-    with _executor(scheduler) as executor:
+    executor, failures = None, []
+    with contextlib.ExitStack() as stack:
+        if scheduler is not None:
+            client = stack.enter_context(pools.connect(scheduler))
+            if not client.scheduler_info()["workers"]:
+                click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
+            executor = client.get_executor(pure=False)
         try:
             table = hall.sweep(
                 AUDITS[plan.audit].cell,

@@ -27,8 +27,8 @@ from .base import Command, aside, described, options
 __all__ = ["anything", "found", "made", "mechanism_options"]
 
 
-def mechanism_options(command: Command) -> Command:
-    """Give a command the options that make a mechanism: whatever some mechanism takes."""
+def _parameters() -> dict[str, tuple[Callable[..., object], list[str]]]:
+    """Whatever some mechanism takes: whose docstring says what it is, and who takes it."""
     given: dict[str, tuple[Callable[..., object], list[str]]] = {
         name: (Repeated, []) for name in ("tau", "memoise")
     }
@@ -36,7 +36,15 @@ def mechanism_options(command: Command) -> Command:
         for parameter, p in inspect.signature(mechanism).parameters.items():
             if p.annotation is not str:  # whose name says it
                 given.setdefault(parameter, (mechanism, []))[1].append(name)
-    for parameter, (source, takers) in reversed(given.items()):
+    return given
+
+
+PARAMETERS = _parameters()
+
+
+def mechanism_options(command: Command) -> Command:
+    """Give a command the options that make a mechanism: whatever some mechanism takes."""
+    for parameter, (source, takers) in reversed(PARAMETERS.items()):
         meaning = described(getattr(source, "func", source)).get(parameter, "").rstrip(".")
         named = f" ({', '.join(takers)})" if takers and source not in (Repeated, GRR) else ""
         command = options(
@@ -85,26 +93,27 @@ def listed(text: str | None) -> list[Any] | None:
     return values
 
 
-def found(given: Row) -> tuple[LocalRandomizer, list[Any] | None]:
-    """Return what the options of `anything` name, and the inputs that are compared.
+def found(given: Row) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
+    """Return what the options of `anything` name, the inputs that are compared, and the delta of
+    the claim where the mechanism has none.
 
     The inputs of a client whose reports are of any form are named by their positions.
     """
-    own = dict(given)
-    ways = {name: own.pop(name) for name in ("mechanism", "client", "command", "recordings")}
-    limit, report, inputs = own.pop("limit"), own.pop("report"), listed(own.pop("inputs"))
-    named = [name for name, value in ways.items() if value]
+    own = {name: given[name] for name in PARAMETERS}
+    ways = ("mechanism", "client", "command", "recordings")
+    named = [name for name in ways if given[name]]
     if len(named) != 1:
         raise click.UsageError(
             "give either --mechanism or --client (or --command, or --recordings)"
         )
-    if ways["mechanism"]:
+    source, what = named[0], given[named[0]]
+    report, inputs, delta = given["report"], listed(given["inputs"]), given["delta"] or 0.0
+    if source == "mechanism":
         if report is not None:
             raise click.UsageError("--report describes the reports of a --client")
-        return made(ways["mechanism"], own), inputs
-    k, epsilon, delta = (own.pop(name) for name in ("k", "epsilon", "delta"))
+        return made(what, own), inputs, None if takes(what, "delta") else delta or None
+    k, epsilon, _ = (own.pop(name) for name in ("k", "epsilon", "delta"))
     extra = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
-    source = named[0]
     anyhow = report == "any"
     free = anyhow and (source == "recordings" or inputs is not None)
     if None in (report, epsilon) or (k is None and not free) or extra:
@@ -112,13 +121,11 @@ def found(given: Row) -> tuple[LocalRandomizer, list[Any] | None]:
             f"--{source} needs --report, {'--inputs' if anyhow else '--k'} and"
             f" --epsilon{', and takes no ' + extra[0] if extra else ''}"
         )
-    delta = delta or 0.0
     if source == "recordings":
-        first, second = ways[source]
-        return recorded(first, second, report, epsilon, delta, k or 0), None
+        return recorded(what[0], what[1], report, epsilon, delta, k or 0), None, None
     sys.path.insert(0, os.getcwd())
     with aside():
-        function = Program(ways[source], limit) if source == "command" else load(ways[source])
-    values = {"values": inputs} if anyhow and inputs is not None else {}
-    client = Client(function, k or 0, report, epsilon, delta, ways[source], **values)
-    return client, None if values else inputs
+        function = Program(what, given["limit"]) if source == "command" else load(what)
+    values = {"values": inputs} if free else {}
+    client = Client(function, k or 0, report, epsilon, delta, what, **values)
+    return client, None if values else inputs, None

@@ -9,7 +9,7 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from .. import checks
+from .. import checks, depends
 from ..types import Array, Reports, Rng
 from .client import Client, ClientError
 
@@ -143,8 +143,8 @@ def _table(path: Path) -> Iterator[Any]:
 def _parquet(path: Path) -> Iterator[Any]:
     try:
         from pyarrow import parquet
-    except ImportError:
-        raise ImportError(f"{path} needs pyarrow to be read: pip install pyarrow") from None
+    except ModuleNotFoundError as error:
+        raise depends.missing(error) from None
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(_BATCH):

@@ -1,11 +1,81 @@
-"""What the counts of each question about a pair show, and what all of them show together."""
+"""What audits of two inputs share; what the counts of each question about them show, and what all
+of them show together."""
 
-from .. import stats
-from ..types import Pair
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+from .. import checks, mechanisms, stats
+from ..mechanisms import LocalRandomizer
+from ..types import Pair, Word
 from . import sanity
+from .base import ALPHA, Auditor, given
 from .result import Row, too_few
 
-__all__ = ["direction", "judged"]
+__all__ = ["PairAudit", "direction", "judged", "makeable"]
+
+
+_WIDEST = 2**26
+
+
+def makeable(mechanism: LocalRandomizer) -> None:
+    """Refuse mechanisms of which not even one real report fits."""
+    if mechanism.width > _WIDEST:
+        raise ValueError(
+            f"real reports must have at most {_WIDEST:,} coordinates, got {mechanism.width:,} of"
+            f" {mechanism.name}: draw from its law, or take fewer values"
+        )
+
+
+@dataclass(frozen=True)
+class PairAudit(Auditor):
+    """An audit that tells two inputs apart with one or several attacks."""
+
+    mechanism: Any
+    attack: Any = "guess"
+    _: KW_ONLY
+    delta: float | None = given(None, checks.real, 0, 1, closed="[)")
+    faithful: bool = given(False, checks.flag)
+    pair: Pair | None = None
+    both: bool = given(True, checks.flag)
+
+    @property
+    def named(self) -> Sequence[Any]:
+        """The attacks, at least one."""
+        several = self.attack if isinstance(self.attack, (list, tuple)) else [self.attack]
+        if not several:
+            raise ValueError(f"attack must name at least one attack, got {self.attack!r}")
+        return several
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: str,
+        attack: str | list[str] = "guess",
+        trials: int = 10**6,
+        alpha: float = ALPHA,
+        faithful: bool = False,
+        both: bool = False,
+        pair: Pair | None = None,
+        **parameters: Word,
+    ) -> Self:
+        """Return the audit of a mechanism given by name.
+
+        Parameters
+        ----------
+        mechanism : str
+            A name of `ldpkit.mechanisms.MECHANISMS`.
+        attack, trials, alpha, faithful, both, pair
+            As in `ldpkit.auditors.Audit`, except that one direction is asked about unless `both` is
+            set.
+        **parameters
+            Parameters of the mechanism.
+        """
+        target = mechanisms.make(mechanism, **parameters)
+        return cls(
+            target, attack, trials=trials, alpha=alpha, faithful=faithful, both=both, pair=pair
+        )
+
 
 # of each of two bounds: an event is called turned round by chance with probability 1e-6 at most
 _CHANCE = 5e-7
