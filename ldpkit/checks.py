@@ -11,14 +11,13 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .types import Array
+from .types import Array, ArrayLike
 
 # fmt: off
 __all__ = [
     "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator",
-    "masked", "unmasked", "values", "counts", "fix"
+    "masked", "unmasked", "values", "counts", "need", "fix"
 ]
 # fmt: on
 
@@ -99,10 +98,10 @@ def numeric(name: str, array: object) -> Array:
     """Return an array of whole or real numbers, unchanged; text, objects, booleans and ragged rows
     are refused."""
     array = unmasked(name, array)
-    if array.dtype.kind not in "iuf":
-        raise ValueError(
-            f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}"
-        )
+    need(
+        array.dtype.kind in "iuf",
+        f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}",
+    )
     return array
 
 
@@ -127,8 +126,7 @@ def unmasked(name: str, array: object) -> Array:
 
 def flag(name: str, value: object) -> bool:
     """Return `value` as ``bool``; a text such as ``"no"`` is not taken for true."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
+    need(isinstance(value, (bool, np.bool_)), f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
@@ -175,11 +173,11 @@ def values(array: ArrayLike, k: int, name: str = "values") -> Array:
         If the array is not one-dimensional, not of integers, or leaves the domain.
     """
     array = unmasked(name, array)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(
-            f"{name} must be a one-dimensional array of integers, got shape {array.shape} of"
-            f" {array.dtype}"
-        )
+    need(
+        array.ndim == 1 and np.issubdtype(array.dtype, np.integer),
+        f"{name} must be a one-dimensional array of integers, got shape {array.shape} of"
+        f" {array.dtype}",
+    )
     if array.size and (array.min() < 0 or array.max() >= k):
         bad = (array < 0) | (array >= k)
         raise ValueError(
@@ -192,14 +190,21 @@ def counts(array: ArrayLike, k: int, name: str = "counts") -> Array:
     """Return how many users hold each of k values: whole numbers >= 0, at least one of them
     positive."""
     array = unmasked(name, array)
-    if array.shape != (k,) or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must be {k} integers, got shape {array.shape} of {array.dtype}")
-    if (array < 0).any() or not array.any():
-        raise ValueError(
-            f"{name} must be >= 0 and not all 0, got {array.min()} at position"
-            f" {int(array.argmin())}"
-        )
+    need(
+        array.shape == (k,) and np.issubdtype(array.dtype, np.integer),
+        f"{name} must be {k} integers, got shape {array.shape} of {array.dtype}",
+    )
+    need(
+        (array >= 0).all() and array.any(),
+        f"{name} must be >= 0 and not all 0, got {array.min()} at position {int(array.argmin())}",
+    )
     return array.astype(np.int64, copy=False)
+
+
+def need(holds: object, sentence: str) -> None:
+    """Refuse what was given, with one sentence about it, unless something holds."""
+    if not holds:
+        raise ValueError(sentence)
 
 
 def fix(record: object, **checked: object) -> None:

@@ -203,10 +203,10 @@ def _read(name: str, file: str) -> bytes:
         raise FileNotFoundError(f"file {path} of {name} is missing; {help_}")
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
-    if found != FILES[name][file]:
-        raise ValueError(
-            f"file {path} is not the original (its SHA-256 is {found}); remove it, then {help_}"
-        )
+    checks.need(
+        found == FILES[name][file],
+        f"file {path} is not the original (its SHA-256 is {found}); remove it, then {help_}",
+    )
     return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
@@ -235,11 +235,11 @@ def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
                     " data`"
                 ) from error
             head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
-            if hashlib.sha256(head + array.tobytes()).hexdigest() != _UNPACKED[file]:
-                raise ValueError(
-                    f"array {key} of {packed} is not that of the original {file}; remove it, then"
-                    " `ldpkit data`"
-                )
+            checks.need(
+                hashlib.sha256(head + array.tobytes()).hexdigest() == _UNPACKED[file],
+                f"array {key} of {packed} is not that of the original {file}; remove it, then"
+                " `ldpkit data`",
+            )
         else:
             content = _read(name, file)
             size = struct.unpack(f">{content[3]}I", content[4 : 4 + 4 * content[3]])

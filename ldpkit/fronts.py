@@ -7,11 +7,10 @@ Protocols: Towards Better Trade-offs in Privacy, Utility, and Attack Resistance"
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from . import checks
 from .compiled import kernel
-from .types import Array
+from .types import Array, ArrayLike
 
 __all__ = ["STRATEGIES", "pareto", "select"]
 
@@ -43,8 +42,10 @@ def pareto(points: Array) -> Array:
     points : float array, shape (n, 2) or (n, 3)
     """
     points = checks.reals("points", points)
-    if points.ndim != 2 or points.shape[1] not in (2, 3):
-        raise ValueError(f"points must have 2 or 3 columns, got shape {points.shape}")
+    checks.need(
+        points.ndim == 2 and points.shape[1] in (2, 3),
+        f"points must have 2 or 3 columns, got shape {points.shape}",
+    )
     order = np.lexsort(points.T[::-1])  # a point can only be beaten by one before it
     rank = np.unique(points[order, 1], return_inverse=True)[1]
     third = points[order, 2] if points.shape[1] == 3 else np.zeros(len(points))
@@ -115,10 +116,10 @@ def select(
         Index into `points`.
     """
     points = checks.numeric("points", points).astype(float)
-    if points.ndim != 2 or not points.size or not np.isfinite(points).all():
-        raise ValueError(
-            f"points must be a non-empty table of finite numbers, got shape {points.shape}"
-        )
+    checks.need(
+        points.ndim == 2 and points.size and np.isfinite(points).all(),
+        f"points must be a non-empty table of finite numbers, got shape {points.shape}",
+    )
     score = STRATEGIES[checks.one_of("strategy", strategy, STRATEGIES)]
     weights = ratios(np.ones(points.shape[1]) if weights is None else weights, points.shape[1])
     limit = checks.real("limit", limit, 0, 1)
@@ -132,9 +133,9 @@ def ratios(weights: object, count: int) -> Array:
     """`count` weights as shares of 1, after checking that they can be."""
     listed = weights if np.iterable(weights) else [weights]
     weights = np.array([checks.real(f"weights[{i}]", w, 0) for i, w in enumerate(listed)])
-    if len(weights) != count or not weights.any():
-        raise ValueError(
-            f"weights must be {count} numbers >= 0, not all zero, got {weights.tolist()}"
-        )
+    checks.need(
+        len(weights) == count and weights.any(),
+        f"weights must be {count} numbers >= 0, not all zero, got {weights.tolist()}",
+    )
     weights /= weights.max()  # the sum of large weights may overflow
     return weights / weights.sum()

@@ -7,9 +7,7 @@ function that finds it. A page hands its tables to `judge`; nothing about the te
 
 import inspect
 import math
-import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,9 +27,6 @@ COLUMNS = [
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be checked here")
 
 _NOISE = 5  # standard errors, where a number is found by simulation
-_FILE = (
-    "LDPKIT_SCOREBOARD"  # set by the book's runner, which looks for the verdicts beside that file
-)
 
 
 def load(paper: str) -> pd.DataFrame:
@@ -117,11 +112,9 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     """
     rows = load(page.partition("/")[0])
     rows = rows[(rows["page"] == page) & (rows["code"] != "")]
-    if rows.empty:
-        raise ValueError(f"page must be one that data/claims speaks about, got {page!r}")
+    checks.need(len(rows), f"page must be one that data/claims speaks about, got {page!r}")
     found = [row | _found(row, code, comparable, tables) for row in rows.to_dict("records")]
-    if target := os.environ.get(_FILE):
-        _record(Path(target).with_suffix(".claims.csv"), pd.DataFrame(found))
+    published.hand(pd.DataFrame(found), "id", ".claims.csv")
     shown = ["place", "claim", "relation", "published", "found", "at", "verdict"]
     table = (
         pd.DataFrame(found)
@@ -160,12 +153,3 @@ def _found(
         "at": str(values.index[at]) if found["of"] > 1 else "",
         "verdict": word,
     }
-
-
-def _record(path: Path, found: pd.DataFrame) -> None:
-    """Hand verdicts to the build, beside those of other claims on the same page."""
-    if path.exists():
-        others = pd.read_csv(path, dtype={"id": str})
-        found = pd.concat([others[~others["id"].isin(found["id"])], found], ignore_index=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    found.to_csv(path, index=False)

@@ -133,8 +133,10 @@ class Net:
 
     def gradients(self, x: Array, y: Array) -> Array:
         """Return the gradient of the loss of every record, shape (n, d), for labels `y`."""
-        if len(checks.values(y, self.classes, "labels")) != len(x):
-            raise ValueError(f"labels must be one for each of the {len(x)} records, got {len(y)}")
+        checks.need(
+            len(checks.values(y, self.classes, "labels")) == len(x),
+            f"labels must be one for each of the {len(x)} records, got {len(y)}",
+        )
         if len(y) > 100:  # what a hundred records need stays in the cache
             return np.concatenate(
                 [self.gradients(x[i : i + 100], y[i : i + 100]) for i in range(0, len(y), 100)]
@@ -150,8 +152,10 @@ class Net:
 
 def mlp(sizes: Sequence[int], rng: Rng) -> Net:
     """Return dense layers with ReLU between; `sizes` from inputs to classes."""
-    if len(checks.instance("sizes", sizes, (list, tuple), "a list of layer sizes")) < 2:
-        raise ValueError(f"sizes must name inputs and classes at least, got {sizes!r}")
+    checks.need(
+        len(checks.instance("sizes", sizes, (list, tuple), "a list of layer sizes")) >= 2,
+        f"sizes must name inputs and classes at least, got {sizes!r}",
+    )
     sizes = [checks.integer("sizes", size, 1) for size in sizes]
     layers: list[Layer] = [
         part for i, o in itertools.pairwise(sizes) for part in (Dense(i, o), Relu())

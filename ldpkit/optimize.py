@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from . import checks
 from .attacks import MaximalGain
@@ -32,7 +31,7 @@ from .mechanisms.hashing import LocalHashing
 from .mechanisms.histogram import threshold_rates
 from .mechanisms.subset import inclusion_rates
 from .mechanisms.unary import other_rate
-from .types import Array, Numbers, Word
+from .types import Array, ArrayLike, Numbers, Word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,17 +52,18 @@ _MAX_GRID = 2**21
 
 def _every(name: str, low: int, high: int) -> Array:
     """All whole numbers of a grid, if they are not too many."""
-    if high > _MAX_GRID:
-        raise ValueError(f"the grid of {name} would run to {high}, past {_MAX_GRID}: "
-                         "k or epsilon must be smaller, or give a grid")  # fmt: skip
+    checks.need(
+        high <= _MAX_GRID,
+        f"the grid of {name} would run to {high}, past {_MAX_GRID}: "
+        "k or epsilon must be smaller, or give a grid",
+    )
     return np.arange(low, high + 1)
 
 
 def _subset_sizes(k: int, epsilon: float) -> Array:
-    if k < 3:
-        raise ValueError(
-            f"k must be at least 3 for family ss (the paper's grid ends at k - 2), got {k}"
-        )
+    checks.need(
+        k >= 3, f"k must be at least 3 for family ss (the paper's grid ends at k - 2), got {k}"
+    )
     return _every("omega", 1, k - 2)
 
 
@@ -221,10 +221,10 @@ def front(
         points = (chosen.grid if grid is None else chosen.published_grid)(k, epsilon)
     else:
         points = np.asarray(grid)
-        if points.ndim != 1 or not points.size or points.dtype.kind not in "iuf":
-            raise ValueError(
-                f"grid must be a non-empty list of numbers or 'published', got {points!r}"
-            )
+        checks.need(
+            points.ndim == 1 and points.size and points.dtype.kind in "iuf",
+            f"grid must be a non-empty list of numbers or 'published', got {points!r}",
+        )
         points = points.astype(
             float if points.dtype.kind == "f" else np.int64
         )  # short types overflow below

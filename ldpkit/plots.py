@@ -81,20 +81,19 @@ def use() -> None:
         )
 
 
-def attach(figure: Figure, table: pd.DataFrame, **said: object) -> Figure:
-    """Attach the table that a figure shows, and what else is `said` about it, to a figure that
-    `figure` cannot draw."""
+def attach(figure: Figure, table: pd.DataFrame) -> Figure:
+    """Attach the table that a figure shows to a figure that `figure` cannot draw."""
     checks.instance("figure", figure, Figure, "a matplotlib figure")
-    figure.ldpkit = (table, said)  # type: ignore[attr-defined]  # travels with the figure, wherever it goes
+    figure.ldpkit = table  # type: ignore[attr-defined]  # travels with the figure, wherever it goes
     return figure
 
 
 def data(figure: Figure) -> pd.DataFrame:
     """Return the table that a figure shows; an error if none is attached."""
     checks.instance("figure", figure, Figure, "a matplotlib figure")
-    if not hasattr(figure, "ldpkit"):
+    table: pd.DataFrame | None = getattr(figure, "ldpkit", None)
+    if table is None:
         raise ValueError("figure must have a table: draw it by plots.figure, or plots.attach one")
-    table: pd.DataFrame = figure.ldpkit[0]
     return table
 
 
@@ -233,10 +232,10 @@ def figure(
     ):  # fmt: skip
         checks.one_of(name, value, allowed)
     checks.columns(table, COLUMNS)
-    if list(table) != COLUMNS:
-        raise ValueError(
-            f"table must have the columns {', '.join(COLUMNS)} alone, got {', '.join(table)}"
-        )
+    checks.need(
+        list(table) == COLUMNS,
+        f"table must have the columns {', '.join(COLUMNS)} alone, got {', '.join(table)}",
+    )
     for source in table["source"].unique():
         checks.one_of("source", source, SOURCES)
     if kind == "lines":
@@ -246,16 +245,6 @@ def figure(
         ylim = (0 if ylim[0] is None else ylim[0], ylim[1])
     columns = checks.integer("columns", columns, 1)
     floor = None if floor is None else checks.real("floor", floor, 0, closed="()")
-    spec = {
-        "x": x,
-        "y": y,
-        "kind": kind,
-        "xscale": xscale,
-        "yscale": yscale,
-        "floor": floor,
-        "error": error,
-        "z": z,
-    }
     shown = (
         table
         if len(table)
@@ -314,7 +303,7 @@ def figure(
     marks.legends(grid, shown, looks, own, kind == "bars", words)
     grid.figure.supxlabel(x, fontsize=10)
     grid.figure.supylabel(y, fontsize=10)
-    return attach(grid.figure, table, **spec)
+    return attach(grid.figure, table)
 
 
 def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon")) -> pd.DataFrame:

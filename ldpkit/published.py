@@ -42,7 +42,6 @@ _SOURCES = {
     "Table": PRINTED, "script": PRINTED, "annotation": PRINTED, "legend": PRINTED,
     "figure": CURVE, "read": CURVE, "text": WORDS, "section": WORDS, "text:": SIGN,
 }  # fmt: skip
-_FILE = "LDPKIT_SCOREBOARD"  # set by the book's runner; a reader's own run records nothing
 
 
 def load(paper: str, folder: str = "published", **options: Any) -> pd.DataFrame:
@@ -115,6 +114,19 @@ def furthest(cell: pd.DataFrame) -> str:
     return f"{far:.1f}" if math.isfinite(far) else "an unknown number of"
 
 
+def hand(table: pd.DataFrame, label: str, suffix: str = ".csv") -> None:
+    """Hand rows to the build, if this run belongs to one, beside those that have other labels."""
+    target = os.environ.get("LDPKIT_SCOREBOARD")  # a reader's own run records nothing
+    if not target:
+        return
+    path = Path(target).with_suffix(suffix)
+    if path.exists():  # a page may hand over several times
+        others = pd.read_csv(path, dtype={label: str})
+        table = pd.concat([others[~others[label].isin(table[label])], table], ignore_index=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(path, index=False)
+
+
 class Scoreboard:
     """The comparisons of one notebook.
 
@@ -184,12 +196,12 @@ class Scoreboard:
         if published is not None and slack is not None and kind != STAND_IN:
             half = abs(published) / 2
             every = plausible and all(within(x, published, relation, slack) for x in plausible)
-            if every or (slack > half and (half or plausible is None)):
-                raise ValueError(
-                    f"{self.item}, {series}, {x}: a half-width of {slack:g} compares nothing with"
-                    f" {relation} {published:g}, as it exceeds half of it or all that is plausible"
-                    " agrees"
-                )
+            checks.need(
+                not (every or (slack > half and (half or plausible is None))),
+                f"{self.item}, {series}, {x}: a half-width of {slack:g} compares nothing with"
+                f" {relation} {published:g}, as it exceeds half of it or all that is plausible"
+                " agrees",
+            )
         self.rows.append(
             (
                 self.item,
@@ -214,12 +226,12 @@ class Scoreboard:
             return checks.one_of("kind", kind or STAND_IN, [STAND_IN])
         paper = self.item.partition("/")[0]
         known = _kinds(paper).get(float(published), [])
-        if not known:
-            raise ValueError(
-                f"published must be a number of data/published/{paper}.csv, got {published!r}"
-            )
-        if kind == STAND_IN and not note:
-            raise ValueError("note must say what stands in for the paper's data, got ''")
+        checks.need(
+            known, f"published must be a number of data/published/{paper}.csv, got {published!r}"
+        )
+        checks.need(
+            kind != STAND_IN or note, "note must say what stands in for the paper's data, got ''"
+        )
         if kind is None and len(known) == 1:
             return known[0]
         return checks.one_of("kind", kind, [*known, STAND_IN])
@@ -354,12 +366,5 @@ class Scoreboard:
     def publish(self) -> pd.DataFrame:
         """Hand the comparisons to the build, if this run belongs to one; return the counts of
         verdicts."""
-        target = os.environ.get(_FILE)
-        if target:
-            Path(target).parent.mkdir(parents=True, exist_ok=True)
-            table = self.table()
-            if Path(target).exists():  # a page may hold several items
-                others = pd.read_csv(target)
-                table = pd.concat([others[others["item"] != self.item], table], ignore_index=True)
-            table.to_csv(target, index=False)
+        hand(self.table(), "item")
         return self.table()["verdict"].value_counts().rename_axis("verdict").to_frame("comparisons")

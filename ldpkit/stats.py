@@ -18,10 +18,9 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy  # its submodules load on first use, which keeps the command line quick
-from numpy.typing import ArrayLike
 
 from . import checks
-from .types import Array, Numbers, Rates
+from .types import Array, ArrayLike, Numbers, Rates
 
 __all__ = [
     "TAILS",

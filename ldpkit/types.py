@@ -3,11 +3,16 @@
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Array", "Numbers", "Reports", "Input", "Row", "Word", "Rng", "Pair", "Held", "Rates"]
+# fmt: off
+__all__ = [
+    "Array", "ArrayLike", "Numbers", "Reports", "Input", "Row", "Word", "Rng", "Pair", "Held",
+    "Rates"
+]
+# fmt: on
 
-Array: TypeAlias = npt.NDArray[Any]
+Array: TypeAlias = NDArray[Any]
 """An array; docstrings give its shape and what it holds."""
 Numbers: TypeAlias = Any
 """One number, or an array of them where an argument is one."""

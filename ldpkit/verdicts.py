@@ -88,13 +88,12 @@ def verdict(
         "exact": exact,
     }
     for name, value in given.items():
-        if not (
-            isinstance(value, numbers.Real) or (value is None and name in ("published", "exact"))
-        ):
-            raise ValueError(f"{name} must be a number, got {value!r}")
+        checks.need(
+            isinstance(value, numbers.Real) or (value is None and name in ("published", "exact")),
+            f"{name} must be a number, got {value!r}",
+        )
     for name, error in (("se", se), ("published_error", published_error)):
-        if error < 0:
-            raise ValueError(f"{name} must be a number >= 0, got {error!r}")
+        checks.need(not error < 0, f"{name} must be a number >= 0, got {error!r}")
     if not all(
         math.isfinite(x) for x in (reproduced, se, published_error, exact or 0.0, published or 0.0)
     ):

@@ -128,6 +128,7 @@ HALL = [
     ("checks.instance('f', 3, str, 'a text')", "f must be a text, got 3"),
     ("checks.columns(TABLE, ['d'])", "table must have the columns d, got mechanism, k, epsilon, epsilon_emp"),
     ("checks.generator(7)", f"{RNG} 7"),
+    ("checks.need(2 % 2, 'k must be odd, got 2')", "k must be odd, got 2"),
     ("checks.unmasked('x', MASKED)", "x must not be masked: choose the entries that count, got masked_array("),
     ("checks.values(MASKED, 3)", "values must not be masked: choose the entries that count, got masked_array("),
     ("checks.values([MASKED], 3)", "values must not be masked: choose the entries that count, got [masked_array("),
@@ -1052,7 +1053,7 @@ EXEMPT = {
         """
         value.Value value.Response bits.Bits bits.IndependentBits chosen.Subset chosen.Selection hashed.Hashed vector.Noisy
         vector.Laplace vector.Gaussian buckets.Buckets rounds.Rounds rounds.Remembered rounds.ChainedValue rounds.ChainedBits
-        attributes.Attributes kind.shaped kind.listed kind.drawn rounds.largest bits.pick hashed.cells hashed.hash_cell
+        attributes.Attributes kind.shaped kind.listed kind.drawn rounds.largest kind.pick hashed.cells hashed.hash_cell
         laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index numeric.Interval sketch.Sketch"""
     ),
     "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": (

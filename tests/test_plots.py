@@ -89,7 +89,7 @@ def test_the_table_that_is_drawn_stays_with_the_figure_and_is_its_csv():
 
 
 def test_what_plain_matplotlib_draws_can_have_its_table_too():
-    figure = plots.attach(plt.figure(), rows := pd.DataFrame({"asr": [0.5], "epg": [1.0]}), z=False)
+    figure = plots.attach(plt.figure(), rows := pd.DataFrame({"asr": [0.5], "epg": [1.0]}))
     assert plots.data(figure) is rows
 
 

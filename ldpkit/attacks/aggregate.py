@@ -16,11 +16,10 @@ Source: Guerra-Balboa et al., PVLDB 19(7), 2026, section 7.2 (Figure 4).
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..compiled import kernel
-from ..types import Array, Rates, Rng
+from ..types import Array, ArrayLike, Rates, Rng
 from .reconstruct import checked_prior
 
 __all__ = ["laplace_sum_exact", "laplace_sum_runs"]

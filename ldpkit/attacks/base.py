@@ -44,11 +44,11 @@ def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) ->
 def drawable(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) -> Verbs:
     """Return `handled` kind after checking that its law speaks for the mechanism's client."""
     kind = handled(attack, mechanism, verbs)
-    if not lawful(mechanism):
-        raise ValueError(
-            f"mechanism must have a law of its own to draw from, got {mechanism!r}: make reports"
-            " instead"
-        )
+    checks.need(
+        lawful(mechanism),
+        f"mechanism must have a law of its own to draw from, got {mechanism!r}: make reports"
+        " instead",
+    )
     return kind
 
 

@@ -75,14 +75,18 @@ class Pairs:
             second=checks.numeric("second", self.second),
         )
         shapes = self.first.shape, self.second.shape
-        if shapes[0] != shapes[1] or len(shapes[0]) != 2 or 0 in shapes[0]:
-            raise ValueError(
-                f"first and second must have one shape (pairs, d), got {shapes[0]} and {shapes[1]}"
-            )
-        if not all(np.isfinite(norms).all() for norms in self.norms):
-            raise ValueError("gradients must be finite, got NaN or infinite entries")
-        if (np.maximum(*self.norms) == 0).any():
-            raise ValueError("gradients must not both be zero: no report can tell them apart")
+        checks.need(
+            shapes[0] == shapes[1] and len(shapes[0]) == 2 and 0 not in shapes[0],
+            f"first and second must have one shape (pairs, d), got {shapes[0]} and {shapes[1]}",
+        )
+        checks.need(
+            all(np.isfinite(norms).all() for norms in self.norms),
+            "gradients must be finite, got NaN or infinite entries",
+        )
+        checks.need(
+            (np.maximum(*self.norms) > 0).all(),
+            "gradients must not both be zero: no report can tell them apart",
+        )
 
     @cached_property
     def norms(self) -> tuple[Array, Array]:
@@ -225,11 +229,11 @@ class _Rule(ABC):
             mechanism.rows("pair", g)
             for g in checks.instance("pair", pair, (tuple, list), "two arrays of gradients")
         ]
-        if [len(g) for g in gradients] != [len(reports)] * 2:
-            raise ValueError(
-                f"pair must hold two gradients for each of {len(reports)} reports, got"
-                f" {[len(g) for g in gradients]}"
-            )
+        checks.need(
+            [len(g) for g in gradients] == [len(reports)] * 2,
+            f"pair must hold two gradients for each of {len(reports)} reports, got"
+            f" {[len(g) for g in gradients]}",
+        )
         norms = [_lengths(g) for g in gradients]
         one, two = (
             np.einsum("ij,ij->i", reports, g, dtype=float) / np.maximum(r, 1e-300)

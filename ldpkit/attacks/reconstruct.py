@@ -17,13 +17,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Listed
 from ..mechanisms import FrequencyOracle
 from ..mechanisms.base import kind_with
-from ..types import Array, Rates
+from ..types import Array, ArrayLike, Rates
 
 __all__ = [
     "kappa",
@@ -41,34 +40,33 @@ _TIE = 1e-12  # scores closer than this are equal but for rounding
 def checked_prior(prior: ArrayLike) -> Array:
     """Return `prior` as a float array; it must have no negative mass and sum to one."""
     prior = checks.numeric("prior", prior).astype(float)
-    if prior.ndim != 1 or prior.size < 2 or not np.isfinite(prior).all():
-        raise ValueError(
-            f"prior must be a list of at least two finite numbers, got shape {prior.shape}"
-        )
-    if (prior < 0).any():
-        raise ValueError(
-            f"prior must have no negative mass, got {prior.min():g} at record {int(prior.argmin())}"
-        )
-    if abs(prior.sum() - 1) > 1e-9:
-        raise ValueError(f"prior must sum to 1, got {prior.sum():.12g}")
+    checks.need(
+        prior.ndim == 1 and prior.size >= 2 and np.isfinite(prior).all(),
+        f"prior must be a list of at least two finite numbers, got shape {prior.shape}",
+    )
+    checks.need(
+        (prior >= 0).all(),
+        f"prior must have no negative mass, got {prior.min():g} at record {int(prior.argmin())}",
+    )
+    checks.need(abs(prior.sum() - 1) <= 1e-9, f"prior must sum to 1, got {prior.sum():.12g}")
     return prior
 
 
 def checked_success(success: ArrayLike | None, m: int) -> Array:
     success = np.eye(m) if success is None else np.asarray(success)
-    if success.shape != (m, m) or not np.isin(success, (0, 1)).all():
-        raise ValueError(
-            f"success must be a matrix of 0 and 1 of shape {(m, m)}, got shape {success.shape}"
-        )
+    checks.need(
+        success.shape == (m, m) and np.isin(success, (0, 1)).all(),
+        f"success must be a matrix of 0 and 1 of shape {(m, m)}, got shape {success.shape}",
+    )
     return success.astype(float)
 
 
 def _checked_side(side: ArrayLike | None, m: int) -> Array:
     side = np.zeros(m, int) if side is None else np.asarray(side)
-    if side.shape != (m,):
-        raise ValueError(
-            f"side must hold one label for each of the {m} records, got shape {side.shape}"
-        )
+    checks.need(
+        side.shape == (m,),
+        f"side must hold one label for each of the {m} records, got shape {side.shape}",
+    )
     return np.unique(side, return_inverse=True)[1]
 
 
@@ -77,16 +75,14 @@ def _game(
 ) -> tuple[Array, Array, Array, Array]:
     law, prior = checks.numeric("law", law).astype(float), checked_prior(prior)
     m = prior.size
-    if (
-        law.ndim != 2
-        or len(law) != m
-        or not (law >= 0).all()
-        or not np.allclose(law.sum(1), 1, atol=1e-9, rtol=0)
-    ):
-        raise ValueError(
-            f"law must have {m} rows of probabilities that sum to 1, one per record, got shape"
-            f" {law.shape}"
-        )
+    checks.need(
+        law.ndim == 2
+        and len(law) == m
+        and (law >= 0).all()
+        and np.allclose(law.sum(1), 1, atol=1e-9, rtol=0),
+        f"law must have {m} rows of probabilities that sum to 1, one per record, got shape"
+        f" {law.shape}",
+    )
     return law, prior, checked_success(success, m), _checked_side(side, m)
 
 
@@ -121,11 +117,11 @@ def finite_law(mechanism: FrequencyOracle) -> Array:
         For `rad_exact` and `optimal_attack`.
     """
     kind = kind_with(mechanism, Listed, "send reports that can be listed")
-    if kind.outputs > 2**16:
-        raise ValueError(
-            f"mechanism must have at most 65,536 reports that can be listed, got {mechanism.name}"
-            f" with k = {mechanism.k}"
-        )
+    checks.need(
+        kind.outputs <= 2**16,
+        f"mechanism must have at most 65,536 reports that can be listed, got {mechanism.name}"
+        f" with k = {mechanism.k}",
+    )
     return np.stack([kind.law(value) for value in range(mechanism.k)])
 
 
@@ -212,8 +208,10 @@ def attack_value(
     law, prior, success, side = _game(law, prior, success, side)
     attack = checks.numeric("attack", attack)
     shape = (int(side.max()) + 1, *law.shape)
-    if attack.shape != shape or not np.allclose(attack.sum(1), 1):
-        raise ValueError(f"attack must hold probabilities of shape {shape}, got {attack.shape}")
+    checks.need(
+        attack.shape == shape and np.allclose(attack.sum(1), 1),
+        f"attack must hold probabilities of shape {shape}, got {attack.shape}",
+    )
     hit = np.array([success[z] @ attack[side[z]] for z in range(prior.size)])  # (m, outputs)
     rero = float(prior @ (law * hit).sum(1))
     return rero, rero - float(prior @ (hit @ (prior @ law)))
@@ -228,10 +226,10 @@ def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
         Log-likelihoods of the records for n outputs, up to a constant per output.
     """
     prior, loglik = checked_prior(prior), checks.reals("loglik", loglik)
-    if loglik.ndim != 2 or loglik.shape[1] != prior.size:
-        raise ValueError(
-            f"loglik must have shape (n, {prior.size}), one column per record, got {loglik.shape}"
-        )
+    checks.need(
+        loglik.ndim == 2 and loglik.shape[1] == prior.size,
+        f"loglik must have shape (n, {prior.size}), one column per record, got {loglik.shape}",
+    )
     with np.errstate(divide="ignore"):
         return scipy.special.softmax(loglik + np.log(prior), axis=1) - prior
 
@@ -264,11 +262,10 @@ def score_runs(
     """
     prior, gain = checked_prior(prior), checks.reals("gain", gain)
     truth = checks.values(truth, prior.size, "truth")
-    if gain.shape != (truth.size, prior.size) or truth.size < 2:
-        raise ValueError(
-            f"gain must have shape (n, {prior.size}) with n >= 2 rows, one per truth, got"
-            f" {gain.shape}"
-        )
+    checks.need(
+        gain.shape == (truth.size, prior.size) and truth.size >= 2,
+        f"gain must have shape (n, {prior.size}) with n >= 2 rows, one per truth, got {gain.shape}",
+    )
     rows, side = np.arange(truth.size), _checked_side(side, prior.size)
     named, kept = np.zeros(gain.shape), np.zeros(truth.size)
     for label in range(side.max() + 1):

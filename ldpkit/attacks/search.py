@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .. import checks
 from ..types import Array, Rates, Reports
 from .features import TEXTS, called, columns
 
@@ -91,8 +92,10 @@ class Finding:
         names, test, values = (given.get(key, ()) for key in ("names", "test", "values"))
         sizes = {"in": 1, ">": 1, "<=": 1, "cells": 2}
         lists = isinstance(names, list) and isinstance(values, list) and values
-        if not lists or test not in sizes or len(names) != sizes[test]:
-            raise ValueError(f"event must have names, test and values as `row` has, got {row!r}")
+        checks.need(
+            lists and test in sizes and len(names) == sizes[test],
+            f"event must have names, test and values as `row` has, got {row!r}",
+        )
         return cls(
             tuple(names), test, tuple(tuple(v) if isinstance(v, list) else v for v in values)
         )

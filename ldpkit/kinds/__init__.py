@@ -7,11 +7,11 @@ attributes or buckets ask their parts.
 
 from .anything import Anything
 from .attributes import Attributes
-from .base import Crafted, Kind, Listed, Named, Repeatable, Scored, Support, SupportLaw
+from .base import Crafted, Kind, Listed, Named, Scored, Support, SupportLaw
 from .bits import Bits, IndependentBits
 from .buckets import Buckets
 from .hashed import HASH_REPORT, Hashed, hash_cell
-from .rounds import Remembered, Rounds
+from .rounds import Remembered, Repeatable, Rounds
 from .subset import Selection, Subset
 from .value import Response, Value
 from .vector import Gaussian, Laplace

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
+from .. import checks
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import FIRST, SECOND, Named, Scored, SupportLaw, listed
 
@@ -73,10 +74,10 @@ class Attributes(Named, Scored):
         )
 
     def thresholds(self) -> Array:
-        if len(set(self.sizes)) > 1:
-            raise ValueError(
-                f"the tight test needs equal domain sizes of all attributes, got k = {self.sizes}"
-            )
+        checks.need(
+            len(set(self.sizes)) == 1,
+            f"the tight test needs equal domain sizes of all attributes, got k = {self.sizes}",
+        )
         return np.unique(_law(self)[0])
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:

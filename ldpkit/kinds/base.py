@@ -15,14 +15,15 @@ from typing import ClassVar
 import numpy as np
 
 from .. import checks
+from ..compiled import kernel
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws
 
 # fmt: off
 __all__ = [
-    "Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw",
+    "Kind", "Named", "Scored", "Listed", "Crafted", "Support", "SupportLaw",
     "Independent", "FIRST", "SECOND", "BOTH", "NEITHER", "ROUTES", "drawn", "log_ratio", "shaped",
-    "listed"
+    "listed", "pick"
 ]
 # fmt: on
 
@@ -97,10 +98,16 @@ class Named(Kind):
         """Name a value for each report, uniform among those that it supports most; int array
         (n,)."""
 
+    def success(self) -> float | None:
+        """Probability that the guess is the true value, where all are treated alike; ``None`` if
+        unknown."""
+        return None
+
     def guess_rates(self, pair: Pair) -> Rates | None:
         """Exact chances that the guess is the first of the pair, under either input; ``None`` if no
         law is known."""
-        return None
+        success = self.success()
+        return None if success is None else (success, (1 - success) / (self.k - 1))
 
     def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
         """Draw the number of guesses that are the first of the pair, among reports of it (`truth`)
@@ -137,14 +144,6 @@ class Scored(Kind):
         return None
 
 
-class Repeatable(Kind):
-    """A kind of which several reports make one."""
-
-    @abstractmethod
-    def repeated(self, tau: int) -> Kind:
-        """The kind of `tau` reports about the same value, each with fresh noise."""
-
-
 class Listed(Kind):
     """A kind whose law can be written down report by report."""
 
@@ -177,6 +176,20 @@ class Crafted(Kind):
         how many those are."""
 
 
+@kernel
+def pick(bits: Array, rng: Rng) -> Array:
+    """A uniform place of a one in each row, or any place of a row without ones."""
+    n, k = bits.shape
+    guess, ones = np.empty(n, np.int64), np.empty(k + 1, np.int64)
+    for i in range(n):
+        count = 0
+        for u in range(k):  # every index is written, only ones advance: no branch
+            ones[count] = u
+            count += bits[i, u] != 0
+        guess[i] = ones[int(rng.random() * count)] if count else int(rng.random() * k)
+    return guess
+
+
 class Support(Named, Scored):
     """Reports that support a set of values each."""
 
@@ -188,9 +201,14 @@ class Support(Named, Scored):
     def tally(self, reports: Array) -> Array:
         """Which values each report supports, array (n, k)."""
 
-    @abstractmethod
     def support_counts(self, reports: Array) -> Array:
         """How many reports support each value, shape (k,)."""
+        return self.tally(reports).sum(axis=0, dtype=np.int64)
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        step = max(1, 2**18 // self.k)  # a part of the tally stays in the cache
+        parts = (self.tally(reports[i : i + step]) for i in range(0, len(reports), step))
+        return np.concatenate([pick(part, rng) for part in parts])
 
     def score(self, reports: Array, pair: Pair) -> Array:
         """1 if only the first value is supported, -1 if only the second is, else 0; int array
@@ -228,10 +246,6 @@ class SupportLaw(Support):
     def wins(self, tau: int) -> tuple[Array, Array] | None:
         """Law of the own value's count over `tau` rounds, and the chance of winning with each;
         ``None`` if unknown."""
-
-    def guess_rates(self, pair: Pair) -> Rates:
-        success = self.success()
-        return success, (1 - success) / (self.k - 1)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         law = self.pair_law()
@@ -301,9 +315,9 @@ def listed(reports: Reports, parts: Sequence[Kind], called: str, sender: str) ->
         id(r): part.read(r, sender) for r, part in zip(given, parts)
     }  # what is remembered comes again as the same array
     users = sorted({len(r) for r in seen.values()})
-    if len(users) > 1:
-        raise ValueError(
-            f"reports of {sender} must come from the same users in all {called}, got {users[0]} and"
-            f" {users[-1]}"
-        )
+    checks.need(
+        len(users) == 1,
+        f"reports of {sender} must come from the same users in all {called}, got {users[0]} and"
+        f" {users[-1]}",
+    )
     return [seen[id(r)] for r in given]

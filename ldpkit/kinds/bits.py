@@ -5,27 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compiled import kernel
 from ..types import Array, Reports, Rng
-from .base import Crafted, Independent, Listed, Repeatable, Support, shaped
+from .base import Crafted, Independent, Listed, Support, shaped
 from .listing import listed_positions, product_law
-from .rounds import ChainedBits, Rounds
+from .rounds import ChainedBits, Repeatable, Rounds
 
-__all__ = ["Bits", "IndependentBits", "pick"]
-
-
-@kernel
-def pick(bits: Array, rng: Rng) -> Array:
-    """A uniform place of a one in each row, or any place of a row without ones."""
-    n, k = bits.shape
-    guess, ones = np.empty(n, np.int64), np.empty(k + 1, np.int64)
-    for i in range(n):
-        count = 0
-        for u in range(k):  # every index is written, only ones advance: no branch
-            ones[count] = u
-            count += bits[i, u] != 0
-        guess[i] = ones[int(rng.random() * count)] if count else int(rng.random() * k)
-    return guess
+__all__ = ["Bits", "IndependentBits"]
 
 
 @dataclass(frozen=True)
@@ -46,14 +31,8 @@ class Bits(Support):
     def supports(self, reports: Array, value: int) -> Array:
         return reports[:, value] != 0
 
-    def guess(self, reports: Array, rng: Rng) -> Array:
-        return pick(reports, rng)
-
     def tally(self, reports: Array) -> Array:
         return reports
-
-    def support_counts(self, reports: Array) -> Array:
-        return reports.sum(axis=0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -84,9 +63,6 @@ class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
 
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         return np.tile((np.arange(self.k) < targets).astype(np.uint8), (count, 1)), targets
-
-    def repeated(self, tau: int) -> Rounds:
-        return Rounds(self, tau)
 
     def chained(self, tau: int, keep: float, flip: float) -> Rounds:
         """The kind of `tau` noisy copies of one remembered report."""

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import checks
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws
-from .base import Named, Scored, log_ratio, shaped
-from .bits import pick
+from .base import Named, Scored, log_ratio, pick, shaped
 
 __all__ = ["Buckets"]
 
@@ -43,21 +43,18 @@ class Buckets(Named, Scored):
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = shaped(reports, (None, self.buckets), sender)
-        if (
-            not np.isin(reports, (-1, 0, 1)).all()
-            or not ((reports >= 0).sum(axis=1) == self.bits).all()
-        ):
-            raise ValueError(
-                f"reports of {sender} must hold {self.bits} bits each, and -1 elsewhere"
-            )
+        checks.need(
+            np.isin(reports, (-1, 0, 1)).all() and ((reports >= 0).sum(axis=1) == self.bits).all(),
+            f"reports of {sender} must hold {self.bits} bits each, and -1 elsewhere",
+        )
         return reports
 
     def check(self, pair: Pair) -> None:
         """Refuse two values of one bucket: no report can tell them apart."""
-        if pair[0] // self.size == pair[1] // self.size:
-            raise ValueError(
-                f"pair must lie in two different buckets of {self.size} values, got {pair}"
-            )
+        checks.need(
+            pair[0] // self.size != pair[1] // self.size,
+            f"pair must lie in two different buckets of {self.size} values, got {pair}",
+        )
 
     def guess(self, reports: Array, rng: Rng) -> Array:
         """A uniform sampled bucket with a one, or any bucket if there is none; then a uniform value

@@ -15,8 +15,8 @@ import numpy as np
 from .. import checks
 from ..compiled import kernel
 from ..types import Array, Reports, Rng
-from .base import Crafted, Independent, Repeatable, shaped
-from .rounds import Rounds
+from .base import Crafted, Independent, shaped
+from .rounds import Repeatable
 
 __all__ = ["Hashed", "HASH_REPORT", "hash_cell", "cells"]
 
@@ -80,23 +80,6 @@ def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
 
 
 @kernel
-def _pick(seeds: Array, cells: Array, k: int, g: int, rng: Rng) -> Array:
-    n = cells.size
-    guess, hits = np.empty(n, np.int64), np.empty(k, np.uint8)
-    for i in range(n):
-        count, u = 0, 0
-        for v in range(k):  # without a branch: several values are hashed at a time
-            hits[v] = hash_cell(v, seeds[i], g) == cells[i]
-            count += hits[v]
-        left = int(rng.random() * (count or k))
-        while left >= (hits[u] if count else 1):
-            left -= hits[u] if count else 1
-            u += 1
-        guess[i] = u
-    return guess
-
-
-@kernel
 def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int64]:
     """The seed whose hash sends the most of 0..r-1 to one cell: how many, the seed, the cell."""
     most, best, where = 0, seeds[0], np.int64(0)
@@ -142,17 +125,11 @@ class Hashed(Independent, Repeatable, Crafted):
     def supports(self, reports: Array, value: int) -> Array:
         return cells(np.full(len(reports), value), reports["seed"], self.g) == reports["cell"]
 
-    def guess(self, reports: Array, rng: Rng) -> Array:
-        return _pick(reports["seed"], reports["cell"], self.k, self.g, rng)
-
     def tally(self, reports: Array) -> Array:
         return _tally(reports["seed"], reports["cell"], self.k, self.g)
 
     def support_counts(self, reports: Array) -> Array:
         return _support_counts(reports["seed"], reports["cell"], self.k, self.g)
-
-    def repeated(self, tau: int) -> Rounds:
-        return Rounds(self, tau)
 
     def most(self, targets: int) -> int:
         # with a hash that sends all of them to one cell; `craft` has to search for one

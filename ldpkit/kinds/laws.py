@@ -136,8 +136,10 @@ def count_wins(mass: Array, k: int) -> Array:
         Domain size.
     """
     mass, k = checks.reals("mass", mass, 0), checks.integer("k", k, 2)
-    if mass.ndim != 1 or abs(mass.sum() - 1) > 1e-9:
-        raise ValueError(f"mass must sum to 1, got {mass.sum():g} in shape {mass.shape}")
+    checks.need(
+        mass.ndim == 1 and abs(mass.sum() - 1) <= 1e-9,
+        f"mass must sum to 1, got {mass.sum():g} in shape {mass.shape}",
+    )
     above = np.append(
         np.cumsum(mass[:0:-1])[::-1], 0.0
     )  # summed from the small end: keeps the tail's digits

@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
-from ..types import Array
+from ..types import Array, ArrayLike
 
 __all__ = ["MAX_OUTPUTS", "alphabet", "chosen", "listed_positions", "product_law"]
 
@@ -42,8 +41,7 @@ def chosen(positions: Iterable[int] | None, length: int) -> list[int]:
         checks.integer("positions", p, 0, length - 1)
         for p in (range(length) if positions is None else positions)
     ]
-    if len(set(kept)) < len(kept):
-        raise ValueError(f"positions must differ, got {kept}")
+    checks.need(len(set(kept)) == len(kept), f"positions must differ, got {kept}")
     return kept
 
 

@@ -10,9 +10,9 @@ import scipy
 from ..compiled import kernel
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws
-from .base import Named, Scored, SupportLaw, listed
+from .base import Kind, Named, Scored, SupportLaw, listed
 
-__all__ = ["Rounds", "Remembered", "ChainedValue", "ChainedBits", "largest"]
+__all__ = ["Rounds", "Remembered", "Repeatable", "ChainedValue", "ChainedBits", "largest"]
 
 
 @kernel
@@ -86,10 +86,6 @@ class Rounds(Named, Scored):
         own, wins = found
         return min(1.0, float(own @ wins))  # the sum may round up
 
-    def guess_rates(self, pair: Pair) -> Rates | None:
-        success = self.success()
-        return None if success is None else (success, (1 - success) / (self.k - 1))
-
     def states(self, pair: Pair) -> list[tuple[float, float, float]]:
         """States that last over all rounds, and in each the chances per round of a score of 1 and
         of -1."""
@@ -113,6 +109,14 @@ class Rounds(Named, Scored):
                 scipy.special.logsumexp(self.tau * np.log(rate), b=weight) for rate in (up, down)
             )
         return float(one - two)
+
+
+class Repeatable(Kind):
+    """A kind of which several reports make one."""
+
+    def repeated(self, tau: int) -> Rounds:
+        """The kind of `tau` reports about the same value, each with fresh noise."""
+        return Rounds(self, tau)
 
 
 @functools.lru_cache(maxsize=64)
@@ -177,46 +181,27 @@ class ChainedBits(Rounds):
                 for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
 
 
+def _of_part(name: str) -> Any:
+    """What the kind of the one report has by this name."""
+    return property(lambda self: getattr(self.part, name))
+
+
 @dataclass(frozen=True)
 class Remembered(Rounds):
     """One report, drawn once and sent `tau` times: it says what one report says."""
 
     name = "remembered"
-
-    @property
-    def lawful(self) -> bool:  # type: ignore[override]  # the part's
-        """As of the one report."""
-        return self.part.lawful
-
-    @property
-    def extreme(self) -> float | None:  # type: ignore[override]  # of the one report
-        """As of the one report."""
-        return self.part.extreme
-
-    @property
-    def guess_route(self) -> str:  # type: ignore[override]  # of the one report
-        """As of the one report."""
-        return self.part.guess_route
-
-    @property
-    def score_route(self) -> str:  # type: ignore[override]  # of the one report
-        """As of the one report."""
-        return self.part.score_route
+    lawful = _of_part("lawful")
+    extreme = _of_part("extreme")
+    guess_route = _of_part("guess_route")
+    score_route = _of_part("score_route")
+    guess_rates = _of_part("guess_rates")
+    score_rates = _of_part("score_rates")
+    thresholds = _of_part("thresholds")
+    loss = _of_part("loss")
 
     def guess(self, reports: list[Array], rng: Rng) -> Array:
         return self.part.guess(reports[0], rng)
 
     def score(self, reports: list[Array], pair: Pair) -> Array:
         return self.part.score(reports[0], pair)
-
-    def guess_rates(self, pair: Pair) -> Rates | None:
-        return self.part.guess_rates(pair)
-
-    def thresholds(self) -> Array | None:
-        return self.part.thresholds()
-
-    def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
-        return self.part.score_rates(threshold, pair)
-
-    def loss(self, pair: Pair) -> float | None:
-        return self.part.loss(pair)

@@ -11,9 +11,9 @@ from .. import checks, streams
 from ..compiled import kernel
 from ..types import Array, Pair, Reports, Rng
 from . import laws
-from .base import Crafted, Listed, Repeatable, Support, SupportLaw, shaped
+from .base import Crafted, Listed, Support, SupportLaw, shaped
 from .listing import alphabet
-from .rounds import Rounds
+from .rounds import Repeatable, Rounds
 
 __all__ = ["Subset", "Selection"]
 

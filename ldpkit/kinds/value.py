@@ -8,8 +8,8 @@ import numpy as np
 from .. import checks
 from ..types import Array, Reports, Rng
 from . import laws
-from .base import Crafted, Listed, Repeatable, Support, SupportLaw, shaped
-from .rounds import ChainedValue, Rounds
+from .base import Crafted, Listed, Support, SupportLaw, shaped
+from .rounds import ChainedValue, Repeatable, Rounds
 
 __all__ = ["Value", "Response"]
 
@@ -69,9 +69,6 @@ class Response(Value, SupportLaw, Repeatable, Listed, Crafted):
 
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         return rng.integers(0, targets, count), 1
-
-    def repeated(self, tau: int) -> Rounds:
-        return Rounds(self, tau)
 
     def chained(self, tau: int, keep: float, flip: float) -> Rounds:
         """The kind of `tau` noisy copies of one remembered report."""

@@ -11,8 +11,8 @@ import scipy
 from .. import checks
 from ..types import Array, Pair, Rates, Reports, Rng
 from . import laws
-from .base import Named, Repeatable, Scored, shaped
-from .rounds import Rounds, largest
+from .base import Named, Scored, shaped
+from .rounds import Repeatable, Rounds, largest
 
 __all__ = ["Noisy", "Laplace", "Gaussian"]
 
@@ -53,14 +53,6 @@ class Noisy(Named, Scored, Repeatable):
     @abstractmethod
     def total(self, n: int, rng: Rng) -> Array:
         """Draw the sum of n noises on every coordinate, shape (k,)."""
-
-    @abstractmethod
-    def success(self) -> float:
-        """Probability that the guess is the true value."""
-
-    def guess_rates(self, pair: Pair) -> Rates | None:
-        success = self.success()
-        return success, (1 - success) / (self.k - 1)
 
 
 @dataclass(frozen=True)

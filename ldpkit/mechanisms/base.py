@@ -11,12 +11,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Kind, Support
 from ..kinds.base import Independent
-from ..types import Array, Input, Numbers, Pair, Reports, Rng, Row
+from ..types import Array, ArrayLike, Input, Numbers, Pair, Reports, Rng, Row
 
 __all__ = [
     "Mechanism",
@@ -169,6 +168,11 @@ class FrequencyOracle(LocalRandomizer):
         """Name of the kind of report."""
         return self.kind.name
 
+    def _users(self, values: ArrayLike, rng: Rng) -> Array:
+        """The values that users hold, after checking them and the generator."""
+        checks.generator(rng)
+        return checks.values(values, self.k)
+
     def pair(self, pair: Input = None) -> Pair:
         return pair_of_values(self.kind, pair)
 
@@ -202,8 +206,10 @@ def pair_of_values(kind: Kind, pair: Input = None) -> Pair:
     """Return two different values of a domain, the first and the last unless given; see
     `LocalRandomizer.pair`."""
     pair = (0, kind.domain - 1) if pair is None else pair
-    if np.shape(pair) != (2,) or pair[0] == pair[1]:
-        raise ValueError(f"pair must hold two different values, got {pair}")
+    checks.need(
+        np.shape(pair) == (2,) and pair[0] != pair[1],
+        f"pair must hold two different values, got {pair}",
+    )
     first, second = (checks.integer("pair", v, 0, kind.domain - 1) for v in pair)
     kind.check((first, second))
     return first, second

@@ -120,9 +120,9 @@ def gaussian_sigma(
         )
 
     low, high = -4.0, 20.0
-    if not excess(high) < 0 < excess(low):
-        raise ValueError(
-            f"epsilon must be one that {accounting} accounting reaches at delta = {delta:g}, got"
-            f" {epsilon}"
-        )
+    checks.need(
+        excess(high) < 0 < excess(low),
+        f"epsilon must be one that {accounting} accounting reaches at delta = {delta:g}, got"
+        f" {epsilon}",
+    )
     return math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-13))

@@ -15,12 +15,11 @@ from pathlib import PurePath
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Anything, Bits, Kind, Subset, Value
 from ..progress import made
-from ..types import Array, Input, Pair, Reports, Rng, Row
+from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
 
 __all__ = ["Client", "ClientError", "load"]
@@ -70,8 +69,10 @@ def _inputs(values: Sequence[Input]) -> tuple[Input, ...]:
     """Inputs of any type, which must differ."""
     given = tuple(checks.instance("values", values, (list, tuple, range, np.ndarray), "a list"))
     for i, value in enumerate(given):
-        if any(np.array_equal(value, other) for other in given[:i]):
-            raise ValueError(f"values must differ, got {value!r} twice")
+        checks.need(
+            not any(np.array_equal(value, other) for other in given[:i]),
+            f"values must differ, got {value!r} twice",
+        )
     return given
 
 
@@ -152,8 +153,10 @@ class Client(LocalRandomizer):
         if self.values is not None:
             checks.one_of("report", self.report, ["any"])
             checks.fix(self, values=_inputs(self.values))
-            if self.k not in (0, len(self.values)):
-                raise ValueError(f"k must be left out where values are given, got {self.k!r}")
+            checks.need(
+                self.k in (0, len(self.values)),
+                f"k must be left out where values are given, got {self.k!r}",
+            )
             checks.fix(self, k=len(self.values))
         checks.fix(
             self,

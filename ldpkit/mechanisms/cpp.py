@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds.listing import alphabet
-from ..types import Array, Held, Numbers, Rates, Rng
+from ..types import Array, ArrayLike, Held, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, Mechanism, share
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, fitting
@@ -74,10 +73,10 @@ class CPP(Mechanism):
 
     def __post_init__(self) -> None:
         buckets = checks.integer("buckets", self.buckets, 2, 64)
-        if buckets % 2:
-            raise ValueError(
-                f"buckets must be an even number of boundary points, two per bucket, got {buckets}"
-            )
+        checks.need(
+            buckets % 2 == 0,
+            f"buckets must be an even number of boundary points, two per bucket, got {buckets}",
+        )
         checks.fix(
             self,
             k=checks.integer("k", self.k, 1, MAX_DOMAIN),
@@ -133,11 +132,11 @@ class CPP(Mechanism):
         if means is None:
             means = self.points.reshape(-1, 2).mean(axis=1) * np.ones((self.k, 1))
         means = checks.numeric("means", means)
-        if means.shape != (self.k, self.buckets // 2) or not np.all(np.abs(means) <= 1):
-            raise ValueError(
-                f"means must be a ({self.k}, {self.buckets // 2}) array within [-1, 1], got shape"
-                f" {means.shape}"
-            )
+        checks.need(
+            means.shape == (self.k, self.buckets // 2) and np.all(np.abs(means) <= 1),
+            f"means must be a ({self.k}, {self.buckets // 2}) array within [-1, 1], got shape"
+            f" {means.shape}",
+        )
         return means
 
     def place(self, values: ArrayLike) -> tuple[Array, Array]:
@@ -221,11 +220,11 @@ class CPP(Mechanism):
         """Return users who looked at each key (k,), who answered yes (k,), and reports that hold
         each slot (k, buckets)."""
         reports = checks.unmasked(f"reports of {self.name}", reports)
-        if reports.ndim != 1 or not len(reports) or reports.dtype.names != ("key", "bit", "record"):
-            raise ValueError(
-                f"reports of {self.name} must be what perturb returns, got shape {reports.shape} of"
-                f" {reports.dtype}"
-            )
+        checks.need(
+            reports.ndim == 1 and len(reports) and reports.dtype.names == ("key", "bit", "record"),
+            f"reports of {self.name} must be what perturb returns, got shape {reports.shape} of"
+            f" {reports.dtype}",
+        )
         checks.values(reports["key"], self.k, "reported keys")
         users = np.bincount(reports["key"], minlength=self.k)
         yes = np.bincount(reports["key"], reports["bit"], self.k)

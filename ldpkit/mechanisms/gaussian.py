@@ -7,11 +7,10 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Gaussian
-from ..types import Array, Rng
+from ..types import Array, ArrayLike, Rng
 from .histogram import NoisyHistogram
 
 __all__ = ["GM", "AGM", "gaussian_delta"]
@@ -47,8 +46,7 @@ class _Gaussian(NoisyHistogram):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
-        checks.generator(rng)
-        values = checks.values(values, self.k)
+        values = self._users(values, rng)
         reports = rng.normal(0, self.scale, (values.size, self.k))
         reports[np.arange(values.size), values] += 1
         return reports

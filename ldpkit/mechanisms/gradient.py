@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from .. import checks, streams
-from ..types import Array, Numbers, Rates, Rng
+from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
 from .ziggurat import combine, normals
 
@@ -164,11 +163,12 @@ class GradientMechanism(Mechanism):
         return reports
 
     def rows(self, name: str, array: ArrayLike) -> Array:
-        """Return reports or gradients as a float array after checking that it has the shape (n, d),
-        n >= 1; `name` is for the error."""
+        """Return reports or gradients, called `name`, as a float array (n, d) with n >= 1."""
         array = np.ascontiguousarray(checks.numeric(name, array), dtype=float)
-        if array.ndim != 2 or array.shape[1] != self.d or len(array) == 0:
-            raise ValueError(f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}")
+        checks.need(
+            array.ndim == 2 and array.shape[1] == self.d and len(array),
+            f"{name} must have shape (n, {self.d}) with n >= 1, got {array.shape}",
+        )
         return array
 
     def estimate(self, reports: ArrayLike) -> Array:
@@ -307,10 +307,10 @@ class _Cap(GradientMechanism):
             )
             checks.fix(self, gamma=float(best.x))
         checks.fix(self, gamma=checks.real("gamma", self.gamma, 0, self._limit, closed="[)"))
-        if self.q < 1e-300:
-            raise ValueError(
-                f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}"
-            )
+        checks.need(
+            self.q >= 1e-300,
+            f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}",
+        )
 
     def _axis(self, p: Array, rng: Rng) -> Array:  # the component along the projected direction
         inside = rng.random(len(p)) < p

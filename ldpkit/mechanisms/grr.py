@@ -4,11 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .. import checks
 from ..kinds import Response
-from ..types import Array, Numbers, Rng
+from ..types import Array, ArrayLike, Numbers, Rng
 from .base import SupportOracle
 
 __all__ = ["GRR", "AGRR", "respond", "response_rates"]
@@ -67,8 +65,7 @@ class GRR(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return reports, int array (n,); see `Mechanism.perturb`."""
-        checks.generator(rng)
-        return respond(checks.values(values, self.k), self.k, self.p, rng)
+        return respond(self._users(values, rng), self.k, self.p, rng)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..compiled import kernel
-from ..kinds import Listed, Repeatable, Rounds, Support
+from ..kinds import Listed, Repeatable, Support
 from ..kinds.base import log_ratio, shaped
-from ..types import Array, Pair, Rates, Reports, Rng
+from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 from .base import SupportOracle
 
 __all__ = ["HR", "Index"]
@@ -60,18 +59,6 @@ def _plus(values: Array, indices: Array) -> Array:
     return out
 
 
-@kernel
-def _pick(indices: Array, k: int, rng: Rng) -> Array:
-    guess, likely = np.empty(indices.size, np.int64), np.empty(k + 1, np.int64)
-    for i in range(indices.size):
-        count = 0
-        for u in range(k):
-            likely[count] = u
-            count += _even(u, indices[i])
-        guess[i] = likely[int(rng.random() * count)] if count else int(rng.random() * k)
-    return guess
-
-
 def _transform(sums: Array) -> Array:
     """Fast Walsh-Hadamard transform of an array whose length is a power of two."""
     step = 1
@@ -114,9 +101,6 @@ class Index(Support, Repeatable, Listed):
     def supports(self, reports: Array, value: int) -> Array:
         return _plus(np.array([value]), reports)[:, 0]
 
-    def guess(self, reports: Array, rng: Rng) -> Array:
-        return _pick(reports, self.k, rng)
-
     def tally(self, reports: Array) -> Array:
         return _plus(np.arange(self.k), reports)
 
@@ -135,9 +119,6 @@ class Index(Support, Repeatable, Listed):
 
     def loss(self, pair: Pair) -> float:
         return log_ratio(self.p, 1 - self.p)
-
-    def repeated(self, tau: int) -> Rounds:
-        return Rounds(self, tau)
 
     @property
     def outputs(self) -> int:
@@ -202,5 +183,4 @@ class HR(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return indices, int array (n,); see `Mechanism.perturb`."""
-        checks.generator(rng)
-        return _indices(checks.values(values, self.k), self.order, self.p, rng)
+        return _indices(self._users(values, rng), self.order, self.p, rng)

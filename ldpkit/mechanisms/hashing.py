@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds.hashed import HASH_REPORT, Hashed, cells
-from ..types import Array, Rng
+from ..types import Array, ArrayLike, Rng
 from .base import MAX_DOMAIN, MIN_EPSILON, SupportOracle
 from .grr import respond, response_rates
 
@@ -53,8 +52,7 @@ class LocalHashing(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) of type `HASH_REPORT`; see `Mechanism.perturb`."""
-        checks.generator(rng)
-        values = checks.values(values, self.k)
+        values = self._users(values, rng)
         reports = np.empty(values.size, HASH_REPORT)
         reports["seed"] = rng.integers(0, 2**64, values.size, dtype=np.uint64)
         true = cells(values, reports["seed"], self.g)
@@ -194,10 +192,10 @@ class AOLH(OLH):
         grown = math.expm1(self.epsilon)
         b, c = grown * (1 - 3 * self.delta), grown * (grown + 2 - 2 * self.delta)
         inner = b * b - 4 * self.delta * c
-        if inner < 0:
-            raise ValueError(
-                f"delta must be smaller for AOLH at epsilon = {self.epsilon:g}, got {self.delta:g}"
-            )
+        checks.need(
+            inner >= 0,
+            f"delta must be smaller for AOLH at epsilon = {self.epsilon:g}, got {self.delta:g}",
+        )
         return max(2, int(np.rint(2 * c / (b + math.sqrt(inner)))))
 
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from .. import checks, streams
 from ..compiled import kernel
 from ..kinds.vector import Laplace, Noisy
-from ..types import Array, Numbers, Rng
+from ..types import Array, ArrayLike, Numbers, Rng
 from .base import FrequencyOracle, share
 from .unary import UnaryEncoding
 from .ziggurat import laplace
@@ -115,8 +114,7 @@ class SHE(NoisyHistogram):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
-        checks.generator(rng)
-        return _noisy(checks.values(values, self.k), self.k, self.scale, streams.state(rng))
+        return _noisy(self._users(values, rng), self.k, self.scale, streams.state(rng))
 
 
 def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
@@ -147,10 +145,8 @@ class ThresholdedHistogram(UnaryEncoding):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
-        checks.generator(rng)
-        return _thresholded(
-            checks.values(values, self.k), self.k, 2 / self.epsilon, self.theta, streams.state(rng)
-        )
+        users = self._users(values, rng)
+        return _thresholded(users, self.k, 2 / self.epsilon, self.theta, streams.state(rng))
 
 
 @dataclass(frozen=True)

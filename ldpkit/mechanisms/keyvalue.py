@@ -44,8 +44,10 @@ class KeyValues:
         k = checks.integer("k", self.k, 1, MAX_DOMAIN)
         keys, indptr = checks.values(self.keys, k, "keys"), checks.unmasked("indptr", self.indptr)
         values = checks.numeric("values", self.values).astype(float)
-        if values.shape != keys.shape:
-            raise ValueError(f"values must have the shape {keys.shape} of keys, got {values.shape}")
+        checks.need(
+            values.shape == keys.shape,
+            f"values must have the shape {keys.shape} of keys, got {values.shape}",
+        )
         if not np.all(np.abs(values) <= 1):
             bad = np.flatnonzero(~(np.abs(values) <= 1))[0]
             raise ValueError(f"values must lie in [-1, 1], got {values[bad]:g} at position {bad}")
@@ -105,9 +107,8 @@ class KeyValues:
 def fitting(mechanism: Mechanism, sets: KeyValues) -> KeyValues:
     """Return `sets` if they are users' sets of pairs over the keys of a mechanism."""
     keys = mechanism.parameters["k"]
-    if not isinstance(sets, KeyValues) or sets.k != keys:
-        raise ValueError(
-            f"{mechanism.name} needs KeyValues over k = {keys} keys, got"
-            f" {getattr(sets, 'k', sets)!r}"
-        )
+    checks.need(
+        isinstance(sets, KeyValues) and sets.k == keys,
+        f"{mechanism.name} needs KeyValues over k = {keys} keys, got {getattr(sets, 'k', sets)!r}",
+    )
     return sets

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Buckets, Kind, Remembered, Repeatable
-from ..types import Array, Numbers, Rates, Reports, Rng, Row
-from .base import MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, kind_with, oracle, share
+from ..types import Array, ArrayLike, Numbers, Rates, Reports, Rng, Row
+from .base import (
+    MAX_ROUNDS,
+    MIN_EPSILON,
+    FrequencyOracle,
+    kind_with,
+    oracle,
+    share,
+    support_variance,
+)
 from .grr import GRR, respond
 from .unary import OUE, SUE
 
@@ -46,11 +53,11 @@ class Repeated(FrequencyOracle):
     memoise: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(oracle(self.mechanism).kind, Repeatable):
-            raise ValueError(
-                "mechanism must send one report about one attribute to be repeated, got"
-                f" {self.mechanism!r}"
-            )
+        checks.need(
+            isinstance(oracle(self.mechanism).kind, Repeatable),
+            "mechanism must send one report about one attribute to be repeated, got"
+            f" {self.mechanism!r}",
+        )
         checks.fix(
             self,
             tau=checks.integer("tau", self.tau, 1, MAX_ROUNDS),
@@ -209,13 +216,10 @@ class Chained(FrequencyOracle):
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency; the permanent round does not average
         out."""
-        n, frequency, (keep, flip) = checks.integer("n", n, 1), share(frequency), self.second
-        between, total = 0.0, 0.0
-        for part, one in ((frequency, self.permanent.p), (1 - frequency, self.permanent.q)):
-            mean = one * keep + (1 - one) * flip
-            total += part * mean * (1 - mean)
-            between += part * one * (1 - one) * (keep - flip) ** 2
-        return (between + (total - between) / self.tau) / (n * (self.p - self.q) ** 2)
+        frequency = share(frequency)
+        kept = support_variance(self.permanent.p, self.permanent.q, frequency)
+        total = support_variance(self.p, self.q, frequency)
+        return (kept + (total - kept) / self.tau) / checks.integer("n", n, 1)
 
 
 @dataclass(frozen=True)
@@ -249,8 +253,7 @@ class BucketFlip(FrequencyOracle):
     def __post_init__(self) -> None:
         super().__post_init__()
         buckets = checks.integer("buckets", self.buckets, 2, self.k)
-        if self.k % buckets:
-            raise ValueError(f"buckets must divide k = {self.k}, got {buckets}")
+        checks.need(self.k % buckets == 0, f"buckets must divide k = {self.k}, got {buckets}")
         checks.fix(self, buckets=buckets, bits=checks.integer("bits", self.bits, 1, buckets))
 
     @property
@@ -275,8 +278,7 @@ class BucketFlip(FrequencyOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bits, int8 array (n, buckets), -1 where not sampled; see `Mechanism.perturb`."""
-        checks.generator(rng)
-        own = checks.values(values, self.k) // self.size
+        own = self._users(values, rng) // self.size
         rate = np.where(np.arange(self.buckets) == own[:, None], self.p, self.q)
         drawn = (rng.random(rate.shape) < rate).astype(np.int8)
         sampled = rng.random(rate.shape).argpartition(self.bits - 1, axis=1)[:, : self.bits]
@@ -293,8 +295,7 @@ class BucketFlip(FrequencyOracle):
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n
         bits / buckets``."""
-        shown, p, q, frequency = self.bits / self.buckets, self.p, self.q, share(frequency)
-        within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)
-        # who happens to show this bucket
-        between = (1 - shown) * frequency * (1 - frequency) * (p - q) ** 2
-        return (within + between) / (checks.integer("n", n, 1) * shown * (p - q) ** 2)
+        frequency, shown = share(frequency), self.bits / self.buckets
+        within = support_variance(self.p, self.q, frequency)
+        between = (1 - shown) * frequency * (1 - frequency)  # who happens to show this bucket
+        return (within + between) / (checks.integer("n", n, 1) * shown)

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Attributes, SupportLaw
-from ..types import Array, Input, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, FrequencyOracle, share
+from ..types import Array, ArrayLike, Input, Numbers, Rates, Rng
+from .base import MAX_DOMAIN, FrequencyOracle, share, support_variance
 from .grr import GRR
 from .unary import OUE, SUE, _bits
 
@@ -54,11 +53,10 @@ class RSFD(FrequencyOracle):
         checks.one_of("base", self.base, BASES)
         given: Input = self.k  # any sequence will do
         if np.ndim(given):
-            if len(given) != self.d:
-                raise ValueError(
-                    f"k must be one integer or {self.d} of them, one per attribute, got"
-                    f" {len(given)}"
-                )
+            checks.need(
+                len(given) == self.d,
+                f"k must be one integer or {self.d} of them, one per attribute, got {len(given)}",
+            )
             checks.fix(self, k=tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in given))
         else:
             super().__post_init__()
@@ -116,8 +114,10 @@ class RSFD(FrequencyOracle):
         """Randomise records, int array (n, d); return a list of d arrays of reports."""
         checks.generator(rng)
         values = checks.unmasked("values", values)
-        if values.ndim != 2 or values.shape[1] != self.d:
-            raise ValueError(f"values must have shape (n, {self.d}), got {values.shape}")
+        checks.need(
+            values.ndim == 2 and values.shape[1] == self.d,
+            f"values must have shape (n, {self.d}), got {values.shape}",
+        )
         sampled = rng.integers(0, self.d, len(values))
         out = []
         for j, size in enumerate(self.sizes):
@@ -153,7 +153,4 @@ class RSFD(FrequencyOracle):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency of the first attribute."""
-        p, q = self.support(0)
-        frequency = share(frequency)
-        within = frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)
-        return within / (checks.integer("n", n, 1) * (p - q) ** 2)
+        return support_variance(*self.support(0), share(frequency)) / checks.integer("n", n, 1)

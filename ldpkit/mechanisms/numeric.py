@@ -4,12 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Scored
 from ..kinds.base import shaped
-from ..types import Array, Input, Numbers, Rates, Reports, Rng
+from ..types import Array, ArrayLike, Input, Numbers, Rates, Reports, Rng
 from .base import MAX_EPSILON, MIN_EPSILON, LocalRandomizer
 
 __all__ = ["PM", "Interval"]
@@ -110,19 +109,21 @@ class PM(LocalRandomizer):
     def pair(self, pair: Input = None) -> tuple[float, float]:
         """Return the two audited inputs, -1 and 1 unless given; see `LocalRandomizer.pair`."""
         pair = (-1.0, 1.0) if pair is None else pair
-        if np.shape(pair) != (2,) or pair[0] == pair[1]:
-            raise ValueError(f"pair must hold two different numbers in [-1, 1], got {pair}")
+        checks.need(
+            np.shape(pair) == (2,) and pair[0] != pair[1],
+            f"pair must hold two different numbers in [-1, 1], got {pair}",
+        )
         return checks.real("pair", pair[0], -1, 1), checks.real("pair", pair[1], -1, 1)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return real numbers, float array (n,), for values in [-1, 1]; see `Mechanism.perturb`."""
         checks.generator(rng)
         values = checks.reals("values", values, -1, 1)
-        if values.ndim != 1:
-            raise ValueError(
-                "values must be a one-dimensional array of numbers in [-1, 1], got shape"
-                f" {values.shape}"
-            )
+        checks.need(
+            values.ndim == 1,
+            "values must be a one-dimensional array of numbers in [-1, 1], got shape"
+            f" {values.shape}",
+        )
         kind, bound = self.kind, self.bound
         left, place = kind.left(values), rng.random(values.size)
         out = (

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..compiled import kernel
 from ..kinds.listing import alphabet, chosen, listed_positions, product_law
-from ..types import Array, Held, Numbers, Rng
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share
+from ..types import Array, ArrayLike, Held, Numbers, Rng
+from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share, support_variance
 from .grr import respond
 from .keyvalue import KeyValues, fitting
 
@@ -169,10 +168,8 @@ class PCKV(Mechanism):
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency, for users with at most `padding`
         pairs."""
-        n, frequency = checks.integer("n", n, 1), share(frequency)
         held = (self.a + (self.padding - 1) * self.b) / self.padding
-        between = frequency * held * (1 - held) + (1 - frequency) * self.b * (1 - self.b)
-        return between * (self.padding / (self.a - self.b)) ** 2 / n
+        return support_variance(held, self.b, share(frequency)) / checks.integer("n", n, 1)
 
     def mean_variance(self, n: int, frequency: Numbers, mean: Numbers) -> Numbers:
         """Return the leading term (delta method, n large) of the variance of one estimated mean,
@@ -220,16 +217,14 @@ class PCKVUE(PCKV):
 
     def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
         reports = checks.unmasked(f"reports of {self.name}", reports)
-        if (
-            reports.ndim != 2
-            or reports.shape[1] != self.d
-            or not len(reports)
-            or not np.isin(reports, (-1, 0, 1)).all()
-        ):
-            raise ValueError(
-                f"reports of {self.name} must be an (n, {self.d}) array of -1, 0, 1, got shape"
-                f" {reports.shape}"
-            )
+        checks.need(
+            reports.ndim == 2
+            and reports.shape[1] == self.d
+            and len(reports)
+            and np.isin(reports, (-1, 0, 1)).all(),
+            f"reports of {self.name} must be an (n, {self.d}) array of -1, 0, 1, got shape"
+            f" {reports.shape}",
+        )
         return (reports[:, : self.k] == 1).sum(axis=0), (reports[:, : self.k] == -1).sum(axis=0)
 
     def collect(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
@@ -324,11 +319,11 @@ class PCKVGRR(PCKV):
     def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
         """Return the exact law of one user's report, shape (2d,): (0, -1), (0, +1), (1, -1), ...;
         it has no positions."""
-        if positions is not None:
-            raise ValueError(
-                f"positions must be left out: a report of {self.name} is one key and one sign, got"
-                f" {positions!r}"
-            )
+        checks.need(
+            positions is None,
+            f"positions must be left out: a report of {self.name} is one key and one sign, got"
+            f" {positions!r}",
+        )
         alphabet(2 * self.d, 1, "take fewer keys")
         law = np.full((self.d, 2), self.b / 2)
         keys, weights, means = self._components(pairs)
@@ -341,14 +336,12 @@ class PCKVGRR(PCKV):
     def encode(self, reports: ArrayLike) -> Array:
         """Return the number of each report in the order of `law`."""
         reports = checks.unmasked(f"reports of {self.name}", reports)
-        if (
-            reports.ndim != 2
-            or reports.shape[1] != 2
-            or not len(reports)
-            or not np.isin(reports[:, 1], (-1, 1)).all()
-        ):
-            raise ValueError(
-                f"reports of {self.name} must be an (n, 2) array of key and sign, got shape"
-                f" {reports.shape}"
-            )
+        checks.need(
+            reports.ndim == 2
+            and reports.shape[1] == 2
+            and len(reports)
+            and np.isin(reports[:, 1], (-1, 1)).all(),
+            f"reports of {self.name} must be an (n, 2) array of key and sign, got shape"
+            f" {reports.shape}",
+        )
         return 2 * checks.values(reports[:, 0], self.d, "reported keys") + (reports[:, 1] > 0)

@@ -37,8 +37,7 @@ class Program:
 
     def __init__(self, command: str | Sequence[str], limit: float = 10.0) -> None:
         words = shlex.split(command) if isinstance(command, str) else list(command)
-        if not words:
-            raise ValueError(f"command must name a program, got {command!r}")
+        checks.need(words, f"command must name a program, got {command!r}")
         self.words, self.limit = words, checks.real("limit", limit, 0, closed="()")
         self._running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
 

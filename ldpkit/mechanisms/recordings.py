@@ -93,11 +93,9 @@ def recorded(
     paths = Path(first), Path(second)
     for path in paths:
         checks.one_of("kind of recording", path.suffix, READERS)
-        if not path.is_file():
-            raise ValueError(f"recording must be a file, got {path}")
+        checks.need(path.is_file(), f"recording must be a file, got {path}")
     given: dict[str, Any] = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
-    if paths[0] == paths[1]:
-        raise ValueError(f"recordings must be two files, got {first} twice")
+    checks.need(paths[0] != paths[1], f"recordings must be two files, got {first} twice")
     made = Recordings(
         _none, report=report, epsilon=epsilon, delta=delta, name="recordings", **given
     )

@@ -6,15 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks
 from ..kinds import Support
 from ..kinds.base import log_ratio, shaped
-from ..kinds.bits import pick
 from ..kinds.hashed import cells
 from ..stats import binomial_window
-from ..types import Array, Pair, Rates, Reports, Rng
+from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 from .base import SupportOracle
 
 __all__ = ["CMS", "Sketch"]
@@ -94,12 +92,6 @@ class Sketch(Support):
     def tally(self, reports: Array) -> Array:
         return np.take_along_axis(reports["signs"], self.table[reports["hash"]], 1) > 0
 
-    def guess(self, reports: Array, rng: Rng) -> Array:
-        return pick(self.tally(reports).view(np.uint8), rng)
-
-    def support_counts(self, reports: Array) -> Array:
-        return self.tally(reports).sum(axis=0, dtype=np.int64)
-
     def apart(self, pair: Pair) -> float:
         """Share of the hash functions that tell two values apart."""
         return float(np.mean(self.table[:, pair[0]] != self.table[:, pair[1]]))
@@ -177,10 +169,10 @@ class CMS(SupportOracle):
             m=checks.integer("m", self.m, 2, 2**16),
             hashes=checks.integer("hashes", self.hashes, 1, 2**16),
         )
-        if self.k * self.hashes > 2**28:
-            raise ValueError(
-                f"k times hashes must be at most 2^28, got {self.k} times {self.hashes}"
-            )
+        checks.need(
+            self.k * self.hashes <= 2**28,
+            f"k times hashes must be at most 2^28, got {self.k} times {self.hashes}",
+        )
 
     @property
     def p(self) -> float:
@@ -199,8 +191,7 @@ class CMS(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash`` and ``signs``; see `Mechanism.perturb`."""
-        checks.generator(rng)
-        values, kind = checks.values(values, self.k), self.kind
+        values, kind = self._users(values, rng), self.kind
         reports = np.empty(values.size, kind.form)
         reports["hash"] = rng.integers(0, self.hashes, values.size)
         signs = np.where(np.arange(self.m) == kind.table[reports["hash"], values][:, None], 1, -1)

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import checks, streams
 from ..compiled import kernel
 from ..kinds import Selection
-from ..types import Array, Numbers, Rng
+from ..types import Array, ArrayLike, Numbers, Rng
 from .base import SupportOracle
 
 __all__ = ["SubsetSelection", "SS", "FloorSS", "ASS", "inclusion_rates"]
@@ -86,10 +85,8 @@ class SubsetSelection(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
-        checks.generator(rng)
-        return _subsets(
-            checks.values(values, self.k), self.k, self.omega, self.p, streams.state(rng)
-        )
+        users = self._users(values, rng)
+        return _subsets(users, self.k, self.omega, self.p, streams.state(rng))
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import ArrayLike
 
 from .. import checks, streams
 from ..compiled import kernel
 from ..kinds import IndependentBits
-from ..types import Array, Numbers, Rng
+from ..types import Array, ArrayLike, Numbers, Rng
 from .base import SupportOracle
 
 __all__ = ["UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate"]
@@ -71,8 +70,7 @@ class UnaryEncoding(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
-        checks.generator(rng)
-        return _bits(checks.values(values, self.k), self.k, self.p, self.q, rng)
+        return _bits(self._users(values, rng), self.k, self.p, self.q, rng)
 
 
 @dataclass(frozen=True)
@@ -171,11 +169,11 @@ class AUE(UnaryEncoding):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.fix(self, p=checks.real("p", self.p, 0, 1, closed="()"))
-        if self.p - self.q < 1e-12:
-            raise ValueError(
-                f"p must exceed q = {self.q:g} by at least 1e-12 at epsilon = {self.epsilon:g}, got"
-                f" {self.p!r}"
-            )
+        checks.need(
+            self.p - self.q >= 1e-12,
+            f"p must exceed q = {self.q:g} by at least 1e-12 at epsilon = {self.epsilon:g}, got"
+            f" {self.p!r}",
+        )
 
     @property
     def q(self) -> float:
