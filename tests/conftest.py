@@ -11,7 +11,7 @@ from ldpkit import cli
 
 # what pages of one chapter share lies beside them
 BOOK = Path(__file__).parents[1] / "book"
-sys.path += [str(BOOK / chapter) for chapter in ("kv_auditor", "ldp_sgd", "rad")]
+sys.path += [str(BOOK / chapter) for chapter in ("kv_auditor", "ldp_sgd", "rad", "refinement")]
 
 
 # what a shell starts in the background is deaf to interrupts, which some tests send

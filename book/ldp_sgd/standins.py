@@ -19,10 +19,16 @@ from ldpkit.mechanisms import LDPSGD
 ROLES = {"noisy digits": "CIFAR-10", "digits": "FEMNIST", "even/odd": "CelebA", "made-up text": "Sent140"}
 """Each stand-in and the data set of the paper in whose place it is used."""
 
+OWN = "your images"
+"""What takes the place of the first: images from a file."""
+
 STEPS = {"digits": {"lr": 0.2}, "made-up text": {"lr": 1.0, "clip": 1.0}}
-MAIN = {"noisy digits": 300, "digits": 100, "even/odd": 30, "made-up text": 1000, "your images": 300}
+MAIN = {"noisy digits": 300, "digits": 100, "even/odd": 30, "made-up text": 1000, OWN: 300}
 """Training iterations before an audit, where the test accuracy is well above chance and gradients are not all short."""
 
+
+ADVERSARIES = {"benign": "benign", "random": "label flip"} | {a: a for a in ("gradient flip", "collusion", "dummy")}
+"""How the adversaries of the figures are crafted, and what they are called; a label flip is crafted by its wrong label."""
 
 SYMBOLS = string.printable
 """The 100 characters of generated text; the number after the last one pads."""
@@ -65,7 +71,7 @@ def sentences(count, rng, length=25):
 
 def names(images):
     """Return the stand-ins; a file of images takes the place of the first."""
-    return list(ROLES) if images is None else ["your images", *list(ROLES)[1:]]
+    return list(ROLES) if images is None else [OWN, *list(ROLES)[1:]]
 
 
 @functools.lru_cache(maxsize=8)
@@ -73,10 +79,10 @@ def records(name, seed, images=None):
     """Return training records and labels, and test records and labels (one in eight).
 
     `images` is the path of an ``.npz`` file with ``x_train`` (bytes, (n, height, width) or (n, height, width, channels))
-    and ``y_train``; it is read for the stand-in ``"your images"`` only.
+    and ``y_train``; it is read for the stand-in `OWN` only.
     """
     rng = streams.generator(seed, "records", name)
-    if name == "your images":
+    if name == OWN:
         with np.load(images) as file:
             x, y = file["x_train"], file["y_train"].astype(int)
         x = x.reshape(*x.shape[:3], -1).astype(np.float32) / 255

@@ -1,15 +1,10 @@
-"""DP-SGD, and the training runs behind its page; as a command, the runs that take too long for a page.
-
-    OPENBLAS_NUM_THREADS=1 python book/rad/dpsgd.py mnist
-
-writes data/results/rad_dpsgd_mnist.npz. Images are fetched by `make data` before.
+"""DP-SGD, and the training runs behind its page; those that take too long for a page `benchmarks/stored.py` makes.
 
 A trusted curator holds all records but one and adds the unknown one, so what `DPSGD.perturb` takes are the candidates
 for that record. Sources: Abadi et al. (2016); Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", section 7.1.
 """
 
-import argparse
 import functools
 import math
 from dataclasses import dataclass
@@ -186,23 +181,39 @@ def load(data):
         return dict(file)
 
 
-def train(data, runs, seed, sigma=SIGMA, workers=None):
-    """All runs of one data set as arrays: sigma, truth, loglik, dot, accuracy, and the labels of the candidates."""
+def train(data, runs, seed, sigma=SIGMA, workers=None, before=None):
+    """All runs of one data set as arrays: sigma, truth, loglik, dot, accuracy, and the labels of the candidates.
+
+    Those of `before`, the first runs of the same seed as this function returned them, are taken over, provided that the
+    first part of them comes out again.
+    """
     if runs % RUNS_PER_CELL:
         raise ValueError(f"runs must be a multiple of {RUNS_PER_CELL}, got {runs}")
-    grid = {"data": data, "sigma": sigma, "runs": RUNS_PER_CELL, "part": range(runs // RUNS_PER_CELL)}
+    done = 0 if before is None else len(before["truth"]) // len(sigma)
+    if done > runs:
+        raise ValueError(f"runs must be at least the {done} that there are, got {runs}")
+    parts = range(done // RUNS_PER_CELL, runs // RUNS_PER_CELL)
+    if done:
+        found = _made(data, sigma, [0], seed, 1)
+        apart = [np.abs(found[name] - _first(before, name)).max() for name in ("truth", "loglik")]
+        if max(apart) > 1e-3:  # rounding, by another library of matrix products
+            raise ValueError(f"before must hold runs of seed {seed}, got others: they part by {max(apart):g}")
+    found = _made(data, sigma, parts, seed, workers) if parts else None
+    whole = [table for table in (before, found) if table is not None]
+    order = np.argsort(np.concatenate([[list(np.float32(sigma)).index(s) for s in t["sigma"]] for t in whole]), kind="stable")
+    columns = {name: np.concatenate([t[name] for t in whole])[order] for name in ("sigma", "truth", "loglik", "dot", "accuracy")}
+    return columns | {"labels": records(data)[1][1].astype(np.int8)}
+
+
+def _made(data, sigma, parts, seed, workers):
+    """Runs of some parts, as arrays."""
+    grid = {"data": data, "sigma": sigma, "runs": RUNS_PER_CELL, "part": parts}
     table = sweep(cell, grid, seed=seed, workers=workers, store=paths.STORE, label=f"DP-SGD on {data}")
     found = {name: np.array(table[name].tolist(), np.float32) for name in ("sigma", "truth", "loglik", "dot", "accuracy")}
-    return found | {"truth": found["truth"].astype(np.int8), "labels": records(data)[1][1].astype(np.int8)}
+    return found | {"truth": found["truth"].astype(np.int8)}
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", choices=["mnist", "fashion_mnist", "digits"])
-    parser.add_argument("--runs", type=int, default=1000, help="runs per noise multiplier (the paper: 8,000)")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    target = paths.ROOT / "data" / "results" / f"rad_dpsgd_{given.data}.npz"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(target, **train(given.data, given.runs, given.seed, workers=1))
-    print(f"wrote {target}")
+def _first(table, name):
+    """The first part of the runs with each noise multiplier."""
+    starts = np.flatnonzero(np.r_[True, np.diff(table["sigma"]) != 0])
+    return np.concatenate([table[name][at : at + RUNS_PER_CELL] for at in starts])

@@ -1,0 +1,84 @@
+"""Two attacks on people who report twice: which of many reports is of the same person, and has the value changed?
+
+Every report is made. Given the true value, a report is ``R`` times likelier if it supports that value than if it does not; R is
+e^epsilon, or less where a protocol does not use its budget to the end, as with thresholds.
+"""
+
+import math
+
+import numpy as np
+import scipy
+from adult import ages
+
+from ldpkit import optimize, streams
+
+
+def evidence(mechanism, reports):
+    """Likelihood of each report for every value, up to a factor of its own; array (n, k)."""
+    supported = np.asarray(mechanism.kind.tally(reports)) > 0
+    return np.where(supported, math.exp(mechanism.kind.loss((0, 1))), 1.0)
+
+
+def protocol(name, k, epsilon):
+    """A protocol by name, its parameter chosen as the paper does."""
+    return optimize.build(name, k, epsilon, grid="published", law="published")
+
+
+def linked(name, k, epsilon, people, trials, seed):
+    """How often the second report of a person is found among those of so many people, whose ages are those of Adult."""
+    mechanism, rng = protocol(name, k, epsilon), streams.generator(seed, "linked")
+    prior = ages(k) / ages(k).sum()
+    values = rng.choice(k, (trials, people), p=prior)
+    target = rng.integers(0, people, trials)
+    first = evidence(mechanism, mechanism.perturb(values[np.arange(trials), target], rng))
+    second = evidence(mechanism, mechanism.perturb(values.ravel(), rng)).reshape(trials, people, k)
+    fit = np.einsum("tpv,tv->tp", second, first * prior) / (second @ prior)
+    fit = np.round(fit, 12)  # equal evidence must compare equal, however it was summed
+    best = fit == fit.max(axis=1, keepdims=True)
+    hit = best[np.arange(trials), target] / best.sum(axis=1)  # ties are broken by a fair draw: its expectation
+    same = values == values[np.arange(trials), target, None]
+    return {"linked": hit.mean(), "linked_se": hit.std(ddof=1) / trials**0.5, "ceiling": (1 / same.sum(axis=1)).mean()}
+
+
+def odds(one, two):
+    """How much likelier two reports are if they are of one value than if they are of different ones, all values alike."""
+    k, both = one.shape[1], (one * two).sum(axis=1)
+    return (k - 1) * both / (one.sum(axis=1) * two.sum(axis=1) - both)
+
+
+def changed(name, k, epsilon, trials, seed):
+    """How much oftener the best test says *unchanged* of an unchanged value than of a changed one."""
+    mechanism, rng = protocol(name, k, epsilon), streams.generator(seed, "changed")
+    said = []
+    for move in (0, 1):
+        values = rng.integers(0, k, trials)
+        later = (values + move * rng.integers(1, k, trials)) % k
+        said.append(odds(*(evidence(mechanism, mechanism.perturb(v, rng)) for v in (values, later))) > 1)
+    same, other = (float(np.mean(s)) for s in said)
+    error = math.sqrt((same * (1 - same) + other * (1 - other)) / trials)
+    return {"advantage": same - other, "advantage_se": error}
+
+
+def changed_exact(mechanism):
+    """The same of subset selection, from the law of how many values two subsets share."""
+    k, size, p = mechanism.k, mechanism.omega, mechanism.kind.p
+    shared, law = np.arange(size + 1), 0.0
+    for one, two in ((1, 1), (1, 0), (0, 1), (0, 0)):  # whether each subset holds the true value
+        weight = (p if one else 1 - p) * (p if two else 1 - p)
+        law = law + weight * scipy.stats.hypergeom(k - 1, size - one, size - two).pmf(shared - (one and two))
+    ratio = math.exp(mechanism.epsilon)
+    both = ratio**2 * shared + ratio * 2 * (size - shared) + k - 2 * size + shared
+    likelier = (k - 1) * both / ((ratio * size + k - size) ** 2 - both)
+    return float((law * np.maximum(1 - 1 / likelier, 0)).sum())
+
+
+def cell(name, k, epsilon, people, trials, seed):
+    """Both attacks on one protocol, and what the paper weighs: success rate and variance."""
+    mechanism = protocol(name, k, epsilon)
+    known = {"exact": changed_exact(mechanism) if name in ("SS", "ASS") else None}
+    return (
+        linked(name, k, epsilon, people, trials, seed)
+        | changed(name, k, epsilon, trials, seed)
+        | optimize.scores(mechanism)
+        | known
+    )
