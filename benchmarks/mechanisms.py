@@ -150,15 +150,15 @@ def truncated(n=5):
 
 
 def patterns(d, several):
-    """Pairs of inputs of d numbers; `several` of them may differ."""
-    one, half = [1.0] * d, d // 2
+    """Pairs of inputs of d numbers; `several` of them may differ.
+
+    Those of the suite, which change one number, all, or half of them; here every number of them.
+    """
+    one = [1.0] * d
     pairs = [(one, [0.0] + [1.0] * (d - 1)), (one, [2.0] + [1.0] * (d - 1))]
     if several:
-        pairs += [
-            (one, [2.0] + [0.0] * (d - 1)), (one, [0.0] + [2.0] * (d - 1)),
-            (one, [2.0] * half + [0.0] * (d - half)), (one, [2.0] * d), (one, [0.0] * d),
-            ([1.0] * half + [0.0] * (d - half), [0.0] * half + [1.0] * (d - half)),
-        ]  # fmt: skip
+        pairs += [(one, [2.0] * m + [0.0] * (d - m)) for m in range(d + 1)]
+        pairs += [(one, [0.0] * m + [2.0] * (d - m)) for m in range(1, d)]
     return pairs
 
 
