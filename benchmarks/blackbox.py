@@ -1,7 +1,7 @@
 """Measure the auditor that bets and learns, beside what others published.
 
     python benchmarks/blackbox.py leaks --runs 20   # twelve broken clients, found by themselves
-    python benchmarks/blackbox.py sound             # six that keep their claim, paused and continued
+    python benchmarks/blackbox.py sound             # six that keep their claim, with a pause
     python benchmarks/blackbox.py means             # four mean mechanisms that are not private
     python benchmarks/blackbox.py nulls             # false alarms at the edge of the claim
     python benchmarks/blackbox.py overhead          # what a report costs
@@ -109,8 +109,14 @@ def nonprivate(runs, trials, minutes):
 
     def audit(case, attack):
         client = leaks.audited(case.client, (0, 1), case.epsilon, case.delta)
-        return AnytimeAudit(client, attack, trials=trials, alpha=means.ALPHA, independent=True,
-                            both=attack == "learned")  # who declares an event says whose it is
+        return AnytimeAudit(
+            client,
+            attack,
+            trials=trials,
+            alpha=means.ALPHA,
+            independent=True,
+            both=attack == "learned",
+        )  # who declares an event says whose it is
 
     series = [
         Series({"mechanism": case.name, "epsilon": case.epsilon, "way": way}, runs,

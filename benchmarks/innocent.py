@@ -72,8 +72,8 @@ def nulls(times=1.0):
     planned = [("declared", declared, 10_000, 10_000), ("recordings", recordings, 10_000, 10_000),
                ("learned", learned, SHORT, 10_000), ("pair search", searched, SHORT, 10_000),
                ("learned", learned, LONG, 200), ("pair search", searched, LONG, 200)]  # fmt: skip
-    return [Series({"audit": name, "pairs": pairs}, round(times * runs), functools.partial(f, pairs))
-            for name, f, pairs, runs in planned]  # fmt: skip
+    return [Series({"audit": name, "pairs": n}, round(times * runs), functools.partial(f, n))
+            for name, f, n, runs in planned]  # fmt: skip
 
 
 def clients(times=1.0):

@@ -27,9 +27,9 @@ from ldpkit.sharper import epsilon_sharper
 
 ALPHA = 0.1
 LEARN, CHUNK, PIECE = 50_000, 2**17, 2**11
-TRIED = ((12, 0.02), (4, 0.1))
+TRIED = ((12, 0.02), (4, 0.12))
 """Candidates that are tried, and on which share of the budget: a few, and fewer again."""
-LUCK, STEP, BINS = 3.0, 0.03, 60
+LUCK, STEP, BINS = (4.5, 2.0), 0.015, 60
 """How thresholds are chosen, see `cut`."""
 FITTED = 8  # pairs of inputs that a regression is fitted to
 WORKERS = min(2, os.cpu_count() or 1)
@@ -147,10 +147,12 @@ class Features:
         if reports.shape[1] % x.size:  # a report of other things than places
             x, y = np.array([max(first + second)]), np.array([min(first + second)])
         times = reports.shape[1] // x.size
-        low, high, sign = (np.tile(v, times) for v in (np.minimum(x, y), np.maximum(x, y), np.sign(x - y)))
+        ways = np.minimum(x, y), np.maximum(x, y), np.sign(x - y)
+        low, high, sign = (np.tile(v, times) for v in ways)
         free = np.where(np.isin(reports, self.atoms), np.nan, reports)
         free = np.nanmin(np.where(np.isnan(free), 1e9, free), axis=1)
-        levels = np.quantile(free[free < 1e9], (0, 0.02, 0.1, 0.3, 0.6, 1)) if (free < 1e9).any() else np.zeros(1)
+        free = free[free < 1e9]
+        levels = np.quantile(free, (0, 0.02, 0.1, 0.3, 0.6, 1)) if len(free) else np.zeros(1)
         self.given = flags, low, high, sign.astype(float), levels
         d, m = reports.shape[1], len(flags)
         self.single = d * (m + 1) if m else 2 * d  # where features of all places begin
@@ -206,8 +208,8 @@ def promised(known, p, q, draws):
 def cut(scores, draws):
     """The best threshold on scores (of the first input, of the second): promise and level.
 
-    Rare events win by luck where many are compared. So a log ratio is either that of the counts,
-    less `LUCK` standard errors; or that of a smooth curve through all thresholds, less one.
+    Rare events win by luck where many are compared. So a log ratio is either that of the counts
+    or that of a smooth curve through all thresholds, less as many standard errors as `LUCK` says.
     """
     one, two = (np.sort(side) for side in scores)
     n, pooled = len(one), np.sort(np.concatenate([one, two]))
@@ -215,15 +217,15 @@ def cut(scores, draws):
     levels = np.unique(pooled[(len(pooled) * (1 - shares)).astype(int)])
     a, b = (n - np.searchsorted(side, levels, "left") for side in (one, two))
     p, q = np.maximum(a, 0.5) / n, np.minimum((b + 1) / n, 1)
-    counted = np.log(p / q) - LUCK * np.sqrt((1 - p) / (n * p) + (1 - q) / (n * q))
-    bounds = np.where(a >= 10, np.maximum(promised(counted, p, q, draws),
-                                          promised(smoothed(a, b), p, p, draws)), -np.inf)  # fmt: skip
+    counted = np.log(p / q) - LUCK[0] * np.sqrt((1 - p) / (n * p) + (1 - q) / (n * q))
+    likely = np.maximum(promised(counted, p, q, draws), promised(smoothed(a, b), p, p, draws))
+    bounds = np.where(a >= 10, likely, -np.inf)
     best = int(np.argmax(bounds))
     return float(bounds[best]), float(levels[best])
 
 
 def smoothed(a, b):
-    """Log ratios of two falling counts, less a standard error: log odds between two thresholds
+    """Log ratios of two falling counts, less some standard errors: log odds between two thresholds
     differ from the next ones by about `STEP`."""
     one, two = (-np.diff(side, append=0) for side in (a, b))
     n, m = one + two, len(a)
@@ -237,7 +239,7 @@ def smoothed(a, b):
     up, down = (np.cumsum((n * side)[::-1])[::-1] for side in (c, 1 - c))
     slope = np.triu(np.ones((m, m))) * (n * c * (1 - c)) * (1 / up + 1 / down)[:, None]
     error = np.sqrt(np.einsum("ij,jk,ik->i", slope, np.linalg.inv(curved), slope))
-    return np.log(up / down) - error
+    return np.log(up / down) - LUCK[1] * error
 
 
 def weighed(squares, sums):
@@ -289,7 +291,8 @@ def fitted(made, first, second, draws):
     """Candidates by a regression; each half of the reports is foretold by the other."""
     reports = [made.reports(x, LEARN, "learn") for x in (first, second)]
     seen = Features(np.concatenate([side[:4000] for side in reports]), first, second)
-    features, truth = np.concatenate([seen(side) for side in reports]), np.repeat((0.5, -0.5), LEARN)
+    features = np.concatenate([seen(side) for side in reports])
+    truth = np.repeat((0.5, -0.5), LEARN)
     middle, spread = features.mean(axis=0), features.std(axis=0) + 1e-12
     features = (features - middle) / spread
     halves = [features[half::2] for half in (0, 1)]
@@ -317,8 +320,12 @@ def tried(made, candidates, draws, trial, number):
     """The candidates with thresholds chosen again by fresh reports, the best one first."""
     again = []
     for one in candidates:
+
+        def seen(reports, one=one):
+            return one.way * one.score(reports)
+
         sides = [
-            np.concatenate(made.pieces(x, trial, f"try {number}", lambda r, c=one: c.way * c.score(r)))
+            np.concatenate(made.pieces(x, trial, f"try {number}", seen))
             for x in (one.first, one.second)
         ]
         promise, level = cut(sides, draws)
@@ -336,10 +343,11 @@ def rows(draws, only, seed=1):
             candidates = tried(made, candidates[:many], draws, trial, number)
             rest -= trial
         best, tick = candidates[0], time.perf_counter()
-        a, b = (
-            sum(made.pieces(x, rest, "count", lambda r: int(np.count_nonzero(best.holds(r)))))
-            for x in (best.first, best.second)
-        )
+
+        def hits(reports, best=best):
+            return int(np.count_nonzero(best.holds(reports)))
+
+        a, b = (sum(made.pieces(x, rest, "count", hits)) for x in (best.first, best.second))
         lower = epsilon_sharper(a, b, rest, ALPHA)
         theirs = max(made.published[:2])
         yield {

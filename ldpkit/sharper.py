@@ -108,14 +108,19 @@ def epsilon_sharper(tp: int, fp: int, trials: int, alpha: float, delta: float = 
             begin, end = np.r_[begin, middle], np.r_[middle, end]
         return True
 
-    few = ends[:: _CELLS // 4]
-    under, over = 0.0, 700.0
-    for _ in range(60):  # a first guess, from a few rates
+    few = ends if len(edges) <= _BLOCKS // 2 else ends[:: _CELLS // 4]
+
+    def shown(epsilon: float) -> bool:
+        """The same of a few rates alone, quickly."""
+        found = loud(np.minimum(math.exp(epsilon) * few + delta, 1), few)
+        return bool(found.max() > alpha)
+
+    under, over = 0.0, 0.5
+    while over < 700 and not shown(over):
+        under, over = over, 2 * over
+    while over - under > 1e-4 * max(over, 1e-3):
         middle = (under + over) / 2
-        rough = loud(np.minimum(math.exp(middle) * few + delta, 1), few).max() > alpha
-        under, over = (under, middle) if rough else (middle, over)
-        if over - under < 1e-4 * max(under, 1e-3):
-            break
+        under, over = (under, middle) if shown(middle) else (middle, over)
     spread = math.sqrt(1 / (a + 0.5) + 1 / (b + 0.5))
     for step in (0.01, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0):
         if under > step * spread and not kept(under - step * spread):
