@@ -1,8 +1,8 @@
 """Lower bounds of epsilon for the twenty mechanisms of the DP-Sniper suite.
 
 For every pair of inputs events are learned on 50,000 reports of each: thresholds on single
-features, on how likely a report is by a table of frequencies, and on the log odds of a regression
-or of trees. Those that promise most are tried on fresh reports, which also choose their thresholds
+features, on how likely a report is by a table of frequencies, and on linear discriminants.
+Those that promise most are tried on fresh reports, which also choose their thresholds
 again; the best one is declared, and counted in all that are left of the budget. The bound at
 confidence .9 is of both counts together (`ldpkit.sharper`): alpha = .1 is spent on this one
 question, which was declared before the reports that answer it were drawn.
@@ -27,11 +27,11 @@ from ldpkit.sharper import epsilon_sharper
 
 ALPHA = 0.1
 LEARN, CHUNK, PIECE = 50_000, 2**17, 2**11
-TRIED = ((12, 0.02), (4, 0.12))
+TRIED = ((16, 0.02), (4, 0.12))
 """Candidates that are tried, and on which share of the budget: a few, and fewer again."""
-LUCK, STEP, BINS = (4.5, 2.0), 0.015, 60
+LUCK, STEP, BINS = (4.5, 1.0), 0.015, 60
 """How thresholds are chosen, see `cut`."""
-FITTED = 8  # pairs of inputs that a regression is fitted to
+FITTED = 8  # pairs of inputs of which every place is weighed
 WORKERS = min(2, os.cpu_count() or 1)
 
 
@@ -41,14 +41,14 @@ def look(reports, atoms, low, high, sign, cuts, out):
 
     Places one by one come first: which of the values that come again and again stands there, and
     other numbers between those of the two inputs. Then all places together: how often such a value
-    stands where the first input is larger, less where it is smaller; the sums of the other numbers,
-    in the same sense; the least and the largest of them, the least in pieces between `cuts`; their
-    first and their last place. Without such values, differences of neighbours are seen, too.
+    stands where the first input is larger, less where it is smaller; the number and the sums of
+    other numbers, in the same sense; the least and the largest of them, the least in pieces between
+    `cuts`; their first and their last place. Without such values, differences of neighbours are seen, too.
     """
     n, d = reports.shape
     m = atoms.size
     for i in range(n):
-        at, total, apart, plain = 0, 0.0, 0.0, 0.0
+        at, count, total, apart, plain = 0, 0.0, 0.0, 0.0, 0.0
         least, most, first, last, before = 1e9, -1e9, -1.0, -1.0, 0.0
         end = d * (m + 1) if m else 2 * d
         for a in range(m):
@@ -66,6 +66,7 @@ def look(reports, atoms, low, high, sign, cuts, out):
             out[i, at] = bounded
             at += 1
             if free:
+                count += sign[j]
                 total += sign[j] * bounded
                 plain += bounded
                 least, most = min(least, y), max(most, y)
@@ -78,7 +79,7 @@ def look(reports, atoms, low, high, sign, cuts, out):
                 at += 1
                 apart += sign[j] * step
         at = end + m
-        for value in (total, plain, apart, least, most, first, last):
+        for value in (count, total, plain, apart, least, most, first, last):
             out[i, at] = value
             at += 1
         for c in range(cuts.size - 1):
@@ -106,12 +107,15 @@ class Made:
     def __init__(self, name, seed):
         self.name, self.seed = name, seed
         self.fill, self.given, self.width, self.pairs, self.published, self.most = SUITE[name]
+        self.kept = {}
 
-    def reports(self, x, n, *purpose):
-        """n reports of one input."""
-        out = np.empty((n, self.width))
-        self.pour(np.array(x), streams.generator(self.seed, self.name, list(x), *purpose), out)
-        return out
+    def past(self, x):
+        """Reports of one input to learn from."""
+        if x not in self.kept:
+            self.kept[x] = np.empty((LEARN, self.width))
+            rng = streams.generator(self.seed, self.name, list(x), "learn")
+            self.pour(np.array(x), rng, self.kept[x])
+        return self.kept[x]
 
     def pour(self, x, rng, out):
         self.fill(x, rng, out, *self.given)
@@ -138,8 +142,8 @@ class Features:
     """How reports of one pair of inputs are looked at: decided by a few of them."""
 
     def __init__(self, reports, first, second):
-        values, counts = np.unique(reports, return_counts=True)
-        self.atoms = values[counts > reports.size / 400]
+        values, counts = np.unique(reports[::4], return_counts=True)
+        self.atoms = values[counts > reports[::4].size / 400]
         self.discrete = bool(np.isin(reports, self.atoms).all())
         self.codes = len(self.atoms) ** reports.shape[1] if self.discrete else math.inf
         flags = self.atoms[1:] if self.discrete else self.atoms  # one follows from the others
@@ -156,7 +160,7 @@ class Features:
         self.given = flags, low, high, sign.astype(float), levels
         d, m = reports.shape[1], len(flags)
         self.single = d * (m + 1) if m else 2 * d  # where features of all places begin
-        self.size = self.single + m + 7 + len(levels) - 1
+        self.size = self.single + m + 8 + len(levels) - 1
 
     def __call__(self, reports):
         out = np.empty((len(reports), self.size))
@@ -271,14 +275,16 @@ def both_ways(first, second, score, sides, draws, signs=(1,)):
 
 
 def simple(made, first, second, draws):
-    """Candidates that need no fit: single features of all places, and frequencies of reports."""
-    reports = [made.reports(x, LEARN, "learn") for x in (first, second)]
+    """Candidates by features of all places together, single ones and the odds of them, and by
+    frequencies of reports."""
+    reports = [made.past(x) for x in (first, second)]
     seen = Features(np.concatenate([side[:4000] for side in reports]), first, second)
     sides = [seen(side) for side in reports]
     for j in range(seen.single, seen.size):
         if sides[0][:, j].std() + sides[1][:, j].std() > 0:
             score = Score(f"feature {j - seen.single}", seen, np.eye(seen.size)[j])
             yield from both_ways(first, second, score, [s[:, j] for s in sides], draws, (1, -1))
+    yield from odds(first, second, seen, sides, draws, seen.single)
     if seen.codes <= 70_000:
         half = LEARN // 2
         counts = [np.bincount(seen.numbers(side[:half]), minlength=seen.codes) for side in reports]
@@ -288,20 +294,27 @@ def simple(made, first, second, draws):
 
 
 def fitted(made, first, second, draws):
-    """Candidates by a regression; each half of the reports is foretold by the other."""
-    reports = [made.reports(x, LEARN, "learn") for x in (first, second)]
+    """Candidates by what is seen in every place."""
+    reports = [made.past(x) for x in (first, second)]
     seen = Features(np.concatenate([side[:4000] for side in reports]), first, second)
-    features = np.concatenate([seen(side) for side in reports])
+    yield from odds(first, second, seen, [seen(side) for side in reports], draws, 0)
+
+
+def odds(first, second, seen, sides, draws, start):
+    """Candidates by a linear discriminant of the features from `start` on; each half of the reports
+    is foretold by the other."""
+    features = np.concatenate([side[:, start:] for side in sides])
     truth = np.repeat((0.5, -0.5), LEARN)
     middle, spread = features.mean(axis=0), features.std(axis=0) + 1e-12
-    features = (features - middle) / spread
-    halves = [features[half::2] for half in (0, 1)]
+    halves = [((features - middle) / spread)[half::2] for half in (0, 1)]
     squares = [one.T @ one for one in halves]
     sums = [one.T @ truth[half::2] for half, one in enumerate(halves)]
     foretold = np.empty(2 * LEARN)
     for half, one in enumerate(halves):
         foretold[half::2] = one @ weighed(squares[1 - half], sums[1 - half])
-    score = Score("odds", seen, weighed(sum(squares), sum(sums)) / spread)
+    weights = np.zeros(seen.size)
+    weights[start:] = weighed(sum(squares), sum(sums)) / spread
+    score = Score(f"odds, {'all places together' if start else 'place by place'}", seen, weights)
     yield from both_ways(first, second, score, (foretold[:LEARN], foretold[LEARN:]), draws)
 
 
