@@ -1,12 +1,15 @@
 """Measure the auditor that bets and learns, beside what others published.
 
-    python benchmarks/blackbox.py leaks --runs 20     # twelve broken clients, found by themselves
-    python benchmarks/blackbox.py sound --runs 20     # six that keep their claim
-    python benchmarks/blackbox.py means --runs 500    # four mean mechanisms that are not private
-    python benchmarks/blackbox.py sniper              # twenty mechanisms, 10^7 reports per input
+    python benchmarks/blackbox.py leaks --runs 20   # twelve broken clients, found by themselves
+    python benchmarks/blackbox.py sound             # six that keep their claim, with a pause
+    python benchmarks/blackbox.py means             # four mean mechanisms that are not private
+    python benchmarks/blackbox.py nulls             # false alarms at the edge of the claim
+    python benchmarks/blackbox.py overhead          # what a report costs
+    python benchmarks/blackbox.py sniper            # twenty mechanisms, 10^7 reports per input
 
 Each writes a table to data/results, and beside it what made it: the command, the time, the machine
-and all versions.
+and all versions. Every audit is kept in _build/blackbox as soon as it has ended: called again, a
+measurement goes on where it stopped.
 """
 
 import json
@@ -19,11 +22,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: threads would wai
 
 import bench
 import click
+import innocent
 import leaks
 import means
-import numpy as np
+import overhead
 import pandas as pd
 import sniper
+from series import Series, accused, found, measured
 
 from ldpkit import betting
 from ldpkit.auditors import AnytimeAudit
@@ -37,130 +42,108 @@ def cli():
     """Measure the auditor that bets and learns."""
 
 
-def kept(name, rows, start, whole=True):
-    """Write a table and, when it is whole, what made it."""
+def kept(name, rows, seconds=None):
+    """Write a table and what made it."""
     table = pd.DataFrame(rows)
     table.to_csv(RESULTS / f"{name}.csv", index=False, lineterminator="\n", float_format="%.6g")
-    if not whole:
-        return
     said = {
         "command": "python benchmarks/blackbox.py " + " ".join(sys.argv[1:]),
-        "seconds": round(time.perf_counter() - start, 1),
+        "seconds": round(table["seconds"].sum() if seconds is None else seconds, 1),
+        "seeds": "1, 2, ..., one for each run",
         **bench.machine(),
     }
     (RESULTS / f"{name}.json").write_text(json.dumps(said, indent=1) + "\n")
     click.echo(table.to_string(index=False))
 
 
-def asked(made, runs, attack, trials, alpha, independent, **given):
-    """Pairs that audits of fresh clients took; infinite where nothing was found."""
-    found, events = [], []
-    for run in range(runs):
-        function, values, epsilon, delta = made(run)
-        client = leaks.audited(function, values, epsilon, delta)
-        audit = AnytimeAudit(
-            client, attack, trials=trials, alpha=alpha, independent=independent, **given
-        )
-        result = audit.run(seed=run + 1)[0]
-        found.append(result.reports if result.violated else math.inf)
-        events.append(result.event)
-    return np.array(found), events
-
-
-def summary(found):
-    """How many audits found a violation, and after how many pairs."""
-    certain = found[np.isfinite(found)]
-    spread = certain.std(ddof=1) / math.sqrt(len(certain)) if len(certain) > 1 else math.nan
-    return {
-        "found": len(certain),
-        "mean": certain.mean() if len(certain) else math.nan,
-        "se": spread,
-        "median": np.median(found),
-    }
+minutes = click.option("--minutes", default=math.inf, help="Stop then, with what there is.")
 
 
 @cli.command("leaks")
 @click.option("--runs", default=20)
-@click.option("--trials", default=10_000)
-def broken(runs, trials):
+@click.option("--trials", default=20_000)
+@minutes
+def broken(runs, trials, minutes):
     """Twelve broken clients at alpha = .01: pairs until they are found, and what was found."""
-    start, rows = time.perf_counter(), []
+
+    def audit(name, independent, run):
+        client = leaks.audited(*leaks.fresh(name, run))
+        return AnytimeAudit(client, "learned", trials=trials, alpha=0.01, independent=independent)
+
+    series = []
     for name, leak in leaks.leaks().items():
-
-        def made(run, name=name):
-            return (*leaks.fresh(name, run), 1.0, 0.0)
-
-        for independent in (True, None):
-            tick = time.perf_counter()
-            found, events = asked(made, runs, "learned", trials, 0.01, independent)
-            limit = math.log(100) / betting.joint_growth(*leak.rates, 1.0)
-            common = max(set(events), key=events.count)
-            rows.append({
-                "client": name, "declared": leak.event, "limit": limit,
-                "bets": "any" if independent else "linear", "runs": runs, **summary(found),
-                "event": common, "seconds": time.perf_counter() - tick,
-            })  # fmt: skip
-            click.echo(json.dumps(rows[-1]), err=True)
-    kept("blackbox_leaks", rows, start)
+        limit = math.log(100) / betting.joint_growth(*leak.rates, 1.0)
+        for bets, independent in (("any", True), ("linear", None)):
+            series.append(Series(
+                {"client": name, "bets": bets}, runs,
+                lambda run, n=name, i=independent: audit(n, i, run),
+                {"declared": leak.event, "limit": limit},
+            ))  # fmt: skip
+    kept("blackbox_leaks", [found(*one) for one in measured("leaks", series, minutes)])
 
 
 @cli.command("sound")
-@click.option("--runs", default=20)
-@click.option("--trials", default=200)
-def correct(runs, trials):
+@click.option("--times", default=1.0, help="As many runs as were planned, times this.")
+@minutes
+def correct(times, minutes):
     """Six clients that keep epsilon = 1, at alpha = .01: how often they are accused."""
-    start, rows = time.perf_counter(), []
-    for name, (function, values) in leaks.sound().items():
+    done = measured("sound", innocent.clients(times), minutes)
+    kept("blackbox_sound", [accused(*one, innocent.ALPHA) for one in done])
 
-        def made(run, f=function, v=values):
-            return f, v, 1.0, 0.0
 
-        tick = time.perf_counter()
-        found, _ = asked(made, runs, "learned", trials, 0.01, True)
-        rows.append({"client": name, "pairs": trials, "runs": runs,
-                     "accused": int(np.isfinite(found).sum()),
-                     "allowed": 0.01 + 3 * math.sqrt(0.01 * 0.99 / runs),
-                     "seconds": time.perf_counter() - tick})  # fmt: skip
-        click.echo(json.dumps(rows[-1]), err=True)
-    kept("blackbox_sound", rows, start)
+@cli.command("nulls")
+@click.option("--times", default=1.0, help="As many runs as were planned, times this.")
+@minutes
+def edges(times, minutes):
+    """A client at the very edge of its claim, at alpha = .01: how often it is accused."""
+    done = measured("nulls", innocent.nulls(times), minutes)
+    kept("blackbox_nulls", [accused(*one, innocent.ALPHA) for one in done])
 
 
 @cli.command("means")
 @click.option("--runs", default=500)
 @click.option("--trials", default=4000)
-def nonprivate(runs, trials):
+@minutes
+def nonprivate(runs, trials, minutes):
     """Four mean mechanisms that are not private, at alpha = .05."""
-    start, rows = time.perf_counter(), []
-    for case in means.CASES:
 
-        def made(run, case=case):
-            return case.client, (0, 1), case.epsilon, case.delta
+    def audit(case, attack):
+        client = leaks.audited(case.client, (0, 1), case.epsilon, case.delta)
+        return AnytimeAudit(
+            client,
+            attack,
+            trials=trials,
+            alpha=means.ALPHA,
+            independent=True,
+            both=attack == "learned",
+        )  # who declares an event says whose it is
 
-        for way, attack in case.attacks():
-            tick = time.perf_counter()
-            found, events = asked(made, runs, attack, trials, 0.05, True)
-            rows.append({
-                "mechanism": case.name, "epsilon": case.epsilon, "way": way, "runs": runs,
-                **summary(found), **case.limits(), **case.published,
-                "event": max(set(events), key=events.count),
-                "seconds": time.perf_counter() - tick,
-            })  # fmt: skip
-            click.echo(json.dumps(rows[-1]), err=True)
-    kept("blackbox_means", rows, start)
+    series = [
+        Series({"mechanism": case.name, "epsilon": case.epsilon, "way": way}, runs,
+               lambda run, c=case, a=attack: audit(c, a), case.limits() | case.published)
+        for case in means.CASES for way, attack in case.attacks()
+    ]  # fmt: skip
+    kept("blackbox_means", [found(*one) for one in measured("means", series, minutes)])
+
+
+@cli.command("overhead")
+def costs():
+    """Time of an audit, without that of making reports."""
+    kept("blackbox_overhead", list(overhead.rows()))
 
 
 @cli.command("sniper")
 @click.option("--draws", default=10**7)
-@click.option("--only", default="")
-def suite(draws, only):
+@click.option("--only", default="", help="Names of mechanisms, with commas between.")
+@click.option("--seed", default=1)
+def suite(draws, only, seed):
     """The twenty mechanisms of DP-Sniper at confidence .9: lower bounds of epsilon."""
-    start = time.perf_counter()
-    rows = []
-    for row in sniper.rows(draws, [name for name in only.split(",") if name]):
+    start, rows = time.perf_counter(), []
+    for row in sniper.rows(draws, [name for name in only.split(",") if name], seed):
         rows.append(row)
         click.echo(json.dumps(row), err=True)
-        kept("blackbox_sniper", rows, start, whole=False)
-    kept("blackbox_sniper", rows, start)
+    name = "blackbox_sniper" if draws <= 10**7 else "blackbox_sniper_long"
+    kept(name, rows, time.perf_counter() - start)
 
 
 if __name__ == "__main__":

@@ -1,236 +1,389 @@
 """Lower bounds of epsilon for the twenty mechanisms of the DP-Sniper suite.
 
-For every pair of inputs of the suite an event is learned on few reports: a table where there are
-few different reports, otherwise a threshold on one feature, or on the log odds of a regression or
-of trees. The events that promise most are counted in a few fresh reports, and the best of them in
-all that are left of the budget: two Clopper-Pearson bounds at 95% each, as those who are compared
-with computed them.
+For every pair of inputs events are learned on 50,000 reports of each: thresholds on single
+features, on how likely a report is by a table of frequencies, and on linear discriminants. Those
+that promise most get their thresholds from fresh reports, others compare them, and the best one is
+declared and counted in all that are left of the budget. The bound at confidence .9 is of both
+counts together (`ldpkit.sharper`): alpha = .1 is spent on this one question, which was declared
+before the reports that answer it were drawn.
+
+Reports are drawn, looked at and counted by compiled code, in chunks, by two threads.
 """
 
 import math
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
 from mechanisms import SUITE
+from numba import njit
 
 from ldpkit import stats, streams
-from ldpkit.kinds.base import log_ratio
+from ldpkit.sharper import epsilon_sharper
 
-LEARN, CHUNK, TAIL, WORKERS = 50_000, 2**17, 0.05, 2
-LEVELS = np.unique(np.r_[np.geomspace(1e-4, 0.5, 20), 1 - np.geomspace(1e-4, 0.5, 20)])
-LUCK = (0.5, 1.0, 2.0)  # standard errors that events must be better by, chosen among many
-TREES = {"SVT3", "SVT34Parallel", "NumericalSVT"}
+ALPHA = 0.1
+LEARN, CHUNK, PIECE = 50_000, 2**17, 2**11
+TRIED = ((16, 0.04), (8, 0.1))
+"""How many scores get their thresholds, and how many events are compared, and on which shares of
+the budget."""
+LUCKS, LUCK, STEP, BINS = (1.0, 3.0), 4.5, 0.015, 60
+"""How thresholds are chosen, see `cut`."""
+FITTED = 8  # pairs of inputs of which every place is weighed
+WORKERS = min(2, os.cpu_count() or 1)
+
+
+@njit(nogil=True)
+def look(reports, atoms, low, high, sign, cuts, out):
+    """What is seen in reports: one row of features for each.
+
+    Places one by one come first: which of the values that come again and again stands there, and
+    other numbers between those of the two inputs. Then all places together: how often such a value
+    stands where the first input is larger, less where it is smaller; the number and the sums of
+    other numbers, in the same sense; the least and the largest of them, the least in pieces
+    between `cuts`; their first and their last place. Without such values, differences of neighbours
+    are seen, too.
+    """
+    n, d = reports.shape
+    m = atoms.size
+    for i in range(n):
+        at, count, total, apart, plain = 0, 0.0, 0.0, 0.0, 0.0
+        least, most, first, last, before = 1e9, -1e9, -1.0, -1.0, 0.0
+        end = d * (m + 1) if m else 2 * d
+        for a in range(m):
+            out[i, end + a] = 0.0
+        for j in range(d):
+            y, free = reports[i, j], True
+            for a in range(m):
+                here = y == atoms[a]
+                out[i, at] = here
+                at += 1
+                if here:
+                    free = False
+                    out[i, end + a] += sign[j]
+            bounded = min(max(y, low[j]), high[j]) if free else 0.0
+            out[i, at] = bounded
+            at += 1
+            if free:
+                count += sign[j]
+                total += sign[j] * bounded
+                plain += bounded
+                least, most = min(least, y), max(most, y)
+                first = j if first < 0 else first
+                last = j
+            if m == 0:
+                step = min(max(y - before, low[j]), high[j])
+                before = y
+                out[i, at] = step
+                at += 1
+                apart += sign[j] * step
+        at = end + m
+        for value in (count, total, plain, apart, least, most, first, last):
+            out[i, at] = value
+            at += 1
+        for c in range(cuts.size - 1):
+            out[i, at] = min(max(least, cuts[c]), cuts[c + 1])
+            at += 1
+
+
+@njit(nogil=True)
+def coded(reports, atoms, out):
+    """Numbers of reports whose entries are all among a few values."""
+    for i in range(reports.shape[0]):
+        code = 0
+        for j in range(reports.shape[1]):
+            a = 0
+            while a < atoms.size - 1 and reports[i, j] != atoms[a]:
+                a += 1
+            code = code * atoms.size + a
+        out[i] = code
 
 
 class Made:
-    """Reports of one mechanism."""
+    """Reports of one mechanism. Those of one input and purpose are the same, whatever input they
+    are compared with: so nothing is drawn of an input but what is counted as its draws."""
 
     def __init__(self, name, seed):
         self.name, self.seed = name, seed
-        self.fill, self.given, self.width, self.pairs, self.published, self.sup = SUITE[name]
+        self.fill, self.given, self.width, self.pairs, self.published, self.most = SUITE[name]
+        self.kept = {}
 
-    def draw(self, x, n, *purpose):
-        """n reports of one input."""
-        out = np.empty((n, self.width))
-        rng = streams.generator(self.seed, self.name, list(x), *purpose)
-        self.fill(np.array(x), rng, out, *self.given)
-        return out
+    def past(self, x):
+        """Reports of one input to learn from."""
+        if x not in self.kept:
+            self.kept[x] = np.empty((LEARN, self.width))
+            rng = streams.generator(self.seed, self.name, list(x), "learn")
+            self.pour(np.array(x), rng, self.kept[x])
+        return self.kept[x]
+
+    def pour(self, x, rng, out):
+        self.fill(x, rng, out, *self.given)
+
+    def pieces(self, x, n, purpose, seen):
+        """What `seen` says of n reports, in pieces."""
+
+        def chunk(job):
+            number, size = job
+            rng = streams.generator(self.seed, self.name, list(x), purpose, number)
+            out, found, inputs = np.empty((PIECE, self.width)), [], np.array(x)
+            for start in range(0, size, PIECE):
+                here = out[: min(PIECE, size - start)]
+                self.pour(inputs, rng, here)
+                found.append(seen(here))
+            return found
+
+        sizes = [min(CHUNK, n - start) for start in range(0, n, CHUNK)]
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return [one for found in pool.map(chunk, enumerate(sizes)) for one in found]
+
+    def hits(self, x, n, purpose, event):
+        """How many of n reports show an event."""
+        return sum(
+            self.pieces(x, n, purpose, lambda reports: np.count_nonzero(event.holds(reports)))
+        )
 
 
 class Features:
-    """Numbers that are seen in reports, chosen by looking at some.
+    """How reports of one pair of inputs are looked at: decided by a few of them."""
 
-    Values that come again and again are flags. Other numbers are shown whole and between the
-    inputs; so are differences of neighbours.
-    """
-
-    def __init__(self, reports, low, high):
-        values, counts = np.unique(reports[:4000], return_counts=True)
-        self.atoms = values[counts > reports[:4000].size / 100]
-        self.low, self.high = low, high
-        self.discrete = bool(np.isin(reports[:4000], self.atoms).all())
+    def __init__(self, reports, first, second):
+        values, counts = np.unique(reports[::4], return_counts=True)
+        self.atoms = values[counts > reports[::4].size / 400]
+        self.discrete = bool(np.isin(reports, self.atoms).all())
+        self.codes = len(self.atoms) ** reports.shape[1] if self.discrete else math.inf
+        flags = self.atoms[1:] if self.discrete else self.atoms  # one follows from the others
+        x, y = np.array(first), np.array(second)
+        if reports.shape[1] % x.size:  # a report of other things than places
+            x, y = np.array([max(first + second)]), np.array([min(first + second)])
+        times = reports.shape[1] // x.size
+        ways = np.minimum(x, y), np.maximum(x, y), np.sign(x - y)
+        low, high, sign = (np.tile(v, times) for v in ways)
+        free = np.where(np.isin(reports, self.atoms), np.nan, reports)
+        free = np.nanmin(np.where(np.isnan(free), 1e9, free), axis=1)
+        free = free[free < 1e9]
+        levels = np.quantile(free, (0, 0.02, 0.1, 0.3, 0.6, 1)) if len(free) else np.zeros(1)
+        self.given = flags, low, high, sign.astype(float), levels
+        d, m = reports.shape[1], len(flags)
+        self.single = d * (m + 1) if m else 2 * d  # where features of all places begin
+        self.size = self.single + m + 8 + len(levels) - 1
 
     def __call__(self, reports):
-        """Float array, one row a report: places one by one, then what is seen of all of them."""
-        d = reports.shape[1]
-        if d == 1:
-            return np.column_stack([np.clip(reports, self.low, self.high), reports])
-        bounded = np.clip(reports, self.low, self.high)
-        if not len(self.atoms):
-            apart = np.clip(np.diff(reports, axis=1, prepend=0), self.low, self.high)
-            return np.column_stack([bounded, apart, *(one(axis=1) for one in (
-                reports.min, reports.max, bounded.sum, apart.sum))])  # fmt: skip
-        free, each, all_ = np.ones_like(reports, bool), [], []
-        for atom in self.atoms:
-            here = reports == atom
-            free &= ~here
-            each.append(here)
-            all_ += [here[:, : d // 2].sum(axis=1), here[:, d // 2 :].sum(axis=1)]
-        if not self.discrete:
-            each += [np.where(free, bounded, 0), np.where(free, reports, 0)]
-            least = np.where(free, reports, 1e4).min(axis=1)
-            all_ += [least, np.where(free, reports, -1e4).max(axis=1), free.argmax(axis=1),
-                     free[:, ::-1].argmax(axis=1)]  # fmt: skip
-        return np.column_stack(each + all_).astype(float)
+        out = np.empty((len(reports), self.size))
+        look(reports, *self.given, out)
+        return out
 
-    @property
-    def overall(self):
-        """How many of the last columns are of all places."""
-        if self.discrete or not len(self.atoms):
-            return 2 * len(self.atoms) if self.discrete else 4
-        return 2 * len(self.atoms) + 4
+    def numbers(self, reports):
+        out = np.empty(len(reports), np.int64)
+        coded(reports, self.atoms, out)
+        return out
 
 
-def promised(a, b, trained, draws, luck=1.0):
-    """Bound that so many hits in training promise, drawn a little towards nothing."""
-    p, q = a / trained, np.minimum((b + 1) / trained, 1)
-    p = np.maximum(p - luck * np.sqrt(p * (1 - p) / trained), 1e-12)
-    q = q + luck * np.sqrt(q * (1 - q) / trained)
-    lost = 1.645 * (1 / np.sqrt(draws * p) + 1 / np.sqrt(draws * q))
-    return np.where((a >= 20) & (q < 0.9), np.log(p / q) - lost, -np.inf)
+@dataclass(frozen=True)
+class Score:
+    """A number that events are thresholds on: weighed features, or a table of reports."""
+
+    words: str
+    features: Features
+    weights: Any = None
+    table: Any = None
+
+    def __call__(self, reports):
+        if self.table is not None:
+            return self.table[self.features.numbers(reports)]
+        return self.features(reports) @ self.weights
 
 
-def odds_of(features, truth, trees):
-    """Log odds of the first input: a regression, or trees."""
-    if trees:
-        from sklearn.ensemble import HistGradientBoostingClassifier
+@dataclass(frozen=True)
+class Candidate:
+    """An event: a score that is at least so large. It speaks for the first input."""
 
-        model = HistGradientBoostingClassifier(max_iter=40, max_leaf_nodes=12, early_stopping=False,
-                                               min_samples_leaf=100, random_state=0)  # fmt: skip
-        return model.fit(features, truth).decision_function
-    mean, spread = features.mean(axis=0), features.std(axis=0)
-    used = np.flatnonzero(spread > 0)
-    w, error = regression((features[:, used] - mean[used]) / spread[used], truth)
-    clear = np.abs(w[1:]) > 3 * error[1:]
-    if clear.any():  # again without what tells nothing
+    promise: float
+    first: tuple
+    second: tuple
+    way: int
+    score: Score
+    level: float = 0.0
+
+    def holds(self, reports):
+        return self.way * self.score(reports) >= self.level
+
+
+def promised(known, p, q, draws):
+    """Bound that is to be expected of an event whose log ratio is thought to be `known`."""
+    spread = np.sqrt(((1 - p) / p + (1 - q) / q) / draws)
+    return known + scipy.special.ndtri(ALPHA) * spread
+
+
+def cut(scores, draws, luck=2.0):
+    """The best threshold on scores (of the first input, of the second): promise and level.
+
+    Rare events win by luck where many are compared. So a log ratio is either that of the counts
+    less `LUCK` standard errors, or that of a smooth curve through all thresholds, less `luck`.
+    """
+    one, two = (np.sort(side) for side in scores)
+    n, pooled = len(one), np.sort(np.concatenate([one, two]))
+    shares = np.geomspace(10 / len(pooled), 0.98, BINS)
+    levels = np.unique(pooled[(len(pooled) * (1 - shares)).astype(int)])
+    a, b = (n - np.searchsorted(side, levels, "left") for side in (one, two))
+    p, q = np.maximum(a, 0.5) / n, np.minimum((b + 1) / n, 1)
+    counted = np.log(p / q) - LUCK * np.sqrt((1 - p) / (n * p) + (1 - q) / (n * q))
+    likely = np.maximum(promised(counted, p, q, draws), promised(smoothed(a, b, luck), p, p, draws))
+    bounds = np.where(a >= 10, likely, -np.inf)
+    best = int(np.argmax(bounds))
+    return float(bounds[best]), float(levels[best])
+
+
+def smoothed(a, b, luck):
+    """Log ratios of two falling counts, less some standard errors: log odds between two thresholds
+    differ from the next ones by about `STEP`."""
+    one, two = (-np.diff(side, append=0) for side in (a, b))
+    n, m = one + two, len(a)
+    apart = np.diff(np.eye(m), axis=0) / STEP
+    prior, odds = apart.T @ apart + np.eye(m) / 4, np.zeros(m)
+    for _ in range(8):
+        c = scipy.special.expit(odds)
+        curved = np.diag(n * c * (1 - c)) + prior
+        odds += np.clip(np.linalg.solve(curved, one - n * c - prior @ odds), -2, 2)
+    c = scipy.special.expit(odds)
+    up, down = (np.cumsum((n * side)[::-1])[::-1] for side in (c, 1 - c))
+    slope = np.triu(np.ones((m, m))) * (n * c * (1 - c)) * (1 / up + 1 / down)[:, None]
+    error = np.sqrt(np.einsum("ij,jk,ik->i", slope, np.linalg.inv(curved), slope))
+    return np.log(up / down) - luck * error
+
+
+def weighed(squares, sums):
+    """Weights of features by a linear discriminant, and again without those that tell nothing."""
+
+    def solved(used):
+        inverse = np.linalg.inv(squares[np.ix_(used, used)] + 1e-6 * np.eye(len(used)))
+        return inverse @ sums[used], np.sqrt(np.diag(inverse)) / 2
+
+    used = np.flatnonzero(np.diag(squares) > 0)
+    w, error = solved(used)
+    clear = np.abs(w) > 3 * error
+    if clear.any():
         used = used[clear]
-        w, _ = regression((features[:, used] - mean[used]) / spread[used], truth)
-    slope = w[1:] / spread[used]
-    return lambda x: x[:, used] @ slope
+        w, _ = solved(used)
+    weights = np.zeros(len(sums))
+    weights[used] = w
+    return weights
 
 
-def regression(x, truth):
-    """Logistic regression: coefficients and their standard errors."""
-    a = np.column_stack([np.ones(len(x)), x])
-    w, ridge = np.zeros(a.shape[1]), np.full(a.shape[1], 1.0)
-    for _ in range(5):
-        c = scipy.special.expit(a @ w)
-        curved = (a * (c * (1 - c))[:, None]).T @ a + np.diag(ridge)
-        w += np.linalg.solve(curved, a.T @ (truth - c) - ridge * w)
-    return w, np.sqrt(np.diag(np.linalg.inv(curved)))
+def both_ways(first, second, score, sides, draws, signs=(1,)):
+    """Candidates of one score, for either input."""
+    for sign in signs:
+        one, two = (sign * side for side in sides)
+        promise, level = cut((one, two), draws)
+        yield Candidate(promise, first, second, sign, score, level)
+        promise, level = cut((-two, -one), draws)
+        yield Candidate(promise, second, first, -sign, score, level)
 
 
-def codes(reports, atoms):
-    """Number reports whose entries are all among a few values."""
-    places = np.searchsorted(atoms, reports).clip(0, len(atoms) - 1)
-    return places @ len(atoms) ** np.arange(reports.shape[1])
+def simple(made, first, second, draws):
+    """Candidates by features of all places together, single ones and the odds of them, and by
+    frequencies of reports."""
+    reports = [made.past(x) for x in (first, second)]
+    seen = Features(np.concatenate([side[:4000] for side in reports]), first, second)
+    sides = [seen(side) for side in reports]
+    for j in range(seen.single, seen.size):
+        if sides[0][:, j].std() + sides[1][:, j].std() > 0:
+            score = Score(f"feature {j - seen.single}", seen, np.eye(seen.size)[j])
+            yield from both_ways(first, second, score, [s[:, j] for s in sides], draws, (1, -1))
+    yield from odds(first, second, seen, sides, draws, seen.single)
+    if seen.codes <= 70_000:
+        half = LEARN // 2
+        counts = [np.bincount(seen.numbers(side[:half]), minlength=seen.codes) for side in reports]
+        table = np.log((counts[0] + 2) / (counts[1] + 2))
+        score = Score("frequencies", seen, table=table)
+        yield from both_ways(first, second, score, [score(side[half:]) for side in reports], draws)
 
 
-def offered(one, two, look, trees, draws):
-    """Events: bound promised, whether it speaks for the second input, words, and the test."""
-    half = len(one) // 2
-    if look.discrete and len(look.atoms) ** one.shape[1] <= 70_000:
-        numbered = [codes(side, look.atoms) for side in (one, two)]
-        k = len(look.atoms) ** one.shape[1]
-        train = [np.bincount(side[:half], minlength=k) + 0.5 for side in numbered]
-        ratio = np.log(train[0] / train[1])
-        sides = [ratio[side[half:]] for side in numbered]
-
-        def table(reports):
-            return ratio[codes(reports, look.atoms)]
-
-        yield from cuts(*sides, draws, "frequencies of reports", table)
-    features = [look(side) for side in (one, two)]
-    wide = features[0].shape[1]
-    for j in range(wide - (2 if one.shape[1] == 1 else look.overall), wide):
-        for sign in (1, -1):
-
-            def feature(reports, j=j, sign=sign):
-                return sign * look(reports)[:, j]
-
-            yield from cuts(*(sign * side[:, j] for side in features), draws,
-                            f"{'-' * (sign < 0)}feature {j}", feature)  # fmt: skip
-    stacked = np.concatenate([side[:half] for side in features])
-    odds = odds_of(stacked, np.repeat((1.0, 0.0), half), trees)
-
-    def score(reports):
-        return odds(look(reports))
-
-    yield from cuts(*(odds(side[half:]) for side in features), draws,
-                    "odds of trees" if trees else "odds of a regression", score)  # fmt: skip
+def fitted(made, first, second, draws):
+    """Candidates by what is seen in every place."""
+    reports = [made.past(x) for x in (first, second)]
+    seen = Features(np.concatenate([side[:4000] for side in reports]), first, second)
+    yield from odds(first, second, seen, [seen(side) for side in reports], draws, 0)
 
 
-def cuts(one, two, draws, words, score):
-    """The best threshold on a score, for either input."""
-    for turned, (first, second, way) in enumerate(((one, two, 1), (-two, -one, -1))):
-        pooled = np.concatenate([first, second])
-        levels = np.unique(np.quantile(pooled, LEVELS, method="lower"))
-        a, b = (len(s) - np.searchsorted(np.sort(s), levels, "left") for s in (first, second))
-        for luck in LUCK:
-            bounds = promised(a, b, len(first), draws, luck)
-            level = levels[int(np.argmax(bounds))]
-            yield (luck, float(bounds.max()), bool(turned), words,
-                   lambda reports, way=way, level=level: way * score(reports) >= level)  # fmt: skip
+def odds(first, second, seen, sides, draws, start):
+    """Candidates by a linear discriminant of the features from `start` on; each half of the reports
+    is foretold by the other."""
+    features = np.concatenate([side[:, start:] for side in sides])
+    truth = np.repeat((0.5, -0.5), LEARN)
+    middle, spread = features.mean(axis=0), features.std(axis=0) + 1e-12
+    halves = [((features - middle) / spread)[half::2] for half in (0, 1)]
+    squares = [one.T @ one for one in halves]
+    sums = [one.T @ truth[half::2] for half, one in enumerate(halves)]
+    foretold = np.empty(2 * LEARN)
+    for half, one in enumerate(halves):
+        foretold[half::2] = one @ weighed(squares[1 - half], sums[1 - half])
+    weights = np.zeros(seen.size)
+    weights[start:] = weighed(sum(squares), sum(sums)) / spread
+    score = Score(f"odds, {'all places together' if start else 'place by place'}", seen, weights)
+    yield from both_ways(first, second, score, (foretold[:LEARN], foretold[LEARN:]), draws)
 
 
 def learned(made, draws):
-    """The best events of all pairs of inputs, one of each kind."""
-    found = []
-    for x, y in made.pairs:
-        one, two = (made.draw(side, LEARN, "learn", list(x), list(y)) for side in (x, y))
-        look = Features(np.concatenate([one[:2000], two[:2000]]), min(x + y), max(x + y))
-        for luck, bound, turned, words, test in offered(one, two, look, made.name in TREES, draws):
-            found.append((luck, bound, (y, x) if turned else (x, y), words, test))
-    best = sorted(found, key=lambda one: -one[1])
-    kept = []
-    for luck in LUCK:
-        alike = [one[1:] for one in best if one[0] == luck]
-        kept += alike[:1] + [one for one in alike if "of" in one[2].split()][:1]  # of many features
-    return kept
+    """The events of all pairs of inputs, those that promise most first."""
+    by_pair = [list(simple(made, tuple(x), tuple(y), draws)) for x, y in made.pairs]
+    by_pair.sort(key=lambda found: -max(one.promise for one in found))
+    found = [one for some in by_pair for one in sorted(some, key=lambda one: -one.promise)[:3]]
+    for some in by_pair[:FITTED]:
+        first, second = sorted((some[0].first, some[0].second))
+        found += fitted(made, first, second, draws)
+    return sorted(found, key=lambda one: -one.promise)
 
 
-def chosen(made, candidates, draws, trial):
-    """The candidate that does best in `trial` fresh reports."""
-    best = (-math.inf,)
-    for number, (_, (x, y), words, test) in enumerate(candidates):
-        a, b = (counted(made, side, test, trial, f"choose {number}") for side in (x, y))
-        bound = float(promised(np.array(a), np.array(b), trial, draws))
-        if bound > best[0]:
-            best = bound, (x, y), words, test
-    return best[1:]
+def tried(made, candidates, draws, trial):
+    """Events: the scores of candidates with thresholds chosen by fresh reports, warily and more
+    so."""
+    events = []
+    for one in candidates:
+
+        def seen(reports, one=one):
+            return one.way * one.score(reports)
+
+        sides = [
+            np.concatenate(made.pieces(x, trial, "try", seen)) for x in (one.first, one.second)
+        ]
+        for luck in LUCKS:
+            promise, level = cut(sides, draws, luck)
+            events.append(replace(one, promise=promise, level=level))
+    return sorted(events, key=lambda one: -one.promise)
 
 
-def counted(made, x, test, draws, purpose):
-    """Reports of one input that show the event."""
-    sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
-
-    def chunk(job):
-        return int(np.count_nonzero(test(made.draw(x, job[1], purpose, job[0]))))
-
-    with ThreadPoolExecutor(WORKERS) as pool:
-        return sum(pool.map(chunk, enumerate(sizes)))
+def compared(made, events, draws, trial):
+    """The event that does best on reports which chose none of them."""
+    best = []
+    for one in events:
+        a, b = (max(made.hits(x, trial, "compare", one), 0.5) for x in (one.first, one.second))
+        p, q = a / trial, b / trial
+        known = math.log(p / q) - math.sqrt((1 - p) / a + (1 - q) / b)
+        best.append((float(promised(known, p, q, draws)), one))
+    return max(best, key=lambda pair: pair[0])[1]
 
 
 def rows(draws, only, seed=1):
     """One row a mechanism."""
     for name in only or SUITE:
         start, made = time.perf_counter(), Made(name, seed)
-        candidates, trial = learned(made, draws), draws // 50
-        (x, y), words, test = chosen(made, candidates, draws, trial)
-        tick, rest = time.perf_counter(), draws - trial * len(candidates) - LEARN * len(made.pairs)
-        a, b = (counted(made, side, test, rest, "count") for side in (x, y))
-        low = stats.clopper_pearson(a, rest, TAIL)[0]
-        high = stats.clopper_pearson(b, rest, TAIL)[1]
+        (scores, some), (events, more) = ((n, int(draws * share)) for n, share in TRIED)
+        candidates = tried(made, learned(made, draws)[:scores], draws, some)
+        best, tick = compared(made, candidates[:events], draws, more), time.perf_counter()
+        rest = draws - LEARN - some - more
+        a, b = (made.hits(x, rest, "count", best) for x in (best.first, best.second))
+        lower = epsilon_sharper(int(a), int(b), rest, ALPHA)
         theirs = max(made.published[:2])
-        lower = float(log_ratio(float(low), float(high))) if low > 0 else -math.inf
         yield {
-            "mechanism": name, "first": " ".join(f"{v:g}" for v in x),
-            "second": " ".join(f"{v:g}" for v in y), "event": words, "p": a / rest, "q": b / rest,
-            "lower": round(lower, 5), "DP-Sniper LR": made.published[0],
-            "DP-Sniper MLP": made.published[1], "StatDP": made.published[2],
-            "ratio": round(lower / theirs, 3), "exact": made.sup, "draws": draws,
-            "learning_seconds": round(tick - start, 1),
-            "counting_seconds": round(time.perf_counter() - tick, 1),
+            "mechanism": name, "first": " ".join(f"{v:g}" for v in best.first),
+            "second": " ".join(f"{v:g}" for v in best.second), "event": best.score.words,
+            "tp": int(a), "fp": int(b), "counted": rest, "lower": round(lower, 5),
+            "two bounds": round(float(stats.epsilon_lower(a, b, rest, tail=ALPHA / 2)), 5),
+            "DP-Sniper LR": made.published[0], "DP-Sniper MLP": made.published[1],
+            "StatDP": made.published[2], "ratio": round(lower / theirs, 3), "at most": made.most,
+            "draws": draws, "learning seconds": round(tick - start, 1),
+            "counting seconds": round(time.perf_counter() - tick, 1),
         }  # fmt: skip

@@ -25,7 +25,7 @@ FLOORS = [
     {"compiled"},
     {"paths", "streams", "pools"},
     {"stats", "nets", "fronts", "verdicts"},
-    {"betting", "kinds"},
+    {"betting", "kinds", "sharper"},
     {"mechanisms"},
     {"attacks"},
     {"datasets", "marks"},

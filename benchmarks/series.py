@@ -1,0 +1,125 @@
+"""Audits of one client again and again under other seeds, kept one by one, so that a measurement
+that was interrupted goes on where it stopped."""
+
+import collections
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import click
+import numpy as np
+
+from ldpkit.auditors import AnytimeAudit
+from ldpkit.paths import BUILD
+
+STORE = BUILD / "blackbox"
+ROUNDS = 100
+"""Every series gets its share of each round: what is interrupted has measured all of them alike."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Audits that differ in their seeds only.
+
+    Parameters
+    ----------
+    labels : dict
+        What tells the series from others.
+    runs : int
+    audit : callable
+        ``f(run)``: the audit number `run`, of a fresh client.
+    known : dict
+        What is known of it beforehand.
+    paused : bool
+        Stop every audit at a random time, and go on with what was kept.
+    """
+
+    labels: dict
+    runs: int
+    audit: Callable[[int], AnytimeAudit]
+    known: dict = field(default_factory=dict)
+    paused: bool = False
+
+    def one(self, run):
+        """Reports per input until the claim is refuted, or none, and the event."""
+        tick, audit = time.process_time(), self.audit(run)
+        course = audit.start(run + 1)
+        if self.paused:
+            course.go(trials=int(np.random.default_rng(run).integers(1, audit.trials)))
+            if not course.purse.refuted:
+                course = audit.start(run + 1, json.loads(json.dumps(course.state())))
+        if not course.purse.refuted:
+            course.go()
+        found = course.result
+        return {"run": run, "reports": found.reports if found.violated else None,
+                "event": found.event, "seconds": round(time.process_time() - tick, 4)}  # fmt: skip
+
+
+def measured(name, series, minutes=math.inf):
+    """Run all series, and return their runs.
+
+    Parameters
+    ----------
+    name : str
+        Of the file that keeps them; what it holds already is not run again.
+    minutes : float
+        Stop after so long, with what there is by then.
+
+    Returns
+    -------
+    list of (Series, list of dicts)
+    """
+    STORE.mkdir(parents=True, exist_ok=True)
+    path, done = STORE / f"{name}.jsonl", collections.defaultdict(dict)
+    for line in path.read_text().splitlines() if path.exists() else []:
+        row = json.loads(line)
+        done[json.dumps(row.pop("labels"))][row["run"]] = row
+    end = time.monotonic() + 60 * minutes
+    with path.open("a") as file:
+        for step in range(ROUNDS):
+            for one in series:
+                mine = done[json.dumps(one.labels)]
+                for run in range(one.runs * step // ROUNDS, one.runs * (step + 1) // ROUNDS):
+                    if run in mine or time.monotonic() > end:
+                        continue
+                    mine[run] = one.one(run)
+                    file.write(json.dumps({"labels": one.labels, **mine[run]}) + "\n")
+                    file.flush()
+            if step % 10 == 9:
+                click.echo(f"{name}: round {step + 1} of {ROUNDS}", err=True)
+    return [(s, [r for r in done[json.dumps(s.labels)].values() if r["run"] < s.runs])
+            for s in series]  # fmt: skip
+
+
+def found(series, runs):
+    """One row: how many audits found a violation, and after how many pairs of reports."""
+    used = np.array([math.inf if r["reports"] is None else r["reports"] for r in runs])
+    certain, events = used[np.isfinite(used)], [r["event"] for r in runs]
+    spread = certain.std(ddof=1) / math.sqrt(len(certain)) if len(certain) > 1 else math.nan
+    return {
+        **series.labels,
+        **series.known,
+        "runs": len(runs),
+        "found": len(certain),
+        "mean": certain.mean() if len(certain) else math.nan,
+        "se": spread,
+        "median": np.median(used) if len(used) else math.nan,
+        "event": max(set(events), key=events.count) if events else "",
+        "seconds": sum(r["seconds"] for r in runs),
+    }
+
+
+def accused(series, runs, alpha):
+    """One row: how often somebody who keeps the claim was accused, and how often that may be."""
+    n = max(len(runs), 1)
+    return {
+        **series.labels,
+        "wanted": series.runs,
+        "runs": len(runs),
+        "accused": sum(r["reports"] is not None for r in runs),
+        "alpha": alpha,
+        "allowed": alpha + 3 * math.sqrt(alpha * (1 - alpha) / n),
+        "seconds": sum(r["seconds"] for r in runs),
+    }
