@@ -36,6 +36,13 @@
     }
     return (abs(v) >= 1e4 ? round(v).toLocaleString("en") : String(+v.toPrecision(digits))).replace("-", "−");
   }
+  /* A title as one line or two, by the room for it. */
+  function broken(title, width) {
+    if (title.length * 7.4 <= width) return title ? [title] : [];
+    const spaces = [...title.matchAll(/ /g)].map((m) => m.index), off = (i) => abs(i - title.length / 2);
+    const at = spaces.reduce((a, b) => (off(b) < off(a) ? b : a), spaces[0]);
+    return spaces.length ? [title.slice(0, at), title.slice(at + 1)] : [title];
+  }
   /* The table of a figure as text: quoted cells may hold commas and quotes. */
   function parsed(csv) {
     const cells = (line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, 6)
@@ -56,17 +63,11 @@
   const corners = (...places) => (x, y, r) => `M${places.map(([a, b]) => `${(x + a * r).toFixed(1)} ${(y + b * r).toFixed(1)}`).join("L")}Z`;
   const strokes = (...lines) => (x, y, r) => lines.map(([a, b, c, d]) => `M${x + a * r} ${y + b * r}L${x + c * r} ${y + d * r}`).join("");
   const around = (n, ...radii) => corners(...Array.from({ length: n }, (_, i) => [Math.sin, (a) => -Math.cos(a)].map((f) => radii[i % radii.length] * f((2 * Math.PI * i) / n))));
-  const SHAPES = [
+  const SHAPES = [ // in the order of ldpkit.plots.MARKERS
     (x, y, r) => `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`,
-    corners([-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]),
-    around(3, 1.3),
-    around(4, 1.3),
-    corners([0, 1.3], [1.1, -0.7], [-1.1, -0.7]),
-    around(8, 1.45, 0.6),
-    around(5, 1.25),
-    around(10, 1.5, 0.6),
-    corners([-1.2, 0], [0.9, -1.1], [0.9, 1.1]),
-    corners([1.2, 0], [-0.9, -1.1], [-0.9, 1.1]),
+    corners([-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]), around(3, 1.3), around(4, 1.3),
+    corners([0, 1.3], [1.1, -0.7], [-1.1, -0.7]), around(8, 1.45, 0.6), around(5, 1.25), around(10, 1.5, 0.6),
+    corners([-1.2, 0], [0.9, -1.1], [0.9, 1.1]), corners([1.2, 0], [-0.9, -1.1], [-0.9, 1.1]),
   ];
   const CROSS = strokes([-1, -1, 1, 1], [-1, 1, 1, -1]), PLUS = strokes([-1.2, 0, 1.2, 0], [0, -1.2, 0, 1.2]);
   const DASHES = ["6 4", "2 3", "7 3 2 3", "1 5", "10 3 2 3 2 3"];
@@ -129,11 +130,9 @@
       this.box = make("div", { class: "tw-box" }, make("div", { class: "tw-top" }, this.legend, this.large), this.key, this.mine,
         make("p", { class: "tw-up" }, `↑ ${this.spec.y}`), this.plot, make("p", { class: "tw-along" }, `${this.spec.x} →`));
       this.host.append(this.box, this.details);
-      this.plot.addEventListener("pointermove", (event) => this.near(event));
-      this.plot.addEventListener("pointerdown", (event) => this.near(event));
-      this.plot.addEventListener("pointerleave", () => this.point(null));
+      for (const kind of ["pointermove", "pointerdown"]) this.plot.addEventListener(kind, (event) => this.near(event));
+      for (const kind of ["pointerleave", "blur"]) this.plot.addEventListener(kind, () => this.point(null));
       this.plot.addEventListener("keydown", (event) => this.walk(event));
-      this.plot.addEventListener("blur", () => this.point(null));
     }
 
     /* Rows by panel and series, of the book and of the reader's own runs. */
@@ -247,13 +246,13 @@
         p.x = bars ? { low: -0.6, high: categories.length - 0.4, turned: (c) => categories.indexOf(c) } : sharedX ? whole.x : this.axes(p.rows, "x");
         p.y = sharedY ? whole.y : this.axes(p.rows, "y");
       }
-      const narrow = min(bars ? max(170, 13 * this.count * categories.length) : max(165, 62 * spec.size[0]), width);
+      const narrow = min(bars ? max(170, 9 * this.count * categories.length) : max(165, 62 * spec.size[0]), width);
       const columns = max(1, min(spec.columns, count, floor(width / narrow)));
       const guess = (p) => max(...ticks(p.y, 5).map((v) => shown(v, 3).length), 1);
       const gutter = 8 + SIGN * max(...panels.map(guess)), first = gutter, other = sharedY ? 9 : gutter + 6;
-      const w = (width - first - 8 - (columns - 1) * other) / columns, h = max(min(170, 0.65 * w), min(w * (spec.size[1] - 0.5) / (spec.size[0] - 0.5), 380));
+      const w = (width - first - 8 - (columns - 1) * other) / columns, h = max(min(170, 0.65 * w), min(w * (spec.size[1] - 0.5) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)));
       const longest = max(0, ...categories.map((c) => c.length)), turned = bars && longest * SIGN > w / categories.length - 4;
-      const top = count > 1 || panels[0].name ? 22 : 8, bottom = turned ? 14 + longest * SIGN * 0.62 : 22, height = ceil(count / columns) * (h + top + bottom);
+      const top = panels.some((p) => broken(p.name, w)[1]) ? 37 : panels.some((p) => p.name) ? 22 : 8, bottom = turned ? 14 + longest * SIGN * 0.62 : 22, height = ceil(count / columns) * (h + top + bottom);
       const parts = panels.map((p, i) => {
         Object.assign(p, { left: first + (i % columns) * (w + other), top: top + floor(i / columns) * (h + top + bottom), w, h });
         p.X = (v) => p.left + (w * (p.x.turned(v) - p.x.low)) / (p.x.high - p.x.low);
@@ -279,13 +278,13 @@
         if (turned) parts.push(`<text transform="translate(${x + 3} ${base + 13}) rotate(-35)" text-anchor="end">${text}</text>`);
         else if (x + half < free || categories.length) { parts.push(`<text x="${x.toFixed(1)}" y="${base + 15}" text-anchor="middle">${text}</text>`); free = x - half; }
       }
-      if (p.name) parts.push(`<text class="tw-title" x="${p.left + p.w / 2}" y="${p.top - 7}" text-anchor="middle">${escaped(p.name)}</text>`);
+      broken(p.name, p.w).forEach((line, i, all) => parts.push(`<text class="tw-title" x="${p.left + p.w / 2}" y="${p.top - 7 - 15 * (all.length - 1 - i)}" text-anchor="middle">${escaped(line)}</text>`));
       return `${parts.join("")}<path class="tw-frame" d="M${p.left} ${p.top}V${base}H${p.left + p.w}"/>`;
     }
     /* Ticks stand where the values are, if they are few. */
     places(p) {
       const values = unique((this.spec.share.includes("x") ? this.rows : p.rows).filter((r) => r.y !== null && seen(r.x)).map((r) => r.x)).sort((a, b) => a - b);
-      const few = values.length && values.length <= 12 && values.every((v) => shown(v).length <= 6) && (this.spec.xscale !== "log" || values[0] > 0);
+      const few = values.length && values.length <= 12 && values.every((v) => +v.toPrecision(3) === v) && (this.spec.xscale !== "log" || values[0] > 0);
       return ticks(p.x, max(2, floor(p.w / 55)), few ? values : []);
     }
     marks(p, index) {
@@ -296,7 +295,9 @@
       const drawn = p.groups.map((g, i) => {
         const level = g.rows.filter((r) => r.x === null && seen(r.y)).map((r) => `M${p.left} ${p.Y(r.y).toFixed(1)}H${p.left + p.w}`);
         const upright = g.rows.filter((r) => r.y === null && r.x !== null).map((r) => `M${p.X(r.x).toFixed(1)} ${p.top}V${p.top + p.h}`);
-        const rows = g.rows.filter((r) => r.x !== null && seen(r.y) && (bars || seen(p.X(r.x))) && seen(p.Y(max(r.y, low)))), places = rows.map(p.at);
+        const line = g.source === "exact" || g.source === "claim"; // leaves the axes where markers stand on their floor
+        const rows = g.rows.filter((r) => r.x !== null && seen(r.y) && (bars || seen(p.X(r.x))) && seen(p.Y(line ? r.y : max(r.y, low))));
+        const places = rows.map((r) => [p.at(r)[0], line ? p.Y(r.y) : p.at(r)[1]]);
         const path = `${level.join("")}${upright.join("")}` + places.map(([x, y], n) => `${n ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
         const dots = (shape, r) => places.map(([x, y]) => shape(+x.toFixed(1), +y.toFixed(1), r)).join("");
         const dashes = (half) => level.join("") + places.map(([x, y]) => `M${x - half} ${y}h${2 * half}`).join(""), tint = this.colour(g.series);
@@ -306,8 +307,8 @@
         else if (g.source === "paper" || g.source === "released code") body = `<path class="tw-cross" d="${dots(g.source === "paper" ? CROSS : PLUS, 4)}"/>`;
         else if (g.source === "exact") body = bars ? `<path class="tw-law" d="${dashes(width / 2)}"/>` : `<path class="tw-line" style="stroke:${tint}" d="${places.length === 1 ? dashes(8) : path}"/>`;
         else {
-          const full = g.source === RUNS[0], whiskers = rows.filter((r) => r.error).map((r) => {
-            const [x] = p.at(r), up = p.Y(r.y + r.error), foot = p.Y(r.y - r.error), down = min(seen(foot) ? foot : Infinity, p.top + p.h + 9);
+          const full = g.source === RUNS[0], whiskers = rows.filter((r) => r.error && seen(p.Y(max(r.y + r.error, low)))).map((r) => {
+            const [x] = p.at(r), up = p.Y(max(r.y + r.error, low)), foot = p.Y(r.y - r.error), down = min(seen(foot) ? foot : Infinity, p.top + p.h + 9);
             return `M${x - 2.5} ${up}h5M${x} ${up}V${down}M${x - 2.5} ${down}h5`;
           }).join(""), base = min(p.top + p.h, seen(p.Y(0)) ? p.Y(0) : p.top + p.h);
           const blocks = places.map(([x, y]) => `M${(x - width / 2).toFixed(1)} ${base.toFixed(1)}V${y.toFixed(1)}h${width.toFixed(1)}V${base.toFixed(1)}Z`).join("");
