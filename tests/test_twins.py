@@ -142,6 +142,7 @@ def test_built_pages_hold_the_rows_of_their_tables():
         for _, name, found in twins.of(notebook):
             rows = list(csv.reader(io.StringIO(tables[name])))[1:]
             assert len(rows) == len(found["rows"])
+            assert len(found["spec"].get("along", {"values": rows})["values"]) == len(rows)
             for row, given in zip(decoded(found), rows, strict=True):
                 assert row[:3] == given[:3]
                 assert all(

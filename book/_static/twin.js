@@ -5,7 +5,7 @@
 
      {spec: {what plots.figure was told}, names: {panel, series, source}, rows: [[panel, series, source, x, y, error], ...]}
 
-   where the first three of a row count in `names`. Print, PDF and readers without scripts keep the picture. */
+   where the first three of a row count in `names`; spec.along = {name, values} has a number more for each row. Print, PDF and readers without scripts keep the picture. */
 (() => {
   "use strict";
   const { abs, ceil, floor, log10, max, min, round, sign } = Math;
@@ -103,7 +103,7 @@
   /* ---- one figure ---- */
   class Twin {
     constructor(host, { spec, names, rows }) {
-      Object.assign(this, { host, spec, runs: [], made: 0, only: null, cursor: null });
+      Object.assign(this, { host, spec, along: spec.along, runs: [], made: 0, only: null, cursor: null });
       this.table = rows.map(([p, s, o, ...rest]) => [names.panel[p], names.series[s], names.source[o], ...rest]);
       this.figure = host.closest("figure");
       this.alt = this.figure?.querySelector("img")?.alt || "";
@@ -111,7 +111,7 @@
       this.read();
       this.draw();
       new ResizeObserver(() => { if (this.plot.clientWidth !== this.width) this.draw(); }).observe(this.plot);
-      new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+      new MutationObserver(() => this.show(this.runs)).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     }
 
     /* What stays when the drawing is made again. */
@@ -138,8 +138,8 @@
     /* Rows by panel and series, of the book and of the reader's own runs. */
     read() {
       const all = [{ rows: this.table }, ...this.runs.filter((r) => !r.hidden)];
-      const rows = all.flatMap((run, i) => run.rows.map(([panel, series, source, x, y, error]) => ({
-        panel, series, source, run: i ? run : null, y: number(y), error: number(error),
+      const rows = all.flatMap((run, i) => run.rows.map(([panel, series, source, x, y, error], n) => ({
+        panel, series, source, run: i ? run : null, y: number(y), error: number(error), along: i || !this.along ? null : this.along.values[n],
         x: this.spec.kind === "bars" && x !== null && x !== "" ? String(number(x)) : number(x) })));
       const claim = (row) => row.source === "claim";
       this.categories = this.spec.kind === "bars" ? unique(rows.filter((r) => !claim(r) && r.x !== null).map((r) => r.x)) : [];
@@ -198,6 +198,7 @@
         parts.push(this.swatch(marked ? `<rect x="4" y="1" width="14" height="12" ${look} fill-opacity="${full ? 0.9 : 0}"/>` : `<path d="${SHAPES[0](11, 7, 4)}" ${look}/>`) + this.words(s) + error(s));
       }
       if (has("exact")) parts.push(this.swatch('<path class="tw-line" d="M1 7H21" style="stroke:currentColor"/>') + this.words("exact"));
+      if (this.along) parts.push(`<i class="tw-ramp" style="background:linear-gradient(to right, ${[0, 3, 6, 9, 11].map((i) => colour(i, 12, "viridis")).join()})"></i> ${escaped(this.along.name)} from ${shown(least(this.along.values))} to ${shown(most(this.along.values))}`);
       if (has("paper")) parts.push(this.swatch(runs || marked ? `<path class="tw-cross" d="${CROSS(11, 7, 4)}"/>` : '<path class="tw-paper" d="M1 7H21"/>') + "the paper");
       if (has("released code")) parts.push(this.swatch(`<path class="tw-cross" d="${PLUS(11, 7, 4)}"/>`) + "the released code");
       this.claims.forEach((name, i) => parts.push(this.swatch(`<path class="tw-claim" d="M1 7H21" stroke-dasharray="${DASHES[i % 5]}"/>`) + escaped(name)));
@@ -246,12 +247,13 @@
         p.x = bars ? { low: -0.6, high: categories.length - 0.4, turned: (c) => categories.indexOf(c) } : sharedX ? whole.x : this.axes(p.rows, "x");
         p.y = sharedY ? whole.y : this.axes(p.rows, "y");
       }
-      const narrow = min(bars ? max(170, 9 * this.count * categories.length) : max(165, 62 * spec.size[0]), width);
+      const narrow = min(bars ? max(170, 9 * this.count * categories.length) : max(150, 52 * spec.size[0]), width);
       const columns = max(1, min(spec.columns, count, floor(width / narrow)));
       const guess = (p) => max(...ticks(p.y, 5).map((v) => shown(v, 3).length), 1);
-      const gutter = 8 + SIGN * max(...panels.map(guess)), first = gutter, other = sharedY ? 9 : gutter + 6;
-      const w = (width - first - 8 - (columns - 1) * other) / columns, h = max(min(170, 0.65 * w), min(w * (spec.size[1] - 0.5) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)));
-      const longest = max(0, ...categories.map((c) => c.length)), turned = bars && longest * SIGN > w / categories.length - 4;
+      const gutter = 8 + SIGN * max(...panels.map(guess)), other = sharedY ? 9 : gutter + 6;
+      const longest = max(0, ...categories.map((c) => c.length)), turned = bars && longest * SIGN > (width - gutter) / columns / categories.length - 8;
+      const first = turned ? max(gutter, 0.75 * SIGN * longest - 10) : gutter, w = (width - first - 8 - (columns - 1) * other) / columns;
+      const h = max(min(170, 0.65 * w), min(w * (spec.size[1] - 0.5) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)));
       const top = panels.some((p) => broken(p.name, w)[1]) ? 37 : panels.some((p) => p.name) ? 22 : 8, bottom = turned ? 14 + longest * SIGN * 0.62 : 22, height = ceil(count / columns) * (h + top + bottom);
       const parts = panels.map((p, i) => {
         Object.assign(p, { left: first + (i % columns) * (w + other), top: top + floor(i / columns) * (h + top + bottom), w, h });
@@ -305,6 +307,7 @@
         if (g.source === "claim") body = `<path class="tw-claim" d="${bars ? dashes(0.45 * p.w / (p.x.high - p.x.low)) : path}" stroke-dasharray="${DASHES[this.claims.indexOf(g.series) % 5]}"/>`;
         else if (g.source === "paper" && !runs && !bars) body = `<path class="tw-paper" d="${path}"/>`;
         else if (g.source === "paper" || g.source === "released code") body = `<path class="tw-cross" d="${dots(g.source === "paper" ? CROSS : PLUS, 4)}"/>`;
+        else if (g.source === "exact" && this.along && !g.run) body = `<path class="tw-line tw-thin" style="stroke:${tint}" d="${path}"/>${this.dots(rows, places)}`;
         else if (g.source === "exact") body = bars ? `<path class="tw-law" d="${dashes(width / 2)}"/>` : `<path class="tw-line" style="stroke:${tint}" d="${places.length === 1 ? dashes(8) : path}"/>`;
         else {
           const full = g.source === RUNS[0], whiskers = rows.filter((r) => r.error && seen(p.Y(max(r.y + r.error, low)))).map((r) => {
@@ -322,6 +325,13 @@
       this.stops(p);
       const old = this.runs.some((r) => !r.hidden) ? " tw-old" : "";
       return `<clipPath id="${clip}"><rect x="${p.left - 6}" y="${p.top - 6}" width="${p.w + 12}" height="${p.h + 12}"/></clipPath><g class="tw-marks${old}" clip-path="url(#${clip})">${order.map((i) => drawn[i]).join("")}</g>`;
+    }
+
+    /* Dots in the colours of what runs along a line, a path for each of a few colours. */
+    dots(rows, places) {
+      const all = this.along.values, low = least(all), shades = Array.from({ length: 12 }, () => "");
+      rows.forEach((r, i) => { shades[min(11, floor((12 * (r.along - low)) / (most(all) - low || 1)))] += SHAPES[0](+places[i][0].toFixed(1), +places[i][1].toFixed(1), 3); });
+      return shades.map((d, i) => (d ? `<path class="tw-dot" style="fill:${colour(i, 12, "viridis")}" d="${d}"/>` : "")).join("");
     }
 
     /* ---- reading values ---- */
@@ -342,7 +352,7 @@
           stop.place = stop.rows.filter((r) => seen(r.y)).map(p.at).find(([x, y]) => seen(x) && seen(y));
           return stop.place;
         });
-        if (this.spec.kind !== "bars") stops.sort((a, b) => a.x - b.x);
+        if (this.spec.kind !== "bars") stops.sort((a, b) => (this.along ? a.rows[0].along - b.rows[0].along : a.x - b.x));
         p.lines.set(series, stops);
       }
     }
@@ -364,8 +374,8 @@
         lines.push(`${this.words(r.source, r.run)}: ${shown(r.y)}${error}${z}`);
       }
       for (const r of panel.rows) if (r.source === "claim" && r.y !== null && !r.run && (r.x === x || r.x === null)) lines.push(`${r.series || "claim"}: ${shown(r.y)}`);
-      const head = [panel.name, series].filter(Boolean).join(" · ");
-      return [[head, `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`].filter(Boolean).join("; "), ...lines];
+      const head = [panel.name, series].filter(Boolean).join(" · "), at = this.along && rows[0].along !== null ? `${this.along.name} ${shown(rows[0].along)}` : "";
+      return [[head, at, `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`].filter(Boolean).join("; "), ...lines];
     }
     point(stop) {
       this.cursor = stop && this.panels.includes(stop.panel) ? (stop.panel.lines.get(stop.series) || []).find((s) => s.x === stop.x) || null : null;
@@ -438,6 +448,7 @@
     twins.set(host, null);
     if (data.rows.length) twins.set(host, new Twin(host, data));
     host.dataset.state = data.rows.length ? "ready" : "empty";
+    if (data.rows.length) host.dispatchEvent(new Event("drawn"));
     return twins.get(host);
   }
   function begin(host) {
@@ -457,7 +468,10 @@
   }
   const twin = {
     bring: (name, data) => start(brought.get(name), data),
-    overlay: (host, csv, label) => (twins.get(host) || begin(host))?.overlay(csv, label),
+    overlay(host, csv, label) {
+      if (twins.get(host) || begin(host)) twins.get(host).overlay(csv, label);
+      else host.addEventListener("drawn", () => twins.get(host).overlay(csv, label), { once: true }); // its data are on their way
+    },
     clear: (host) => twins.get(host)?.show([]),
   };
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { twin });
