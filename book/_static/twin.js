@@ -217,7 +217,10 @@
     }
     dim() {
       this.canvas.firstChild.classList.toggle("tw-alone", this.only !== null);
-      for (const g of this.canvas.querySelectorAll(".tw-g")) g.classList.toggle("tw-on", this.panels[g.dataset.p].groups[g.dataset.g].series === this.only);
+      for (const g of this.canvas.querySelectorAll(".tw-g")) {
+        const { series, source } = this.panels[g.dataset.p].groups[g.dataset.g];
+        g.classList.toggle("tw-on", series === this.only || source === "claim");
+      }
     }
 
     /* ---- the drawing ---- */
@@ -267,7 +270,7 @@
     }
     frame(p, labelled, turned) {
       const { categories } = this, parts = [], base = p.top + p.h;
-      for (const v of ticks(p.y, max(2, floor(p.h / 42)))) {
+      for (const v of ticks(p.y, max(3, floor(p.h / 36)))) {
         const y = p.Y(v).toFixed(1);
         parts.push(`<path class="tw-grid" d="M${p.left} ${y}H${p.left + p.w}"/>`);
         if (labelled) parts.push(`<text x="${p.left - 5}" y="${+y + 4}" text-anchor="end">${shown(v, 3)}</text>`);
@@ -287,7 +290,7 @@
     places(p) {
       const values = unique((this.spec.share.includes("x") ? this.rows : p.rows).filter((r) => r.y !== null && seen(r.x)).map((r) => r.x)).sort((a, b) => a - b);
       const few = values.length && values.length <= 12 && values.every((v) => +v.toPrecision(3) === v) && (this.spec.xscale !== "log" || values[0] > 0);
-      return ticks(p.x, max(2, floor(p.w / 55)), few ? values : []);
+      return ticks(p.x, max(3, floor(p.w / 50)), few ? values : []);
     }
     marks(p, index) {
       const { spec } = this, runs = [...p.sources].some((s) => RUNS.includes(s)), bars = spec.kind === "bars";
@@ -382,7 +385,7 @@
       const mark = this.canvas.querySelector(".tw-cursor");
       mark.setAttribute("d", this.cursor ? SHAPES[0](...this.cursor.place, 8) : "");
       const lines = this.cursor ? this.sentence(this.cursor) : [], text = lines.join("\n");
-      if (this.text !== text) this.said.replaceChildren(...lines.map((line, i) => make(i ? "div" : "strong", {}, `${line}${i < lines.length - 1 ? "; " : ""}`)));
+      if (this.text !== text) this.said.replaceChildren(...lines.map((line, i) => make(i ? "div" : "strong", {}, line)));
       this.text = text;
       if (!this.cursor) return;
       const [x, y] = this.cursor.place, wide = this.said.offsetWidth, high = this.said.offsetHeight;
