@@ -132,6 +132,22 @@ def test_a_verdict_says_what_was_found_and_what_the_test_is():
     assert cards.verdict(row) == "Cannot be checked here: other data."
 
 
+def test_a_card_counts_what_the_build_found_and_is_silent_where_it_found_nothing(tmp_path):
+    project = execute.Project(tmp_path)
+    project.build.mkdir()
+    verdicts = ["holds", "holds", "does not hold", "cannot be checked here: other data"]
+    pd.DataFrame({"page": "p/a", "verdict": verdicts}).to_csv(project.build / "claims.csv")
+    items = [("p/fig1", "p/a", "reproduced", 1200, 1100), ("p/fig2", "p/b", "other data", 0, 0)]
+    pd.DataFrame(items, columns=["item", "page", "state", "compared", "agree"]).to_csv(
+        project.build / "figures.csv"
+    )
+    assert cards.counted(project, "book/p/a") == [
+        "Claims of the paper tested on this page: holds: 2; does not hold: 1.",
+        "1,100 of 1,200 compared numbers of Figure 1 agree (reproduced).",
+    ]
+    assert cards.counted(project, "book/p/b") == cards.counted(project, "book/p/c") == []
+
+
 def test_built_pages_hold_the_rows_of_their_tables():
     """Where this checkout has been built: every specification's rows are the figure's CSV."""
     for page in PROJECT.notebooks():

@@ -98,10 +98,11 @@ def counted(project: Project, page: str) -> list[str]:
     said, name = [], page.removeprefix("book/")
     if (path := project.root / "_build" / "claims.csv").exists():
         table = pd.read_csv(path, dtype=str)
-        counts = {word: n for word, n in claims.counts(table[table["page"] == name]).items() if n and word != claims.NEVER}
+        ours = table[table["page"] == name]
+        counts = {word: n for word, n in claims.counts(ours).items() if n and word != claims.NEVER} if len(ours) else {}
         if counts:
             said.append(
-                "Claims of the paper tested on this page: " + ", ".join(f"{n} {word}" for word, n in counts.items()) + "."
+                "Claims of the paper tested on this page: " + "; ".join(f"{word}: {n}" for word, n in counts.items()) + "."
             )
     if (path := project.root / "_build" / "figures.csv").exists():
         items = pd.read_csv(path)
