@@ -125,7 +125,7 @@ def curves(
         if rows.empty:
             continue
         at, height = rows["x"].astype(float), rows["y"]
-        if rows["error"].notna().any():
+        if source != "exact" and rows["error"].notna().any():
             axis.errorbar(
                 at, height, yerr=rows["error"], fmt="none", ecolor=style["color"], capsize=2
             )

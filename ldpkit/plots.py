@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 _RARE = 25  # events of all runs together, fewer of which have no bell-shaped law
+_SPEC = "application/vnd.ldpkit.figure+json"  # the form of what `figure` was called with
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 
 
@@ -81,27 +82,30 @@ def use() -> None:
         )
 
 
-def attach(figure: Figure, table: pd.DataFrame) -> Figure:
-    """Attach the table that a figure shows to a figure that `figure` cannot draw."""
+def attach(figure: Figure, table: pd.DataFrame, **said: object) -> Figure:
+    """Attach the table that a figure shows, and what else is `said` about it, to a figure that
+    `figure` cannot draw."""
     checks.instance("figure", figure, Figure, "a matplotlib figure")
-    figure.ldpkit = table  # type: ignore[attr-defined]  # travels with the figure, wherever it goes
+    figure.ldpkit = (table, said)  # type: ignore[attr-defined]  # travels with the figure, wherever it goes
     return figure
 
 
 def data(figure: Figure) -> pd.DataFrame:
     """Return the table that a figure shows; an error if none is attached."""
     checks.instance("figure", figure, Figure, "a matplotlib figure")
-    table: pd.DataFrame | None = getattr(figure, "ldpkit", None)
-    if table is None:
+    if not hasattr(figure, "ldpkit"):
         raise ValueError("figure must have a table: draw it by plots.figure, or plots.attach one")
+    table: pd.DataFrame = figure.ldpkit[0]
     return table
 
 
-def _bundle(figure: Figure) -> dict[str, str] | None:
-    """What travels with a displayed figure."""
+def _bundle(figure: Figure) -> dict[str, object] | None:
+    """What travels with a displayed figure: its table, and what `figure` was told."""
     if not hasattr(figure, "ldpkit"):
         return None
-    return {"text/csv": data(figure).to_csv(index=False, float_format="%.10g", lineterminator="\n")}
+    table, said = figure.ldpkit
+    text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+    return {"text/csv": text} | ({_SPEC: said} if "kind" in said else {})
 
 
 def tidy(
@@ -130,11 +134,14 @@ def tidy(
         Column by which a line runs, if it is not the one of `x`.
     sources : dict, optional
         For each source the column of its values, or the two of values and errors. By default those
-        of `summary`.
+        of `summary`, with the standard error of *exact* where no event is rare.
     claim : dict, optional
         Lines of claims: a name, and the column (one value for each x of a panel) or the level.
     """
-    sources = {"this run": ("mean", "spread"), "exact": "exact"} if sources is None else sources
+    if {"chance", "se"} <= set(cells):  # of few events no standard error tells how far they may lie
+        cells = cells.assign(se=cells["se"].where(cells["chance"].isna()))
+    law = ("exact", "se") if "se" in cells else "exact"
+    sources = {"this run": ("mean", "spread"), "exact": law} if sources is None else sources
     wanted = [
         c for given in sources.values() for c in ([given] if isinstance(given, str) else given)
     ]
@@ -199,7 +206,8 @@ def figure(
     ----------
     table : pandas.DataFrame
         The columns `COLUMNS`, sources of `SOURCES`. Rows are joined in their order; a row without
-        `x` is a line across its panel, one without `y` a line up.
+        `x` is a line across its panel, one without `y` a line up. The error of *exact* is the
+        standard error of what runs find, and is not drawn.
     x, y : str
         What the axes are called.
     kind : {"lines", "bars"}
@@ -245,6 +253,11 @@ def figure(
         ylim = (0 if ylim[0] is None else ylim[0], ylim[1])
     columns = checks.integer("columns", columns, 1)
     floor = None if floor is None else checks.real("floor", floor, 0, closed="()")
+    spec = {
+        "x": x, "y": y, "kind": kind, "xscale": xscale, "yscale": yscale, "floor": floor,
+        "ylim": ylim, "columns": columns, "size": size, "share": share, "own": own,
+        "palette": palette, "error": error, "z": z,
+    }  # fmt: skip
     shown = (
         table
         if len(table)
@@ -294,16 +307,14 @@ def figure(
             axis.grid(axis="x", visible=False)
         else:
             marks.along(axis, shown if "x" in share else here, xscale)
-    words = {
-        "exact": "exact expectation" if z else "exact",
-        "paper": "the paper",
-        "released code": "the released code",
-    }
-    words |= {s: f"{s}, {error}" for s in table.loc[table["error"].notna(), "source"].unique()}
+    words = {"paper": "the paper", "released code": "the released code"}
+    words["exact"] = "exact expectation" if z else "exact"
+    barred = table["error"].notna() & (table["source"] != "exact")
+    words |= {s: f"{s}, {error}" for s in table.loc[barred, "source"].unique()}
     marks.legends(grid, shown, looks, own, kind == "bars", words)
     grid.figure.supxlabel(x, fontsize=10)
     grid.figure.supylabel(y, fontsize=10)
-    return attach(grid.figure, table)
+    return attach(grid.figure, table, **spec)
 
 
 def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon")) -> pd.DataFrame:

@@ -4,6 +4,7 @@ explained."""
 import ast
 import io
 import itertools
+import json
 import warnings
 
 import matplotlib as mpl
@@ -16,6 +17,7 @@ from test_book import NOTEBOOKS, PROJECT, cells_of
 from ldpkit import plots
 
 mpl.use("Agg")
+SPEC = "application/vnd.ldpkit.figure+json"
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +79,8 @@ def test_the_table_that_is_drawn_stays_with_the_figure_and_is_its_csv():
         plots.use()
         shown, _ = shell.display_formatter.format(draw(rows, yscale="log", floor=0.1))
         assert "text/csv" not in shell.display_formatter.format(plt.figure())[0]
+        plain = plots.attach(plt.figure(), rows)  # which plots.figure could not draw again
+        assert SPEC not in shell.display_formatter.format(plain)[0]
     finally:
         InteractiveShell.clear_instance()
     back = pd.read_csv(
@@ -86,11 +90,26 @@ def test_the_table_that_is_drawn_stays_with_the_figure_and_is_its_csv():
     )
     pd.testing.assert_frame_equal(back, rows, check_dtype=False, rtol=1e-9)
     pd.testing.assert_frame_equal(plots.data(draw(rows)), rows)
+    told = shown[SPEC]
+    assert (told["yscale"], told["floor"], told["columns"], told["own"]) == ("log", 0.1, 4, False)
+    json.dumps(told)  # a notebook is JSON
 
 
 def test_what_plain_matplotlib_draws_can_have_its_table_too():
     figure = plots.attach(plt.figure(), rows := pd.DataFrame({"asr": [0.5], "epg": [1.0]}))
     assert plots.data(figure) is rows
+
+
+def test_exact_values_bring_the_standard_error_that_a_z_score_needs_but_not_of_rare_events():
+    cells = CELLS.assign(se=0.05, chance=[np.nan, 0.3, np.nan, np.nan])
+    rows = plots.tidy(cells, panel="{protocol}", x="epsilon")
+    exact = rows[rows["source"] == "exact"].set_index(["panel", "x"])["error"]
+    assert exact[("SS", 4.0)] == exact[("OUE", 2.0)] == 0.05 and np.isnan(exact[("SS", 1.0)])
+    assert plots.tidy(CELLS, x="epsilon").query("source == 'exact'")["error"].isna().all()
+    bars = draw(rows).axes[0].containers  # error bars of runs alone
+    assert len(bars) == 1
+    legend = said(draw(rows).legends[0])
+    assert "exact" in legend and "this run, mean ± sd" in legend
 
 
 CELLS = pd.DataFrame(

@@ -174,7 +174,7 @@
 
   /* ---- outputs ---- */
   class Outputs {
-    constructor(place, label, alt) { Object.assign(this, { place, label, alt, urls: [] }); }
+    constructor(place, label, alt, twin) { Object.assign(this, { place, label, alt, twin, urls: [] }); }
     clear() {
       this.urls.forEach(URL.revokeObjectURL);
       this.urls = [];
@@ -213,6 +213,7 @@
         const image = make("img", { src: links.querySelector("a").href, alt: this.alt });
         this.place.append(make("figure", { class: "live-figure" }, image, links));
         if (csv) this.place.lastChild.dataset.csv = text(csv);
+        if (csv && data["application/vnd.ldpkit.figure+json"]) this.twin("overlay", text(csv), this.label.replace("Your run: ", ""));
       } else if (html) {
         const box = make("div", { class: "output text_html" });
         box.innerHTML = text(html);
@@ -281,7 +282,12 @@
         this.compare.append(this.fresh);
       }
       this.label.textContent = "Your run: " + this.live.difference();
-      return new Outputs(this.here, this.label.textContent, `Figure of your run, ${this.live.difference()}. The book's: ` + this.alt());
+      return new Outputs(this.here, this.label.textContent, `Figure of your run, ${this.live.difference()}. The book's: ` + this.alt(), (...what) => this.twin(...what));
+    }
+    /* The book's figure takes this run into its own axes, if it is one that can (see twin.js). */
+    twin(what, ...given) {
+      const host = this.published && this.published.querySelector("[data-twin]");
+      if (host && globalThis.ldpkit && globalThis.ldpkit.twin) globalThis.ldpkit.twin[what](host, ...given);
     }
     alt() {
       const image = this.published && this.published.querySelector("img");
@@ -292,6 +298,7 @@
       if (this.mark) this.mark.textContent = "";
       if (!this.here) return;
       this.outputs.clear();
+      this.twin("clear");
       if (this.published) {
         const made = this.compare.querySelector(".live-published > .made-by");
         this.compare.replaceWith(this.published);

@@ -89,6 +89,11 @@ def _marked(text: nodes.Text, index: int, wanted: Wanted) -> tuple[list[nodes.No
     return [n for n in [*found, nodes.Text(text[at:])] if n.astext()], behind
 
 
+def hinted(text: nodes.Text) -> list[nodes.Node]:
+    """A text in which short names only say under the mouse what they stand for."""
+    return _marked(text, 0, {})[0]
+
+
 def _open_brackets(text: nodes.Text) -> int:
     """How many brackets are open in the block where this text begins."""
     block, before = _within(text, _BLOCKS), ""

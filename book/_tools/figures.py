@@ -19,6 +19,11 @@ SIGNS = {
 """Every state with its sign. A tick needs a printed number or a digitised curve that the paper's own setting gives again."""
 
 
+def short(item: str) -> str:
+    """A figure's or table's name within its paper."""
+    return item.rpartition("/")[2].replace("fig", "Figure ").replace("table", "Table ")
+
+
 def state(rows: pd.DataFrame) -> str:
     """The state of an item, from its rows of the scoreboard; what speaks against it decides."""
     found = set(rows["verdict"])

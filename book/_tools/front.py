@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import acronyms
+import cards
 import figures
 import pandas as pd
 import parameters
@@ -16,11 +17,6 @@ PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement",
 COUNTED = [state for state in figures.SIGNS if re.match("reproduced|agrees|differs", state)]
 
 
-def short(item: str) -> str:
-    """A figure's or table's name within its paper."""
-    return item.rpartition("/")[2].replace("fig", "Figure ").replace("table", "Table ")
-
-
 def grid(root: Path) -> str:
     """The items of all papers as a grid; words say how each fared, sign and colour repeat it."""
     path = root / "_build" / "figures.csv"
@@ -29,13 +25,14 @@ def grid(root: Path) -> str:
     else:
         found = figures.table(root, pd.DataFrame(columns=["item", "verdict", "kind", "how", "published"]))
     titles, lines = pd.read_csv(root / "data" / "items.csv").set_index("item")["title"], []
+    questions = {page: card["question"] for page, card in cards.load(root).items()}  # each is asked once
     for paper, group in found.groupby(found["item"].str.split("/").str[0], sort=False):
         lines.append(f'<h3 class="item-paper">{PAPERS[paper]}</h3>\n<ul class="item-grid">')
         for row in group.itertuples():
             counts = f": {row.agree:,} of {row.compared:,} agree" if row.state in COUNTED else ""
             text = (
-                f'<span class="item-name">{figures.SIGNS[row.state]} {short(row.item)}</span> '
-                f'<span class="item-title">{html.escape(titles[row.item])}</span> '
+                f'<span class="item-name">{figures.SIGNS[row.state]} {figures.short(row.item)}</span> '
+                f'<span class="item-title">{html.escape(questions.pop(row.page, titles[row.item]))}</span> '
                 f'<span class="item-state">{row.state}{counts}</span>'
             )
             there = (root / "book" / f"{row.page}.ipynb").exists()

@@ -83,9 +83,9 @@ def _furthest(rows: pd.DataFrame, what: str) -> Iterator[str]:
 def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
     """One item: its name, state and counts on the line that is always shown, its comparisons folded under it."""
     page, state = root / "book" / f"{item.page}.ipynb", figures.state(rows)
-    parts = [f"````{{dropdown}} **{front.short(item.item)}** {item.title}. **{figures.SIGNS[state]} {state}**" + _counted(rows)]
+    parts = [f"````{{dropdown}} **{figures.short(item.item)}** {item.title}. **{figures.SIGNS[state]} {state}**" + _counted(rows)]
     if page.exists():
-        parts.append(f"[The page with this {front.short(item.item).split()[0].lower()}](/book/{item.page}.ipynb).")
+        parts.append(f"[The page with this {figures.short(item.item).split()[0].lower()}](/book/{item.page}.ipynb).")
     code = rows["how"] == "released code"
     parts += [
         *_furthest(rows[~code], "Simulated numbers"),

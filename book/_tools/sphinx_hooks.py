@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import acronyms
+import cards
 import claims
 import front
 import provenance
 import scoreboard
 import searching
+import twins
 from docutils import nodes
 from execute import Project
 from sphinx.application import Sphinx
@@ -82,7 +84,7 @@ def _entrance(app: Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
-    for part in (provenance, acronyms, searching):
+    for part in (provenance, twins, acronyms, cards, searching):
         part.setup(app)
     app.connect("source-read", _swap)
     app.connect("doctree-resolved", _distinct)

@@ -75,7 +75,9 @@ def paths(cells, panel, series, **look):
         dots = axis.scatter(rows["mse"], rows["asr"], c=rows["epsilon"], cmap="viridis", s=14, zorder=3, edgecolors="0.3",
                             linewidths=0.3, vmin=cells["epsilon"].min(), vmax=cells["epsilon"].max())  # fmt: skip
     figure.colorbar(dots, ax=figure.axes, label="ε", shrink=0.6)
-    return figure
+    along = [plots.tidy(rows, x=x, sources={source: "epsilon"}, **given)["y"]  # row by row, for who reads the values one by one
+             for rows, x, source in ((cells, "mse", "exact"), (seen, "value_mse", "paper"))]  # fmt: skip
+    return plots.attach(figure, drawn, **figure.ldpkit[1], along={"name": "ε", "values": pd.concat(along).tolist()})
 
 
 def plane(table, sizes):

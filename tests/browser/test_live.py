@@ -87,7 +87,15 @@ def test_a_changed_parameter_changes_the_figure_beside_the_published_one(ready):
     changed = page.locator(f".live-compare:has(#{FIGURE}) .live-new .live-figure")
     assert changed.get_attribute("data-csv") not in (None, "", published)
     assert changed.locator("img").evaluate("i => i.complete && i.naturalWidth > 100")
-    assert page.locator(f".live-published #{FIGURE} img").is_visible()
+    assert page.locator(f".live-published #{FIGURE} .tw-plot svg").is_visible()
+    mine = page.locator(
+        f"#{FIGURE} .tw-mine button"
+    )  # the same axes hold the run, until it is hidden
+    assert mine.count() == 1 and "k = 3" in mine.inner_text()
+    assert page.locator(f"#{FIGURE} .tw-own path[d]").count() >= 1
+    mine.click()
+    assert mine.get_attribute("aria-pressed") == "false"
+    assert page.locator(f"#{FIGURE} .tw-own").count() == 0
     assert (
         "k = 3" in page.locator(f".live-compare:has(#{FIGURE}) .live-new .live-label").inner_text()
     )
@@ -99,7 +107,10 @@ def test_a_changed_parameter_changes_the_figure_beside_the_published_one(ready):
 
     page.get_by_role("button", name="Reset").click()
     assert page.get_by_label("k", exact=True).input_value() == parameters()["k"]["literal"]
-    assert page.locator(".live-new").count() == 0 and page.locator(f"#{FIGURE} img").is_visible()
+    assert (
+        page.locator(".live-new").count() == 0 and page.locator(f"#{FIGURE} .tw-plot").is_visible()
+    )
+    assert page.locator(f"#{FIGURE} .tw-mine button").count() == 0
     assert "none" in glued.first.evaluate("e => getComputedStyle(e).textDecorationLine")
 
 

@@ -68,13 +68,14 @@ def test_figures_keep_a_light_ground_and_text_contrasts(page, site, theme):
     assert page.locator("html").get_attribute("data-theme") == theme
     assert (luminance(page, "article p") > 0.5) == (theme == "light")
     assert luminance(page, "article figure img") > 0.9
+    assert (luminance(page, "article figure .tw-plot") > 0.5) == (theme == "light")
     assert page.locator("article figcaption").first.is_visible()
 
 
 def test_figures_fit_a_phone(page, site):
     page.set_viewport_size({"width": 390, "height": 900})
-    page.goto(f"{site}/book/ldp_auditor/fig1.html", wait_until="networkidle")
-    assert page.locator("article figure img").first.bounding_box()["width"] <= 390
+    page.goto(f"{site}/book/refinement/fig6.html", wait_until="networkidle")
+    assert page.locator("#fig-refinement-6 img").bounding_box()["width"] <= 390
 
 
 @pytest.mark.parametrize(

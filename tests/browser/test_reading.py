@@ -171,15 +171,15 @@ def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(brows
 
 @pytest.mark.parametrize("name", PAGES)
 def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page, site, name):
-    """In words: in running text, or in a table if the page has the name in tables only; headings
-    and links' names are left."""
+    """In words: in running text, or in a table if the page has the name in tables only; headings,
+    links' names and the card at the head are left."""
     page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
     uses = page.eval_on_selector_all(
         "article abbr",
         """all => all.map(a => {
         const block = a.closest("tr") || a.closest("p, figcaption"), before = a.previousSibling?.data || "", after = a.nextSibling?.data || "";
         const whole = !/\\w-$/.test(before) && !/^-\\w/.test(after);
-        return {name: a.textContent, title: a.title, rank: whole && block && !a.closest("h1, h2, h3, h4, .admonition-title") ? +!!a.closest("tr") : 2,
+        return {name: a.textContent, title: a.title, rank: whole && block && !a.closest("h1, h2, h3, h4, .admonition-title, .in-short") ? +!!a.closest("tr") : 2,
                 block: block?.textContent.replaceAll("’", "'").replace(/\\s+/g, " ").toLowerCase()};
     })""",
     )

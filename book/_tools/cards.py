@@ -1,0 +1,157 @@
+"""The card at the head of a figure's page: the question, the answer, a glance at the figure, the paper's words, what came out.
+
+Questions and answers stand in ``book/cards.yml``; verdicts, counts, bars and times come from what the build found. The front
+page's tiles ask the same questions.
+"""
+
+import csv
+import functools
+import html
+import io
+from pathlib import Path
+from typing import Any
+
+import acronyms
+import claims
+import execute
+import figures
+import pandas as pd
+import provenance
+import twins
+import yaml
+from docutils import nodes
+from execute import Json, Project
+from sphinx.application import Sphinx
+
+
+@functools.cache
+def _read(path: Path, stamp: int) -> Json:
+    found: Json = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return found
+
+
+def load(root: Path) -> Json:
+    """All cards, by page without the folder ``book``; none if the book has none."""
+    path = root / "book" / "cards.yml"
+    return _read(path, path.stat().st_mtime_ns) if path.exists() else {}
+
+
+def glance(told: Json, spec: Json, table: str) -> tuple[str, list[tuple[str, float]]]:
+    """What the bars of a glance are about, and each with its name: rows of a figure's own table, as shares of the claim.
+
+    Nothing comes out where this run has no such rows.
+    """
+    rows = [row | {"x": row["x"] or None} for row in csv.DictReader(io.StringIO(table))]
+    places: dict[str, str] = {}
+    kept = rows
+    for column, wanted in told["keep"].items():
+        known = list(dict.fromkeys(row[column] for row in kept if row["source"] != "claim" and row[column]))
+        if wanted in ("first", "last") and known:
+            wanted = known[0 if wanted == "first" else -1]
+        kept = [row for row in kept if row[column] and (row[column] == wanted or _equal(row[column], wanted))]
+        places[column] = str(wanted)
+    bars = []
+    for row in kept:
+        claim = next(
+            (r for r in rows if r["source"] == "claim" and r["panel"] == row["panel"] and r["x"] in (row["x"], None)), None
+        )
+        if claim and float(claim["y"]) > 0:
+            bars.append((row[told["by"]], float(row["y"]) / float(claim["y"])))
+    at = [f"{spec['x']} {places[c]}" if c == "x" else places[c] for c in ("panel", "series", "x") if places.get(c)]
+    return f"{told['title']} ({', '.join(at)})" if at else told["title"], bars
+
+
+def _equal(text: str, wanted: object) -> bool:
+    try:
+        return float(text) == float(str(wanted))
+    except ValueError:
+        return False
+
+
+def drawn(told: Json, notebook: Json) -> str:
+    """A glance as bars in HTML: names, shares and their digits."""
+    spec = {name: found["spec"] for _, name, found in twins.of(notebook)}.get(told["figure"])
+    table = next((table for _, name, _, table in provenance.figures(notebook) if name == told["figure"]), None)
+    title, bars = glance(told, spec, table) if spec and table else ("", [])
+    if not bars:
+        return ""
+    items = "".join(f'<li><span>{html.escape(name)}</span><span class="bar"><span style="width:{100 * min(1, max(0, share)):.1f}%"></span></span>'
+                    f"<span>{share:.2f}</span></li>" for name, share in bars)  # fmt: skip
+    return f'<div class="glance"><p>{html.escape(title)}</p><ul>{items}</ul></div>'
+
+
+def verdict(row: Any) -> str:
+    """The verdict of a claim in words, with the number behind it."""
+    if row is None:
+        return ""
+    number = (
+        ""
+        if pd.isna(row["found"])
+        else f" ({float(row['found']):.4g} where the test is {claims.SIGNS[row['relation']]} {row['published']})"
+    )
+    word, colon, why = row["verdict"].partition(":")
+    return f"{word[0].upper()}{word[1:]}{colon}{why}{number}."
+
+
+def counted(project: Project, page: str) -> list[str]:
+    """How all claims and all numbers of a page fared, in a sentence each."""
+    said, name = [], page.removeprefix("book/")
+    if (path := project.root / "_build" / "claims.csv").exists():
+        table = pd.read_csv(path, dtype=str)
+        ours = table[table["page"] == name]
+        counts = {word: n for word, n in claims.counts(ours).items() if n and word != claims.NEVER} if len(ours) else {}
+        if counts:
+            said.append(
+                "Claims of the paper tested on this page: " + "; ".join(f"{word}: {n}" for word, n in counts.items()) + "."
+            )
+    if (path := project.root / "_build" / "figures.csv").exists():
+        items = pd.read_csv(path)
+        for row in items[items["page"] == name].itertuples():
+            if row.compared:
+                said.append(
+                    f"{row.agree:,} of {row.compared:,} compared numbers of {figures.short(row.item)} agree ({row.state})."
+                )
+    return said
+
+
+def card(project: Project, page: str, notebook: Json) -> nodes.container | None:
+    """The card of a page; None if it has none."""
+    told = load(project.root).get(page.removeprefix("book/"))
+    if told is None:
+        return None
+    says, row = told.get("says"), None
+    if "claim" in told:
+        path = project.root / "_build" / "claims.csv"
+        ledger = pd.read_csv(path, dtype={"published": str}) if path.exists() else claims.merged(project.root, [])
+        row = ledger.set_index("id").loc[told["claim"]]
+        says = f"{row['claim']} ({row['place']})."
+    terms = [("The paper says", says), ("We found", " ".join(filter(None, [verdict(row), *counted(project, page)])))]
+    seconds = execute.expected(project).get(page)
+    if seconds:
+        terms.append(("Time to run", f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} minutes"))
+    box = nodes.container(classes=["in-short"])
+    box += nodes.paragraph("", told["question"], classes=["question"])
+    box += nodes.paragraph("", told["answer"], classes=["answer"])
+    if bars := "glance" in told and drawn(told["glance"], notebook):
+        box += nodes.raw("", bars, format="html")
+    listed = nodes.definition_list()
+    for term, text in terms:
+        if text:
+            listed += nodes.definition_list_item("", nodes.term("", term), nodes.definition("", nodes.paragraph("", text)))
+    box += listed
+    return box
+
+
+def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Put the card under the title; its short names are explained where the page itself first uses them."""
+    project = Project(app.srcdir, app.config.ldpkit_build)
+    notebook = provenance.load(project.executed(page))
+    top = next(doctree.findall(nodes.section), None)
+    if notebook is not None and top is not None and app.builder.format == "html" and (box := card(project, page, notebook)):
+        for text in list(box.findall(nodes.Text)):
+            text.parent.replace(text, acronyms.hinted(text))
+        top.insert(1, box)
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("doctree-resolved", annotate)

@@ -1,0 +1,125 @@
+"""Interactive twins of the built book's figures: each is drawn from the figure's own table, walked by
+keyboard, in both themes and on a phone, from a file and without a request to anybody.
+"""
+
+import csv
+import math
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import HTML, PAGES
+
+WITH_TWINS = [
+    name
+    for name in PAGES
+    if (HTML / f"{name}.html").exists() and "data-twin=" in (HTML / f"{name}.html").read_text()
+]
+
+
+def twins(page):
+    """Every twin of the page, once it is drawn."""
+    found = page.locator("[data-twin]")
+    for i in range(found.count()):
+        found.nth(i).scroll_into_view_if_needed()
+        page.wait_for_function(
+            "i => document.querySelectorAll('[data-twin]')[i].dataset.state", arg=i
+        )
+    return [found.nth(i) for i in range(found.count())]
+
+
+def value(text):
+    """A cell of a table as a number if it is one; NaN and nothing are the same."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return "" if math.isnan(number) else number
+
+
+def rows_of(name):
+    with (HTML / "_figures" / f"{name}.csv").open() as file:
+        return [[value(cell) for cell in row] for row in csv.reader(file)][1:]
+
+
+WALK = """async plot => {
+    const said = plot.querySelector("[role=status]"), press = key => plot.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+    const heads = [];
+    plot.focus();
+    press("ArrowRight");
+    const first = said.textContent;
+    press("ArrowRight");
+    const second = said.textContent;
+    press("Home");
+    for (let i = 0; i < 400; i++) {
+        const head = said.querySelector("strong").textContent.split(/; | · /)[0];
+        if (heads.includes(head) && head === heads[0] && i) break;
+        if (!heads.includes(head)) heads.push(head);
+        press("PageDown");
+    }
+    press("Escape");
+    return {first, second, heads, end: said.textContent};
+}"""
+
+
+@pytest.mark.parametrize("name", WITH_TWINS)
+def test_twins_of_a_page(page, name):
+    """One load of the page from a file: everything that is promised of its figures."""
+    asked = []
+    page.on("request", lambda r: asked.append(r.url))
+    page.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
+    for twin in twins(page):
+        figure = twin.get_attribute("data-twin").rpartition("/")[2]
+        assert twin.get_attribute("data-twin").startswith(name.removeprefix("book/"))
+        table = rows_of(figure)
+        assert twin.get_attribute("data-state") == ("ready" if table else "empty")
+        if not table:
+            continue
+        assert twin.locator(".tw-plot svg").count() == 1
+        assert twin.locator("xpath=../img").is_hidden()
+        drawn = page.evaluate(
+            "e => [...e.querySelectorAll('.tw-g :is(path, rect)')].map(p => p.getAttribute('d')).join()",
+            twin.element_handle(),
+        )
+        assert "NaN" not in drawn and "Infinity" not in drawn and re.search(r"\d", drawn)
+        found = twin.locator(".tw-plot").evaluate(WALK)
+        standing = {
+            panel
+            for panel, _, source, x, y, _ in table
+            if source != "claim" and x != "" and isinstance(y, float) and math.isfinite(y)
+        }
+        titled = len({row[0] for row in table}) > 1
+        assert found["first"] and found["end"] == ""
+        assert not titled or len(found["heads"]) <= len(standing)
+        if titled:
+            assert len(found["heads"]) == len(standing), (figure, found["heads"], standing)
+        twin.locator("details summary").click()
+        page.wait_for_function("e => e.querySelector('tbody')", arg=twin.element_handle())
+        shown = twin.locator("tbody").evaluate(
+            "b => [...b.rows].map(r => [...r.cells].map(c => c.textContent))"
+        )
+        assert [[value(cell) for cell in row] for row in shown] == table
+        twin.locator("details summary").click()
+    for theme in ("light", "dark"):
+        page.evaluate("t => { document.documentElement.dataset.theme = t; }", theme)
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.wait_for_timeout(0)
+        for twin in page.locator("[data-twin][data-state=ready]").all():
+            twin.scroll_into_view_if_needed()
+            page.wait_for_function(
+                "e => e.querySelector('svg') && e.querySelector('.tw-plot').clientWidth === +e.querySelector('.tw-plot svg').getAttribute('width')",
+                arg=twin.element_handle(),
+            )
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        found = Axe().run(page, "[data-twin]").response["violations"]
+        assert [
+            (v["id"], [n["target"] for n in v["nodes"]][:3])
+            for v in found
+            if v["impact"] in ("serious", "critical")
+        ] == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert page.errors == []
+
+
+def test_every_page_with_a_figure_of_its_own_table_was_walked():
+    assert len(WITH_TWINS) >= 45
