@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import acronyms
+import board
 import claims
+import course
+import errata
 import front
 import provenance
 import scoreboard
@@ -39,9 +42,9 @@ def _swap(app: Sphinx, docname: str, source: list[str]) -> None:
         if copy.exists():
             source[0] = copy.read_text(encoding="utf-8")
     elif docname == SCOREBOARD:
-        board = root / "_build" / "scoreboard.csv"
-        app.env.note_dependency(str(board))
-        source[0] = source[0].replace("<!-- scoreboard -->", scoreboard.page(root, board))
+        path = root / "_build" / "scoreboard.csv"
+        app.env.note_dependency(str(path))
+        source[0] = source[0].replace("<!-- scoreboard -->", scoreboard.page(root, path))
     elif docname == CLAIMS:
         table = root / "_build" / "claims.csv"
         app.env.note_dependency(str(table))
@@ -82,7 +85,7 @@ def _entrance(app: Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
-    for part in (provenance, acronyms, searching):
+    for part in (provenance, acronyms, searching, course, errata, board):
         part.setup(app)
     app.connect("source-read", _swap)
     app.connect("doctree-resolved", _distinct)
