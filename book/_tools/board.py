@@ -6,7 +6,6 @@ list, numbers have six digits, or all where six would hide a difference.
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 

@@ -5,6 +5,7 @@ whole results behind; the next one goes on from there.
 """
 
 import argparse
+import collections
 import contextlib
 import fcntl
 import hashlib
@@ -23,6 +24,9 @@ import supply
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
+
+LARGEST = 120_000_000
+"""Bytes of a whole site."""
 
 
 @contextlib.contextmanager
@@ -79,6 +83,18 @@ def site(project: execute.Project, *held: int) -> int:
     return 0
 
 
+def sizes(html: Path) -> dict[str, int]:
+    """How many bytes each part of a site has: its folders, and the files beside them."""
+    found: collections.Counter[str] = collections.Counter()
+    for path in html.rglob("*"):
+        if path.is_file():
+            parts = path.relative_to(html).parts
+            found[
+                "/".join(parts[: 2 if parts[0] == "_static" and len(parts) > 2 else 1]) if len(parts) > 1 else "files beside them"
+            ] += path.stat().st_size
+    return dict(found)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
@@ -98,9 +114,12 @@ def main() -> None:
         except KeyboardInterrupt:
             failed = "Interrupted. What is finished is kept; the next build goes on from there."
     if not failed:
-        sizes = [path.stat().st_size for path in (project.build / "html").rglob("*") if path.is_file()]
-        print(f"The book is at _build/html/index.html: {len(sizes)} files, {sum(sizes) / 1e6:.0f} MB; "
+        found = sizes(project.build / "html")
+        print("\n".join(f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])))
+        print(f"The book is at _build/html/index.html: {sum(found.values()) / 1e6:.0f} MB; "
               f"{(time.perf_counter() - start) / 60:.1f} minutes")  # fmt: skip
+        if sum(found.values()) > LARGEST:
+            failed = f"The site is larger than {LARGEST / 1e6:.0f} MB"
     sys.exit(failed if isinstance(failed, str) else bool(failed))
 
 

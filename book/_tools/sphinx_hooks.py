@@ -7,12 +7,13 @@ from typing import Any
 import acronyms
 import board
 import claims
-import course
 import errata
 import front
+import lessons
 import provenance
 import scoreboard
 import searching
+import takeaway
 from docutils import nodes
 from execute import Project
 from sphinx.application import Sphinx
@@ -85,7 +86,7 @@ def _entrance(app: Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
-    for part in (provenance, acronyms, searching, course, errata, board):
+    for part in (provenance, acronyms, searching, lessons, errata, board, takeaway):
         part.setup(app)
     app.connect("source-read", _swap)
     app.connect("doctree-resolved", _distinct)

@@ -11,7 +11,7 @@ import html
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from docutils import nodes
@@ -71,8 +71,7 @@ class Quiz(SphinxDirective):
     """A question with a box for a number, and below it the answer with its reason for who asks, or has no scripts."""
 
     has_content, required_arguments, final_argument_whitespace = True, 1, True
-    option_spec = {"glue": directives.unchanged_required, "law": directives.unchanged_required,
-                   "with": directives.unchanged_required, "take": directives.unchanged_required, "tolerance": float}  # fmt: skip
+    option_spec: ClassVar = dict.fromkeys(("glue", "law", "with", "take"), directives.unchanged_required) | {"tolerance": float}
 
     def run(self) -> list[nodes.Node]:
         said = self.options
