@@ -136,8 +136,8 @@ def cards(project: Project) -> str:
 
 def chart(project: Project) -> str:
     """Which page needs which, as a table for every chapter."""
-    known, parts = needs(project.root), []
-    for page, said in known.items():
+    parts: list[tuple[str, list[str]]] = []
+    for page, said in needs(project.root).items():
         chapter = page.split("/")[1] if page.count("/") > 1 else ""
         if not parts or parts[-1][0] != chapter:
             parts.append((chapter, []))

@@ -9,7 +9,7 @@ import html
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def pictures(notebook: execute.Json) -> dict[str, bytes]:
     return found
 
 
-def _table(rows: list[tuple[str, ...]]) -> bytes:
+def _table(rows: Iterable[tuple[str, ...]]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()
@@ -151,7 +151,7 @@ def _first(project: Project, page: str) -> str:
 def described(doctree: nodes.document) -> str:
     """The first sentences of a page, without formulas."""
     for paragraph in doctree.findall(nodes.paragraph):
-        if isinstance(paragraph.parent, nodes.section):
+        if isinstance(paragraph.parent, (nodes.section, nodes.document)):
             text = " ".join(re.sub(r"\s+", " ", paragraph.astext().replace("\\varepsilon", "ε").replace("\\", "")).split())
             if len(text) > 40:
                 return text if len(text) <= _LONG else text[: _LONG - 1].rpartition(" ")[0] + "…"
