@@ -201,7 +201,7 @@ def lighten(out: Path) -> None:
         text = path.read_text(encoding="utf-8")
         path.write_text(re.sub(r'<script[^>]* src="[^"]*scripts/fontawesome\.js[^"]*"></script>\n?', "", text), encoding="utf-8")
     static = out / "_static"
-    for path in (*static.rglob("*.map"), *static.rglob("fontawesome.js*"), *static.rglob("vendor/fontawesome/webfonts/*.ttf")):
+    for path in {*static.rglob("*.map"), *static.rglob("fontawesome.js*"), *static.rglob("vendor/fontawesome/webfonts/*.ttf")}:
         path.unlink()
 
 
