@@ -5,7 +5,6 @@ bar turn pages, printing gives one slide a sheet. It asks nobody for anything, a
 """
 
 import html
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,4 +113,4 @@ def main(project: Project) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Project(Path(__file__).parents[2])))
+    main(Project(Path(__file__).parents[2]))
