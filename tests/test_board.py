@@ -61,6 +61,11 @@ def test_six_digits_or_all_where_six_would_hide_a_difference(given, told):
     assert board.digits(*given) == told
 
 
+def test_a_place_on_the_axis_is_a_number_or_words():
+    told = [board.place(x) for x in (2.5, "2.5", "m=10, risk=0.1", float("nan"))]
+    assert told == [2.5, 2.5, "m=10, risk=0.1", None]
+
+
 @pytest.mark.parametrize(
     "series, name",
     [

@@ -38,6 +38,14 @@ def digits(*values: float) -> list[float | None]:
     return [short.get(value) for value in values]
 
 
+def place(x: float | str) -> float | str | None:
+    """Where on the axis a comparison stands: a number, or words."""
+    try:
+        return digits(float(x))[0]
+    except ValueError:
+        return str(x)
+
+
 def _coded(column: pd.Series) -> tuple[list[str], list[int]]:
     """The words of a column, and for every row the place of its word."""
     codes, words = pd.factorize(column.fillna("").astype(str))
@@ -52,12 +60,13 @@ def data(root: Path) -> dict[str, Any]:
     )
     items = pd.read_csv(root / "data" / "items.csv")
     words: dict[str, Any] = {name: [[], []] for name in WORDS}
-    numbers: dict[str, list[float | None]] = {name: [] for name in NUMBERS}
+    numbers: dict[str, list[Any]] = {name: [] for name in NUMBERS}
     if len(board):
         board["protocol"] = board["series"].map(protocol)
         words = {name: _coded(board[name]) for name in WORDS}
         told = [digits(*row) for row in board[list(_TOLD)].astype(float).to_numpy().tolist()]
-        numbers = {name: [digits(value)[0] for value in board[name].astype(float)] for name in NUMBERS}
+        numbers = {name: [digits(value)[0] for value in board[name].astype(float)] for name in NUMBERS if name != "x"}
+        numbers["x"] = [place(value) for value in board["x"]]
         numbers |= {name: [row[i] for row in told] for i, name in enumerate(_TOLD)}
     return {
         "words": words,
