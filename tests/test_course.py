@@ -53,7 +53,7 @@ def test_a_lesson_has_all_its_parts(page):
     assert "**Predict before you look.**" in said and "## What to remember" in said
     cells = json.loads(PROJECT.source(page).read_text())["cells"]
     tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
-    assert "hide-output" in tags  # what was to be predicted
+    assert "hide-cell" in tags  # what was to be predicted
     shown = [c for c in cells if c["cell_type"] == "code" and not c["metadata"].get("tags")]
     assert any("print(" in "".join(c["source"]) for c in shown)  # the worked example
     assert len(quizzes(page)) >= 2
