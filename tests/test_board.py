@@ -41,7 +41,10 @@ def column(shown, name):
 
 def test_every_comparison_is_there_with_its_words_and_numbers(shown):
     for name in ("item", "series", "verdict", "note", "relation", "how", "kind"):
-        assert column(shown, name) == [str(row[COLUMNS.index(name)]) for row in ROWS]
+        told = [str(row[COLUMNS.index(name)]) for row in ROWS]
+        if name == "verdict":  # words earn no tick
+            told = ["holds" if row[1] == "most" else v for row, v in zip(ROWS, told, strict=True)]
+        assert column(shown, name) == told
     for name in board.NUMBERS:
         told = [row[COLUMNS.index(name)] for row in ROWS]
         assert shown["numbers"][name] == [v if v is None else pytest.approx(v) for v in told]

@@ -40,7 +40,7 @@
   for (const [id, title, effect, affects] of D.errata)
     rows.push({ type: "erratum", id: `erratum/${id}`, item: affects[0] || "", affects, paper: id.replace(/-\d+$/, "").replaceAll("-", "_"), series: title, note: affects.map(figure).join(", "), protocol: "", verdict: effect, how: "", kind: "",
       link: `errata.html#${id}` });
-  rows.forEach((row) => { row.text = `${row.series} ${row.note} ${row.protocol} ${figure(row.item)} ${D.papers[row.paper] || row.paper}`.toLowerCase(); });
+  rows.forEach((row, place) => { row.place = place; row.text = `${row.series} ${row.note} ${row.protocol} ${figure(row.item)} ${D.papers[row.paper] || row.paper}`.toLowerCase(); });
   const errataOf = {};
   for (const [id, title, , affects] of D.errata) for (const item of affects) (errataOf[item] ||= []).push([id, title]);
 
@@ -53,7 +53,7 @@
       if (new Set(told.map((x) => number(x, n))).size === new Set(told).size || n === 16) return shown;
     }
   }
-  const percent = (x) => (x === null || x === undefined ? "" : `${+(100 * x).toPrecision(2)} %`.replace("-", "−"));
+  const percent = (x) => (x === null || x === undefined ? "" : `${(+(100 * x).toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 12 })} %`.replace("-", "−"));
 
   /* ---- controls ---- */
   const all = (name) => [...new Set(rows.map((row) => row[name]).filter(Boolean))];
@@ -119,7 +119,8 @@
     const [published, reproduced, exact] = row.type === "erratum" ? ["", "", ""] : apart([row.published, row.reproduced, row.exact]);
     const signs = { "=": "", "<=": "≤ ", ">=": "≥ " }, where = row.link || pageOf(row.item), what = row.type === "number" ? `${D.papers[row.paper]}, ${figure(row.item)}` : { claim: "claim", erratum: "erratum" }[row.type] + (figure(row.item) ? `, ${figure(row.item)}` : "");
     const verdict = make("td", { "data-label": "verdict", "data-tone": TONES[row.verdict] || "plain" }, make("strong", {}, SAID[row.verdict] || row.verdict), row.note ? `: ${row.note} ` : " ");
-    if (row.type === "number") for (const [id, title] of errataOf[row.item] || []) if (TONES[row.verdict] === "warn") verdict.append(make("a", { href: `errata.html#${id}`, title }, `erratum ${id.match(/\d+$/)[0]}`), " ");
+    const known = row.type === "number" && TONES[row.verdict] === "warn" ? errataOf[row.item] || [] : [];
+    known.forEach(([id, title], i) => verdict.append(i ? ", " : "errata of this figure: ", make("a", { href: `errata.html#${id}`, title }, id.match(/\d+$/)[0])));
     const cells = [row.series, number(row.x, 6), published ? (signs[row.relation] || "") + published : "", reproduced + (row.reproduced_se ? ` ± ${number(row.reproduced_se, 2)}` : ""), exact, number(row.z, 3), percent(row.apart), [row.how, row.kind].filter(Boolean).join("; ")];
     const current = row.id === state.row;
     return make("tr", { id: `row-${row.id}`, "aria-current": current ? "true" : null }, make("th", { scope: "row", "data-label": "what" }, where ? make("a", { href: where }, what) : what, " ",
@@ -146,26 +147,28 @@
   }
 
   /* ---- chart: every comparison that is shown, by figure; height is the chosen number on an axis that is linear near 0 ---- */
-  const AXES = { z: { unit: 1, most: 100, ticks: [0, 1, 2, 5, 20, 100], format: (v) => number(v, 3) }, apart: { unit: 0.001, most: 10, ticks: [0, 0.01, 0.1, 1, 10], format: percent } };
-  const bent = (v, axis) => sign(v) * log1p(abs(v) / axis.unit) / log1p(axis.most / axis.unit);
+  const AXES = { z: { unit: 1, least: 5, ticks: [0, 1, 2, 5, 20, 100, 1000], format: (v) => number(v, 3) }, apart: { unit: 0.001, least: 1, ticks: [0, 0.01, 0.1, 1, 10, 100, 1000, 1e4], format: percent } };
+  const bent = (v, axis, most) => (sign(v) * log1p(abs(v) / axis.unit)) / log1p(most / axis.unit);
   const paint = {
     "●": (c, x, y, r) => c.arc(x, y, r, 0, 7), "■": (c, x, y, r) => c.rect(x - r, y - r, 2 * r, 2 * r), "▲": (c, x, y, r) => { c.moveTo(x, y - r); c.lineTo(x + r, y + r); c.lineTo(x - r, y + r); c.closePath(); },
     "◆": (c, x, y, r) => { c.moveTo(x, y - r); c.lineTo(x + r, y); c.lineTo(x, y + r); c.lineTo(x - r, y); c.closePath(); },
     "✕": (c, x, y, r) => { c.moveTo(x - r, y - r); c.lineTo(x + r, y + r); c.moveTo(x + r, y - r); c.lineTo(x - r, y + r); }, "+": (c, x, y, r) => { c.moveTo(x - r, y); c.lineTo(x + r, y); c.moveTo(x, y - r); c.lineTo(x, y + r); },
   };
   function draw() {
-    const ratio = globalThis.devicePixelRatio || 1, width = max(280, host.clientWidth), height = 260, left = 46, bottom = 26, style = getComputedStyle(host), axis = AXES[state.axis] || AXES.z;
+    const ratio = globalThis.devicePixelRatio || 1, width = max(280, host.clientWidth), height = 260, left = 68, bottom = 26, style = getComputedStyle(host), axis = AXES[state.axis] || AXES.z;
     Object.assign(canvas, { width: width * ratio, height: height * ratio });
     canvas.style.height = `${height}px`;
     const c = canvas.getContext("2d"), ink = style.getPropertyValue("--pst-color-text-base") || "#000", faint = style.getPropertyValue("--board-faint");
     c.scale(ratio, ratio);
     c.font = "12px sans-serif";
-    const Y = (v) => 8 + (height - bottom - 8) * (0.5 - 0.5 * max(-1, min(1, bent(v, axis))));
-    for (const tick of axis.ticks.flatMap((v) => (v ? [v, -v] : [0]))) {
+    const numbers = shown.filter((row) => row.type === "number" && row[state.axis] !== null).sort((a, b) => a.place - b.place);
+    const most = 1.1 * numbers.reduce((far, row) => max(far, abs(row[state.axis])), axis.least);
+    const Y = (v) => 8 + (height - bottom - 8) * (0.5 - 0.5 * bent(v, axis, most));
+    for (const tick of axis.ticks.filter((v) => v <= most).flatMap((v) => (v ? [v, -v] : [0]))) {
       c.strokeStyle = faint; c.lineWidth = tick ? 0.5 : 1.2; c.beginPath(); c.moveTo(left, Y(tick)); c.lineTo(width, Y(tick)); c.stroke();
       c.fillStyle = ink; c.textAlign = "right"; c.fillText(axis.format(tick), left - 5, Y(tick) + 4);
     }
-    const numbers = shown.filter((row) => row.type === "number" && row[state.axis] !== null), there = items.filter((item) => numbers.some((row) => row.item === item)), wide = (width - left - 6) / max(1, there.length), seen = {}, size = {};
+    const there = items.filter((item) => numbers.some((row) => row.item === item)), wide = (width - left - 6) / max(1, there.length), seen = {}, size = {};
     for (const row of numbers) size[row.item] = (size[row.item] || 0) + 1;
     drawn = numbers.map((row) => {
       const i = (seen[row.item] = (seen[row.item] || 0) + 1);

@@ -13,6 +13,7 @@ import acronyms
 import errata
 import front
 import pandas as pd
+import scoreboard
 from sphinx.application import Sphinx
 
 WORDS = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
@@ -62,7 +63,7 @@ def data(root: Path) -> dict[str, Any]:
     words: dict[str, Any] = {name: [[], []] for name in WORDS}
     numbers: dict[str, list[Any]] = {name: [] for name in NUMBERS}
     if len(board):
-        board["protocol"] = board["series"].map(protocol)
+        board["protocol"], board["verdict"] = board["series"].map(protocol), scoreboard.held(board)
         words = {name: _coded(board[name]) for name in WORDS}
         told = [digits(*row) for row in board[list(_TOLD)].astype(float).to_numpy().tolist()]
         numbers = {name: [digits(value)[0] for value in board[name].astype(float)] for name in NUMBERS if name != "x"}
