@@ -155,7 +155,7 @@
     "✕": (c, x, y, r) => { c.moveTo(x - r, y - r); c.lineTo(x + r, y + r); c.moveTo(x + r, y - r); c.lineTo(x - r, y + r); }, "+": (c, x, y, r) => { c.moveTo(x - r, y); c.lineTo(x + r, y); c.moveTo(x, y - r); c.lineTo(x, y + r); },
   };
   function draw() {
-    const ratio = globalThis.devicePixelRatio || 1, width = max(280, host.clientWidth), height = 260, left = 68, bottom = 26, style = getComputedStyle(host), axis = AXES[state.axis] || AXES.z;
+    const ratio = globalThis.devicePixelRatio || 1, width = max(280, host.clientWidth), height = 260, left = 76, bottom = 26, style = getComputedStyle(host), axis = AXES[state.axis] || AXES.z;
     Object.assign(canvas, { width: width * ratio, height: height * ratio });
     canvas.style.height = `${height}px`;
     const c = canvas.getContext("2d"), ink = style.getPropertyValue("--pst-color-text-base") || "#000", faint = style.getPropertyValue("--board-faint");
