@@ -38,13 +38,16 @@ export UV_FIND_LINKS = $(CURDIR)/wheels
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book released chapter page reproduce test variants coverage browser bench lab live data links durations expected vulnerabilities bundle artifact packages lock clean
+.PHONY: help book slides released chapter page reproduce test variants coverage browser bench lab live data links durations expected vulnerabilities bundle artifact packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
 	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" --jobs "$$JOBS"
+
+slides: .venv/ready  ## cut one slide show per paper from the built book, in _build/slides (run `make book` before)
+	@$(BIN)/python book/_tools/slides.py
 
 released: .venv/ready packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
 	@$(BIN)/python book/released/table.py

@@ -75,7 +75,7 @@ def use() -> None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
     except ImportError:
         return
-    set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]  # it has no types
+    set_matplotlib_formats("svg", "png", metadata={"Date": None})  # type: ignore[no-untyped-call]  # it has no types
     if shell := get_ipython():
         shell.display_formatter.mimebundle_formatter.for_type(
             Figure, lambda figure, **_: _bundle(figure)

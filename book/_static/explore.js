@@ -160,6 +160,11 @@
     host.replaceChildren(verdict, problem, panel, bar, places);
 
     const defaults = Object.fromEntries(Object.entries(plan.controls).map(([key, control]) => [key, control.value]));
+    for (const [, key, text] of (host.dataset.start || "").matchAll(/([^&=]+)=([^&]+)/g)) { // a page may start it elsewhere
+      const value = KINDS[plan.controls[key].kind].read(plan.controls[key], text);
+      if (value === undefined) throw new RangeError(`data-start: ${key} must be ${KINDS[plan.controls[key].kind].expects(plan.controls[key])}, got ${text}`);
+      defaults[key] = value;
+    }
     if (plan.settle) Object.assign(defaults, plan.settle({ ...defaults }, defaults, inputs));
     let waiting = false, draw = null;
     function show() {

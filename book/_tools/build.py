@@ -6,6 +6,7 @@ whole results behind; the next one goes on from there.
 
 import argparse
 import calendar
+import collections
 import contextlib
 import fcntl
 import hashlib
@@ -26,6 +27,9 @@ import yaml
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
+
+LARGEST = 120_000_000
+"""Bytes of a whole site."""
 
 
 @contextlib.contextmanager
@@ -93,13 +97,25 @@ def site(project: execute.Project, *held: int) -> int:
     return 0
 
 
-def summary(project: execute.Project, seconds: float) -> list[str]:
+def sizes(html: Path) -> dict[str, int]:
+    """How many bytes each part of a site has: its folders, and the files beside them."""
+    found: collections.Counter[str] = collections.Counter()
+    for path in html.rglob("*"):
+        if path.is_file():
+            parts = path.relative_to(html).parts
+            found[
+                "/".join(parts[: 2 if parts[0] == "_static" and len(parts) > 2 else 1]) if len(parts) > 1 else "files beside them"
+            ] += path.stat().st_size
+    return dict(found)
+
+
+def summary(project: execute.Project, found: dict[str, int], seconds: float) -> list[str]:
     """What a reviewer asks at the end: sizes, the largest process, what was found, and whether the release found the same."""
-    sizes = [path.stat().st_size for path in (project.build / "html").rglob("*") if path.is_file()]
     peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
     release = expected.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
-    return [*release, f"The book is at _build/html/index.html: {len(sizes)} files, {sum(sizes) / 1e6:.0f} MB; largest process {peak} MB; "
-                      f"{seconds / 60:.1f} minutes"]  # fmt: skip
+    listed = [f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])]
+    return [*listed, *release, f"The book is at _build/html/index.html: {sum(found.values()) / 1e6:.0f} MB; largest process {peak} MB; "
+                               f"{seconds / 60:.1f} minutes"]  # fmt: skip
 
 
 def main() -> None:
@@ -121,7 +137,10 @@ def main() -> None:
         except KeyboardInterrupt:
             failed = "Interrupted. What is finished is kept; the next build goes on from there."
     if not failed:
-        print("\n".join(summary(project, time.perf_counter() - start)))
+        found = sizes(project.build / "html")
+        print("\n".join(summary(project, found, time.perf_counter() - start)))
+        if sum(found.values()) > LARGEST:
+            failed = f"The site is larger than {LARGEST / 1e6:.0f} MB"
     sys.exit(failed if isinstance(failed, str) else bool(failed))
 
 

@@ -59,6 +59,11 @@ def counts(table: "pd.DataFrame") -> dict[str, int]:
     return {word: int((words == word).sum()) for word in VERDICTS}
 
 
+def anchor(name: str) -> str:
+    """Where a claim stands on the page of claims."""
+    return "claim-" + name.replace("/", "-")
+
+
 def page(root: Path, path: Path, names: dict[str, str]) -> str:
     """The page's generated part as MyST: counts, then a table for each paper; `names` are the papers'."""
     if not path.exists():
@@ -77,7 +82,7 @@ def page(root: Path, path: Path, names: dict[str, str]) -> str:
         lines = [f"````{{dropdown}} **{name}** {len(rows)} claims. {said}", "", "```{list-table}", ":header-rows: 1", ":widths: 3 9 8 6", ":class: claims", "",
                   "* - place", "  - the paper says", "  - the test", "  - verdict"]  # fmt: skip
         for r in rows.itertuples():
-            place = f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
+            place = f'<span id="{anchor(r.id)}"></span>' + (f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place)
             test = f"{SIGNS.get(r.relation, '')} {r.published}" + (
                 f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0") else ""
             )

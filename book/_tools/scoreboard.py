@@ -104,13 +104,18 @@ def _crossed(board: pd.DataFrame) -> str:
     return _table((4, 4, 7), ("how", "held against", "verdicts"), rows)
 
 
+def held(board: pd.DataFrame) -> pd.Series:
+    """The verdicts of a board as they are shown: words and signs earn no tick, they hold."""
+    words = board["kind"].isin((WORDS, SIGN)) & (board["verdict"] == "reproduced")
+    return board["verdict"].mask(words, "holds")
+
+
 def page(root: Path, path: Path) -> str:
     """The page's generated part as MyST: a summary of each paper, then its items."""
     if not path.exists():
         return "The book has not been executed yet: run `make book`."
     board, items = pd.read_csv(path), pd.read_csv(root / "data" / "items.csv")
-    words = board["kind"].isin((WORDS, SIGN)) & (board["verdict"] == "reproduced")
-    board["verdict"] = board["verdict"].mask(words, "holds")  # words earn no tick
+    board["verdict"] = held(board)
     parts = [f"All {len(board):,} comparisons: {{download}}`scoreboard.csv </{path.relative_to(root)}>`."]
     if board["published"].isna().all():
         parts.append("Nothing was compared with a paper: the papers' numbers belong to the papers' scale, `make book`.")

@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import acronyms
+import board
 import cards
 import claims
+import errata
 import front
+import lessons
 import provenance
 import scoreboard
 import searching
+import takeaway
 import twins
 from docutils import nodes
 from execute import Project
@@ -41,9 +45,9 @@ def _swap(app: Sphinx, docname: str, source: list[str]) -> None:
         if copy.exists():
             source[0] = copy.read_text(encoding="utf-8")
     elif docname == SCOREBOARD:
-        board = root / "_build" / "scoreboard.csv"
-        app.env.note_dependency(str(board))
-        source[0] = source[0].replace("<!-- scoreboard -->", scoreboard.page(root, board))
+        path = root / "_build" / "scoreboard.csv"
+        app.env.note_dependency(str(path))
+        source[0] = source[0].replace("<!-- scoreboard -->", scoreboard.page(root, path))
     elif docname == CLAIMS:
         table = root / "_build" / "claims.csv"
         app.env.note_dependency(str(table))
@@ -84,7 +88,7 @@ def _entrance(app: Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
-    for part in (provenance, twins, acronyms, cards, searching):
+    for part in (provenance, twins, acronyms, cards, searching, lessons, errata, board, takeaway):
         part.setup(app)
     app.connect("source-read", _swap)
     app.connect("doctree-resolved", _distinct)

@@ -1,0 +1,318 @@
+"""Answer boxes, explorers inside lessons and the explorer of the scoreboard: by keyboard, from a file,
+on a phone, in both themes, without scripts."""
+
+import csv
+import json
+import re
+import sys
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import HTML, PAGES, ROOT
+
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import lessons
+
+LESSONS = lessons.lessons(ROOT)
+BOARD = ROOT / "_build" / "scoreboard.csv"
+
+
+def themed(page, theme):
+    page.add_init_script(
+        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
+    )
+
+
+def serious(page):
+    found = Axe().run(page).response["violations"]
+    return [
+        (v["id"], [n["target"] for n in v["nodes"]][:3])
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ]
+
+
+# --- answer boxes ---------------------------------------------------------------------------------
+
+
+def right(page, box):
+    """What a box accepts, as its own page finds it."""
+    return box.evaluate(
+        "b => b.dataset.law ? ldpkit[b.dataset.law](JSON.parse(b.dataset.with))[b.dataset.take] : +b.dataset.answer"
+    )
+
+
+def answered(box, text):
+    """Type an answer, press Enter, return what is said."""
+    box.locator("input").fill(text)
+    box.locator("input").press("Enter")
+    return box.locator("[role=status]").inner_text()
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_box_takes_the_right_answer_and_no_other_from_a_file(page, name):
+    """Also the explorer of the lesson starts, where the page wants it to."""
+    page.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
+    page.wait_for_selector(".explorer[data-state=ready]")
+    boxes = page.locator("[data-quiz]")
+    assert boxes.count() >= 2 and boxes.count() == page.locator("[data-quiz][data-state]").count()
+    for box in boxes.all():
+        answer, tolerance = right(page, box), float(box.get_attribute("data-tolerance"))
+        assert (
+            answered(box, str(answer + 2 * tolerance + abs(answer))) == "Not yet: less than that."
+        )
+        assert answered(box, str(answer - 2 * tolerance)) == "Not yet: more than that."
+        assert answered(box, "about a half").startswith("Please give one number")
+        assert answered(box, "").startswith("Please give one number")
+        assert box.locator(".quiz-why").get_attribute("open") is None
+        assert answered(box, f"{answer:.9f}".replace(".", ",")).startswith("Right: ")
+        assert box.locator(".quiz-why").get_attribute("open") is not None
+        assert answered(box, f" {100 * answer:.9f} %").startswith("Right: ")
+    assert page.errors == []
+    assert [url for url in page.outside if not url.startswith("file:")] == []
+
+
+def test_numbers_may_be_written_in_every_common_way(page):
+    page.goto((HTML / f"{LESSONS[0]}.html").as_uri())
+    box = page.locator("[data-quiz]").first
+    page.wait_for_selector("[data-quiz][data-state]")
+
+    def said(answer, text):
+        box.evaluate("(b, a) => { b.dataset.answer = a; b.dataset.tolerance = 0.01; }", answer)
+        return answered(box, text).partition(":")[0]
+
+    for answer, text in [
+        ("0.25", "1/4"), ("0.25", ".25"), ("0.25", "25%"), ("-0.5", "\u22120,5"), ("-0.5", "\u2013.5"), ("22026", "22,026"), ("22026", "22 026"),
+        ("1234.5", "1,234.5"), ("1e-6", "1e-6"), ("5", "5.0"),
+    ]:  # fmt: skip
+        assert said(answer, text) == "Right", text
+    for answer, text in [("0.25", "25"), ("0.5", "-0.5"), ("22026", "22.026")]:
+        assert said(answer, text) == "Not yet", text
+    for text in ("1/0", "1/2/3", "0..5", "--1", "x", "%", "1e"):
+        assert said("0.25", text) == "Please give one number, such as 0.25, 0,25, 25 % or 1/4.", (
+            text
+        )
+
+
+def test_answers_of_the_laws_are_those_of_the_package(page):
+    from ldpkit.attacks import Guess
+    from ldpkit.auditors.shuffle import blanket_delta, solve
+    from ldpkit.mechanisms import GRR
+    from ldpkit.stats import epsilon_lower
+
+    known = {
+        ("rates", "tpr", 2): Guess().rates(GRR(2, 1.0))[0],
+        ("rates", "tpr", 10): Guess().rates(GRR(10, 1.0))[0],
+        ("bound", "epsilon", None): float(epsilon_lower(100, 0, 100, tail=0.005)),
+        ("shuffle", "upper", None): solve(lambda e: blanket_delta(1000, 1.0, e), 1e-6, 1.0),
+    }
+    seen = {}
+    for name in LESSONS:
+        page.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
+        for box in page.locator("[data-law]").all():
+            law, take = box.get_attribute("data-law"), box.get_attribute("data-take")
+            key = law, take, json.loads(box.get_attribute("data-with")).get("k")
+            seen[key] = right(page, box)
+    assert seen == pytest.approx(known, rel=1e-9)
+
+
+def test_without_scripts_a_box_is_its_question_and_its_answer(browser):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto((HTML / f"{LESSONS[0]}.html").as_uri())
+    box = page.locator("[data-quiz]").first
+    assert not box.locator("input").is_visible() and box.locator(".quiz-question").is_visible()
+    box.locator("summary").click()
+    assert "0.5625" in box.inner_text()
+    page.context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "name", ["book/course/index", "book/course/coins", "book/course/teachers", "book/errata"]
+)
+def test_pages_of_the_course_pass_axe_and_fit_a_phone(page, site, name, theme):
+    themed(page, theme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site}/{name}.html", wait_until="networkidle")
+    for box in page.locator("[data-quiz]").all():
+        answered(box, "99999999")
+    assert serious(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.errors == [] and page.outside == []
+
+
+def test_the_file_of_solutions_can_be_had(page, site):
+    page.goto(f"{site}/book/course/teachers.html")
+    link = page.locator("article a[download]").evaluate("a => a.href")
+    assert page.request.get(link).text().count("**Solution.**") == 24
+
+
+# --- the explorer of the scoreboard ---------------------------------------------------------------
+
+
+@pytest.fixture
+def board(page):
+    page.goto((HTML / "book" / "scoreboard.html").as_uri(), wait_until="load")
+    page.wait_for_selector("[data-board][data-state=ready]")
+    return page.locator("[data-board]")
+
+
+def status(page):
+    return page.locator(".board-status").inner_text()
+
+
+def rows(page):
+    return page.locator(".board tbody tr")
+
+
+def count(page):
+    return int(re.match(r"([\d,]+) of", status(page))[1].replace(",", ""))
+
+
+def test_all_comparisons_claims_and_errata_are_there_from_a_file(page, board):
+    told = pd.read_csv(BOARD)
+    for kind, number in [
+        ("number", len(told)),
+        ("claim", len(pd.read_csv(ROOT / "_build" / "claims.csv"))),
+        ("erratum", (ROOT / "book" / "errata.md").read_text().count("- **Effect**: ")),
+    ]:
+        page.locator("#board-type").select_option(kind)
+        assert count(page) == number
+    page.locator("#board-type").select_option("number")
+    exact = told["exact"].notna() & (told["reproduced_se"] > 0) & told["reproduced"].notna()
+    assert int(board.get_attribute("data-points")) == exact.sum()
+    assert page.errors == []
+    assert [url for url in page.outside if not url.startswith("file:")] == []
+
+
+def test_filters_narrow_and_are_kept_in_the_address(page, board):
+    told = pd.read_csv(BOARD)
+    page.locator("#board-paper").select_option("ldp_auditor")
+    page.locator("#board-protocol").select_option("OLH")
+    page.locator("#board-q").fill("k=25")
+    found = count(page)
+    assert 0 < found < (told["item"].str.startswith("ldp_auditor/")).sum()
+    assert all("OLH" in text for text in rows(page).all_inner_texts())
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("[data-board][data-state=ready]")
+    assert count(page) == found and page.locator("#board-q").input_value() == "k=25"
+    page.locator("#board-q").fill("there is no such thing")
+    assert status(page) == "No row fits all filters."
+    page.get_by_role("button", name="Clear all filters").click()
+    assert count(page) > found and "#" not in page.url
+
+
+def test_rows_are_sorted_by_z_and_each_can_be_linked(page, board):
+    told = pd.read_csv(BOARD)
+    z = (
+        (told["reproduced"] - told["exact"])
+        / told["reproduced_se"].where(told["reproduced_se"] > 0)
+    ).abs()
+    page.locator("#board-sort").select_option("z")
+    shown = [
+        abs(float(text.replace("−", "-").replace(",", "")))
+        for text in page.locator(".board td[data-label=z]").all_inner_texts()
+    ]
+    assert shown == sorted(shown, reverse=True) and shown[0] == pytest.approx(z.max(), rel=6e-3)
+    link = rows(page).nth(3).locator(".board-link")
+    name, address = rows(page).nth(3).get_attribute("id"), link.evaluate("a => a.href")
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("[data-board][data-state=ready]")
+    marked = page.locator(".board tr[aria-current=true]")
+    assert marked.count() == 1 and marked.get_attribute("id") == name and marked.is_visible()
+    page.goto("about:blank")
+    page.goto(address + "99999")
+    page.wait_for_selector("[data-board][data-state=ready]")
+    assert status(page).startswith("There is no row ")
+
+
+def test_the_explorer_works_by_keyboard_alone(page, board):
+    page.locator("#board-q").focus()
+    page.keyboard.type("GRR")
+    some = count(page)
+    for _ in range(9):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SELECT"
+    page.get_by_role("button", name="CSV of these rows").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "CANVAS"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "z = " in page.locator(".board-point").inner_text()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".board tr[aria-current=true]")
+    assert count(page) != some
+    page.locator(".board-pager button").nth(2).focus()
+    before = rows(page).first.inner_text()
+    page.keyboard.press("Enter")
+    assert rows(page).first.inner_text() != before
+
+
+def test_the_rows_can_be_taken_along(page, board):
+    page.locator("#board-type").select_option("number")
+    page.locator("#board-item").select_option("rad/fig1")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="CSV of these rows").click()
+    found = list(csv.DictReader(waiting.value.path().read_text().splitlines()))
+    told = pd.read_csv(BOARD)
+    told = told[told["item"] == "rad/fig1"]
+    assert len(found) == len(told) == count(page)
+    for row, kept in zip(found, told.itertuples(), strict=True):
+        verdict = "reproduced" if row["verdict"] == "holds" else row["verdict"]
+        assert row["series"] == kept.series and verdict == kept.verdict
+        assert float(row["reproduced"]) == pytest.approx(kept.reproduced, rel=1e-5)
+
+
+def test_rows_lead_to_their_figure_and_errata(page, board):
+    page.locator("#board-type").select_option("erratum")
+    for link in rows(page).locator("th a:not(.board-link)").all():
+        path, _, place = link.get_attribute("href").partition("#")
+        assert f'id="{place}"' in (HTML / "book" / path).read_text()
+    page.locator("#board-type").select_option("claim")
+    for link in rows(page).locator("th a:not(.board-link)").all()[:10]:
+        path, _, place = link.get_attribute("href").partition("#")
+        assert f'id="{place}"' in (HTML / "book" / path).read_text()
+    page.locator("#board-type").select_option("number")
+    assert (HTML / "book" / rows(page).first.locator("th a").first.get_attribute("href")).exists()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_explorer_passes_axe_and_fits_a_phone(page, site, theme):
+    themed(page, theme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site}/book/scoreboard.html", wait_until="networkidle")
+    page.wait_for_selector("[data-board][data-state=ready]")
+    assert serious(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_no_other_page_loads_the_data_of_the_board():
+    loading = [name for name in PAGES if "board.data.js" in (HTML / f"{name}.html").read_text()]
+    assert loading == ["book/scoreboard"]
+
+
+# --- what links to a page show, and what travels ---------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_says_what_it_is_about_and_shows_a_picture(name):
+    text = (HTML / f"{name}.html").read_text()
+    tags = dict(re.findall(r'<meta property="(og:\w+)" content="([^"]*)"', text))
+    assert tags["og:title"] and len(tags["og:description"]) > 40
+    picture = ((HTML / f"{name}.html").parent / tags["og:image"]).resolve()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_theme_brings_its_icons_without_its_largest_script(page, site):
+    page.goto(f"{site}/book/intro.html", wait_until="networkidle")
+    assert not list((HTML / "_static").rglob("fontawesome.js"))
+    icon = page.locator("i.fa-bars, .fa-bars").first
+    assert icon.evaluate("i => getComputedStyle(i, '::before').content") == '"\uf0c9"'
+    assert page.evaluate("document.fonts.check('900 16px \"Font Awesome 6 Free\"', '\uf0c9')")
+    assert page.errors == []
