@@ -1,6 +1,7 @@
 """``ldpkit audit --until-sure``, ``resume``, ``plan`` and ``bound``: audits that bet, and how long
 they take."""
 
+import hashlib
 import json
 import math
 import os
@@ -114,13 +115,20 @@ def _keep(words: Row, course: Course) -> None:
         name: str(value) if isinstance(value, Path) else value for name, value in words.items()
     }
     path = Path(words["save"])
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part = path.with_name(f".{path.name}.part")
     text = {"ldpkit": __version__, "audit": plain, "course": course.state()}
+    text["check"] = _check(text)
     try:
         part.write_text(json.dumps(text), encoding="utf-8")
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _check(kept: Row) -> str:
+    """Vouch for all else that is kept: a changed digit would be believed."""
+    rest = {name: value for name, value in kept.items() if name != "check"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _repeat(words: Row) -> str:
@@ -171,6 +179,8 @@ def resume(
     """Go on with an audit that was kept by --save; after a violation, to raise the bound."""
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
+        if kept["check"] != _check(kept):
+            raise ValueError("it was changed")
         words, state = kept["audit"], kept["course"]
         words = words | {"save": str(file), "html": html, "max_time": max_time}
         words["pair"] = tuple(tuple(one) for one in words["pair"])
