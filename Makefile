@@ -18,7 +18,8 @@ JOBS   := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 endif
 override JOBS := $(value JOBS)
 override BENCH := $(value BENCH)
-export NB NAME IP PARAMS SCALE JOBS BENCH
+override CHAOS := $(value CHAOS)
+export NB NAME IP PARAMS SCALE JOBS BENCH CHAOS
 
 # nor does what a caller set for another Python
 unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH PYTHONOPTIMIZE PYTHONWARNINGS PYTHONSTARTUP
@@ -38,7 +39,7 @@ export UV_FIND_LINKS = $(CURDIR)/wheels
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book slides released chapter page reproduce test variants coverage browser bench lab live data links durations expected vulnerabilities bundle artifact packages lock clean
+.PHONY: help book slides released chapter page reproduce chaos test variants coverage browser bench lab live data links durations expected vulnerabilities bundle artifact packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -60,6 +61,9 @@ page: .venv/ready packages  ## run one page with other parameters: NB=ldp_audito
 
 reproduce:  ## build the last commit twice, in two folders, and compare every file (SCALE=smoke for less)
 	@$(PYTHON) book/_tools/reproduce.py --scale "$$SCALE"
+
+chaos: .venv/ready packages  ## kill, damage and misuse everything on purpose (CHAOS="lines --size 0.1": some; SAVE=1: keep the table)
+	@cd tests && ../$(BIN)/python -m chaos $(if $(SAVE),--save) $$CHAOS
 
 test: .venv/ready packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup --ignore=tests/browser tests

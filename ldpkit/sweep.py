@@ -7,6 +7,7 @@ a sweep that was killed continues where it stopped and gives the same table.
 A cell that fails, or whose worker dies, stops no other cell.
 """
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -117,6 +118,13 @@ def replace(path: Path, text: str) -> None:
         part.unlink(missing_ok=True)  # there only if that failed
 
 
+_SOURCES = 4  # of one function, whose cells are kept
+
+
+def _digest(parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
 class _Store:
     """Finished cells as files: name = digest of everything the result depends on."""
 
@@ -124,15 +132,37 @@ class _Store:
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
+        except (FileExistsError, NotADirectoryError, PermissionError) as error:
             raise ValueError(
                 f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}"
             ) from error
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
+        self.source = f"{_digest(self.base[:1])[:8]}-{_digest(self.base[:2])[:8]}"
+        self._prune()
 
     def path(self, cell: Row) -> Path:
-        key = json.dumps([self.base, cell], sort_keys=True)
-        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+        return self.folder / f"{self.source}-{_digest([self.base, cell])[:32]}.json"
+
+    def _prune(self) -> None:
+        """Keep the function's cells of this source and of the others used last, and no file that
+        somebody who was killed has left."""
+        sources: dict[str, list[Path]] = {}
+        for path in self.folder.glob(f"{self.source[:8]}-*"):
+            with contextlib.suppress(OSError):  # another process finished or pruned it
+                if path.suffix == ".tmp" and time.time() - path.stat().st_mtime > 3600:
+                    path.unlink()
+                sources.setdefault(path.name[:17], []).append(path)
+        others = {source: paths for source, paths in sources.items() if source != self.source}
+        if len(others) < _SOURCES:
+            return
+
+        def used(source: str) -> float:
+            return max(path.stat().st_mtime for path in others[source])
+
+        with contextlib.suppress(OSError):
+            for source in sorted(others, key=used)[: 1 - _SOURCES]:
+                for path in others[source]:
+                    path.unlink()
 
     @staticmethod
     def _check(path: Path, text: str) -> str:

@@ -386,6 +386,25 @@ def test_damaged_executed_copy_is_noticed_and_made_again(project, capsys):
     assert project.executed("book/one").read_bytes() == whole
 
 
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda text: text.replace('"seconds": ', '"seconds": 9'),  # which a page would show
+        lambda text: text.replace('"sha256"', '"sha257"'),
+        lambda text: f"[{text}]",
+        lambda text: "",
+    ],
+)
+def test_a_damaged_record_is_noticed_and_the_page_made_again(project, capsys, spoilt):
+    execute.run(project.root, jobs=2)
+    record = project.executed("book/one", ".json")
+    record.write_text(spoilt(record.read_text()))
+    assert execute.run(project.root, jobs=1) == 0
+    said = capsys.readouterr().out
+    assert "damaged   book/one: what is known" in said and "executed  book/one" in said
+    assert execute.record(project, "book/one")["parameters"] == {}
+
+
 def test_unknown_scale_and_unknown_parameter_are_refused(project):
     with pytest.raises(SystemExit, match="SCALE must be one of paper, smoke, got 'huge'"):
         execute.run(project.root, scale="huge")

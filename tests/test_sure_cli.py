@@ -106,6 +106,20 @@ def test_a_damaged_file_is_refused(call, text):
     assert (status, out) == (2, "") and "bad.state" in err and err.count("\n") == 1
 
 
+def test_a_changed_digit_of_what_was_kept_is_refused(call):
+    """It would be believed, and might prove a violation that is none."""
+    assert call(f"{KEPT} --trials 700 --save kept.state")[0] == 0
+    text = Path("kept.state").read_text()
+    assert text.count('"pairs": 700') == 1
+    Path("kept.state").write_text(text.replace('"pairs": 700', '"pairs": 701'))
+    status, out, err = call("resume kept.state")
+    assert (status, out) == (2, "")
+    assert err == "ldpkit: kept.state is no audit that was kept: it was changed\n"
+    Path("kept.state").write_text(text)
+    Path(".kept.state.part").write_text("left by somebody who was killed")
+    assert call("resume kept.state")[0] == 0 and not Path(".kept.state.part").exists()
+
+
 def test_the_report_for_others_is_one_file(call):
     assert call(f"{LEAK} --html audit.html")[0] == 1
     text = Path("audit.html").read_text()

@@ -479,12 +479,12 @@ def test_the_store_distinguishes_functions(tmp_path):
     assert found[0] != found[1] and len(list(tmp_path.iterdir())) == 2
 
 
-def test_the_store_does_not_believe_results_of_a_function_edited_since_in_its_notebook(
-    tmp_path, monkeypatch
-):
-    found = []
-    for factor in (2, 3):
-        notebook = types.ModuleType("notebook")  # like a notebook, a module without a file
+@pytest.fixture
+def edited(monkeypatch):
+    """The function of a notebook, which is a module without a file, as somebody edits it."""
+
+    def edited(factor):
+        notebook = types.ModuleType("notebook")
         monkeypatch.setitem(sys.modules, "notebook", notebook)
         source, name = f"def cell(x, seed):\n    return {{'y': {factor} * x}}\n", f"<cell {factor}>"
         linecache.cache[name] = (
@@ -494,8 +494,55 @@ def test_the_store_does_not_believe_results_of_a_function_edited_since_in_its_no
             name,
         )  # as notebooks do
         exec(compile(source, name, "exec"), notebook.__dict__)
-        found += sweep(notebook.cell, {"x": [1]}, seed=1, workers=1, store=tmp_path)["y"].tolist()
+        return notebook.cell
+
+    return edited
+
+
+def test_the_store_does_not_believe_results_of_a_function_edited_since_in_its_notebook(
+    tmp_path, edited
+):
+    found = []
+    for factor in (2, 3):
+        table = sweep(edited(factor), {"x": [1]}, seed=1, workers=1, store=tmp_path)
+        found += table["y"].tolist()
     assert found == [2, 3]
+
+
+def test_of_many_edits_the_store_keeps_the_last_and_nothing_that_was_left_unfinished(
+    tmp_path, edited
+):
+    def use(factor):
+        sweep(edited(factor), {"x": [1, 2]}, seed=1, workers=1, store=tmp_path)
+        made = set(tmp_path.iterdir()) - made_by_others
+        for path in made:
+            os.utime(path, (factor, factor))
+        return made
+
+    made_by_others: set[Path] = set()
+    sweep(several, {"n": [2]}, seed=1, workers=1, store=tmp_path)
+    other = set(tmp_path.iterdir())
+    sets = []
+    for factor in range(1, 8):
+        made_by_others = set(tmp_path.iterdir())
+        sets.append(use(factor))
+    assert set(tmp_path.iterdir()) == set.union(other, *sets[-4:])
+    path = min(sets[-1])
+    for name, age in ((f"{path.name}.1.tmp", 1), (f"{path.name}.2.tmp", None)):
+        (tmp_path / name).touch()
+        if age:
+            os.utime(tmp_path / name, (age, age))
+    use(7)
+    assert [p.name for p in tmp_path.glob("*.tmp")] == [f"{path.name}.2.tmp"]
+
+
+def test_a_full_disk_is_no_bad_input(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    with pytest.raises(OSError, match="No space left"):
+        sweep(square, {"x": [1]}, seed=1, workers=1, store=tmp_path / "store")
 
 
 # --- isolated packages ----------------------------------------------------------------------------

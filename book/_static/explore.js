@@ -57,6 +57,7 @@
       expects: () => "yes or no",
     },
   };
+  const decoded = (part) => { try { return decodeURIComponent(part); } catch { return part; } };
   const written = (value) => (value === true ? "yes" : value === false ? "no" : String(value));
   const shown = (control, value) => (control.format || ((v) => (typeof v === "number" && v >= 1000 ? grouped(v) : `${v}`)))(value);
 
@@ -201,7 +202,7 @@
       const found = {}, wrong = [];
       if (location.hash.startsWith(prefix)) {
         for (const part of location.hash.slice(prefix.length).split("&")) {
-          const [key, text = ""] = part.split("=").map(decodeURIComponent), control = plan.controls[key];
+          const [key, text = ""] = part.split("=").map(decoded), control = Object.hasOwn(plan.controls, key) && plan.controls[key];
           const value = control && KINDS[control.kind].read(control, text);
           if (!control) wrong.push(`there is no “${key}” here`);
           else if (value === undefined) wrong.push(`“${control.label}” must be ${KINDS[control.kind].expects(control)}, not ${text || "nothing"}`);

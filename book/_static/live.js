@@ -428,8 +428,11 @@
     }
     recall() {
       const kept = [], lost = [];
-      for (const [index, source, code] of JSON.parse(sessionStorage.getItem(this.place) || "[]")) {
-        const cell = this.cells.find((c) => c.index === index && c.source === source);
+      let edits = [];
+      try { edits = JSON.parse(sessionStorage.getItem(this.place)) || []; } catch { /* not written here */ }
+      if (!Array.isArray(edits) || !edits.every(Array.isArray)) edits = [];
+      for (const [index, source, code] of edits) {
+        const cell = typeof code === "string" && this.cells.find((c) => c.index === index && c.source === source);
         (cell ? kept : lost).push({ index });
         if (cell) cell.set(code);
       }

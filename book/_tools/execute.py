@@ -146,18 +146,26 @@ def _sha(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
 
 
+def _check(known: Json) -> str:
+    """Vouch for all else that a record says."""
+    rest = {name: value for name, value in known.items() if name != "check"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
 def record(project: Project, page: str) -> Json:
-    """What is known about the executed copy of `page`; empty if there is none."""
+    """What is known about the executed copy of `page`; empty if there is none, or none that is whole."""
     try:
-        found: Json = json.loads(project.executed(page, ".json").read_text())
+        found: Any = json.loads(project.executed(page, ".json").read_text())
     except (FileNotFoundError, ValueError):
         return {}
-    return found
+    return found if isinstance(found, dict) and found.get("check") == _check(found) else {}
 
 
 def current(project: Project, page: str, wanted: str) -> bool:
     """Whether the executed copy of `page` is there, whole, and made from what `wanted` describes."""
     known = record(project, page)
+    if not known and project.executed(page, ".json").exists():
+        print(f"damaged   {page}: what is known about it was changed; it is made again", flush=True)
     if known.get("key") != wanted:
         return False
     if known["sha256"] != [_sha(project.executed(page, part)) for part in RESULTS]:
@@ -302,6 +310,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
              "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),
              "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
              "versions": versions()}  # fmt: skip
+    known["check"] = _check(known)
     _write(project.executed(page, ".json"), json.dumps(known, indent=1).encode())
     return seconds
 

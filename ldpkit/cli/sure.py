@@ -1,9 +1,9 @@
 """``ldpkit audit --until-sure``, ``resume``, ``plan`` and ``bound``: audits that bet, and how long
 they take."""
 
+import hashlib
 import json
 import math
-import os
 import shlex
 import time
 from pathlib import Path
@@ -100,9 +100,19 @@ def sure(ctx: click.Context, words: Row, as_json: bool, strict: bool, state: Row
 
 
 def _keep(words: Row, course: Course) -> None:
-    """Write all that is needed to go on."""
-    kept = {"ldpkit": __version__, "audit": words, "course": course.state()}
-    replace(Path(words["save"]), json.dumps(kept, default=os.fspath))
+    """Write all that is needed to go on, whole or not at all."""
+    plain = {
+        name: str(value) if isinstance(value, Path) else value for name, value in words.items()
+    }
+    text = {"ldpkit": __version__, "audit": plain, "course": course.state()}
+    text["check"] = _check(text)
+    replace(Path(words["save"]), json.dumps(text))
+
+
+def _check(kept: Row) -> str:
+    """Vouch for all else that is kept: a changed digit would be believed."""
+    rest = {name: value for name, value in kept.items() if name != "check"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _repeat(words: Row) -> str:
@@ -153,6 +163,8 @@ def resume(
     """Go on with an audit that was kept by --save; after a violation, to raise the bound."""
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
+        if kept["check"] != _check(kept):
+            raise ValueError("it was changed")
         words, state = kept["audit"], kept["course"]
         words = words | {"save": str(file), "html": html, "max_time": max_time}
         words["pair"] = tuple(tuple(one) for one in words["pair"])

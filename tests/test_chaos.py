@@ -1,0 +1,125 @@
+"""The harness that breaks things on purpose, in short: `make chaos` does the same at length.
+
+What is drawn comes from fixed seeds; nothing is judged by chance.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from chaos import Tally
+from chaos.hook import sitecustomize
+
+TESTS = Path(__file__).parent
+SHORT = """
+import sys
+from pathlib import Path
+from chaos import faults, flips, growth, kills, lines
+
+folder = Path(sys.argv[1])
+for name, run, n in (("lines", lines.run, 25), ("faults", faults.run, 1), ("flips", flips.run, 8),
+                     ("installation", kills.run_installation, 3)):
+    (folder / name).mkdir()
+    for row in run(1, n, folder / name):
+        print(row["what"], row["noticed"], row["harmless"], row["wrong"], sep="|")
+"""
+
+
+def test_lines_faults_flips_and_kills_in_short(tmp_path):
+    """In a process of its own, which forks: this one may have threads."""
+    environment = os.environ | {"PYTHONPATH": str(TESTS), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT, tmp_path], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "WRONG" not in done.stdout, done.stdout + done.stderr
+    lines = [line.split("|") for line in done.stdout.splitlines()]
+    rows = {what: tuple(map(int, found)) for what, *found in lines}
+    assert sum(rows["hostile command line"]) == 25 and all(row[2] == 0 for row in rows.values())
+    assert rows["flipped bit of stored cells"] == (8, 0, 0)  # no bit is without a meaning there
+    assert sum(rows["fault at every write of a sweep"]) > 15
+    assert sum(rows["fault at every write of an audit that is kept"]) > 8
+    assert sum(rows["kill of the installation"]) == 3 and len(rows) == 7
+
+
+# --- the harness itself can fail ------------------------------------------------------------------
+
+
+def test_a_wrong_result_is_counted_and_said_with_what_repeats_it(capsys):
+    tally = Tally("kill", 7)
+    tally.add("harmless", 1)
+    tally.add("wrong", 2, "other bytes")
+    assert capsys.readouterr().out == "WRONG     kill, seed 7, number 2: other bytes\n"
+    row = tally.row()
+    assert (row["n"], row["noticed"], row["harmless"], row["wrong"]) == (2, 0, 1, 1)
+
+
+WRITES = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import sitecustomize
+sitecustomize.install(os.getcwd(), sys.argv[2], int(sys.argv[3]), sys.argv[4])
+open("one", "w").write("whole")
+os.replace("one", "two")
+open("two").read()
+os.remove("two")
+open("three", "w").write("whole")
+"""
+
+
+@pytest.mark.parametrize(
+    "at, how, status, left",
+    [
+        (1, "end", -9, {}),
+        (2, "end", -9, {"one": "whole"}),
+        (3, "end", -9, {"two": "whole"}),
+        (4, "torn", -9, {"three": '{"torn": [1, '}),
+        (4, "all", -9, {}),
+        (4, "full", 1, {}),
+        (5, "end", 0, {"three": "whole"}),
+    ],
+)
+def test_every_write_is_counted_and_the_harm_done_at_the_one_that_is_meant(
+    tmp_path, at, how, status, left
+):
+    place = tmp_path / "place"
+    place.mkdir()
+    hook = Path(sitecustomize.__file__).parent
+    command = [sys.executable, "-c", WRITES, hook, tmp_path / "counter", str(at), how]
+    done = subprocess.run(command, cwd=place, capture_output=True, start_new_session=True)
+    assert done.returncode == status
+    assert {path.name: path.read_text() for path in place.iterdir()} == left
+    assert (tmp_path / "counter").stat().st_size == min(at, 4)
+
+
+def test_a_forked_call_is_told_apart_by_how_it_ends(tmp_path):
+    code = """
+import os, sys
+from pathlib import Path
+from chaos import forked
+
+def endless():
+    while True:
+        pass
+
+for call, limit in ((lambda: print("said"), 60), (lambda: 1 / 0, 60), (lambda: sys.exit(3), 60),
+                    (lambda: os.abort(), 60), (endless, 0.1)):
+    found = forked(call, Path.cwd(), limit)
+    print(found.status, found.out.strip(), "Traceback" in found.err, found.late, found.left)
+"""
+    (tmp_path / "here").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(TESTS)},
+        cwd=tmp_path / "here",
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines() == [
+        "0 said False False False",
+        "70  True False False",
+        "3  False False False",
+        "-6  False False False",
+        "70  True True False",
+    ], done.stderr
