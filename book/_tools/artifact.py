@@ -12,7 +12,8 @@ from pathlib import Path
 import execute
 import pandas as pd
 import yaml
-from front import PAPERS, short
+from figures import short
+from front import PAPERS
 
 MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plateau", "ldp_auditor/falls_with_k", "ldp_auditor/gm_worst",
         "ldp_auditor/below_composition", "ldp_auditor/rsfd_grr_tightest", "ldp_auditor/guess_sees_fault",

@@ -11,6 +11,7 @@ from typing import Any
 
 import acronyms
 import errata
+import figures
 import front
 import pandas as pd
 import scoreboard
@@ -73,7 +74,7 @@ def data(root: Path) -> dict[str, Any]:
         "words": words,
         "numbers": numbers,
         "papers": front.PAPERS,
-        "items": {row.item: [front.short(row.item), row.title, row.page] for row in items.itertuples()},
+        "items": {row.item: [figures.short(row.item), row.title, row.page] for row in items.itertuples()},
         "claims": claims.reindex(columns=["id", "paper", "place", "claim", "relation", "published", "found", "verdict", "page"])
         .astype(object).where(lambda t: t.notna(), None).values.tolist(),
         "errata": [[e.name, e.title, e.effect, e.affects] for e in errata.entries(root)],

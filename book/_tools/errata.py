@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import front
+import figures
 import pandas as pd
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -52,7 +52,7 @@ def linked(root: Path, text: str) -> str:
     """The source of the page with the items of every effect as links."""
 
     def links(match: re.Match[str]) -> str:
-        items = re.sub(r"\w+/\w+", lambda item: f"[{front.short(item[0])}](/book/{_pages(root)[item[0]]})", match[2])
+        items = re.sub(r"\w+/\w+", lambda item: f"[{figures.short(item[0])}](/book/{_pages(root)[item[0]]})", match[2])
         return f"- **Effect**: **{match[1]}**; {items}."
 
     return _EFFECT.sub(links, text)
