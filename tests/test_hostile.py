@@ -596,7 +596,6 @@ AUDITORS = [
     ("program.Program('cat', 0)", "limit must be a finite number > 0, got 0"),
     ("recordings.recorded('a.xls', 'b.xls', 'any', 1.0)", "kind of recording must be one of .jsonl, .json, .csv, .parquet, got '.xls'"),
     ("recordings.recorded('a.csv', 'b.csv', 'any', 1.0)", "recording must be a file, got a.csv"),
-    ("sources.source(3)", "mechanism must be a mechanism, a client or a source, got 3"),
     ("auditors.audit(grr, until='certain')", "until must be one of counted, sure, got 'certain'"),
     ("auditors.KVAudit(PCKVUE(2, 1.0), 'skv')", "attack of PCKV-UE must be one of hkv, vkv, got 'skv'"),
     ("auditors.KVAudit(PCKVUE(2, 1.0), trials=1, estimator='split')", "trials must be an integer in [2, 1000000000000], got 1"),

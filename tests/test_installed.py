@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 import ldpkit
 
 ROOT = Path(ldpkit.__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def built(source, folder):
@@ -31,8 +32,7 @@ def built(source, folder):
 
 def required():
     """What a plain installation brings: the releases that `dependencies` names, and theirs."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    todo, found = list(project["dependencies"]), {}
+    todo, found = list(PROJECT["dependencies"]), {}
     while todo:
         wanted = Requirement(todo.pop())
         if wanted.name not in found and (
@@ -113,13 +113,11 @@ def test_stores_lie_in_the_users_cache_and_the_books_data_are_said_to_be_elsewhe
     run, home, site = installed
     code = """
 import json, ldpkit
-from ldpkit import datasets, paths, published
-said = []
-for read in (datasets.adult_ages, datasets.adult_hours, published.items, lambda: published.load("rad"), lambda: paths.data("x")):
-    try:
-        read()
-    except FileNotFoundError as error:
-        said.append(str(error))
+from ldpkit import datasets, paths
+try:
+    paths.data("x")
+except FileNotFoundError as error:
+    said = str(error)
 print(json.dumps([ldpkit.__file__, str(paths.ROOT), [str(p) for p in (paths.BUILD, paths.STORE, paths.PACKAGES, datasets.folder())], said]))
 """
     found = run("python", "-c", code)
@@ -133,9 +131,7 @@ print(json.dumps([ldpkit.__file__, str(paths.ROOT), [str(p) for p in (paths.BUIL
         str(cache / "packages"),
         str(cache / "data"),
     ]
-    assert len(said) == 5 and all(
-        "is part of the checkout of ldpkit, not of the installed package" in text for text in said
-    )
+    assert "is part of the checkout of ldpkit, not of the installed package" in said
 
 
 HEAVY = {
@@ -163,7 +159,10 @@ def test_it_is_light(installed):
         ("audit-gradient --adversary flip --epsilon 1", "book"),
         ("sweep grid.yml", "tables"),
         ("sweep grid.yml --scheduler tcp://127.0.0.1:8786", "cluster"),
-        ("audit --recordings a.parquet b.parquet --report any --epsilon 1 --until-sure", "parquet"),
+        (
+            "audit --recordings a.parquet b.parquet --report any --epsilon 1 --attack learned --until-sure",
+            "parquet",
+        ),
     ],
 )
 def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, command, extra):
@@ -176,7 +175,7 @@ def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, comman
     found = run("ldpkit", *command.split())
     assert (found.returncode, found.stdout, found.stderr.count("\n")) == (4, "", 1)
     assert f"missing: pip install 'ldpkit[{extra}]'" in found.stderr
-    assert extra in importlib.metadata.metadata("ldpkit").get_all("Provides-Extra")
+    assert extra in PROJECT["optional-dependencies"]
 
 
 @pytest.mark.parametrize("module", ["plots", "published"])

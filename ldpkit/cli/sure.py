@@ -214,23 +214,20 @@ def plan(
                 f"mechanism must have a law that attack {attack} knows, got {mechanism}"
             )
     p, q = (checks.real(name, r, 0, 1) for name, r in zip(("tpr", "fpr"), rates))
-    linear, joint = betting.linear_growth(p, q, claim, delta)[0], 0.0
-    if linear > 1e-12:
-        joint = betting.joint_growth(p, q, claim, delta)
-    least = math.inf if not joint else -math.log(alpha) / joint
-    # two directions and sixteen stakes share the wealth
-    usual = math.inf if not joint else (-math.log(alpha) + math.log(4)) / linear
-    row = {"tpr": p, "fpr": q, "claim": claim, "delta": delta, "alpha": alpha, "growth": linear,
-           "limit": joint, "least": None if math.isinf(least) else least,
-           "reports": None if math.isinf(usual) else math.ceil(usual),
-           "seconds": None if math.isinf(usual) else 2 * usual / rate}  # fmt: skip
+    growth, goal = betting.linear_growth(p, q, claim, delta)[0], -math.log(alpha)
+    limit = betting.joint_growth(p, q, claim, delta) if growth > 1e-12 else 0.0
+    row = {"tpr": p, "fpr": q, "claim": claim, "delta": delta, "alpha": alpha, "growth": growth,
+           "limit": limit, "least": None, "reports": None, "seconds": None}  # fmt: skip
     lines = [
         ("event", f"tpr = {p:.6g}, fpr = {q:.6g}, claimed epsilon = {claim:g}, delta = {delta:g}"),
-        ("growth", f"{linear:.6g} nats per pair of reports; {joint:.6g} if they are independent"),
+        ("growth", f"{growth:.6g} nats per pair of reports; {limit:.6g} if they are independent"),
     ]
-    if math.isinf(usual):
+    if not limit:
         write(row, lines, "These rates keep the claim: no number of reports refutes it.", as_json)
         return
+    # two directions and sixteen stakes share the wealth
+    least, usual = goal / limit, (goal + math.log(4)) / growth
+    row |= {"least": least, "reports": math.ceil(usual), "seconds": 2 * usual / rate}
     lines += [
         (
             "reports",
@@ -254,10 +251,9 @@ def bound(tp: int, fp: int, n: int, alpha: float, delta: float, as_json: bool) -
     """Print what counts from anywhere say about epsilon, if event and n were chosen before."""
     checks.integer("n", n, 1)
     tail = stats.tail_mass(alpha, "valid")
-    shown = float(stats.epsilon_lower(tp, fp, n, delta, tail=tail))
+    lower = max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=tail)))
     low = float(stats.clopper_pearson(tp, n, tail)[0])
     high = float(stats.clopper_pearson(fp, n, tail)[1])
-    lower = max(0.0, shown)
     row = {"tp": tp, "fp": fp, "n": n, "alpha": alpha, "delta": delta, "tpr_low": low,
            "fpr_high": high, "lower": lower}  # fmt: skip
     lines = [
