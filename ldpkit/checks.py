@@ -201,10 +201,10 @@ def counts(array: ArrayLike, k: int, name: str = "counts") -> Array:
     return array.astype(np.int64, copy=False)
 
 
-def need(holds: object, sentence: str) -> None:
+def need(holds: object, sentence: str, error: type[Exception] = ValueError) -> None:
     """Refuse what was given, with one sentence about it, unless something holds."""
     if not holds:
-        raise ValueError(sentence)
+        raise error(sentence)
 
 
 def fix(record: object, **checked: object) -> None:

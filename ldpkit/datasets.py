@@ -199,8 +199,7 @@ def _read(name: str, file: str) -> bytes:
     """Content of an original file, after checking that it is one."""
     path = folder() / name / file
     help_ = f"`ldpkit data` fetches it, or set LDPKIT_DATA to a folder that holds {name}/{file}"
-    if not path.exists():
-        raise FileNotFoundError(f"file {path} of {name} is missing; {help_}")
+    checks.need(path.exists(), f"file {path} of {name} is missing; {help_}", FileNotFoundError)
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     checks.need(

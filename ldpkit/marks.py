@@ -2,7 +2,7 @@
 the scales of its axes."""
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import matplotlib as mpl
@@ -106,6 +106,19 @@ def _style(source: str, look: Look, beside: Collection[str] = ("exact",)) -> Loo
     }
 
 
+def _lined(
+    axis: Axes, series: pd.DataFrame, look: Look, beside: Collection[str]
+) -> Iterator[tuple[str, pd.DataFrame, Look]]:
+    """Draw the lines across a panel; return each source, its points and how they are drawn."""
+    for source, rows in series.groupby("source", sort=False):
+        style = _style(source, look, beside)
+        for level in rows.loc[rows["x"].isna(), "y"]:
+            axis.axhline(level, **style)
+        for place in rows.loc[rows["y"].isna() & (source == "claim"), "x"]:
+            axis.axvline(place, **style)
+        yield source, rows.dropna(subset=["x", "y"]), style
+
+
 def curves(
     axis: Axes,
     series: pd.DataFrame,
@@ -115,13 +128,7 @@ def curves(
     _: object,
 ) -> None:
     """Draw one series of a panel as lines and markers."""
-    for source, rows in series.groupby("source", sort=False):
-        style = _style(source, look, beside)
-        for level in rows.loc[rows["x"].isna(), "y"]:
-            axis.axhline(level, **style)
-        for place in rows.loc[rows["y"].isna() & (source == "claim"), "x"]:
-            axis.axvline(place, **style)
-        rows = rows.dropna(subset=["x", "y"])
+    for _, rows, style in _lined(axis, series, look, beside):
         if rows.empty:
             continue
         at, height = rows["x"].astype(float), rows["y"]
@@ -145,11 +152,8 @@ def bars(
 ) -> None:
     """Draw one series of a panel as bars beside those of the others."""
     width = 0.8 / look.get("count", 1)
-    for source, rows in series.groupby("source", sort=False):
-        style = _style(source, look, beside)
-        for level in rows.loc[rows["x"].isna(), "y"]:
-            axis.axhline(level, **style)
-        rows = rows[rows["x"].notna() & np.isfinite(rows["y"])]
+    for source, rows, style in _lined(axis, series, look, beside):
+        rows = rows[np.isfinite(rows["y"])]
         half, middle = 0.45, rows["x"].map(places).astype(float)
         if source != "claim":
             half, middle = width / 2, middle + (look["number"] - (look["count"] - 1) / 2) * width

@@ -64,8 +64,7 @@ def load(paper: str, folder: str = "published", **options: Any) -> pd.DataFrame:
     path = paths.data(
         checks.one_of("folder", folder, ("published", "reference", "claims")), f"{paper}.csv"
     )
-    if not path.exists():
-        raise FileNotFoundError(f"no published numbers at {path}")
+    checks.need(path.exists(), f"no published numbers at {path}", FileNotFoundError)
     return pd.read_csv(path, **options)
 
 
@@ -82,11 +81,11 @@ def lookup(paper: str, item: str, series: str | None = None, x: object = None) -
     for column, wanted in (("series", series), ("x", x)):
         if wanted is not None:
             rows = rows[rows[column] == wanted]
-    if len(rows) != 1:
-        raise KeyError(
-            f"{len(rows)} published numbers of {paper} match item={item!r}, series={series!r},"
-            f" x={x!r}"
-        )
+    checks.need(
+        len(rows) == 1,
+        f"{len(rows)} published numbers of {paper} match item={item!r}, series={series!r}, x={x!r}",
+        KeyError,
+    )
     return float(rows["value"].iloc[0])
 
 

@@ -315,8 +315,8 @@ def test_a_delta_outside_the_open_unit_interval_is_refused(cls, delta):
     [
         (GM, 1.0001, 1),
         (GM, 2, 1),
-        (GM, 0, 30),
-        (GM, math.nan, 30),
+        (GM, 0, 1),
+        (GM, math.nan, 1),
         (AGM, 30.1, 30),
         (AGM, 0, 30),
         (AGM, "1", 30),

@@ -1,16 +1,13 @@
 """What an audit asks of an attack."""
 
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from .. import checks
 from ..mechanisms import LocalRandomizer
-from ..mechanisms.base import lawful
+from ..mechanisms.base import Verbs, lawful
 from ..types import Array, Pair, Rates, Reports, Rng
 
 __all__ = ["Attack", "audited", "drawable", "handled"]
-
-
-Verbs = TypeVar("Verbs")
 
 
 def audited(mechanism: LocalRandomizer) -> LocalRandomizer:

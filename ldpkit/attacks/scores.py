@@ -22,7 +22,7 @@ __all__ = ["Score", "fitted", "learning"]
 
 _TABLES, _SMOOTH = 3, 4
 _MODELS = 2**12  # pairs that models are fitted to: more make them slow, and hardly better
-_FIRST_LINEAR, _FIRST_TREES = 18, 60
+_FIRST_LINEAR, _FIRST_TREES, _WIDEST = 18, 60, 200
 _RAW = ("#mag", "#sum", "#len", "#chars")
 
 Odds = Callable[[dict[str, Array], int], Array]
@@ -84,14 +84,14 @@ def _models(past: Past) -> Iterator[Model]:
     reals = [c.names[0] for c in past.columns if c.cut and "#" not in c.names[0]]
     if reals and len(reals) <= _SMOOTH:
         for power in (1, 2):
-            yield _crossed(past, _Smooth(reals, power, past), _newton)
+            yield _crossed(past, reals, _smooth(reals, power, past), _newton)
     if learning():
         numbers = [c.names[0] for c in past.columns if past.found[c.names[0]].dtype != object]
-        raw = [name for name in numbers if "#" not in name or name.endswith(_RAW)]
+        raw = [name for name in numbers if "#" not in name or name.endswith(_RAW)][:_WIDEST]
         if len(raw) > 1 and past.n >= _FIRST_LINEAR:
-            yield _crossed(past, _Standard(raw, past), _sparse)
+            yield _crossed(past, raw, _standard(raw, past), _sparse)
         if numbers and past.n >= _FIRST_TREES:
-            yield _crossed(past, _Plain(numbers), _trees)
+            yield _crossed(past, numbers[:_WIDEST], _plain(numbers[:_WIDEST]), _trees)
 
 
 def _telling(past: Past) -> list[Coded]:
@@ -111,45 +111,40 @@ def _table(coded: Coded, past: Past) -> Model:
     return coded.names, lambda found, n: odds[coded.code(found, n)], held_out
 
 
-class _Plain:
-    """Numbers as they are, within bounds."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names[:200]
-
-    def __call__(self, found: dict[str, Array], n: int) -> Array:
-        table = [np.clip(filled(found, name, n), -1e15, 1e15) for name in self.names]
-        return np.column_stack(table)
+def _plain(names: Sequence[str]) -> Odds:
+    """A table of numbers as they are, within bounds."""
+    return lambda found, n: np.column_stack(
+        [np.clip(filled(found, name, n), -1e15, 1e15) for name in names]
+    )
 
 
-class _Standard(_Plain):
-    """Numbers in units of their standard deviations."""
-
-    def __init__(self, names: list[str], past: Past) -> None:
-        super().__init__(names)
-        given = super().__call__(past.found, 2 * past.n)
-        self.mean, self.spread = given.mean(axis=0), given.std(axis=0)
-        self.spread[self.spread == 0] = 1
-
-    def __call__(self, found: dict[str, Array], n: int) -> Array:
-        return (super().__call__(found, n) - self.mean) / self.spread
+def _standard(names: Sequence[str], past: Past) -> Odds:
+    """A table of numbers in units of their standard deviations."""
+    plain = _plain(names)
+    given = plain(past.found, 2 * past.n)
+    mean, spread = given.mean(axis=0), given.std(axis=0)
+    spread[spread == 0] = 1
+    return lambda found, n: (plain(found, n) - mean) / spread
 
 
-class _Smooth(_Plain):
-    """Numbers in units of their spread, and a power of how far they are from the middle."""
+def _smooth(names: Sequence[str], power: int, past: Past) -> Odds:
+    """A table of numbers in units of their spread, and a power of how far each is from the
+    middle."""
+    plain = _plain(names)
+    given = plain(past.found, 2 * past.n)
+    middle = np.median(given, axis=0)
+    spread = np.maximum(np.median(np.abs(given - middle), axis=0) * 1.5, 1e-300)
 
-    def __init__(self, names: list[str], power: int, past: Past) -> None:
-        super().__init__(names)
-        given = super().__call__(past.found, 2 * past.n)
-        self.power, self.middle = power, np.median(given, axis=0)
-        self.spread = np.maximum(np.median(np.abs(given - self.middle), axis=0) * 1.5, 1e-300)
+    def table(found: dict[str, Array], n: int) -> Array:
+        z = np.clip((plain(found, n) - middle) / spread, -20, 20)
+        return np.column_stack([z, np.abs(z) ** power])
 
-    def __call__(self, found: dict[str, Array], n: int) -> Array:
-        z = np.clip((super().__call__(found, n) - self.middle) / self.spread, -20, 20)
-        return np.column_stack([z, np.abs(z) ** self.power])
+    return table
 
 
-def _crossed(past: Past, table: Any, fit: Callable[[Array, Array], Any]) -> Model:
+def _crossed(
+    past: Past, names: Sequence[str], table: Odds, fit: Callable[[Array, Array], Any]
+) -> Model:
     """Fit a model to all and to each half; a half that was not fitted to is foretold."""
     x, n = table(past.found, 2 * past.n), past.n
     truth = np.repeat((1.0, 0.0), n)
@@ -161,7 +156,7 @@ def _crossed(past: Past, table: Any, fit: Callable[[Array, Array], Any]) -> Mode
             x[mine]
         )
     odds = fit(x[used], truth[used])
-    return table.names, lambda found, many: odds(table(found, many)), held_out
+    return names, lambda found, many: odds(table(found, many)), held_out
 
 
 def _thin(used: Array, mine: Array) -> Array:

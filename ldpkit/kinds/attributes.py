@@ -88,17 +88,17 @@ class Attributes(Named, Scored):
     def loss(self, pair: Pair) -> float:
         return float(np.log(self.thresholds().max()))
 
-    def _symbols(self) -> Array:
-        """Laws of the sampled report's symbol under either input, shape (2, 4)."""
-        law = np.asarray(self.parts[0].pair_law())
-        return np.array([law, law[_SWAP]])
+    def _weights(self) -> Array:
+        """Laws of the sampled report's symbol under either input, in units of that of a made-up
+        one, shape (2, 4)."""
+        law, fake = np.asarray(self.parts[0].pair_law()), np.array(self.fake)
+        base = np.array([law, law[_SWAP]])
+        return np.divide(base, fake, out=np.zeros((2, 4)), where=fake > 0)
 
 
 def _ratio(kind: Attributes, counts: Iterable[Array] | Sequence[Array]) -> Array:
     """Likelihood ratio of tuples with so many components of each symbol."""
-    base, fake = kind._symbols(), np.array(kind.fake)
-    weight = np.divide(base, fake, out=np.zeros_like(base), where=fake > 0)
-    one, two = (sum(n * w for n, w in zip(counts, side)) for side in weight)
+    one, two = (sum(n * w for n, w in zip(counts, side)) for side in kind._weights())
     return np.round(one / two, 12)  # equal ratios must compare equal, however they were summed
 
 
@@ -118,7 +118,5 @@ def _fakes(kind: Attributes, n: int) -> tuple[Array, Array]:
 def _law(kind: Attributes) -> tuple[Array, Array, Array]:
     """Ratios of all symbol counts, and their probabilities under either input."""
     counts, mass = _fakes(kind, len(kind.parts))
-    fake = np.array(kind.fake)
-    weight = np.divide(kind._symbols(), fake, out=np.zeros((2, 4)), where=fake > 0)
-    one, two = (mass * (counts @ side) / len(kind.parts) for side in weight)
+    one, two = (mass * (counts @ side) / len(kind.parts) for side in kind._weights())
     return _ratio(kind, counts.T), one, two

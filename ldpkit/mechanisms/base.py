@@ -7,8 +7,9 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 
 import dataclasses
 from abc import ABC, abstractmethod
-from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 
@@ -73,6 +74,16 @@ class Mechanism(ABC):
 
     else:
         delta = 0.0
+
+    limits: ClassVar[dict[str, Callable[[str, object], object]]] = {
+        "epsilon": partial(checks.real, low=MIN_EPSILON, high=MAX_EPSILON)
+    }
+    """Checks of fields, where a mechanism has them: each takes the field's name and value."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.parameters.items():
+            if name in self.limits:
+                checks.fix(self, **{name: self.limits[name](name, value)})
 
     @property
     def published_delta(self) -> float:
@@ -157,6 +168,11 @@ class FrequencyOracle(LocalRandomizer):
         Domain size, at least 2.
     """
 
+    limits = Mechanism.limits | {
+        "k": partial(checks.integer, low=2, high=MAX_DOMAIN),
+        "delta": partial(checks.real, low=0, high=1, closed="()"),
+    }
+
     if TYPE_CHECKING:
 
         @property
@@ -175,15 +191,6 @@ class FrequencyOracle(LocalRandomizer):
 
     def pair(self, pair: Input = None) -> Pair:
         return pair_of_values(self.kind, pair)
-
-    def __post_init__(self) -> None:
-        checks.fix(
-            self,
-            k=checks.integer("k", self.k, 2, MAX_DOMAIN),
-            epsilon=checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON),
-        )
-        if "delta" in self.parameters:
-            checks.fix(self, delta=checks.real("delta", self.delta, 0, 1, closed="()"))
 
     @abstractmethod
     def estimate(self, reports: Reports) -> Array | list[Array]:

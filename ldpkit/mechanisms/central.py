@@ -63,10 +63,8 @@ def rdp_epsilon(mu: float, delta: float) -> float:
         checks.real("mu", mu, 0, closed="()"),
         checks.real("delta", delta, 0, 1, closed="()"),
     )
-    order = _ORDERS
-    return float(
-        (order * mu**2 / 2 + np.log1p(-1 / order) - np.log(order * delta) / (order - 1)).min()
-    )
+    rest = np.log1p(-1 / _ORDERS) - np.log(_ORDERS * delta) / (_ORDERS - 1)
+    return float((_ORDERS * mu**2 / 2 + rest).min())
 
 
 def gaussian_epsilon(

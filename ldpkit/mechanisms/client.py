@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -44,24 +44,29 @@ def load(path: str) -> Callable[..., Reports]:
         If the text has another form, or module or function cannot be imported.
     """
     module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
-    if not module or not name:
-        raise ClientError(f"client must be given as module:function, got {path!r}")
-    if module.endswith(".py") or "/" in module:
-        stem = PurePath(module).stem
-        hint = f"for f in the file {stem}.py of this folder, {stem}:f"
-        raise ClientError(
-            f"client must be given as module:function, not by a path, got {path!r}: {hint}"
-        )
+    checks.need(
+        module and name, f"client must be given as module:function, got {path!r}", ClientError
+    )
+    stem = PurePath(module).stem
+    checks.need(
+        not module.endswith(".py") and "/" not in module,
+        f"client must be given as module:function, not by a path, got {path!r}: for f in the file"
+        f" {stem}.py of this folder, {stem}:f",
+        ClientError,
+    )
     try:
-        function = importlib.import_module(module)
+        function: Any = importlib.import_module(module)
         for part in name.split("."):
             function = getattr(function, part)
     except (Exception, SystemExit) as error:  # importing foreign code can raise anything
         raise ClientError(
             f"client {path!r} cannot be imported: {type(error).__name__}: {error}"
         ) from error
-    if not callable(function):
-        raise ClientError(f"client {path!r} is not callable but a {type(function).__name__}")
+    checks.need(
+        callable(function),
+        f"client {path!r} is not callable but a {type(function).__name__}",
+        ClientError,
+    )
     return function
 
 
@@ -165,8 +170,9 @@ class Client(LocalRandomizer):
             delta=checks.real("delta", self.delta, 0, 1, closed="[)"),
         )
         checks.one_of("report", self.report, FORMS)
-        if not callable(self.function):
-            raise ClientError(f"client must be callable, got {self.function!r}")
+        checks.need(
+            callable(self.function), f"client must be callable, got {self.function!r}", ClientError
+        )
 
     @property
     def kind(self) -> Kind:
@@ -212,19 +218,18 @@ class Client(LocalRandomizer):
             raise ClientError(
                 f"client {self.name} raised {type(error).__name__}: {error}"
             ) from error
-        if self.values is None and not np.array_equal(handed, values):
-            raise ClientError(
-                f"client {self.name} changed its input array; reports of different users must not"
-                " share memory"
-            )
+        checks.need(
+            self.values is not None or np.array_equal(handed, values),
+            f"client {self.name} changed its input array; reports of different users must not"
+            " share memory",
+            ClientError,
+        )
         try:
             got: int | str = len(reports)
         except TypeError:
             got = type(reports).__name__
-        if got != len(values):
-            raise ClientError(f"client {self.name} must return {len(values)} reports, got {got}")
-        if checks.masked(reports):
-            self._refuse("reports without a mask", "masked ones")
+        self._need(got == len(values), f"{len(values)} reports", got)
+        self._need(not checks.masked(reports), "reports without a mask", "masked ones")
         return getattr(self, f"_as_{self.report}")(reports)
 
     def afresh(self, values: Array, seed: int) -> Array | None:
@@ -278,10 +283,13 @@ class Client(LocalRandomizer):
     def _refuse(self, wanted: str, got: object) -> NoReturn:
         raise ClientError(f"client {self.name} must return {wanted}, got {got}")
 
+    def _need(self, holds: object, wanted: str, got: object) -> None:
+        if not holds:
+            self._refuse(wanted, got)
+
     def _integers(self, array: Array, low: int, wanted: str) -> Array:
         """`array` as integers in ``low..k-1``."""
-        if array.dtype.kind not in "biuf":
-            self._refuse(wanted, f"an array of {array.dtype}")
+        self._need(array.dtype.kind in "biuf", wanted, f"an array of {array.dtype}")
         bad = ~(
             (array >= low) & (array < self.k) & (array == np.floor(array))
         )  # NaN fails every comparison
@@ -295,8 +303,7 @@ class Client(LocalRandomizer):
             array = np.asarray(reports)
         except ValueError as error:
             self._refuse(wanted, f"ragged reports ({error})")
-        if array.shape[1:] != each:
-            self._refuse(wanted, f"shape {array.shape}")
+        self._need(array.shape[1:] == each, wanted, f"shape {array.shape}")
         return array
 
     def _as_value(self, reports: Reports) -> Array:
@@ -306,14 +313,13 @@ class Client(LocalRandomizer):
     def _as_bits(self, reports: Reports) -> Array:
         wanted = f"{self.k} bits per user"
         reports = self._array(reports, (self.k,), wanted)
-        if reports.dtype.kind not in "biuf" or not np.isin(reports, (0, 1)).all():
-            self._refuse(wanted + " that are 0 or 1", "other entries")
+        sound = reports.dtype.kind in "biuf" and np.isin(reports, (0, 1)).all()
+        self._need(sound, wanted + " that are 0 or 1", "other entries")
         return reports.astype(np.uint8)
 
     def _as_subset(self, reports: Reports) -> Array:
         wanted = f"a collection of distinct values in 0..{self.k - 1} per user"
-        if any(isinstance(row, (str, bytes)) for row in reports):
-            self._refuse(wanted, "text")
+        self._need(not any(isinstance(row, (str, bytes)) for row in reports), wanted, "text")
         try:
             rows = [
                 np.asarray(
@@ -327,6 +333,6 @@ class Client(LocalRandomizer):
         for i, row in enumerate(rows):
             out[i, : len(row)] = self._integers(row, 0, wanted)
         sorted_out = np.sort(out, axis=1)
-        if ((sorted_out[:, 1:] == sorted_out[:, :-1]) & (sorted_out[:, 1:] >= 0)).any():
-            self._refuse(wanted, "a repeated value")
+        twice = (sorted_out[:, 1:] == sorted_out[:, :-1]) & (sorted_out[:, 1:] >= 0)
+        self._need(not twice.any(), wanted, "a repeated value")
         return out

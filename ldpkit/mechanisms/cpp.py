@@ -17,7 +17,7 @@ import numpy as np
 from .. import checks
 from ..kinds.listing import alphabet
 from ..types import Array, ArrayLike, Held, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, MAX_EPSILON, MAX_ROUNDS, MIN_EPSILON, Mechanism, share
+from .base import MAX_DOMAIN, MAX_ROUNDS, Mechanism, share
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, fitting
 
@@ -30,11 +30,6 @@ def bit_vectors(length: int) -> Array:
     fastest."""
     size = alphabet(2, checks.integer("length", length, 0), "take fewer buckets, or CPP-GRR")
     return ((np.arange(size)[:, None] >> np.arange(length)[::-1]) & 1).astype(float)
-
-
-@functools.lru_cache(maxsize=4)
-def _sizes(length: int) -> Array:
-    return bit_vectors(length).sum(axis=1).astype(np.intp)
 
 
 @dataclass(frozen=True)
@@ -71,17 +66,18 @@ class CPP(Mechanism):
     buckets: int = 4
     rounds: int = 5
 
+    limits = Mechanism.limits | {
+        "k": functools.partial(checks.integer, low=1, high=MAX_DOMAIN),
+        "buckets": functools.partial(checks.integer, low=2, high=64),
+        "rounds": functools.partial(checks.integer, low=1, high=MAX_ROUNDS),
+    }
+
     def __post_init__(self) -> None:
-        buckets = checks.integer("buckets", self.buckets, 2, 64)
+        super().__post_init__()
         checks.need(
-            buckets % 2 == 0,
-            f"buckets must be an even number of boundary points, two per bucket, got {buckets}",
-        )
-        checks.fix(
-            self,
-            k=checks.integer("k", self.k, 1, MAX_DOMAIN),
-            epsilon=checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON),
-            rounds=checks.integer("rounds", self.rounds, 1, MAX_ROUNDS),
+            self.buckets % 2 == 0,
+            "buckets must be an even number of boundary points, two per bucket, got"
+            f" {self.buckets}",
         )
 
     @property
@@ -91,13 +87,8 @@ class CPP(Mechanism):
 
     @property
     @abstractmethod
-    def _outputs(self) -> int:
-        """How many different records there are."""
-
-    @property
-    @abstractmethod
     def _slots(self) -> Array:
-        """Which slots each record supports, float array (outputs, buckets)."""
+        """Which slots each of the different records supports, float array (records, buckets)."""
 
     @abstractmethod
     def _respond(self, slot: Array, rng: Rng) -> Array:
@@ -105,7 +96,7 @@ class CPP(Mechanism):
 
     @abstractmethod
     def _symbols(self, record: Array) -> Array:
-        """Number of each record, in ``0..outputs-1``."""
+        """Number of each record: its row of `_slots`."""
 
     @abstractmethod
     def _record_law(self, slot: Array) -> Array:
@@ -195,7 +186,7 @@ class CPP(Mechanism):
 
         Returns
         -------
-        float array, shape (k * (1 + outputs),)
+        float array, shape (k * (1 + records),)
             For each key: the answer no, then yes with every record, in the order of `encode`.
         """
         rate, means = self.key_rate(means), self.started(means)
@@ -209,7 +200,8 @@ class CPP(Mechanism):
     def encode(self, reports: Array) -> Array:
         """Return the number of each report in the order of `law`."""
         code = self._symbols(reports["record"])
-        return reports["key"] * (1 + self._outputs) + np.where(reports["bit"] == 1, 1 + code, 0)
+        each = 1 + len(self._slots)
+        return reports["key"] * each + np.where(reports["bit"] == 1, 1 + code, 0)
 
     def tally_counts(self, counts: Array) -> tuple[Array, Array]:
         """Return what `tally` does, without the users, from counts of outputs for k = 1 in the
@@ -294,16 +286,12 @@ class CPPUE(CPP):
         keep = 1 / (1 + math.exp(-self.value_epsilon))
         return keep, 1 - keep
 
-    @property
-    def _outputs(self) -> int:
-        return bit_vectors(self.buckets).shape[0]
-
     def _respond(self, slot: Array, rng: Rng) -> Array:
         rates = np.where(slot[:, None] == np.arange(self.buckets), *self._rates)
         return (rng.random(rates.shape) < rates).astype(np.uint8)
 
     def _symbols(self, record: Array) -> Array:
-        return record @ (self._outputs >> np.arange(1, self.buckets + 1))
+        return record @ (len(self._slots) >> np.arange(1, self.buckets + 1))
 
     @property
     def _slots(self) -> Array:
@@ -312,10 +300,11 @@ class CPPUE(CPP):
     def _record_law(self, slot: Array) -> Array:
         # all bits as if no slot were set, times what the bit of the slot changes; einsum, as BLAS
         # threads only wait here
-        (own, other), size = self._rates, np.arange(self.buckets + 1)
-        unset = other**size * own ** (self.buckets - size)
+        own, other = self._rates
         hit = np.einsum("ij,j->i", self._slots, slot)
-        return unset[_sizes(self.buckets)] * (other / own + (own / other - other / own) * hit)
+        size = self._slots.sum(axis=1)
+        unset = other**size * own ** (self.buckets - size)
+        return unset * (other / own + (own / other - other / own) * hit)
 
 
 @dataclass(frozen=True)
@@ -327,10 +316,6 @@ class CPPGRR(CPP):
     @property
     def _rates(self) -> Rates:
         return response_rates(self.buckets, self.value_epsilon)
-
-    @property
-    def _outputs(self) -> int:
-        return self.buckets
 
     def _respond(self, slot: Array, rng: Rng) -> Array:
         return respond(slot, self.buckets, self._rates[0], rng)

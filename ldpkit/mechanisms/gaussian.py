@@ -3,7 +3,7 @@ calibration."""
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import scipy
@@ -75,10 +75,7 @@ class GM(_Gaussian):
     epsilon: float
     delta: float
     name = "GM"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.real("epsilon", self.epsilon, 1e-6, 1)
+    limits = _Gaussian.limits | {"epsilon": partial(checks.real, low=1e-6, high=1)}
 
     @property
     def scale(self) -> float:

@@ -15,9 +15,8 @@ Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +24,7 @@ import scipy
 
 from .. import checks, streams
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism
+from .base import MAX_DOMAIN, Mechanism
 from .ziggurat import combine, normals
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
@@ -53,13 +52,10 @@ class GradientMechanism(Mechanism):
     epsilon: float
     clip: float = 1.0
 
-    def __post_init__(self) -> None:
-        checks.fix(
-            self,
-            d=checks.integer("d", self.d, 2, MAX_DOMAIN),
-            epsilon=checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON),
-            clip=checks.real("clip", self.clip, 0, closed="()"),
-        )
+    limits = Mechanism.limits | {
+        "d": partial(checks.integer, low=2, high=MAX_DOMAIN),
+        "clip": partial(checks.real, low=0, closed="()"),
+    }
 
     if TYPE_CHECKING:  # a field of some mechanisms
 
@@ -298,9 +294,8 @@ class _Cap(GradientMechanism):
             # the cap with the longest mean report; it begins within this many standard deviations
             # of an axis
             top = self._units * (2 + math.sqrt(2 * self.epsilon))
-            kind: Callable[..., GradientMechanism] = type(self)
             best = scipy.optimize.minimize_scalar(
-                lambda gamma: -kind(self.d, self.epsilon, self.clip, gamma).m,
+                lambda gamma: -replace(self, gamma=gamma).m,
                 bounds=(0, min(top, self._limit)),
                 method="bounded",
                 options={"xatol": 1e-9 * top},

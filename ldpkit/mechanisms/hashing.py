@@ -3,6 +3,7 @@ then respond."""
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .. import checks
 from ..kinds.hashed import HASH_REPORT, Hashed, cells
 from ..types import Array, ArrayLike, Rng
-from .base import MAX_DOMAIN, MIN_EPSILON, SupportOracle
+from .base import MIN_EPSILON, SupportOracle
 from .grr import respond, response_rates
 
 __all__ = ["LocalHashing", "BLH", "OLH", "ALH", "ABLH", "AOLH", "LHO"]
@@ -28,6 +29,8 @@ class LocalHashing(SupportOracle):
     support set uses a fully random hash; tests show that the family above
     cannot be told from it.
     """
+
+    limits = SupportOracle.limits | {"g": partial(checks.integer, low=2, high=MAX_CELLS)}
 
     if TYPE_CHECKING:
 
@@ -106,8 +109,9 @@ class OLH(LocalHashing):
     epsilon: float
     name = "OLH"
 
+    limits = LocalHashing.limits | {"epsilon": partial(checks.real, low=MIN_EPSILON, high=22)}
+
     def __post_init__(self) -> None:
-        checks.real("epsilon", self.epsilon, MIN_EPSILON, 22)
         super().__post_init__()
         checks.integer("g", self.g, 2, MAX_CELLS)
 
@@ -139,10 +143,6 @@ class ALH(LocalHashing):
     epsilon: float
     g: int
     name = "ALH"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.fix(self, g=checks.integer("g", self.g, 2, MAX_CELLS))
 
 
 @dataclass(frozen=True)
@@ -219,13 +219,6 @@ class LHO(LocalHashing):
     g: int
     name = "LHO"
     epsilon = math.inf
-
-    def __post_init__(self) -> None:
-        checks.fix(
-            self,
-            k=checks.integer("k", self.k, 2, MAX_DOMAIN),
-            g=checks.integer("g", self.g, 2, MAX_CELLS),
-        )
 
     @property
     def p(self) -> float:

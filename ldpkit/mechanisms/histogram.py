@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,6 +127,8 @@ class ThresholdedHistogram(UnaryEncoding):
     """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses give
     `theta`."""
 
+    limits = UnaryEncoding.limits | {"theta": partial(checks.real, low=0, high=1)}
+
     if TYPE_CHECKING:
 
         @property
@@ -208,7 +210,3 @@ class ATHE(ThresholdedHistogram):
     epsilon: float
     theta: float
     name = "ATHE"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.fix(self, theta=checks.real("theta", self.theta, 0, 1))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,12 @@ from .unary import OUE, SUE, _bits
 __all__ = ["RSFD"]
 
 BASES = ("GRR", "SUE-z", "SUE-r", "OUE-z", "OUE-r")
+
+
+def _checked_sizes(name: str, given: Input) -> int | tuple[int, ...]:
+    """One domain size for all attributes, or any sequence of one for each."""
+    one = partial(checks.integer, name, low=2, high=MAX_DOMAIN)
+    return tuple(map(one, given)) if np.ndim(given) else one(given)
 
 
 @dataclass(frozen=True)
@@ -48,19 +55,19 @@ class RSFD(FrequencyOracle):
     epsilon: float
     base: str = "GRR"
 
+    limits = FrequencyOracle.limits | {
+        "k": _checked_sizes,
+        "d": partial(checks.integer, low=2),
+        "epsilon": partial(checks.real, low=1e-6, high=27),
+        "base": partial(checks.one_of, allowed=BASES),
+    }
+
     def __post_init__(self) -> None:
-        checks.fix(self, d=checks.integer("d", self.d, 2))
-        checks.one_of("base", self.base, BASES)
-        given: Input = self.k  # any sequence will do
-        if np.ndim(given):
-            checks.need(
-                len(given) == self.d,
-                f"k must be one integer or {self.d} of them, one per attribute, got {len(given)}",
-            )
-            checks.fix(self, k=tuple(checks.integer("k", size, 2, MAX_DOMAIN) for size in given))
-        else:
-            super().__post_init__()
-        checks.real("epsilon", self.epsilon, 1e-6, 27)
+        super().__post_init__()
+        checks.need(
+            len(self.sizes) == self.d,
+            f"k must be one integer or {self.d} of them, one per attribute, got {len(self.sizes)}",
+        )
 
     @property
     def name(self) -> str:

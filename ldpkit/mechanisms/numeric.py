@@ -9,7 +9,7 @@ from .. import checks
 from ..kinds import Scored
 from ..kinds.base import shaped
 from ..types import Array, ArrayLike, Input, Numbers, Rates, Reports, Rng
-from .base import MAX_EPSILON, MIN_EPSILON, LocalRandomizer
+from .base import LocalRandomizer
 
 __all__ = ["PM", "Interval"]
 
@@ -86,10 +86,6 @@ class PM(LocalRandomizer):
 
     epsilon: float
     name = "PM"
-
-    def __post_init__(self) -> None:
-        epsilon = checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON)
-        checks.fix(self, epsilon=epsilon)
 
     @property
     def bound(self) -> float:

@@ -9,6 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from .. import checks
 from ..compiled import kernel
 from ..kinds.listing import alphabet, chosen, listed_positions, product_law
 from ..types import Array, ArrayLike, Held, Numbers, Rng
-from .base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON, Mechanism, share, support_variance
+from .base import MAX_DOMAIN, Mechanism, share, support_variance
 from .grr import respond
 from .keyvalue import KeyValues, fitting
 
@@ -71,15 +72,12 @@ class PCKV(Mechanism):
     share: float = 1.0
     eta: str = "correct"
 
-    def __post_init__(self) -> None:
-        checks.fix(
-            self,
-            k=checks.integer("k", self.k, 1, MAX_DOMAIN),
-            epsilon=checks.real("epsilon", self.epsilon, MIN_EPSILON, MAX_EPSILON),
-            padding=checks.integer("padding", self.padding, 1, MAX_DOMAIN),
-            share=checks.real("share", self.share, 0, 1, closed="(]"),
-            eta=checks.one_of("eta", self.eta, ("correct", "floor")),
-        )
+    limits = Mechanism.limits | {
+        "k": partial(checks.integer, low=1, high=MAX_DOMAIN),
+        "padding": partial(checks.integer, low=1, high=MAX_DOMAIN),
+        "share": partial(checks.real, low=0, high=1, closed="(]"),
+        "eta": partial(checks.one_of, allowed=("correct", "floor")),
+    }
 
     @property
     @abstractmethod

@@ -32,7 +32,7 @@ class Recordings(Client):
         """Go on after so many reports of each file."""
         at, rows = self.__dict__.get("_place", (-1, ()))
         if at != position:
-            rows = tuple(reports(path) for path in self.paths)
+            rows = tuple(READERS[path.suffix](path) for path in self.paths)
             for each in rows:
                 next(itertools.islice(each, position, position), None)
             self.__dict__["_place"] = position, rows
@@ -102,11 +102,6 @@ def recorded(
     made.__dict__["paths"] = paths
     made.seek(0)
     return made
-
-
-def reports(path: Path) -> Iterator[Any]:
-    """Yield the reports of a recording, one after the other."""
-    yield from READERS[path.suffix](path)
 
 
 def _lines(path: Path) -> Iterator[Any]:

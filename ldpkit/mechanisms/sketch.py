@@ -162,13 +162,13 @@ class CMS(SupportOracle):
     hashes: int = 256
     name = "CMS"
 
+    limits = SupportOracle.limits | {
+        "m": functools.partial(checks.integer, low=2, high=2**16),
+        "hashes": functools.partial(checks.integer, low=1, high=2**16),
+    }
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.fix(
-            self,
-            m=checks.integer("m", self.m, 2, 2**16),
-            hashes=checks.integer("hashes", self.hashes, 1, 2**16),
-        )
         checks.need(
             self.k * self.hashes <= 2**28,
             f"k times hashes must be at most 2^28, got {self.k} times {self.hashes}",

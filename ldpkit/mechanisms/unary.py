@@ -5,7 +5,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import checks, streams
 from ..compiled import kernel
@@ -17,7 +16,7 @@ __all__ = ["UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate
 
 
 @functools.lru_cache(maxsize=64)
-def _digits(rate: float) -> npt.NDArray[np.bool_]:
+def _digits(rate: float) -> Array:
     """All binary digits of a rate in [0, 1); there are finitely many, since doubling loses none."""
     found = []
     while rate > 0:
@@ -166,9 +165,12 @@ class AUE(UnaryEncoding):
     p: float
     name = "AUE"
 
+    limits = UnaryEncoding.limits | {
+        "p": functools.partial(checks.real, low=0, high=1, closed="()")
+    }
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.fix(self, p=checks.real("p", self.p, 0, 1, closed="()"))
         checks.need(
             self.p - self.q >= 1e-12,
             f"p must exceed q = {self.q:g} by at least 1e-12 at epsilon = {self.epsilon:g}, got"
@@ -244,9 +246,9 @@ class FaultyUE(UnaryEncoding):
     protocol: str = "SUE"
     name = "FaultyUE"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.one_of("protocol", self.protocol, ("SUE", "OUE"))
+    limits = UnaryEncoding.limits | {
+        "protocol": functools.partial(checks.one_of, allowed=("SUE", "OUE"))
+    }
 
     @property
     def _meant(self) -> UnaryEncoding:
