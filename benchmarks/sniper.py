@@ -10,6 +10,7 @@ before the reports that answer it were drawn.
 Reports are drawn, looked at and counted by compiled code, in chunks, by two threads.
 """
 
+import json
 import math
 import os
 import time
@@ -21,17 +22,18 @@ import numpy as np
 import scipy
 from mechanisms import SUITE
 from numba import njit
+from series import STORE
 
 from ldpkit import stats, streams
 from ldpkit.sharper import epsilon_sharper
 
 ALPHA = 0.1
 LEARN, CHUNK, PIECE = 50_000, 2**17, 2**11
-TRIED = ((16, 0.04), (8, 0.1))
+TRIED = ((12, 0.03), (6, 0.07))
 """How many scores get their thresholds, and how many events are compared, and on which shares of
 the budget."""
-LUCKS, LUCK, STEP, BINS = (1.0, 3.0), 4.5, 0.015, 60
-"""How thresholds are chosen, see `cut`."""
+LUCKS, LUCK, HALF, STEP, BINS = (1.0, 3.0), 4.5, 0.5, 0.015, 60
+"""How thresholds and events are chosen, see `cut`, `tried` and `compared`."""
 FITTED = 8  # pairs of inputs of which every place is weighed
 WORKERS = min(2, os.cpu_count() or 1)
 
@@ -361,29 +363,39 @@ def compared(made, events, draws, trial):
     for one in events:
         a, b = (max(made.hits(x, trial, "compare", one), 0.5) for x in (one.first, one.second))
         p, q = a / trial, b / trial
-        known = math.log(p / q) - math.sqrt((1 - p) / a + (1 - q) / b)
+        known = math.log(p / q) - HALF * math.sqrt((1 - p) / a + (1 - q) / b)
         best.append((float(promised(known, p, q, draws)), one))
     return max(best, key=lambda pair: pair[0])[1]
 
 
 def rows(draws, only, seed=1):
-    """One row a mechanism."""
+    """One row a mechanism; those that are kept are not measured again."""
+    STORE.mkdir(parents=True, exist_ok=True)
     for name in only or SUITE:
-        start, made = time.perf_counter(), Made(name, seed)
-        (scores, some), (events, more) = ((n, int(draws * share)) for n, share in TRIED)
-        candidates = tried(made, learned(made, draws)[:scores], draws, some)
-        best, tick = compared(made, candidates[:events], draws, more), time.perf_counter()
-        rest = draws - LEARN - some - more
-        a, b = (made.hits(x, rest, "count", best) for x in (best.first, best.second))
-        lower = epsilon_sharper(int(a), int(b), rest, ALPHA)
-        theirs = max(made.published[:2])
-        yield {
-            "mechanism": name, "first": " ".join(f"{v:g}" for v in best.first),
-            "second": " ".join(f"{v:g}" for v in best.second), "event": best.score.words,
-            "tp": int(a), "fp": int(b), "counted": rest, "lower": round(lower, 5),
-            "two bounds": round(float(stats.epsilon_lower(a, b, rest, tail=ALPHA / 2)), 5),
-            "DP-Sniper LR": made.published[0], "DP-Sniper MLP": made.published[1],
-            "StatDP": made.published[2], "ratio": round(lower / theirs, 3), "at most": made.most,
-            "draws": draws, "learning seconds": round(tick - start, 1),
-            "counting seconds": round(time.perf_counter() - tick, 1),
-        }  # fmt: skip
+        path = STORE / f"sniper-{name}-{draws}-{seed}.json"
+        if not path.exists():
+            path.write_text(json.dumps(measured(Made(name, seed), draws, seed)))
+        yield json.loads(path.read_text())
+
+
+def measured(made, draws, seed):
+    """The bound of one mechanism."""
+    start, work = time.perf_counter(), time.process_time()
+    (scores, some), (events, more) = ((n, int(draws * share)) for n, share in TRIED)
+    candidates = tried(made, learned(made, draws)[:scores], draws, some)
+    best, tick = compared(made, candidates[:events], draws, more), time.perf_counter()
+    rest = draws - LEARN - some - more
+    a, b = (made.hits(x, rest, "count", best) for x in (best.first, best.second))
+    lower = epsilon_sharper(int(a), int(b), rest, ALPHA)
+    theirs = max(made.published[:2])
+    return {
+        "mechanism": made.name, "first": " ".join(f"{v:g}" for v in best.first),
+        "second": " ".join(f"{v:g}" for v in best.second), "event": best.score.words,
+        "tp": int(a), "fp": int(b), "counted": rest, "lower": round(lower, 5),
+        "two bounds": round(float(stats.epsilon_lower(a, b, rest, tail=ALPHA / 2)), 5),
+        "DP-Sniper LR": made.published[0], "DP-Sniper MLP": made.published[1],
+        "StatDP": made.published[2], "ratio": round(lower / theirs, 3), "at most": made.most,
+        "draws": draws, "seed": seed, "learning seconds": round(tick - start, 1),
+        "counting seconds": round(time.perf_counter() - tick, 1),
+        "processor seconds": round(time.process_time() - work, 1),
+    }  # fmt: skip
