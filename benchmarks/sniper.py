@@ -2,14 +2,15 @@
 
 For every pair of inputs events are learned on 50,000 reports of each: thresholds on single
 features, on how likely a report is by a table of frequencies, and on linear discriminants. Those
-that promise most get their thresholds from fresh reports, others compare them, and the best one is
-declared and counted in all that are left of the budget. The bound at confidence .9 is of both
-counts together (`ldpkit.sharper`): alpha = .1 is spent on this one question, which was declared
-before the reports that answer it were drawn.
+that promise most are tried on fresh reports, twice, which choose their thresholds again; the best
+one is declared and counted in all that are left of the budget. The bound at confidence .9 is of
+both counts together (`ldpkit.sharper`): alpha = .1 is spent on this one question, which was
+declared before the reports that answer it were drawn.
 
 Reports are drawn, looked at and counted by compiled code, in chunks, by two threads.
 """
 
+import json
 import math
 import os
 import time
@@ -21,16 +22,16 @@ import numpy as np
 import scipy
 from mechanisms import SUITE
 from numba import njit
+from series import STORE
 
 from ldpkit import stats, streams
 from ldpkit.sharper import epsilon_sharper
 
 ALPHA = 0.1
 LEARN, CHUNK, PIECE = 50_000, 2**17, 2**11
-TRIED = ((16, 0.04), (8, 0.1))
-"""How many scores get their thresholds, and how many events are compared, and on which shares of
-the budget."""
-LUCKS, LUCK, STEP, BINS = (1.0, 3.0), 4.5, 0.015, 60
+TRIED = ((12, 0.02), (4, 0.1))
+"""How many candidates are tried, and on which share of the budget: a few, and fewer again."""
+LUCK, WARY, STEP, BINS = 4.5, 2.0, 0.015, 60
 """How thresholds are chosen, see `cut`."""
 FITTED = 8  # pairs of inputs of which every place is weighed
 WORKERS = min(2, os.cpu_count() or 1)
@@ -217,11 +218,11 @@ def promised(known, p, q, draws):
     return known + scipy.special.ndtri(ALPHA) * spread
 
 
-def cut(scores, draws, luck=2.0):
+def cut(scores, draws):
     """The best threshold on scores (of the first input, of the second): promise and level.
 
     Rare events win by luck where many are compared. So a log ratio is either that of the counts
-    less `LUCK` standard errors, or that of a smooth curve through all thresholds, less `luck`.
+    less `LUCK` standard errors, or that of a smooth curve through all thresholds, less `WARY`.
     """
     one, two = (np.sort(side) for side in scores)
     n, pooled = len(one), np.sort(np.concatenate([one, two]))
@@ -230,13 +231,13 @@ def cut(scores, draws, luck=2.0):
     a, b = (n - np.searchsorted(side, levels, "left") for side in (one, two))
     p, q = np.maximum(a, 0.5) / n, np.minimum((b + 1) / n, 1)
     counted = np.log(p / q) - LUCK * np.sqrt((1 - p) / (n * p) + (1 - q) / (n * q))
-    likely = np.maximum(promised(counted, p, q, draws), promised(smoothed(a, b, luck), p, p, draws))
+    likely = np.maximum(promised(counted, p, q, draws), promised(smoothed(a, b), p, p, draws))
     bounds = np.where(a >= 10, likely, -np.inf)
     best = int(np.argmax(bounds))
     return float(bounds[best]), float(levels[best])
 
 
-def smoothed(a, b, luck):
+def smoothed(a, b):
     """Log ratios of two falling counts, less some standard errors: log odds between two thresholds
     differ from the next ones by about `STEP`."""
     one, two = (-np.diff(side, append=0) for side in (a, b))
@@ -251,7 +252,7 @@ def smoothed(a, b, luck):
     up, down = (np.cumsum((n * side)[::-1])[::-1] for side in (c, 1 - c))
     slope = np.triu(np.ones((m, m))) * (n * c * (1 - c)) * (1 / up + 1 / down)[:, None]
     error = np.sqrt(np.einsum("ij,jk,ik->i", slope, np.linalg.inv(curved), slope))
-    return np.log(up / down) - luck * error
+    return np.log(up / down) - WARY * error
 
 
 def weighed(squares, sums):
@@ -337,53 +338,52 @@ def learned(made, draws):
     return sorted(found, key=lambda one: -one.promise)
 
 
-def tried(made, candidates, draws, trial):
-    """Events: the scores of candidates with thresholds chosen by fresh reports, warily and more
-    so."""
-    events = []
+def tried(made, candidates, draws, trial, purpose):
+    """The candidates with thresholds chosen again by fresh reports, the best one first."""
+    again = []
     for one in candidates:
 
         def seen(reports, one=one):
             return one.way * one.score(reports)
 
         sides = [
-            np.concatenate(made.pieces(x, trial, "try", seen)) for x in (one.first, one.second)
+            np.concatenate(made.pieces(x, trial, purpose, seen)) for x in (one.first, one.second)
         ]
-        for luck in LUCKS:
-            promise, level = cut(sides, draws, luck)
-            events.append(replace(one, promise=promise, level=level))
-    return sorted(events, key=lambda one: -one.promise)
-
-
-def compared(made, events, draws, trial):
-    """The event that does best on reports which chose none of them."""
-    best = []
-    for one in events:
-        a, b = (max(made.hits(x, trial, "compare", one), 0.5) for x in (one.first, one.second))
-        p, q = a / trial, b / trial
-        known = math.log(p / q) - math.sqrt((1 - p) / a + (1 - q) / b)
-        best.append((float(promised(known, p, q, draws)), one))
-    return max(best, key=lambda pair: pair[0])[1]
+        promise, level = cut(sides, draws)
+        again.append(replace(one, promise=promise, level=level))
+    return sorted(again, key=lambda one: -one.promise)
 
 
 def rows(draws, only, seed=1):
-    """One row a mechanism."""
+    """One row a mechanism; those that are kept are not measured again."""
+    STORE.mkdir(parents=True, exist_ok=True)
     for name in only or SUITE:
-        start, made = time.perf_counter(), Made(name, seed)
-        (scores, some), (events, more) = ((n, int(draws * share)) for n, share in TRIED)
-        candidates = tried(made, learned(made, draws)[:scores], draws, some)
-        best, tick = compared(made, candidates[:events], draws, more), time.perf_counter()
-        rest = draws - LEARN - some - more
-        a, b = (made.hits(x, rest, "count", best) for x in (best.first, best.second))
-        lower = epsilon_sharper(int(a), int(b), rest, ALPHA)
-        theirs = max(made.published[:2])
-        yield {
-            "mechanism": name, "first": " ".join(f"{v:g}" for v in best.first),
-            "second": " ".join(f"{v:g}" for v in best.second), "event": best.score.words,
-            "tp": int(a), "fp": int(b), "counted": rest, "lower": round(lower, 5),
-            "two bounds": round(float(stats.epsilon_lower(a, b, rest, tail=ALPHA / 2)), 5),
-            "DP-Sniper LR": made.published[0], "DP-Sniper MLP": made.published[1],
-            "StatDP": made.published[2], "ratio": round(lower / theirs, 3), "at most": made.most,
-            "draws": draws, "learning seconds": round(tick - start, 1),
-            "counting seconds": round(time.perf_counter() - tick, 1),
-        }  # fmt: skip
+        path = STORE / f"sniper-{name}-{draws}-{seed}.json"
+        if not path.exists():
+            path.write_text(json.dumps(measured(Made(name, seed), draws, seed)))
+        yield json.loads(path.read_text())
+
+
+def measured(made, draws, seed):
+    """The bound of one mechanism."""
+    start, work = time.perf_counter(), time.process_time()
+    candidates, rest = learned(made, draws), draws - LEARN
+    for number, (many, share) in enumerate(TRIED):
+        trial = int(draws * share)
+        candidates = tried(made, candidates[:many], draws, trial, f"try {number}")
+        rest -= trial
+    best, tick = candidates[0], time.perf_counter()
+    a, b = (made.hits(x, rest, "count", best) for x in (best.first, best.second))
+    lower = epsilon_sharper(int(a), int(b), rest, ALPHA)
+    theirs = max(made.published[:2])
+    return {
+        "mechanism": made.name, "first": " ".join(f"{v:g}" for v in best.first),
+        "second": " ".join(f"{v:g}" for v in best.second), "event": best.score.words,
+        "tp": int(a), "fp": int(b), "counted": rest, "lower": round(lower, 5),
+        "two bounds": round(float(stats.epsilon_lower(a, b, rest, tail=ALPHA / 2)), 5),
+        "DP-Sniper LR": made.published[0], "DP-Sniper MLP": made.published[1],
+        "StatDP": made.published[2], "ratio": round(lower / theirs, 3), "at most": made.most,
+        "draws": draws, "seed": seed, "learning seconds": round(tick - start, 1),
+        "counting seconds": round(time.perf_counter() - tick, 1),
+        "processor seconds": round(time.process_time() - work, 1),
+    }  # fmt: skip

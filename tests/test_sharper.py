@@ -20,7 +20,7 @@ def bounds(n, alpha, delta):
     )
 
 
-@pytest.mark.parametrize("n, alpha, delta", [(9, 0.1, 0.0), (7, 0.3, 0.1), (12, 0.01, 0.0)])
+@pytest.mark.parametrize("n, alpha, delta", [(9, 0.1, 0.0), (7, 0.3, 0.1), (10, 0.01, 0.0)])
 def test_the_bound_is_wrong_as_rarely_as_it_says(n, alpha, delta):
     """At every value that it takes, with a truth just below, and 300 rates of the second input."""
     found, counts, worst = bounds(n, alpha, delta), np.arange(n + 1), 0.0
@@ -39,24 +39,24 @@ def test_more_of_the_first_and_fewer_of_the_second_never_lower_it():
     assert found[5, 5] == found[0, 0] == 0 and found[9, 0] > 1
 
 
-def test_it_needs_two_fifths_fewer_reports_than_two_bounds():
-    """Bits of SUE drawn twice, claim .25, alpha = .01: 122 reports find it with probability .95,
-    where two bounds need 212."""
-    p, q, claim, n = 0.39892, 0.11674, 0.25, 122
+def test_it_needs_a_third_fewer_reports_than_two_bounds():
+    """The order of subsets of 100 values, claim 1, alpha = .01: 43 reports find it with probability
+    .95, where two bounds need 70."""
+    p, q, claim, n = 0.50134, 0.00504, 1.0, 43
 
     def power(refutes):
-        shown, a = 0.0, 10
-        for b in range(28):
+        shown, a = 0.0, 4
+        for b in range(6):
             while a <= n and not refutes(a, b):
                 a += 1
             shown += laws.binom.pmf(b, n, q) * laws.binom.sf(a - 1, n, p)
         return shown
 
-    assert power(lambda a, b: epsilon_sharper(a, b, n, 0.01) >= claim) > 0.945
+    assert power(lambda a, b: epsilon_sharper(a, b, n, 0.01) >= claim) > 0.95
     assert power(lambda a, b: stats.epsilon_lower(a, b, n, tail=0.005) >= claim) < 0.8
 
 
-@pytest.mark.parametrize("n", [10**5, 10**7, 2 * 10**8])
+@pytest.mark.parametrize("n", [10**5, 2 * 10**8])
 def test_large_counts_come_as_near_as_the_normal_law_allows(n):
     """An event of rates one half and a tenth less: within 15 % of the quantile that no bound of
     these counts can do without."""
