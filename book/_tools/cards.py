@@ -107,7 +107,7 @@ def counted(project: Project, page: str) -> list[str]:
     if (path := project.root / "_build" / "figures.csv").exists():
         items = pd.read_csv(path)
         for row in items[items["page"] == name].itertuples():
-            if row.compared:
+            if row.state in figures.COUNTED:
                 said.append(
                     f"{row.agree:,} of {row.compared:,} compared numbers of {figures.short(row.item)} agree ({row.state})."
                 )

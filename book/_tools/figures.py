@@ -17,6 +17,8 @@ SIGNS = {
     "not in this build": "–",
 }
 """Every state with its sign. A tick needs a printed number or a digitised curve that the paper's own setting gives again."""
+COUNTED = [state for state in SIGNS if state.startswith(("reproduced", "agrees", "differs"))]
+"""States of items whose numbers were compared with the paper's or its code's."""
 
 
 def short(item: str) -> str:

@@ -14,7 +14,6 @@ from execute import Project
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
           "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
-COUNTED = [state for state in figures.SIGNS if re.match("reproduced|agrees|differs", state)]
 
 
 def grid(root: Path) -> str:
@@ -29,7 +28,7 @@ def grid(root: Path) -> str:
     for paper, group in found.groupby(found["item"].str.split("/").str[0], sort=False):
         lines.append(f'<h3 class="item-paper">{PAPERS[paper]}</h3>\n<ul class="item-grid">')
         for row in group.itertuples():
-            counts = f": {row.agree:,} of {row.compared:,} agree" if row.state in COUNTED else ""
+            counts = f": {row.agree:,} of {row.compared:,} agree" if row.state in figures.COUNTED else ""
             text = (
                 f'<span class="item-name">{figures.SIGNS[row.state]} {figures.short(row.item)}</span> '
                 f'<span class="item-title">{html.escape(questions.pop(row.page, titles[row.item]))}</span> '

@@ -111,14 +111,57 @@ def test_twins_of_a_page(page, name):
                 arg=twin.element_handle(),
             )
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        found = Axe().run(page, "[data-twin]").response["violations"]
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["ldp_auditor/fig1", "ldp_auditor/fig2", "refinement/fig5"])
+def test_axe_finds_no_serious_issue_in_twins_and_cards(page, site, name, theme):
+    """Bars, markers and paths stand for all."""
+    page.add_init_script(
+        f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
+    )
+    page.goto(f"{site}/book/{name}.html", wait_until="load")
+    for twin in twins(page):
+        twin.locator(".tw-plot").press("ArrowRight")
+    page.locator(".tw-table summary").first.click()
+    for part in ("[data-twin]", ".in-short"):
+        found = Axe().run(page, part).response["violations"]
         assert [
             (v["id"], [n["target"] for n in v["nodes"]][:3])
             for v in found
             if v["impact"] in ("serious", "critical")
         ] == []
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert page.errors == []
+
+
+def test_a_series_stands_alone_the_figure_enlarges_and_print_keeps_the_picture(page, site):
+    page.goto(f"{site}/book/ldp_auditor/fig2.html", wait_until="load")
+    twin = twins(page)[0]
+    series = twin.locator(".tw-legend button").nth(1)
+    series.click()
+    assert series.get_attribute("aria-pressed") == "true"
+    assert twin.locator(".tw-alone .tw-g:not(.tw-on)").count() > 0
+    plot = twin.locator(".tw-plot")
+    plot.press("ArrowRight")
+    said = twin.locator("[role=status]")
+    assert series.inner_text() in said.inner_text()
+    assert re.search(r"this run.*: .*, z = .*\n(exact expectation): ", said.inner_text())
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    small = plot.bounding_box()["width"]
+    twin.get_by_role("button", name="Enlarge").click()
+    large = page.locator("dialog[open] .tw-plot")
+    page.wait_for_function(
+        "w => document.querySelector('dialog .tw-plot').clientWidth > 1.3 * w", arg=small
+    )
+    assert large.locator("svg").is_visible()
+    page.keyboard.press("Escape")
+    page.wait_for_function("!document.querySelector('dialog')")
+    assert twin.locator(".tw-plot svg").is_visible()
+    page.emulate_media(media="print")
+    assert twin.is_hidden() and twin.locator("xpath=../img").is_visible()
+    assert page.locator(".in-short").first.is_visible()
 
 
 def test_every_page_with_a_figure_of_its_own_table_was_walked():
