@@ -110,9 +110,12 @@ def test_what_no_page_needs_goes_and_nothing_else(tmp_path):
         (tmp_path / name).write_text("")
     kept = '<script defer src="../_static/scripts/bootstrap.js"></script>'
     gone = '<script defer src="../_static/scripts/fontawesome.js?digest=1"></script>\n'
-    (tmp_path / "a.html").write_text(f"<head>{gone}{kept}</head>")
+    index = '<script src="../searchindex.js"></script>\n'
+    for name in ("a.html", "search.html"):
+        (tmp_path / name).write_text(f"<head>{gone}{index}{kept}</head>")
     takeaway.lighten(tmp_path)
     assert (tmp_path / "a.html").read_text() == f"<head>{kept}</head>"
+    assert (tmp_path / "search.html").read_text() == f"<head>{index}{kept}</head>"
     assert {name: (tmp_path / name).exists() for name in names} == names
 
 

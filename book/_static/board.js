@@ -82,7 +82,7 @@
   const status = make("p", { role: "status", class: "board-status" }), canvas = make("canvas", { tabindex: "0", role: "application", "aria-label": "All comparisons by figure. Arrow keys walk through the points, Enter shows the row." });
   const point = make("p", { class: "board-point", "aria-live": "polite" }), legend = make("p", { class: "board-legend" });
   const csv = make("button", { type: "button" }, "CSV of these rows"), clear = make("button", { type: "button" }, "Clear all filters");
-  const body = make("tbody"), head = ["what", "series", "x", "published", "this run ± se", "exact", "z", "from paper", "how; against", "verdict"];
+  const body = make("tbody"), head = ["what", "series", "published", "this run ± se", "exact", "z", "from paper", "how; against", "verdict"];
   const table = make("div", { class: "board-table", role: "region", tabindex: "0", "aria-label": "Rows" }, make("table", {}, make("thead", {}, make("tr", {}, ...head.map((h) => make("th", { scope: "col" }, h)))), body));
   const pager = make("nav", { class: "board-pager", "aria-label": "Pages of rows" });
   legend.append(...Object.entries({ good: "agrees", warn: "differs, explained", bad: "differs", other: "other data", plain: "nothing printed" }).flatMap(([tone, words]) => [make("span", { class: "board-swatch", "data-tone": tone, "aria-hidden": "true" }), `${words}  `]),
@@ -121,7 +121,8 @@
     const verdict = make("td", { "data-label": "verdict", "data-tone": TONES[row.verdict] || "plain" }, make("strong", {}, SAID[row.verdict] || row.verdict), row.note ? `: ${row.note} ` : " ");
     const known = row.type === "number" && TONES[row.verdict] === "warn" ? errataOf[row.item] || [] : [];
     known.forEach(([id, title], i) => verdict.append(i ? ", " : "errata of this figure: ", make("a", { href: `errata.html#${id}`, title }, id.match(/\d+$/)[0])));
-    const cells = [row.series, number(row.x, 6), published ? (signs[row.relation] || "") + published : "", reproduced + (row.reproduced_se ? ` ± ${number(row.reproduced_se, 2)}` : ""), exact, number(row.z, 3), percent(row.apart), [row.how, row.kind].filter(Boolean).join("; ")];
+    const place = row.x === null || row.x === undefined ? "" : `, ${typeof row.x === "number" ? `x = ${number(row.x, 6)}` : row.x}`;
+    const cells = [row.series + place, published ? (signs[row.relation] || "") + published : "", reproduced + (row.reproduced_se ? ` ± ${number(row.reproduced_se, 2)}` : ""), exact, number(row.z, 3), percent(row.apart), [row.how, row.kind].filter(Boolean).join("; ")];
     const current = row.id === state.row;
     return make("tr", { id: `row-${row.id}`, "aria-current": current ? "true" : null }, make("th", { scope: "row", "data-label": "what" }, where ? make("a", { href: where }, what) : what, " ",
       make("a", { href: `${PREFIX}${new URLSearchParams({ row: row.id })}`, class: "board-link", "aria-label": `Link to this row, ${row.id}` }, "#")), ...cells.map((text, i) => make("td", { "data-label": head[i + 1] }, text)), verdict);

@@ -195,11 +195,14 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
 
 
 def lighten(out: Path) -> None:
-    """Take away what the theme brings and no page needs: the icons as a script, since its style sheet has the same as a font,
-    the fonts in their second form, and maps for those who mend the theme."""
+    """Take away what the theme brings and no page needs: the icons as a script, since its style sheet has the same as a font;
+    the index of the search, but on the page that searches; the fonts in their second form, and maps for those who mend the theme."""
     for path in out.rglob("*.html"):
+        unused = r"scripts/fontawesome\.js" + (
+            "" if path == out / "search.html" else r"|searchtools\.js|language_data\.js|searchindex\.js"
+        )
         text = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(r'<script[^>]* src="[^"]*scripts/fontawesome\.js[^"]*"></script>\n?', "", text), encoding="utf-8")
+        path.write_text(re.sub(rf'[ \t]*<script[^>]* src="[^"]*(?:{unused})[^"]*"></script>\n?', "", text), encoding="utf-8")
     static = out / "_static"
     for path in {*static.rglob("*.map"), *static.rglob("fontawesome.js*"), *static.rglob("vendor/fontawesome/webfonts/*.ttf")}:
         path.unlink()

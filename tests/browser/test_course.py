@@ -138,9 +138,9 @@ def test_pages_of_the_course_pass_axe_and_fit_a_phone(page, site, name, theme):
     page.goto(f"{site}/{name}.html", wait_until="networkidle")
     for box in page.locator("[data-quiz]").all():
         answered(box, "99999999")
+    assert page.errors == [] and page.outside == []
     assert serious(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.errors == [] and page.outside == []
 
 
 def test_the_file_of_solutions_can_be_had(page, site):
@@ -316,3 +316,15 @@ def test_the_theme_brings_its_icons_without_its_largest_script(page, site):
     assert icon.evaluate("i => getComputedStyle(i, '::before').content") == '"\uf0c9"'
     assert page.evaluate("document.fonts.check('900 16px \"Font Awesome 6 Free\"', '\uf0c9')")
     assert page.errors == []
+
+
+def test_on_paper_a_page_is_black_on_white_and_has_nothing_to_click(page, site):
+    themed(page, "dark")
+    page.goto(f"{site}/{LESSONS[0]}.html", wait_until="networkidle")
+    page.emulate_media(media="print")
+    for place in (".bd-sidebar-primary", ".quiz-answer", ".explorer", ".headerlink", ".bd-footer"):
+        assert not any(e.is_visible() for e in page.locator(place).all()), place
+    for place in ("article p", "article pre span", "article table td", "article code"):
+        seen = page.locator(place).first.evaluate("e => getComputedStyle(e).color")
+        assert seen in ("rgb(0, 0, 0)", "rgb(51, 51, 51)"), place
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
