@@ -89,6 +89,13 @@ def test_every_control_works_by_keyboard_and_is_kept_in_the_address(page, site, 
     assert page.errors == [] and page.outside == []
 
 
+@pytest.mark.parametrize("asked", ["constructor=1", "__proto__=1", "%=%E0%A4%A"])
+def test_an_address_that_nobody_wrote_breaks_no_explorer(page, site, asked):
+    opened(page, f"{site}/book/explore/promise.html#promise:{asked}")
+    said = f"there is no “{asked.partition('=')[0]}” here"
+    assert said in page.locator(".ex-problem").inner_text() and page.errors == []
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_explorers_pass_axe_and_fit_a_phone(page, site, name, theme):

@@ -76,6 +76,15 @@ def test_the_link_opens_the_book_and_leaves_no_token_behind(page, live):
     assert page.outside == [] and page.errors == []
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", "[[0, 1, 2]]", "null"])
+def test_a_page_works_whatever_lies_where_edits_are_kept(ready, text):
+    place = f"ldpkit-live-edits:{PAGE}"
+    ready.evaluate("([place, text]) => sessionStorage.setItem(place, text)", [place, text])
+    ready.reload()
+    status(ready, "Ready" if text in ("{", "[1]", "null") else "Your edits of cell 1 belonged")
+    assert ready.errors == []
+
+
 def test_a_changed_parameter_changes_the_figure_beside_the_published_one(ready):
     page = ready
     published = (HTML / "_figures" / f"{FIGURE}.csv").read_text()

@@ -4,13 +4,18 @@ import base64
 import http.client
 import json
 import secrets
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from conftest import Server
+from conftest import HTML, ROOT, Server
 from jupyter_core.paths import jupyter_runtime_dir
+
+sys.path.append(str(ROOT / "tests"))
+
+from chaos import scripts
 
 KERNEL = "00000000-0000-0000-0000-000000000000"
 EXECUTE = [
@@ -219,6 +224,13 @@ def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, l
         "socket": "refused",
     }
     assert count() == before
+
+
+def test_no_script_that_is_handed_to_a_page_runs_and_the_page_works_on(browser, live, site):
+    """By query, fragment, storages, the window's name and fields; `make chaos` tries more."""
+    for base, entrance in ((site, ""), (f"{live.base}/static", live.link)):
+        found = scripts.attacks(browser, base, HTML, 1, range(1, 12), entrance)
+        assert [problem for _, problem in found if problem] == []
 
 
 def test_the_server_and_its_kernels_listen_on_loopback_only(live, kernel):

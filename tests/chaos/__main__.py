@@ -14,12 +14,12 @@ from . import ROOT, faults, flips, growth, kills, lines, scripts, served
 TABLE = ROOT / "data" / "results" / "chaos.csv"
 COLUMNS = ("what", "seed", "n", "noticed", "harmless", "wrong", "seconds", "version")
 PARTS = {
-    "installation": (kills.run_installation, 20),
-    "kills": (kills.run, 60),
-    "book": (kills.run_book, 24),
+    "installation": (kills.run_installation, 30),
+    "kills": (kills.run, 50),
+    "book": (kills.run_book, 20),
     "faults": (faults.run, 3),
-    "runner": (faults.run_runner, 1000),
-    "site": (faults.run_site, 8),
+    "runner": (faults.run_runner, 24),
+    "site": (faults.run_site, 6),
     "flips": (flips.run, 100),
     "built": (flips.run_built, 100),
     "lines": (lines.run, 1200),

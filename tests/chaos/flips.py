@@ -131,7 +131,7 @@ class _Still:
     perf_counter = staticmethod(lambda: 0.0)
 
 
-def run_built(seed: int, n: int, folder: Path, again: int = 3) -> list[dict[str, object]]:
+def run_built(seed: int, n: int, folder: Path, again: int = 1) -> list[dict[str, object]]:
     """Flip `n` bits of executed notebooks with their records and tables, and `n` of the site with
     its manifest; `again` times whole builds mend what they find."""
     sys.path.insert(0, str(TOOLS))

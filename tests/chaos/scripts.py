@@ -30,11 +30,10 @@ READY = "() => [...document.querySelectorAll('.explorer')].every(e => e.dataset.
 
 def pages(html: Path) -> list[str]:
     """The pages of a site that read their address or a storage."""
-    found = [
-        "search.html",
-        *sorted(p.relative_to(html).as_posix() for p in html.glob("book/explore/*.html")),
-    ]
-    return found + sorted(p.relative_to(html).as_posix() for p in html.glob("book/*.html"))[:3]
+    live, explorers = (html / "_live" / "book").rglob("*.json"), html.glob("book/explore/*.html")
+    names = [path.relative_to(html / "_live").with_suffix(".html") for path in sorted(live)[:3]]
+    names += [path.relative_to(html) for path in sorted(explorers)]
+    return ["search.html", *(name.as_posix() for name in names)]
 
 
 def written(draw: random.Random, name: str) -> str:
@@ -53,8 +52,9 @@ def written(draw: random.Random, name: str) -> str:
     return f"?{query}#{fragment}"
 
 
-def attack(browser: Browser, base: str, name: str, draw: random.Random) -> str:
-    """Load a page with payloads everywhere; what went wrong, or nothing."""
+def attack(browser: Browser, base: str, name: str, draw: random.Random, entrance: str = "") -> str:
+    """Load a page with payloads everywhere, for whom came through `entrance` if there is one; what
+    went wrong, or nothing."""
     context = browser.new_context()
     try:
         page, wrong = context.new_page(), list[str]()
@@ -72,6 +72,9 @@ def attack(browser: Browser, base: str, name: str, draw: random.Random) -> str:
             "session": {f"ldpkit-live-edits:{re.sub('.html$', '', name)}": _edits(draw)},
             "name": draw.choice(PAYLOADS),
         }  # fmt: skip
+        if entrance:
+            page.goto(entrance)
+            page.wait_for_load_state("networkidle")  # the cookie is there
         page.add_init_script(
             "window.ran = () => { window.hit = true; }; const held = " + json.dumps(held) + ";"
             "for (const [kind, items] of [[localStorage, held.local], [sessionStorage, held.session]])"
@@ -127,13 +130,13 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
 
 
 def attacks(
-    browser: Browser, base: str, html: Path, seed: int, numbers: Iterable[int]
+    browser: Browser, base: str, html: Path, seed: int, numbers: Iterable[int], entrance: str = ""
 ) -> Iterator[tuple[int, str]]:
     """Attack pages in turn; what went wrong with each."""
     known = pages(html)
     for number in numbers:
         draw, name = random.Random(f"{seed} {number}"), known[number % len(known)]
-        problem = attack(browser, base, name, draw)
+        problem = attack(browser, base, name, draw, entrance)
         yield number, problem and f"{name}: {problem}"
 
 
