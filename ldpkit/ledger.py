@@ -3,12 +3,15 @@
 A row of ``data/claims/<paper>.csv`` is a statement in our words and the test of it: the cells it is
 about, what number each of them has to show, how that number has to stand to the paper's, and the
 function that finds it. A page hands its tables to `judge`; nothing about the test is said there.
+A test that nothing can fail is none: a build looks for a spoiled number that turns each verdict.
 """
 
+import contextlib
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from . import checks, published
+from .types import Array
 from .verdicts import RELATIONS
 
 __all__ = ["COLUMNS", "VERDICTS", "load", "verdict", "judge"]
@@ -32,6 +36,16 @@ _NOISE = 5  # standard errors, where a number is found by simulation
 _FILE = (
     "LDPKIT_SCOREBOARD"  # set by the book's runner, which looks for the verdicts beside that file
 )
+
+
+_SPOILS: dict[str, Callable[[Array], Array]] = {
+    "times 4": lambda x: 4 * x,
+    "a quarter": lambda x: x / 4,
+    "turned round": lambda x: x[::-1],
+    "plus 4": lambda x: x + 4,
+    "minus 4": lambda x: x - 4,
+}
+"""What may be done to the numbers behind a claim; one of them has to turn its verdict."""
 
 
 def load(paper: str) -> pd.DataFrame:
@@ -121,6 +135,8 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
         raise ValueError(f"page must be one that data/claims speaks about, got {page!r}")
     found = [row | _found(row, code, comparable, tables) for row in rows.to_dict("records")]
     if target := os.environ.get(_FILE):
+        for row in found:
+            row["mutant"] = _mutant(row, code, tables) if "found" in row else ""
         _record(Path(target).with_suffix(".claims.csv"), pd.DataFrame(found))
     shown = ["place", "claim", "relation", "published", "found", "at", "verdict"]
     table = (
@@ -131,21 +147,39 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     return table.dropna(axis="columns", how="all")
 
 
+def _evaluator(
+    row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]
+) -> tuple[Callable[[Mapping[str, Any]], Any], dict[str, Any]]:
+    """The function of tables that a row names, and those that it takes.
+
+    ``rises`` takes the tables that its parameters are called after, ``quotient(asr, ASS, SS)`` what
+    stands in the brackets: tables by name, other words as they are.
+    """
+    name, _, words = row["code"].partition("(")
+    function: Callable[..., Any] | None = getattr(code, name, None)
+    if function is None:
+        raise ValueError(f"code must have the function {name} of claim {row['id']}")
+    asked = words[:-1].split(", ") if words else list(inspect.signature(function).parameters)
+    given = {word: tables[word] for word in asked if word in tables or not words}
+    return lambda found: function(*(found.get(word, word) for word in asked)), given
+
+
+def _tested(row: Mapping[str, Any], values: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """What a function found as a table with the columns value and se, and the verdict on it."""
+    if not isinstance(values, pd.DataFrame):
+        values = pd.DataFrame({"value": values, "se": 0.0})
+    test = {name: row[name] for name in ("relation", "published", "tolerance", "turns")}
+    return values, verdict(values["value"], values["se"], **test)
+
+
 def _found(
     row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What this run says about one claim."""
-    evaluate: Callable[..., Any] | None = getattr(code, row["code"], None)
-    if evaluate is None:
-        raise ValueError(f"code must have the function {row['code']} of claim {row['id']}")
+    evaluate, given = _evaluator(row, code, tables)
     if not comparable:
         return {"verdict": f"{VERDICTS[3]}: other parameters than the paper's"}
-    asked = inspect.signature(evaluate).parameters
-    values = evaluate(**{name: tables[name] for name in asked})
-    if isinstance(values, pd.Series):
-        values = pd.DataFrame({"value": values, "se": 0.0})
-    test = {name: row[name] for name in ("relation", "published", "tolerance", "turns")}
-    found = verdict(values["value"], values["se"], **test)
+    values, found = _tested(row, evaluate(given))
     if found["furthest"] is None:
         return {"verdict": f"{VERDICTS[3]}: no such cell in this run"}
     at = found.pop("furthest")
@@ -160,6 +194,36 @@ def _found(
         "at": str(values.index[at]) if found["of"] > 1 else "",
         "verdict": word,
     }
+
+
+def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str:
+    """The first spoiled number that turns the verdict on a claim, and how it was spoiled: a column
+    of a table that its function takes, from the last, or what it returns if it takes none; empty if
+    none does."""
+    evaluate, given = _evaluator(row, code, tables)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # spoiled numbers may have no logarithm
+        found = evaluate(given)
+        right = _tested(row, found)[1]["verdict"]
+        for what, how, values in _spoiled(evaluate, given, found):
+            if _tested(row, values)[1]["verdict"] not in (right, VERDICTS[3]):
+                return f"{what} {how}"
+    return ""
+
+
+def _spoiled(
+    evaluate: Callable[[Mapping[str, Any]], Any], given: Mapping[str, pd.DataFrame], found: Any
+) -> Iterator[tuple[str, str, Any]]:
+    """What a function finds in spoiled tables, or its own numbers spoiled if it takes none."""
+    for how, spoil in {} if given else _SPOILS.items():
+        yield "its own numbers", how, spoil(np.asarray(found, float))
+    for name, table in given.items():
+        for at in reversed(range(table.shape[1])):
+            for how, spoil in _SPOILS.items() if table.dtypes.iloc[at].kind == "f" else ():
+                other = table.copy()
+                other.isetitem(at, spoil(table.iloc[:, at].to_numpy()))
+                with contextlib.suppress(LookupError):  # a setting that no other table has
+                    yield f"{name}, {table.columns[at]}", how, evaluate({**given, name: other})
 
 
 def _record(path: Path, found: pd.DataFrame) -> None:
