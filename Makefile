@@ -70,7 +70,7 @@ bench: .venv/ready _build/bench/venv/.ready  ## measure how long audits take, be
 	$(BIN)/python benchmarks/bench.py $(if $(SAVE),--save) $$BENCH
 
 reference: .venv/ready _build/reference/venv/.ready _build/reference/ldp-audit/.ready  ## repeat audits with the released code of LDP-Auditor (needs the network; ALL=1: all of them)
-	$(BIN)/python benchmarks/again.py $(if $(ALL),--all)
+	$(BIN)/python benchmarks/repeat.py $(if $(ALL),--all)
 
 lab: .venv/ready packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live)
 	@$(BIN)/python book/_tools/live.py

@@ -44,6 +44,7 @@ _SPOILS: dict[str, Callable[[Array], Array]] = {
     "turned round": lambda x: x[::-1],
     "plus 4": lambda x: x + 4,
     "minus 4": lambda x: x - 4,
+    "unevenly": lambda x: x * 16 ** (0.618 * np.arange(len(x)) % 1 - 0.5),
 }
 """What may be done to the numbers behind a claim; one of them has to turn its verdict."""
 
@@ -205,24 +206,29 @@ def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str
         warnings.simplefilter("ignore")  # spoiled numbers may have no logarithm
         found = evaluate(given)
         right = _tested(row, found)[1]["verdict"]
-        for what, how, values in _spoiled(evaluate, given, found):
+        for what, how, values in _spoiled(evaluate, given, found, row["published"]):
             if _tested(row, values)[1]["verdict"] not in (right, VERDICTS[3]):
                 return f"{what} {how}"
     return ""
 
 
 def _spoiled(
-    evaluate: Callable[[Mapping[str, Any]], Any], given: Mapping[str, pd.DataFrame], found: Any
+    evaluate: Callable[[Mapping[str, Any]], Any],
+    given: Mapping[str, pd.DataFrame],
+    found: Any,
+    published: float,
 ) -> Iterator[tuple[str, str, Any]]:
     """What a function finds in spoiled tables, or its own numbers spoiled if it takes none."""
     for how, spoil in {} if given else _SPOILS.items():
         yield "its own numbers", how, spoil(np.asarray(found, float))
+    if not given:
+        yield "its own numbers", "as printed", np.full(len(found), published)
     for name, table in given.items():
         for at in reversed(range(table.shape[1])):
             for how, spoil in _SPOILS.items() if table.dtypes.iloc[at].kind == "f" else ():
                 other = table.copy()
                 other.isetitem(at, spoil(table.iloc[:, at].to_numpy()))
-                with contextlib.suppress(LookupError):  # a setting that no other table has
+                with contextlib.suppress(LookupError, ValueError):  # a setting that no table has
                     yield f"{name}, {table.columns[at]}", how, evaluate({**given, name: other})
 
 

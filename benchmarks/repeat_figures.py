@@ -1,6 +1,6 @@
 """Repeat the audits of Figures 1 to 3 of LDP-Auditor with the clients that the paper audited.
 
-    _build/reference/venv/bin/python benchmarks/figures.py TABLE --source _build/reference/ldp-audit
+    python benchmarks/repeat_figures.py TABLE --source _build/reference/ldp-audit
 
 The pure protocols are the clients of multi-freq-ldpy, looped over as in
 `reference.py`; the approximate ones and their attacks are those of the released

@@ -1,11 +1,11 @@
 """Repeat stored audits of the released code of LDP-Auditor, with that code and the same arguments.
 
-    _build/reference/venv/bin/python benchmarks/witness.py STORED NEW --source ldp-audit
+    _build/reference/venv/bin/python benchmarks/repeat_audits.py STORED NEW --source ldp-audit
 
 Reads `data/reference/ldp_auditor.csv` and writes its rows with what the released
 auditors, called unchanged, return now. Their streams follow from the name of the
-protocol, the seed and the number of workers, so that the same number to the last
-digit is what should come out; only the client of pure-ldp draws from a generator
+protocol, the seed and the number of workers, so that the same counts are what should
+come out; only the client of pure-ldp draws from a generator
 that nobody seeds. Knows nothing of ldpkit. The first line of the output names the
 versions, as JSON.
 """

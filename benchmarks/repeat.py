@@ -63,13 +63,13 @@ def main():
     some = [] if given.all else ["--longest", SECONDS]
     one = [] if given.all else ["--runs", 1, "--epsilon", EPSILON]
     for command in (
-        [python, HERE / "figures.py", drawn, *source, *one],
-        [python, HERE / "witness.py", stored, again, *source, *some],
+        [python, HERE / "repeat_figures.py", drawn, *source, *one],
+        [python, HERE / "repeat_audits.py", stored, again, *source, *some],
     ):
         subprocess.run([*map(str, command)], check=True)
     pairs = (stored, again), (figures, drawn)
     found = pd.concat(compared(*map(pd.read_csv, pair)) for pair in pairs)
-    print(found.rename(columns={"same": "same to the last digit"}).to_string())
+    print(found.to_string())
     return int((found["furthest"] > 5).any())
 
 
