@@ -44,6 +44,8 @@ _SPOILS: dict[str, Callable[[Array], Array]] = {
     "turned round": lambda x: x[::-1],
     "plus 4": lambda x: x + 4,
     "minus 4": lambda x: x - 4,
+    "negated": lambda x: -x,
+    "times 10^6": lambda x: 1e6 * x,
     "unevenly": lambda x: x * 16 ** (0.618 * np.arange(len(x)) % 1 - 0.5),
 }
 """What may be done to the numbers behind a claim; one of them has to turn its verdict."""
@@ -198,16 +200,21 @@ def _found(
 
 
 def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str:
-    """The first spoiled number that turns the verdict on a claim, and how it was spoiled: a column
-    of a table that its function takes, from the last, or what it returns if it takes none; empty if
-    none does."""
+    """The first spoiled number that turns the verdict on a claim or the cells that hold, and how it
+    was spoiled: a column of a table that its function takes, from the last, or all of them, or what
+    it returns if it takes none; empty if none does."""
     evaluate, given = _evaluator(row, code, tables)
+
+    def said(values: Any) -> tuple[str, int]:
+        found = _tested(row, values)[1]
+        return found["verdict"], found["holding"]
+
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # spoiled numbers may have no logarithm
         found = evaluate(given)
-        right = _tested(row, found)[1]["verdict"]
+        right = said(found)
         for what, how, values in _spoiled(evaluate, given, found, row["published"]):
-            if _tested(row, values)[1]["verdict"] not in (right, VERDICTS[3]):
+            if (other := said(values)) != right and other[0] != VERDICTS[3]:
                 return f"{what} {how}"
     return ""
 
@@ -218,18 +225,21 @@ def _spoiled(
     found: Any,
     published: float,
 ) -> Iterator[tuple[str, str, Any]]:
-    """What a function finds in spoiled tables, or its own numbers spoiled if it takes none."""
-    for how, spoil in {} if given else _SPOILS.items():
-        yield "its own numbers", how, spoil(np.asarray(found, float))
-    if not given:
-        yield "its own numbers", "as printed", np.full(len(found), published)
+    """What a function finds in spoiled tables; its own numbers spoiled if it takes none."""
     for name, table in given.items():
-        for at in reversed(range(table.shape[1])):
-            for how, spoil in _SPOILS.items() if table.dtypes.iloc[at].kind == "f" else ():
+        columns = [i for i in reversed(range(table.shape[1])) if table.dtypes.iloc[i].kind == "f"]
+        for places in [*([i] for i in columns), columns]:
+            what = table.columns[places[0]] if len(places) == 1 else "all numbers"
+            for how, spoil in _SPOILS.items():
                 other = table.copy()
-                other.isetitem(at, spoil(table.iloc[:, at].to_numpy()))
+                for i in places:
+                    other.isetitem(i, spoil(table.iloc[:, i].to_numpy()))
                 with contextlib.suppress(LookupError, ValueError):  # a setting that no table has
-                    yield f"{name}, {table.columns[at]}", how, evaluate({**given, name: other})
+                    yield f"{name}, {what}", how, evaluate({**given, name: other})
+    if not given:
+        for how, spoil in _SPOILS.items():
+            yield "its own numbers", how, spoil(np.asarray(found, float))
+        yield "its own numbers", "as printed", np.full(len(found), published)
 
 
 def _record(path: Path, found: pd.DataFrame) -> None:

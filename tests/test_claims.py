@@ -211,7 +211,7 @@ def test_a_test_that_nothing_can_fail_stops_the_build(tmp_path, monkeypatch):
     tests = SimpleNamespace(asleep=lambda t: pd.Series([1.0]), awake=lambda t: t["x"])
     table = pd.DataFrame({"x": [1.0, 2.0]})
     found = [
-        {"id": f"rad/{name}", "verdict": "holds", "found": 1.0}
+        {"id": f"rad/{name}", "verdict": "said", "found": 1.0}
         | {"mutant": ledger._mutant(known | {"code": name, "id": name}, tests, {"t": table})}
         for name in ("asleep", "awake")
     ]
