@@ -19,7 +19,9 @@ endif
 override JOBS := $(value JOBS)
 override BENCH := $(value BENCH)
 override CHAOS := $(value CHAOS)
-export NB NAME IP PARAMS SCALE JOBS BENCH CHAOS
+SOURCE ?= https://github.com/hharcolezi/ldp-audit
+override SOURCE := $(value SOURCE)
+export NB NAME IP PARAMS SCALE JOBS BENCH CHAOS SOURCE
 
 # nor does what a caller set for another Python
 unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH PYTHONOPTIMIZE PYTHONWARNINGS PYTHONSTARTUP
@@ -39,7 +41,7 @@ export UV_FIND_LINKS = $(CURDIR)/wheels
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book slides released chapter page reproduce chaos test variants coverage browser bench lab live data links durations expected vulnerabilities bundle artifact packages lock clean
+.PHONY: help book slides released chapter page reproduce chaos test variants mutants coverage browser bench reference lab live data links durations expected vulnerabilities bundle artifact packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -71,6 +73,9 @@ test: .venv/ready packages  ## run the test suite
 variants: .venv/ready packages  ## run every page with every change of one parameter, and all that it suggests to try
 	VARIANTS=all $(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup tests/test_variants.py
 
+mutants: .venv/ready packages  ## break one law at a time and see whether its page notices (SAVE=1: for the book)
+	$(BIN)/python tests/mutants.py $(if $(SAVE),--save)
+
 # numba tells which lines it compiles, if it compiles them: so not from its cache
 coverage: .venv/ready packages  ## run the test suite and say which lines of ldpkit it does not reach
 	@rm -rf _build/coverage && mkdir -p _build/coverage
@@ -87,6 +92,9 @@ links: .venv/ready  ## check the links that lead out of the book (needs the netw
 
 bench: .venv/ready _build/bench/venv/.ready  ## measure how long audits take, beside the published way (SAVE=1: for the book)
 	$(BIN)/python benchmarks/bench.py $(if $(SAVE),--save) $$BENCH
+
+reference: .venv/ready _build/reference/venv/.ready _build/reference/ldp-audit/.ready  ## repeat audits with the released code of LDP-Auditor (needs the network; ALL=1: all of them)
+	$(BIN)/python benchmarks/repeat.py $(if $(ALL),--all)
 
 lab: .venv/ready packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live); IP=0.0.0.0 only in a container
 	@$(BIN)/python book/_tools/live.py --ip "$${IP:-127.0.0.1}"
@@ -152,6 +160,20 @@ _build/pip-audit/.ready: book/_tools/pip-audit.txt .venv/ready
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p $(BIN)/python $(@D); \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
 	@touch $@
+
+_build/reference/venv/.ready: benchmarks/released.txt .venv/ready
+	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p ">=3.11,<3.13" $(@D); \
+	  sed -n '/^setuptools==/,/[^\\]$$/p' $< >$(@D)/first.txt; \
+	  for pins in $(@D)/first.txt $<; do $(UV) -p $(@D)/bin/python --require-hashes -r $$pins; done; $(call done,$<); }
+	@touch $@
+
+# The released code itself is on no package registry: it comes from its repository, or from a clone of it.
+COMMIT := 5cd1c5d47c089c6ae55292e7ccb75b2677893c9a
+_build/reference/ldp-audit/.ready:
+	@rm -rf $(@D); mkdir -p $(dir $(@D)); \
+	git clone -q --no-checkout "$$SOURCE" $(@D) && git -C $(@D) checkout -q $(COMMIT) && touch $@ || { rm -rf $(@D); \
+	  echo "The released code, commit $(COMMIT), cannot be had from $$SOURCE. Where the network does not reach it, bring a clone of" \
+	    "https://github.com/hharcolezi/ldp-audit to this machine and call: make reference SOURCE=path/of/the/clone" >&2; exit 1; }
 
 .venv/ready: pyproject.toml requirements.lock
 	@$(call same,$^) || { set -e; \

@@ -116,6 +116,13 @@ def timed(loop, trials, k, epsilon, *more):
     return time.perf_counter() - start, [h / trials for h in hits]
 
 
+def versions():
+    """Of Python, of the clients and of what they ran on."""
+    names = ("multi-freq-ldpy", "numpy", "numba", "scipy", "xxhash")
+    found = {name: importlib.metadata.version(name) for name in names}
+    return {"Python": platform.python_version()} | found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--k", type=int, action="append", required=True)
@@ -124,13 +131,7 @@ def main():
         "--seconds", type=float, default=2.0, help="about how long one loop may take"
     )
     arguments = parser.parse_args()
-    names = ("multi-freq-ldpy", "numpy", "numba", "scipy", "xxhash")
-    print(
-        json.dumps(
-            {"Python": platform.python_version()}
-            | {name: importlib.metadata.version(name) for name in names}
-        )
-    )
+    print(json.dumps(versions()))
     out = csv.writer(sys.stdout)
     out.writerow(("protocol", "k", "trials", "seconds", "tpr", "fpr"))
     for name, (loop, *more) in loops(arguments.epsilon).items():

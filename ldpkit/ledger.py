@@ -3,17 +3,22 @@
 A row of ``data/claims/<paper>.csv`` is a statement in our words and the test of it: the cells it is
 about, what number each of them has to show, how that number has to stand to the paper's, and the
 function that finds it. A page hands its tables to `judge`; nothing about the test is said there.
+A test that nothing can fail is none: a build looks for a spoiled number that turns each verdict.
 """
 
+import contextlib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from . import checks, published
+from .types import Array
 from .verdicts import RELATIONS
 
 __all__ = ["COLUMNS", "VERDICTS", "load", "verdict", "judge"]
@@ -27,6 +32,19 @@ COLUMNS = [
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be checked here")
 
 _NOISE = 5  # standard errors, where a number is found by simulation
+
+
+_SPOILS: dict[str, Callable[[Array], Array]] = {
+    "times 4": lambda x: 4 * x,
+    "a quarter": lambda x: x / 4,
+    "turned round": lambda x: x[::-1],
+    "plus 4": lambda x: x + 4,
+    "minus 4": lambda x: x - 4,
+    "negated": lambda x: -x,
+    "times 10^6": lambda x: 1e6 * x,
+    "unevenly": lambda x: x * 16 ** (0.618 * np.arange(len(x)) % 1 - 0.5),
+}
+"""What may be done to the numbers behind a claim; one of them has to turn its verdict."""
 
 
 def load(paper: str) -> pd.DataFrame:
@@ -114,7 +132,10 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     rows = rows[(rows["page"] == page) & (rows["code"] != "")]
     checks.need(len(rows), f"page must be one that data/claims speaks about, got {page!r}")
     found = [row | _found(row, code, comparable, tables) for row in rows.to_dict("records")]
-    published.hand(pd.DataFrame(found), "id", ".claims.csv")
+    if os.environ.get(published.TARGET):
+        for row in found:
+            row["mutant"] = _mutant(row, code, tables) if "found" in row else ""
+        published.hand(pd.DataFrame(found), "id", ".claims.csv")
     shown = ["place", "claim", "relation", "published", "found", "at", "verdict"]
     table = (
         pd.DataFrame(found)
@@ -124,21 +145,39 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
     return table.dropna(axis="columns", how="all")
 
 
+def _evaluator(
+    row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]
+) -> tuple[Callable[[Mapping[str, Any]], Any], dict[str, Any]]:
+    """The function of tables that a row names, and those that it takes.
+
+    ``rises`` takes the tables that its parameters are called after, ``quotient(asr, ASS, SS)`` what
+    stands in the brackets: tables by name, other words as they are.
+    """
+    name, _, words = row["code"].partition("(")
+    function: Callable[..., Any] | None = getattr(code, name, None)
+    if function is None:
+        raise ValueError(f"code must have the function {name} of claim {row['id']}")
+    asked = words[:-1].split(", ") if words else list(inspect.signature(function).parameters)
+    given = {word: tables[word] for word in asked if word in tables or not words}
+    return lambda found: function(*(found.get(word, word) for word in asked)), given
+
+
+def _tested(row: Mapping[str, Any], values: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """What a function found as a table with the columns value and se, and the verdict on it."""
+    if not isinstance(values, pd.DataFrame):
+        values = pd.DataFrame({"value": values, "se": 0.0})
+    test = {name: row[name] for name in ("relation", "published", "tolerance", "turns")}
+    return values, verdict(values["value"], values["se"], **test)
+
+
 def _found(
     row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What this run says about one claim."""
-    evaluate: Callable[..., Any] | None = getattr(code, row["code"], None)
-    if evaluate is None:
-        raise ValueError(f"code must have the function {row['code']} of claim {row['id']}")
+    evaluate, given = _evaluator(row, code, tables)
     if not comparable:
         return {"verdict": f"{VERDICTS[3]}: other parameters than the paper's"}
-    asked = inspect.signature(evaluate).parameters
-    values = evaluate(**{name: tables[name] for name in asked})
-    if isinstance(values, pd.Series):
-        values = pd.DataFrame({"value": values, "se": 0.0})
-    test = {name: row[name] for name in ("relation", "published", "tolerance", "turns")}
-    found = verdict(values["value"], values["se"], **test)
+    values, found = _tested(row, evaluate(given))
     if found["furthest"] is None:
         return {"verdict": f"{VERDICTS[3]}: no such cell in this run"}
     at = found.pop("furthest")
@@ -153,3 +192,47 @@ def _found(
         "at": str(values.index[at]) if found["of"] > 1 else "",
         "verdict": word,
     }
+
+
+def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str:
+    """The first spoiled number that turns the verdict on a claim or the cells that hold, and how it
+    was spoiled: a column of a table that its function takes, from the last, or all of them, or what
+    it returns if it takes none; empty if none does."""
+    evaluate, given = _evaluator(row, code, tables)
+
+    def said(values: Any) -> tuple[str, int]:
+        found = _tested(row, values)[1]
+        return found["verdict"], found["holding"]
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # spoiled numbers may have no logarithm
+        found = evaluate(given)
+        right = said(found)
+        for what, how, values in _spoiled(evaluate, given, found, row["published"]):
+            if (other := said(values)) != right and other[0] != VERDICTS[3]:
+                return f"{what} {how}"
+    return ""
+
+
+def _spoiled(
+    evaluate: Callable[[Mapping[str, Any]], Any],
+    given: Mapping[str, pd.DataFrame],
+    found: Any,
+    published: float,
+) -> Iterator[tuple[str, str, Any]]:
+    """What a function finds in spoiled tables; its own numbers spoiled if it takes none."""
+    for name, table in given.items():
+        columns = [i for i in reversed(range(table.shape[1])) if table.dtypes.iloc[i].kind == "f"]
+        for places in [*([i] for i in columns), columns]:
+            what = table.columns[places[0]] if len(places) == 1 else "all numbers"
+            for how, spoil in _SPOILS.items():
+                other = table.copy()
+                for i in places:
+                    other.isetitem(i, spoil(table.iloc[:, i].to_numpy()))
+                with contextlib.suppress(LookupError, ValueError):  # a setting that no table has
+                    yield f"{name}, {what}", how, evaluate({**given, name: other})
+    if not given:
+        for how, spoil in _SPOILS.items():
+            yield "its own numbers", how, spoil(np.asarray(found, float))
+        yield "its own numbers", "as printed", np.full(len(found), published)
+

@@ -34,6 +34,7 @@ from .verdicts import (
 
 __all__ = ["load", "lookup", "items", "furthest", "Scoreboard", "COLUMNS"]
 
+TARGET = "LDPKIT_SCOREBOARD"  # what the book's runner calls the file for the comparisons of a page
 COLUMNS = [
     "item", "series", "x", "published", "published_error",
     "reproduced", "reproduced_se", "exact", "verdict", "note", "relation", "how", "kind",
@@ -115,7 +116,7 @@ def furthest(cell: pd.DataFrame) -> str:
 
 def hand(table: pd.DataFrame, label: str, suffix: str = ".csv") -> None:
     """Hand rows to the build, if this run belongs to one, beside those that have other labels."""
-    target = os.environ.get("LDPKIT_SCOREBOARD")  # a reader's own run records nothing
+    target = os.environ.get(TARGET)  # a reader's own run records nothing
     if not target:
         return
     path = Path(target).with_suffix(suffix)

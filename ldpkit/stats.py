@@ -72,7 +72,8 @@ def clopper_pearson(count: ArrayLike, trials: int, tail: float) -> tuple[Numbers
     trials : int
         Number of independent trials, at least 1.
     tail : float
-        Error probability of **each** bound taken alone, in (0, 1).
+        Error probability of **each** bound taken alone, in [1e-120, 1): at much smaller ones the
+        bounds are no numbers.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def clopper_pearson(count: ArrayLike, trials: int, tail: float) -> tuple[Numbers
     Raises
     ------
     ValueError
-        If a count lies outside ``0..trials``, or `tail` outside (0, 1).
+        If a count lies outside ``0..trials``, or `tail` outside its range.
     """
     return _bound("count", count, trials, tail, upper=False), _bound(
         "count", count, trials, tail, upper=True
@@ -93,7 +94,7 @@ def clopper_pearson(count: ArrayLike, trials: int, tail: float) -> tuple[Numbers
 def _bound(name: str, count: ArrayLike, trials: int, tail: float, *, upper: bool) -> Numbers:
     """One side of `clopper_pearson`, of counts called `name`."""
     trials = checks.integer("trials", trials, 1)
-    tail = checks.real("tail", tail, 0, 1, closed="()")
+    tail = checks.real("tail", tail, 1e-120, 1, closed="[)")
     found = whole(name, count, trials)
     trivial = found == (trials if upper else 0)
     first, second = (found + 1, trials - found) if upper else (found, trials - found + 1)

@@ -16,7 +16,8 @@ from ldpkit.sweep import cells
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
-import claims as tool  # noqa: E402  # a tool of the book
+import claims as tool  # noqa: E402  # tools of the book
+import execute  # noqa: E402
 
 PAPERS = ["ldp_auditor", "refinement", "kv_auditor", "rad", "ldp_sgd"]
 LEDGER = pd.concat([ledger.load(paper) for paper in PAPERS], ignore_index=True)
@@ -31,13 +32,17 @@ def code(paper):
     return module
 
 
+def functions(rows):
+    """What evaluates the claims; some rows give it arguments."""
+    return rows["code"].str.partition("(")[0]
+
+
 def test_the_ledger_is_whole():
     assert list(LEDGER) == ledger.COLUMNS and len(LEDGER) >= 150 and LEDGER["id"].is_unique
     assert tool.missing(ROOT) == []
     evaluated = LEDGER[LEDGER["code"] != ""]
     assert len(evaluated) >= 100
     assert (evaluated[["place", "claim", "cells", "version"]] != "").all(axis=None)
-    assert (evaluated["id"] == evaluated["paper"] + "/" + evaluated["code"]).all()
     assert evaluated["published"].notna().all() and (evaluated["tolerance"] >= 0).all()
 
 
@@ -46,13 +51,13 @@ def test_every_page_with_claims_judges_them_in_one_call():
         text = (ROOT / "book" / f"{page}.ipynb").read_text()
         assert text.count("ledger.judge(") == 1, page
         known = tool.evaluators(ROOT, page.partition("/")[0])
-        assert set(rows["code"]) <= known, page
+        assert set(functions(rows)) <= known, page
 
 
 def test_no_evaluator_is_left_without_a_claim():
     for paper in PAPERS:
         module = code(paper)
-        named = set(LEDGER[LEDGER["paper"] == paper]["code"])
+        named = set(functions(LEDGER[LEDGER["paper"] == paper]))
         source = Path(module.__file__).read_text()
         for name in tool.evaluators(ROOT, paper) - named:  # a helper of others
             assert source.count(f"{name}(") > 1, f"{paper}: {name}"
@@ -174,8 +179,66 @@ def test_claims_about_figure_2_notice_when_protocols_are_mixed_up(figure_2):
     assert len(about) >= 24 and asleep == []
 
 
+def test_a_build_finds_a_spoiled_number_that_turns_each_verdict(figure_2, tmp_path, monkeypatch):
+    monkeypatch.setenv("LDPKIT_SCOREBOARD", str(tmp_path / "page.csv"))
+    ledger.judge("ldp_auditor/fig2", code("ldp_auditor"), cell=figure_2)
+    ledger.judge("ldp_sgd/table3", code("ldp_sgd"))
+    ledger.judge("ldp_sgd/fig3", code("ldp_sgd"), comparable=False)
+    found = pd.read_csv(tmp_path / "page.claims.csv").set_index("id")
+    judged = found[found["found"].notna()]
+    assert len(judged) > 40 and judged["mutant"].notna().all()
+    assert judged.loc["ldp_auditor/grr_tightest", "mutant"].startswith("cell, exact ")
+    assert judged.loc["ldp_sgd/clients_4", "mutant"] == "its own numbers times 4"
+    assert found["mutant"][found["found"].isna()].isna().all()  # nothing was judged there
+
+
+def test_a_test_that_nothing_can_fail_stops_the_build(tmp_path, monkeypatch):
+    project = execute.Project(tmp_path)
+    (tmp_path / "data" / "claims").mkdir(parents=True)
+    (tmp_path / "book" / "rad").mkdir(parents=True)
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/rad/fig1\n")
+    (tmp_path / "book" / "rad" / "fig1.ipynb").write_text("{}")
+    sleepy = "def asleep(t):\n    pass\ndef awake(t):\n    pass\n"
+    (tmp_path / "book" / "rad" / "rad_claims.py").write_text(sleepy)
+    rows = [
+        f"rad/{name},rad,v1,p,c,>=,0,0,0,cells,,rad/fig1,{name}," for name in ("asleep", "awake")
+    ]
+    (tmp_path / "data" / "claims" / "rad.csv").write_text(
+        "\n".join([",".join(ledger.COLUMNS), *rows])
+    )
+    known = ledger.load("rad").iloc[0].to_dict()
+    known = known | {"relation": ">=", "published": 0.0, "tolerance": 0.0, "turns": 0.0}
+    tests = SimpleNamespace(asleep=lambda t: pd.Series([1.0]), awake=lambda t: t["x"])
+    table = pd.DataFrame({"x": [1.0, 2.0]})
+    found = [
+        {"id": f"rad/{name}", "verdict": "said", "found": 1.0}
+        | {"mutant": ledger._mutant(known | {"code": name, "id": name}, tests, {"t": table})}
+        for name in ("asleep", "awake")
+    ]
+    assert [one["mutant"] for one in found] == ["", "t, x minus 4"]
+    executed = project.executed("book/rad/fig1")
+    executed.parent.mkdir(parents=True)
+    executed.write_text("{}")
+    pd.DataFrame(found).to_csv(project.executed("book/rad/fig1", ".claims.csv"), index=False)
+    assert execute.merge_claims(project) == ["rad/asleep: no spoiled number turns its verdict"]
+
+
+def test_a_row_may_call_a_function_with_arguments():
+    row = {"code": "quotient(asr, ASS, SS)", "id": "x"}
+    tests = SimpleNamespace(quotient=lambda table, one, other: table[one] / table[other])
+    asr = pd.DataFrame({"ASS": [1.0], "SS": [4.0]})
+    evaluate, given = ledger._evaluator(row, tests, {"asr": asr, "mse": asr})
+    assert list(given) == ["asr"] and evaluate(given).tolist() == [0.25]
+    with pytest.raises(ValueError, match="code must have the function quotient of claim x"):
+        ledger._evaluator(row, SimpleNamespace(), {})
+
+
 def test_a_claim_that_needs_what_a_page_does_not_have_says_so():
-    empty = SimpleNamespace(**{row: (lambda: pd.Series([], dtype=float)) for row in LEDGER["code"]})
+    nothing = pd.Series([], dtype=float)
+    empty = SimpleNamespace()
+    for row in LEDGER["code"]:
+        name, _, called = row.partition("(")
+        setattr(empty, name, (lambda *_: nothing) if called else lambda: nothing)
     found = ledger.judge("ldp_sgd/table3", empty)
     assert set(found["verdict"]) == {"cannot be checked here: no such cell in this run"}
 

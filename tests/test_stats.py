@@ -85,7 +85,7 @@ def test_bounds_run_smoothly_where_their_computation_changes(trials, tail):
         ).all()  # a step of one count moves a bound by about one count
 
 
-@pytest.mark.parametrize("tail", [1e-300, 1e-30, 1e-12, 0.25, 0.9])
+@pytest.mark.parametrize("tail", [1e-120, 1e-30, 1e-12, 0.25, 0.9])
 @pytest.mark.parametrize(
     "count, trials", [(150, 10**4), (10**5, 10**6), (10**7, 10**10), (10**8, 10**12)]
 )
@@ -305,3 +305,12 @@ def test_delta_outside_its_interval_is_refused(delta):
 def test_rates_outside_the_unit_interval_are_refused(tpr, fpr, name):
     with pytest.raises(ValueError, match=f"{name} must be a number in"):
         stats.expected_epsilon(tpr, fpr, 10, tail=TAIL)
+
+
+def test_tails_at_which_bounds_are_no_numbers_are_refused():
+    for tail in (1e-300, 1e-200, 0.0, 1.0):
+        with pytest.raises(ValueError, match=r"tail must be a number in \[1e-120, 1\), got"):
+            stats.clopper_pearson(2, 10, tail)
+    for count, trials in ((0, 10), (2, 10), (10, 10), (5, 10**6), (10**6, 10**12)):
+        low, high = stats.clopper_pearson(count, trials, 1e-120)
+        assert 0 <= low <= count / trials <= high <= 1

@@ -8,24 +8,20 @@ what it returns fails the variant. A tenth of all variants, drawn with a fixed s
 suite; ``make variants`` runs all of them.
 """
 
-import contextlib
 import json
 import os
 import random
 import re
-import sys
-import types
-import warnings
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import yaml
+from pages import failure, shell
 from test_book import NOTEBOOKS, PROJECT, ROOT, cells_of, execute
 from test_reader import parameters
 
-from ldpkit import paths, plots, published
+from ldpkit import paths, published
 
 EVERY = os.environ.get("VARIANTS") == "all"
 SCALE = yaml.safe_load((Path(__file__).parent / "variants.yml").read_text())
@@ -124,67 +120,6 @@ def excused(known, values, problem):
     return bool(named and any(named[1] in pair for pair in pairs))
 
 
-# --- running a page -------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def shell():
-    """A shell for `get_ipython` to find, which displays what a cell returns and keeps none of it;
-    afterwards there is none."""
-    from IPython.core.displaypub import CapturingDisplayPublisher
-    from IPython.core.interactiveshell import InteractiveShell
-
-    main = sys.modules["__main__"]
-    made = InteractiveShell.instance(
-        user_module=types.ModuleType("__main__"), colors="nocolor", cache_size=0
-    )
-    sys.modules["__main__"] = made.user_module
-    made.display_pub = CapturingDisplayPublisher()
-    try:
-        yield made
-    finally:
-        InteractiveShell.clear_instance()
-        sys.modules["__main__"] = main
-
-
-def failure(made, page, values):
-    """What goes wrong when `page` runs with `values`; None if nothing does."""
-    problems = []
-    made.reset(new_session=False)
-    made.display_pub.outputs.clear()
-    made.showtraceback = lambda *_, **__: problems.append(
-        sys.exc_info()[1]
-    )  # also by what displays a result
-    made.showsyntaxerror = made.showtraceback
-    for i, cell in enumerate(cells_of(page)):
-        if cell["cell_type"] != "code":
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            for kind in (
-                DeprecationWarning,
-                PendingDeprecationWarning,
-                ImportWarning,
-                ResourceWarning,
-            ):
-                warnings.simplefilter("ignore", kind)
-            made.run_cell("".join(cell["source"]))
-            try:
-                for figure in map(plt.figure, plt.get_fignums()):
-                    plots.data(figure)
-                    if EVERY:  # to lay figures out takes longer than all the rest
-                        figure.draw_without_rendering()
-            except Exception as error:
-                problems.append(error)
-            finally:
-                plt.close("all")
-        if problems:
-            return f"cell {i}: {type(problems[0]).__name__}: {problems[0]}"
-        if parameters.TAG in cell["metadata"].get("tags", []):
-            made.user_ns.update(values)
-    return None
-
-
 # --- what a page suggests -------------------------------------------------------------------------
 
 
@@ -271,7 +206,7 @@ def test_a_page_runs_with_other_parameters(page, values, here, monkeypatch, tmp_
     monkeypatch.setenv("LDPKIT_SCOREBOARD", str(board))
     known, _ = base(page)
     assert parameters.refuse(known, values) == []
-    problem = failure(here, page, at_scale(page, values))
+    problem = failure(here, cells_of(page), at_scale(page, values), draw=EVERY)
     assert problem is None or excused(known, values, problem), problem
     glued = [
         text

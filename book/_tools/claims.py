@@ -33,8 +33,8 @@ def missing(root: Path) -> list[str]:
         for row in pd.read_csv(path, dtype=str).fillna("").itertuples():
             if bool(row.code) == bool(row.why):
                 wrong.append(f"{row.id}: either code or why")
-            elif row.code and row.code not in known:
-                wrong.append(f"{row.id}: no function {row.code} in book/{path.stem}")
+            elif row.code and (name := row.code.partition("(")[0]) not in known:
+                wrong.append(f"{row.id}: no function {name} in book/{path.stem}")
             elif row.code and not (root / "book" / f"{row.page}.ipynb").exists():
                 wrong.append(f"{row.id}: no page {row.page}")
     return wrong
@@ -46,7 +46,7 @@ def merged(root: Path, found: "list[pd.DataFrame]") -> "pd.DataFrame":
 
     rows = pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))])
     seen = pd.concat(found).set_index("id") if found else pd.DataFrame(columns=["verdict"])
-    table = rows.merge(seen.reindex(columns=["verdict", "found", "at", "holding", "of", "differs"]),
+    table = rows.merge(seen.reindex(columns=["verdict", "found", "at", "holding", "of", "differs", "mutant"]),
                        left_on="id", right_index=True, how="left")  # fmt: skip
     here = table["verdict"].fillna(NEVER + ": its page was not executed")
     table["verdict"] = here.where(table["why"].isna(), NEVER + ": " + table["why"].fillna(""))

@@ -342,7 +342,7 @@ def merge_scoreboards(project: Project) -> "pd.DataFrame":
 
 
 def merge_claims(project: Project) -> list[str]:
-    """Write ``_build/claims.csv``; return the rows of the ledger that nothing evaluates although something should."""
+    """Write ``_build/claims.csv``; return the rows of the ledger that nothing evaluates although something should, or nothing can fail."""
     import pandas as pd
 
     if not (project.root / "data" / "claims").is_dir():  # nothing is claimed
@@ -355,7 +355,9 @@ def merge_claims(project: Project) -> list[str]:
     print("claims " + ", ".join(f"{n} {word}" for word, n in claims.counts(table).items()), flush=True)
     judged = {name for rows in found for name in rows["id"]}
     due = table[table["code"].notna() & ("book/" + table["page"].fillna("")).isin(pages) & ~table["id"].isin(judged)]
-    return wrong + [f"{name}: its page ran and gave no verdict" for name in due["id"]]
+    asleep = table[table["found"].notna() & (table["mutant"].fillna("") == "")]
+    return (wrong + [f"{name}: its page ran and gave no verdict" for name in due["id"]]
+            + [f"{name}: no spoiled number turns its verdict" for name in asleep["id"]])  # fmt: skip
 
 
 def run(root: str | Path, scale: str = "paper", jobs: int = 2, chapter: str = "") -> int:

@@ -15,12 +15,13 @@ import provenance
 import scoreboard
 import searching
 import takeaway
+import trust
 import twins
 from docutils import nodes
 from execute import Project
 from sphinx.application import Sphinx
 
-SCOREBOARD, CLAIMS = "book/scoreboard", "book/claims"
+SCOREBOARD, CLAIMS, TRUST = "book/scoreboard", "book/claims", "book/trust"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
 _PHONE = 30  # signs of TeX
 _ENTRANCE = """\
@@ -52,6 +53,9 @@ def _swap(app: Sphinx, docname: str, source: list[str]) -> None:
         table = root / "_build" / "claims.csv"
         app.env.note_dependency(str(table))
         source[0] = source[0].replace("<!-- claims -->", claims.page(root, table, front.PAPERS))
+    elif docname == TRUST:
+        app.env.note_dependency(str(root / trust.TABLE))
+        source[0] = source[0].replace("<!-- kills -->", trust.page(root))
     elif docname in FRONT:
         source[0] = front.fill(root, Project(root, app.config.ldpkit_build), docname, source[0])
 

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from ldpkit import paths, plots, published, streams
 from ldpkit.auditors import KVAudit, audit_laws
@@ -70,6 +71,27 @@ def compare(board, cell, item, comparable=True, notes=None, settings=None):
         board.add(row["series"], row["epsilon"], row["mean"], error, **given)
         found.append({"paper": None, "apart": None} | row)
     return pd.DataFrame(found)
+
+
+def counted(mechanism, pairs, users, seed):
+    """Make real reports of users who all hold the same pairs: the law of every output, how often each was seen, the chi-square
+    and its probability."""
+    keys, values = zip(*pairs)
+    held = np.arange(users + 1) * len(pairs)
+    crowd = KeyValues(held, np.tile(keys, users), np.tile(values, users), mechanism.k)
+    law = mechanism.law(pairs)
+    reports = mechanism.perturb(crowd, streams.generator(seed, "law", mechanism.name))
+    seen = np.bincount(mechanism.encode(reports), minlength=law.size)
+    return law, seen, *stats.chisquare(seen, law * users)
+
+
+def follow(board, mechanisms, pairs, users, seed):
+    """Record how closely real reports follow the laws from which a page draws its counts."""
+    for m in mechanisms:
+        law, _, distance, chance = counted(m, pairs, users, seed)
+        free = law.size - 1
+        board.add(f"{m.name}, chi-square of {users:,} real reports over {law.size} outputs", m.epsilon, distance, (2 * free) ** 0.5,
+                  exact=free, chance=chance, how="real reports")  # fmt: skip
 
 
 def triples(cell, digits=4):

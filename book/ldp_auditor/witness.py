@@ -22,15 +22,17 @@ def overlap(runs, cores):
     return math.sqrt((served**2).sum() / cores) / runs
 
 
-def witness(experiments, *, trials, alpha, runs, seed):
-    """Audit by real reports what the released code audited with at most as many reports; one row per cell.
+def witness(experiments, *, trials, alpha, runs, seed, table="ldp_auditor", only=None):
+    """Audit by real reports what the released code audited with at most as many reports; one row per cell. `table` names the
+    file of `data/reference`, `only` the budgets if not all are wanted.
 
     Columns: what of `KEYS` the cells have, ``trials``, ``released code`` and ``their se``, ``this run`` and ``se``, ``exact``, and
     ``z``, the distance of the two runs in standard errors of their difference.
     """
-    theirs = published.load("ldp_auditor", "reference")
+    theirs = published.load(table, "reference")
     theirs = theirs[theirs["experiment"].isin(experiments)].dropna(axis="columns", how="all")
     theirs = theirs[(theirs["trials"] <= trials) & (theirs["alpha"] == alpha)]
+    theirs = theirs if only is None else theirs[theirs["epsilon"].isin(only)]
     theirs = theirs.astype({name: int for name in ("g", "d", "tau") if name in theirs})  # read beside empty cells as 2.0
     keys = [key for key in KEYS if key in theirs] + ["trials"]
     mean = {"released code": ("epsilon_emp", "mean"), "seeds": ("seed", "size"), "cores": ("cores", "first")}

@@ -17,15 +17,11 @@ def one(value):
     return pd.Series([float(value)])
 
 
-# Figure 3
+# Figure 3; arguments that a row of the ledger gives are words
 
 
-def turned_small():
-    return one(1 / (1 + math.exp(0.5)))
-
-
-def turned_large():
-    return one(1 / (1 + math.exp(4)))
+def turned(e):
+    return one(1 / (1 + math.exp(float(e))))
 
 
 def cosines_shrink():
@@ -41,13 +37,8 @@ def lower_of_thousand():
     return one(stats.clopper_pearson(1000, 1000, 0.025)[0])
 
 
-def budget_of_thousand():
-    low = stats.clopper_pearson(1000, 1000, 0.025)[0]
-    return one(math.log(low / (1 - low)))
-
-
-def budget_of_million():
-    low = stats.clopper_pearson(10**6, 10**6, 0.025)[0]
+def budget(trials):
+    low = stats.clopper_pearson(int(trials), int(trials), 0.025)[0]
     return one(math.log(low / (1 - low)))
 
 
@@ -59,43 +50,11 @@ def example_of_equation_3():
 
 
 def theory(e, n):
-    return one(audit_shuffle(e, n, 1e-6, trials=2).claim)
+    return one(audit_shuffle(float(e), int(n), 1e-6, trials=2).claim)
 
 
-def theory_1_432():
-    return theory(1, 432)
-
-
-def theory_1_1000():
-    return theory(1, 1000)
-
-
-def theory_2_974():
-    return theory(2, 974)
-
-
-def theory_2_1000():
-    return theory(2, 1000)
-
-
-def theory_4_6454():
-    return theory(4, 6454)
-
-
-def theory_4_10000():
-    return theory(4, 10_000)
-
-
-def clients_1():
-    return one(least_clients(1))
-
-
-def clients_2():
-    return one(least_clients(2))
-
-
-def clients_4():
-    return one(least_clients(4))
+def clients(e):
+    return one(least_clients(float(e)))
 
 
 def measured_below_theory():
@@ -117,35 +76,13 @@ def named(found):
     return pd.Series(found.to_numpy(float), index=[f"{name}, epsilon = {e:g}" for name, e in found.index])
 
 
-def dummy_reaches(cells):
+def reached(cells, adversary):
     table = wide(cells)
-    return named(table["dummy"] / table.index.get_level_values("epsilon"))
+    return named(table[adversary] / table.index.get_level_values("epsilon"))
 
 
-def collusion_reaches(cells):
-    table = wide(cells)
-    return named(table["collusion"] / table.index.get_level_values("epsilon"))
-
-
-def benign_far_below(cells):
-    table = wide(cells)
-    return named(table["benign"] / table.index.get_level_values("epsilon"))
-
-
-def label_above_benign(cells):
-    return named(wide(cells)["random"] - wide(cells)["benign"])
-
-
-def flip_above_label(cells):
-    return named(wide(cells)["gradient flip"] - wide(cells)["random"])
-
-
-def collusion_above_flip(cells):
-    return named(wide(cells)["collusion"] - wide(cells)["gradient flip"])
-
-
-def dummy_above_collusion(cells):
-    return named(wide(cells)["dummy"] - wide(cells)["collusion"])
+def above(cells, one, other):
+    return named(wide(cells)[one] - wide(cells)[other])
 
 
 def flip_misses(cells):

@@ -1,7 +1,7 @@
 """The numbers that the claims of the refinement paper are about; the ledger, `data/claims/refinement.csv`, says what they must be.
 
 Tables: `asr` and `mse` have a row for each domain size and budget and a column for each protocol (exact rates; variances as
-published); the others are those of their pages.
+published); the others are those of their pages. A row of the ledger names a function, or a call: `quotient(asr, ASS, SS)`.
 """
 
 import numpy as np
@@ -27,8 +27,16 @@ def steps(table, key):
     return label(rise.stack().dropna())
 
 
+def column(table, name):
+    return label(table[name])
+
+
 def quotient(table, one, other):
     return label(table[one] / table[other])
+
+
+def largest(table, name):
+    return pd.Series([table[name].max()])
 
 
 # Figure 2: `asr`
@@ -44,44 +52,12 @@ def falls_with_k(asr):
     return (rise < 1e-12).mean()
 
 
-def ass_capped(asr):
-    return label(asr["ASS"])
-
-
 def ss_reaches_one(asr):
     return label(asr["SS"].xs(10, level="epsilon"))
 
 
-def ass_below_ss(asr):
-    return quotient(asr, "ASS", "SS")
-
-
-def aue_below_oue(asr):
-    return quotient(asr, "AUE", "OUE")
-
-
-def alh_above_blh(asr):
-    return quotient(asr, "ALH", "BLH")
-
-
-def alh_below_olh(asr):
-    return quotient(asr, "ALH", "OLH")
-
-
-def athe_below_the(asr):
-    return quotient(asr, "ATHE", "THE")
-
-
 def orders_lower(asr):
     return pd.Series([np.log10(max((asr[old] / asr[new]).max() for new, old in ADAPTIVE.items()))])
-
-
-def oue_half(asr):
-    return pd.Series([asr["OUE"].max()])
-
-
-def olh_half(asr):
-    return pd.Series([asr["OLH"].max()])
 
 
 def blh_low(asr):
@@ -103,14 +79,6 @@ def orders_more(mse, new):
     return label(np.log10(mse[new] / mse[ADAPTIVE[new]]))
 
 
-def ass_two_orders(mse):
-    return orders_more(mse, "ASS")
-
-
-def aue_above_oue(mse):
-    return quotient(mse, "AUE", "OUE")
-
-
 def aue_gap_grows(mse):
     return steps((mse[["AUE"]].div(mse["OUE"], axis=0)), "epsilon")
 
@@ -118,26 +86,6 @@ def aue_gap_grows(mse):
 def aue_like_sue(mse):
     two = mse[mse.index.get_level_values("epsilon") <= 2]
     return (quotient(two, "AUE", "SUE") - 1).abs()
-
-
-def aue_one_order(mse):
-    return orders_more(mse, "AUE")
-
-
-def alh_mse_below_blh(mse):
-    return quotient(mse, "ALH", "BLH")
-
-
-def alh_mse_above_olh(mse):
-    return quotient(mse, "ALH", "OLH")
-
-
-def athe_mse_below_she(mse):
-    return quotient(mse, "ATHE", "SHE")
-
-
-def athe_mse_above_the(mse):
-    return quotient(mse, "ATHE", "THE")
 
 
 def two_orders(mse):
@@ -169,36 +117,12 @@ def dominates(family, new, old):
     return label(orders.where(family["asr", new] <= family["asr", old] * (1 + 1e-9), np.inf))
 
 
-def alh_dominates(family):
-    return dominates(family, "ALH", "OLH")
-
-
-def athe_dominates(family):
-    return dominates(family, "ATHE", "THE")
-
-
-def aue_less_success(family):
-    return label(family["asr", "AUE"] / family["asr", "OUE"])
-
-
-def ass_less_success(family):
-    return label(family["asr", "ASS"] / family["asr", "SS"])
-
-
-def alh_less_success(family):
-    return label(family["asr", "ALH"] / family["asr", "OLH"])
-
-
-def athe_less_success(family):
-    return label(family["asr", "ATHE"] / family["asr", "THE"])
+def part(family, measure, one, other):
+    return label(family[measure, one] / family[measure, other])
 
 
 def blh_success(family):
     return label(family["asr", "BLH"])
-
-
-def blh_error(family):
-    return label(family["mse", "BLH"] / family["mse", "OLH"])
 
 
 def sue_less_success(family):
@@ -213,37 +137,13 @@ def moved(poison, column):
     return label(wide.stack().dropna())
 
 
-def less_budget_more_error(poison):
-    return moved(poison, "mse")
-
-
-def less_budget_more_gain(poison):
-    return moved(poison, "epg")
-
-
-def less_budget_less_success(poison):
-    return moved(poison, "asr")
-
-
 def beside(poison, column, one, other):
     wide = poison.pivot(index="epsilon", columns="mechanism", values=column)
     return label(wide[one] / wide[other])
 
 
-def alh_less_gain(poison):
-    return beside(poison, "epg", "ALH", "OLH")
-
-
-def aue_less_error(poison):
-    return beside(poison, "mse", "AUE", "SUE")
-
-
 def aue_success_like_sue(poison):
     return (beside(poison, "asr", "AUE", "SUE") - 1).abs()
-
-
-def alh_less_error(poison):
-    return beside(poison, "mse", "ALH", "BLH")
 
 
 # Figure 7: `agree`, one row for each strategy

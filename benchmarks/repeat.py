@@ -1,0 +1,77 @@
+"""Repeat a part of what `data/reference` holds, with the code that it came from, and compare.
+
+    make reference                      # what took at most two seconds each; one run at one budget
+    make reference ALL=1                # everything: two hours
+    make reference SOURCE=~/ldp-audit   # from a clone, where the network reaches no repository
+
+Ends with status 1 if something differs by more than five standard errors.
+"""
+
+import argparse
+import subprocess
+import sys
+
+import pandas as pd
+
+from ldpkit.auditors import Audit
+from ldpkit.paths import BUILD, ROOT
+
+HERE, NEW = ROOT / "benchmarks", BUILD / "reference"
+STORED = ROOT / "data" / "reference"
+KEYS = ["mechanism", "protocol", "k", "epsilon", "delta", "g", "d", "tau", "trials", "alpha"]
+SECONDS, EPSILON = 2.0, 1.0
+"""What is repeated unless everything is: audits that took at most that, one budget of one run."""
+
+
+def deviation(row):
+    """Standard deviation of one audit, from the exact law."""
+    given = {key: row[key] for key in KEYS if row.get(key) == row.get(key) and row.get(key)}
+    given |= {key: int(given[key]) for key in ("k", "g", "d", "tau", "trials") if key in given}
+    return Audit.of(**given).expected[0][1]
+
+
+def compared(stored, new):
+    """How many audits of `new` give the stored number, and how far the others lie from it; one row
+    for each experiment."""
+    keys = [key for key in [*KEYS, "seed"] if key in new]
+    both = stored.merge(new, on=["experiment", *keys], suffixes=("", " now"), validate="1:1")
+    if len(both) != len(new):
+        raise SystemExit(f"{len(new) - len(both)} repeated audits are not among the stored ones")
+    gap = (both["epsilon_emp now"] - both["epsilon_emp"]).abs()
+    both["same"] = gap <= 1e-12
+    rest = both[~both["same"]]
+    both["apart"] = 0.0
+    both.loc[rest.index, "apart"] = [
+        gap[i] / (2**0.5 * deviation(row)) for i, row in rest.iterrows()
+    ]
+    return both.groupby("experiment", sort=False).agg(
+        repeated=("same", "size"),
+        same=("same", "sum"),
+        furthest=("apart", "max"),
+        seconds=("seconds now", "sum"),
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="repeat everything")
+    given = parser.parse_args()
+    python, source = NEW / "venv" / "bin" / "python", ["--source", NEW / "ldp-audit"]
+    stored, again = STORED / "ldp_auditor.csv", NEW / "ldp_auditor.csv"
+    figures, drawn = STORED / "ldp_auditor_figures.csv", NEW / "figures.csv"
+    drawn.unlink(missing_ok=True)
+    some = [] if given.all else ["--longest", SECONDS]
+    one = [] if given.all else ["--runs", 1, "--epsilon", EPSILON]
+    for command in (
+        [python, HERE / "repeat_figures.py", drawn, *source, *one],
+        [python, HERE / "repeat_audits.py", stored, again, *source, *some],
+    ):
+        subprocess.run([*map(str, command)], check=True)
+    pairs = (stored, again), (figures, drawn)
+    found = pd.concat(compared(*map(pd.read_csv, pair)) for pair in pairs)
+    print(found.to_string())
+    return int((found["furthest"] > 5).any())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
