@@ -235,4 +235,3 @@ def _spoiled(
         for how, spoil in _SPOILS.items():
             yield "its own numbers", how, spoil(np.asarray(found, float))
         yield "its own numbers", "as printed", np.full(len(found), published)
-

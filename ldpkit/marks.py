@@ -128,7 +128,7 @@ def curves(
     _: object,
 ) -> None:
     """Draw one series of a panel as lines and markers."""
-    for _, rows, style in _lined(axis, series, look, beside):
+    for source, rows, style in _lined(axis, series, look, beside):
         if rows.empty:
             continue
         at, height = rows["x"].astype(float), rows["y"]
