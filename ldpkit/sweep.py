@@ -7,17 +7,13 @@ a sweep that was killed continues where it stopped and gives the same table.
 A cell that fails, or whose worker dies, stops no other cell.
 """
 
-import contextlib
 import functools
-import hashlib
 import itertools
 import json
 import math
 import os
-import shutil
 import sys
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
@@ -28,13 +24,14 @@ from threadpoolctl import ThreadpoolController
 
 from . import checks, depends, pools, streams
 from .progress import Progress
+from .store import Store, replace
 from .types import Row
 
 if TYPE_CHECKING:
     # loaded when a table is made: a worker makes none, and starts in half the time
     import pandas as pd
 
-__all__ = ["sweep", "SweepError", "cells", "progress", "replace"]
+__all__ = ["sweep", "SweepError", "cells", "progress"]
 
 Func: TypeAlias = Callable[..., object]
 Job: TypeAlias = tuple[Func, Row, int, dict[str, str]]
@@ -106,90 +103,6 @@ def _run(func: Func, cell: Row, seed: int, wanted: dict[str, str]) -> str:
     ):  # sums are formed in the same order whatever the number of cores
         result = func(**cell, seed=seed)
     return json.dumps(result if isinstance(result, list) else [result], default=_plain)
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        part.write_text(text, encoding="utf-8", newline="")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)  # there only if that failed
-
-
-_SOURCES = 4  # of one function, whose cells are kept
-
-
-def _digest(parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-class _Store:
-    """Finished cells as files: name = digest of everything the result depends on."""
-
-    def __init__(self, folder: str | os.PathLike[str], func: Func, seed: int) -> None:
-        self.folder = Path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError, PermissionError) as error:
-            raise ValueError(
-                f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}"
-            ) from error
-        self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
-        self.source = f"{_digest(self.base[:1])[:8]}-{_digest(self.base[:2])[:8]}"
-        self._prune()
-
-    def path(self, cell: Row) -> Path:
-        return self.folder / f"{self.source}-{_digest([self.base, cell])[:32]}.json"
-
-    def _prune(self) -> None:
-        """Keep the function's cells of this source and of the others used last, and no file that
-        somebody who was killed has left."""
-        sources: dict[str, list[Path]] = {}
-        for path in self.folder.glob(f"{self.source[:8]}-*"):
-            with contextlib.suppress(OSError):  # another process finished or pruned it
-                if path.suffix == ".tmp" and time.time() - path.stat().st_mtime > 3600:
-                    path.unlink()
-                sources.setdefault(path.name[:17], []).append(path)
-        others = {source: paths for source, paths in sources.items() if source != self.source}
-        if len(others) < _SOURCES:
-            return
-
-        def used(source: str) -> float:
-            return max(path.stat().st_mtime for path in others[source])
-
-        with contextlib.suppress(OSError):
-            for source in sorted(others, key=used)[: 1 - _SOURCES]:
-                for path in others[source]:
-                    path.unlink()
-
-    @staticmethod
-    def _check(path: Path, text: str) -> str:
-        """First line of a file: vouches for the content and for the name it is stored under."""
-        return hashlib.sha256(f"{path.stem}\n{text}".encode()).hexdigest()
-
-    def read(self, cell: Row) -> str | None:
-        """Return the stored text, or ``None``; a damaged file is reported and removed."""
-        path = self.path(cell)
-        try:
-            check, _, text = path.read_text(encoding="utf-8").partition("\n")
-        except FileNotFoundError:
-            return None
-        except (UnicodeDecodeError, IsADirectoryError):
-            check, text = "", ""
-        if check != self._check(path, text):
-            warnings.warn(
-                f"stored result {path.name} of {cell} is damaged; it is computed again",
-                stacklevel=3,
-            )
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-            return None
-        return text
-
-    def write(self, cell: Row, text: str) -> None:
-        path = self.path(cell)
-        replace(path, f"{self._check(path, text)}\n{text}")
 
 
 class SweepError(RuntimeError):
@@ -367,7 +280,7 @@ def sweep(
     place = None if table is None else Path(table)
     if place and (place.exists() > place.is_file() or not place.parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
-    kept = _Store(store, func, seed) if store is not None else None
+    kept = Store(store, func, seed) if store is not None else None
     texts: dict[int, str | None] = {
         i: kept.read(cell) if kept else None for i, cell in enumerate(listed)
     }

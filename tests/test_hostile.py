@@ -1102,7 +1102,7 @@ EXEMPT = {
         "pools.Processes pools.local pools.connect pools.require"
     ),
     "says in other words what Python said": "depends.missing",
-    "writes what it is handed": "sweep.replace",
+    "writes what it is handed": "store.replace store.digest store.Store",
     "only counts and shows what it is handed": "sweep.progress progress.Progress",
     "decorator of the package's own kernels": "compiled.kernel",
     "any array will do": "checks.masked",

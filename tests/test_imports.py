@@ -23,7 +23,7 @@ FLOORS = [
     {"depends", "progress", "types"},
     {"checks"},
     {"compiled"},
-    {"paths", "streams", "pools"},
+    {"paths", "streams", "pools", "store"},
     {"stats", "nets", "fronts", "verdicts"},
     {"betting", "kinds", "sharper"},
     {"mechanisms"},

@@ -16,7 +16,7 @@ from ..auditors import AnytimeAudit
 from ..auditors.course import AnytimeResult, Course
 from ..auditors.result import Row
 from ..auditors.shown import leading, page
-from ..sweep import replace
+from ..store import replace
 from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
 from .target import found, made, mechanism_options
 
