@@ -51,6 +51,7 @@ class Store:
         self._prune()
 
     def path(self, cell: Row) -> Path:
+        """Where the result of a cell lies."""
         return self.folder / f"{self.source}-{digest([self.base, cell])[:32]}.json"
 
     def _prune(self) -> None:
@@ -98,5 +99,6 @@ class Store:
         return text
 
     def write(self, cell: Row, text: str) -> None:
+        """Keep the result of a cell."""
         path = self.path(cell)
         replace(path, f"{self._check(path, text)}\n{text}")
