@@ -68,6 +68,8 @@ def test_figures_keep_a_light_ground_and_text_contrasts(page, site, theme):
     assert page.locator("html").get_attribute("data-theme") == theme
     assert (luminance(page, "article p") > 0.5) == (theme == "light")
     assert luminance(page, "article figure img") > 0.9
+    page.locator("article [data-twin]").first.scroll_into_view_if_needed()
+    page.wait_for_selector("article figure .tw-plot svg")
     assert (luminance(page, "article figure .tw-plot") > 0.5) == (theme == "light")
     assert page.locator("article figcaption").first.is_visible()
 

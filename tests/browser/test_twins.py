@@ -157,7 +157,7 @@ def test_a_series_stands_alone_the_figure_enlarges_and_print_keeps_the_picture(p
     )
     assert large.locator("svg").is_visible()
     page.keyboard.press("Escape")
-    page.wait_for_function("!document.querySelector('dialog')")
+    page.wait_for_function("!document.querySelector('dialog.tw-dialog')")
     assert twin.locator(".tw-plot svg").is_visible()
     page.emulate_media(media="print")
     assert twin.is_hidden() and twin.locator("xpath=../img").is_visible()
