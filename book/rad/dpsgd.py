@@ -185,7 +185,7 @@ def train(data, runs, seed, sigma=SIGMA, workers=None, before=None):
     """All runs of one data set as arrays: sigma, truth, loglik, dot, accuracy, and the labels of the candidates.
 
     Those of `before`, the first runs of the same seed as this function returned them, are taken over, provided that the
-    first part of them comes out again.
+    first part of them comes out again, up to what another processor rounds: in a hundred steps that grows to a hundredth.
     """
     if runs % RUNS_PER_CELL:
         raise ValueError(f"runs must be a multiple of {RUNS_PER_CELL}, got {runs}")
@@ -194,10 +194,10 @@ def train(data, runs, seed, sigma=SIGMA, workers=None, before=None):
         raise ValueError(f"runs must be at least the {done} that there are, got {runs}")
     parts = range(done // RUNS_PER_CELL, runs // RUNS_PER_CELL)
     if done:
-        found = _made(data, sigma, [0], seed, 1)
-        apart = [np.abs(found[name] - _first(before, name)).max() for name in ("truth", "loglik")]
-        if max(apart) > 1e-3:  # rounding, by another library of matrix products
-            raise ValueError(f"before must hold runs of seed {seed}, got others: they part by {max(apart):g}")
+        found, kept = _made(data, sigma, [0], seed, 1), {name: _first(before, name) for name in ("truth", "loglik")}
+        apart = np.std(found["loglik"] - kept["loglik"]) / np.std(kept["loglik"])  # 1.4 for other runs
+        if apart > 0.1 or (found["truth"] != kept["truth"]).any():
+            raise ValueError(f"before must hold runs of seed {seed}, got others: they part by {apart:.2g} of their spread")
     found = _made(data, sigma, parts, seed, workers) if parts else None
     whole = [table for table in (before, found) if table is not None]
     order = np.argsort(np.concatenate([[list(np.float32(sigma)).index(s) for s in t["sigma"]] for t in whole]), kind="stable")
