@@ -72,12 +72,13 @@ def nulls(times=1.0):
     planned = [("declared", declared, 10_000, 10_000), ("recordings", recordings, 10_000, 10_000),
                ("learned", learned, SHORT, 10_000), ("pair search", searched, SHORT, 10_000),
                ("learned", learned, LONG, 200), ("pair search", searched, LONG, 200)]  # fmt: skip
-    return [Series({"audit": name, "pairs": n}, round(times * runs), functools.partial(f, n))
+    return [Series({"audit": name, "pairs": n}, round(times * runs), functools.partial(f, n),
+                   {"wanted": runs})
             for name, f, n, runs in planned]  # fmt: skip
 
 
 def clients(times=1.0):
     """The clients that keep their claim, each audit stopped at a random time and continued."""
     return [Series({"client": name, "pairs": pairs}, round(times * runs),
-                   functools.partial(sound, name, pairs), paused=True)
+                   functools.partial(sound, name, pairs), {"wanted": runs}, paused=True)
             for pairs, runs in ((SHORT, 2000), (LONG, 50)) for name in leaks.sound()]  # fmt: skip

@@ -116,7 +116,7 @@ def accused(series, runs, alpha):
     n = max(len(runs), 1)
     return {
         **series.labels,
-        "wanted": series.runs,
+        **series.known,
         "runs": len(runs),
         "accused": sum(r["reports"] is not None for r in runs),
         "alpha": alpha,

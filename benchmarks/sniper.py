@@ -29,9 +29,9 @@ from ldpkit.sharper import epsilon_sharper
 
 ALPHA = 0.1
 LEARN, CHUNK, PIECE = 50_000, 2**17, 2**11
-TRIED = ((12, 0.02), (4, 0.1))
+TRIED = ((24, 0.02), (8, 0.1))
 """How many candidates are tried, and on which share of the budget: a few, and fewer again."""
-LUCK, WARY, STEP, BINS = 4.5, 2.0, 0.015, 60
+LUCK, WARY, STEP, BINS = 4.5, 1.5, 0.015, 60
 """How thresholds are chosen, see `cut`."""
 FITTED = 8  # pairs of inputs of which every place is weighed
 WORKERS = min(2, os.cpu_count() or 1)
