@@ -248,6 +248,8 @@ def test_the_explorer_works_by_keyboard_alone(page, board):
     page.keyboard.press("Enter")
     page.wait_for_selector(".board tr[aria-current=true]")
     assert count(page) != some
+    page.get_by_role("button", name="Clear all filters").focus()
+    page.keyboard.press("Enter")
     page.locator(".board-pager button").nth(2).focus()
     before = rows(page).first.inner_text()
     page.keyboard.press("Enter")
