@@ -7,7 +7,6 @@ a sweep that was killed continues where it stopped and gives the same table.
 A cell that fails, or whose worker dies, stops no other cell.
 """
 
-import contextlib
 import functools
 import hashlib
 import itertools
@@ -118,13 +117,6 @@ def _replace(path: Path, text: str) -> None:
         part.unlink(missing_ok=True)  # there only if that failed
 
 
-_SOURCES = 4  # of one function, whose cells are kept
-
-
-def _digest(parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
 class _Store:
     """Finished cells as files: name = digest of everything the result depends on."""
 
@@ -137,32 +129,12 @@ class _Store:
                 f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}"
             ) from error
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
-        self.source = f"{_digest(self.base[:1])[:8]}-{_digest(self.base[:2])[:8]}"
-        self._prune()
 
     def path(self, cell: Row) -> Path:
-        return self.folder / f"{self.source}-{_digest([self.base, cell])[:32]}.json"
-
-    def _prune(self) -> None:
-        """Keep the function's cells of this source and of the others used last, and no file that
-        somebody who was killed has left."""
-        sources: dict[str, list[Path]] = {}
-        for path in self.folder.glob(f"{self.source[:8]}-*"):
-            with contextlib.suppress(OSError):  # another process finished or pruned it
-                if path.suffix == ".tmp" and time.time() - path.stat().st_mtime > 3600:
-                    path.unlink()
-                sources.setdefault(path.name[:17], []).append(path)
-        others = {source: paths for source, paths in sources.items() if source != self.source}
-        if len(others) < _SOURCES:
-            return
-
-        def used(source: str) -> float:
-            return max(path.stat().st_mtime for path in others[source])
-
-        with contextlib.suppress(OSError):
-            for source in sorted(others, key=used)[: 1 - _SOURCES]:
-                for path in others[source]:
-                    path.unlink()
+        # which function, which source of it, which cell: so cells of old sources can be told
+        parts = (self.base[:1], self.base[:2], [self.base, cell])
+        keys = (hashlib.sha256(json.dumps(p, sort_keys=True).encode()).hexdigest() for p in parts)
+        return self.folder / "{:.8}-{:.8}-{:.32}.json".format(*keys)
 
     @staticmethod
     def _check(path: Path, text: str) -> str:

@@ -43,7 +43,10 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
 def _edits(seed: int, n: int, folder: Path) -> dict[str, object]:
     """Edit the package and use it: stored cells and machine code of old sources go."""
     tally, root = Tally("edit of the package", seed), small_book(folder / "edited")
-    code = "import sys; sys.path.insert(0, 'book'); import helper; helper.table(3, 1)"
+    code = (
+        "import sys; sys.path[:0] = ['book', 'book/_tools']; import helper; helper.table(3, 1);"
+        " import build, execute; build.prune(execute.Project('.'))"
+    )
     for number in range(1, n + 1):
         with (root / "ldpkit" / "compiled.py").open("a") as source:
             source.write(f"# edit {number}\n")
