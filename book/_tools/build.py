@@ -60,7 +60,9 @@ def state(project: execute.Project) -> dict[str, str]:
 def epoch(root: Path) -> str:
     """The date of what is built, in seconds: that of the last commit, or of the release where there are no commits."""
     with contextlib.suppress(FileNotFoundError, subprocess.CalledProcessError):
-        return subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", "log", "-1", "--format=%ct"], cwd=root, capture_output=True, text=True, check=True
+        ).stdout.strip()
     released = yaml.safe_load((root / "CITATION.cff").read_text())["date-released"]
     return str(calendar.timegm(time.strptime(str(released), "%Y-%m-%d")))
 
