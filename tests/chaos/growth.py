@@ -26,10 +26,12 @@ COMMANDS = ["audit --mechanism GRR --k 5 --epsilon 1 --trials 100 --json", "list
             "audit --mechanism GRR --k 5 --epsilon 1 --until-sure --trials 100"]  # fmt: skip
 
 
-def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
+def run(seed: int, n: int, folder: Path) -> Iterator[dict[str, object]]:
     """Make `n` edits; run with long names, on full disks, and into streams that take nothing."""
     warm()
-    rows = [_edits(seed, n, folder), _streams(seed), _full(seed, n, folder)]
+    yield _edits(seed, n, folder)
+    yield _streams(seed)
+    yield _full(seed, n, folder)
     tally = Tally("folder for temporary files with a long name", seed)
     place = folder / (LONG * 2)[:100]
     place.mkdir()
@@ -37,7 +39,7 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
     problem = finish(root, builder(root), folder / "log", TMPDIR=str(place))
     problem = problem or f"left behind: {list(place.iterdir())}" * any(place.iterdir())
     tally.add("wrong" if problem else "harmless", 1, problem)
-    return [*rows, tally.row()]
+    yield tally.row()
 
 
 def _edits(seed: int, n: int, folder: Path) -> dict[str, object]:
