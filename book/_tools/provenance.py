@@ -195,7 +195,9 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
             if app.config.ldpkit_variant:
                 cell.append(nodes.raw("", _beside(app, page, notebook, index, drawn[index][0]), format="html"))
             cell.append(nodes.raw("", _made_by(app, page, used, index, *drawn[index]), format="html"))
-    foot = nodes.raw("", _run_record(page, notebook, load(project.executed(page, ".json")), bool(app.config.ldpkit_variant)), format="html")
+    foot = nodes.raw(
+        "", _run_record(page, notebook, load(project.executed(page, ".json")), bool(app.config.ldpkit_variant)), format="html"
+    )
     top = next(doctree.findall(nodes.section), doctree)
     top.append(foot)
     if app.config.ldpkit_variant:

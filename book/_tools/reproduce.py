@@ -37,7 +37,9 @@ def build(root: Path, place: Path, scale: str, jobs: int) -> Path:
     own = {"XDG_CACHE_HOME": str(place / "_build" / "cache"), "NUMBA_CACHE_DIR": str(place / "_build" / "numba")}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
     start = time.perf_counter()
-    done = subprocess.run(["make", "book", f"SCALE={scale}", f"JOBS={jobs}"], cwd=place, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        ["make", "book", f"SCALE={scale}", f"JOBS={jobs}"], cwd=place, env=environment, capture_output=True, text=True
+    )
     if done.returncode:
         raise SystemExit(f"{done.stdout[-3000:]}{done.stderr[-3000:]}\nThe book could not be built in {place}")
     print(f"built     {place.name} with {jobs} at a time in {(time.perf_counter() - start) / 60:.1f} minutes", flush=True)
@@ -58,7 +60,9 @@ def main() -> None:
     for name in unequal:
         print(f"{'may differ' if name in TIMES else 'DIFFERS   '}  {name}")
     wrong = [name for name in unequal if name not in TIMES]
-    print(f"{common} files in both, {len(unequal)} unequal, {len(wrong)} of them should not be; they stay in {os.path.relpath(place)}")
+    print(
+        f"{common} files in both, {len(unequal)} unequal, {len(wrong)} of them should not be; they stay in {os.path.relpath(place)}"
+    )
     sys.exit(bool(wrong))
 
 
