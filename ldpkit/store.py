@@ -1,11 +1,9 @@
 """Files that are there whole or not at all, and the store of finished cells made of them."""
 
-import contextlib
 import hashlib
 import json
 import os
 import shutil
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +12,6 @@ from . import depends
 from .types import Row
 
 __all__ = ["replace", "digest", "Store"]
-
-_SOURCES = 4  # of one function, whose cells are kept
 
 
 def replace(path: Path, text: str) -> None:
@@ -48,32 +44,11 @@ class Store:
             ) from error
         self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
         self.source = f"{digest(self.base[:1])[:8]}-{digest(self.base[:2])[:8]}"
-        self._prune()
 
     def path(self, cell: Row) -> Path:
-        """Where the result of a cell lies."""
+        """Where the result of a cell lies: its name says which function, which source of it, which
+        cell, so cells of old sources can be told."""
         return self.folder / f"{self.source}-{digest([self.base, cell])[:32]}.json"
-
-    def _prune(self) -> None:
-        """Keep the function's cells of this source and of the others used last, and no file that
-        somebody who was killed has left."""
-        sources: dict[str, list[Path]] = {}
-        for path in self.folder.glob(f"{self.source[:8]}-*"):
-            with contextlib.suppress(OSError):  # another process finished or pruned it
-                if path.suffix == ".tmp" and time.time() - path.stat().st_mtime > 3600:
-                    path.unlink()
-                sources.setdefault(path.name[:17], []).append(path)
-        others = {source: paths for source, paths in sources.items() if source != self.source}
-        if len(others) < _SOURCES:
-            return
-
-        def used(source: str) -> float:
-            return max(path.stat().st_mtime for path in others[source])
-
-        with contextlib.suppress(OSError):
-            for source in sorted(others, key=used)[: 1 - _SOURCES]:
-                for path in others[source]:
-                    path.unlink()
 
     @staticmethod
     def _check(path: Path, text: str) -> str:

@@ -234,6 +234,30 @@ def test_the_end_of_a_run_says_where_the_time_went(project, capsys):
 # --- the build as a whole -------------------------------------------------------------------------
 
 
+def test_of_many_edits_a_build_keeps_the_last_and_nothing_that_was_left_unfinished(project, capsys):
+    store = project.build / "sweeps"
+    store.mkdir(parents=True)
+    for function, sources in (("aaaaaaaa", 6), ("bbbbbbbb", 1)):
+        for age in range(sources):
+            for cell in "xy":
+                path = store / f"{function}-{age:08}-{cell}.json"
+                path.touch()
+                os.utime(path, (1000 - age, 1000 - age))
+    unfinished = [store / f"aaaaaaaa-00000000-x.json.{process}.tmp" for process in (1, 2)]
+    for path in unfinished:
+        path.touch()
+    os.utime(unfinished[0], (1, 1))
+    build.prune(project)
+    kept = {path.name for path in store.iterdir()}
+    last = {f"aaaaaaaa-{age:08}-{cell}.json" for age in range(4) for cell in "xy"}
+    assert kept == last | {f"bbbbbbbb-00000000-{c}.json" for c in "xy"} | {unfinished[1].name}
+    assert capsys.readouterr().out == (
+        "removed   4 finished cells of functions that were edited since\n"
+    )
+    build.prune(project)
+    assert capsys.readouterr().out == "" and {path.name for path in store.iterdir()} == kept
+
+
 def test_a_second_build_in_the_same_checkout_is_refused(project):
     with (
         build.alone(project),

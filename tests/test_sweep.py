@@ -509,31 +509,18 @@ def test_the_store_does_not_believe_results_of_a_function_edited_since_in_its_no
     assert found == [2, 3]
 
 
-def test_of_many_edits_the_store_keeps_the_last_and_nothing_that_was_left_unfinished(
-    tmp_path, edited
-):
-    def use(factor):
-        sweep(edited(factor), {"x": [1, 2]}, seed=1, workers=1, store=tmp_path)
-        made = set(tmp_path.iterdir()) - made_by_others
-        for path in made:
-            os.utime(path, (factor, factor))
-        return made
-
-    made_by_others: set[Path] = set()
-    sweep(several, {"n": [2]}, seed=1, workers=1, store=tmp_path)
-    other = set(tmp_path.iterdir())
-    sets = []
-    for factor in range(1, 8):
-        made_by_others = set(tmp_path.iterdir())
-        sets.append(use(factor))
-    assert set(tmp_path.iterdir()) == set.union(other, *sets[-4:])
-    path = min(sets[-1])
-    for name, age in ((f"{path.name}.1.tmp", 1), (f"{path.name}.2.tmp", None)):
-        (tmp_path / name).touch()
-        if age:
-            os.utime(tmp_path / name, (age, age))
-    use(7)
-    assert [p.name for p in tmp_path.glob("*.tmp")] == [f"{path.name}.2.tmp"]
+def test_cells_of_one_function_and_of_one_source_of_it_can_be_told(tmp_path, edited):
+    for function in (edited(1), edited(2), several):
+        sweep(
+            function,
+            {"n" if function is several else "x": [1, 2]},
+            seed=1,
+            workers=1,
+            store=tmp_path,
+        )
+    names = [path.name.split("-") for path in tmp_path.iterdir()]
+    assert len({name for name, _, _ in names}) == 2 and len({tuple(n[:2]) for n in names}) == 3
+    assert len({cell for _, _, cell in names}) == len(names) == 6
 
 
 def test_a_full_disk_is_no_bad_input(tmp_path, monkeypatch):

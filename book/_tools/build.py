@@ -30,6 +30,7 @@ SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", 
 
 LARGEST = 120_000_000
 """Bytes of a whole site."""
+SOURCES = 4  # of one function, whose finished cells are kept
 
 
 @contextlib.contextmanager
@@ -118,6 +119,23 @@ def summary(project: execute.Project, found: dict[str, int], seconds: float) -> 
                                f"{seconds / 60:.1f} minutes"]  # fmt: skip
 
 
+def prune(project: execute.Project) -> None:
+    """Remove the finished cells of all but the last four sources of every function, and what somebody killed has left."""
+    used: dict[str, dict[str, float]] = {}
+    cells = {path: path.stat().st_mtime for path in (project.build / "sweeps").glob("*-*-*.*")}
+    for path, changed in cells.items():
+        function, source, _ = path.name.split("-")
+        sources = used.setdefault(function, {})
+        sources[source] = max(changed, sources.get(source, 0.0))
+    kept = {(function, source) for function, own in used.items() for source in sorted(own, key=lambda s: own[s])[-SOURCES:]}
+    old = [path for path in cells if tuple(path.name.split("-")[:2]) not in kept]
+    left = [path for path, changed in cells.items() if path.suffix == ".tmp" and time.time() - changed > 3600]
+    for path in {*old, *left}:
+        path.unlink()
+    if old:
+        print(f"removed   {len(old)} finished cells of functions that were edited since", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
@@ -137,6 +155,7 @@ def main() -> None:
         except KeyboardInterrupt:
             failed = "Interrupted. What is finished is kept; the next build goes on from there."
     if not failed:
+        prune(project)
         found = sizes(project.build / "html")
         print("\n".join(summary(project, found, time.perf_counter() - start)))
         if sum(found.values()) > LARGEST:

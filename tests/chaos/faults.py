@@ -99,8 +99,8 @@ def _sweep(seed: int, n: int, folder: Path) -> dict[str, object]:
     call = command_line("sweep", "grid.yml", "--workers", "1")
 
     def state(place: Path) -> dict[str, str]:
-        """What is there, by name: a cell's name says what it is the result of; what somebody who was
-        killed has left unfinished goes when it is old."""
+        """What is there, by name: a cell's name says what it is the result of. Parts of unfinished
+        files, which nobody reads, are left out."""
         import pandas as pd
 
         names = [p.relative_to(place).as_posix() for p in place.rglob("*") if p.suffix != ".tmp"]

@@ -26,10 +26,12 @@ COMMANDS = ["audit --mechanism GRR --k 5 --epsilon 1 --trials 100 --json", "list
             "audit --mechanism GRR --k 5 --epsilon 1 --until-sure --trials 100"]  # fmt: skip
 
 
-def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
+def run(seed: int, n: int, folder: Path) -> Iterator[dict[str, object]]:
     """Make `n` edits; run with long names, on full disks, and into streams that take nothing."""
     warm()
-    rows = [_edits(seed, n, folder), _streams(seed), _full(seed, n, folder)]
+    yield _edits(seed, n, folder)
+    yield _streams(seed)
+    yield _full(seed, n, folder)
     tally = Tally("folder for temporary files with a long name", seed)
     place = folder / (LONG * 2)[:100]
     place.mkdir()
@@ -37,13 +39,16 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
     problem = finish(root, builder(root), folder / "log", TMPDIR=str(place))
     problem = problem or f"left behind: {list(place.iterdir())}" * any(place.iterdir())
     tally.add("wrong" if problem else "harmless", 1, problem)
-    return [*rows, tally.row()]
+    yield tally.row()
 
 
 def _edits(seed: int, n: int, folder: Path) -> dict[str, object]:
     """Edit the package and use it: stored cells and machine code of old sources go."""
     tally, root = Tally("edit of the package", seed), small_book(folder / "edited")
-    code = "import sys; sys.path.insert(0, 'book'); import helper; helper.table(3, 1)"
+    code = (
+        "import sys; sys.path[:0] = ['book', 'book/_tools']; import helper; helper.table(3, 1);"
+        " import build, execute; build.prune(execute.Project('.'))"
+    )
     for number in range(1, n + 1):
         with (root / "ldpkit" / "compiled.py").open("a") as source:
             source.write(f"# edit {number}\n")
