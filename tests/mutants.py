@@ -29,6 +29,7 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import yaml
 
@@ -115,7 +116,7 @@ def play(page, parameters, law="", change=""):
     from ldpkit import ledger, paths, plots
 
     plots.figure, plots.data = lambda *_, **__: plt.figure(), lambda _: None  # nobody looks
-    plots.show = ledger.judge = lambda *_, **__: None
+    plots.show = ledger.judge = MagicMock()
     source = ROOT / "book" / f"{page}.ipynb"
     with tempfile.TemporaryDirectory() as scratch, shell() as made, silence():
         board = Path(scratch, "board.csv")
