@@ -16,8 +16,7 @@ JOBS   := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 endif
 override JOBS := $(value JOBS)
 override BENCH := $(value BENCH)
-override CHAOS := $(value CHAOS)
-export NB PARAMS SCALE JOBS BENCH CHAOS
+export NB PARAMS SCALE JOBS BENCH
 
 # nor does what a caller set for another Python
 unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH PYTHONOPTIMIZE PYTHONWARNINGS PYTHONSTARTUP
@@ -28,7 +27,7 @@ export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book released page reproduce chaos test variants coverage browser bench lab live data links durations expected packages lock clean
+.PHONY: help book released page reproduce test variants coverage browser bench lab live data links durations expected packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -45,14 +44,17 @@ page: .venv/ready packages  ## run one page with other parameters: NB=ldp_audito
 reproduce:  ## build the last commit twice, in two folders, and compare every file (SCALE=paper for the whole)
 	@$(PYTHON) book/_tools/reproduce.py --scale "$(if $(filter file,$(origin SCALE)),smoke,$$SCALE)"
 
-chaos: .venv/ready packages  ## kill, damage and misuse everything on purpose (CHAOS="lines --size 0.1": some; SAVE=1: keep the table)
-	@cd tests && ../$(BIN)/python -m chaos $(if $(SAVE),--save) $$CHAOS
-
 test: .venv/ready packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup --ignore=tests/browser tests
 
 variants: .venv/ready packages  ## run every page with every change of one parameter, and all that it suggests to try
 	VARIANTS=all $(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup tests/test_variants.py
+
+override CHAOS := $(value CHAOS)
+export CHAOS
+.PHONY: chaos
+chaos: .venv/ready packages  ## kill, damage and misuse everything on purpose (CHAOS="lines --size 0.1": some; SAVE=1: keep the table)
+	@cd tests && ../$(BIN)/python -m chaos $(if $(SAVE),--save) $$CHAOS
 
 # numba tells which lines it compiles, if it compiles them: so not from its cache
 coverage: .venv/ready packages  ## run the test suite and say which lines of ldpkit it does not reach
