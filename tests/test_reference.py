@@ -17,7 +17,7 @@ BOOK = Path(__file__).parents[1] / "book"
 sys.path.insert(0, str(BOOK / "ldp_auditor"))
 sys.path.append(str(BOOK.parent / "benchmarks"))
 import witness  # noqa: E402  # a helper of pages
-from pure_ldp_clients import STORED  # noqa: E402
+from audited_clients import STORED  # noqa: E402
 from repeat import compared as compare  # noqa: E402
 
 KEYS = witness.KEYS

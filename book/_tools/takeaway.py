@@ -196,15 +196,24 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
 
 def lighten(out: Path) -> None:
     """Take away what the theme brings and no page needs: the icons as a script, since its style sheet has the same as a font;
-    the index of the search, but on the page that searches; the fonts in their second form, and maps for those who mend the theme."""
+    the index of the search, but on the page that searches; the fonts in their second form, and maps for those who mend the theme;
+    the forms of MathJax that no page loads."""
+    loaded: set[str] = set()
     for path in out.rglob("*.html"):
         unused = r"scripts/fontawesome\.js" + (
             "" if path == out / "search.html" else r"|searchtools\.js|language_data\.js|searchindex\.js"
         )
         text = path.read_text(encoding="utf-8")
+        loaded |= set(re.findall(r"/mathjax/([\w-]+\.js)", text))
         path.write_text(re.sub(rf'[ \t]*<script[^>]* src="[^"]*(?:{unused})[^"]*"></script>\n?', "", text), encoding="utf-8")
     static = out / "_static"
-    for path in {*static.rglob("*.map"), *static.rglob("fontawesome.js*"), *static.rglob("vendor/fontawesome/webfonts/*.ttf")}:
+    forms = [path for path in static.glob("mathjax/*-*.js") if path.name not in loaded]
+    for path in {
+        *forms,
+        *static.rglob("*.map"),
+        *static.rglob("fontawesome.js*"),
+        *static.rglob("vendor/fontawesome/webfonts/*.ttf"),
+    }:
         path.unlink()
 
 

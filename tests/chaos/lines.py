@@ -149,10 +149,13 @@ def problem(found: Ended) -> str:
 def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, object]]:
     """Run `n` hostile command lines; `told`, print how many ended with which status."""
     from ldpkit import cli, paths
-    from ldpkit.cli import cache
+    from ldpkit.cli import stored
 
     warm()
-    paths.STORE, cache.CACHE = folder / "store", folder / "cache"  # which `cache --clear` may clear
+    paths.STORE, stored.CACHE = (
+        folder / "store",
+        folder / "cache",
+    )  # which `cache --clear` may clear
     os.environ |= {"LDPKIT_DATA_URL": "http://127.0.0.1:9", "LDPKIT_DATA": str(folder / "data"),
                    "OPENBLAS_NUM_THREADS": "1", "HOME": str(folder)}  # fmt: skip
     commands = cli.commands().commands

@@ -1,7 +1,7 @@
 """The unary-encoding client of the installed pure-ldp release, as an auditable client; as a command,
 Figure 8 with every report made by the packages.
 
-    python book/ldp_auditor/pure_ldp_clients.py [--trials 200000]
+    python book/ldp_auditor/audited_clients.py [--trials 200000]
 
 writes data/results/fig8_packages.csv, in three minutes on one quiet core; what is finished is not made again.
 
@@ -62,7 +62,7 @@ def audit_releases(seed, workers=None, **grid):
 
 
 if __name__ == "__main__":
-    import pure_ldp_clients  # under the name by which the other processes know it
+    import audited_clients  # under the name by which the other processes know it
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=200_000, help="reports per input (the paper: 1,000,000)")
@@ -70,5 +70,5 @@ if __name__ == "__main__":
     given = parser.parse_args()
     grid = {"attacks": [["guess", "tight"]], "protocol": ["SUE", "OUE"], "k": 100,
             "epsilon": [0.25, 0.5, 0.75, 1, 2, 4, 6, 10], "trials": given.trials, "alpha": 0.01}  # fmt: skip
-    pure_ldp_clients.audit_releases(given.seed, workers=1, **grid)[KEPT].to_csv(STORED, index=False)
+    audited_clients.audit_releases(given.seed, workers=1, **grid)[KEPT].to_csv(STORED, index=False)
     print(f"wrote {STORED}")
