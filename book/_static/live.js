@@ -455,7 +455,8 @@
         if (p.cost && value !== "False") warned.push(` ${p.name}: ${p.cost}.`);
         if (p.many || (p.kind === "integer" && p.name !== "seed")) more *= Math.max(1, size(value) / size(p.built)) || 1;
       }
-      return `All cells took ${duration(seconds)} for the book${more > 1.2 ? `, with your values perhaps ${duration(seconds * more)}` : ""}.${warned.join("")}`;
+      const scale = parameters.every((p) => p.built === p.literal) ? "" : " at the papers’ own scale";
+      return `All cells took ${duration(seconds)} for the book${scale}${more > 1.2 ? `, with your values perhaps ${duration(seconds * more)}` : ""}.${warned.join("")}`;
     }
     /* The last line of a progress bar, without the bar: the clock shows it beside the time gone by. */
     heard(raw) { this.bar_said = raw.trimEnd().split("\n").pop().replace(/ *\|[^|]*\|/, "").trim(); }

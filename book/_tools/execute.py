@@ -196,14 +196,11 @@ def durations(project: Project) -> dict[str, float]:
 
 
 def expected(project: Project) -> dict[str, float]:
-    """Seconds that a reader who runs a page again should expect, by page; pages of which nothing is known are left out.
+    """Seconds that an executed page took at the papers' own scale; pages of which nothing is known are left out.
 
-    They are the delivered times, not those of this build, so that equal builds give equal pages; and only of pages that
-    were executed with the parameters that these times belong to.
+    They are the delivered times, not those of this build, so that equal builds give equal pages.
     """
-    return {
-        page: seconds for page, seconds in delivered_seconds(project).items() if record(project, page).get("parameters") == {}
-    }
+    return {page: seconds for page, seconds in delivered_seconds(project).items() if record(project, page)}
 
 
 def whole(project: Project) -> bool:

@@ -120,13 +120,14 @@ def test_every_figure_says_what_made_it_and_gives_its_picture_and_data(page, sit
         assert name in made.get_by_text("SVG").get_attribute("href")
 
 
-def test_a_page_says_when_how_long_with_what_and_gives_the_executed_notebook(page, site):
+def test_a_page_says_with_what_it_ran_and_gives_the_executed_notebook_and_one_page_says_when(
+    page, site
+):
     page.goto(f"{site}/{FIGURE_PAGE}.html")
     foot = page.locator(".run-record").inner_text()
     record = json.loads((ROOT / "_build" / "executed" / f"{FIGURE_PAGE}.json").read_text())
     for fact in (
-        record["executed"],
-        f"{record['seconds']:.1f} s",
+        "when, and how long it took",
         *(f"{n} {v}" for n, v in record["versions"].items()),
         *(f"{n} = {v}" for n, v in record["parameters"].items()),
     ):
@@ -135,6 +136,12 @@ def test_a_page_says_when_how_long_with_what_and_gives_the_executed_notebook(pag
         page.locator(".run-record a[download]").evaluate("a => a.href")
     ).json()
     assert any(cell.get("outputs") for cell in notebook["cells"])
+    assert record["executed"] not in foot
+    page.locator(".run-record").get_by_text("when, and how long it took").click()
+    row = page.get_by_role("row").filter(
+        has=page.get_by_role("link", name=FIGURE_PAGE.removeprefix("book/"), exact=True)
+    )
+    assert record["executed"] in row.inner_text() and f"{record['seconds']:.1f}" in row.inner_text()
 
 
 def test_the_grid_leads_to_every_item_and_says_in_words_how_it_fared(page, site):
