@@ -581,14 +581,17 @@ def test_numbers_of_papers_enter_through_the_data_folder_only():
 def test_a_build_is_held_to_what_the_release_found():
     columns = ["item", "series", "x", "verdict", "reproduced", "reproduced_se"]
     rows = [("a", "drawn", 1, "reproduced", 1.0, 0.01), ("a", "exact", 1, "reproduced", 2.0, None)]
-    board = pd.DataFrame(rows, columns=columns)
+    rows.append(("a", "seconds", 1, "other-data", 3.0, None))
+    board = pd.DataFrame(rows, columns=columns).assign(how=["real reports"] * 2 + ["timing"])
     release = expected.stored(board)
     assert release["tolerance"].tolist() == pytest.approx([0.05 * 2**0.5, 2e-6])
     assert not any(map(len, expected.differences(board, release).values()))
-    moved = board.assign(reproduced=[1.06, 2.00001], verdict=["reproduced", "differs"])
+    moved = board.assign(
+        reproduced=[1.06, 2.00001, 9.0], verdict=["reproduced", "differs", "other-data"]
+    )
     found = expected.differences(moved, release)
     assert [rows["series"].tolist() for rows in found.values()] == [["exact"], ["exact"], [], []]
-    renamed = expected.differences(board.assign(series=["drawn", "new"]), release)
+    renamed = expected.differences(board.assign(series=["drawn", "new", "seconds"]), release)
     assert [len(rows) for rows in renamed.values()] == [0, 0, 1, 1]
 
 
