@@ -92,6 +92,7 @@ def site(project: execute.Project, *held: int) -> int:
     if done.returncode:
         print(log.read_text(), file=sys.stderr)
         return done.returncode
+    shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of what is in `executed`
     (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(supply.document(project.root), indent=1))
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
     stamp.write_text(json.dumps(state(project)))
