@@ -139,6 +139,7 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
         caller = frame.f_back and frame.f_back.f_code.co_filename
         if (
             event == "call"
+            and frame.f_code.co_name != "need"  # which only raises what its caller has found
             and frame.f_code.co_filename == f"{own}/checks.py"
             and caller.startswith(own)
         ):
@@ -158,7 +159,7 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
         }
 
     checked(1)  # laws are kept from now on
-    assert checked(1) == checked(10) and sum(checked(1).values()) < 25
+    assert checked(1) == checked(10) and sum(checked(1).values()) <= 20
 
 
 def test_options_are_the_parameters_of_the_audits():

@@ -22,8 +22,8 @@ def page(root: Path) -> str:
     pages = len({row["page"] for row in rows})
     minutes = sum(float(row["seconds"]) for row in rows) / 60
     lines = [
-        f"{len(rows)} laws, {pages} pages. Noticed by {said}. Made on {made['date']} by `{made['command']}` in {minutes:.0f} minutes of a"
-        f" shared machine: {{download}}`mutants.csv </{TABLE}>`.",
+        f"{len(rows)} laws, {pages} pages. Noticed by {said}. The rows were made law by law, the last on {made['date']},"
+        f" in {minutes:.0f} minutes of a shared machine; `{made['command']}` makes all of them again: {{download}}`mutants.csv </{TABLE}>`.",
         "", "````{dropdown} **All of them**", "```{list-table}", ":header-rows: 1", ":widths: 8 4 4 8 3 3", ":class: claims", "",
         "* - law", "  - change", "  - page", "  - noticed by", "  - found", "  - held against",
     ]  # fmt: skip
