@@ -48,7 +48,7 @@ class Progress:
         self._seen: dict[str, list[int]] = {}
         self._more, self._lock = more, threading.Lock()
         self._label, self._notebook = label, notebook
-        self._bar: tqdm[object] | None = None
+        self._bar: tqdm[Any] | None = None
 
     def __enter__(self) -> Self:
         watched = sys.stderr.isatty() or (
@@ -56,21 +56,19 @@ class Progress:
         )
         # workers have their caller's terminal
         alone = not _running and multiprocessing.parent_process() is None
-        # not given, TQDM_DISABLE decides
-        silent: dict[str, Any] = {} if watched and alone else {"disable": True}
         many = self.total >= 10**5  # too many to show each
         _running.append(self)  # whoever sees the bar may ask at once
-        self._bar = tqdm(
-            total=self.total,
-            initial=self.begun,
-            unit=f" {self.unit}",
-            unit_scale=many,
-            mininterval=0.1 * many,
-            miniters=None if many else 1,
-            desc=self._label,
-            leave=False,
-            **silent,
-        )
+        if watched and alone:  # a bar makes a lock, which a worker that is ended leaves behind
+            self._bar = tqdm(  # shown unless TQDM_DISABLE is set
+                total=self.total,
+                initial=self.begun,
+                unit=f" {self.unit}",
+                unit_scale=many,
+                mininterval=0.1 * many,
+                miniters=None if many else 1,
+                desc=self._label,
+                leave=False,
+            )
         return self
 
     def __exit__(self, *_: object) -> None:

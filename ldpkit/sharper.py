@@ -21,7 +21,10 @@ import scipy
 from . import checks, stats
 from .types import Array, Numbers
 
-__all__ = ["epsilon_sharper"]
+__all__ = ["LEAST", "MOST", "epsilon_sharper"]
+
+MOST, LEAST = 10**10, 1e-12
+"""Largest number of reports and smallest alpha that `epsilon_sharper` takes."""
 
 _SPENT = 1e-3  # share of alpha for the interval in which the second rate is sought
 _CELLS, _BLOCKS, _FINE = 48, 400, 4  # rates and counts taken together, and halvings of the former
@@ -68,11 +71,11 @@ def epsilon_sharper(tp: int, fp: int, trials: int, alpha: float, delta: float = 
         At least 0. It needs about a third fewer reports than `ldpkit.stats.epsilon_lower` to
         exceed the same value.
     """
-    n = checks.integer("trials", trials, 1, 10**10)
+    n = checks.integer("trials", trials, 1, MOST)
     a = checks.integer("tp", tp, 0, n)
     b = checks.integer("fp", fp, 0, n)
     delta = checks.real("delta", delta, 0, 1, closed="[)")
-    alpha = checks.real("alpha", alpha, 1e-12, 1, closed="[)")
+    alpha = checks.real("alpha", alpha, LEAST, 1, closed="[)")
     z = -float(scipy.special.ndtri(min(alpha, 0.49)))
     near = b + np.arange(min(n - b, math.ceil(z * z) + 10) + 1)  # later ones are quieter
     loudness = float(_order(np.float64(a), near, n, delta, z).max())

@@ -24,6 +24,7 @@ from .types import Array, ArrayLike, Numbers, Rates
 
 __all__ = [
     "TAILS",
+    "confidence",
     "significance",
     "tail_mass",
     "whole",
@@ -47,6 +48,14 @@ def significance(alpha: object, high: float = 1.0) -> float:
     """Return a significance in ``[1e-100, 1)``, or up to a smaller `high`: the bounds at much
     smaller ones are no numbers."""
     return checks.real("alpha", alpha, 1e-100, high, closed="[)" if high == 1 else "[]")
+
+
+def confidence(alpha: float, share: bool = True) -> str:
+    """Say ``1 - alpha``, as a percentage or as a level, in words that round it to 1 for no
+    alpha."""
+    if alpha < 1e-4:
+        return f"1 - {alpha:g}"
+    return f"{100 * (1 - alpha):g} %" if share else f"{1 - alpha:g}"
 
 
 def tail_mass(alpha: float, convention: str = "published") -> float:

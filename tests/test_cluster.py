@@ -308,6 +308,39 @@ def test_out_and_store_come_from_the_command_or_the_file_or_its_name(call, here)
     )
 
 
+def test_a_sweep_takes_clients_and_pairs_and_knows_them_edited(here, monkeypatch):
+    """In processes of its own, as users start it: workers find the client where the command was
+    given, and leave nothing to be said after it."""
+    source = (
+        "import numpy as np\ndef loud(values, rng):\n    return np.where(rng.random(len(values))"
+    )
+    (here / "grown.py").write_text(f"{source} < 0.9, values, 2)\n")
+    cell = {"mechanism": "grown:loud", "report": "value", "k": 3, "epsilon": 1.0}
+    grid = [
+        cell,
+        cell | {"epsilon": 9.0, "pair": [1, 2]},
+        {"mechanism": "GRR", "k": 3, "epsilon": 1.0},
+    ]
+    config(here, {"audit": "audit", "seed": 3, "grid": grid, "fixed": {"trials": 2000}})
+    command = [sys.executable, "-P", "-m", "ldpkit", "sweep", "sweep.yml", "--workers", "2"]
+
+    def swept():
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+        assert (done.returncode, done.stderr) == (0, "")
+        return pd.read_csv("sweep.csv")
+
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    table = swept()
+    # value 0 is sent or replaced by 2: epsilon is infinite; 1 000 reports show more than 1
+    assert table["violated"].tolist() == [True, False, False]
+    assert table["faithful"].tolist() == [True, True, False] and table["pair"][1] == "[1, 2]"
+    (here / "grown.py").write_text(f"{source} < 0.01, values, 2)\n")
+    assert not swept()["violated"].any()
+    config(here, {"audit": "audit", "seed": 3, "grid": [cell | {"tau": 3}]})
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.returncode == 2 and "parameter of a client must be one of k, report" in done.stderr
+
+
 def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(
     call, here, monkeypatch
 ):

@@ -411,6 +411,8 @@ CLIENTS = [
     ("client.load('mine.py:f')", "not by a path, got 'mine.py:f': for f in the file mine.py of this folder, mine:f"),
     ("client.load('/some/where/mine.py:f')", "for f in the file mine.py of this folder, mine:f"),
     ("client.load('no_such_module:f')", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
+    ("client.named('math:sqrt', reprot='value')",
+     "parameter of a client must be one of k, report, epsilon, delta, values, got 'reprot'; did you mean 'report'?"),
     ("client.load('math:pi')", "client 'math:pi' is not callable but a float"),
     ("learned.Learner(-1.0)", "epsilon must be a finite number >= 0, got -1.0"),
     ("learned.Learner(1.0, 1.0)", f"delta {HALF} 1.0"),
@@ -1101,7 +1103,7 @@ EXEMPT = {
     "pool of processes or cluster, tested with the sweeps": (
         "pools.Processes pools.local pools.connect pools.require"
     ),
-    "says in other words what Python said": "depends.missing",
+    "says in other words what Python said, or a checked alpha": "depends.missing stats.confidence",
     "writes what it is handed": "store.replace store.digest store.Store",
     "only counts and shows what it is handed": "sweep.progress progress.Progress",
     "decorator of the package's own kernels": "compiled.kernel",

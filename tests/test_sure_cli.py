@@ -15,6 +15,7 @@ from ldpkit.auditors import AnytimeAudit
 from ldpkit.auditors.shown import page
 from ldpkit.cli import main
 from ldpkit.mechanisms import GRR
+from ldpkit.sharper import epsilon_sharper
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
 LOUD = """
@@ -144,6 +145,11 @@ def test_a_plan_and_a_bound(call):
     assert "no number of reports" in call("plan --tpr 0.2 --fpr 0.1 --epsilon 1")[1]
     found = json.loads(call("bound --tp 4100 --fp 1500 --n 1e4 --alpha 0.01 --json")[1])
     assert found["lower"] == pytest.approx(0.9132519, abs=1e-6)
+    assert found["sharper"] == epsilon_sharper(4100, 1500, 10**4, 0.01) > found["lower"]
+    told = call("bound --tp 4100 --fp 1500 --n 1e4 --alpha 0.01")[1]
+    assert told.endswith(f"at least {found['sharper']:.4f}.\n")
+    far = call("bound --tp 4100 --fp 1500 --n 1e4 --alpha 1e-20")[1]  # only the other bound is told
+    assert "sharper" not in far and "With 1 - 1e-20 confidence epsilon is at least 0.6765" in far
     assert json.loads(call("bound --tp 0 --fp 0 --n 10 --json")[1])["lower"] == 0.0
 
 

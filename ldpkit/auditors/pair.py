@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from .. import checks, mechanisms, stats
-from ..mechanisms import LocalRandomizer
+from ..mechanisms import LocalRandomizer, client
 from ..types import Pair, Word
 from . import sanity
 from .base import ALPHA, Auditor, given
@@ -59,19 +59,20 @@ class PairAudit(Auditor):
         pair: Pair | None = None,
         **parameters: Word,
     ) -> Self:
-        """Return the audit of a mechanism given by name.
+        """Return the audit of a mechanism, or of a client, given by name.
 
         Parameters
         ----------
         mechanism : str
-            A name of `ldpkit.mechanisms.MECHANISMS`.
+            A name of `ldpkit.mechanisms.MECHANISMS`, or ``"module:function"`` of a client.
         attack, trials, alpha, faithful, both, pair
             As in `ldpkit.auditors.Audit`, except that one direction is asked about unless `both` is
             set.
         **parameters
-            Parameters of the mechanism.
+            Parameters of the mechanism, or those of `ldpkit.mechanisms.Client`.
         """
-        target = mechanisms.make(mechanism, **parameters)
+        foreign = isinstance(mechanism, str) and ":" in mechanism
+        target = (client.named if foreign else mechanisms.make)(mechanism, **parameters)
         return cls(
             target, attack, trials=trials, alpha=alpha, faithful=faithful, both=both, pair=pair
         )

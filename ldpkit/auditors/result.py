@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .. import stats
 from ..types import Pair, Row
 
 if TYPE_CHECKING:
@@ -148,8 +149,8 @@ class AuditResult:
 
     @property
     def level(self) -> str:
-        """The level of `lower`, ``1 - alpha``, in words that round it to 1 for no alpha."""
-        return f"{1 - self.alpha:g}" if self.alpha >= 1e-4 else f"1 - {self.alpha:g}"
+        """The level of `lower`, ``1 - alpha``, in words."""
+        return stats.confidence(self.alpha, share=False)
 
     @property
     def verdict(self) -> str:
@@ -158,10 +159,7 @@ class AuditResult:
 
     @property
     def _found(self) -> str:
-        sure = (
-            f"with {f'{100 * (1 - self.alpha):g} %' if self.alpha >= 1e-4 else self.level}"
-            " confidence"
-        )
+        sure = f"with {stats.confidence(self.alpha)} confidence"
         if self.invalid:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:

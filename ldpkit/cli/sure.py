@@ -16,6 +16,7 @@ from ..auditors import AnytimeAudit
 from ..auditors.course import AnytimeResult, Course
 from ..auditors.result import Row
 from ..auditors.shown import leading, page
+from ..sharper import LEAST, MOST, epsilon_sharper
 from ..store import replace
 from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
 from .target import found, made, mechanism_options
@@ -254,16 +255,18 @@ def bound(tp: int, fp: int, n: int, alpha: float, delta: float, as_json: bool) -
     lower = max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=tail)))
     low = float(stats.clopper_pearson(tp, n, tail)[0])
     high = float(stats.clopper_pearson(fp, n, tail)[1])
+    able = n <= MOST and alpha >= LEAST  # which of the bounds is told is settled before any count
+    sharper = epsilon_sharper(tp, fp, n, alpha, delta) if able else None
     row = {"tp": tp, "fp": fp, "n": n, "alpha": alpha, "delta": delta, "tpr_low": low,
-           "fpr_high": high, "lower": lower}  # fmt: skip
+           "fpr_high": high, "lower": lower, "sharper": sharper}  # fmt: skip
+    level = stats.confidence(alpha, share=False)
     lines = [
         ("counts", f"{tp:,} and {fp:,} of {n:,}"),
         ("rates", f"first at least {low:.6g}, second at most {high:.6g}"),
-        ("lower", f"{lower:.6f} at level {1 - alpha:g}, delta = {delta:g}"),
+        ("lower", f"{lower:.6f} at level {level}, delta = {delta:g}, from two intervals"),
     ]
-    write(
-        row,
-        lines,
-        f"With {100 * (1 - alpha):g} % confidence epsilon is at least {lower:.4f}.",
-        as_json,
-    )
+    if sharper is not None:
+        lines.append(("sharper", f"{sharper:.6f} at the same level, from both counts together"))
+    told = lower if sharper is None else sharper
+    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {told:.4f}."
+    write(row, lines, verdict, as_json)

@@ -3,7 +3,9 @@
 import contextlib
 import inspect
 import itertools
+import os
 import re
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from .. import checks, pools
+from .. import checks, depends, pools
 from .. import sweep as hall
 from ..auditors import AUDITS
 from ..mechanisms import MECHANISMS
+from ..mechanisms.client import load
+from ..store import digest
 from ..types import Row
 from .base import FAILED, Count, cli
 
@@ -123,11 +127,18 @@ class Plan:
         if out is not None and (not isinstance(out, str) or not out):
             raise ValueError(f"out must be the name of a file, got {out!r}")
         self.out = out
+        sys.path.insert(0, os.getcwd())  # where clients may lie; workers look where we do
         for cell in hall.progress(self.cells, len(self.cells), "checking"):
             try:
                 self._check(**cell)
             except Exception as error:
                 raise ValueError(f"cell {cell}: {error}") from error
+
+    def sources(self) -> str:
+        """Digest of the code of the clients under audit; empty if there are none."""
+        named = sorted({str(cell.get("mechanism")) for cell in self.cells})
+        found = [depends.identity(load(name)) for name in named if ":" in name]
+        return digest(found)[:16] if found else ""
 
     def _check(self, **cell: object) -> None:
         """Make one cell's audit."""
@@ -142,7 +153,8 @@ class Plan:
             raise ValueError(f"audit {self.audit} needs {', '.join(missing)}")
         if "seed" in cell:
             raise ValueError("seed stands beside the grid; every cell derives its own from it")
-        if self.audit != "kv":  # which knows the parameters of its mechanisms
+        foreign = ":" in str(cell.get("mechanism"))  # a client, which knows its own
+        if self.audit != "kv" and not foreign:  # as do key-value mechanisms
             for name in cell:
                 checks.one_of(
                     f"parameter of audit {self.audit}",
@@ -258,7 +270,7 @@ def sweep(
     workers = None if scheduler else pools.count(workers)
     plan, start = read(config), time.monotonic()
     out = _replaceable(out or Path(plan.out or config.with_suffix(".csv").name), plan)
-    store = store or out.with_suffix(".cells")
+    store = (store or out.with_suffix(".cells")) / plan.sources()  # an edited client is another one
     executor, failures = None, []
     with contextlib.ExitStack() as stack:
         if scheduler is not None:

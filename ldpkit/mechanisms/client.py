@@ -10,7 +10,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import PurePath
 from typing import Any, NoReturn
 
@@ -19,10 +19,10 @@ import numpy as np
 from .. import checks
 from ..kinds import Anything, Bits, Kind, Subset, Value
 from ..progress import made
-from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row
+from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row, Word
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
 
-__all__ = ["Client", "ClientError", "load"]
+__all__ = ["Client", "ClientError", "load", "named"]
 
 
 FORMS: dict[str, Callable[[int], Kind]] = {
@@ -68,6 +68,15 @@ def load(path: str) -> Callable[..., Reports]:
         ClientError,
     )
     return function
+
+
+def named(path: str, **parameters: Word) -> "Client":
+    """Return the client ``"module:function"`` under its own name, with the other fields of
+    `Client`."""
+    wanted = [field.name for field in fields(Client) if field.name not in ("function", "name")]
+    for name in parameters:
+        checks.one_of("parameter of a client", name, wanted)
+    return Client(load(path), name=path, **parameters)
 
 
 def _inputs(values: Sequence[Input]) -> tuple[Input, ...]:
