@@ -133,8 +133,11 @@ def test_conda_environment_repeats_no_version():
 
 def test_one_version_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert ldpkit.__version__ == PYPROJECT["version"] == citation["version"]
-    assert f"## {ldpkit.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert PYPROJECT["dynamic"] == ["version"] and "version" not in PYPROJECT  # it is read there
+    assert ldpkit.__version__ == citation["version"]
+    assert f"version = {{{ldpkit.__version__}}}" in (ROOT / "book" / "cite.md").read_text()
+    released = (ROOT / "CHANGELOG.md").read_text().splitlines()[2]
+    assert released == f"## {ldpkit.__version__} ({citation['date-released']})"
 
 
 def test_readme_names_the_commands_that_the_makefile_has():
