@@ -11,9 +11,11 @@ import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import ldpkit
+
 ROOT = Path(__file__).parents[2]
-PINS = [*sorted((ROOT / "book" / "packages").glob("*.txt")), ROOT / "benchmarks" / "reference.txt",
-        ROOT / "book" / "_tools" / "pip-audit.txt"]  # fmt: skip
+FOLDERS = ("book/packages", "book/released/pins", "book/released/pins/heavy", "benchmarks", "book/_tools")
+PINS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.txt"))]
 
 
 class Release(NamedTuple):
@@ -61,7 +63,7 @@ def document(root: Path) -> dict[str, Any]:
             "hashes": [{"alg": "SHA-256", "content": content} for content in release.hashes],
             "properties": [{"name": "installed where", "value": release.marker or "everywhere"}],
         })  # fmt: skip
-    own = {"type": "application", "bom-ref": project["name"], "name": project["name"], "version": project["version"],
+    own = {"type": "application", "bom-ref": project["name"], "name": project["name"], "version": ldpkit.__version__,
            "licenses": [{"license": {"id": project["license"]}}]}  # fmt: skip
     return {"bomFormat": "CycloneDX", "specVersion": "1.6", "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, lock)}",
             "version": 1, "metadata": {"component": own}, "components": components}  # fmt: skip
