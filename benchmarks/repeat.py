@@ -34,6 +34,7 @@ def compared(stored, new):
     """How many audits of `new` give the stored number, and how far the others lie from it; one row
     for each experiment."""
     keys = [key for key in [*KEYS, "seed"] if key in new]
+    new = new.astype({key: stored[key].dtype for key in keys})  # a part may lack what others have
     both = stored.merge(new, on=["experiment", *keys], suffixes=("", " now"), validate="1:1")
     if len(both) != len(new):
         raise SystemExit(f"{len(new) - len(both)} repeated audits are not among the stored ones")

@@ -1,5 +1,6 @@
 """The released code as a witness: stored outputs, how they are weighed, and that our laws give them."""
 
+import io
 import sys
 from pathlib import Path
 
@@ -84,6 +85,8 @@ def test_repeated_audits_are_held_against_the_stored_ones():
     some = published.load("ldp_auditor", "reference").head(3)
     again = compare(some, some.assign(seconds=1.0))
     assert again.loc["exp1_pure"].tolist() == [3, 3, 0.0, 3.0]
+    read = pd.read_csv(io.StringIO(some.assign(seconds=1.0).to_csv()))  # no protocol is named in it
+    assert compare(published.load("ldp_auditor", "reference"), read)["same"].tolist() == [3]
     off = some.assign(seconds=1.0, epsilon_emp=some["epsilon_emp"] + [0, 0, 1])
     found = compare(some, off).loc["exp1_pure"]
     assert found["same"] == 2 and found["furthest"] > 5
