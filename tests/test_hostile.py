@@ -89,6 +89,7 @@ SPACE = (
     }
 )
 NAMES = sorted(mechanisms.MECHANISMS)
+NUMBERS = ("PM", "Duchi", "Hybrid", "SW")
 
 # --- the table: Python ------------------------------------------------------------------------------------
 
@@ -299,24 +300,31 @@ CLIENTS = [
     ("mechanisms.takes('grr', 'k')", "got 'grr'; did you mean 'GRR'?"),
     # verbs: perturb, estimate, variance
     *((f"mechanisms.make('{name}', **given('{name}')).perturb([0, 9], rng())", "values must lie in 0..5, got 9 at position 1")
-      for name in NAMES if not name.startswith(("RSFD", "PM"))),
+      for name in NAMES if not name.startswith("RSFD") and name not in NUMBERS),
     ("PM(1.0).perturb([0, 9], rng())", "values must be a number in [-1, 1] everywhere, got 9"),
     ("PM(1.0).perturb([[0.5]], rng())", "values must be a one-dimensional array of numbers in [-1, 1], got shape (1, 1)"),
     ("PM(1.0).pair((0.5, 2))", "pair must be a number in [-1, 1], got 2"),
     ("PM(0)", "epsilon must be a number in [1e-06, 30], got 0"),
-    ("PM(1.0).variance(5, nan)", "value must be a number in [-1, 1] everywhere, got nan"),
+    *((f"{name}(1.0).variance(5, nan)", "value must be a number in [-1, 1] everywhere, got nan") for name in NUMBERS[:3]),
+    ("SW(1.0).variance(5, nan)", "value must be a number in [0, 1] everywhere, got nan"),
+    ("SW(1.0).perturb([-0.5], rng())", "values must be a number in [0, 1] everywhere, got -0.5"),
+    ("SW(1.0).pair((0.5, 0.5))", "pair must hold two different numbers in [0, 1], got (0.5, 0.5)"),
+    ("SW(1.0).read([1.5])", "reports of SW must be a number in [-0.256083, 1.25608] everywhere, got 1.5"),
+    ("Duchi(1.0).read([0.5])", "reports of Duchi must be -2.163953413738653 or 2.163953413738653, got 0.5"),
+    ("Hybrid(1.0).read([5.0])", "reports of Hybrid must be a number in [-4.08299, 4.08299] everywhere, got 5.0"),
+    ("Hybrid(31)", "epsilon must be a number in [1e-06, 30], got 31"),
     ("HR(2**20, 1.0)", "k must be an integer in [2, 1048575], got 1048576"),
     ("CMS(10, 1.0, 1)", "m must be an integer in [2, 65536], got 1"),
     *((f"mechanisms.make('{name}', **given('{name}')).perturb([[0, 0]], 1)", f"{RNG} 1") for name in NAMES if name[:4] == "RSFD"),
     *((f"mechanisms.make('{name}', **given('{name}')).perturb([0], 1)", f"{RNG} 1") for name in NAMES if name[:4] != "RSFD"),
     *((f"mechanisms.make('{name}', **given('{name}')).variance(0)", "n must be an integer >= 1, got 0") for name in NAMES),
     *((f"mechanisms.make('{name}', **given('{name}')).variance(5, nan)", "frequency must be a number in [0, 1] everywhere, got nan")
-      for name in NAMES if name != "PM"),
+      for name in NAMES if name not in NUMBERS),
     *((f"mechanisms.make('{name}', **given('{name}')).estimate([])", "reports of ") for name in NAMES),
     *((f"mechanisms.make('{name}', **given('{name}')).estimate('junk')", "reports of ") for name in NAMES),
     *((f"mechanisms.make('{name}', **given('{name}')).read([])", "reports of ") for name in NAMES),
     *((f"attacks.Guess().predict(mechanisms.make('{name}', **given('{name}')), 'junk', rng())", "reports of ")
-      for name in NAMES if name != "PM"),
+      for name in NAMES if name not in NUMBERS),
     ("attacks.Guess().predict(PM(1.0), [0.5], rng())", "attack guess cannot read the real reports of PM"),
     *((f"attacks.TwoValueTest(0.0).accepts(mechanisms.make('{name}', **given('{name}')), 7, (0, 1))", "reports of ")
       for name in NAMES),
@@ -1057,7 +1065,7 @@ EXEMPT = {
         value.Value value.Response bits.Bits bits.IndependentBits chosen.Subset chosen.Selection hashed.Hashed vector.Noisy
         vector.Laplace vector.Gaussian buckets.Buckets rounds.Rounds rounds.Remembered rounds.ChainedValue rounds.ChainedBits
         attributes.Attributes kind.shaped kind.listed kind.drawn rounds.largest kind.pick hashed.cells hashed.hash_cell
-        laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index numeric.Interval sketch.Sketch"""
+        laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index numeric.Interval numeric.Ends numeric.Mixed sketch.Sketch"""
     ),
     "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": (
         "reading.handled reading.drawable"

@@ -44,6 +44,7 @@ from ldpkit.mechanisms import (
     takes,
 )  # fmt: skip
 from ldpkit.mechanisms.base import FrequencyOracle, SupportOracle
+from ldpkit.mechanisms.numeric import NumberOracle
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
 from ldpkit.testing import draws as drawn
@@ -130,7 +131,9 @@ def excuses(mechanism):
 
 @pytest.mark.parametrize("mechanism", [*registered(), *VARIANTS], ids=str)
 def test_every_mechanism_of_the_package_keeps_its_promises(mechanism):
-    inputs = (-1.0, -0.2, 0.3, 0.999, 1.0) if isinstance(mechanism, PM) else None
+    inputs = None
+    if isinstance(mechanism, NumberOracle):
+        inputs = [mechanism.low + x * (mechanism.high - mechanism.low) for x in (0, 0.4, 0.65, 1)]
     found = check_mechanism(mechanism, expected_failures=excuses(mechanism), inputs=inputs).outcomes
     assert list(found) == list(CHECKS)
     unlisted = [name for name, outcome in found.items() if outcome.startswith("does not apply")]

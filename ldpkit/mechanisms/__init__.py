@@ -19,7 +19,7 @@ from .histogram import ATHE, SHE, THE
 from .keyvalue import KeyValues
 from .longitudinal import BucketFlip, Chained, Repeated
 from .multidimensional import BASES, RSFD
-from .numeric import PM
+from .numeric import PM, SW, Duchi, Hybrid
 from .pckv import PCKV, PCKVGRR, PCKVUE
 from .program import Program
 from .recordings import recorded
@@ -31,17 +31,18 @@ from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 __all__ = [
     "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "LocalRandomizer", "FrequencyOracle",
     "SupportOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO", "ASS", "AUE",
-    "ALH", "ATHE", "HR", "CMS", "PM", "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD",
-    "Repeated", "Chained", "BucketFlip", "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR",
-    "PrivKV", "FaultyUE", "Client", "ClientError", "FloorSS", "GRADIENT", "LDPSGD",
-    "PrivUnit", "PrivUnitG", "Program", "recorded"
+    "ALH", "ATHE", "HR", "CMS", "PM", "Duchi", "Hybrid", "SW", "AGRR", "ASUE", "ABLH", "AOLH",
+    "GM", "AGM", "RSFD", "Repeated", "Chained", "BucketFlip", "KeyValues", "PCKVUE", "PCKVGRR",
+    "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client", "ClientError", "FloorSS", "GRADIENT",
+    "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded"
 ]
 # fmt: on
 
 MECHANISMS: dict[str, Callable[..., LocalRandomizer]] = {
     m.name: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
-              AGRR, ASUE, ABLH, AOLH, GM, AGM, HR, CMS, PM, BucketFlip, FaultyUE)
+              AGRR, ASUE, ABLH, AOLH, GM, AGM, HR, CMS, PM, Duchi,
+              Hybrid, SW, BucketFlip, FaultyUE)
 }  # fmt: skip
 MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}

@@ -1,0 +1,174 @@
+"""Protocols that released packages bring: numbers of their laws that were found by other means, and
+reports of their clients against the laws.
+
+Real reports are judged by fewer than 50 p-values against `laws.P_MIN`: false alarm below 1e-5.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from laws import P_MIN, chi_square_p
+from scipy import integrate
+
+from ldpkit.attacks import TwoValueTest
+from ldpkit.auditors import audit
+from ldpkit.mechanisms import PM, SW, Duchi, Hybrid
+from ldpkit.mechanisms.numeric import Ends, Mixed
+from ldpkit.testing import check_mechanism
+
+TIGHT = TwoValueTest()
+
+
+def rng(*seed):
+    return np.random.default_rng([20, *seed])
+
+
+# --- one number -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair", "rates"),
+    [
+        (PM(1.0), (1, -1), (0.62246, 0.22899)),
+        (Duchi(1.0), (1, -1), (0.73106, 0.26894)),
+        (Hybrid(1.0), (1, -1), (0.68833, 0.25322)),
+        (SW(1.0), (0, 1), (0.58198, 0.21410)),
+    ],
+    ids=str,
+)
+def test_events_have_the_rates_that_were_found_by_quadrature(mechanism, pair, rates):
+    """To the five digits that were written down."""
+    for order in (pair, pair[::-1]):
+        assert TIGHT.rates(mechanism, order) == pytest.approx(rates, abs=5.1e-6)
+        assert mechanism.kind.loss(order) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.05, 0.609, 0.61, 2.0, 8.0])
+@pytest.mark.parametrize("cls", [PM, Duchi, Hybrid, SW])
+def test_the_event_of_the_farthest_inputs_attains_the_whole_epsilon(cls, epsilon):
+    first, second = TIGHT.rates(cls(epsilon))
+    assert math.log(first / second) == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.5, 1.0, 5.0, 20.0])
+def test_half_the_length_of_a_square_wave_is_what_its_authors_say(epsilon):
+    grown = math.exp(epsilon)  # digits are lost only where epsilon is small
+    b = (epsilon * grown - grown + 1) / (2 * grown * (grown - 1 - epsilon))
+    assert SW(epsilon).b == pytest.approx(b, rel=1e-12)
+    assert 0 < SW(1e-6).b < 0.5 and 0.5 - SW(1e-6).b == pytest.approx(1e-6 / 3, rel=1e-5)
+
+
+def density(m, value):
+    """Density of the reports that are spread, its jumps, and the atoms with their masses."""
+    kind = m.kind
+    part = kind.part if isinstance(kind, Mixed) else kind
+    ends = kind.ends if isinstance(kind, Mixed) else kind
+    share = kind.share if isinstance(kind, Mixed) else float(not isinstance(kind, Ends))
+    atoms = {}
+    if isinstance(ends, Ends):
+        atoms = {end * ends.bound: (1 - share) * ends.chance(end * value) for end in (-1, 1)}
+    if not share:
+        return (lambda y: 0.0), [], atoms
+    at = sorted(
+        {part.low, float(part.left(value)), float(part.left(value) + part.length), part.high}
+    )
+
+    def spread(y):
+        inside = part.inside(np.array([y]), value)[0]
+        return share * part.density / (1 if inside else part.ratio)
+
+    return spread, at, atoms
+
+
+@pytest.mark.parametrize(
+    "m", [PM(0.7), Duchi(0.7), Hybrid(0.5), Hybrid(2.0), SW(0.7), SW(3.0)], ids=str
+)
+@pytest.mark.parametrize("where", [0.0, 0.3, 1.0])
+def test_one_report_is_unbiased_with_the_stated_variance_by_integration(m, where):
+    value = m.low + where * (m.high - m.low)
+    spread, at, atoms = density(m, value)
+
+    def expected(f):
+        between = sum(
+            integrate.quad(lambda y: f(y) * spread(y), a, b, epsabs=1e-13)[0]
+            for a, b in itertools.pairwise(at)
+            if b > a
+        )
+        return between + sum(f(y) * mass for y, mass in atoms.items())
+
+    assert expected(lambda y: 1.0) == pytest.approx(1, abs=1e-9)
+    assert expected(lambda y: m.estimate([y])) == pytest.approx(value, abs=1e-8)
+    square = expected(lambda y: (m.estimate([y]) - value) ** 2)
+    assert m.variance(1, value) == pytest.approx(square, rel=1e-8)
+    assert m.variance(7, np.array([value]))[0] == pytest.approx(square / 7, rel=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 0.6, 0.62, 1.5, 4.0])
+def test_the_coin_of_the_hybrid_mechanism_makes_its_largest_variance_the_least(epsilon):
+    inputs = np.linspace(-1, 1, 21)
+    one, two = PM(epsilon).variance(1, inputs), Duchi(epsilon).variance(1, inputs)
+    worst = [(a * one + (1 - a) * two).max() for a in np.linspace(0, 1, 1001)]
+    found = Hybrid(epsilon).variance(1, inputs)
+    assert found.max() <= min(worst) * (1 + 1e-9)
+    if Hybrid(epsilon).share:
+        assert found == pytest.approx(found[0], rel=1e-12)  # that of all inputs is the same
+
+
+@pytest.mark.parametrize("value", [-0.8, 0.5])
+def test_reports_of_the_hybrid_mechanism_follow_its_density_and_its_atoms(value):
+    m, n = Hybrid(1.0), 60_000
+    spread, _, atoms = density(m, value)
+    found = m.perturb(np.full(n, value), rng(1))
+    between = found[np.abs(found) != m.kind.ends.bound]
+    edges = np.linspace(m.kind.part.low, m.kind.part.high, 31)
+    edges = np.sort(np.append(edges, m.kind.part.left(value) + np.array([0, m.kind.part.length])))
+    law = [spread((a + b) / 2) * (b - a) for a, b in itertools.pairwise(edges)]
+    seen = [*np.histogram(between, edges)[0], *(int((found == y).sum()) for y in atoms)]
+    assert chi_square_p(np.array(seen), np.array([*law, *atoms.values()])) > P_MIN
+
+
+@pytest.mark.parametrize("value", [0.0, 0.37, 1.0])
+def test_reports_of_a_square_wave_follow_its_density(value):
+    m, n = SW(0.8), 60_000
+    kind = m.kind
+    edges = np.linspace(kind.low, kind.high, 31)
+    edges = np.unique(
+        np.append(edges, kind.left(value) + np.array([0, kind.length])).clip(kind.low, kind.high)
+    )
+    middle = (edges[1:] + edges[:-1]) / 2
+    law = np.where(np.abs(middle - value) <= m.b, m.p, m.q) * np.diff(edges)
+    seen = np.histogram(m.perturb(np.full(n, value), rng(2)), edges)[0]
+    wide = law > 1e-6  # rounded ends lie beside each other
+    assert chi_square_p(seen[wide], law[wide]) > P_MIN
+
+
+def test_only_the_two_ends_attain_the_budget_of_duchis_mechanism():
+    m, hybrid = Duchi(1.0), Hybrid(1.0)
+    assert m.kind.loss((1, -1)) == pytest.approx(1) and m.kind.loss((1, -0.5)) < 0.9
+    assert TIGHT.rates(m, (0.2, -0.4)) == pytest.approx(
+        (0.5 + 0.1 / m.bound, 0.5 - 0.2 / m.bound), rel=1e-12
+    )
+    assert hybrid.kind.told((-1, 1)) and not hybrid.kind.told((-1, 0.5))
+    first, second = TIGHT.rates(hybrid, (-1, 0.5))  # the piecewise reports alone
+    assert first == pytest.approx(hybrid.share * TIGHT.rates(PM(1.0), (-1, 0.5))[0], rel=1e-12)
+    assert math.log(first / second) == pytest.approx(1, rel=1e-12)
+    assert isinstance(Hybrid(0.6).kind, Ends) and isinstance(Hybrid(0.61).kind, Mixed)
+
+
+@pytest.mark.parametrize("mechanism", [Duchi(2.0), Hybrid(2.0), SW(2.0)], ids=str)
+def test_real_reports_certify_nearly_all_of_what_is_claimed(mechanism):
+    """50,000 reports leave a bound within a tenth of the claim, as the law says of these events."""
+    found = audit(mechanism, "tight", trials=50_000, seed=1, faithful=True)
+    assert 0.9 * 2 < found.lower <= 2 and found.status == "none found"
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Duchi(0.2), Duchi(5.0), Hybrid(0.5), Hybrid(4.0), SW(0.2), SW(5.0)], ids=str
+)
+def test_numbers_keep_the_promises_of_a_mechanism_between_the_ends_too(mechanism):
+    inputs = [
+        mechanism.low + x * (mechanism.high - mechanism.low) for x in (0, 0.4, 0.65, 0.9995, 1)
+    ]
+    assert check_mechanism(mechanism, inputs=inputs).outcomes["client"] == "passed"
