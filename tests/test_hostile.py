@@ -315,6 +315,13 @@ CLIENTS = [
     ("Hybrid(31)", "epsilon must be a number in [1e-06, 30], got 31"),
     ("HR(2**20, 1.0)", "k must be an integer in [2, 1048575], got 1048576"),
     ("CMS(10, 1.0, 1)", "m must be an integer in [2, 65536], got 1"),
+    ("HCMS(10, 1.0, 12)", "m must be a power of two, got 12"),
+    ("HCMS(2**20, 1.0, 4, 2**10)", "k times hashes must be at most 2^28, got 1048576 times 1024"),
+    ("HCMS(3, 1.0).read(np.zeros(2))", "reports of HCMS must have shape (n) with n >= 1 and type"),
+    ("HM(2**20 + 1, 1.0)", "k must be an integer in [2, 1048576], got 1048577"),
+    ("HM(4, 1.0, 17)", "t must be an integer in [1, 16], got 17"),
+    ("HM(4, 1.0, 2).read(np.array([([0, 4], 0)], HM(4, 1.0, 2).kind.form))", "indices of HM must lie in 0..3, got 4"),
+    ("HM(4, 1.0, 2).read(np.array([([0, 3], 4)], HM(4, 1.0, 2).kind.form))", "signs of HM must lie in 0..3, got 4"),
     *((f"mechanisms.make('{name}', **given('{name}')).perturb([[0, 0]], 1)", f"{RNG} 1") for name in NAMES if name[:4] == "RSFD"),
     *((f"mechanisms.make('{name}', **given('{name}')).perturb([0], 1)", f"{RNG} 1") for name in NAMES if name[:4] != "RSFD"),
     *((f"mechanisms.make('{name}', **given('{name}')).variance(0)", "n must be an integer >= 1, got 0") for name in NAMES),
@@ -875,6 +882,8 @@ COMMANDS = [
     (f"{AUDIT} --tau 0", "tau must be an integer in [1, 1000000], got 0"),
     (f"{AUDIT} --m 2", "mechanism OUE does not take m; its parameters are k, epsilon"),
     ("audit --mechanism CMS --k 5 --epsilon 1 --hashes 0", "hashes must be an integer in [1, 65536], got 0"),
+    ("audit --mechanism HM --k 5 --epsilon 1 --t 17", "t must be an integer in [1, 16], got 17"),
+    ("rates --mechanism HM --k 5 --epsilon 1 --t 0", "t must be an integer in [1, 16], got 0"),
     ("audit --mechanism PM --k 5 --epsilon 1 --attack tight", "mechanism PM does not take k; its parameters are epsilon"),
     ("audit --mechanism PM --epsilon 1 --attack tight --pair x 1", "'x' is not a number"),
     (f"{CLIENT} math:floor --command cat --report value", "give either --mechanism or --client (or --command, or --recordings)"),
@@ -914,7 +923,7 @@ COMMANDS = [
     (f"{PLAN} --suspected 2 --g 2 --delta 0.1", "mechanism OUE does not take g"),
     (f"{PLAN} --suspected 2 --omega 2 --p 0.5 --theta 1", "mechanism OUE does not take omega, p, theta"),
     (f"{PLAN} --suspected 2 --first 0.5 --d 2 --buckets 2 --bits 1", "mechanism OUE does not take first, d, buckets, bits"),
-    (f"{PLAN} --suspected 2 --m 2 --hashes 2", "mechanism OUE does not take m, hashes"),
+    (f"{PLAN} --suspected 2 --m 2 --hashes 2 --t 2", "mechanism OUE does not take m, hashes, t"),
     ("bound --tp 11 --fp 1 --n 10", "tp must be whole numbers in [0, 10], got 11"),
     ("bound --tp 1 --fp -1 --n 10", "fp must be whole numbers in [0, 10], got -1"),
     ("bound --tp 1 --fp 1 --n 0", "n must be an integer >= 1, got 0"),
@@ -1065,7 +1074,8 @@ EXEMPT = {
         value.Value value.Response bits.Bits bits.IndependentBits chosen.Subset chosen.Selection hashed.Hashed vector.Noisy
         vector.Laplace vector.Gaussian buckets.Buckets rounds.Rounds rounds.Remembered rounds.ChainedValue rounds.ChainedBits
         attributes.Attributes kind.shaped kind.listed kind.drawn rounds.largest kind.pick hashed.cells hashed.hash_cell
-        laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index numeric.Interval numeric.Ends numeric.Mixed sketch.Sketch"""
+        laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index number.Interval
+        number.Ends number.Mixed sketch.Sketch sketch.HashedSigns hadamard.Signs"""
     ),
     "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": (
         "reading.handled reading.drawable"

@@ -17,8 +17,8 @@ from laws import P_MIN, binomial_p, chi_square_p, estimation_p
 from ldpkit.attacks import ATTACKS, Guess, TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.kinds import Kind
+from ldpkit.kinds.number import Interval
 from ldpkit.mechanisms import CMS, HR, MECHANISMS, PM, FrequencyOracle, make
-from ldpkit.mechanisms.numeric import Interval
 
 GUESS, TIGHT = Guess(), TwoValueTest()
 

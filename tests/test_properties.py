@@ -16,14 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import P_MIN, chi_square_p
-from scipy import integrate, stats
+from scipy import integrate, linalg, stats
 
 from ldpkit.attacks.reconstruct import finite_law
 from ldpkit.kinds import HASH_REPORT, hash_cell
 from ldpkit.kinds.listing import product_law
 from ldpkit.mechanisms import (
     AGM,
-    CMS,
     CPPUE,
     GM,
     KEY_VALUE,
@@ -41,6 +40,7 @@ from ldpkit.mechanisms import (
     make,
     takes,
 )  # fmt: skip
+from ldpkit.mechanisms.sketch import CountMeanSketch
 
 ROUNDING = 1e-12
 PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=20)
@@ -86,6 +86,21 @@ def single(m):
                 )
                 reports.append(report)
         return reports, np.array(law).T / math.comb(m.buckets, m.bits)
+    if m.report == "signs":  # any function, any indices, and the true signs or any others
+        space = itertools.product(
+            range(len(m.kind.table)), itertools.product(range(m.kind.order), repeat=m.kind.t)
+        )
+        hadamard = linalg.hadamard(m.kind.order)
+        reports, law = [], []
+        for j, indices in space:
+            minus = hadamard[m.kind.table[j]][:, indices] < 0
+            true = minus @ 2 ** np.arange(m.kind.t)[::-1]
+            for signs in range(2**m.kind.t):
+                named = {"hash": j, "indices": indices, "signs": signs}
+                one = tuple(named[name] for name in m.kind.form.names)
+                reports.append(np.array([one], m.kind.form))
+                law.append(np.where(true == signs, m.p, (1 - m.p) / (2**m.kind.t - 1)))
+        return reports, np.array(law).T / len(reports) * 2**m.kind.t
     if m.report == "sketch":
         signs = np.array(list(itertools.product((-1, 1), repeat=m.m)))
         pairs = [(j, row) for j in range(m.hashes) for row in signs]
@@ -188,7 +203,8 @@ def parameters(draw, name):
         "first": epsilon * draw(st.floats(0.1, 0.9)),
         "tau": draw(st.integers(1, 3)),
         "d": 2,
-        "m": draw(st.integers(2, 3)),
+        "m": draw(st.sampled_from([2, 4] if name == "HCMS" else [2, 3])),
+        "t": draw(st.integers(1, 2)),
         "hashes": draw(st.integers(1, 3)),
         "buckets": buckets,
         "bits": draw(st.integers(1, buckets)),
@@ -248,7 +264,7 @@ def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, 
     assert math.exp(found) <= math.exp(epsilon) * (1 + ROUNDING)
     if name in ("THE", "ATHE"):  # epsilon is that of the noisy vector
         epsilon = math.log(m.p * (1 - m.q) / (m.q * (1 - m.p)))
-    elif name == "CMS":  # two values that no function tells apart
+    elif isinstance(m, CountMeanSketch):  # two values that no function tells apart
         epsilon *= max(m.kind.apart(pair) > 0 for pair in itertools.combinations(range(m.k), 2))
     elif name == "dBitFlipPM" and m.bits == 1:  # one bit answers for one bucket
         epsilon = m.epsilon / 2
@@ -344,7 +360,7 @@ def truth(m, record):
         return np.eye(m.buckets)[record // m.size]
     if isinstance(
         m,
-        CMS,
+        CountMeanSketch,
         # a value is found again in all that share its cell, which the choice of functions averages out
     ):
         share = (m.kind.table == m.kind.table[:, [record]]).mean(axis=0)

@@ -10,15 +10,15 @@ import math
 import numpy as np
 import pytest
 from laws import P_MIN, chi_square_p
-from scipy import integrate
+from scipy import integrate, linalg
 
-from ldpkit.attacks import TwoValueTest
+from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import PM, SW, Duchi, Hybrid
-from ldpkit.mechanisms.numeric import Ends, Mixed
+from ldpkit.kinds.number import Ends, Mixed
+from ldpkit.mechanisms import HCMS, HM, PM, SW, Duchi, Hybrid, Repeated
 from ldpkit.testing import check_mechanism
 
-TIGHT = TwoValueTest()
+GUESS, TIGHT = Guess(), TwoValueTest()
 
 
 def rng(*seed):
@@ -172,3 +172,95 @@ def test_numbers_keep_the_promises_of_a_mechanism_between_the_ends_too(mechanism
         mechanism.low + x * (mechanism.high - mechanism.low) for x in (0, 0.4, 0.65, 0.9995, 1)
     ]
     assert check_mechanism(mechanism, inputs=inputs).outcomes["client"] == "passed"
+
+
+# --- signs of a Hadamard matrix -------------------------------------------------------------------
+
+
+def listed(kind):
+    """Every hash function with its rows, every choice of indices, and the true signs of all values:
+    by the matrix itself."""
+    matrix = linalg.hadamard(kind.order)
+    for j, row in enumerate(kind.table):
+        for indices in itertools.product(range(kind.order), repeat=kind.t):
+            minus = matrix[row][:, indices] < 0
+            yield j, indices, minus @ 2 ** np.arange(kind.t)[::-1]
+
+
+SMALL = [
+    HM(2, 1.0),
+    HM(5, 1.3, 2),
+    HM(8, 0.4, 3),
+    HM(7, 2.0),
+    HCMS(5, 1.1, 4, 3),
+    HCMS(9, 2.0, 8, 5),
+]
+
+
+@pytest.mark.parametrize("m", SMALL, ids=str)
+def test_both_attacks_follow_from_all_indices_and_all_signs(m):
+    kind, pair = m.kind, (0, m.k - 1)
+    tight, guess = np.zeros(2), np.zeros(2)
+    space = list(listed(kind))
+    for _, _, true in space:
+        for signs in range(2**kind.t):
+            law = np.where(true == signs, m.p, (1 - m.p) / (2**kind.t - 1))[list(pair)] / len(space)
+            named = true == signs
+            tight += law * (named[pair[0]] and not named[pair[1]])
+            guess += law * (named[pair[0]] / named.sum() if named.any() else 1 / m.k)
+    assert TIGHT.rates(m, pair) == pytest.approx(tight, rel=1e-12)
+    assert GUESS.rates(m, pair) == pytest.approx(guess, rel=1e-12)
+    assert math.log(tight[0] / tight[1]) == pytest.approx(m.epsilon, rel=1e-12)
+    assert kind.loss(pair) == pytest.approx(m.epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("m", SMALL, ids=str)
+def test_reports_are_those_of_the_matrix(m):
+    """All reports of the last value, by function, indices and signs."""
+    kind, n = m.kind, 60_000
+    law = {}
+    for j, indices, true in listed(kind):
+        for signs in range(2**kind.t):
+            law[j, indices, signs] = m.p if true[-1] == signs else (1 - m.p) / (2**kind.t - 1)
+    found = m.perturb(np.full(n, m.k - 1), rng(3))
+    hashes = found["hash"] if "hash" in kind.form.names else np.zeros(n, int)
+    seen = dict.fromkeys(law, 0)
+    for j, indices, signs in zip(hashes, found["indices"], found["signs"]):
+        seen[int(j), tuple(map(int, indices)), int(signs)] += 1
+    rates = np.array([*law.values()])
+    assert chi_square_p(np.array([*seen.values()]), rates / rates.sum()) > P_MIN
+
+
+def test_a_hadamard_sketch_attains_what_was_enumerated_for_distinct_cells():
+    """(1-c) s/2 and (1-c)(1-s)/2, with the collisions of the functions that are used."""
+    m = HCMS(10, 1.0)
+    apart = np.mean(m.kind.table[:, 0] != m.kind.table[:, 9])
+    assert 1 - apart == pytest.approx(1 / 64, abs=0.03)  # four deviations of 256 functions
+    assert np.divide(TIGHT.rates(m), apart) == pytest.approx((0.36553, 0.13447), abs=5.1e-6)
+    assert (m.p - m.q) / (m.p - 0.5) == pytest.approx(63 / 64)
+
+
+def test_several_indices_are_local_hashing_without_a_hash():
+    """Two values meet with 1/g, as OLH's do, so the variance is OLH's; too many indices have no
+    listed law."""
+    m = HM(64, math.log(3), 2)
+    assert (m.p, m.q) == pytest.approx((0.5, 0.25)) and m.variance(1) == pytest.approx(3)
+    assert TIGHT.rates(m) == pytest.approx((0.75 * 0.5, 0.75 / 6), rel=1e-12)
+    assert HM(65, 1.0).order == 128 and HM(64, 1.0).order == 64
+    assert GUESS.rates(HM(4096, 1.0, 2)) is None and HM(10**6, 1.0).kind.loss((0, 1)) > 0.999
+    assert GUESS.rates(Repeated(HM(4, 1.0), 2)) is None  # supports are no independent counts
+
+
+@pytest.mark.parametrize("mechanism", [HM(10, 2.0, 2), HCMS(10, 2.0)], ids=str)
+def test_real_signs_certify_nearly_all_of_what_is_claimed(mechanism):
+    """100,000 reports leave a bound within a tenth of the claim, as the law says."""
+    found = audit(mechanism, "tight", trials=100_000, seed=1, faithful=True)
+    assert 0.9 * 2 < found.lower <= 2 and found.status == "none found"
+
+
+def test_a_hadamard_sketch_estimates_without_bias_over_the_choice_of_hash_functions():
+    """As for `CMS`: |z| < 5.5 has a false alarm of 1.5e-7."""
+    mechanism = HCMS(4, 2.0, 16, 2**15)
+    values = np.repeat(np.arange(4), [4000, 3000, 2000, 1000])
+    error = mechanism.estimate(mechanism.perturb(values, rng(5))) - [0.4, 0.3, 0.2, 0.1]
+    assert np.abs(error / mechanism.variance(10_000) ** 0.5).max() < 5.5

@@ -26,6 +26,8 @@ from ldpkit.mechanisms import (
     CMS,
     GM,
     GRR,
+    HCMS,
+    HM,
     HR,
     LHO,
     MECHANISMS,
@@ -45,6 +47,7 @@ from ldpkit.mechanisms import (
 )  # fmt: skip
 from ldpkit.mechanisms.base import FrequencyOracle, SupportOracle
 from ldpkit.mechanisms.numeric import NumberOracle
+from ldpkit.mechanisms.sketch import CountMeanSketch
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
 from ldpkit.testing import draws as drawn
@@ -61,6 +64,7 @@ GIVEN = {
     "theta": 0.65,
     "first": 0.5,
     "tau": 2,
+    "t": 2,
     "d": 2,
     "m": 16,
     "hashes": 1024,
@@ -106,6 +110,9 @@ VARIANTS = [
     HR(2, 0.5),
     HR(10, 1.0),
     HR(7, 4.0),
+    HM(100, 4.0),
+    HM(9, 0.5, 3),
+    HCMS(30, 3.0, 4, 3),
     CMS(30, 1.0, 4, 3),
     CMS(100, 3.0, 8, 16),
     PM(0.01),
@@ -124,7 +131,7 @@ def excuses(mechanism):
     """Names of the checks that a mechanism fails, and why."""
     if isinstance(mechanism, RSFD):
         return {"budget": DIFFERS}
-    if isinstance(mechanism, CMS) and mechanism.hashes < 100:
+    if isinstance(mechanism, CountMeanSketch) and mechanism.hashes < 100:
         return {"estimate": FIXED}
     return {"budget": TWICE} if isinstance(mechanism, FaultyUE) else {}
 
