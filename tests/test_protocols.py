@@ -9,13 +9,13 @@ import math
 
 import numpy as np
 import pytest
-from laws import P_MIN, chi_square_p
+from laws import P_MIN, binomial_p, chi_square_p
 from scipy import integrate, linalg
 
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.kinds.number import Ends, Mixed
-from ldpkit.mechanisms import HCMS, HM, PM, SW, Duchi, Hybrid, Repeated
+from ldpkit.mechanisms import HCMS, HM, PM, RAPPOR, SW, Duchi, Hybrid, Repeated
 from ldpkit.testing import check_mechanism
 
 GUESS, TIGHT = Guess(), TwoValueTest()
@@ -264,3 +264,125 @@ def test_a_hadamard_sketch_estimates_without_bias_over_the_choice_of_hash_functi
     values = np.repeat(np.arange(4), [4000, 3000, 2000, 1000])
     error = mechanism.estimate(mechanism.perturb(values, rng(5))) - [0.4, 0.3, 0.2, 0.1]
     assert np.abs(error / mechanism.variance(10_000) ** 0.5).max() < 5.5
+
+
+# --- bits of a Bloom filter -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "loss", "rates"),
+    [
+        ({}, 4.3944, (0.31641, 0.00391)),
+        ({"keep": 0.75, "flip": 0.5}, 1.07429, (0.09047, 0.03090)),
+        ({"h": 1}, 2.19722, (0.75**2, 0.25**2)),
+    ],
+)
+def test_the_strongest_event_of_rappor_has_what_was_enumerated_for_disjoint_bits(
+    given, loss, rates
+):
+    """f = 1/2, which is 4 ln 3 for two hash functions; to the digits that were written down."""
+    h = given.get("h", 2)
+    m = RAPPOR(100, 2 * h * math.log(3), **{"m": 1024, "h": h, "cohorts": 1} | given)
+    assert m.f == pytest.approx(0.5) and m.first == pytest.approx(loss, abs=5.1e-6 * 10)
+    assert m.kind.loss((0, 99)) == pytest.approx(m.first, rel=1e-11)
+    assert TwoValueTest(m.kind.loss((0, 99))).rates(m) == pytest.approx(rates, abs=5.1e-6)
+
+
+def test_real_pairs_share_bits_and_lose_what_their_own_bits_say():
+    """2 (h - b) ln((2 - f) / f) with b shared bits, in the cohort that shares fewest; no pair more
+    than is claimed."""
+    m = RAPPOR(40, 3.0, 8, 2, 1)
+    bit = math.log((2 - m.f) / m.f)
+    found = set()
+    for pair in itertools.combinations(range(40), 2):
+        one, two = ({*map(int, m.kind.places[0, :, u])} for u in pair)
+        assert m.kind.loss(pair) == pytest.approx(len(one ^ two) * bit, abs=1e-11)
+        found.add((len(one), len(two), len(one & two)))
+    assert {(2, 2, 2), (2, 2, 1), (2, 2, 0), (1, 2, 1), (1, 1, 0)} <= found  # some have one bit
+    assert 4 * bit == pytest.approx(m.epsilon) == pytest.approx(m.first)
+    many = RAPPOR(40, 3.0, 8, 2, 64)  # the fullest cohorts decide
+    losses = [len({*map(int, one)} ^ {*map(int, two)}) * bit
+              for one, two in zip(many.kind.places[:, :, 0], many.kind.places[:, :, 5])]  # fmt: skip
+    assert many.kind.loss((0, 5)) == pytest.approx(max(losses), abs=1e-11)
+    event = TwoValueTest(many.kind.loss((0, 5)))
+    share = np.mean(np.isclose(losses, max(losses)))
+    kept = 1 - many.f / 2
+    assert event.rates(many, (0, 5)) == pytest.approx((share * kept**4, share * (1 - kept) ** 4))
+
+
+@pytest.mark.parametrize(
+    "given", [(6, 1.5, 3, 2, 2), (5, 3.0, 4, 1, 2, 0.9, 0.3), (4, 2.0, 4, 3, 1, 0.8)]
+)
+def test_both_attacks_on_bloom_filters_follow_from_all_bits(given):
+    m, pair = RAPPOR(*given), (1, 3)
+    kind = m.kind
+    laws, held, ratio = [[], []], [], []
+    for c, bits in itertools.product(range(m.cohorts), itertools.product((0, 1), repeat=m.m)):
+        for value, law in zip(pair, laws):
+            rate = [kind.own if i in kind.places[c, :, value] else kind.other for i in range(m.m)]
+            law.append(math.prod(r if b else 1 - r for r, b in zip(rate, bits)) / m.cohorts)
+        ratio.append(math.log(laws[0][-1] / laws[1][-1]))
+        full = [all(bits[i] for i in kind.places[c, :, v]) for v in range(m.k)]
+        held.append(full[pair[0]] / sum(full) if any(full) else 1 / m.k)
+    one, two = np.array(laws)
+    assert GUESS.rates(m, pair) == pytest.approx((one @ held, two @ held), rel=1e-12)
+    assert kind.loss(pair) == pytest.approx(max(ratio), abs=1e-11)
+    assert {*np.round(ratio, 6)} <= {*np.round([0, *kind.thresholds(), *-kind.thresholds()], 6)}
+    for threshold in kind.thresholds():
+        event = np.array(ratio) >= threshold - 1e-9
+        assert TwoValueTest(threshold).rates(m, pair) == pytest.approx(
+            (one @ event, two @ event), rel=1e-10, abs=1e-15
+        )
+
+
+@pytest.mark.parametrize("given", [{}, {"keep": 0.75, "flip": 0.5}], ids=str)
+def test_the_two_steps_of_rappor_send_bits_at_the_rates_of_the_law(given):
+    m, n = RAPPOR(9, 2.0, 16, 2, 4, **given), 20_000
+    reports = m.perturb(np.full(n, 7), rng(6))
+    own = m.kind.pattern(7)[reports["cohort"]]
+    for bits, rate in ((own, m.kind.own), (~own, m.kind.other)):
+        assert binomial_p(int(reports["bits"][bits].sum()), int(bits.sum()), rate) > P_MIN
+    pairs = reports["bits"][:, :2].astype(int) @ [2, 1]  # bits are independent, in each cohort
+    for c in range(4):
+        (a, b), seen = (
+            np.where(m.kind.pattern(7)[c, :2], m.kind.own, m.kind.other),
+            pairs[reports["cohort"] == c],
+        )
+        law = np.array([(1 - a) * (1 - b), (1 - a) * b, a * (1 - b), a * b])
+        assert chi_square_p(np.bincount(seen, minlength=4), law) > P_MIN
+
+
+@pytest.mark.parametrize(("m", "h"), [(4, 1), (8, 3), (5, 6)])
+def test_the_chances_that_all_bits_are_set_are_means_over_random_hash_functions(m, h):
+    """Over 2^14 cohorts: |z| < 5.5 has a false alarm of 4e-8 each."""
+    one = RAPPOR(2, 2.0, m, h, 2**14, 0.9, 0.1)
+    kind = one.kind
+    own, other = kind.pattern(0), kind.pattern(1)
+    rates = np.where(own, kind.own, kind.other)
+    for chance, bits in ((one.p, own), (one.q, other)):
+        seen = np.where(bits, rates, 1).prod(axis=1)
+        error = abs(seen.mean() - chance)
+        assert error <= 5.5 * seen.std() / 2**7 + 1e-12
+
+
+def test_real_reports_of_rappor_certify_nearly_all_and_the_declared_event_certifies_more():
+    """100,000 reports: the event that attains the loss stays within an eighth of it, a commoner one
+    that the law chooses is never worse."""
+    m = RAPPOR(10, 2.0, 128, 2, 16)
+    strongest = audit(m, TwoValueTest(m.kind.loss((0, 9))), trials=100_000, seed=1, faithful=True)
+    chosen = audit(m, "tight", trials=100_000, seed=1, faithful=True)
+    assert 2 * 7 / 8 < strongest.lower <= 2 and chosen.lower <= 2
+    assert chosen.exact >= strongest.exact - 1e-9
+    first = RAPPOR(
+        10, 4 * math.log(3), 128, 2, 16, 0.75, 0.5
+    )  # one report says less than the claim
+    assert audit(first, "tight", trials=100_000, seed=1, faithful=True).lower < first.first < 1.08
+
+
+@pytest.mark.parametrize("mechanism", [RAPPOR(4, 2.0, 16, 2, 2**14)], ids=str)
+def test_bloom_filters_estimate_without_bias_over_the_choice_of_hash_functions(mechanism):
+    """As for `CMS`: |z| < 5.5 has a false alarm of 1.5e-7."""
+    values = np.repeat(np.arange(4), [4000, 3000, 2000, 1000])
+    error = mechanism.estimate(mechanism.perturb(values, rng(7))) - [0.4, 0.3, 0.2, 0.1]
+    deviation = mechanism.variance(10_000, np.array([0.4, 0.3, 0.2, 0.1])) ** 0.5
+    assert np.abs(error / deviation).max() < 5.5

@@ -34,6 +34,7 @@ from ldpkit.mechanisms import (
     OLH,
     OUE,
     PM,
+    RAPPOR,
     RSFD,
     SHE,
     SS,
@@ -65,6 +66,10 @@ GIVEN = {
     "first": 0.5,
     "tau": 2,
     "t": 2,
+    "h": 2,
+    "cohorts": 512,
+    "keep": 0.75,
+    "flip": 0.5,
     "d": 2,
     "m": 16,
     "hashes": 1024,
@@ -113,6 +118,8 @@ VARIANTS = [
     HM(100, 4.0),
     HM(9, 0.5, 3),
     HCMS(30, 3.0, 4, 3),
+    RAPPOR(5, 2.0, 5, 3, 16),
+    RAPPOR(3, 8.0, 128, 1, 512),
     CMS(30, 1.0, 4, 3),
     CMS(100, 3.0, 8, 16),
     PM(0.01),
@@ -132,6 +139,8 @@ def excuses(mechanism):
     if isinstance(mechanism, RSFD):
         return {"budget": DIFFERS}
     if isinstance(mechanism, CountMeanSketch) and mechanism.hashes < 100:
+        return {"estimate": FIXED}
+    if isinstance(mechanism, RAPPOR) and mechanism.cohorts < 100:
         return {"estimate": FIXED}
     return {"budget": TWICE} if isinstance(mechanism, FaultyUE) else {}
 

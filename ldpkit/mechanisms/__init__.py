@@ -22,6 +22,7 @@ from .multidimensional import BASES, RSFD
 from .numeric import PM, SW, Duchi, Hybrid
 from .pckv import PCKV, PCKVGRR, PCKVUE
 from .program import Program
+from .rappor import RAPPOR
 from .recordings import recorded
 from .sketch import CMS, HCMS
 from .subset import ASS, SS, FloorSS
@@ -31,10 +32,10 @@ from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 __all__ = [
     "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "LocalRandomizer", "FrequencyOracle",
     "SupportOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO", "ASS", "AUE",
-    "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "PM", "Duchi", "Hybrid", "SW", "AGRR", "ASUE", "ABLH",
-    "AOLH", "GM", "AGM", "RSFD", "Repeated", "Chained", "BucketFlip", "KeyValues", "PCKVUE",
-    "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client", "ClientError", "FloorSS",
-    "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded"
+    "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid", "SW", "AGRR",
+    "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD", "Repeated", "Chained", "BucketFlip", "KeyValues",
+    "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client", "ClientError",
+    "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded"
 ]
 # fmt: on
 
@@ -42,7 +43,7 @@ MECHANISMS: dict[str, Callable[..., LocalRandomizer]] = {
     m.name: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
               AGRR, ASUE, ABLH, AOLH, GM, AGM, HR, HM, CMS, HCMS,
-              PM, Duchi, Hybrid, SW, BucketFlip, FaultyUE)
+              RAPPOR, PM, Duchi, Hybrid, SW, BucketFlip, FaultyUE)
 }  # fmt: skip
 MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}

@@ -21,7 +21,7 @@ __all__ = ["CMS", "HCMS", "CountMeanSketch", "HashedSigns", "Sketch"]
 
 
 @functools.lru_cache(maxsize=8)
-def _table(k: int, hashes: int, m: int) -> Array:
+def cell_table(k: int, hashes: int, m: int) -> Array:
     """Cell of every value under every hash function, int array (hashes, k); the functions are
     public and fixed."""
     return np.array([cells(np.arange(k), np.full(k, j, np.uint64), m) for j in range(hashes)])
@@ -72,7 +72,7 @@ class Sketch(Support):
     @property
     def table(self) -> Array:
         """Cell of every value under every hash function, int array (hashes, k)."""
-        return _table(self.k, self.hashes, self.m)
+        return cell_table(self.k, self.hashes, self.m)
 
     @property
     def width(self) -> int:
@@ -236,7 +236,7 @@ class HashedSigns(Signs):
     @property
     def table(self) -> Array:
         """Cell of every value under every hash function, int array (hashes, k)."""
-        return _table(self.k, self.hashes, self.order)
+        return cell_table(self.k, self.hashes, self.order)
 
     def rows(self, reports: Array) -> Array:
         return self.table[reports["hash"]]
