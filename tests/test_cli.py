@@ -190,8 +190,25 @@ def test_a_mechanism_without_a_claim_prints_none(call):
 def test_list_has_one_line_for_each_mechanism():
     status, out, err = run("list")
     assert (status, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines()] == list(MECHANISMS)
-    assert all(len(line.split()) > 3 and len(line) <= 120 for line in out.splitlines())
+    lines = [line for line in out.splitlines() if line.startswith("  ")]
+    assert sorted(line.split()[0] for line in lines) == sorted(MECHANISMS)
+    assert all(len(line.split()) > 3 and line.endswith(".") for line in lines)
+    assert max(map(len, out.splitlines())) <= 120
+
+
+def test_list_names_a_family_above_its_members():
+    families, family = {}, ""
+    for line in run("list")[1].splitlines():
+        if line.startswith("  "):
+            families[family].append(line.split()[0])
+        else:
+            family = line
+            assert family not in families
+            families[family] = []
+    assert families["Unary encoding"] == ["SUE", "OUE", "AUE", "ASUE", "FaultyUE"]
+    assert families["Count mean sketches"] == ["CMS", "HCMS"]
+    assert families["Mechanisms for one number"] == ["PM", "Duchi", "Hybrid", "SW"]
+    assert all(families.values())
 
 
 def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
@@ -244,7 +261,8 @@ def test_help_and_version_exit_with_status_zero(call):
 
 def test_the_module_is_the_command():
     found = subprocess.run([sys.executable, "-m", "ldpkit", "list"], capture_output=True, text=True)
-    assert found.returncode == 0 and len(found.stdout.splitlines()) == len(MECHANISMS)
+    listed = [line for line in found.stdout.splitlines() if line.startswith("  ")]
+    assert found.returncode == 0 and len(listed) == len(MECHANISMS)
 
 
 # --- violations and clients -----------------------------------------------------------------------

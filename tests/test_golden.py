@@ -35,7 +35,11 @@ FAMILIES = [
     ("dBitFlipPM", {"buckets": 6, "bits": 2}),
     ("HR", {}),
     ("CMS", {"m": 4, "hashes": 3}),
+    ("HM", {"t": 2}),
+    ("HCMS", {"m": 4, "hashes": 3}),
+    ("RAPPOR", {"m": 8, "h": 2, "cohorts": 3, "keep": 0.9, "flip": 0.2}),
 ]
+NUMBERS = ("PM", "Duchi", "Hybrid", "SW")
 ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 KEY_VALUE = [
     *((PCKVUE(3, 2.0), "hkv", {"estimator": e}) for e in ESTIMATORS),
@@ -71,6 +75,11 @@ def cases():
                 found[name(mechanism, (attack, "real" if faithful else "law"))] = functools.partial(
                     audits, mechanism, [attack], trials=3000, alpha=0.05, seed=7, faithful=faithful
                 )
+    for mechanism in (make(number, epsilon=1.0) for number in NUMBERS):
+        for faithful in (False, True):
+            found[name(mechanism, ("tight", "real" if faithful else "law"))] = functools.partial(
+                audits, mechanism, ["tight"], trials=3000, alpha=0.05, seed=7, faithful=faithful
+            )
     for mechanism, attack, given in KEY_VALUE:
         found[name(mechanism, (attack, *given.values()))] = functools.partial(
             audit_kv,

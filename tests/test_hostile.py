@@ -89,6 +89,7 @@ SPACE = (
     }
 )
 NAMES = sorted(mechanisms.MECHANISMS)
+NUMBERS = ("PM", "Duchi", "Hybrid", "SW")
 
 # --- the table: Python ------------------------------------------------------------------------------------
 
@@ -299,24 +300,50 @@ CLIENTS = [
     ("mechanisms.takes('grr', 'k')", "got 'grr'; did you mean 'GRR'?"),
     # verbs: perturb, estimate, variance
     *((f"mechanisms.make('{name}', **given('{name}')).perturb([0, 9], rng())", "values must lie in 0..5, got 9 at position 1")
-      for name in NAMES if not name.startswith(("RSFD", "PM"))),
+      for name in NAMES if not name.startswith("RSFD") and name not in NUMBERS),
     ("PM(1.0).perturb([0, 9], rng())", "values must be a number in [-1, 1] everywhere, got 9"),
     ("PM(1.0).perturb([[0.5]], rng())", "values must be a one-dimensional array of numbers in [-1, 1], got shape (1, 1)"),
     ("PM(1.0).pair((0.5, 2))", "pair must be a number in [-1, 1], got 2"),
     ("PM(0)", "epsilon must be a number in [1e-06, 30], got 0"),
-    ("PM(1.0).variance(5, nan)", "value must be a number in [-1, 1] everywhere, got nan"),
+    *((f"{name}(1.0).variance(5, nan)", "value must be a number in [-1, 1] everywhere, got nan") for name in NUMBERS[:3]),
+    ("SW(1.0).variance(5, nan)", "value must be a number in [0, 1] everywhere, got nan"),
+    ("SW(1.0).perturb([-0.5], rng())", "values must be a number in [0, 1] everywhere, got -0.5"),
+    ("SW(1.0).pair((0.5, 0.5))", "pair must hold two different numbers in [0, 1], got (0.5, 0.5)"),
+    ("SW(1.0).read([1.5])", "reports of SW must be a number in [-0.256083, 1.25608] everywhere, got 1.5"),
+    ("Duchi(1.0).read([0.5])", "reports of Duchi must be -2.163953413738653 or 2.163953413738653, got 0.5"),
+    ("Hybrid(1.0).read([5.0])", "reports of Hybrid must be a number in [-4.08299, 4.08299] everywhere, got 5.0"),
+    ("Hybrid(31)", "epsilon must be a number in [1e-06, 30], got 31"),
     ("HR(2**20, 1.0)", "k must be an integer in [2, 1048575], got 1048576"),
     ("CMS(10, 1.0, 1)", "m must be an integer in [2, 65536], got 1"),
+    ("HCMS(10, 1.0, 12)", "m must be a power of two, got 12"),
+    ("HCMS(2**20, 1.0, 4, 2**10)", "k times hashes must be at most 2^28, got 1048576 times 1024"),
+    ("HCMS(3, 1.0).read(np.zeros(2))", "reports of HCMS must have shape (n) with n >= 1 and type"),
+    ("RAPPOR(3, 1.0, 1)", "m must be an integer in [2, 65536], got 1"),
+    ("RAPPOR(3, 1.0, 8, 17)", "h must be an integer in [1, 16], got 17"),
+    ("RAPPOR(3, 1.0, 8, 2, 0)", "cohorts must be an integer in [1, 65536], got 0"),
+    ("RAPPOR(3, 1.0, keep=0.5, flip=0.5)", "keep must exceed flip = 0.5 by at least 0.001, got 0.5"),
+    ("RAPPOR(3, 1.0, keep=1.5)", f"keep {UNIT} 1.5"),
+    ("RAPPOR(3, 1.0, flip=-1)", f"flip {UNIT} -1"),
+    ("RAPPOR(2**20, 1.0, 8, 2, 2**10)", "k times cohorts times h must be at most 2^28, got 1048576 times 1024 times 2"),
+    ("RAPPOR(3, 1.0).read(np.zeros(2))", "reports of RAPPOR must have shape (n) with n >= 1 and type"),
+    ("RAPPOR(3, 1.0, 2).read(np.array([(64, [0, 1])], RAPPOR(3, 1.0, 2).kind.form))", "cohorts of RAPPOR must lie in 0..63, got 64"),
+    ("RAPPOR(3, 1.0, 2).read(np.array([(0, [0, 2])], RAPPOR(3, 1.0, 2).kind.form))", "bits of RAPPOR must lie in 0..1, got 2"),
+    ("attacks.reconstruct.finite_law(RAPPOR(3, 1.0))", "mechanism must have at most 65,536 reports that can be listed, got RAPPOR with k = 3"),
+    ("RAPPOR(3, 1.0).kind.reports.any()", "an alphabet of 2^128 outputs is too large to enumerate"),
+    ("HM(2**20 + 1, 1.0)", "k must be an integer in [2, 1048576], got 1048577"),
+    ("HM(4, 1.0, 17)", "t must be an integer in [1, 16], got 17"),
+    ("HM(4, 1.0, 2).read(np.array([([0, 4], 0)], HM(4, 1.0, 2).kind.form))", "indices of HM must lie in 0..3, got 4"),
+    ("HM(4, 1.0, 2).read(np.array([([0, 3], 4)], HM(4, 1.0, 2).kind.form))", "signs of HM must lie in 0..3, got 4"),
     *((f"mechanisms.make('{name}', **given('{name}')).perturb([[0, 0]], 1)", f"{RNG} 1") for name in NAMES if name[:4] == "RSFD"),
     *((f"mechanisms.make('{name}', **given('{name}')).perturb([0], 1)", f"{RNG} 1") for name in NAMES if name[:4] != "RSFD"),
     *((f"mechanisms.make('{name}', **given('{name}')).variance(0)", "n must be an integer >= 1, got 0") for name in NAMES),
     *((f"mechanisms.make('{name}', **given('{name}')).variance(5, nan)", "frequency must be a number in [0, 1] everywhere, got nan")
-      for name in NAMES if name != "PM"),
+      for name in NAMES if name not in NUMBERS),
     *((f"mechanisms.make('{name}', **given('{name}')).estimate([])", "reports of ") for name in NAMES),
     *((f"mechanisms.make('{name}', **given('{name}')).estimate('junk')", "reports of ") for name in NAMES),
     *((f"mechanisms.make('{name}', **given('{name}')).read([])", "reports of ") for name in NAMES),
     *((f"attacks.Guess().predict(mechanisms.make('{name}', **given('{name}')), 'junk', rng())", "reports of ")
-      for name in NAMES if name != "PM"),
+      for name in NAMES if name not in NUMBERS),
     ("attacks.Guess().predict(PM(1.0), [0.5], rng())", "attack guess cannot read the real reports of PM"),
     *((f"attacks.TwoValueTest(0.0).accepts(mechanisms.make('{name}', **given('{name}')), 7, (0, 1))", "reports of ")
       for name in NAMES),
@@ -869,6 +896,11 @@ COMMANDS = [
     (f"{AUDIT} --tau 0", "tau must be an integer in [1, 1000000], got 0"),
     (f"{AUDIT} --m 2", "mechanism OUE does not take m; its parameters are k, epsilon"),
     ("audit --mechanism CMS --k 5 --epsilon 1 --hashes 0", "hashes must be an integer in [1, 65536], got 0"),
+    ("audit --mechanism RAPPOR --k 5 --epsilon 1 --h 2 --cohorts 0", "cohorts must be an integer in [1, 65536], got 0"),
+    ("audit --mechanism RAPPOR --k 5 --epsilon 1 --keep 0 --flip 1", "keep must exceed flip = 1 by at least 0.001, got 0"),
+    ("audit --mechanism HM --k 5 --epsilon 1 --t 17", "t must be an integer in [1, 16], got 17"),
+    ("rates --mechanism RAPPOR --k 5 --epsilon 1 --h 0 --cohorts 9 --keep 1 --flip 0", "h must be an integer in [1, 16], got 0"),
+    ("rates --mechanism HM --k 5 --epsilon 1 --t 0", "t must be an integer in [1, 16], got 0"),
     ("audit --mechanism PM --k 5 --epsilon 1 --attack tight", "mechanism PM does not take k; its parameters are epsilon"),
     ("audit --mechanism PM --epsilon 1 --attack tight --pair x 1", "'x' is not a number"),
     (f"{CLIENT} math:floor --command cat --report value", "give either --mechanism or --client (or --command, or --recordings)"),
@@ -908,7 +940,7 @@ COMMANDS = [
     (f"{PLAN} --suspected 2 --g 2 --delta 0.1", "mechanism OUE does not take g"),
     (f"{PLAN} --suspected 2 --omega 2 --p 0.5 --theta 1", "mechanism OUE does not take omega, p, theta"),
     (f"{PLAN} --suspected 2 --first 0.5 --d 2 --buckets 2 --bits 1", "mechanism OUE does not take first, d, buckets, bits"),
-    (f"{PLAN} --suspected 2 --m 2 --hashes 2", "mechanism OUE does not take m, hashes"),
+    (f"{PLAN} --suspected 2 --m 2 --hashes 2 --t 2 --h 2 --cohorts 2 --keep 1 --flip 0", "mechanism OUE does not take m, hashes, t, h, cohorts, keep, flip"),
     ("bound --tp 11 --fp 1 --n 10", "tp must be whole numbers in [0, 10], got 11"),
     ("bound --tp 1 --fp -1 --n 10", "fp must be whole numbers in [0, 10], got -1"),
     ("bound --tp 1 --fp 1 --n 0", "n must be an integer >= 1, got 0"),
@@ -1059,7 +1091,8 @@ EXEMPT = {
         value.Value value.Response bits.Bits bits.IndependentBits chosen.Subset chosen.Selection hashed.Hashed vector.Noisy
         vector.Laplace vector.Gaussian buckets.Buckets rounds.Rounds rounds.Remembered rounds.ChainedValue rounds.ChainedBits
         attributes.Attributes kind.shaped kind.listed kind.drawn rounds.largest kind.pick hashed.cells hashed.hash_cell
-        laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index numeric.Interval sketch.Sketch"""
+        laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index number.Interval
+        number.Ends number.Mixed sketch.Sketch sketch.HashedSigns hadamard.Signs rappor.Bloom"""
     ),
     "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": (
         "reading.handled reading.drawable"

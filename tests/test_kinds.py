@@ -17,8 +17,8 @@ from laws import P_MIN, binomial_p, chi_square_p, estimation_p
 from ldpkit.attacks import ATTACKS, Guess, TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.kinds import Kind
+from ldpkit.kinds.number import Interval
 from ldpkit.mechanisms import CMS, HR, MECHANISMS, PM, FrequencyOracle, make
-from ldpkit.mechanisms.numeric import Interval
 
 GUESS, TIGHT = Guess(), TwoValueTest()
 
@@ -163,14 +163,14 @@ def test_the_guess_from_a_sketch_follows_from_all_its_signs():
 def test_a_piecewise_density_sums_to_one_and_its_ratio_is_the_budget():
     mechanism = PM(1.0)
     kind = mechanism.kind
-    inside = kind.density * (kind.bound - 1)
-    assert inside + kind.density / kind.ratio * (kind.bound + 1) == pytest.approx(1, rel=1e-14)
+    inside = kind.density * (kind.high - 1)
+    assert inside + kind.density / kind.ratio * (kind.high + 1) == pytest.approx(1, rel=1e-14)
     assert inside == pytest.approx(mechanism.p) and kind.ratio == pytest.approx(math.e)
-    edges = np.linspace(-kind.bound, kind.bound, 41)
+    edges = np.linspace(kind.low, kind.high, 41)
     seen = np.histogram(mechanism.perturb(np.full(60_000, 0.4), rng(3)), edges)[0]
     left = float(kind.left(0.4))
     overlap = np.clip(
-        np.minimum(edges[1:], left + kind.bound - 1) - np.maximum(edges[:-1], left), 0, None
+        np.minimum(edges[1:], left + kind.length) - np.maximum(edges[:-1], left), 0, None
     )
     law = kind.density * (overlap + (np.diff(edges) - overlap) / kind.ratio)
     assert chi_square_p(seen, law) > P_MIN

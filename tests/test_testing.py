@@ -26,12 +26,15 @@ from ldpkit.mechanisms import (
     CMS,
     GM,
     GRR,
+    HCMS,
+    HM,
     HR,
     LHO,
     MECHANISMS,
     OLH,
     OUE,
     PM,
+    RAPPOR,
     RSFD,
     SHE,
     SS,
@@ -44,6 +47,8 @@ from ldpkit.mechanisms import (
     takes,
 )  # fmt: skip
 from ldpkit.mechanisms.base import FrequencyOracle, SupportOracle
+from ldpkit.mechanisms.numeric import NumberOracle
+from ldpkit.mechanisms.sketch import CountMeanSketch
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
 from ldpkit.testing import draws as drawn
@@ -60,6 +65,11 @@ GIVEN = {
     "theta": 0.65,
     "first": 0.5,
     "tau": 2,
+    "t": 2,
+    "h": 2,
+    "cohorts": 512,
+    "keep": 0.75,
+    "flip": 0.5,
     "d": 2,
     "m": 16,
     "hashes": 1024,
@@ -105,6 +115,11 @@ VARIANTS = [
     HR(2, 0.5),
     HR(10, 1.0),
     HR(7, 4.0),
+    HM(100, 4.0),
+    HM(9, 0.5, 3),
+    HCMS(30, 3.0, 4, 3),
+    RAPPOR(5, 2.0, 5, 3, 16),
+    RAPPOR(3, 8.0, 128, 1, 512),
     CMS(30, 1.0, 4, 3),
     CMS(100, 3.0, 8, 16),
     PM(0.01),
@@ -123,14 +138,18 @@ def excuses(mechanism):
     """Names of the checks that a mechanism fails, and why."""
     if isinstance(mechanism, RSFD):
         return {"budget": DIFFERS}
-    if isinstance(mechanism, CMS) and mechanism.hashes < 100:
+    if isinstance(mechanism, CountMeanSketch) and mechanism.hashes < 100:
+        return {"estimate": FIXED}
+    if isinstance(mechanism, RAPPOR) and mechanism.cohorts < 100:
         return {"estimate": FIXED}
     return {"budget": TWICE} if isinstance(mechanism, FaultyUE) else {}
 
 
 @pytest.mark.parametrize("mechanism", [*registered(), *VARIANTS], ids=str)
 def test_every_mechanism_of_the_package_keeps_its_promises(mechanism):
-    inputs = (-1.0, -0.2, 0.3, 0.999, 1.0) if isinstance(mechanism, PM) else None
+    inputs = None
+    if isinstance(mechanism, NumberOracle):
+        inputs = [mechanism.low + x * (mechanism.high - mechanism.low) for x in (0, 0.4, 0.65, 1)]
     found = check_mechanism(mechanism, expected_failures=excuses(mechanism), inputs=inputs).outcomes
     assert list(found) == list(CHECKS)
     unlisted = [name for name, outcome in found.items() if outcome.startswith("does not apply")]

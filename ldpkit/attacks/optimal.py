@@ -38,7 +38,8 @@ class TwoValueTest:
 
     - Gaussian vectors: ``(y1 - y2) / (sqrt(2) sigma)``, over all rounds together;
     - several rounds: the event counted per round, minus its mirror image;
-    - several attributes: the likelihood ratio of the whole tuple.
+    - several attributes: the likelihood ratio of the whole tuple;
+    - Bloom filters: the likelihood ratio of the cohort's bits; "at least the loss" attains it.
 
     Parameters
     ----------

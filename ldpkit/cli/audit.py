@@ -1,5 +1,6 @@
 """``ldpkit audit``, ``rates`` and ``list``: mechanisms and any client."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,10 +21,15 @@ __all__ = ["audit", "list_mechanisms", "rates"]
 
 @cli.command("list")
 def list_mechanisms() -> None:
-    """List the mechanisms, one line each."""
+    """List the mechanisms by family, one line each."""
+    families: dict[str, list[str]] = {}
     for name, mechanism in MECHANISMS.items():
         described = getattr(mechanism, "func", mechanism)  # some names fix a parameter of a class
-        click.echo(f"{name:<13}{str(described.__doc__).splitlines()[0]}")
+        family = str(sys.modules[described.__module__].__doc__).partition(":")[0]
+        first = str(described.__doc__).partition("\n\n")[0]
+        families.setdefault(family, []).append(f"  {name:<13}{' '.join(first.split())}")
+    for family, lines in families.items():
+        click.echo("\n".join([family, *lines]))
 
 
 @cli.command()

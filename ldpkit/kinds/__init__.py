@@ -11,6 +11,7 @@ from .base import Crafted, Kind, Listed, Named, Scored, Support, SupportLaw
 from .bits import Bits, IndependentBits
 from .buckets import Buckets
 from .hashed import HASH_REPORT, Hashed, hash_cell
+from .number import Ends, Interval, Mixed
 from .rounds import Remembered, Repeatable, Rounds
 from .subset import Selection, Subset
 from .value import Response, Value
@@ -21,6 +22,6 @@ __all__ = [
     "Kind", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "SupportLaw",
     "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed",
     "HASH_REPORT", "hash_cell", "Laplace", "Gaussian", "Buckets", "Rounds", "Remembered",
-    "Attributes", "Anything"
+    "Ends", "Interval", "Mixed", "Attributes", "Anything"
 ]
 # fmt: on

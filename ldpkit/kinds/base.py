@@ -139,8 +139,8 @@ class Scored(Kind):
         return None
 
     def loss(self, pair: Pair) -> float | None:
-        """Largest log ratio of the probabilities of any event under the two inputs; ``None`` if no
-        law is known."""
+        """Largest log ratio of the probabilities of any event under the first input and the second;
+        ``None`` if no law is known."""
         return None
 
 

@@ -13,17 +13,18 @@ from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gaussian import AGM, GM
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from .grr import AGRR, GRR
-from .hadamard import HR
+from .hadamard import HM, HR
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
 from .histogram import ATHE, SHE, THE
 from .keyvalue import KeyValues
 from .longitudinal import BucketFlip, Chained, Repeated
 from .multidimensional import BASES, RSFD
-from .numeric import PM
+from .numeric import PM, SW, Duchi, Hybrid
 from .pckv import PCKV, PCKVGRR, PCKVUE
 from .program import Program
+from .rappor import RAPPOR
 from .recordings import recorded
-from .sketch import CMS
+from .sketch import CMS, HCMS
 from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 
@@ -31,17 +32,18 @@ from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 __all__ = [
     "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "LocalRandomizer", "FrequencyOracle",
     "SupportOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO", "ASS", "AUE",
-    "ALH", "ATHE", "HR", "CMS", "PM", "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD",
-    "Repeated", "Chained", "BucketFlip", "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR",
-    "PrivKV", "FaultyUE", "Client", "ClientError", "FloorSS", "GRADIENT", "LDPSGD",
-    "PrivUnit", "PrivUnitG", "Program", "recorded"
+    "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid", "SW", "AGRR",
+    "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD", "Repeated", "Chained", "BucketFlip", "KeyValues",
+    "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client", "ClientError",
+    "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded"
 ]
 # fmt: on
 
 MECHANISMS: dict[str, Callable[..., LocalRandomizer]] = {
     m.name: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
-              AGRR, ASUE, ABLH, AOLH, GM, AGM, HR, CMS, PM, BucketFlip, FaultyUE)
+              AGRR, ASUE, ABLH, AOLH, GM, AGM, HR, HM, CMS, HCMS,
+              RAPPOR, PM, Duchi, Hybrid, SW, BucketFlip, FaultyUE)
 }  # fmt: skip
 MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}

@@ -1,5 +1,5 @@
-"""Hadamard response: one index, and a row of a Hadamard matrix per value that says which indices
-are likely."""
+"""Hadamard response and mechanism: a row of a Hadamard matrix per value, whose signs say which
+indices are likely, or are sent."""
 
 import functools
 import math
@@ -14,18 +14,19 @@ from ..kinds import Listed, Repeatable, Support
 from ..kinds.base import log_ratio, shaped
 from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 from .base import SupportOracle
+from .grr import GRR, respond
 
-__all__ = ["HR", "Index"]
+__all__ = ["HM", "HR", "Index", "Signs"]
 
 MAX_ORDER = 2**20
 """Largest order of the matrix: laws are listed index by index."""
 
 
 @kernel
-def _even(value: int, index: int) -> bool:
-    """Whether the row of a value has a plus at an index: whether they share an even number of
+def _plus(row: int, index: int) -> bool:
+    """Whether a row of the matrix has a plus at an index: whether they share an even number of
     binary ones."""
-    shared = (value + 1) & index
+    shared = row & index
     shared ^= shared >> 32
     shared ^= shared >> 16
     shared ^= shared >> 8
@@ -42,7 +43,7 @@ def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
     out = np.empty(values.size, np.int64)
     for i in range(values.size):
         index = int(rng.random() * order)
-        if _even(values[i], index) != (rng.random() < keep):
+        if _plus(values[i] + 1, index) != (rng.random() < keep):
             index ^= (values[i] + 1) & -(
                 values[i] + 1
             )  # flip one shared place: a bijection between the two halves
@@ -51,15 +52,28 @@ def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
 
 
 @kernel
-def _plus(values: Array, indices: Array) -> Array:
+def _pluses(values: Array, indices: Array) -> Array:
     out = np.empty((indices.size, values.size), np.bool_)
     for i in range(indices.size):
         for u in range(values.size):
-            out[i, u] = _even(values[u], indices[i])
+            out[i, u] = _plus(values[u] + 1, indices[i])
     return out
 
 
-def _transform(sums: Array) -> Array:
+@kernel
+def words(rows: Array, indices: Array) -> Array:
+    """Signs of each row at the user's indices as the binary digits of a number, a plus being a
+    zero: int array (n, rows), for rows (n or 1, rows) and indices (n, t)."""
+    n, t = indices.shape
+    out = np.zeros((n, rows.shape[1]), np.int64)
+    for i in range(n):
+        for u in range(rows.shape[1]):
+            for j in range(t):
+                out[i, u] = 2 * out[i, u] + (not _plus(rows[i % len(rows), u], indices[i, j]))
+    return out
+
+
+def transform(sums: Array) -> Array:
     """Fast Walsh-Hadamard transform of an array whose length is a power of two."""
     step = 1
     while step < sums.size:
@@ -73,7 +87,7 @@ def _transform(sums: Array) -> Array:
 def _sizes(k: int, order: int) -> Array:
     """How many values each index supports."""
     rows = np.arange(order)
-    return (k + _transform(((rows >= 1) & (rows <= k)).astype(np.int64))) // 2
+    return (k + transform(((rows >= 1) & (rows <= k)).astype(np.int64))) // 2
 
 
 @dataclass(frozen=True)
@@ -99,17 +113,17 @@ class Index(Support, Repeatable, Listed):
         return checks.values(shaped(reports, (None,), sender), self.order, "reports")
 
     def supports(self, reports: Array, value: int) -> Array:
-        return _plus(np.array([value]), reports)[:, 0]
+        return _pluses(np.array([value]), reports)[:, 0]
 
     def tally(self, reports: Array) -> Array:
-        return _plus(np.arange(self.k), reports)
+        return _pluses(np.arange(self.k), reports)
 
     def support_counts(self, reports: Array) -> Array:
         seen = np.bincount(reports, minlength=self.order)
-        return (len(reports) + _transform(seen)[1 : self.k + 1]) // 2
+        return (len(reports) + transform(seen)[1 : self.k + 1]) // 2
 
     def guess_rates(self, pair: Pair) -> Rates:
-        plus, sizes = _plus(np.array(pair), np.arange(self.order)), _sizes(self.k, self.order)
+        plus, sizes = _pluses(np.array(pair), np.arange(self.order)), _sizes(self.k, self.order)
         named = np.where(sizes > 0, plus[:, 0] / np.maximum(sizes, 1), 1 / self.k)
         first, second = (float(self.law(value) @ named) for value in pair)
         return first, second
@@ -184,3 +198,167 @@ class HR(SupportOracle):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return indices, int array (n,); see `Mechanism.perturb`."""
         return _indices(self._users(values, rng), self.order, self.p, rng)
+
+
+@dataclass(frozen=True)
+class Signs(Support, Repeatable):
+    """A few indices and the signs that a row of the matrix has there, structured array (n,) with
+    ``indices`` and ``signs``, the binary digits of a number, a plus being a zero; the values whose
+    rows have just these signs are supported.
+
+    Parameters
+    ----------
+    k, order, t : int
+        Domain size, order of the matrix, a power of two, and number of indices.
+    p : float
+        Probability that the signs are those of the true value.
+    """
+
+    k: int
+    order: int
+    t: int
+    p: float
+    name = "signs"
+    lawful = True
+    guess_route = "enumerate"
+
+    @property
+    def form(self) -> np.dtype[np.void]:
+        """Type of one report."""
+        return np.dtype([("indices", "<i8", (self.t,)), ("signs", "<i8")])
+
+    @property
+    def table(self) -> Array:
+        """Row of every value under every public function, int array (functions, k): here, its
+        own."""
+        return np.arange(self.k)[None]
+
+    def rows(self, reports: Array) -> Array:
+        """Row of every value as each report sees it, int array (n or 1, k)."""
+        return self.table
+
+    @property
+    def width(self) -> int:
+        return self.t + 1
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None,), sender, self.form)
+        checks.values(reports["indices"].ravel(), self.order, f"indices of {sender}")
+        checks.values(reports["signs"], 2**self.t, f"signs of {sender}")
+        return reports
+
+    def supports(self, reports: Array, value: int) -> Array:
+        rows = self.rows(reports)[:, [value]]
+        return words(rows, reports["indices"])[:, 0] == reports["signs"]
+
+    def tally(self, reports: Array) -> Array:
+        return words(self.rows(reports), reports["indices"]) == reports["signs"][:, None]
+
+    @property
+    def other(self) -> float:
+        """Probability of any other signs."""
+        return (1 - self.p) / (2**self.t - 1)
+
+    def apart(self, pair: Pair) -> float:
+        """Probability that two values have different signs."""
+        rows = float(np.mean(self.table[:, pair[0]] != self.table[:, pair[1]]))
+        return rows * (1 - 0.5**self.t)  # two rows of the matrix agree at half of the indices
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        return self.apart(pair) * self.p, self.apart(pair) * self.other
+
+    def loss(self, pair: Pair) -> float:
+        return log_ratio(self.p, self.other) if self.apart(pair) else 0.0
+
+    def guess_rates(self, pair: Pair) -> Rates | None:
+        """Exact over all functions, indices and signs; ``None`` where they are too many to be gone
+        through."""
+        signs, rates = 2**self.t, np.zeros(2)
+        if len(self.table) * self.order**self.t * signs > 2**22:
+            return None
+        indices = np.indices((self.order,) * self.t).reshape(self.t, -1)
+        sums = np.zeros((1, indices.shape[1]), np.int64)  # of the indices, for every subset of them
+        for one in indices:
+            sums = np.stack([sums, sums ^ one], axis=1).reshape(-1, indices.shape[1])
+        characters = 1 - 2 * words(np.arange(signs)[None], np.arange(signs)[:, None])
+        for row in self.table:
+            spectrum = transform(np.bincount(row, minlength=self.order))
+            sizes = characters @ spectrum[sums] // signs  # how many values have each of the signs
+            first, second = words(row[None, pair], indices.T).T
+            share = 1 / np.take_along_axis(sizes, first[None], 0)[0]
+            none = self.other * (sizes == 0).sum(axis=0) / self.k  # supported by no value: any
+            rates += (
+                (self.p * share + none).mean(),
+                (np.where(first == second, self.p, self.other) * share + none).mean(),
+            )
+        tpr, fpr = rates / len(self.table)
+        return float(tpr), float(fpr)
+
+
+@dataclass(frozen=True)
+class HM(SupportOracle):
+    """Hadamard mechanism: a few random indices, and the signs of the value's row there, as a whole
+    true or not.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, in [2, 2^20].
+    epsilon : float
+        Privacy budget, in [1e-6, 30].
+    t : int
+        Number of indices, in [1, 16].
+
+    Notes
+    -----
+    Value x owns row x of the matrix of order ``2^ceil(log2(k))``. The indices are independent and
+    public; of the ``2^t`` vectors of signs the true one is sent with probability ``p = e^eps /
+    (e^eps + 2^t - 1)``, as in `GRR`. This is local hashing with ``g = 2^t`` cells, in which two
+    values meet with probability ``1/g`` exactly (Cormode, Maddock and Maple 2021). "Signs of the
+    first value and not of the second" attains ``e^eps``.
+    """
+
+    k: int
+    epsilon: float
+    t: int = 1
+    name = "HM"
+
+    limits = SupportOracle.limits | {
+        "k": functools.partial(checks.integer, low=2, high=MAX_ORDER),
+        "t": functools.partial(checks.integer, low=1, high=16),
+    }
+
+    @property
+    def order(self) -> int:
+        """Order of the matrix."""
+        return 2 ** math.ceil(math.log2(self.k))
+
+    @property
+    def p(self) -> float:
+        """Probability of the true value's signs."""
+        return GRR(2**self.t, self.epsilon).p
+
+    @property
+    def q(self) -> float:
+        """Probability of the signs of one given other value."""
+        return 0.5**self.t
+
+    @property
+    def kind(self) -> Signs:
+        """Indices and signs."""
+        return Signs(self.k, self.order, self.t, self.p)
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return a structured array (n,) with ``indices`` and ``signs``; see
+        `Mechanism.perturb`."""
+        values, kind = self._users(values, rng), self.kind
+        reports = np.empty(values.size, kind.form)
+        reports["indices"] = rng.integers(0, self.order, (values.size, self.t))
+        reports["signs"] = answers(values, reports["indices"], self.p, rng)
+        return reports
+
+
+def answers(rows: Array, indices: Array, p: float, rng: Rng) -> Array:
+    """The signs of each user's row at the indices with probability `p`, or any others."""
+    truth = words(rows[:, None], indices)[:, 0]
+    return respond(truth, 2 ** indices.shape[1], p, rng)
