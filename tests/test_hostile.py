@@ -345,6 +345,10 @@ CLIENTS = [
     ("grr.sample_estimate([1, 2], rng())", "counts must be 3 integers, got shape (2,) of int64"),
     ("grr.sample_estimate([1, 2, -1], rng())", "counts must be >= 0 and not all 0, got -1 at position 2"),
     ("SHE(3, 1.0).sample_estimate([1, 2, 1], 1)", f"{RNG} 1"),
+    ("SHE(3, 1.0, 1e-6)", "grid must be a power of two in [2^-20, 2^-10], got 1e-06"),
+    ("AGM(3, 1.0, 1e-5, 0.25)", "grid must be a number in [9.53674e-07, 0.000976562], got 0.25"),
+    ("SHE(3, 1.0, 2.0**-10).estimate([[0, 1, 0.3]])", "reports of SHE must be whole multiples of 0.000976562, got 0.3"),
+    ("grid.spacing('grid', 2.0**-21)", "grid must be a number in [9.53674e-07, 0.000976562], got 4.7"),
     ("gaussian.gaussian_delta(-1, 1.0)", "epsilon must be a finite number >= 0, got -1"),
     ("gaussian.gaussian_delta(1.0, 0)", f"sigma {POSITIVE} 0"),
     # central
@@ -480,6 +484,11 @@ ATTACKERS = [
     ("laws.laplace_success(1.0, 1)", "k must be an integer >= 2, got 1"),
     ("laws.laplace_success(1.0, 3, nan)", "shift must be a finite number >= 0, got nan"),
     ("laws.gaussian_success('1', 3)", f"sigma {POSITIVE} '1'"),
+    ("laws.gaussian_success(1.0, 3, grid=-1)", "grid must be a finite number >= 0, got -1"),
+    ("laws.grid_success(1.0, 3, 2.0**-25)", "grid must be a number in [5.96046e-08, 1], got 2.9"),
+    ("laws.grid_success(0, 3, 2.0**-10)", f"scale {POSITIVE} 0"),
+    ("laws.rounded_tails(nan, 1.0, 0.5)", "threshold must be a finite number, got nan"),
+    ("laws.rounded_tails(1.0, 1.0, 0)", f"grid {POSITIVE} 0"),
     ("laws.support_success(nan, 0.5, 3)", "p must be a number in [0, 1] everywhere, got nan"),
     ("laws.support_success(0.5, 1, 3)", "q must be a number in [0, 1) everywhere, got 1"),
     ("laws.mean_reciprocal(-1, 0.5)", "n must be a finite number >= 0 everywhere, got -1"),
@@ -933,6 +942,8 @@ COMMANDS = [
     (f"{OWN} --mechanism ASS --omega 5", "omega must be an integer in [1, 4], got 5"),
     (f"{OWN} --mechanism AUE --p 1", f"p {OPEN} 1.0"),
     (f"{OWN} --mechanism ATHE --theta 2", f"theta {UNIT} 2.0"),
+    (f"{OWN} --mechanism SHE --grid 2^-21", "grid must be a number in [9.53674e-07, 0.000976562], got 4.7"),
+    (f"{OWN} --mechanism SHE --grid 2^-x", "Invalid value for '--grid': '2^-x' is not a valid float"),
     (f"{OWN} --mechanism L-SUE --first 1", "first must be a number in [1e-06, 1), got 1.0"),
     (f"{OWN} --mechanism RSFD[GRR] --d 1", "d must be an integer >= 2, got 1"),
     (f"{OWN} --mechanism dBitFlipPM --buckets 1 --bits 1", "buckets must be an integer in [2, 5], got 1"),
@@ -1050,7 +1061,7 @@ EXEMPT = {
         grr.respond grr.response_rates histogram.threshold_rates subset.inclusion_rates
         unary.other_rate base.support_variance
         listing.product_law
-        ziggurat.normals ziggurat.combine ziggurat.laplace streams.state streams.step streams.uniform"""
+        ziggurat.normals ziggurat.combine ziggurat.laplace grid.histograms grid.rounded streams.state streams.step streams.uniform"""
     ),
     "kind of report, built by a mechanism or client from its own checked parameters": (
         """

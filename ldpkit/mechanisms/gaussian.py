@@ -11,6 +11,7 @@ import scipy
 from .. import checks
 from ..kinds import Gaussian
 from ..types import Array, ArrayLike, Rng
+from .grid import rounded
 from .histogram import NoisyHistogram
 
 __all__ = ["GM", "AGM", "gaussian_delta"]
@@ -42,14 +43,25 @@ class _Gaussian(NoisyHistogram):
     @property
     def kind(self) -> Gaussian:
         """A vector with Gaussian noise."""
-        return Gaussian(self.k, self.scale)
+        return Gaussian(self.k, self.scale, self.grid)
+
+    @property
+    def residue(self) -> float:
+        """What a grid leaves of the doubles below it: to be added to `delta`.
+
+        The noise is one of so many doubles that every cell of the grid has its probability to
+        within ``2^-50``. Cells within nine standard deviations, two numbers and two inputs are
+        counted; for scales of 1/2 and more.
+        """
+        cells = math.inf if self.grid is None else self.scale / self.grid
+        return min(1.0, (1 + math.exp(self.epsilon)) * cells * 2.0**-45)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
         values = self._users(values, rng)
         reports = rng.normal(0, self.scale, (values.size, self.k))
         reports[np.arange(values.size), values] += 1
-        return reports
+        return rounded(reports, self.grid)
 
 
 @dataclass(frozen=True)
@@ -64,16 +76,23 @@ class GM(_Gaussian):
         Privacy budget, in [1e-6, 1]: the classical calibration holds only there.
     delta : float
         In (0, 1).
+    grid : float, optional
+        Step of the grid to which reports are rounded, a power of two in [2^-20, 2^-10].
 
     Notes
     -----
     ``sigma = (sqrt 2 / eps) sqrt(2 ln(1.25 / delta))`` (Dwork and Roth 2014, Theorem A.1).
     More noise than needed: see `AGM`.
+
+    .. warning::
+       Without a grid the guarantee holds for real numbers and not for the doubles that are sent,
+       see the book's page on floating point. On a grid it holds with `residue` added to delta.
     """
 
     k: int
     epsilon: float
     delta: float
+    grid: float | None = None
     name = "GM"
     limits = _Gaussian.limits | {"epsilon": partial(checks.real, low=1e-6, high=1)}
 
@@ -95,6 +114,8 @@ class AGM(_Gaussian):
         Privacy budget, in [1e-6, 30].
     delta : float
         In (0, 1).
+    grid : float, optional
+        As in `GM`, whose warning holds here too.
 
     Notes
     -----
@@ -104,6 +125,7 @@ class AGM(_Gaussian):
     k: int
     epsilon: float
     delta: float
+    grid: float | None = None
     name = "AGM"
 
     @cached_property
