@@ -18,7 +18,7 @@ from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.kinds import laws
 from ldpkit.kinds.vector import Gaussian
-from ldpkit.mechanisms import AGM, GM, SHE, Repeated, grid
+from ldpkit.mechanisms import AGM, GM, LDPSGD, SHE, PrivUnit, PrivUnitG, Repeated, grid
 from ldpkit.stats import epsilon_lower, tail_mass
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "released"))
@@ -203,6 +203,39 @@ def test_what_rounding_leaves_is_stated_and_small():
     assert AGM(2, 1.0, 1e-5).residue == 1 and SHE(2, 1.0, FINE).delta == 0
     fine, coarse = (AGM(2, 1.0, 1e-5, step).residue for step in (FINE, COARSE))
     assert coarse * 2**10 == pytest.approx(fine) and 1e-9 < fine < 1e-6
+
+
+# --- gradients ------------------------------------------------------------------------------------
+
+
+def gradient_digits(mechanism, n, seed):
+    """How many of n reports have fine digits in a number that is noise alone, and in one to which a
+    gradient was added."""
+    gradients = np.zeros((2, n, mechanism.d))
+    gradients[0, :, 1] = gradients[1, :, 0] = 1
+    return [int(np.count_nonzero(lattice(mechanism.perturb(g, rng(seed, i))[:, 0])))
+            for i, g in enumerate(gradients)]  # fmt: skip
+
+
+@pytest.mark.parametrize("family", [PrivUnit, PrivUnitG])
+def test_a_gradient_shows_in_the_digits_of_a_sum_and_not_on_the_grid(family):
+    n = 20_000
+    one, two = gradient_digits(family(8, 1.0), n, 1)
+    assert epsilon_lower(one, two, n, tail=VALID) > 1.3
+    assert gradient_digits(family(8, 1.0, grid=FINE), n, 2) == [0, 0]
+
+
+def test_a_vector_that_is_sent_or_negated_shows_nothing_in_its_digits():
+    """The float client draws the vector before it looks at the gradient."""
+    n = 40_000
+    one, two = gradient_digits(LDPSGD(8, 1.0), n, 3)
+    assert same_rate_p(one, n, two, n) > P_MIN and one > n / 3
+    g = np.zeros((3, 8))
+    g[:, 0] = 1, -1, 0.5
+    reports = [np.abs(LDPSGD(8, 1.0).perturb(row[None], rng(4))) for row in g]
+    assert (reports[0] == reports[1]).all() and (reports[0] == reports[2]).all()
+    fine, coarse = (LDPSGD(8, 1.0, grid=step).perturb(g, rng(5)) for step in (None, COARSE))
+    assert (coarse == np.rint(fine / COARSE) * COARSE).all()
 
 
 def test_bad_steps_are_refused_and_the_command_line_knows_powers(call):

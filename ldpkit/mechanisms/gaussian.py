@@ -11,7 +11,7 @@ import scipy
 from .. import checks
 from ..kinds import Gaussian
 from ..types import Array, ArrayLike, Rng
-from .grid import rounded
+from .grid import residue, rounded
 from .histogram import NoisyHistogram
 
 __all__ = ["GM", "AGM", "gaussian_delta"]
@@ -47,14 +47,9 @@ class _Gaussian(NoisyHistogram):
 
     @property
     def residue(self) -> float:
-        """What a grid leaves of the doubles below it: to be added to `delta`.
-
-        The noise is one of so many doubles that every cell of the grid has its probability to
-        within ``2^-50``. Cells within nine standard deviations, two numbers and two inputs are
-        counted; for scales of 1/2 and more.
-        """
-        cells = math.inf if self.grid is None else self.scale / self.grid
-        return min(1.0, (1 + math.exp(self.epsilon)) * cells * 2.0**-45)
+        """What a grid leaves of the doubles below it, to be added to `delta`; see
+        `ldpkit.mechanisms.grid.residue`."""
+        return residue(self.grid, self.epsilon, self.scale)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""

@@ -15,7 +15,7 @@ from .. import checks, streams
 from ..compiled import kernel
 from ..types import Array
 
-__all__ = ["FINEST", "COARSEST", "SLACK", "histograms", "rounded", "spacing"]
+__all__ = ["FINEST", "COARSEST", "SLACK", "histograms", "residue", "rounded", "spacing"]
 
 FINEST, COARSEST = 2.0**-20, 2.0**-10
 """Smallest and largest step of a grid."""
@@ -41,6 +41,32 @@ def spacing(name: str, value: object) -> float:
 def rounded(numbers: Array, grid: float | None) -> Array:
     """Return the nearest whole multiples of `grid`, or the numbers as they are without one."""
     return numbers if grid is None else np.rint(numbers / grid) * grid
+
+
+def residue(grid: float | None, epsilon: float, scale: float, d: int = 2) -> float:
+    """What rounded Gaussian noise keeps of the doubles below the grid: a delta to be added.
+
+    Parameters
+    ----------
+    grid : float or None
+        Step of the grid. Without one all is left, 1.
+    epsilon : float
+        Of the claim.
+    scale : float
+        Standard deviation of the noise, at least 1/2.
+    d : int
+        In how many numbers two reports may differ.
+
+    Notes
+    -----
+    A draw by the ziggurat method is one of equally likely doubles in each of 256 layers; a cell of
+    the grid has its share of every layer but for a few of these, its probability therefore to
+    within ``2^-50``. Counted are all cells within nine standard deviations, and both inputs. Where
+    the numbers depend on each other, as in a randomised gradient, this is an estimate.
+    """
+    epsilon, scale = checks.real("epsilon", epsilon, 0, 700), checks.real("scale", scale, 0.5)
+    cells = math.inf if grid is None else scale / spacing("grid", grid)
+    return min(1.0, (1 + math.exp(epsilon)) * checks.integer("d", d, 1) * cells * 2.0**-46)
 
 
 @functools.lru_cache(maxsize=64)
