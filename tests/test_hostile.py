@@ -372,6 +372,15 @@ CLIENTS = [
     ("grr.sample_estimate([1, 2], rng())", "counts must be 3 integers, got shape (2,) of int64"),
     ("grr.sample_estimate([1, 2, -1], rng())", "counts must be >= 0 and not all 0, got -1 at position 2"),
     ("SHE(3, 1.0).sample_estimate([1, 2, 1], 1)", f"{RNG} 1"),
+    ("SHE(3, 1.0, 1e-6)", "grid must be a power of two in [2^-20, 2^-10], got 1e-06"),
+    ("AGM(3, 1.0, 1e-5, 0.25)", "grid must be a number in [9.53674e-07, 0.000976562], got 0.25"),
+    ("SHE(3, 1.0, 2.0**-10).estimate([[0, 1, 0.3]])", "reports of SHE must be whole multiples of 0.000976562, got 0.3"),
+    ("grid.residue(2.0**-20, -1, 1.0)", "epsilon must be a number in [0, 700], got -1"),
+    ("grid.residue(2.0**-20, 1, 0.1)", "scale must be a finite number >= 0.5, got 0.1"),
+    ("grid.residue(0.3, 1, 1)", "grid must be a number in [9.53674e-07, 0.000976562], got 0.3"),
+    ("PrivUnitG(3, 1.0, grid=0.3)", "grid must be a number in [9.53674e-07, 0.000976562], got 0.3"),
+    ("gradients.audit_gradient(PrivUnitG(4, 1.0, grid=2.0**-20), crafts.dummy(4))", "faithful must be True for a mechanism with a grid"),
+    ("grid.spacing('grid', 2.0**-21)", "grid must be a number in [9.53674e-07, 0.000976562], got 4.7"),
     ("gaussian.gaussian_delta(-1, 1.0)", "epsilon must be a finite number >= 0, got -1"),
     ("gaussian.gaussian_delta(1.0, 0)", f"sigma {POSITIVE} 0"),
     # central
@@ -509,6 +518,11 @@ ATTACKERS = [
     ("laws.laplace_success(1.0, 1)", "k must be an integer >= 2, got 1"),
     ("laws.laplace_success(1.0, 3, nan)", "shift must be a finite number >= 0, got nan"),
     ("laws.gaussian_success('1', 3)", f"sigma {POSITIVE} '1'"),
+    ("laws.gaussian_success(1.0, 3, grid=-1)", "grid must be a finite number >= 0, got -1"),
+    ("laws.grid_success(1.0, 3, 2.0**-25)", "grid must be a number in [5.96046e-08, 1], got 2.9"),
+    ("laws.grid_success(0, 3, 2.0**-10)", f"scale {POSITIVE} 0"),
+    ("laws.rounded_tails(nan, 1.0, 0.5)", "threshold must be a finite number, got nan"),
+    ("laws.rounded_tails(1.0, 1.0, 0)", f"grid {POSITIVE} 0"),
     ("laws.support_success(nan, 0.5, 3)", "p must be a number in [0, 1] everywhere, got nan"),
     ("laws.support_success(0.5, 1, 3)", "q must be a number in [0, 1) everywhere, got 1"),
     ("laws.mean_reciprocal(-1, 0.5)", "n must be a finite number >= 0 everywhere, got -1"),
@@ -938,7 +952,7 @@ COMMANDS = [
     (f"{PLAN} --suspected 2 --attack tigth", "attack must be one of guess, tight, learned, got 'tigth'"),
     (f"{PLAN} --suspected 2 --tau 0", "tau must be an integer in [1, 1000000], got 0"),
     (f"{PLAN} --suspected 2 --g 2 --delta 0.1", "mechanism OUE does not take g"),
-    (f"{PLAN} --suspected 2 --omega 2 --p 0.5 --theta 1", "mechanism OUE does not take omega, p, theta"),
+    (f"{PLAN} --suspected 2 --omega 2 --p 0.5 --theta 1 --grid 2^-20", "mechanism OUE does not take omega, p, theta, grid"),
     (f"{PLAN} --suspected 2 --first 0.5 --d 2 --buckets 2 --bits 1", "mechanism OUE does not take first, d, buckets, bits"),
     (f"{PLAN} --suspected 2 --m 2 --hashes 2 --t 2 --h 2 --cohorts 2 --keep 1 --flip 0", "mechanism OUE does not take m, hashes, t, h, cohorts, keep, flip"),
     ("bound --tp 11 --fp 1 --n 10", "tp must be whole numbers in [0, 10], got 11"),
@@ -954,7 +968,7 @@ COMMANDS = [
     (f"{RATES} --trials 0", "trials must be an integer in [1, 1000000000000], got 0"),
     (f"{RATES} --g 2", "mechanism OUE does not take g"),
     (f"{RATES} --delta 0.1", "mechanism OUE does not take delta, got 0.1"),
-    (f"{RATES} --omega 2 --p 0.5 --theta 1", "mechanism OUE does not take omega, p, theta"),
+    (f"{RATES} --omega 2 --p 0.5 --theta 1 --grid 2^-20", "mechanism OUE does not take omega, p, theta, grid"),
     (f"{RATES} --first 0.5 --d 2 --buckets 2 --bits 1", "mechanism OUE does not take first, d, buckets, bits"),
     (f"{RATES} --m 2 --hashes 2", "mechanism OUE does not take m, hashes"),
     (f"{RATES} --tau 0", "tau must be an integer in [1, 1000000], got 0"),
@@ -967,6 +981,8 @@ COMMANDS = [
     (f"{OWN} --mechanism ASS --omega 5", "omega must be an integer in [1, 4], got 5"),
     (f"{OWN} --mechanism AUE --p 1", f"p {OPEN} 1.0"),
     (f"{OWN} --mechanism ATHE --theta 2", f"theta {UNIT} 2.0"),
+    (f"{OWN} --mechanism SHE --grid 2^-21", "grid must be a number in [9.53674e-07, 0.000976562], got 4.7"),
+    (f"{OWN} --mechanism SHE --grid 2^-x", "Invalid value for '--grid': '2^-x' is not a valid float"),
     (f"{OWN} --mechanism L-SUE --first 1", "first must be a number in [1e-06, 1), got 1.0"),
     (f"{OWN} --mechanism RSFD[GRR] --d 1", "d must be an integer >= 2, got 1"),
     (f"{OWN} --mechanism dBitFlipPM --buckets 1 --bits 1", "buckets must be an integer in [2, 5], got 1"),
@@ -1084,7 +1100,7 @@ EXEMPT = {
         grr.respond grr.response_rates histogram.threshold_rates subset.inclusion_rates
         unary.other_rate base.support_variance
         listing.product_law
-        ziggurat.normals ziggurat.combine ziggurat.laplace streams.state streams.step streams.uniform"""
+        ziggurat.normals ziggurat.combine ziggurat.laplace grid.histograms grid.rounded streams.state streams.step streams.uniform"""
     ),
     "kind of report, built by a mechanism or client from its own checked parameters": (
         """

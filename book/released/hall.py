@@ -158,11 +158,11 @@ class Released:
         }  # fmt: skip
 
 
-def lattice(report: float, bits: int = 53) -> bool:
-    """Whether a report below 1/4 in size has digits finer than 2^-53 (of float64; 2^-24 of float32).
+def lattice(report: Any, bits: int = 53) -> Any:
+    """Whether a report below 1/4 in size, or each of an array, has digits finer than 2^-53 (of float64; 2^-24 of float32).
 
     A double in [1/2, 2) is a multiple of 2^-53, and so is its difference from 1: a sum of 1 and noise that
     comes out below 1/4 has no finer digits, whatever drew the noise. A draw near 0 nearly always has.
     """
-    scaled = math.ldexp(report, bits)
-    return abs(report) < 0.25 and scaled != math.floor(scaled)
+    scaled = np.ldexp(report, bits)
+    return (np.abs(report) < 0.25) & (scaled != np.floor(scaled))

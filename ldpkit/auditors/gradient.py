@@ -171,6 +171,10 @@ class GradientAudit(Auditor):
             raise ValueError(
                 f"gradients must have the mechanism's dimension {self.mechanism.d}, got {d}"
             )
+        checks.need(
+            self.faithful or self.mechanism.grid is None,
+            "faithful must be True for a mechanism with a grid: its laws are those before rounding",
+        )
 
     @classmethod
     def of(

@@ -69,6 +69,15 @@ class Number(Count):
         return super().convert(value, param, ctx) if number.is_integer() else number
 
 
+class Real(click.types.FloatParamType):
+    """A number that may be written as a power of two, ``2^-20``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read a power of two, or any number."""
+        power = re.fullmatch(r"2(?:\^|\*\*)(-?\d\d?)", value) if isinstance(value, str) else None
+        return 2.0 ** int(power[1]) if power else super().convert(value, param, ctx)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ldpkit")
 def cli() -> None:
@@ -98,7 +107,7 @@ def described(*documents: object) -> dict[str, str]:
 _KINDS: dict[type, Row] = {
     bool: {"is_flag": True},
     int: {"type": Count()},
-    float: {"type": float},
+    float: {"type": Real()},
     str: {},
 }
 

@@ -17,7 +17,8 @@ from ..types import Array, Numbers
 # fmt: off
 __all__ = [
     "mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "binomial",
-    "count_wins", "response_wins", "laplace_sum", "laplace_sum_success"
+    "count_wins", "response_wins", "laplace_sum", "laplace_sum_success", "grid_success",
+    "rounded_tails"
 ]
 # fmt: on
 
@@ -100,15 +101,84 @@ def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
     return mean_reciprocal(k - 1, c / 2) / 2 + c * middle / 4 + c * 2.0**-k / k
 
 
-def gaussian_success(sigma: float, k: int, shift: float = 1.0) -> float:
+def gaussian_success(sigma: float, k: int, shift: float = 1.0, grid: float = 0.0) -> float:
     """Probability that one Gaussian variable raised by `shift` is the largest of k, all with
-    deviation `sigma`."""
+    deviation `sigma`.
+
+    Parameters
+    ----------
+    sigma, k, shift
+        As in `laplace_success`.
+    grid : float
+        All are rounded to its whole multiples, of which `shift` is one, and ties are broken
+        uniformly; at least 0, and 0 for no rounding. The sum over the grid is taken as an integral:
+        for a smooth law they differ by less than ``e^-(2 pi sigma / grid)^2``.
+    """
     k, sigma, shift = _checked(k, "sigma", sigma, shift)
+    cell = checks.real("grid", grid, 0) / sigma
     z, weights = _panels(-12, 12, 40)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return float(
-        (weights * density * np.exp((k - 1) * scipy.special.log_ndtr(z + shift / sigma))).sum()
-    )
+    if not cell:
+        wins = np.exp((k - 1) * scipy.special.log_ndtr(z + shift / sigma))
+        return float((weights * density * wins).sum())
+    density, mass = (_cell_mean(at, cell) for at in (z, z + shift / sigma))
+    log_cdf = scipy.special.log_ndtr(z + shift / sigma + cell / 2)
+    return float((weights * density * _wins(log_cdf, cell * mass, k)).sum())
+
+
+def _cell_mean(z: Array, cell: float) -> Array:
+    """Mean of the normal density over cells around places."""
+    nodes, weights = _legendre(4)
+    places = z[..., None] + cell / 2 * nodes
+    return np.exp(-(places**2) / 2) @ weights / math.sqrt(8 * math.pi)
+
+
+def rounded_tails(threshold: float, shift: float, grid: float) -> tuple[float, float]:
+    """Probabilities that the difference of two Gaussian variables, rounded to a grid, reaches a
+    threshold if the first, or the second, was raised by 1.
+
+    Parameters
+    ----------
+    threshold : float
+        In standard deviations of the difference before rounding.
+    shift : float
+        1 in these units.
+    grid : float
+        Of which 1 is a whole multiple.
+
+    Notes
+    -----
+    The difference reaches a step of the grid with the mean of the probabilities that one without
+    rounding exceeds a place in the step below.
+    """
+    threshold, shift = checks.real("threshold", threshold), checks.real("shift", shift, 0)
+    step = checks.real("grid", grid, 0, closed="()") * shift
+    nodes, weights = _legendre(4)
+    at = step * (math.ceil(threshold / step) - 0.5 + nodes / 2)
+    one, two = (float(scipy.special.ndtr(s - at) @ weights / 2) for s in (shift, -shift))
+    return one, two
+
+
+@functools.lru_cache(maxsize=64)
+def grid_success(scale: float, k: int, grid: float) -> float:
+    """Probability that the own number of a discrete Laplace vector is the largest, after all are
+    moved into [0, 1]; ties are broken uniformly.
+
+    Parameters
+    ----------
+    scale, k
+        As in `laplace_success`.
+    grid : float
+        The noise is ``j grid`` with probability proportional to ``e^(-|j| grid / scale)``; 1 is a
+        whole number of steps, of which there are 2^24 at most.
+    """
+    k, scale, _ = _checked(k, "scale", scale, 0.0)
+    steps = round(1 / checks.real("grid", grid, 2.0**-24, 1))
+    fall = grid / scale
+    mass = np.exp(-fall * np.arange(steps + 1)) / (1 + math.exp(-fall))
+    mass[1:-1] *= -math.expm1(-fall)  # at the ends lies all that is beyond
+    mass[0] = 1 / (1 + math.exp(-fall))
+    return float(mass[::-1] @ count_wins(mass, k))  # the own number is as far from 1
 
 
 # --- repeated collections: the guess is the value that most reports support -----------------------
@@ -146,6 +216,12 @@ def count_wins(mass: Array, k: int) -> Array:
     log_cdf = np.where(
         above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(np.maximum(np.cumsum(mass), 1e-320))
     )
+    return _wins(log_cdf, mass, k)
+
+
+def _wins(log_cdf: Array, mass: Array, k: int) -> Array:
+    """Probability of winning with values at which the others' law has this distribution function
+    and mass."""
     share = np.clip(mass / np.exp(log_cdf), 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ties = np.where(share > 0, -np.expm1(k * np.log1p(-share)) / (k * share), 1.0)

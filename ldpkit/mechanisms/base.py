@@ -99,9 +99,12 @@ class Mechanism(ABC):
 
     @property
     def parameters(self) -> Row:
-        """The fields of the mechanism as a dictionary, in declaration order."""
+        """The fields of the mechanism as a dictionary, in declaration order, without those that
+        are ``None`` unless asked for."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every mechanism is a dataclass
-        return {f.name: getattr(self, f.name) for f in fields}
+        given = {f.name: getattr(self, f.name) for f in fields}
+        off = {f.name for f in fields if f.default is None and given[f.name] is None}
+        return {name: value for name, value in given.items() if name not in off}
 
     @abstractmethod
     def perturb(self, values: Input, rng: Rng) -> Reports:

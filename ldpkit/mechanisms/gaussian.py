@@ -11,6 +11,7 @@ import scipy
 from .. import checks
 from ..kinds import Gaussian
 from ..types import Array, ArrayLike, Rng
+from .grid import residue, rounded
 from .histogram import NoisyHistogram
 
 __all__ = ["GM", "AGM", "gaussian_delta"]
@@ -42,14 +43,20 @@ class _Gaussian(NoisyHistogram):
     @property
     def kind(self) -> Gaussian:
         """A vector with Gaussian noise."""
-        return Gaussian(self.k, self.scale)
+        return Gaussian(self.k, self.scale, self.grid)
+
+    @property
+    def residue(self) -> float:
+        """What a grid leaves of the doubles below it, to be added to `delta`; see
+        `ldpkit.mechanisms.grid.residue`."""
+        return residue(self.grid, self.epsilon, self.scale)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
         values = self._users(values, rng)
         reports = rng.normal(0, self.scale, (values.size, self.k))
         reports[np.arange(values.size), values] += 1
-        return reports
+        return rounded(reports, self.grid)
 
 
 @dataclass(frozen=True)
@@ -64,16 +71,23 @@ class GM(_Gaussian):
         Privacy budget, in [1e-6, 1]: the classical calibration holds only there.
     delta : float
         In (0, 1).
+    grid : float, optional
+        Step of the grid to which reports are rounded, a power of two in [2^-20, 2^-10].
 
     Notes
     -----
     ``sigma = (sqrt 2 / eps) sqrt(2 ln(1.25 / delta))`` (Dwork and Roth 2014, Theorem A.1).
     More noise than needed: see `AGM`.
+
+    .. warning::
+       Without a grid the guarantee holds for real numbers and not for the doubles that are sent,
+       see the book's page on floating point. On a grid it holds with `residue` added to delta.
     """
 
     k: int
     epsilon: float
     delta: float
+    grid: float | None = None
     name = "GM"
     limits = _Gaussian.limits | {"epsilon": partial(checks.real, low=1e-6, high=1)}
 
@@ -95,6 +109,8 @@ class AGM(_Gaussian):
         Privacy budget, in [1e-6, 30].
     delta : float
         In (0, 1).
+    grid : float, optional
+        As in `GM`, whose warning holds here too.
 
     Notes
     -----
@@ -104,6 +120,7 @@ class AGM(_Gaussian):
     k: int
     epsilon: float
     delta: float
+    grid: float | None = None
     name = "AGM"
 
     @cached_property

@@ -15,7 +15,7 @@ Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ import scipy
 from .. import checks, streams
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, Mechanism
+from .grid import rounded, spacing
 from .ziggurat import combine, normals
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
@@ -46,15 +47,19 @@ class GradientMechanism(Mechanism):
     ----------
     d, epsilon, clip
         The parameters of `LDPSGD`.
+    grid : float, optional
+        Step of the grid to which reports are rounded; laws are those before rounding.
     """
 
     d: int
     epsilon: float
     clip: float = 1.0
+    grid: float | None = field(default=None, kw_only=True)
 
     limits = Mechanism.limits | {
         "d": partial(checks.integer, low=2, high=MAX_DOMAIN),
         "clip": partial(checks.real, low=0, closed="()"),
+        "grid": spacing,
     }
 
     if TYPE_CHECKING:  # a field of some mechanisms
@@ -156,7 +161,7 @@ class GradientMechanism(Mechanism):
             reports *= scale[:, None]
         else:
             combine(reports, scale, gradients, (axis - scale * dots / norms) / norms)
-        return reports
+        return rounded(reports, self.grid)
 
     def rows(self, name: str, array: ArrayLike) -> Array:
         """Return reports or gradients, called `name`, as a float array (n, d) with n >= 1."""

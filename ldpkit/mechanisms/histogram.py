@@ -13,6 +13,7 @@ from ..compiled import kernel
 from ..kinds.vector import Laplace, Noisy
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import FrequencyOracle, share
+from .grid import SLACK, histograms, spacing
 from .unary import UnaryEncoding
 from .ziggurat import laplace
 
@@ -52,9 +53,17 @@ class NoisyHistogram(FrequencyOracle):
         A noisy vector, with the law of the independent noise on every coordinate.
     scale : float
         Scale of the Laplace, or standard deviation of the Gaussian noise.
+    grid : float or None
+        Step of the grid on which reports lie; ``None`` sends sums of doubles as they are.
     """
 
+    limits = FrequencyOracle.limits | {"grid": spacing}
+
     if TYPE_CHECKING:  # given by the subclasses
+
+        @property
+        def grid(self) -> float | None:
+            """Step of the grid on which reports lie."""
 
         @property
         def scale(self) -> float:
@@ -89,32 +98,44 @@ class SHE(NoisyHistogram):
         Domain size, at least 2.
     epsilon : float
         Privacy budget, in [1e-6, 30].
+    grid : float, optional
+        Step of the grid on which reports lie, a power of two in [2^-20, 2^-10]. Without one,
+        doubles are added to doubles, as in the papers' code.
 
     Notes
     -----
     Independent Laplace noise of scale ``2 / eps`` on every coordinate
     (Dwork et al. 2006; Wang et al. 2017), so the variance of an estimate is
-    ``8 / (n eps^2)``. The noise comes from floating-point draws; attacks on its
-    low-order bits are not modelled.
+    ``8 / (n eps^2)``.
+
+    .. warning::
+       Without a grid the epsilon holds for real numbers and not for the doubles that are sent:
+       their last digits give values away, see the book's page on floating point. Take ``grid =
+       2**-20`` for reports that anybody sees. The noise is then discrete Laplace on the grid, of
+       which no probability falls faster than `epsilon` allows.
     """
 
     k: int
     epsilon: float
+    grid: float | None = None
     name = "SHE"
 
     @property
     def kind(self) -> Laplace:
         """A vector with Laplace noise."""
-        return Laplace(self.k, self.scale)
+        return Laplace(self.k, self.scale, self.grid)
 
     @property
     def scale(self) -> float:
         """Scale of the Laplace noise."""
-        return 2 / self.epsilon
+        return 2 / self.epsilon if self.grid is None else 1 / (self.epsilon / 2 - SLACK)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
-        return _noisy(self._users(values, rng), self.k, self.scale, streams.state(rng))
+        users, state = self._users(values, rng), streams.state(rng)
+        if self.grid is None:
+            return _noisy(users, self.k, self.scale, state)
+        return histograms(users, self.k, self.grid, self.scale, state)
 
 
 def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
