@@ -84,6 +84,8 @@ class Released:
     trials : int
     model : callable, optional
         ``model(value, rng, mended=False)``: a report as the release makes it, restated in a few lines, or as it should be made.
+    mend : callable, optional
+        Makes a report of the real client right on its way out, where that is possible.
     """
 
     package: str
@@ -107,6 +109,7 @@ class Released:
     randomness: str = ""
     trials: int = TRIALS
     model: Callable[..., Any] | None = None
+    mend: Callable[[Any], Any] | None = None
 
     @property
     def folder(self) -> str:
@@ -130,6 +133,16 @@ class Released:
             return lambda value: self.model(value, rng, mended=mended)
 
         return replace(self, name=f"{self.name}, {'mended copy' if mended else 'model'}", make=make)
+
+    @property
+    def mended(self) -> "Released":
+        """The real client with its reports mended on their way out: asked about the same event, and audited in the same way."""
+
+        def make() -> Callable[[Any], Any]:
+            real = self.make()
+            return lambda value: self.mend(real(value))
+
+        return replace(self, name=f"{self.name}, mended", make=make, law=None, exact=None, source="")
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         client = self.real  # imports the package, which may bring a generator
@@ -189,6 +202,11 @@ def sample(path: str, which: int, n: int, seed: int) -> list[Any]:
     _ = client.real
     seeded(np.random.default_rng(seed))
     return client.reports(which, n)
+
+
+def rounded(report: Any) -> Any:
+    """A noisy number, or a vector of them, as whole multiples of 2^-20: coarser than every lattice of the sum."""
+    return np.rint(np.asarray(report) * 2**20) / 2**20
 
 
 def lattice(report: float, bits: int = 53) -> bool:

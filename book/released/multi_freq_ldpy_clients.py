@@ -76,7 +76,7 @@ def model_subset(value, rng, mended=False):
 
 order = entry("SS_Client, k = 100", f"{PURE}.SS:SS", (K, 1.0), lambda y: y[0] == 0, "the first element is 0 (0 against 1)",
               law=(INSIDE, (1 - INSIDE) / (K - 1)), source="SS.py, lines 39-40: the value is written to place 0, the rest behind it",
-              thread="this book, ldp_auditor/packages", model=model_subset)  # fmt: skip
+              thread="this book, ldp_auditor/packages", model=model_subset, mend=np.sort)  # fmt: skip
 subset = entry("SS_Client, k = 100, read as a set", f"{PURE}.SS:SS", (K, 1.0), lambda y: 0 in y and 1 not in y, "holds 0 and not 1 (0 against 1)",
                law=(INSIDE * (K - W) / (K - 1), (1 - INSIDE) * W / (K - 1)))  # fmt: skip
 adaptive_value = entry("ADP_Client, k = 4", f"{PURE}.ADP:ADP", (4, 2.0), equal, VALUE, 2.0, (E**2 / (E**2 + 3), 1 / (E**2 + 3)))

@@ -33,7 +33,7 @@ from hall import ALPHA, Released, audit_released
 
 import ldpkit
 from ldpkit import paths
-from ldpkit.pools import count, isolated
+from ldpkit.pools import Processes, count, isolated
 
 HERE = Path(__file__).parent
 ADAPTERS = (flwr_clients, opendp_clients, pure_ldp_clients, multi_freq_ldpy_clients, diffprivlib_clients, ldp_toolbox_clients,
@@ -67,6 +67,11 @@ def stored() -> dict[str, dict[str, Any]]:
     return pd.read_csv(STORED, index_col="path").to_dict("index") if STORED.exists() else {}
 
 
+def process(folder: str) -> Processes:
+    """A process that imports from the folder of a release first, and from this one."""
+    return isolated(*([] if folder == "ldpkit" else [paths.PACKAGES / folder]), HERE, workers=1)
+
+
 def audited(paths_: Iterable[str], trials: dict[str, int], alpha: float, seed: int) -> dict[str, dict[str, Any]]:
     """Audit clients of one release, in a process that imports it first; rows by path."""
     known = clients()
@@ -75,8 +80,7 @@ def audited(paths_: Iterable[str], trials: dict[str, int], alpha: float, seed: i
     if not installed(folder):
         missing = "not auditable: the release is not installed on this machine"
         return {path: stored().get(path) or known[path].row(missing) for path in asked}
-    at = [paths.PACKAGES / folder] if folder != "ldpkit" else []
-    with isolated(*at, HERE, workers=1) as pool:
+    with process(folder) as pool:
         begun = {path: pool.submit(audit_released, path, trials[path], alpha, seed) for path in asked}
         return {path: future.result() for path, future in begun.items()}
 
@@ -146,15 +150,18 @@ def compared(found: pd.DataFrame, level: float = 0.01) -> pd.DataFrame:
     functions, rates differ and their ratio is compared.
     """
     earlier = pd.read_csv(HERE / "earlier.csv", index_col="path")
-    both = found.set_index("path").join(earlier, how="inner", rsuffix=" before")
-    counted = both["tp"].notna() & both["p"].notna()
+    both = found.set_index("path").join(earlier.rename(columns=lambda name: f"{name} before"), how="inner")
+    counted = both["tp"].notna() & both["p before"].notna()
     rows = []
     for (_, row), ran in zip(both.iterrows(), counted, strict=True):
-        judged, notes = row["verdict"].split()[0].rstrip(":"), [row["drawn"]] if isinstance(row["drawn"], str) else []
+        judged, notes = (
+            row["verdict"].split()[0].rstrip(":"),
+            [row["drawn before"]] if isinstance(row["drawn before"], str) else [],
+        )
         said = "not compared"
         if ran:
             n, m = int(row["reports"]), int(row["reports before"])
-            theirs = (round(row["p"] * m), round(row["q"] * m))
+            theirs = (round(row["p before"] * m), round(row["q before"] * m))
             chance = _p_value((row["tp"], row["fp"]), n, theirs, m, bool(notes))
             said = "agrees" if chance >= level / counted.sum() else "differs"
         if judged != row["verdict before"].split()[0]:
@@ -162,7 +169,7 @@ def compared(found: pd.DataFrame, level: float = 0.01) -> pd.DataFrame:
         rows.append({
             "package": row["package"], "version": row["version"], "client": row["client"],
             "rates": f"{row['tp'] / row['reports']:.4f}, {row['fp'] / row['reports']:.4f}" if ran else "",
-            "rates before": f"{row['p']:.4f}, {row['q']:.4f}" if ran else "", "exact": row["exact"], "exact before": row["exact before"],
+            "rates before": f"{row['p before']:.4f}, {row['q before']:.4f}" if ran else "", "exact": row["exact"], "exact before": row["exact before"],
             "counts": said, "note": "; ".join(notes),
         })  # fmt: skip
     return pd.DataFrame(rows)
@@ -179,8 +186,8 @@ def write(found: pd.DataFrame) -> Path:
 
 def store(found: pd.DataFrame) -> None:
     """Keep the rows that other builds do not make again, with what made them."""
-    every = clients()
-    kept = found[[not light(every[path]) for path in found["path"]] & found["lower"].notna()].copy()
+    heavy = {path for path, client in clients().items() if not light(client)}
+    kept = found[found["path"].isin(heavy) & found["lower"].notna()].copy()
     kept["verdict"] += " (stored)"
     kept["command"], kept["made"] = "make released", time.strftime("%Y-%m-%d", time.gmtime())
     kept["with"] = f"Python {platform.python_version()}, ldpkit {ldpkit.__version__}, numpy {np.__version__}"
