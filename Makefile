@@ -5,7 +5,8 @@ BIN    := .venv/bin
 UV     := $(BIN)/uv pip install -q --compile-bytecode --no-build-isolation
 PACKAGES := $(patsubst book/packages/%.txt,_build/packages/%/.ready,$(wildcard book/packages/*.txt))
 RELEASED := $(patsubst book/released/pins/%.txt,_build/packages/%/.tried,$(wildcard book/released/pins/*.txt))
-HEAVY    := $(patsubst book/released/pins/heavy/%.txt,_build/packages/%/.tried,$(wildcard book/released/pins/heavy/*.txt))
+DEBIAN   := $(patsubst book/released/pins/debian/%.txt,_build/packages/%/.tried,$(wildcard book/released/pins/debian/*.txt))
+HEAVY    := $(patsubst book/released/pins/heavy/%.txt,_build/packages/%/.tried,$(wildcard book/released/pins/heavy/*.txt)) $(DEBIAN)
 
 # what a caller says reaches the programs as it was written: simple variables are not expanded again
 override NB := $(value NB)
@@ -139,14 +140,21 @@ _build/packages/%/.ready: book/packages/%.txt .venv/ready
 # wheels bring for other systems goes; pages that were made with another release are made again.
 define install
 @rm -rf $(@D) _build/executed/book/released; mkdir -p $(@D); \
-if $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $< 2>$(@D)/.missing; \
+if $(1) 2>$(@D)/.missing; \
 then rm $(@D)/.missing; [ $$(uname) != Linux ] || find $(@D) \( -name '*.dll' -o -name '*.dylib' \) -delete; touch $@; \
 else { echo "NOT INSTALLED: $*. Its clients are not audited, and the chapter on released clients says so:"; cat $(@D)/.missing; } >&2; fi
 endef
+wheels = $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<
+# a program in Java needs what compiles it, and Debian's or Ubuntu's archive
+jars = sed -n 's/ \\$$//; s/==/ /; /^lib/{N; s/\n.*sha256:/ /; p}' $< | ( cd $(@D) && command -v javac && \
+  while read name version sum; do apt-get download -q $$name=$$version && echo "$$sum " $${name}_*.deb | sha256sum -c && \
+    dpkg -x $${name}_*.deb . || exit 1; done ) >&2
 _build/packages/%/.tried: book/released/pins/%.txt .venv/ready
-	$(install)
+	$(call install,$(wheels))
 _build/packages/%/.tried: book/released/pins/heavy/%.txt .venv/ready
-	$(install)
+	$(call install,$(wheels))
+_build/packages/%/.tried: book/released/pins/debian/%.txt
+	$(call install,$(jars))
 
 # The published clients of the benchmark need a Python that their versions knew.
 _build/bench/venv/.ready: benchmarks/reference.txt .venv/ready

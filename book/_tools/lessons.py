@@ -113,10 +113,9 @@ def _head(app: Sphinx, doctree: nodes.document, page: str) -> None:
         order = lessons(Path(app.srcdir))
         parts.insert(0, f"Lesson {order.index(page) + 1} of {len(order)}")
         parts.append(f"{said['minutes']} minutes")
-    if said["needs"]:
+    if known := [to for to in said["needs"] if to in app.env.titles]:  # a chapter built alone has no other pages
         links = (
-            f'<a href="{app.builder.get_relative_uri(page, to)}">{html.escape(app.env.titles[to].astext())}</a>'
-            for to in said["needs"]
+            f'<a href="{app.builder.get_relative_uri(page, to)}">{html.escape(app.env.titles[to].astext())}</a>' for to in known
         )
         parts.append("needs " + ", ".join(links))
     line = f'<p class="page-needs">{" · ".join(parts)} · <a href="{app.builder.get_relative_uri(page, "book/course/index")}#what-needs-what">map</a></p>'

@@ -5,23 +5,37 @@ from hall import Released
 SKETCH = {"package": "clip-protocol", "version": "2.4", "stated": "parameters of the class", "inputs": (3, 5), "trials": 8000}
 
 
-def _sketch(name):
-    def make():
-        import importlib
+def _made(module, name):
+    import importlib
 
-        import pandas as pd
+    import pandas as pd
 
-        module = {"privateCMSClient": "private_cms_client", "privateHCMSClient": "private_hcms_client"}[name]
-        client = getattr(importlib.import_module(f"clip_protocol.count_mean.{module}"), name)
-        made = client(1.0, 8, 64, pd.DataFrame({"user": range(8), "value": range(8)}))
-        return lambda value: (*made.client(value), made.H)
-
-    return make
+    return getattr(importlib.import_module(f"clip_protocol.{module}"), name)(
+        1.0, 8, 64, pd.DataFrame({"user": range(8), "value": range(8)})
+    )
 
 
-def _hash(y, value):
-    return y[-1][y[1]](value)
+def _cms():
+    made = _made("count_mean.private_cms_client", "privateCMSClient")
+    return lambda value: (*made.client(value), made.H)  # the hash functions, which are public
 
 
-cms = Released(name="privateCMSClient", make=_sketch("privateCMSClient"), event=lambda y: y[0][_hash(y, 3)] == 1 and y[0][_hash(y, 5)] == -1,
-               said="own cell of 3 is +, of 5 is -", randomness="the generator of compiled code", **SKETCH)  # fmt: skip
+def _hcms():
+    made = _made("hadamard_count_mean.private_hcms_client", "privateHCMSClient")
+    return lambda value: (*made.client(value), made.H, made.hashes)
+
+
+def _cells(y):
+    signs, j, hashes = y
+    return signs[hashes[j](3)] == 1 and signs[hashes[j](5)] == -1
+
+
+def _sign(y):
+    sign, j, row, matrix, hashes = y
+    return sign == matrix[row, hashes[j](3)] != matrix[row, hashes[j](5)]
+
+
+cms = Released(name="privateCMSClient", make=_cms, event=_cells, said="own cell of 3 is +, of 5 is -",
+               randomness="the generator of compiled code", **SKETCH)  # fmt: skip
+hcms = Released(name="privateHCMSClient", make=_hcms, event=_sign, said="the sign agrees with 3 and not with 5",
+                randomness="Python's global generator", **SKETCH)  # fmt: skip

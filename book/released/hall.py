@@ -8,30 +8,40 @@ of that release (`ldpkit.pools.isolated`).
 import functools
 import math
 import random
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numba
 import numpy as np
 
 from ldpkit.auditors import AuditResult, audit
 from ldpkit.mechanisms import Client
+from ldpkit.mechanisms.client import ClientError, load
 
 ALPHA = 0.01
 TRIALS = 20_000  # reports per input, unless a client says otherwise
 
 
-@numba.njit
-def _seed_compiled(seed: int) -> None:
-    np.random.seed(seed)  # compiled code has a generator of its own
+@functools.cache
+def _compiled() -> Callable[[int], None]:
+    import numba
+
+    @numba.njit
+    def seed_compiled(seed: int) -> None:
+        np.random.seed(seed)
+
+    return seed_compiled
 
 
 def seeded(rng: np.random.Generator) -> None:
-    """Seed every global generator that a package may draw from."""
+    """Seed every global generator that a package may draw from; call it when the package is imported."""
     random.seed(int(rng.integers(2**63)))
     np.random.seed(rng.integers(2**32))
-    _seed_compiled(rng.integers(2**32))
+    seed = rng.integers(2**32)
+    if "numba" in sys.modules:  # compiled code has a generator of its own
+        _compiled()(seed)
 
 
 @dataclass(frozen=True)
@@ -66,12 +76,16 @@ class Released:
         The line or law that is the second reason for a violation.
     weak : str
         Why the client is weaker than it looks, where that is no violation.
+    undecided : str
+        Why the event alone is no ground for a verdict.
     withheld : bool
         A finding waits for its maintainers: nothing is run, and nothing said.
     fixed_in, thread, randomness : str
     trials : int
     model : callable, optional
         ``model(value, rng, mended=False)``: a report as the release makes it, restated in a few lines, or as it should be made.
+    mend : callable, optional
+        Makes a report of the real client right on its way out, where that is possible.
     """
 
     package: str
@@ -88,12 +102,14 @@ class Released:
     exact: float | None = None
     source: str = ""
     weak: str = ""
+    undecided: str = ""
     withheld: bool = False
     fixed_in: str = ""
     thread: str = ""
     randomness: str = ""
     trials: int = TRIALS
     model: Callable[..., Any] | None = None
+    mend: Callable[[Any], Any] | None = None
 
     @property
     def folder(self) -> str:
@@ -118,9 +134,20 @@ class Released:
 
         return replace(self, name=f"{self.name}, {'mended copy' if mended else 'model'}", make=make)
 
+    @property
+    def mended(self) -> "Released":
+        """The real client with its reports mended on their way out: asked about the same event, and audited in the same way."""
+
+        def make() -> Callable[[Any], Any]:
+            real = self.make()
+            return lambda value: self.mend(real(value))
+
+        return replace(self, name=f"{self.name}, mended", make=make, law=None, exact=None, source="")
+
     def __call__(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        client = self.real  # imports the package, which may bring a generator
         seeded(rng)
-        return np.array([0 if self.event(self.real(self.inputs[value])) else 1 for value in values.tolist()])
+        return np.array([0 if self.event(client(self.inputs[value])) else 1 for value in values.tolist()])
 
     def audit(self, trials: int | None = None, alpha: float = ALPHA, seed: int = 1) -> AuditResult:
         """Ask whether the event is likelier under the first input than the claim allows.
@@ -140,8 +167,8 @@ class Released:
 
     def verdict(self, lower: float, trials: int) -> str:
         """What the bound and the law say together; without a second reason nobody is accused."""
-        if self.weak:
-            return f"weak: {self.weak}"
+        if self.weak or self.undecided:
+            return f"weak: {self.weak}" if self.weak else f"not auditable: {self.undecided}"
         if lower > self.claim and not (self.true > self.claim + 1e-9 and self.source):
             return "not auditable: the audit found what no law or line of source explains yet"
         if lower > self.claim:
@@ -156,6 +183,30 @@ class Released:
             "stated": self.stated, "verdict": verdict, "exact": self.true if shown else math.nan, "lower": lower,
             "reports": trials or None, "event": self.said if shown else "", "fixed_in": self.fixed_in, "delta": self.delta,
         }  # fmt: skip
+
+
+def audit_released(path: str, trials: int, alpha: float, seed: int) -> dict[str, Any]:
+    """Audit the client at a path, ``module:name``, in the process that imports its release: its row, with the counts."""
+    client, start = load(path), time.process_time()
+    try:
+        found = client.audit(trials, alpha, seed)
+    except ClientError as error:
+        return client.row(f"not auditable: {error}")
+    said = client.verdict(found.lower, trials) if "valid audit" not in found.verdict else f"not auditable: {found.verdict}"
+    return client.row(said, found.lower, trials) | found.counts | {"seconds": time.process_time() - start}
+
+
+def sample(path: str, which: int, n: int, seed: int) -> list[Any]:
+    """Some reports of the client at a path, as it sends them."""
+    client = load(path)
+    _ = client.real
+    seeded(np.random.default_rng(seed))
+    return client.reports(which, n)
+
+
+def rounded(report: Any) -> Any:
+    """A noisy number, or a vector of them, as whole multiples of 2^-20: coarser than every lattice of the sum."""
+    return np.rint(np.asarray(report) * 2**20) / 2**20
 
 
 def lattice(report: Any, bits: int = 53) -> Any:

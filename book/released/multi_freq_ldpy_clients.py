@@ -76,7 +76,7 @@ def model_subset(value, rng, mended=False):
 
 order = entry("SS_Client, k = 100", f"{PURE}.SS:SS", (K, 1.0), lambda y: y[0] == 0, "the first element is 0 (0 against 1)",
               law=(INSIDE, (1 - INSIDE) / (K - 1)), source="SS.py, lines 39-40: the value is written to place 0, the rest behind it",
-              thread="this book, ldp_auditor/packages", model=model_subset)  # fmt: skip
+              thread="this book, ldp_auditor/packages", model=model_subset, mend=np.sort)  # fmt: skip
 subset = entry("SS_Client, k = 100, read as a set", f"{PURE}.SS:SS", (K, 1.0), lambda y: 0 in y and 1 not in y, "holds 0 and not 1 (0 against 1)",
                law=(INSIDE * (K - W) / (K - 1), (1 - INSIDE) * W / (K - 1)))  # fmt: skip
 adaptive_value = entry("ADP_Client, k = 4", f"{PURE}.ADP:ADP", (4, 2.0), equal, VALUE, 2.0, (E**2 / (E**2 + 3), 1 / (E**2 + 3)))
@@ -89,6 +89,9 @@ long_osue = entry("L_OSUE_Client", f"{LONG}.L_OSUE:L_OSUE", (4, 2.0, 1.0), bits,
 long_soue = entry("L_SOUE_Client", f"{LONG}.L_SOUE:L_SOUE", (4, 2.0, 1.0), bits, BITS, stated=ONE)
 long_adaptive = entry("L_ADP_Client", f"{LONG}.L_ADP:L_ADP", (4, 2.0, 1.0), equal, VALUE, stated=ONE)
 long_blh = entry("L_LH_Client, BLH", f"{LONG}.L_LH:L_LH", (4, 2.0, 1.0, False), hashed(2), CELL, stated=ONE)
+HALF = (ROOT / (1 + ROOT), 1 / (1 + ROOT))
+long_buckets = entry("dBitFlipPM_Client, 2 of 4 bits", f"{LONG}.dBitFlipPM:dBitFlipPM", (4, 4, 2, 1.0), bits, BITS,
+                     law=tuple(rate**2 / 6 for rate in HALF), stated="docstring: eps_perm", trials=40_000)  # fmt: skip
 TUPLES = {"inputs": ((0, 0), (1, 1))}
 WHOLE = "every attribute agrees with (0, 0) and none with (1, 1)"
 HOW = {"weak": "neighbours that differ in the whole record are not excluded, and lose ln(d (e^epsilon - 1) + 1)", "exact": math.log(2 * (E - 1) + 1),

@@ -2,10 +2,11 @@
 
 import atexit
 import dataclasses
+import functools
 import math
 
 import numpy as np
-from hall import Released
+from hall import Released, lattice
 
 RUST = "compiled Rust, cannot be seeded"
 
@@ -45,9 +46,9 @@ def _geometric():
     return dp.m.make_geometric(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0)
 
 
-def _laplace():
+def _laplace(**newer):
     dp = _prelude()
-    return dp.m.make_laplace(dp.atom_domain(T=float), dp.absolute_distance(T=float), scale=1.0)
+    return dp.m.make_laplace(dp.atom_domain(T=float, **newer), dp.absolute_distance(T=float), scale=1.0)
 
 
 def model_bits(value, rng, mended=False):
@@ -96,8 +97,11 @@ bits = Released(
     randomness=RUST,
     model=model_bits,
 )
-bits_last = dataclasses.replace(bits, version="0.14.2")
-bits_mended = dataclasses.replace(bits, version="0.16.0", law=(0.75, 0.25), exact=2 * math.log(3), source="")
+bits_between, bits_last = (dataclasses.replace(bits, version=version) for version in ("0.14.1", "0.14.2"))
+bits_mended, bits_newest = (
+    dataclasses.replace(bits, version=version, law=(0.75, 0.25), exact=2 * math.log(3), source="")
+    for version in ("0.15.0", "0.16.0")
+)
 boolean = Released("opendp", "0.11.1", "make_randomized_response_bool(.75)", _bool, (True, False), lambda y: y,
                    "the report is True (True against False)", math.log(3), stated="its privacy map", law=(0.75, 0.25), randomness=RUST)  # fmt: skip
 value = Released("opendp", "0.11.1", "make_randomized_response([0, 1, 2, 3], .75)", _value, (0, 1), lambda y: y == 0,
@@ -108,3 +112,9 @@ geometric = Released("opendp", "0.11.1", "make_geometric(scale=1)", _geometric, 
 laplace = Released("opendp", "0.11.1", "make_laplace(scale=1), float", _laplace, (1.0, 0.0), lambda y: y >= 1,
                    "the report is at least 1 (1 against 0)", 1.0, stated="its privacy map", law=(0.5, 0.5 / math.e), randomness=RUST,
                    trials=10_000)  # fmt: skip
+boolean_newest, value_newest, geometric_newest = (
+    dataclasses.replace(client, version="0.16.0") for client in (boolean, value, geometric)
+)
+laplace_newest = dataclasses.replace(laplace, version="0.15.0", make=functools.partial(_laplace, nan=False))
+laplace_digits = Released("opendp", "0.14.2", "make_laplace(scale=1), float: its digits", functools.partial(_laplace, nan=False), (0.0, 1.0), lattice,
+                          "|y| < 1/4 and y 2^53 is not whole (0 against 1)", 1.0, stated="its privacy map", randomness=RUST, trials=10_000)  # fmt: skip

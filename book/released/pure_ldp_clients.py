@@ -152,16 +152,70 @@ sketch_response = _entry("SketchResponseClient, m = 64",
                          _sketch_response, CELL)  # fmt: skip
 
 
-def _prefixes(name, *arguments):
+def _response_general():
+    from pure_ldp.frequency_oracles.hadamard_response import HadamardResponseClient, HadamardResponseServer
+
+    client = HadamardResponseClient(2.0, 10, HadamardResponseServer(2.0, 10).get_hash_funcs(), index_mapper=same)
+    return lambda value: (client.privatise(value), client.hr)  # the order of the values, which is public, is in hr
+
+
+def _answers(y):
+    report, hr = y
+    in_set = []
+    for value in (0, 1):
+        block, place = divmod(int(hr.permute[value]), hr.partsz - 1)
+        in_set.append(not hr.entry_check((block << hr.tailbit) + place + 1, int(report)))
+    return in_set == [True, False]
+
+
+response_general = _entry(
+    "HadamardResponseClient, epsilon = 2", _response_general, _answers, "in the set of 0 and not of 1", 2.0, exact=2.0
+)
+
+
+def _prefixes(folder, name, *arguments, **named):
     def make():
         import importlib
 
-        folder = {"PEMClient": "prefix_extending", "TreeHistClient": "treehistogram"}[name]
-        return getattr(importlib.import_module(f"pure_ldp.heavy_hitters.{folder}"), name)(1.0, *arguments).privatise
+        given = {"fo_client": named["oracle"]()} if named else {}
+        return getattr(importlib.import_module(f"pure_ldp.heavy_hitters.{folder}"), name)(1.0, *arguments, **given).privatise
 
     return make
 
 
+WORDS, STRINGS = ("0" * 8, "1" * 8), "(00000000 against 11111111)"
+
+
+def _prefix(y):
+    (cell, seed), group = y
+    return _hash(0, seed, 4) == cell != _hash(2 ** (4 + 2 * group) - 1, seed, 4)
+
+
+def _tree(y):
+    """Word and prefix, of unknown length, each speak for the first word and for no part of the second."""
+    (cell, seed), word = y
+    return hashed(3, 0, 255)(word) and _hash(0, seed, 3) == cell and all(_hash(2**n - 1, seed, 3) != cell for n in (2, 4, 6, 8))
+
+
+def _word(y):
+    _, (signs, j), _ = y
+    first, second = (HASHES[j](word) for word in WORDS)
+    return signs[first] == 1 and signs[second] == -1
+
+
+def _sketch_client():
+    from pure_ldp.frequency_oracles.apple_cms import CMSClient
+
+    return CMSClient(1.0, HASHES, 64)
+
+
+HALVED = math.exp(0.5)  # two reports share the budget
+prefixes = _entry("PEMClient", _prefixes("prefix_extending", "PEMClient", 2, 8, 2), _prefix, f"the cell is that of the first prefix only {STRINGS}",
+                  law=cell_law(4, 1), inputs=WORDS)  # fmt: skip
+tree = _entry("TreeHistClient", _prefixes("treehistogram", "TreeHistClient", 2, 8), _tree, f"both cells speak for the first word only {STRINGS}",
+              law=tuple((2 / 3) ** 5 * (kept / (HALVED + 2)) ** 2 for kept in (HALVED, 1)), inputs=WORDS, trials=40_000)  # fmt: skip
+puzzle = _entry("SFPClient, of CMSClient: the word", _prefixes("apple_sfp", "SFPClient", 2, 8, oracle=_sketch_client), _word,
+                f"own cell of the first word is +, of the second is - {STRINGS}", inputs=WORDS, trials=10_000)  # fmt: skip
 rappor = _entry("RAPPORClient", None, None, "", withheld=True)
 hadamard = _entry("HadamardMechClient", None, None, "", withheld=True)
 histogram = _entry("HEClient", None, None, "", withheld=True)

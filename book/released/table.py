@@ -1,5 +1,6 @@
 """The table of the chapter on released clients: every client of every adapter, audited again."""
 
+import math
 import os
 import platform
 import re
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,19 +27,21 @@ import petina_clients
 import pure_ldp_clients
 import pydp_clients
 import rappor_clients
+import scipy.stats
 import yaml
-from hall import ALPHA, Released, seeded
+from hall import ALPHA, Released, audit_released
 
 import ldpkit
 from ldpkit import paths
-from ldpkit.mechanisms.client import ClientError, load
-from ldpkit.pools import isolated
+from ldpkit.pools import Processes, count, isolated
 
 HERE = Path(__file__).parent
 ADAPTERS = (flwr_clients, opendp_clients, pure_ldp_clients, multi_freq_ldpy_clients, diffprivlib_clients, ldp_toolbox_clients,
             pydp_clients, clip_protocol_clients, petina_clients, nvflare_clients, rappor_clients, ldpkit_clients)  # fmt: skip
 COLUMNS = "package,version,client,claim,stated,verdict,exact,lower,reports,event,fixed_in,delta".split(",")
-STORED = HERE / "stored.csv"  # rows of heavy releases: what `make released` last found
+STORED = HERE / "stored.csv"  # rows that `make book` does not make again: what `make released` last found
+HEAVY = {path.stem for kind in ("heavy", "debian") for path in (HERE / "pins" / kind).glob("*.txt")}
+SLOW = {"multi-freq-ldpy-0.2.5"}  # each of its clients is compiled when it is first called, which takes longer than the audit
 WITHHELD = "withheld: a finding goes to its maintainers first"
 
 
@@ -53,36 +57,30 @@ def installed(folder: str) -> bool:
     return folder == "ldpkit" or (paths.PACKAGES / folder / ".tried").exists() or (paths.PACKAGES / folder / ".ready").exists()
 
 
-def audit_released(path: str, trials: int, alpha: float, seed: int) -> dict[str, Any]:
-    """Audit one client of the table: its row, with the counts."""
-    client, start = load(path), time.process_time()
-    try:
-        found = client.audit(trials, alpha, seed)
-    except ClientError as error:
-        return client.row(f"not auditable: {error}")
-    said = client.verdict(found.lower, trials) if "valid audit" not in found.verdict else f"not auditable: {found.verdict}"
-    return client.row(said, found.lower, trials) | found.counts | {"seconds": time.process_time() - start}
+def light(client: Released) -> bool:
+    """Whether every build audits this client; what violates its claim is shown live wherever the release is light."""
+    return client.folder not in HEAVY | SLOW or (client.folder in SLOW and client.true > client.claim + 1e-9 and not client.weak)
 
 
-def sample(path: str, which: int, n: int, seed: int) -> list[Any]:
-    """Some reports of one client of the table, as it sends them."""
-    seeded(np.random.default_rng(seed))
-    return load(path).reports(which, n)
+def stored() -> dict[str, dict[str, Any]]:
+    """The rows that `make released` kept, by path."""
+    return pd.read_csv(STORED, index_col="path").to_dict("index") if STORED.exists() else {}
+
+
+def process(folder: str) -> Processes:
+    """A process that imports from the folder of a release first, and from this one."""
+    return isolated(*([] if folder == "ldpkit" else [paths.PACKAGES / folder]), HERE, workers=1)
 
 
 def audited(paths_: Iterable[str], trials: dict[str, int], alpha: float, seed: int) -> dict[str, dict[str, Any]]:
-    """Audit clients of one release, in processes that import it first; rows by path."""
+    """Audit clients of one release, in a process that imports it first; rows by path."""
     known = clients()
     asked = list(paths_)
     folder = known[asked[0]].folder
     if not installed(folder):
-        kept = pd.read_csv(STORED, index_col="path").to_dict("index") if STORED.exists() else {}
-        return {
-            path: kept.get(path) or known[path].row("not auditable: the release is not installed on this machine")
-            for path in asked
-        }
-    at = [paths.PACKAGES / folder] if folder != "ldpkit" else []
-    with isolated(*at, HERE, workers=1 if len(asked) == 1 else None) as pool:
+        missing = "not auditable: the release is not installed on this machine"
+        return {path: stored().get(path) or known[path].row(missing) for path in asked}
+    with process(folder) as pool:
         begun = {path: pool.submit(audit_released, path, trials[path], alpha, seed) for path in asked}
         return {path: future.result() for path, future in begun.items()}
 
@@ -101,8 +99,10 @@ def beside(path: str, trials: int = 0, alpha: float = ALPHA, seed: int = 1) -> p
     return shown.rename(columns={"reports": "reports per input", "tp": "event, first input", "fp": "event, second input"})
 
 
-def table(seed: int = 1, alpha: float = ALPHA, share: float = 1.0, adapters: Iterable[ModuleType] = ADAPTERS) -> pd.DataFrame:
-    """Audit every client whose release is installed; one row each, with counts beside the columns of the file.
+def table(
+    seed: int = 1, alpha: float = ALPHA, share: float = 1.0, adapters: Iterable[ModuleType] = ADAPTERS, everything: bool = False
+) -> pd.DataFrame:
+    """Audit every client whose release is installed and light; one row each, with counts beside the columns of the file.
 
     Parameters
     ----------
@@ -112,16 +112,67 @@ def table(seed: int = 1, alpha: float = ALPHA, share: float = 1.0, adapters: Ite
         Of the reports that the clients are asked for, in (0, 1]; less for a first look.
     adapters : modules
         Where to take clients from.
+    everything : bool
+        Whether to audit again what is otherwise taken from the stored rows.
     """
-    every, rows = clients(adapters), {}
-    for folder in dict.fromkeys(c.folder for c in every.values()):
-        mine = {path: c for path, c in every.items() if c.folder == folder}
-        asked = [path for path, c in mine.items() if c.make and not c.withheld]
-        if asked:
-            rows |= audited(asked, {path: max(1, int(c.trials * share)) for path, c in mine.items()}, alpha, seed)
-        for path, client in mine.items():
-            rows.setdefault(path, client.row(WITHHELD if client.withheld else f"not auditable: {client.source}"))
-    return pd.DataFrame([rows[path] | {"path": path} for path in every if path in rows])
+    every, kept = clients(adapters), {} if everything else stored()
+    asked = {path: c for path, c in every.items() if c.make and not c.withheld}
+    rows = {path: kept[path] for path, c in asked.items() if path in kept and not light(c)}
+    folders: dict[str, list[str]] = {}
+    for path in (path for path in asked if path not in rows):
+        folders.setdefault(asked[path].folder, []).append(path)
+    trials = {path: max(1, int(c.trials * share)) for path, c in asked.items()}
+    with ThreadPoolExecutor(count(None)) as threads:  # each release has a process of its own
+        for found in threads.map(lambda mine: audited(mine, trials, alpha, seed), folders.values()):
+            rows |= found
+    for path, client in every.items():
+        rows.setdefault(path, client.row(WITHHELD if client.withheld else f"not auditable: {client.source}"))
+    return pd.DataFrame([rows[path] | {"path": path} for path in every])
+
+
+def _p_value(ours: tuple[float, float], n: int, theirs: tuple[float, float], m: int, ratio: bool) -> float:
+    """How likely counts of one law differ so much: Fisher's test of each rate, or the ratio of the rates alone."""
+    if ratio:
+        loss = [math.log(first / second) for first, second in (ours, theirs)]
+        spread = sum(1 / count for count in (*ours, *theirs)) - 2 / n - 2 / m
+        return float(2 * scipy.stats.norm.sf(abs(loss[0] - loss[1]) / math.sqrt(spread)))
+    tails = []
+    for one, two in zip(ours, theirs, strict=True):
+        law = scipy.stats.hypergeom(n + m, one + two, n)
+        tails.append(4 * min(law.cdf(one), law.sf(one - 1)))  # two sides of two rates
+    return min(1.0, *map(float, tails))
+
+
+def compared(found: pd.DataFrame, level: float = 0.01) -> pd.DataFrame:
+    """Our counts beside an earlier measurement of the same releases, made with other code (`earlier.csv`).
+
+    Whether a row agrees is tested at `level` for all rows together. Where a client drew something public anew, such as its hash
+    functions, rates differ and their ratio is compared.
+    """
+    earlier = pd.read_csv(HERE / "earlier.csv", index_col="path")
+    both = found.set_index("path").join(earlier.rename(columns=lambda name: f"{name} before"), how="inner")
+    counted = both["tp"].notna() & both["p before"].notna()
+    rows = []
+    for (_, row), ran in zip(both.iterrows(), counted, strict=True):
+        judged, notes = (
+            row["verdict"].split()[0].rstrip(":"),
+            [row["drawn before"]] if isinstance(row["drawn before"], str) else [],
+        )
+        said = "not compared"
+        if ran:
+            n, m = int(row["reports"]), int(row["reports before"])
+            theirs = (round(row["p before"] * m), round(row["q before"] * m))
+            chance = _p_value((row["tp"], row["fp"]), n, theirs, m, bool(notes))
+            said = "agrees" if chance >= level / counted.sum() else "differs"
+        if judged != row["verdict before"].split()[0]:
+            notes.append(f"verdict before: {row['verdict before']}")
+        rows.append({
+            "package": row["package"], "version": row["version"], "client": row["client"],
+            "rates": f"{row['tp'] / row['reports']:.4f}, {row['fp'] / row['reports']:.4f}" if ran else "",
+            "rates before": f"{row['p before']:.4f}, {row['q before']:.4f}" if ran else "", "exact": row["exact"], "exact before": row["exact before"],
+            "counts": said, "note": "; ".join(notes),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def write(found: pd.DataFrame) -> Path:
@@ -134,10 +185,9 @@ def write(found: pd.DataFrame) -> Path:
 
 
 def store(found: pd.DataFrame) -> None:
-    """Keep the rows of the releases that are too heavy for every build, with what made them."""
-    heavy = {path.stem for path in (HERE / "pins" / "heavy").glob("*.txt")}
-    folders = found["path"].map({path: client.folder for path, client in clients().items()})
-    kept = found[folders.isin(heavy) & found["lower"].notna()].copy()
+    """Keep the rows that other builds do not make again, with what made them."""
+    heavy = {path for path, client in clients().items() if not light(client)}
+    kept = found[found["path"].isin(heavy) & found["lower"].notna()].copy()
     kept["verdict"] += " (stored)"
     kept["command"], kept["made"] = "make released", time.strftime("%Y-%m-%d", time.gmtime())
     kept["with"] = f"Python {platform.python_version()}, ldpkit {ldpkit.__version__}, numpy {np.__version__}"
@@ -156,8 +206,8 @@ def letters() -> None:
 
 if __name__ == "__main__":
     sys.modules["table"] = sys.modules["__main__"]
-    everything = table()
-    write(everything)
-    store(everything)
-    print(everything[["package", "version", "client", "claim", "exact", "lower", "reports", "verdict"]].to_string(index=False))
+    found = table(everything=True)
+    write(found)
+    store(found)
+    print(found[["package", "version", "client", "claim", "exact", "lower", "reports", "verdict"]].to_string(index=False))
     letters()
