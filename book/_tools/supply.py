@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PINS = [*sorted((ROOT / "book" / "packages").glob("*.txt")), ROOT / "benchmarks" / "reference.txt",
-        ROOT / "book" / "_tools" / "pip-audit.txt"]  # fmt: skip
+        *sorted((ROOT / "book" / "_tools").glob("*.txt"))]  # fmt: skip
 
 
 class Release(NamedTuple):
