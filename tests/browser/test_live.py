@@ -1,15 +1,22 @@
 """Live pages in a real browser: what a reader changes is run, shown beside the book's own, and can
 be undone."""
 
+import ast
+import dataclasses
 import json
 import re
 import signal
 import socket
+import sys
 import urllib.request
 from urllib.parse import urlencode
 
 import pytest
 from conftest import HTML, ROOT, Server
+
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import parameters as parameters_of_the_book
 
 PAGE = "book/ldp_auditor/fig1"
 FIGURE = "fig-ldp-auditor-1"
@@ -587,6 +594,35 @@ def test_the_address_sets_parameters_runs_nothing_and_survives_a_reload(ready, l
     assert ready.get_by_label("k", exact=True).input_value() == "30" and "?k=30&" in ready.url
     ready.get_by_role("button", name="Undo all edits").click()
     assert ready.url.endswith(f"{PAGE}.html#fig-ldp-auditor-1")
+
+
+def test_the_form_judges_every_value_as_the_book_does(ready):
+    """Every parameter of the book, what its control offers, and values that fit some and not others."""
+    common = ["-1", "0", "1", "2.5", "7", "1e-9", "1e400", "10_000", "[]", "[1]", "[2, 4]", "[2.5]"]
+    common += ["'a'", '["a"]', "None", "True", "[True]", "[[1, 2]]", "[None]"]
+    asked, wanted = [], []
+    for path in sorted((HTML / "_live").rglob("*.json")):
+        for told in json.loads(path.read_text())["parameters"]:
+            if told["kind"] == "any":
+                continue  # whatever Python reads
+            p = page_parameter(told)
+            offered = [f"[{v}]" if p.many else v for v in told["stops"]]
+            asked.append([told, [*offered, *common]])
+            wanted += [p.problem(ast.literal_eval(v)) is None for v in [*offered, *common]]
+    found = ready.evaluate(
+        "all => all.flatMap(([p, values]) => values.map(v => ldpkit.live.problem(p, v) === ''))",
+        asked,
+    )
+    assert len(found) > 5000
+    told = [f"{p['name']} = {v}" for p, values in asked for v in values]
+    assert [t for t, a, b in zip(told, found, wanted, strict=True) if a != b] == []
+
+
+def page_parameter(told):
+    names = {f.name for f in dataclasses.fields(parameters_of_the_book.Parameter)}
+    return parameters_of_the_book.Parameter(
+        **{name: value for name, value in told.items() if name in names}
+    )
 
 
 EVIL = "<img src=x onerror=window.owned=1>"

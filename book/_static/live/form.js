@@ -26,7 +26,7 @@
     if (value === p.literal || value === p.built || (p.none && value === "None")) return "";
     const list = elements(value), items = list || [value], whole = /^[[({].*[\])}]$/s.test(value);
     const good = p.kind === "any" ? whole || NUMBER.test(value) || TEXT.test(value)
-      : p.kind === "other" ? whole : p.many === !!list && !(p.pair && items.length !== 2) && items.every((v) => fits(p, v));
+      : p.kind === "other" ? whole && (!p.many || /^\[\s*[[({]/.test(value)) : p.many === !!list && !(p.pair && items.length !== 2) && items.every((v) => fits(p, v));
     return good ? "" : `${p.name} must be ${p.expects}.`;
   }
   /* What is meant by a number as readers type it: 1e6 and 10^6 are whole numbers, and 1,000,000 is one number. */
@@ -163,5 +163,5 @@
     }
   }
 
-  Object.assign(ldpkit.live, { Form, refusal, literal, valueIn, withValue });
+  Object.assign(ldpkit.live, { Form, problem, refusal, literal, valueIn, withValue });
 })();
