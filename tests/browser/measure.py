@@ -121,7 +121,7 @@ def lab(browser):
             page.locator(".live-scratch summary").first.click()
             code = page.locator(".live-scratch textarea").first
             code.fill("")
-            code.press_sequentially("import numpy as np\n" + CLIENT, delay=100)
+            code.press_sequentially("import numpy as np\n" + CLIENT, delay=100, timeout=120_000)
             code.press("Shift+Enter")
             said = page.locator(".live-scratch .live-stdout").first
             said.wait_for(timeout=300_000)

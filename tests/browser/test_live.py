@@ -258,6 +258,7 @@ def test_a_browser_that_never_opened_the_link_is_told_where_to_get_it(page, live
         page, "The server does not know this browser"
     )
     assert page.locator("#live-run-all").is_disabled()
+    assert page.inner_text("#live-badge") == "Not live"
 
 
 def test_a_link_opened_in_a_new_tab_leads_to_a_page_that_runs(ready):
@@ -755,6 +756,7 @@ def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_pa
         "document.dispatchEvent(new Event('visibilitychange'))"
     )  # a reader comes back to a tab that ran nothing
     status(idle, "The server does not answer")
+    assert idle.inner_text("#live-badge") == "Not live"
 
 
 def test_a_page_may_leave_before_its_kernel_answers(tmp_path):

@@ -13,7 +13,7 @@
   /* In words, some cells of the page and some scratch cells. */
   const named = (pieces) => [...several("cell", pieces.filter((c) => Number.isInteger(c.index)).map((c) => c.index + 1)),
     ...several("scratch cell", pieces.filter((c) => !Number.isInteger(c.index)).map((c) => c.number))].join(" and ");
-  const badge = () => make("span", { id: "live-badge", class: "live-badge" }, "Live");
+  const badge = (words) => make("span", { id: "live-badge", class: "live-badge" }, words);
 
   /* ---- outputs ---- */
   class Outputs {
@@ -270,6 +270,7 @@ _aside(${JSON.stringify(code)})`;
       this.clock = make("p", { id: "live-clock", "aria-hidden": "true", hidden: true }); // changes too often to be read out
       this.gauge = make("progress", { id: "live-progress", max: 1, value: 0, hidden: true, "aria-label": "Progress of the run" });
       this.hidden = make("div", { id: "live-hidden" });
+      this.badge = badge("Not live");
       const button = (id, words, action) => make("button", { type: "button", id, onclick: action }, words);
       this.all = button("live-run-all", "▶ Run all", () => this.runAll());
       this.stop = button("live-interrupt", "■ Interrupt", () => this.interrupt());
@@ -278,10 +279,11 @@ _aside(${JSON.stringify(code)})`;
       this.all.className = "live-main";
       this.all.disabled = this.stop.disabled = this.again.disabled = this.restore.hidden = true;
       this.bar = make("div", { id: "live-bar", role: "region", "aria-label": "Run this page" },
-        make("div", { class: "live-buttons" }, badge(), this.all, this.stop, this.again, this.restore, lab(page.notebook)), this.status, this.gauge, this.clock);
+        make("div", { class: "live-buttons" }, this.badge, this.all, this.stop, this.again, this.restore, lab(page.notebook)), this.status, this.gauge, this.clock);
       document.querySelector("article h1").after(this.bar, this.hidden);
     }
     begin() {
+      this.badge.textContent = "Live";
       this.cells = this.page.cells.map((data) => new Cell(data, this));
       const own = this.cells.find((c) => c.parameters);
       if (own) {
@@ -300,7 +302,7 @@ _aside(${JSON.stringify(code)})`;
       this.scratches = exercises.map((box, i) => Aside.scratch(this, box, number(box, i)));
       this.solutions = exercises.map((box, i) => [box.nextElementSibling, number(box, i)]).filter(([box]) => box?.matches(".solution")).map(([box, n]) => Aside.solution(this, box, n));
       window.addEventListener("pagehide", () => { if (this.kernel) { this.kernel.stop(); this.kernel = null; } });
-      document.addEventListener("visibilitychange", () => { if (!document.hidden && !this.busy) ask("GET", "live").catch((e) => this.fail(e.message)); });
+      document.addEventListener("visibilitychange", () => { if (!document.hidden && !this.busy) ask("GET", "live").catch((e) => { this.badge.textContent = "Not live"; this.fail(e.message); }); });
       this.idle();
       const [kept, lost] = this.recall(), [set, refused] = this.address();
       this.ready([kept.length && `Your edits of ${named(kept)} are kept. `, set.length && `The address of this page sets ${set.join(", ")}. `].filter(Boolean).join(""));
@@ -511,7 +513,7 @@ _aside(${JSON.stringify(code)})`;
     if (!title) return;
     await entered;
     if (!data) { // without cells: only the way to JupyterLab
-      const way = make("p", { class: "live-links" }, badge(), " ", lab("book"));
+      const way = make("p", { class: "live-links" }, badge("Live"), " ", lab("book"));
       title.after(way);
       return ask("GET", "live").catch((e) => way.replaceChildren(e.message));
     }
