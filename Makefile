@@ -50,7 +50,7 @@ help:  ## say what each command does
 book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
 	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" --jobs "$$JOBS"
 
-slides: .venv/ready  ## cut one slide show per paper from the built book, in _build/slides (run `make book` before)
+slides: .venv/ready _build/reveal/.ready  ## cut one slide show per paper from the built book, in _build/slides (run `make book` before)
 	@$(BIN)/python book/_tools/slides.py
 
 released: .venv/ready packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
@@ -85,7 +85,7 @@ coverage: .venv/ready packages  ## run the test suite and say which lines of ldp
 	@cd _build/coverage && COVERAGE_FILE=data ../../$(BIN)/python -m coverage combine -q --rcfile=../../pyproject.toml
 	@COVERAGE_FILE=_build/coverage/data $(BIN)/python -m coverage report
 
-browser: .venv/ready  ## test the built book in Chromium (run `make book` before)
+browser: .venv/ready _build/reveal/.ready  ## test the built book in Chromium (run `make book` before)
 	$(BIN)/python -m pytest -q tests/browser
 
 links: .venv/ready  ## check the links that lead out of the book (needs the network)
@@ -162,6 +162,11 @@ _build/bench/venv/.ready: benchmarks/reference.txt .venv/ready
 	  sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock >$(@D)/setuptools.txt; \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $(@D)/setuptools.txt; \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
+	@touch $@
+
+# reveal.js plays the slides; of the package that brings it nothing else is used
+_build/reveal/.ready: book/_tools/slides.txt .venv/ready
+	@$(call same,$<) || { set -e; rm -rf $(@D); $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 
 _build/pip-audit/.ready: book/_tools/pip-audit.txt .venv/ready

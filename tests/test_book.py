@@ -490,6 +490,16 @@ def test_missing_empty_and_unexecuted_pages_are_reported(project):
     ]
 
 
+def test_a_page_that_names_the_folder_of_its_build_is_reported(project):
+    for page, body in (
+        ("book/one", f"PosixPath('{project.root}/x')"),
+        ("book/two", "released.csv"),
+    ):
+        project.html(page).parent.mkdir(parents=True, exist_ok=True)
+        project.html(page).write_text(f"<article>{body}</article>")
+    assert check_pages.located(project) == [f"book/one names {project.root}"]
+
+
 def test_figures_without_a_table_are_reported(project):
     good = (
         "figure = plots.figure(pd.DataFrame([('', '', 'exact', 1, 2, None)],"

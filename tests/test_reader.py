@@ -117,6 +117,60 @@ def test_values_are_judged_by_type_and_range(line, good, bad):
     assert all(p.problem(v).startswith(f"{p.name} must be {p.expects()}, got ") for v in bad)
 
 
+@pytest.mark.parametrize("name, p", ALL, ids=[f"{name}-{p.name}" for name, p in ALL])
+def test_whatever_a_control_offers_is_allowed_and_the_notebooks_own_is_among_it(name, p):
+    told = p.control()
+    stops = [parameters._evaluate(stop) for stop in told["stops"]]
+    assert [v for v in stops if p.problem([v] if p.many else v)] == []
+    if told["control"] == "slider":
+        assert stops == sorted(set(stops)) and 2 <= len(stops) <= 100
+    if told["control"] in ("slider", "choice"):
+        assert p.literal in told["stops"] and told["mark"] in told["stops"]
+        assert told["by"] == "book" or p.paper
+    if told["control"] == "chips":
+        assert set(parameters._evaluate(p.literal)) <= set(stops)
+
+
+@pytest.mark.parametrize(
+    "line, control, stops, mark, by",
+    [
+        ("k = 4  # size, in [2, 6] (the paper: 5)", "slider", "2 3 4 5 6", "5", "paper"),
+        ("k = 4  # size, in [2, 6] (the paper does not say)", "slider", "2 3 4 5 6", "4", "book"),
+        ("k = 4  # size, in [2, 6] (the paper: 8)", "slider", "2 3 4 5 6", "4", "book"),
+        ("b = 4  # points, even, in [2, 8]", "slider", "2 4 6 8", "4", "book"),
+        ("alpha = 0.2  # level, in (0, 1) (the paper: 0.2)", "slider", None, "0.2", "paper"),
+        ("n = 1_000  # users, in [1, 10^12] (the paper: 10^4)", "slider", None, "10_000", "paper"),
+        ("k = 100  # domain, one of 25, 100", "choice", "25 100", "100", "book"),
+        ('r = "a"  # rule, or "b" (the paper: a)', "choice", '"a" "b"', '"a"', "paper"),
+        ('grid = "a"  # "a" or None for ours', "choice", '"a" None', '"a"', "book"),
+        ("faithful = False  # every report in full", "flag", "", None, None),
+        ("d = [1e-4, 1_000, 2.0]  # sizes, above 0", "text", "", None, None),  # in no order
+        ("d = [1e-4, 2.0, 1_000]  # sizes, above 0", "chips", "1e-4 2.0 1_000", None, None),
+        ("k = [4, 3]  # keys, in [2, 4]", "chips", "4 3", None, None),
+        ('s = ["a"]  # some of "a", "b"', "chips", '"a" "b"', None, None),
+        ("seed = 1  # non-negative integer", "text", "", None, None),
+        ("side = [0, 0, 1]  # labels, at least 0", "text", "", None, None),
+        ("both = [4, 24]  # a pair: bits and buckets, at least 2", "text", "", None, None),
+        ("e = [i / 2 for i in range(9)]  # budgets, in [0, 4]", "text", "", None, None),
+        ("cells = [[1, 2]]  # budget and clients", "text", "", None, None),
+        ("images = None  # path of a file", "text", "", None, None),
+        ("filter = None  # of rare outputs, at least 0", "text", "", None, None),
+    ],
+)
+def test_a_control_follows_from_the_line(line, control, stops, mark, by):
+    told = made(line).specification()
+    assert told["control"] == control
+    assert stops is None or told["stops"] == stops.split()
+    assert (told.get("mark"), told.get("by")) == (mark, by)
+
+
+def test_a_slider_over_powers_of_ten_is_fine_near_the_value_and_reaches_the_ends():
+    stops = made("epsilon = 2.0  # budget, in [1e-6, 22] (the paper: 2)").control()["stops"]
+    assert stops[:3] == ["1e-6", "0.002", "0.003"] and stops[-2:] == ["20", "22"]
+    assert "2.0" in stops and "2" not in stops  # as the notebook has it
+    assert made("t = 1_000_000  # reports, at least 1").control()["stops"][-1] == "10_000_000"
+
+
 def test_a_line_of_changes_is_split_into_names_and_values():
     assert parameters.read("k=[2, 10] trials=100_000  grid='a b' f = 1.5") == {
         "k": [2, 10], "trials": 100_000, "grid": "a b", "f": 1.5}  # fmt: skip

@@ -55,6 +55,7 @@ def test_headings_are_the_papers_names_and_the_items_titles(shown):
         "**Figure 1** Theorems. **≠ differs, explained**; ✓ reproduced: 21; · statement holds: 1; ≈ agrees with the authors' code: 1;"
         " ≠ differs, explained: 1; · not printed: 1",
         "**Figure 2** Laplace. **– not in this build**",
+        "How many of each, and how they ended",
     ]
     assert (
         "[The page with this figure](/book/rad/fig1.ipynb)" in shown

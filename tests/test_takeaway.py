@@ -142,12 +142,21 @@ def test_slides_are_cut_from_the_pages_and_lead_to_them(project):
         "<figure id='fig-rad-1'><img src='../../_images/1.svg' alt='a'><figcaption>Seen.</figcaption>"
         "</figure></article>"
     )
-    (html / "fig2.html").write_text("<article><h1>Two</h1><p>Then.</p></article>")
+    (html / "fig2.html").write_text(
+        "<article><h1>Two</h1><div class='in-short'><p class='question'>Is it?</p>"
+        "<p class='answer'>No.</p><div class='glance'><p>Share</p></div>"
+        "<dl><dt>We found</dt><dd><p>Nothing.</p></dd></dl></div></article>"
+    )
     made = list(slides.slides(project, "rad"))
-    assert "<h1>RAD</h1>" in made[0] and "About it." in made[0]
-    assert "Why?" in made[1] and 'href="../html/book/x.html#y"' in made[1] and "easy" not in made[1]
-    assert 'src="../html/_images/1.svg"' in made[2] and "Seen." in made[2]
-    assert "Two" in made[3] and "Errata" in made[4] and 'errata.html#rad-1"' in made[4]
+    assert "<h1>RAD</h1>" in made[0][0] and "About it." in made[0][0]
+    first, figure = made[1]
+    assert "Why?" in first and 'href="../html/book/x.html#y"' in first and "easy" not in first
+    assert 'src="../html/_images/1.svg"' in figure and "Seen." in figure
+    (asked,) = made[2]
+    assert '<p class="question">Is it?</p>' in asked
+    assert '<p class="fragment">No.</p>' in asked and '<div class="glance fragment">' in asked
+    assert '<aside class="notes"><p>We found: <p>Nothing.</p></p></aside>' in asked
+    assert "Errata" in made[3][0] and 'errata.html#rad-1"' in made[3][0]
 
 
 def test_slides_need_a_built_book(tmp_path):

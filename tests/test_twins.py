@@ -107,6 +107,7 @@ def test_cards_type_no_number_and_name_what_is_there(page):
     if "claim" in told:
         assert LEDGER.set_index("id").loc[told["claim"], "page"] == page
     if "glance" in told:
+        assert set(told["glance"]) == {"figure", "title", "keep", "by", "over"}
         assert told["glance"]["figure"] in named_figures(f"book/{page}")
         assert not re.search(r"\d", told["glance"]["title"])
 
@@ -123,6 +124,57 @@ def test_a_glance_takes_its_bars_from_the_figures_own_rows():
     assert title == "Share (k = 9, ε 1)" and bars == [("GRR", 0.8), ("BLH", 0.5)]
     told["keep"]["x"] = 3
     assert cards.glance(told, {"x": "ε"}, table)[1] == []
+
+
+def test_a_glance_over_a_named_series_and_one_of_plain_values():
+    table = text([
+        ("A", "found", "exact", 1, 0.3, None), ("A", "printed", "claim", 1, 0.2, None),
+        ("A", "other", "claim", 1, 9, None), ("B", "found", "exact", 1, 4000, None),
+    ])  # fmt: skip
+    told = {"title": "Share", "by": "panel", "keep": {"source": "exact", "x": 1}, "over": "printed"}
+    assert cards.glance(told, {"x": "ε"}, table) == ("Share (ε 1)", [("A", pytest.approx(1.5))])
+    for plain in ("one", "largest"):
+        found = cards.glance(told | {"over": plain}, {"x": "ε"}, table)[1]
+        assert found == [("A", 0.3), ("B", 4000)]
+
+
+@pytest.mark.parametrize(
+    "over, values, widths, digits, marked",
+    [
+        ("claim", [0.5, 0.25], ["50.0", "25.0"], ["0.50", "0.25"], None),
+        ("claim", [2.0, 0.5], ["100.0", "25.0"], ["2.00", "0.50"], "50.0"),
+        ("one", [0.5, -1e-17], ["50.0", "0.0"], ["0.50", "0.00"], None),
+        ("largest", [4000.0, 1e-5], ["100.0", "0.0"], ["4,000", "1e-05"], None),
+    ],
+)
+def test_a_bar_is_as_long_as_its_share_and_a_line_marks_the_claim_beyond_which_it_goes(
+    over, values, widths, digits, marked, monkeypatch
+):
+    rows = [(f"p{i}", "s", "exact", 1, y, None) for i, y in enumerate(values)]
+    rows += [(f"p{i}", "claim", "claim", 1, 1, None) for i in range(len(values))]
+    monkeypatch.setattr(cards.twins, "of", lambda _: [(0, "fig", {"spec": {"x": "ε"}})])
+    monkeypatch.setattr(cards.provenance, "figures", lambda _: [(0, "fig", "", text(rows))])
+    told = {"figure": "fig", "title": "<T>", "by": "panel", "keep": {"source": "exact"}}
+    made = cards.drawn(told | {"over": over}, {})
+    assert "&lt;T&gt;" in made
+    assert re.findall(r"width:([\d.]+)%", made) == widths
+    assert re.findall(r"<span>([^<]+)</span></li>", made) == digits
+    assert set(re.findall(r"left:([\d.]+)%", made)) == ({marked} if marked else set())
+
+
+def test_most_cards_have_a_glance_and_every_one_shows_something_where_the_page_was_executed():
+    """At the papers' own scale; a first look may lack the rows, and then shows none."""
+    assert sum("glance" in told for told in CARDS.values()) >= 0.7 * len(CARDS)
+    for page, told in CARDS.items():
+        place = PROJECT.executed(f"book/{page}", ".json")
+        if (
+            "glance" not in told
+            or not place.exists()
+            or json.loads(place.read_text()).get("parameters")
+        ):
+            continue
+        made = cards.drawn(told["glance"], json.loads(PROJECT.executed(f"book/{page}").read_text()))
+        assert 2 <= made.count("<li>") <= 16, page
 
 
 def test_a_verdict_says_what_was_found_and_what_the_test_is():

@@ -122,7 +122,7 @@
     const known = row.type === "number" && TONES[row.verdict] === "warn" ? errataOf[row.item] || [] : [];
     known.forEach(([id, title], i) => verdict.append(i ? ", " : "errata of this figure: ", make("a", { href: `errata.html#${id}`, title }, id.match(/\d+$/)[0])));
     const place = row.x === null || row.x === undefined ? "" : `, ${typeof row.x === "number" ? `x = ${number(row.x, 6)}` : row.x}`;
-    const cells = [row.series + place, published ? (signs[row.relation] || "") + published : "", reproduced + (row.reproduced_se ? ` ± ${number(row.reproduced_se, 2)}` : ""), exact, number(row.z, 3), percent(row.apart), [row.how, row.kind].filter(Boolean).join("; ")];
+    const cells = [row.series + place, published ? (signs[row.relation] || "") + published : "", reproduced + (row.reproduced_se ? ` ±\u00a0${number(row.reproduced_se, 2)}` : ""), exact, number(row.z, 3), percent(row.apart), [row.how, row.kind].filter(Boolean).join("; ")];
     const current = row.id === state.row;
     return make("tr", { id: `row-${row.id}`, "aria-current": current ? "true" : null }, make("th", { scope: "row", "data-label": "what" }, where ? make("a", { href: where }, what) : what, " ",
       make("a", { href: `${PREFIX}${new URLSearchParams({ row: row.id })}`, class: "board-link", "aria-label": `Link to this row, ${row.id}` }, "#")), ...cells.map((text, i) => make("td", { "data-label": head[i + 1] }, text)), verdict);
@@ -175,11 +175,13 @@
       const i = (seen[row.item] = (seen[row.item] || 0) + 1);
       return { row, x: left + 4 + wide * (there.indexOf(row.item) + 0.08 + 0.84 * (size[row.item] > 1 ? (i - 1) / (size[row.item] - 1) : 0.5)), y: Y(row[state.axis]) };
     });
+    let written = 0; // where the last name of a figure ends
     there.forEach((item, i) => {
       if (i && item.split("/")[0] !== there[i - 1].split("/")[0]) { c.strokeStyle = ink; c.lineWidth = 0.6; c.beginPath(); c.moveTo(left + 4 + wide * i, 8); c.lineTo(left + 4 + wide * i, height - bottom); c.stroke(); }
       c.save(); c.textAlign = "center"; c.fillStyle = ink;
       const name = figure(item).replace("Figure ", "").replace("Table ", "T");
-      if (wide > 6 * name.length + 3 || i % ceil(16 / wide) === 0) c.fillText(name, left + 4 + wide * (i + 0.5), height - bottom + 15);
+      const half = c.measureText(name).width / 2, middle = left + 4 + wide * (i + 0.5);
+      if (middle - half > written + 5) { c.fillText(name, middle, height - bottom + 15); written = middle + half; }
       c.restore();
     });
     for (const { row, x, y } of drawn) {

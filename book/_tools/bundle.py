@@ -22,7 +22,7 @@ This archive has the sources and everything that is installed, for Python {versi
 
 
 def wanted(root: Path, folder: Path) -> list[Path]:
-    """Every file of pins that `make book` and `make test` install from, and what the lock has for other patches of this Python."""
+    """Every file of pins that `make book`, `make slides` and `make test` install from, and what the lock has for other patches of this Python."""
     lock = root / "requirements.lock"
     minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     first, last = ({"python_full_version": f"{minor}.{patch}"} for patch in (0, 99))
@@ -30,7 +30,7 @@ def wanted(root: Path, folder: Path) -> list[Path]:
     for release in (release for release, marker in marked if marker.evaluate(first) != marker.evaluate(last)):
         sums = " ".join(f"--hash=sha256:{content}" for content in release.hashes)
         (folder / f"{release.name}-{release.version}.txt").write_text(f"{release.name}=={release.version} {sums}\n")
-    return [lock, *sorted(folder.glob("*.txt")), *sorted((root / "book" / "packages").glob("*.txt")),
+    return [lock, root / "book" / "_tools" / "slides.txt", *sorted(folder.glob("*.txt")), *sorted((root / "book" / "packages").glob("*.txt")),
             *sorted((root / "book" / "released" / "pins").glob("*.txt"))]  # fmt: skip
 
 

@@ -36,27 +36,32 @@ def load(root: Path) -> Json:
     return _read(path, path.stat().st_mtime_ns) if path.exists() else {}
 
 
+WHOLE = {"largest", "one"}
+"""What a glance divides its bars by for their length only: the digits beside them are then the values themselves."""
+
+
 def glance(told: Json, spec: Json, table: str) -> tuple[str, list[tuple[str, float]]]:
-    """What the bars of a glance are about, and each with its name: rows of a figure's own table, as shares of the claim.
+    """What the bars of a glance are about, and each with its name: rows of a figure's own table, mostly as shares of the claim.
 
     Nothing comes out where this run has no such rows.
     """
-    rows = [row | {"x": row["x"] or None} for row in csv.DictReader(io.StringIO(table))]
+    rows = [row | {"x": row["x"] or None} for row in csv.DictReader(io.StringIO(table)) if row["y"]]
     places: dict[str, str] = {}
-    kept = rows
+    kept = [row for row in rows if row["source"] != "claim"]
     for column, wanted in told["keep"].items():
-        known = list(dict.fromkeys(row[column] for row in kept if row["source"] != "claim" and row[column]))
+        known = list(dict.fromkeys(row[column] for row in kept if row[column]))
         if wanted in ("first", "last") and known:
             wanted = known[0 if wanted == "first" else -1]
         kept = [row for row in kept if row[column] and (row[column] == wanted or _equal(row[column], wanted))]
-        places[column] = str(wanted)
-    bars = []
+        places[column] = f"{float(str(wanted)):g}" if _equal(str(wanted), wanted) else str(wanted)
+    over, bars = told.get("over", "claim"), []
     for row in kept:
         claim = next(
-            (r for r in rows if r["source"] == "claim" and r["panel"] == row["panel"] and r["x"] in (row["x"], None)), None
+            (r for r in rows if over in (r["source"], r["series"]) and r["panel"] == row["panel"] and r["x"] in (row["x"], None)),
+            None,
         )
-        if claim and float(claim["y"]) > 0:
-            bars.append((row[told["by"]], float(row["y"]) / float(claim["y"])))
+        if over in WHOLE or (claim and float(claim["y"]) > 0):
+            bars.append((row[told["by"]], float(row["y"]) / (1 if over in WHOLE or not claim else float(claim["y"]))))
     at = [f"{spec['x']} {places[c]}" if c == "x" else places[c] for c in ("panel", "series", "x") if places.get(c)]
     return f"{told['title']} ({', '.join(at)})" if at else told["title"], bars
 
@@ -69,15 +74,22 @@ def _equal(text: str, wanted: object) -> bool:
 
 
 def drawn(told: Json, notebook: Json) -> str:
-    """A glance as bars in HTML: names, shares and their digits."""
+    """A glance as bars in HTML: names, lengths and their digits; a line marks the claim where a bar goes beyond it."""
     spec = {name: found["spec"] for _, name, found in twins.of(notebook)}.get(told["figure"])
     table = next((table for _, name, _, table in provenance.figures(notebook) if name == told["figure"]), None)
     title, bars = glance(told, spec, table) if spec and table else ("", [])
     if not bars:
         return ""
-    items = "".join(f'<li><span>{html.escape(name)}</span><span class="bar"><span style="width:{100 * min(1, max(0, share)):.1f}%"></span></span>'
-                    f"<span>{share:.2f}</span></li>" for name, share in bars)  # fmt: skip
+    over, most = told.get("over", "claim"), max(value for _, value in bars)
+    full = (most if over == "largest" else max(1.0, most)) or 1.0
+    mark = f'<span class="limit" style="left:{100 / full:.1f}%"></span>' if over not in WHOLE and most > 1 else ""
+    items = "".join(f'<li><span>{html.escape(name)}</span><span class="bar"><span style="width:{100 * max(0, value) / full:.1f}%"></span>{mark}</span>'
+                    f"<span>{_digits(value, over)}</span></li>" for name, value in bars)  # fmt: skip
     return f'<div class="glance"><p>{html.escape(title)}</p><ul>{items}</ul></div>'
+
+
+def _digits(value: float, over: str) -> str:
+    return f"{value:.2f}".replace("-0.00", "0.00") if over != "largest" else f"{value:,.0f}" if value >= 1e3 else f"{value:.3g}"
 
 
 def verdict(row: Any) -> str:

@@ -86,9 +86,19 @@ def unsaid(project: Project) -> list[str]:
     return found
 
 
+def located(project: Project) -> list[str]:
+    """Return one line per page that names the folder in which it was built."""
+    built = ((page, project.html(page)) for page in project.pages())
+    return [
+        f"{page} names {project.root}"
+        for page, path in built
+        if path.exists() and str(project.root) in path.read_text(encoding="utf-8")
+    ]
+
+
 def report(project: Project) -> int:
     """Print what is wrong with the built book; return how much."""
-    found = problems(project) + unsaid(project) + broken_links(project.html("index").parent)
+    found = problems(project) + unsaid(project) + located(project) + broken_links(project.html("index").parent)
     for line in found:
         print(line, file=sys.stderr)
     print(f"{len(project.pages())} pages in the table of contents, {len(found)} problems")

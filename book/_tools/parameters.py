@@ -23,6 +23,10 @@ _STEP = re.compile(rf"\ba multiple of ({_NUMBER})|, even\b")
 _COST = re.compile(r"[^,;:()]*\bminutes\b[^,;:()]*")
 _CHOICE = re.compile(r'"([^"]*)"')
 _ONE_OF = re.compile(r"\bone of (\d+(?:, \d+)+)")
+_PAPERS_OWN = re.compile(rf"^the papers?: ({_NUMBER})(?!\.\d|\d)")
+_MANTISSAS = (1, 1.5, 2, 3, 5, 7)  # where a slider over powers of ten stops
+_EVERY = 60  # whole numbers up to which a slider stops at each
+_CHIPS = 20  # elements up to which a list is shown as chips
 
 _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers"), "boolean": ("True or False", "truth values"),
           "text": ("a text in quotes", "texts in quotes"), "other": ("a value of the same form", "values of the same form"),
@@ -37,6 +41,15 @@ def _number(text: str) -> float:
 
 def _shown(x: float) -> str:
     return f"{x:,.0f}" if abs(x) >= 1e5 and x == int(x) else f"{x:g}".replace("e-0", "e-")
+
+
+def _literal(x: Any) -> str:
+    """A value as it would stand in the cell."""
+    if isinstance(x, str):
+        return f'"{x}"'
+    if isinstance(x, float):
+        return _literal(int(x)) if x.is_integer() and abs(x) < 1e15 else _shown(x)
+    return f"{x:_}" if isinstance(x, int) and abs(x) >= 10_000 else str(x)
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,70 @@ class Parameter:
 
     def specification(self) -> dict[str, Any]:
         """The same as plain data, for the page's form."""
-        return asdict(self) | {"expects": self.expects()}
+        return asdict(self) | {"expects": self.expects()} | self.control()
+
+    def control(self) -> dict[str, Any]:
+        """What a reader changes this with, where that is more than a line of text.
+
+        `stops` are the values that a slider, a choice or a row of chips offers, as they would stand in the cell; each of
+        them is allowed. `mark` is the value that the paper used, or the notebook's own, where `by` says ``book``.
+        """
+        value = _evaluate(self.literal)
+        if self.many:
+            stops = self._elements()
+            return {"control": "chips" if stops else "text", "stops": stops}
+        if self.kind == "boolean":
+            return {"control": "flag", "stops": []}
+        if self.choices:
+            offered = {_literal(c): c for c in self.choices} | ({"None": None} if self.none else {})
+            theirs = self.paper.endswith(f": {value}")
+            own = next(words for words, choice in offered.items() if choice == value)
+            return {"control": "choice", "stops": list(offered), "mark": own, "by": "paper" if theirs else "book"}
+        if self.low is None or value is None or self.name == "seed":
+            return {"control": "text", "stops": []}
+        found = _PAPERS_OWN.match(self.paper)
+        said = _number(found.group(1)) if found else math.nan
+        theirs = self._fits(int(said) if found and self.kind == "integer" else said)
+        mark = said if theirs else float(value)
+        words = {v: _literal(v) for v in self._places(float(value), mark)} | {float(value): self.literal}
+        return {"control": "slider", "stops": [words[v] for v in sorted(words)], "mark": words[mark],
+                "by": "paper" if theirs else "book"}  # fmt: skip
+
+    def _elements(self) -> list[str]:
+        """What the chips of a list offer: its own elements and what else is named; none where their order may mean something."""
+        tree = ast.parse(self.literal, mode="eval").body
+        if not isinstance(tree, ast.List) or self.pair or self.kind not in ("integer", "number", "text"):
+            return []
+        offered = {ast.literal_eval(e): ast.get_source_segment(self.literal, e) or "" for e in tree.elts}
+        ordered = self.kind == "text" or any(list(offered) == sorted(offered, reverse=down) for down in (False, True))
+        if not ordered or len(offered) < len(tree.elts) or len(offered) > _CHIPS:
+            return []
+        return list(({c: _literal(c) for c in self.choices} | offered).values())
+
+    def _places(self, *own: float) -> list[float]:
+        """Where a slider stops: whole numbers, even steps, or steps of the powers of ten, by how wide the range is.
+
+        A range without an end is shown up to ten times the largest of what the notebook and the paper have. Of what lies
+        more than three powers of ten below them only the end of the range is shown.
+        """
+        low = self.low or 0.0
+        high = self.high if self.high is not None else 10 * (max(own) or 1.0)
+        unit = float(self.step or 1)
+        least = low
+        if self.kind == "integer" and high - low <= _EVERY * unit:
+            found = [low + i * unit for i in range(int((high - low) / unit) + 1)]
+        elif own[0] > 0 and (high >= 100 * low if low > 0 else own[0] < high / 20):
+            least = max(low, min(own) / 1000)
+            powers = range(math.floor(math.log10(least)), math.ceil(math.log10(high)) + 1)
+            found = [float(f"{m}e{e}") for e in powers for m in _MANTISSAS]
+        else:
+            size = 10.0 ** math.floor(math.log10((high - low) / 40))
+            size *= max(m for m in (1, 2, 5) if m * size <= (high - low) / 40)
+            found = [round(i * size, 12) for i in range(math.ceil(low / size), math.floor(high / size) + 1)]
+        if self.kind == "integer":
+            found = [unit * round(v / unit) for v in found]
+        places = {low, high, *own, *(v for v in found if least <= v <= high)}
+        return [v for v in places if self._fits(int(v) if self.kind == "integer" else v)]
 
 
 def _evaluate(literal: str) -> Any:

@@ -123,5 +123,5 @@ def page(root: Path, path: Path) -> str:
         ours = board[board["item"].isin(group["item"])]
         parts += [f"## {front.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
-    parts += ["## By how and kind", _crossed(board)]
+    parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{_crossed(board)}\n\n````"]
     return "\n\n".join(parts)

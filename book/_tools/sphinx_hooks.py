@@ -19,6 +19,7 @@ import trust
 import twins
 from docutils import nodes
 from execute import Project
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 SCOREBOARD, CLAIMS, TRUST = "book/scoreboard", "book/claims", "book/trust"
@@ -72,6 +73,13 @@ def _long(app: Sphinx, doctree: nodes.document, page: str) -> None:
         formula["classes"] += ["long"] if len(formula.astext()) > _PHONE else []
 
 
+def _anywhere(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Take away the values of constants that are paths: they are those of the machine that builds the book."""
+    for value in list(doctree.findall(addnodes.desc_annotation)):
+        if "Path('" in value.astext():
+            value.parent.remove(value)
+
+
 def _explorers(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Pages with an explorer load its scripts, and no other page does: the laws, the parts, its data if it has any, itself."""
     for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', context.get("body", ""))):
@@ -97,6 +105,7 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.connect("source-read", _swap)
     app.connect("doctree-resolved", _distinct)
     app.connect("doctree-resolved", _long)
+    app.connect("doctree-resolved", _anywhere)
     app.connect("html-page-context", _explorers)
     app.connect("build-finished", _entrance)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,29 +1,35 @@
 """Live pages in a real browser: what a reader changes is run, shown beside the book's own, and can
 be undone."""
 
+import ast
+import dataclasses
 import json
 import re
 import signal
 import socket
+import sys
 import urllib.request
+from urllib.parse import urlencode
 
 import pytest
 from conftest import HTML, ROOT, Server
+
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import parameters as parameters_of_the_book
 
 PAGE = "book/ldp_auditor/fig1"
 FIGURE = "fig-ldp-auditor-1"
 KEPT = "Object.keys(sessionStorage).filter(k => k.startsWith('ldpkit')).length"
 
 
-def cells():
-    return json.loads((HTML / "_live" / f"{PAGE}.json").read_text())["cells"]
+def cells(name=PAGE):
+    return json.loads((HTML / "_live" / f"{name}.json").read_text())["cells"]
 
 
-def parameters():
-    return {
-        p["name"]: p
-        for p in json.loads((HTML / "_live" / f"{PAGE}.json").read_text())["parameters"]
-    }
+def parameters(name=PAGE):
+    told = json.loads((HTML / "_live" / f"{name}.json").read_text())
+    return {p["name"]: p for p in told["parameters"]}
 
 
 def status(page, start, timeout=180):
@@ -252,6 +258,7 @@ def test_a_browser_that_never_opened_the_link_is_told_where_to_get_it(page, live
         page, "The server does not know this browser"
     )
     assert page.locator("#live-run-all").is_disabled()
+    assert page.inner_text("#live-badge") == "Not live"
 
 
 def test_a_link_opened_in_a_new_tab_leads_to_a_page_that_runs(ready):
@@ -321,7 +328,7 @@ def test_the_time_of_a_run_is_estimated_before_it_starts(ready, live):
     ready.get_by_label("trials", exact=True).fill(str(trials // 2))
     assert "perhaps" not in ready.inner_text("#live-status")
     enter(ready, live, "book/rad/fig5")
-    ready.get_by_label("faithful", exact=True).fill("True")
+    ready.get_by_label("faithful", exact=True).check()
     assert ready.inner_text("#live-status").endswith("faithful: some minutes more.")
 
 
@@ -358,6 +365,310 @@ def test_a_reload_keeps_edits_and_one_click_undoes_them(ready):
         ready.locator(f"#cell-{index} textarea").input_value() != "2 + 2"
         and ready.evaluate(KEPT) == 0
     )
+
+
+def field(page, name):
+    return page.locator(f".live-field:has(#live-p-{name})")
+
+
+def parameters_cell(page):
+    return page.locator(".tag_parameters textarea").input_value()
+
+
+def test_a_slider_its_line_the_cell_and_the_address_stay_in_step(ready):
+    line, slider = ready.get_by_label("k", exact=True), ready.get_by_label("k, as a slider")
+    mark = ready.get_by_role("button", name="Set k to 200, the value of the paper")
+    assert slider.get_attribute("aria-valuetext") == line.input_value() == "200"
+    slider.focus()
+    slider.press("ArrowLeft")
+    stops = parameters()["k"]["stops"]
+    below = stops[stops.index("200") - 1]
+    assert line.input_value() == slider.get_attribute("aria-valuetext") == below
+    assert f"k = {below}  # domain size" in parameters_cell(ready)
+    assert f"?k={below}" in ready.url
+    slider.press("Home")
+    assert line.input_value() == "2"
+    line.fill("160")  # between two stops
+    assert slider.get_attribute("aria-valuetext") == "160"
+    assert stops[int(slider.input_value())] == "150"
+    cell = ready.locator(".tag_parameters textarea")
+    cell.fill(cell.input_value().replace("k = 160", "k = 7"))  # from the code to the controls
+    assert (line.input_value(), slider.get_attribute("aria-valuetext")) == ("7", "7")
+    mark.click()
+    assert line.input_value() == "200" and "?" not in ready.url
+    assert ready.errors == []
+
+
+@pytest.mark.parametrize(
+    "name, typed, code",
+    [
+        ("trials", "1e6", "1_000_000"),
+        ("trials", "10^4", "10_000"),
+        ("trials", "2,500,000", "2_500_000"),
+        ("trials", "1.5e3", "1500"),
+        ("alpha", "10^-3", "1e-3"),
+        ("epsilon", "2e0", "2e0"),
+    ],
+)
+def test_a_number_may_be_typed_as_people_write_it(ready, name, typed, code):
+    control = ready.get_by_label(name, exact=True)
+    control.fill(typed)
+    assert ready.locator(f"#live-p-{name}-bad").inner_text() == ""
+    assert f"{name} = {code}  #" in parameters_cell_or_source(ready)
+    control.blur()
+    assert control.input_value() == code
+
+
+@pytest.mark.parametrize("typed", ["1.5e0", "1e-3", "1e400", "1,00", "10^", "10^99", "1e6x"])
+def test_what_is_no_whole_number_is_refused_in_one_line_and_stays_as_typed(ready, typed):
+    control = ready.get_by_label("trials", exact=True)
+    control.fill(typed)
+    control.blur()
+    assert (
+        ready.locator("#live-p-trials-bad").inner_text()
+        == "trials must be an integer of at least 1."
+    )
+    assert control.input_value() == typed
+    assert f"trials = {parameters()['trials']['built']}  #" in parameters_cell_or_source(ready)
+    ready.click("#live-reset")
+    assert control.input_value() == parameters()["trials"]["literal"]
+    assert ready.locator("#live-p-trials-bad").inner_text() == ""
+
+
+def parameters_cell_or_source(page):
+    """The code of the parameters' cell, also where nobody has opened its editor."""
+    shown = page.locator(".tag_parameters textarea")
+    return (
+        shown.input_value()
+        if shown.is_visible()
+        else page.locator(".tag_parameters pre").inner_text()
+    )
+
+
+def test_elements_of_a_list_are_chips_that_leave_come_back_and_join_at_their_place(ready, live):
+    page = enter(ready, live, "book/ldp_auditor/fig2")
+    row, line = field(page, "k").locator(".live-chips"), page.get_by_label("k", exact=True)
+    chip = row.get_by_role("button", name="100", exact=True)
+    chip.click()
+    assert chip.get_attribute("aria-pressed") == "false"
+    assert line.input_value() == "[25, 50, 150, 200]"
+    chip.press("Space")  # the focus stayed on it
+    assert line.input_value() == "[25, 50, 100, 150, 200]"
+    add = page.get_by_label("Add to k")
+    add.fill("6e1")
+    add.press("Enter")
+    assert line.input_value() == "[25, 50, 60, 100, 150, 200]"
+    assert add.input_value() == ""
+    add.fill("1")
+    add.press("Enter")
+    bad = page.locator("#live-p-k-bad")
+    assert bad.inner_text() == "k must be a list of integers of at least 2."
+    add.fill("")
+    line.fill("[25]")
+    row.get_by_role("button", name="25", exact=True).click()
+    assert bad.inner_text() == "k must be a list of integers of at least 2."
+    assert line.input_value() == "[25]"  # a list without elements is none
+    cell = page.locator(".tag_parameters textarea")
+    cell.fill(cell.input_value().replace("k = [25]", "k = [50, 333]"))
+    pressed = row.locator("button[aria-pressed=true]")
+    assert pressed.all_inner_texts() == ["50", "333"] and bad.inner_text() == ""
+    assert page.errors == []
+
+
+def test_choices_are_choices_and_a_truth_value_is_a_box_to_tick(ready, live):
+    page = enter(ready, live, "book/refinement/fig2")
+    control = page.get_by_label("grid", exact=True)
+    assert control.evaluate("e => e.tagName") == "SELECT"
+    assert control.locator("option").all_inner_texts() == ['"published" (the book’s)', "None"]
+    control.select_option("None")
+    assert "grid = None  #" in parameters_cell(page)
+    cell = page.locator(".tag_parameters textarea")
+    cell.fill(cell.input_value().replace("grid = None", "grid = 'published'"))
+    assert control.input_value() == '"published"'
+    enter(page, live, "book/rad/fig5")
+    box = page.get_by_label("faithful", exact=True)
+    assert not box.is_checked()
+    box.check()
+    assert "faithful = True  #" in parameters_cell(page)
+    cell = page.locator(".tag_parameters textarea")
+    cell.fill(cell.input_value().replace("faithful = True", "faithful = False"))
+    assert not box.is_checked()
+
+
+def test_a_run_from_a_slider_shows_how_far_it_is_and_draws_into_the_books_axes(ready):
+    ready.get_by_label("trials", exact=True).fill("2e3")
+    slider = ready.get_by_label("k, as a slider")
+    slider.press("Home")
+    ready.get_by_role("button", name="Run all with these values").click()
+    ready.wait_for_function(
+        "!document.querySelector('#live-progress').hidden &&"
+        r" document.querySelector('#live-clock').textContent.match(/^\d+ of \d+ · \d+ s of about /)"
+    )
+    assert ready.get_by_role("progressbar", name="Progress of the run").is_visible()
+    assert "k = 2" in status(ready, "Done")
+    assert not ready.locator("#live-progress").is_visible()
+    assert ready.locator(f"#{FIGURE} .tw-own path[d]").count() >= 1
+    assert "k = 2" in ready.locator(f"#{FIGURE} .tw-mine button").inner_text()
+    assert ready.locator("#live-badge").inner_text() == "Live"
+
+
+def test_an_error_is_one_line_with_a_way_to_its_cell(ready):
+    index = cells()[1]["index"]
+    write(ready, "raise ValueError('one\\ntwo <b>three</b>')")
+    ready.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    ready.click("#live-run-all")
+    assert status(ready, "Stopped") == f"Stopped at cell {index + 1}: ValueError: one"
+    link = ready.locator("#live-status a")
+    assert link.inner_text() == f"cell {index + 1}"
+    link.click()
+    shown = ready.locator(f"#live-output-{index} .live-error strong")
+    ready.wait_for_function(
+        "e => { const r = e.getBoundingClientRect(); return r.top > 0 && r.bottom < innerHeight; }",
+        arg=shown.element_handle(),
+    )
+    assert shown.text_content() == "ValueError: one\ntwo <b>three</b>"
+
+
+LESSON = "book/course/grr"
+ANSWER = "p, q, epsilon = 1 / 2, 1 / 6, 3**0 * __import__('math').log(3)"
+
+
+def test_an_exercise_has_a_scratch_cell_and_its_solution_runs_and_neither_changes_the_page(
+    page, live
+):
+    enter(page, live, LESSON)
+    scratch = page.locator("#course-grr-1 .live-scratch")
+    scratch.locator("summary").click()
+    code, button = scratch.locator("textarea"), scratch.locator(".live-run")
+    button.click()  # as it stands it has to fail
+    assert status(page, "Stopped").startswith("Stopped at the scratch cell of exercise ")
+    assert scratch.locator(".live-error").count() == 1
+    code.fill(code.input_value().replace("p, q, epsilon = ..., ..., ...", ANSWER))
+    button.click()
+    assert status(page, "Done").endswith(": all its checks hold.")
+    assert scratch.locator(".live-error").count() == 0
+    code.fill("6 * 7")
+    code.press("Shift+Enter")
+    scratch.locator(".live-result").wait_for()
+    assert scratch.locator(".live-result").inner_text() == "42"
+
+    solution = page.locator("#course-grr-1 + .solution")
+    solution.locator(".toggle-button, summary").first.click()
+    solution.get_by_role("button", name="Run this solution").click()
+    page.wait_for_function(
+        "document.querySelector('#live-status').textContent.match(/^Done.*the solution of exercise/)"
+    )
+    assert status(page, "Done").endswith(": all its checks hold.")
+
+    cell = page.locator(".cell:has(.live-run)").nth(1)
+    cell.locator("button[aria-label^=Edit]").click()
+    cell.locator("textarea").fill("k_before = k\nprint(k)")
+    cell.locator("textarea").press("Shift+Enter")
+    cell.locator(".live-stdout").wait_for()
+    code.fill("print(k_before)\nk = 'mine'")  # the page's names are there, its own stay inside
+    code.press("Shift+Enter")
+    scratch.locator(".live-stdout").wait_for()
+    cell.locator("textarea").fill("print(k, '_aside' in globals())")
+    cell.locator("textarea").press("Shift+Enter")
+    page.wait_for_function("e => e.textContent.includes('False')", arg=cell.element_handle())
+    assert cell.locator(".live-stdout").inner_text() == "10 False\n"
+
+    page.reload()
+    assert "scratch cell" in status(page, "Ready")
+    assert code.is_visible() and code.input_value().endswith("'mine'")
+    page.get_by_role("button", name="Undo all edits").click()
+    assert "rule = GRR(4, epsilon)" in code.input_value()
+    assert page.errors == []
+
+
+def test_the_address_sets_parameters_runs_nothing_and_survives_a_reload(ready, live):
+    ready.goto(f"{live.base}/static/{PAGE}.html?k=25&trials=2e3#fig-ldp-auditor-1")
+    words = status(ready, "Ready")
+    assert "The address of this page sets k = 25, trials = 2000." in words
+    assert ready.get_by_label("k", exact=True).input_value() == "25"
+    assert "trials = 2000  #" in parameters_cell(ready)
+    assert ready.locator(".live-new").count() == 0  # nothing ran
+    assert ready.url.endswith("?k=25&trials=2000#fig-ldp-auditor-1")
+    ready.get_by_label("k", exact=True).fill("30")
+    ready.reload()
+    status(ready, "Ready")
+    assert ready.get_by_label("k", exact=True).input_value() == "30" and "?k=30&" in ready.url
+    ready.get_by_role("button", name="Undo all edits").click()
+    assert ready.url.endswith(f"{PAGE}.html#fig-ldp-auditor-1")
+
+
+def test_the_form_judges_every_value_as_the_book_does(ready):
+    """Every parameter of the book, what its control offers, and values that fit some and not others."""
+    common = ["-1", "0", "1", "2.5", "7", "1e-9", "1e400", "10_000", "[]", "[1]", "[2, 4]", "[2.5]"]
+    common += ["'a'", '["a"]', "None", "True", "[True]", "[[1, 2]]", "[None]"]
+    asked, wanted = [], []
+    for path in sorted((HTML / "_live").rglob("*.json")):
+        for told in json.loads(path.read_text())["parameters"]:
+            if told["kind"] == "any":
+                continue  # whatever Python reads
+            p = page_parameter(told)
+            offered = [f"[{v}]" if p.many else v for v in told["stops"]]
+            asked.append([told, [*offered, *common]])
+            wanted += [p.problem(ast.literal_eval(v)) is None for v in [*offered, *common]]
+    found = ready.evaluate(
+        "all => all.flatMap(([p, values]) => values.map(v => ldpkit.live.problem(p, v) === ''))",
+        asked,
+    )
+    assert len(found) > 5000
+    told = [f"{p['name']} = {v}" for p, values in asked for v in values]
+    assert [t for t, a, b in zip(told, found, wanted, strict=True) if a != b] == []
+
+
+def page_parameter(told):
+    names = {f.name for f in dataclasses.fields(parameters_of_the_book.Parameter)}
+    return parameters_of_the_book.Parameter(
+        **{name: value for name, value in told.items() if name in names}
+    )
+
+
+EVIL = "<img src=x onerror=window.owned=1>"
+
+
+@pytest.mark.parametrize(
+    "name, query, why",
+    [
+        (PAGE, {"k": "1"}, "k must be an integer of at least 2."),
+        (PAGE, {"k": EVIL}, "k must be an integer of at least 2."),
+        (PAGE, {EVIL: "1"}, "<img src=x onerror=window.owned=1> is no parameter of this page."),
+        (PAGE, {"k": "3\nimport os"}, "k must be an integer of at least 2."),
+        (PAGE, {"k": "__import__('os')"}, "k must be an integer of at least 2."),
+        ("book/ldp_auditor/fig2", {"k": "[2, exit()]"}, "k must be a list of integers"),
+        ("book/kv_auditor/fig7", {"estimator": '"x"'}, 'estimator must be one of "released"'),
+        ("book/kv_auditor/mechanisms", {"file": '"/etc/passwd"'}, "file can be set in the form"),
+        ("book/ldp_sgd/fig4", {"images": '"//host/x.npz"'}, "images can be set in the form only."),
+        ("book/ldp_sgd/table3", {"cells": "[[1, (lambda: 9)()]]"}, "cells can be set in the form"),
+        ("book/ldp_sgd/table3", {"cells": "{print(1): 2}"}, "cells can be set in the form only."),
+    ],
+)
+def test_no_address_can_set_what_the_form_would_refuse_or_run_a_line(page, live, name, query, why):
+    page.goto(live.link)
+    page.goto(f"{live.base}/static/{name}.html?{urlencode(query)}")
+    words = status(page, "Not taken from the address")
+    assert words.startswith(f"Not taken from the address of this page: {why}")
+    source = next(c["source"] for c in cells(name) if c["parameters"])
+    for line in source.splitlines():
+        built = parameters(name)[line.partition(" = ")[0]]["built"]
+        assert f" = {built}  #" in parameters_cell_or_source(page)
+    assert page.evaluate("window.owned") is None and page.locator("img[src=x]").count() == 0
+    assert page.locator(".live-new").count() == 0 and page.errors == []
+
+
+@pytest.mark.parametrize("name", ["book/kv_auditor/fig7", "book/refinement/fig2", LESSON])
+def test_the_form_fits_a_phone(page, live, name):
+    page.set_viewport_size({"width": 390, "height": 800})
+    enter(page, live, name)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 390
+    over = page.eval_on_selector_all(
+        "#live-form *, .live-scratch *",
+        "all => all.filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML)",
+    )
+    assert over == []
 
 
 def test_jupyterlab_shows_exercises_with_closed_solutions_and_asks_nothing(page, live):
@@ -445,6 +756,7 @@ def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_pa
         "document.dispatchEvent(new Event('visibilitychange'))"
     )  # a reader comes back to a tab that ran nothing
     status(idle, "The server does not answer")
+    assert idle.inner_text("#live-badge") == "Not live"
 
 
 def test_a_page_may_leave_before_its_kernel_answers(tmp_path):

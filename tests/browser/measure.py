@@ -1,0 +1,146 @@
+"""What a page weighs and when it draws, and how long a first reader needs to refute a broken client.
+
+No test: times are of the machine at hand. Run it by itself after `make book`:
+
+    .venv/bin/python tests/browser/measure.py
+"""
+
+import gzip
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+
+from conftest import FLAGS, HTML, Server, serve
+from playwright.sync_api import sync_playwright
+
+PAGES = [
+    "book/intro",
+    "book/ldp_auditor/fig1",
+    "book/ldp_auditor/fig2",
+    "book/kv_auditor/fig6",
+    "book/refinement/fig5",
+    "book/explore/promise",
+    "book/explore/audit",
+    "book/course/grr",
+    "book/scoreboard",
+]
+OURS = ("book.css", "twin", "explore", "laws.js", "quiz.js", "board", "live", "search", "_figures/")
+THROTTLE, REPEATS = 4, 3
+# when the first twin or explorer of a page stood
+WATCH = """new MutationObserver(() => {
+    if (!window.drawnAt && document.querySelector('[data-state=ready]')) window.drawnAt = performance.now();
+}).observe(document, {subtree: true, attributes: true, attributeFilter: ['data-state']});"""
+TIMES = """() => {
+    const [page] = performance.getEntriesByType('navigation');
+    const paint = performance.getEntriesByName('first-contentful-paint')[0];
+    return [paint.startTime, page.domContentLoadedEventEnd, window.drawnAt ?? null];
+}"""
+
+
+def loaded(browser, address, throttle=1):
+    """Open a page in a fresh profile, scroll to its first figure; times in ms, and the bytes of each file."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page, sizes = context.new_page(), {}
+    page.on("response", lambda r: sizes.setdefault(r.url.partition("?")[0], r))
+    page.add_init_script(WATCH)
+    context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": throttle})
+    page.goto(address, wait_until="networkidle")
+    first = page.locator("[data-twin], [data-explorer]").first
+    if first.count():
+        first.scroll_into_view_if_needed()
+        page.wait_for_function("!!document.querySelector('[data-state=ready]')")
+    times, bodies = page.evaluate(TIMES), {url: r.body() for url, r in sizes.items() if r.ok}
+    context.close()
+    return times, bodies
+
+
+def pages(browser, site):
+    """Weights and times of each page as lines of a table."""
+    print(
+        f"page; KB (gzip) of ours, of the theme; ms at {THROTTLE}x: first paint, interactive, first figure"
+    )
+    for name in PAGES:
+        address = f"{site}/{name}.html"
+        _, bodies = loaded(browser, address)
+        kilobytes = {True: [0.0, 0.0], False: [0.0, 0.0]}
+        for url, body in bodies.items():
+            path = url.removeprefix(f"{site}/")
+            own = path.endswith(".html") or path.removeprefix("_static/").startswith(OURS)
+            kilobytes[own][0] += len(body) / 1e3
+            kilobytes[own][1] += len(gzip.compress(body, 9, mtime=0)) / 1e3
+        runs = [loaded(browser, address, THROTTLE)[0] for _ in range(REPEATS)]
+        middle = [
+            f"{statistics.median(v):.0f}" if None not in v else "-" for v in zip(*runs, strict=True)
+        ]
+        weights = ", ".join(f"{raw:.0f} ({packed:.0f})" for raw, packed in kilobytes.values())
+        print(f"{name.removeprefix('book/')}; {weights}; {', '.join(middle)}", flush=True)
+
+
+def explorer(browser, site):
+    """From the front page to a refuted client, without a server behind it."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    start = time.perf_counter()
+    page.goto(f"{site}/book/intro.html")
+    page.get_by_role("link", name="Break a promise yourself").click()
+    page.locator("[data-explorer=promise][data-state=ready]").wait_for()
+    page.locator("#promise-protocol").select_option("OUE")
+    page.locator("#promise-released").check()
+    page.get_by_role("button", name="Stream").click()
+    page.locator(".ex-verdict[data-tone=bad]").wait_for(timeout=300_000)
+    return time.perf_counter() - start, page.inner_text(".ex-verdict")
+
+
+# what a reader types: randomised response whose coin for another value is too rare
+CLIENT = """\
+from ldpkit.auditors import audit
+from ldpkit.mechanisms import Client
+
+def mine(values, rng):
+    lie = rng.random(len(values)) < 0.2
+    return np.where(lie, rng.integers(0, 4, len(values)), values)
+
+print(audit(Client(mine, k=4, report="value", epsilon=1.0), "tight", trials=10_000, seed=1).verdict)
+"""
+
+
+def lab(browser):
+    """From `make lab` to the reader's own client refuted, typed at ten keys a second."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        server = Server(folder)
+        try:
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            page.goto(server.link)
+            page.get_by_role("link", name="auditing your own mechanism").first.click()
+            page.wait_for_function(
+                "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
+            )
+            page.locator(".live-scratch summary").first.click()
+            code = page.locator(".live-scratch textarea").first
+            code.fill("")
+            code.press_sequentially("import numpy as np\n" + CLIENT, delay=100, timeout=120_000)
+            code.press("Shift+Enter")
+            said = page.locator(".live-scratch .live-stdout").first
+            said.wait_for(timeout=300_000)
+            return time.perf_counter() - start, said.inner_text().strip()
+        finally:
+            server.stop()
+
+
+def main():
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or sys.exit("no Chromium")
+    with sync_playwright() as playwright, serve(HTML) as server:
+        site = f"http://127.0.0.1:{server.server_address[1]}"
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        pages(browser, site)
+        print("explorer: {:.1f} s: {}".format(*explorer(browser, site)))
+        print("make lab: {:.1f} s: {}".format(*lab(browser)))
+        browser.close()
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main()
