@@ -1,5 +1,5 @@
-"""Noise drawn once: two chained rounds of noise (L-SUE, L-OSUE, L-GRR) and flipped bits of buckets
-(dBitFlipPM).
+"""Noise drawn once: two chained rounds of noise (L-SUE, L-OSUE, L-OUE, L-GRR) and flipped bits of
+buckets (dBitFlipPM).
 
 Exact rates are compared with the specification's vectors (half a unit of the last of ten digits)
 and with enumerations of all permanent states and all reports. Simulated counts and estimates give
@@ -20,7 +20,7 @@ from ldpkit.auditors import audit, expected
 from ldpkit.mechanisms import GRR, OUE, RSFD, SUE, BucketFlip, Chained, Repeated, make
 
 GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
-PROTOCOLS = ["SUE", "OSUE", "GRR"]
+PROTOCOLS = ["SUE", "OSUE", "OUE", "GRR"]
 
 
 def rng(*seed):
@@ -34,14 +34,16 @@ def rng(*seed):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_one_report_has_exactly_its_epsilon(protocol, k):
     for epsilon, share in itertools.product((0.1, 1, 2, 5, 10), (0.01, 0.5, 0.9, 0.999)):
-        m = Chained(k, epsilon, share * epsilon, 1, protocol)
+        most = math.log((2 * math.exp(epsilon) + 1) / 3) if protocol == "OUE" else epsilon
+        m = Chained(k, epsilon, share * most, 1, protocol)
         odds = m.p / m.q if protocol == "GRR" else m.p * (1 - m.q) / ((1 - m.p) * m.q)
         assert math.log(odds) == pytest.approx(m.first, rel=1e-8, abs=1e-12), (epsilon, share)
         keep, flip = m.second
-        assert 0 < flip < keep < 1 and keep + (
-            flip if protocol != "GRR" else (k - 1) * flip
-        ) == pytest.approx(1)
-        assert m.permanent == {"SUE": SUE, "OSUE": OUE, "GRR": GRR}[protocol](k, epsilon)
+        rest = {"GRR": (k - 1) * flip, "OUE": 0.5}.get(protocol, flip)
+        assert 0 < flip < keep < 1 and keep + rest == pytest.approx(1)
+        assert m.permanent == {"SUE": SUE, "OSUE": OUE, "OUE": OUE, "GRR": GRR}[protocol](
+            k, epsilon
+        )
 
 
 @pytest.mark.parametrize("k, protocol", list(itertools.product([2, 5], PROTOCOLS)))
@@ -102,6 +104,8 @@ def enumerated(m):
         ("SUE", 3, 2),
         ("OSUE", 2, 3),
         ("OSUE", 3, 2),
+        ("OUE", 2, 3),
+        ("OUE", 3, 2),
         ("GRR", 2, 4),
         ("GRR", 3, 3),
         ("GRR", 4, 4),
@@ -179,7 +183,11 @@ def test_an_honest_chain_is_not_flagged_however_often_it_is_observed(protocol):
         ({"first": "1"}, r"first must be a number in"),
         ({"tau": 0}, r"tau must be an integer in \[1, 1000000\], got 0"),
         ({"tau": 1.5}, r"tau must be an integer in \[1, 1000000\], got 1.5"),
-        ({"protocol": "OUE"}, "protocol must be one of SUE, OSUE, GRR, got 'OUE'"),
+        ({"protocol": "UE"}, "protocol must be one of SUE, OSUE, OUE, GRR, got 'UE'"),
+        (
+            {"protocol": "OUE", "first": 1.7},
+            r"first must be a number in \[1e-06, 1.66001\), got 1.7",
+        ),
         ({"k": 1}, "k must be an integer in"),
         ({"epsilon": math.inf}, "epsilon must be a number in"),
     ],

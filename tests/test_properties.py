@@ -214,7 +214,7 @@ def parameters(draw, name):
         "p": draw(st.floats(0.05, 0.95)),
         "theta": draw(st.floats(0, 1)),
         "delta": min(draw(st.floats(1e-6, 0.1)), epsilon / 20),  # AOLH refuses a larger one
-        "first": epsilon * draw(st.floats(0.1, 0.9)),
+        "first": epsilon * draw(st.floats(0.1, 0.9)) * (0.7 if name == "L-OUE" else 1),
         "tau": draw(st.integers(1, 3)),
         "d": 2,
         "m": 2 * draw(st.integers(1, 2)) if name == "HCMS" else draw(st.integers(2, 3)),
@@ -223,7 +223,7 @@ def parameters(draw, name):
         "bits": draw(st.integers(1, buckets)),
         "protocol": draw(st.sampled_from(["SUE", "OUE"])),
     }
-    if name in ("L-SUE", "L-OSUE"):
+    if name in ("L-SUE", "L-OSUE", "L-OUE"):
         wanted["k"], wanted["tau"] = min(k, 3), min(wanted["tau"], 2)
     if name == "HM":
         wanted["t"] = draw(st.integers(1, 2))

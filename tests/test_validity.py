@@ -61,7 +61,7 @@ GIVEN = (
     + [(name, {"k": 3, "tau": 3}) for name in ("GRR", "SS", "SUE", "BLH", "SHE")]
     + [("GRR", {"k": 3, "tau": 3, "memoise": True}), ("AGM", {"k": 3, "tau": 2, "delta": 0.02})]
     + [("dBitFlipPM", {"k": 6, "buckets": 3, "bits": 2})]
-    + [(f"L-{name}", {"k": 3, "first": None, "tau": 3}) for name in ("SUE", "OSUE", "GRR")]
+    + [(f"L-{name}", {"k": 3, "first": None, "tau": 3}) for name in ("SUE", "OSUE", "OUE", "GRR")]
     + [(f"RSFD[{base}]", {"k": 3, "d": 3}) for base in ("GRR", "SUE-z", "OUE-r")]
 )
 

@@ -45,7 +45,9 @@ MECHANISMS: dict[str, Callable[..., LocalRandomizer]] = {
               AGRR, ASUE, ABLH, AOLH, GM, AGM, HR, HM, CMS, HCMS,
               RAPPOR, PM, Duchi, Hybrid, SW, BucketFlip, FaultyUE)
 }  # fmt: skip
-MECHANISMS |= {f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "GRR")}
+MECHANISMS |= {
+    f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "OUE", "GRR")
+}
 MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 """The mechanisms by the names the literature gives them."""
 

@@ -124,15 +124,16 @@ class Chained(FrequencyOracle):
         Budget of the first report, smaller than `epsilon`.
     tau : int
         Number of collections, in [1, 10^6].
-    protocol : {"SUE", "OSUE", "GRR"}
-        SUE on SUE (RAPPOR), SUE on OUE, or GRR on GRR.
+    protocol : {"SUE", "OSUE", "OUE", "GRR"}
+        SUE on SUE (RAPPOR), SUE on OUE, OUE on OUE, or GRR on GRR.
 
     Notes
     -----
     The second round is chosen so that one report alone satisfies `first`
     exactly. Sources: Erlingsson et al. (2014); Arcolezi et al. (2022);
     LDP-Auditor, Appendix F. The GRR chain of multi-freq-ldpy adds more noise
-    than needed; see the errata.
+    than needed; see the errata. A second round of OUE sends half of the ones
+    on, so that `first` is at most ``ln((2 e^eps + 1) / 3)``.
     """
 
     k: int
@@ -143,11 +144,14 @@ class Chained(FrequencyOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "GRR"))
+        checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "OUE", "GRR"))
+        most = self.epsilon
+        if self.protocol == "OUE":  # no zero is sent as one
+            most = math.log1p(2 / 3 * math.expm1(self.epsilon))
         checks.fix(
             self,
             tau=checks.integer("tau", self.tau, 1, MAX_ROUNDS),
-            first=checks.real("first", self.first, MIN_EPSILON, self.epsilon, closed="[)"),
+            first=checks.real("first", self.first, MIN_EPSILON, most, closed="[)"),
         )
 
     @property
@@ -157,7 +161,7 @@ class Chained(FrequencyOracle):
     @property
     def permanent(self) -> GRR | SUE | OUE:
         """The mechanism of the permanent round."""
-        family: dict[str, type[GRR | SUE | OUE]] = {"SUE": SUE, "OSUE": OUE, "GRR": GRR}
+        family: dict[str, type[GRR | SUE | OUE]] = {"SUE": SUE, "OSUE": OUE, "OUE": OUE, "GRR": GRR}
         return family[self.protocol](self.k, self.epsilon)
 
     @property
@@ -177,6 +181,10 @@ class Chained(FrequencyOracle):
         if self.protocol == "GRR":
             keep = (GRR(self.k, self.first).p - q1) / (p1 - q1)
             return keep, (1 - keep) / (self.k - 1)
+        if self.protocol == "OUE":  # p (1 - q) = e1 q (1 - p) of one report, for a rate of flips
+            square, linear = (1 - q1) * (e1 - 1) / 2, (e1 * (3 - 4 * q1) - 1) / 4
+            constant = (2 - q1 - 3 * e1 * q1) / 8
+            return 0.5, 2 * constant / (linear + math.sqrt(linear**2 - 4 * square * constant))
         if self.protocol == "SUE":
             keep = (SUE(self.k, self.first).p + p1 - 1) / (2 * p1 - 1)
         else:
