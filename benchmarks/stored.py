@@ -6,6 +6,7 @@
     python benchmarks/stored.py imputation acs
     python benchmarks/stored.py ages                               # refinement, Figure 1
     python benchmarks/stored.py cifar                              # LDP-SGD, Figures 4, 5 and 8
+    python benchmarks/stored.py digits                             # released, floating point
 
 Each writes a table to data/results, and beside it what made it: the command, the time, the machine
 and all versions. Finished parts are kept: a run that was interrupted goes on where it stopped. Data
@@ -15,6 +16,7 @@ data/README.md says where they come from.
 
 import contextlib
 import hashlib
+import itertools
 import json
 import sys
 import time
@@ -23,15 +25,17 @@ from pathlib import Path
 import bench
 import click
 import numpy as np
+import pandas as pd
 
-from ldpkit import datasets, paths
+from ldpkit import datasets, paths, streams
 from ldpkit.sweep import sweep
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
-sys.path += [str(BOOK / chapter) for chapter in ("ldp_sgd", "rad", "refinement")]
+sys.path += [str(BOOK / chapter) for chapter in ("ldp_sgd", "rad", "refinement", "released")]
 
 import adult  # noqa: E402
 import curves  # noqa: E402
+import doubles  # noqa: E402
 import dpsgd  # noqa: E402
 import imputation  # noqa: E402
 import standins  # noqa: E402
@@ -118,6 +122,22 @@ def cifar(seed):
     for name, table in (("five", found), ("training", over)):
         table = table.drop(columns=[*common, "iterations", "rule"], errors="ignore")
         kept(f"sgd_cifar10_{name}", table, start, **facts)
+
+
+@cli.command()
+@click.option("--reports", default=10**8, show_default=True, help="Of each input and client.")
+@click.option("--seed", default=1, show_default=True)
+def digits(reports, seed):
+    """Look at the last digits of 10^8 reports of every client that sends doubles, as they are and
+    on a grid."""
+    start, rows = time.perf_counter(), []
+    for name, grid, which in itertools.product(doubles.clients(), (None, doubles.GRID), (0, 1)):
+        n = reports // 100 if name == "PrivUnit" else reports  # its quantiles take their time
+        event = doubles.counted(name, grid, which, n, streams.derive(seed, name, grid, which))
+        sent = "grid" if grid else "doubles"
+        rows.append({"client": name, "sent": sent, "input": which, "reports": n, "event": event})
+        click.echo(rows[-1])
+    kept("float_digits", pd.DataFrame(rows), start)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@ Counts are judged by exact or chi-square tails, see `laws`: at most 100 p-values
 1e-4 / 2000. Laws are judged by enumeration of the grid, the sampler's table in 50 decimal digits.
 """
 
+import itertools
 import math
 import sys
 from decimal import Decimal, localcontext
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy
 from laws import P_MIN, chi_square_p, least_p, same_rate_p
@@ -21,9 +23,11 @@ from ldpkit.kinds.vector import Gaussian
 from ldpkit.mechanisms import AGM, GM, LDPSGD, SHE, PrivUnit, PrivUnitG, Repeated, grid
 from ldpkit.stats import epsilon_lower, tail_mass
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "released"))
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "released"))
 
-from hall import lattice
+import doubles  # noqa: E402
+from hall import lattice  # noqa: E402
 
 FINE, COARSE = 2.0**-20, 2.0**-10
 VALID = tail_mass(0.01, "valid")
@@ -248,3 +252,23 @@ def test_bad_steps_are_refused_and_the_command_line_knows_powers(call):
     assert status == 0 and "9.5367431640625e-07" in out
     assert call("rates --mechanism SHE --k 3 --epsilon 1 --grid 2**-10")[0] == 0
     assert "grid must be" in call("rates --mechanism SHE --k 3 --epsilon 1 --grid 2^-30")[2]
+
+
+# --- what is stored -------------------------------------------------------------------------------
+
+
+def test_a_hundred_million_reports_on_the_grid_show_nothing_and_doubles_what_they_show_now():
+    kept = pd.read_csv(ROOT / "data" / "results" / "float_digits.csv")
+    cells = kept.set_index(["client", "sent", "input"])
+    assert set(cells.index) == set(
+        itertools.product(doubles.clients(), ("doubles", "grid"), (0, 1))
+    )
+    assert (kept[kept["client"] != "PrivUnit"]["reports"] == 10**8).all()
+    assert (kept[kept["sent"] == "grid"]["event"] == 0).all()
+    n = 20_000
+    for name, which in itertools.product(doubles.clients(), (0, 1)):
+        now, row = doubles.counted(name, None, which, n, 8), cells.loc[name, "doubles", which]
+        assert same_rate_p(now, n, int(row["event"]), int(row["reports"])) > P_MIN, (name, which)
+        assert doubles.counted(name, FINE, which, n, 9) == 0
+    one, two = (int(cells.loc["LDP-SGD", "doubles", which]["event"]) for which in (0, 1))
+    assert abs(one - two) <= 5 * math.sqrt(2 * one * (1 - one / 10**8))  # missed once in 10^6

@@ -56,7 +56,7 @@ class _Gaussian(NoisyHistogram):
         values = self._users(values, rng)
         reports = rng.normal(0, self.scale, (values.size, self.k))
         reports[np.arange(values.size), values] += 1
-        return rounded(reports, self.grid)
+        return rounded(reports, self.grid, reports)
 
 
 @dataclass(frozen=True)

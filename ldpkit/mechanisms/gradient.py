@@ -1,13 +1,13 @@
 """Randomised gradients: LDP-SGD and the two mechanisms that generalise it, PrivUnit and PrivUnitG.
 
-All three do the same. The gradient is clipped and projected to one of the two
-points ``+u L`` and ``-u L`` of its own line, which keeps its mean; then a random
-vector is sent whose density is high on the cap of vectors that lean towards the
-projected point by at least `gamma`, and low elsewhere. The two levels differ by
-the factor ``e^epsilon``. For LDP-SGD the cap is a hemisphere.
+All three do the same. The gradient is clipped and projected to one of the two points ``+u L`` and
+``-u L`` of its own line, which keeps its mean; then a random vector is sent whose density is high
+on the cap of vectors that lean towards the projected point by at least `gamma`, and low elsewhere.
+The two levels differ by the factor ``e^epsilon``. For LDP-SGD the cap is a hemisphere.
 
-What an observer can learn about a pair of gradients depends on their plane only,
-where a report is a point of uniform angle and known radius, see `overlap`.
+What an observer can learn about a pair of gradients depends on their plane only, where a report is
+a point of uniform angle and known radius, see `overlap`. In doubles, last digits of the sums that
+PrivUnit and PrivUnitG send tell more, unless there is a grid (the book's page on floating point).
 
 Sources: the LDP-SGD paper, Algorithm 1 (after Duchi, Jordan and Wainwright 2018);
 Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
@@ -161,7 +161,7 @@ class GradientMechanism(Mechanism):
             reports *= scale[:, None]
         else:
             combine(reports, scale, gradients, (axis - scale * dots / norms) / norms)
-        return rounded(reports, self.grid)
+        return rounded(reports, self.grid, reports)
 
     def rows(self, name: str, array: ArrayLike) -> Array:
         """Return reports or gradients, called `name`, as a float array (n, d) with n >= 1."""

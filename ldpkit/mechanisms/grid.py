@@ -38,9 +38,13 @@ def spacing(name: str, value: object) -> float:
     return step
 
 
-def rounded(numbers: Array, grid: float | None) -> Array:
-    """Return the nearest whole multiples of `grid`, or the numbers as they are without one."""
-    return numbers if grid is None else np.rint(numbers / grid) * grid
+def rounded(numbers: Array, grid: float | None, out: Array | None = None) -> Array:
+    """Return the nearest whole multiples of `grid`, in the array `out` if given; or the numbers as
+    they are without a grid."""
+    if grid is None:
+        return numbers
+    steps = np.divide(numbers, grid, out=out)
+    return np.multiply(np.rint(steps, out=steps), grid, out=steps)
 
 
 def residue(grid: float | None, epsilon: float, scale: float, d: int = 2) -> float:

@@ -85,6 +85,10 @@ class PM(NumberOracle):
     1`` that begins at ``(C + 1) x / 2 - (C - 1) / 2``, and ``e^eps`` times less outside (Wang et
     al. 2019). Reports are unbiased. "In the interval of the first input and not in that of the
     second" attains ``e^eps``; for -1 and 1 the intervals do not meet.
+
+    .. warning::
+       This holds for real numbers. The last digits of doubles tell more, see the book's page on
+       floating point: round what is sent, by `ldpkit.mechanisms.grid.rounded`.
     """
 
     epsilon: float
