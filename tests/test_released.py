@@ -26,6 +26,7 @@ CHAPTER = ROOT / "book" / "released"
 sys.path.insert(0, str(CHAPTER))
 
 import hall  # noqa: E402
+import pure_ldp_clients  # noqa: E402
 import table  # noqa: E402
 
 CLIENTS = table.clients()
@@ -217,6 +218,8 @@ def test_no_word_of_a_letter_stands_anywhere_else():
             ".toml",
             ".html",
             ".txt",
+            ".json",
+            ".java",
         }:
             text = path.read_text(errors="ignore")
             assert not [word for word in words if word in text], path
@@ -344,6 +347,9 @@ def test_counts_agree_with_an_earlier_measurement_of_the_same_releases(kept, liv
     printed = pd.read_csv(CHAPTER / "earlier.csv", index_col="path", dtype=str)["exact"].dropna()
     laws = {path: CLIENTS[path].true for path in printed.index if CLIENTS[path].true > 0}
     assert len(laws) > 40
+    for epsilon, law in ((0.5, 1.3693), (1.0, 1.6803), (2.0, 2.4076)):  # of the faulty SUE
+        rates = pure_ldp_clients.unary_law(False, True, epsilon)
+        assert abs(np.log(rates[0] / rates[1]) - law) < 6e-5
     for path, law in laws.items():
         half = 0.5 * 10.0 ** -len(printed[path].partition(".")[2])  # of the last digit printed
         assert law == float(printed[path]) or abs(law - float(printed[path])) <= 1.01 * half, path

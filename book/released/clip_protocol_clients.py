@@ -36,6 +36,6 @@ def _sign(y):
 
 
 cms = Released(name="privateCMSClient", make=_cms, event=_cells, said="own cell of 3 is +, of 5 is -",
-               randomness="the generator of compiled code", **SKETCH)  # fmt: skip
+               randomness="Numba's generator", **SKETCH)  # fmt: skip
 hcms = Released(name="privateHCMSClient", make=_hcms, event=_sign, said="the sign agrees with 3 and not with 5",
                 randomness="Python's global generator", **SKETCH)  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hall import Released, lattice, rounded
 
-SYSTEM = "random.SystemRandom"
+SYSTEM = "random.SystemRandom, of the operating system"
 E = math.e
 
 

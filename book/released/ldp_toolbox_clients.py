@@ -18,7 +18,7 @@ def _client(module, name, *arguments):
 
 def entry(name, make, event, said, law=None, **more):
     return Released("ldp-toolbox", "0.1.3", name, make, (0, 1), event, said, 1.0, stated=STATED, law=law,
-                    randomness="the generator of compiled code", **more)  # fmt: skip
+                    randomness="Numba's generator", **more)  # fmt: skip
 
 
 ROOT = math.exp(0.5)

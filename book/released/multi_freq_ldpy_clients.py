@@ -6,7 +6,7 @@ import math
 import numpy as np
 from hall import Released
 
-BOTH = "the generator of compiled code, and NumPy's global one"
+BOTH = "Numba's generator and NumPy's global one"
 STATED = "docstring: privacy guarantee"
 E = math.e
 

@@ -24,7 +24,7 @@ def _encoder(what, bits=8, f=0.5, p=0.0, q=1.0, hashes=1):
 
 def rappor(name, claim, make=None, event=None, said="", **more):
     return Released("librappor-aosp-java", "9.0.0+r35", name, make, event=event, said=said, claim=claim, stated=STATED,
-                    randomness="a generator of the user's secret, which is new for each report here; java.security.SecureRandom", **more)  # fmt: skip
+                    randomness="an HMAC generator keyed with the user's secret, and java.security.SecureRandom", **more)  # fmt: skip
 
 
 def bits(own, others):
