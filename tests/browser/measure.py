@@ -52,7 +52,7 @@ def loaded(browser, address, throttle=1):
     if first.count():
         first.scroll_into_view_if_needed()
         page.wait_for_function("!!document.querySelector('[data-state=ready]')")
-    times, bodies = page.evaluate(TIMES), {url: r.body() for url, r in sizes.items() if r.ok}
+    times, bodies = page.evaluate(TIMES), {url: r.body() for url, r in list(sizes.items()) if r.ok}
     context.close()
     return times, bodies
 
