@@ -52,7 +52,7 @@ def loaded(browser, address, throttle=1):
     if first.count():
         first.scroll_into_view_if_needed()
         page.wait_for_function("!!document.querySelector('[data-state=ready]')")
-    times, bodies = page.evaluate(TIMES), {url: r.body() for url, r in sizes.items() if r.ok}
+    times, bodies = page.evaluate(TIMES), {url: r.body() for url, r in list(sizes.items()) if r.ok}
     context.close()
     return times, bodies
 
@@ -89,7 +89,7 @@ def explorer(browser, site):
     page.locator("#promise-protocol").select_option("OUE")
     page.locator("#promise-released").check()
     page.get_by_role("button", name="Stream").click()
-    page.locator(".ex-verdict[data-tone=bad]").wait_for(timeout=300_000)
+    page.get_by_text("Promise broken: ").wait_for(timeout=300_000)
     return time.perf_counter() - start, page.inner_text(".ex-verdict")
 
 
