@@ -355,6 +355,9 @@ def test_counts_agree_with_an_earlier_measurement_of_the_same_releases(kept, liv
         assert law == float(printed[path]) or abs(law - float(printed[path])) <= 1.01 * half, path
     moved = kept.assign(tp=kept["tp"] * 0.9)
     assert set(table.compared(moved)["counts"]) == {"agrees", "differs"}
+    for tp, fp in ((0, 0), (1, 0), (1, 1)):  # of one report each; nothing is held against that
+        few = kept.assign(tp=float(tp), fp=float(fp), reports=1)
+        assert table.compared(few)["counts"].notna().all()
 
 
 def test_every_row_that_was_measured_before_is_a_client_here_and_none_is_withheld():

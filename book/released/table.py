@@ -131,10 +131,11 @@ def table(
 
 
 def _p_value(ours: tuple[float, float], n: int, theirs: tuple[float, float], m: int, ratio: bool) -> float:
-    """How likely counts of one law differ so much: Fisher's test of each rate, or the ratio of the rates alone."""
+    """How likely counts of one law differ so much: Fisher's test of each rate, or the ratio of the rates alone, with a half
+    added to all counts, as some may be none."""
     if ratio:
-        loss = [math.log(first / second) for first, second in (ours, theirs)]
-        spread = sum(1 / count for count in (*ours, *theirs)) - 2 / n - 2 / m
+        loss = [math.log((first + 0.5) / (second + 0.5)) for first, second in (ours, theirs)]
+        spread = sum(1 / (count + 0.5) for count in (*ours, *theirs)) - 2 / (n + 0.5) - 2 / (m + 0.5)
         return float(2 * scipy.stats.norm.sf(abs(loss[0] - loss[1]) / math.sqrt(spread)))
     tails = []
     for one, two in zip(ours, theirs, strict=True):
