@@ -77,8 +77,8 @@ def images(data, runs, seed, workers, afresh):
     before = None if afresh or not (RESULTS / f"{name}.npz").exists() else dpsgd.load(data)
     table = dpsgd.train(data, runs, seed, workers=workers, before=before)
     fine = {
-        "loglik": 2.0**-10,
-        "dot": 2.0**-6,
+        "loglik": 2.0**-12,
+        "dot": 2.0**-7,
     }  # nats, and units of the noise: far below what a run varies by
     table |= {
         column: np.rint(table[column] / step).astype(np.float32) * np.float32(step)
