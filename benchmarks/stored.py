@@ -64,7 +64,8 @@ def kept(name, table, start, **more):
 
 @cli.command()
 @click.argument("data", type=click.Choice(["mnist", "fashion_mnist"]))
-@click.option("--runs", default=8000, show_default=True, help="Per noise multiplier.")
+@click.option("--runs", type=click.IntRange(dpsgd.RUNS_PER_CELL), default=8000, show_default=True,
+              help="Per noise multiplier.")  # fmt: skip
 @click.option("--seed", default=1, show_default=True)
 @click.option("--workers", default=1, show_default=True, help="Processes.")
 @click.option("--afresh", is_flag=True, help="Make those again that the kept file holds.")
@@ -75,11 +76,11 @@ def images(data, runs, seed, workers, afresh):
     """
     start, name = time.perf_counter(), f"rad_dpsgd_{data}"
     before = None if afresh or not (RESULTS / f"{name}.npz").exists() else dpsgd.load(data)
-    table = dpsgd.train(data, runs, seed, workers=workers, before=before)
-    fine = {
-        "loglik": 2.0**-12,
-        "dot": 2.0**-7,
-    }  # nats, and units of the noise: far below what a run varies by
+    try:
+        table = dpsgd.train(data, runs, seed, workers=workers, before=before)
+    except ValueError as error:  # the number of runs does not fit
+        raise click.UsageError(str(error)) from None
+    fine = {"loglik": 2.0**-12, "dot": 2.0**-7}  # nats, units of the noise: a run varies by more
     table |= {
         column: np.rint(table[column] / step).astype(np.float32) * np.float32(step)
         for column, step in fine.items()

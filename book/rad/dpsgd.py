@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
+from numpy import vecdot as _dot
 from threadpoolctl import threadpool_limits
 
 from ldpkit import datasets, paths, streams
@@ -100,13 +101,13 @@ class DPSGD:
             d2 = scipy.special.softmax(out, axis=2) - onehot
             d1 = (d2 @ weights[2].transpose(0, 2, 1)) * (a > 0)
             # squared norm of a gradient whose blocks are outer products, without forming it
-            norm = np.sqrt((d2**2).sum(2) * ((a**2).sum(2) + 1) + (d1**2).sum(2) * square)
+            norm = np.sqrt(_dot(d2, d2) * (_dot(a, a) + 1) + _dot(d1, d1) * square)
             shrink = (1 / np.maximum(1, norm / self.clip))[..., None]
             d1, d2 = d1 * shrink, d2 * shrink
             noise = [self.clip * self.sigma * rng.standard_normal(s, np.float32) for s in shapes]
             a_z, c1, c2 = a[:, first:], d1[:, first:], d2[:, first:]
             gram = (c2 @ c2.transpose(0, 2, 1)) * (a_z @ a_z.transpose(0, 2, 1) + 1) + (c1 @ c1.transpose(0, 2, 1)) * gram_x
-            heard = ((_inner(x[first:], noise[0]) + noise[1]) * c1).sum(2) + ((a_z @ noise[2] + noise[3]) * c2).sum(2)
+            heard = _dot(_inner(x[first:], noise[0]) + noise[1], c1) + _dot(a_z @ noise[2] + noise[3], c2)
             dots += gram[np.arange(runs), truth] + heard
             norms += gram.diagonal(axis1=1, axis2=2)
             s1, s2 = d1 * member, d2 * member
