@@ -3,7 +3,7 @@
     make bench         # writes _build/bench/benchmarks.csv and .json
     make bench SAVE=1  # and copies them to data/results, from where the book shows them
 
-It takes about six minutes on two idle cores.
+It takes about four minutes on two idle cores.
 
 Every row is one measurement: the whole call, on one core unless `workers` says
 otherwise, after compilation, the best of several repetitions, since the speed
@@ -24,14 +24,17 @@ import time
 from pathlib import Path
 
 import click
+import numpy as np
 
 from ldpkit.auditors import Audit, audit, audit_kv
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
+from ldpkit.mechanisms.grid import FINEST
 from ldpkit.paths import BUILD, ROOT
 from ldpkit.pools import Processes
 from ldpkit.sweep import sweep
 
 PURE = "GRR SS SUE OUE BLH OLH SHE THE".split()
+NOISY = "SHE GM AGM".split()
 COMPARED = (25, 100, 200)
 """Domain sizes at which the reference runs too."""
 WIDE = (25, 100, 200, 1000, 10_000)
@@ -121,6 +124,25 @@ def rounds(trials):
             }
 
 
+def grids(trials):
+    """Clients that add noise, alone: their reports as doubles, and on a grid."""
+    for name, grid in itertools.product(NOISY, (None, FINEST)):
+        own = {} if name == "SHE" else {"delta": 1e-5}
+        mechanism = make(name, k=100, epsilon=1.0, grid=grid, **own)
+        values = mechanism.inputs(0, trials // 10)
+
+        def reports(seed, client=mechanism, values=values):
+            client.perturb(values, np.random.default_rng(seed))
+
+        yield {
+            "what": "grid" if grid else "doubles",
+            "protocol": name,
+            "k": 100,
+            "trials": len(values),
+            "seconds": best(3, reports)[0],
+        }
+
+
 def key_values():
     """Key-value audits, which draw whole groups of users at once."""
     for (name, cls), users in itertools.product(KEY_VALUE.items(), USERS):
@@ -208,7 +230,8 @@ def main(trials, seconds, runs, python, save):
     said, start = machine(), time.perf_counter()
     said["versions of the reference"], before = reference(python, seconds)
     rows = []
-    for part in (audits(trials), rounds(trials), key_values(), cores(trials, runs)):
+    parts = audits(trials), rounds(trials), grids(trials), key_values(), cores(trials, runs)
+    for part in parts:
         for row in part:
             rows.append(row)
             click.echo(

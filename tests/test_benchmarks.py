@@ -25,6 +25,7 @@ def test_every_measurement_that_the_page_shows_is_in_the_table():
         for k in bench.COMPARED
     } <= found
     assert {("fast", name, k) for name in bench.PURE for k in bench.WIDE} <= found
+    assert {(what, name, 100) for what in ("doubles", "grid") for name in bench.NOISY} <= found
     assert set(table.loc[table["what"] == "kv", "n"]) == set(bench.USERS)
     assert set(table.loc[table["what"] == "rounds", "tau"]) == set(bench.TAU)
     assert set(table.loc[table["what"] == "sweep", "workers"]) == {1, 2}
