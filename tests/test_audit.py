@@ -20,7 +20,7 @@ from scipy import stats as law
 
 from ldpkit import attacks, stats, streams
 from ldpkit.auditors import Audit, AuditResult, audit, audits, expected, rows
-from ldpkit.mechanisms import GRR, LHO, OUE, SUE, Client, FaultyUE, make
+from ldpkit.mechanisms import GRR, LHO, OUE, RAPPOR, SUE, Client, FaultyUE, make
 
 KEYS = (
     "mechanism k epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr"
@@ -437,3 +437,12 @@ def test_a_cell_refuses_what_its_mechanism_refuses():
         Audit.cell("OUE", k=5)
     with pytest.raises(ValueError, match="runs must be an integer >= 1"):
         Audit.cell("OUE", k=5, epsilon=1.0, runs=0)
+
+
+@pytest.mark.parametrize(("m", "made"), [(8, False), (128, True)])
+def test_what_has_no_law_is_audited_by_real_reports(m, made):
+    """Guesses from long Bloom filters have no law that can be gone through, short ones have."""
+    asked = Audit(RAPPOR(4, 2.0, m=m, cohorts=2), "guess", trials=500)
+    (found,) = asked.run(3)
+    assert (found.faithful, found.how) == (made, "real reports" if made else "law")
+    assert (asked.rates == [None]) is made and found.counts["tp"] > found.counts["fp"]

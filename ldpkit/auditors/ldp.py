@@ -63,7 +63,7 @@ class Audit(PairAudit):
     faithful : bool
         Make every report in full, instead of drawing the counts from the exact law of the attack.
         Clients are always audited so, and so is a mechanism whose client was replaced
-        (`ldpkit.mechanisms.base.lawful`).
+        (`ldpkit.mechanisms.base.lawful`) or an attack of whose answers no law is known.
     pair : (input, input), optional
         The two audited inputs; those furthest apart by default.
     both : bool
@@ -112,6 +112,16 @@ class Audit(PairAudit):
         return [a.rates(self.mechanism, self.asked[0]) for a in self.declared]
 
     @functools.cached_property
+    def real(self) -> bool:
+        """Whether every report is made: asked for, or because a count has no law to draw it from."""
+        own = zip(self.declared, self.rates)
+        return (
+            self.faithful
+            or not lawful(self.mechanism)
+            or any(rates is None and _unknown(a, self.mechanism) for a, rates in own)
+        )
+
+    @functools.cached_property
     def expected(self) -> list[Rates | None]:
         """Exact mean and standard deviation of the published statistic of every attack, from the
         mechanism's law."""
@@ -150,9 +160,9 @@ class Audit(PairAudit):
             Saying what a client did wrong.
         """
         mechanism, chosen, trials, asked = self.mechanism, self.declared, self.trials, self.asked
-        foreign = not lawful(mechanism)
-        faithful = self.faithful or foreign
+        foreign, faithful = not lawful(mechanism), self.real
         if faithful:
+            makeable(mechanism)
             most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
             at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
         else:
@@ -239,6 +249,14 @@ class Audit(PairAudit):
                 chosen, turns, [e or (None, None) for e in self.expected]
             )
         ]
+
+
+def _unknown(attack: Attack, mechanism: LocalRandomizer) -> bool:
+    """Whether an attack without exact rates cannot draw its counts in another way either."""
+    return (
+        isinstance(attack, attacks.Guess | attacks.TwoValueTest)
+        and attack.route(mechanism) != "simulate"
+    )
 
 
 def audit(
