@@ -253,6 +253,17 @@ def of(notebook: dict[str, Any]) -> dict[str, Parameter]:
     return {}
 
 
+def _plain(literal: str) -> Any:
+    """A plain value; whole numbers may be written as ``1e6``, as on the command line and in the form of a live page."""
+    tree = ast.parse(literal, mode="eval")
+    for node in ast.walk(tree):
+        number = node.value if isinstance(node, ast.Constant) and isinstance(node.value, float) else math.nan
+        said = ast.get_source_segment(literal, node) if number.is_integer() else None
+        if said and "e" in said.lower() and number < 2**53:
+            node.value = int(number)  # type: ignore[attr-defined]
+    return ast.literal_eval(tree)
+
+
 def read(text: str) -> dict[str, Any]:
     """Split ``k=[2, 10] trials=100000`` into names and Python values; raise ValueError with what is wrong."""
     values: dict[str, Any] = {}
@@ -263,7 +274,7 @@ def read(text: str) -> dict[str, Any]:
         if name.strip() in values:
             raise ValueError(f"{name.strip()} is given twice")
         try:
-            values[name.strip()] = ast.literal_eval(literal.strip())
+            values[name.strip()] = _plain(literal.strip())
         except (ValueError, SyntaxError):
             raise ValueError(f"{name.strip()} must be a plain Python value, got {literal.strip()!r}") from None
     return values
