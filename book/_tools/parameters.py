@@ -257,10 +257,12 @@ def _plain(literal: str) -> Any:
     """A plain value; whole numbers may be written as ``1e6``, as on the command line and in the form of a live page."""
     tree = ast.parse(literal, mode="eval")
     for node in ast.walk(tree):
-        number = node.value if isinstance(node, ast.Constant) and isinstance(node.value, float) else math.nan
-        said = ast.get_source_segment(literal, node) if number.is_integer() else None
-        if said and "e" in said.lower() and number < 2**53:
-            node.value = int(number)  # type: ignore[attr-defined]
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, float)
+            and "e" in (ast.get_source_segment(literal, node) or "").lower()
+        ):
+            node.value = int(node.value) if node.value.is_integer() and node.value < 2**53 else node.value
     return ast.literal_eval(tree)
 
 

@@ -102,6 +102,19 @@ def explorer(browser, site):
     return time.perf_counter() - start, page.inner_text(".ex-verdict")
 
 
+# what a reader types: randomised response whose coin for another value is too rare
+CLIENT = """\
+from ldpkit.auditors import audit
+from ldpkit.mechanisms import Client
+
+def mine(values, rng):
+    lie = rng.random(len(values)) < 0.2
+    return np.where(lie, rng.integers(0, 4, len(values)), values)
+
+print(audit(Client(mine, k=4, report="value", epsilon=1.0), "tight", trials=10_000, seed=1).verdict)
+"""
+
+
 def lab(browser):
     """From `make lab` to the reader's own client refuted, typed at ten keys a second."""
     with tempfile.TemporaryDirectory() as folder:
