@@ -9,7 +9,7 @@
   const other = "  const other = Math.floor(random() * (k - 1));\n  return other < value ? other : other + 1;";
   const client = (...lines) => `function report(value, random) {\n${lines.join("")}\n}\n`;
   const STARTS = {
-    grr: ["Randomized response, correct", client(keep, "  if (random() < keep) return value;\n", other)],
+    grr: ["Randomised response, correct", client(keep, "  if (random() < keep) return value;\n", other)],
     lie: ["Its lie may be the truth", client(keep, "  if (random() < keep) return value;\n", "  return Math.floor(random() * k);")],
     forgets: ["It forgets to lie for one value", client("  if (value === k - 1) return value;\n", keep, "  if (random() < keep) return value;\n", other)],
     type: ["Its lies have another type", client(keep, "  if (random() < keep) return value;\n", other.replace(/return (.*);/, "return String($1);"))],
