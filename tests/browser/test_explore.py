@@ -120,6 +120,22 @@ def test_explorers_pass_axe_and_fit_a_phone(page, site, name, theme):
         assert all(inner <= outer for inner, outer in sizes), (width, sizes)
 
 
+@pytest.mark.parametrize("width", [390, 700, 800, 1280])
+def test_the_verdict_stays_in_sight_and_whole_while_one_scrolls(page, site, width):
+    """It is neither under the theme's bar nor apart from it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    opened(page, f"{site}/book/explore/promise.html")
+    above, first = page.evaluate(
+        """() => {
+            const verdict = document.querySelector('.ex-verdict'), explorer = document.querySelector('.explorer');
+            scrollTo({top: scrollY + explorer.getBoundingClientRect().top + 100, behavior: 'instant'});
+            const {left, top} = verdict.getBoundingClientRect(), at = (y) => document.elementFromPoint(left + 40, y);
+            return [!!at(top - 1).closest('.bd-header-article'), at(top + 1) === verdict];
+        }"""
+    )
+    assert above and first
+
+
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_explorers_work_from_a_file_and_say_something_without_scripts(page, browser, name):
     """`file://` allows no module and no fetch; the page keeps its state there, too."""

@@ -150,8 +150,8 @@
     },
     buttons: { go: "▶ Run" },
     views: {
-      wealth: { caption: "Wealth of somebody who bets against the promise, from 1. At 100 the promise is refuted, whenever one stops." },
       proven: { caption: "What the reports have proven about ε (line), and the promise (dashed)." },
+      wealth: { caption: "Wealth of somebody who bets against the promise, from 1. At 100 the promise is refuted, whenever one stops." },
       seen: { caption: "In every round one report of each secret is drawn; what is bet on was chosen from the rounds before.", wide: true },
     },
     start({ host, plot, table, say, warn, buttons, redraw, calm, state: now }) {
