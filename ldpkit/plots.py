@@ -376,7 +376,8 @@ def show(
     ----------
     table : pandas.DataFrame
     precision : int
-        Decimals of floating-point columns; missing values stay empty.
+        Decimals of floating-point columns; missing values stay empty, and thousands are set apart
+        by commas.
     index : bool
         Whether to show the row labels.
     bold : str, optional
@@ -384,7 +385,7 @@ def show(
     """
     checks.columns(table, [bold] if bold else [])
     precision = checks.integer("precision", precision, 0)
-    style = table.style.format(precision=precision, na_rep="").set_table_attributes(
+    style = table.style.format(precision=precision, na_rep="", thousands=",").set_table_attributes(
         'class="dataframe"'
     )
     for axis in (0, 1):

@@ -12,11 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from ldpkit import streams
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
+from ldpkit.cli import commands
 from ldpkit.kinds.base import ROUTES
 from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM, FaultyUE
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
@@ -575,6 +577,18 @@ def test_a_bad_client_gives_status_two_and_one_line(call, here, client, report, 
     )
     assert (status, out) == (2, "") and one_line(err), err
     assert message in err
+
+
+def test_every_whole_number_is_read_in_one_way():
+    """`1e6` is read wherever a whole number is: no option takes click's own integers."""
+    every = [o.type for c in commands().commands.values() for o in c.params]
+    assert not any(isinstance(kind, click.types.IntParamType) for kind in every)
+    assert sum(kind.name == "integer" for kind in every) >= 60
+    for kind in (k for k in every if k.name == "integer"):
+        assert [kind.convert(said, None, None) for said in ("1e6", "2.E+1")] == [10**6, 20]
+        for said in ("1.5e0", "1e-3"):
+            with pytest.raises(click.BadParameter, match=f"^'{said}' is not a whole number$"):
+                kind.convert(said, None, None)
 
 
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"LHO"}))

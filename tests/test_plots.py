@@ -505,3 +505,9 @@ def test_every_figure_is_drawn_by_the_one_call_or_has_its_table_attached(page):
 def test_helpers_of_pages_draw_by_the_one_call(path):
     source = path.read_text()
     assert "import matplotlib" not in source or "plots.attach(figure" in source
+
+
+def test_large_numbers_of_a_table_are_set_apart_in_thousands():
+    table = pd.DataFrame({"reports": [100_000_000, 12], "mean": [1037.925, None], "name": "1000"})
+    shown = plots.show(table, precision=1).to_html()
+    assert all(f">{said}<" in shown for said in ("100,000,000", "12", "1,037.9", "", "1000"))

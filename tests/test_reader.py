@@ -175,6 +175,10 @@ def test_a_line_of_changes_is_split_into_names_and_values():
     assert parameters.read("k=[2, 10] trials=100_000  grid='a b' f = 1.5") == {
         "k": [2, 10], "trials": 100_000, "grid": "a b", "f": 1.5}  # fmt: skip
     assert parameters.read("") == {}
+    whole = parameters.read("trials=1e6 k=[1E2, -2e0] t=(3.e1, {'a': 1e15})")
+    assert repr(whole) == repr({"trials": 10**6, "k": [100, -2], "t": (30, {"a": 10**15})})
+    left = "{'a': 1.5, 'b': 0.001, 'c': 2.0, 'd': 1e+16, 'e': '1e6'}"
+    assert repr(parameters.read("a=1.5e0 b=1e-3 c=2.0 d=1e16 e='1e6'")) == left
     for text, message in [
         ("k", "expected name=value"),
         ("k=open('x')", "k must be a plain Python value"),
@@ -215,6 +219,13 @@ def run(*arguments):
             [
                 "k must be a list of integers of at least 2, got 2",
                 "alpha must be a number in (0, 1), got 0",
+            ],
+        ),
+        (
+            ["ldp_auditor/fig2", "trials=1.5e0 k=[1e-3]"],
+            [
+                "trials must be an integer of at least 1, got 1.5",
+                "k must be a list of integers of at least 2, got [0.001]",
             ],
         ),
         (["book/ldp_auditor/fig2.ipynb", "k"], ["expected name=value, got 'k'", "epsilon = [0.25"]),

@@ -278,6 +278,35 @@ def test_the_file_has_the_stated_columns_and_verdicts(tmp_path, monkeypatch):
         )
 
 
+def test_the_table_of_the_page_is_narrow_and_folds_the_rest_under_each_client():
+    """Nothing is left out but counts, and what is folded is text, not markup."""
+    every = [client.row("weak: as said") for client in CLIENTS.values()]
+    every[0] |= {"verdict": "keeps to it in 2,000 reports per input (stored)", "event": "|y| < 1"}
+    every[0] |= {
+        "reports": 2000,
+        "lower": 1,
+        "exact": float("inf"),
+        "claim": 1.23456,
+        "delta": 0.01,
+    }
+    found = table.shown(pd.DataFrame(every))
+    assert list(found) == ["client", "claim", "exact", "lower", "verdict"]
+    first = found.iloc[0]
+    assert first["verdict"] == "keeps*" and first["claim"] == "1.23"
+    assert (first["exact"], first["lower"]) == ("inf", "1.00")
+    for said in (
+        "Asked: |y| &lt; 1<br>",
+        "Reports: 2,000 per input",
+        "Claimed in: ",
+        "With delta: 0.01",
+    ):
+        assert said in first["client"]
+    assert found["verdict"][1:].eq("weak").all() and "Why: as said<br>" in found["client"][1]
+    assert found.drop(columns="client").map(len).max().max() <= 15
+    names = [re.match("<details><summary>(.*?)</summary>", cell)[1] for cell in found["client"]]
+    assert max(map(len, names)) <= 90 and not any("nan" in cell for cell in found["client"])
+
+
 def test_a_release_that_is_not_installed_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "PACKAGES", tmp_path)
     monkeypatch.setattr(table, "STORED", tmp_path / "none.csv")

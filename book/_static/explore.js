@@ -127,6 +127,41 @@
       make("tbody", {}, ...rows.map(([first, ...rest]) => make("tr", {}, make("th", { scope: "row" }, first), ...rest.map((c) => make("td", {}, c)))))));
   }
 
+  /* What bets against a claim win and prove; drawn in the views "wealth" and "proven". */
+  const powers = (v) => (v === 0 ? "1" : `10${[...String(v)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("")}`);
+  class Wealth {
+    constructor(bets, claim) { Object.assign(this, { bets, claim, path: [[0, 0, 0]], next: 1, broken: 0 }); }
+    /* To be called after every bet; it looks often enough: an eye on every bet would change little. */
+    follow() {
+      const { bets, claim, path } = this, n = bets.pairs;
+      if (n < this.next) return;
+      this.next = max(n + 1, Math.ceil(n * 1.01));
+      bets.look();
+      path.push([n, bets.log(bets.claims.indexOf(claim)) / Math.LN10, bets.lower]);
+      if (!this.broken && bets.lower >= claim) this.broken = n;
+    }
+    draw(plot, unit, limit = 0) {
+      const { bets: { pairs: n, lower }, claim, path } = this, wide = [0, max(100, n * 1.02)], kind = this.broken ? "bad" : "a";
+      const across = { domain: wide, title: unit, format: (v) => (v >= 1e4 ? `${v / 1000}k` : `${v}`) };
+      const logs = path.map((p) => p[1]), low = min(-1.2, ...logs), high = max(2.6, ...logs) * 1.05, every = max(1, Math.ceil((high - low) / 6));
+      const ticks = Array.from({ length: 60 }, (_, i) => (i - 20) * every).filter((v) => v >= low && v <= high);
+      plot("wealth", { label: `Wealth after ${n} ${unit}: ${digits(10 ** logs[logs.length - 1])}`, height: 210, x: across, y: { domain: [low, high], ticks, format: powers } })
+        .line([[0, 2], [wide[1], 2]], "claim").line(path.map((p) => [p[0], p[1]]), kind).text(wide[1], 2, "100: refuted", "", 0, 16).end();
+      const top = max(claim * 1.3, lower * 1.1, limit < claim * 2.5 ? limit * 1.05 : 0);
+      plot("proven", { label: `Proven after ${n} ${unit}: ε above ${digits(lower)}; promised ${claim}`, height: 210, x: across, y: { domain: [0, top], title: "ε" } })
+        .line([[0, claim], [wide[1], claim]], "claim").line(path.map((p) => [p[0], p[2]]), kind).text(wide[1], claim, "promised", "", 0, 16).end();
+    }
+  }
+  /* Numbers in (0, 1) that follow from a seed: a counter through a mixer, twice. */
+  function mixed(h) { h = Math.imul(h ^ (h >>> 16), 0x85ebca6b); h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35); return (h ^ (h >>> 16)) >>> 0; }
+  function random(seed) {
+    let count = mixed(seed + 0x9e3779b9);
+    return () => {
+      count = (count + 0x9e3779b9) | 0;
+      return (mixed(mixed(count) ^ 0x2545f491 ^ count) + 0.5) / 2 ** 32;
+    };
+  }
+
   /* ---- an explorer ---- */
   const registered = new Map();
   function explorer(name, plan) {
@@ -154,6 +189,7 @@
     for (const [key, words] of Object.entries(plan.buttons || {})) bar.append((buttons[key] = make("button", { type: "button", class: "ex-button" }, words)));
     const again = make("button", { type: "button", class: "ex-button ex-quiet" }, "Back to the start");
     bar.append(again);
+    buttons.again = again;
     for (const [key, view] of Object.entries(plan.views)) {
       views[key] = make("div", { id: `${name}-${key}`, class: "ex-plot" });
       places.append(make("figure", { class: `ex-view ${view.wide ? "ex-wide" : ""}` }, views[key], make("figcaption", {}, view.caption)));
@@ -193,7 +229,7 @@
       if (keep) {
         const derived = plan.derived ? plan.derived(state) : [], changed = Object.keys(defaults).filter((key) => state[key] !== defaults[key] && !derived.includes(key));
         history.replaceState(null, "", changed.length ? prefix + changed.map((key) => `${key}=${encodeURIComponent(written(state[key]))}`).join("&") : location.pathname + location.search);
-        problem.hidden = true;
+        tools.warn();
       }
       redraw();
     }
@@ -209,8 +245,7 @@
           else found[key] = value;
         }
       }
-      problem.hidden = !wrong.length;
-      problem.textContent = wrong.length ? `The address asks for what is not possible: ${wrong.join("; ")}. The rest is as it says.` : "";
+      tools.warn(wrong.length ? `The address asks for what is not possible: ${wrong.join("; ")}. The rest is as it says.` : "");
       Object.assign(state, defaults);
       change(Object.keys(found).length ? found : defaults, false);
     }
@@ -219,12 +254,16 @@
       host, views, buttons, state, change, redraw, calm,
       plot: (view, axes) => new Plot(views[view], axes),
       table: (view, head, rows) => table(views[view], head, rows),
+      /* One line about what is not possible; nothing takes it away. */
+      warn(words = "") { problem.hidden = !words; problem.textContent = words; },
       /* The verdict: `tone` is "good", "bad" or nothing. Something that changes all the time is read aloud once a second at most. */
       say(words, tone = "", often = false) {
-        verdict.dataset.tone = tone;
         said = words;
-        if (!often) { clearTimeout(timer); timer = 0; verdict.textContent = said; }
-        else if (!timer) { verdict.textContent = said; timer = setTimeout(() => { timer = 0; if (verdict.textContent !== said) verdict.textContent = said; }, 1000); }
+        if (often && timer && tone === verdict.dataset.tone) return; // a new tone never stands beside old words
+        clearTimeout(timer);
+        verdict.dataset.tone = tone;
+        verdict.textContent = said;
+        timer = often ? setTimeout(() => { timer = 0; if (verdict.textContent !== said) verdict.textContent = said; }, 1000) : 0;
       },
     };
     draw = plan.start(tools);
@@ -235,5 +274,5 @@
     new ResizeObserver(() => { if (host.clientWidth !== width) { width = host.clientWidth; redraw(); } }).observe(host);
   }
 
-  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { explorer, tools: { make, digits, grouped, calm } });
+  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { explorer, tools: { make, digits, grouped, calm, mixed, random, Wealth } });
 })();

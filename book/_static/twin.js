@@ -128,7 +128,7 @@
       this.details = make("details", { class: "tw-table" }, make("summary", {}, "Data table"));
       this.details.addEventListener("toggle", () => this.details.open && !this.details.children[1] && this.tabulate());
       this.box = make("div", { class: "tw-box" }, make("div", { class: "tw-top" }, this.legend, this.large), this.key, this.mine,
-        make("p", { class: "tw-up" }, `↑ ${this.spec.y}`), this.plot, make("p", { class: "tw-along" }, `${this.spec.x} →`));
+        make("p", { class: "tw-up" }, `↑ ${this.spec.y}`), this.plot, make("p", { class: "tw-along" }, this.spec.x && `${this.spec.x} →`));
       this.host.append(this.box, this.details);
       for (const kind of ["pointermove", "pointerdown"]) this.plot.addEventListener(kind, (event) => this.near(event));
       for (const kind of ["pointerleave", "blur"]) this.plot.addEventListener(kind, () => this.point(null));

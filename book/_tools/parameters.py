@@ -253,6 +253,19 @@ def of(notebook: dict[str, Any]) -> dict[str, Parameter]:
     return {}
 
 
+def _plain(literal: str) -> Any:
+    """A plain value; whole numbers may be written as ``1e6``, as on the command line and in the form of a live page."""
+    tree = ast.parse(literal, mode="eval")
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, float)
+            and "e" in (ast.get_source_segment(literal, node) or "").lower()
+        ):
+            node.value = int(node.value) if node.value.is_integer() and node.value < 2**53 else node.value
+    return ast.literal_eval(tree)
+
+
 def read(text: str) -> dict[str, Any]:
     """Split ``k=[2, 10] trials=100000`` into names and Python values; raise ValueError with what is wrong."""
     values: dict[str, Any] = {}
@@ -263,7 +276,7 @@ def read(text: str) -> dict[str, Any]:
         if name.strip() in values:
             raise ValueError(f"{name.strip()} is given twice")
         try:
-            values[name.strip()] = ast.literal_eval(literal.strip())
+            values[name.strip()] = _plain(literal.strip())
         except (ValueError, SyntaxError):
             raise ValueError(f"{name.strip()} must be a plain Python value, got {literal.strip()!r}") from None
     return values

@@ -25,6 +25,7 @@ from sphinx.application import Sphinx
 SCOREBOARD, CLAIMS, TRUST = "book/scoreboard", "book/claims", "book/trust"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
 _PHONE = 30  # signs of TeX
+_WORD = 24  # signs of code that always stand on one line
 _ENTRANCE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -68,9 +69,11 @@ def _distinct(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def _long(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Mark formulas within a line that are wider than a phone."""
+    """Mark formulas within a line that are wider than a phone, and code whose words all fit on any line."""
     for formula in doctree.findall(nodes.math):
         formula["classes"] += ["long"] if len(formula.astext()) > _PHONE else []
+    for code in doctree.findall(nodes.literal):
+        code["classes"] += ["short"] if max(map(len, code.astext().split()), default=0) <= _WORD else []
 
 
 def _anywhere(app: Sphinx, doctree: nodes.document, page: str) -> None:

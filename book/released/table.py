@@ -1,5 +1,6 @@
 """The table of the chapter on released clients: every client of every adapter, audited again."""
 
+import html
 import math
 import os
 import platform
@@ -172,6 +173,26 @@ def compared(found: pd.DataFrame, level: float = 0.01) -> pd.DataFrame:
             "rates": f"{row['tp'] / row['reports']:.4f}, {row['fp'] / row['reports']:.4f}" if ran else "",
             "rates before": f"{row['p before']:.4f}, {row['q before']:.4f}" if ran else "", "exact": row["exact"], "exact before": row["exact before"],
             "counts": said, "note": "; ".join(notes),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def shown(found: pd.DataFrame) -> pd.DataFrame:
+    """The table as a page shows it: few narrow columns, and what each client was asked folded under its
+    name, as HTML."""
+    rows = []
+    for row in found.astype(object).fillna("").itertuples():
+        word, _, why = row.verdict.removesuffix(" (stored)").partition(": ")
+        parts = {
+            "Why": why, "Asked": row.event, "Reports": f"{row.reports:,.0f} per input" if row.reports else "", "Claimed in": row.stated,
+            "With delta": f"{row.delta:g}" if row.delta else "", "Fixed in": row.fixed_in,
+        }  # fmt: skip
+        lines = "<br>".join(f"{name}: {html.escape(str(said))}" for name, said in parts.items() if said)
+        exact, lower = ("" if x == "" else f"{x:.2f}" for x in (row.exact, row.lower))
+        rows.append({
+            "client": f"<details><summary>{row.package} {row.version}: {html.escape(row.client)}</summary>{lines}</details>",
+            "claim": f"{row.claim:.3g}", "exact": exact, "lower": lower,
+            "verdict": re.split(" its | to ", word)[0] + "*" * row.verdict.endswith(" (stored)"),
         })  # fmt: skip
     return pd.DataFrame(rows)
 

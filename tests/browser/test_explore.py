@@ -40,7 +40,7 @@ def pictures(page):
 
 def test_every_explorer_has_a_page_in_the_table_of_contents():
     toc = re.findall(r"file: book/explore/(\w+)", (ROOT / "_toc.yml").read_text())
-    assert sorted(toc) == EXPLORERS and len(EXPLORERS) == 7
+    assert sorted(toc) == EXPLORERS and len(EXPLORERS) == 8
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -120,6 +120,22 @@ def test_explorers_pass_axe_and_fit_a_phone(page, site, name, theme):
         assert all(inner <= outer for inner, outer in sizes), (width, sizes)
 
 
+@pytest.mark.parametrize("width", [390, 700, 800, 1280])
+def test_the_verdict_stays_in_sight_and_whole_while_one_scrolls(page, site, width):
+    """It is neither under the theme's bar nor apart from it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    opened(page, f"{site}/book/explore/promise.html")
+    above, first = page.evaluate(
+        """() => {
+            const verdict = document.querySelector('.ex-verdict'), explorer = document.querySelector('.explorer');
+            scrollTo({top: scrollY + explorer.getBoundingClientRect().top + 100, behavior: 'instant'});
+            const {left, top} = verdict.getBoundingClientRect(), at = (y) => document.elementFromPoint(left + 40, y);
+            return [!!at(top - 1).closest('.bd-header-article'), at(top + 1) === verdict];
+        }"""
+    )
+    assert above and first
+
+
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_explorers_work_from_a_file_and_say_something_without_scripts(page, browser, name):
     """`file://` allows no module and no fetch; the page keeps its state there, too."""
@@ -184,6 +200,25 @@ def test_the_faulty_release_is_refuted_and_the_honest_client_is_not(page, site):
         page.locator("#promise-released").is_disabled()
         and not page.locator("#promise-released").is_checked()
     )
+
+
+def test_the_verdict_turns_red_with_its_words_and_not_before(page, site):
+    """Words that change all the time are shown once a second at most; the colour waits for them."""
+    opened(page, f"{site}/book/explore/promise.html#promise:released=yes&speed=300")
+    wrong, seen = page.evaluate(
+        """async () => {
+            const verdict = document.querySelector('.ex-verdict'), wrong = [], seen = new Set();
+            document.querySelector('.ex-button').click();
+            for (let after = 0; after < 20; after += seen.has('bad')) {
+                await new Promise(requestAnimationFrame);
+                const {tone} = verdict.dataset, broken = verdict.textContent.startsWith('Promise broken');
+                seen.add(tone);
+                if ((tone === 'bad') !== broken) wrong.push([tone, verdict.textContent]);
+            }
+            return [wrong, [...seen]];
+        }"""
+    )
+    assert wrong == [] and seen == ["", "bad"]
 
 
 def test_who_wants_no_motion_sees_new_states_twice_a_second(browser, site):

@@ -76,6 +76,8 @@ def test_twins_of_a_page(page, name):
         if not table:
             continue
         assert twin.locator(".tw-plot svg").count() == 1
+        assert twin.locator(".tw-up").text_content().strip() != "↑"
+        assert twin.locator(".tw-along").text_content().strip() != "→"
         assert twin.locator("xpath=../img").is_hidden()
         drawn = page.evaluate(
             "e => [...e.querySelectorAll('.tw-g :is(path, rect)')].map(p => p.getAttribute('d')).join()",

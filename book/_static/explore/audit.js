@@ -19,7 +19,7 @@
       confidence: { label: "Confidence", kind: "list", value: 0.99, values: [0.8, 0.9, 0.95, 0.99, 0.999, 0.999999], format: (v) => `${+(100 * v).toFixed(4)} %` },
     },
     views: {
-      plane: { caption: `White: the rates that the claim allows, whatever the event. Shaded: those that break it. Move the point (drag it, or use the sliders); the box holds the true rates at the chosen confidence. Dashed ray: all points with the proven ratio. Protocols are those at the claimed ε and k = ${K}.` },
+      plane: { caption: `Not shaded: the rates that the claim allows, whatever the event. Shaded: those that break it. Move the point (drag it, or use the sliders); the box holds the true rates at the chosen confidence. Dashed ray: all points with the proven ratio. Protocols are those at the claimed ε and k = ${K}.` },
       reports: { caption: "What the same rates would prove with other numbers of reports: the bound (line), its ceiling at perfect rates (thin), the claim (dashed), and the limit ln(TPR / FPR) of this question (dots)." },
     },
     settle(state, changes) {

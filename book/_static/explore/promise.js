@@ -1,18 +1,9 @@
 /* Break the promise: real reports are drawn here, and bets are placed on an event that was fixed before. */
 (() => {
   "use strict";
-  const { ceil, exp, floor, imul, log, log10, max, min } = Math, { laws, tools: { digits, grouped } } = ldpkit;
+  const { ceil, exp, floor, imul, log, max, min } = Math, { laws, tools: { digits, grouped, mixed, random, Wealth } } = ldpkit;
 
   /* ---- clients: reports as the protocols define them, from one seed ---- */
-  const mixed = (h) => { h = imul(h ^ (h >>> 16), 0x85ebca6b); h = imul(h ^ (h >>> 13), 0xc2b2ae35); return (h ^ (h >>> 16)) >>> 0; };
-  /* Numbers in (0, 1) that follow from a seed: a counter through a mixer, twice. */
-  function random(seed) {
-    let count = mixed(seed + 0x9e3779b9);
-    return () => {
-      count = (count + 0x9e3779b9) | 0;
-      return (mixed(mixed(count) ^ 0x2545f491 ^ count) + 0.5) / 2 ** 32;
-    };
-  }
   const laplace = (scale, next) => { const u = next() - 0.5; return (u < 0 ? 1 : -1) * scale * log(1 - 2 * Math.abs(u)); };
   const respond = (value, k, keep, next) => { if (next() < keep) return value; const other = floor(next() * (k - 1)); return other + (other >= value); };
   /* One report, as the values that it supports; `numbers` for a noisy vector. */
@@ -54,7 +45,6 @@
   /* ---- the explorer ---- */
   const PAIRS = { near: (k) => [0, 1], far: (k) => [0, k - 1] };
   const UNARY = ["SUE", "OUE"];
-  const powers = (v) => (v === 0 ? "1" : `10${[...String(v)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("")}`);
 
   ldpkit.explorer("promise", {
     controls: {
@@ -85,9 +75,9 @@
         const given = { mechanism: m.name, k: s.k, epsilon: s.epsilon, ...(s.released ? { protocol: s.protocol } : {}) };
         const limit = ldpkit.rates({ ...given, attack: s.attack }).epsilon, step = 0.05, most = max(s.epsilon, limit) + 0.5;
         const grid = Array.from({ length: ceil(most / step) }, (_, i) => +((i + 1) * step).toFixed(2));
-        const claims = [...new Set([...grid, s.epsilon])].sort((a, b) => a - b);
-        run = { s, m, pair: PAIRS[s.pair](s.k), limit, bets: new laws.Bets(claims), own: claims.indexOf(s.epsilon), next: random(s.seed),
-          seen: [new Uint32Array(s.k), new Uint32Array(s.k)], latest: [null, null], path: [[0, 0, 0]], look: 1, broken: 0 };
+        const bets = new laws.Bets([...new Set([...grid, s.epsilon])].sort((a, b) => a - b));
+        run = { s, m, pair: PAIRS[s.pair](s.k), limit, bets, wealth: new Wealth(bets, s.epsilon), next: random(s.seed),
+          seen: [new Uint32Array(s.k), new Uint32Array(s.k)], latest: [null, null] };
       }
       function pair() {
         const { m, pair: two, s, bets, next } = run;
@@ -98,13 +88,7 @@
           return shows(m, got, two, s.attack, next) ? 1 : 0;
         });
         bets.add(...events);
-        const n = bets.pairs;
-        if (n >= run.look) { // often enough: an eye on every pair would change little
-          run.look = max(n + 1, ceil(n * 1.01));
-          bets.look();
-          run.path.push([n, bets.log(run.own) / log(10), bets.lower]);
-          if (!run.broken && bets.lower >= s.epsilon) run.broken = n;
-        }
+        run.wealth.follow();
       }
       function stream(on) {
         streaming = on;
@@ -141,17 +125,10 @@
       }
       return (s) => {
         if (!run || Object.keys(s).some((key) => key !== "speed" && s[key] !== run.s[key])) begin(s);
-        const { bets, path, limit, broken, pair: two } = run, n = bets.pairs, wide = [0, max(100, n * 1.02)];
+        const { bets, limit, wealth, pair: two } = run, { broken } = wealth, n = bets.pairs;
         histogram("first", 0);
         histogram("second", 1);
-        const logs = path.map((p) => p[1]), low = min(-1.2, ...logs), high = max(2.6, ...logs) * 1.05, every = max(1, ceil((high - low) / 6));
-        const across = { domain: wide, title: "pairs of reports", format: (v) => (v >= 1e4 ? `${v / 1000}k` : `${v}`) };
-        const ticks = Array.from({ length: 60 }, (_, i) => (i - 20) * every).filter((v) => v >= low && v <= high);
-        plot("wealth", { label: `Wealth after ${n} pairs: ${digits(10 ** logs[logs.length - 1])}`, height: 210, x: across, y: { domain: [low, high], ticks, format: powers } })
-          .line([[0, 2], [wide[1], 2]], "claim").line(path.map((p) => [p[0], p[1]]), broken ? "bad" : "a").text(wide[1], 2, "100: refuted", "", 0, 16).end();
-        const top = max(s.epsilon * 1.3, bets.lower * 1.1, limit < s.epsilon * 2.5 ? limit * 1.05 : 0);
-        plot("proven", { label: `Proven after ${n} pairs: ε above ${digits(bets.lower)}; promised ${s.epsilon}`, height: 210, x: across, y: { domain: [0, top], title: "ε" } })
-          .line([[0, s.epsilon], [wide[1], s.epsilon]], "claim").line(path.map((p) => [p[0], p[2]]), broken ? "bad" : "a").text(wide[1], s.epsilon, "promised", "", 0, 16).end();
+        wealth.draw(plot, "pairs of reports", limit);
         const client = s.released ? `pure-ldp 1.1.2's ${s.protocol}` : `An honest ${s.protocol}`;
         if (broken) say(`Promise broken: ${grouped(n)} pairs prove ε > ${bets.lower.toFixed(2)}, and ${s.epsilon} was promised. (Refuted after ${grouped(broken)} pairs; a true promise is refuted once in 100 such runs at most.)`, "bad", streaming);
         else if (!n) say(`Somebody whose secret is ${two[0]} and somebody whose secret is ${two[1]} report through ${s.released ? client : s.protocol}. The promise: no answer is more than e^${s.epsilon} = ${digits(exp(s.epsilon))} times likelier for one than for the other. Bet against it: press Stream.`);
