@@ -35,11 +35,13 @@ def integer(name: str, value: object, low: int, high: int | None = None) -> int:
     ValueError
         Naming the parameter, its value and the allowed range.
     """
-    allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
-    if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
-        number = int(value)
+    plain = type(value) is int  # mostly, and to ask an abstract class takes much longer
+    if plain or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))):
+        given: Any = value
+        number = int(given)
         if low <= number and (high is None or number <= high):
             return number
+    allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
     raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
@@ -62,7 +64,8 @@ def real(
     ValueError
         Naming the parameter, its value and the allowed range.
     """
-    if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
+    plain = type(value) in (float, int)
+    if plain or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
         given: Any = value  # a whole number may be too large for a float
         number = float(given) if abs(given) <= sys.float_info.max else math.nan
         above = number >= low if closed[0] == "[" else number > low
@@ -107,6 +110,8 @@ def numeric(name: str, array: object) -> Array:
 
 def masked(array: object) -> bool:
     """Whether an array, or one of the rows that are to become one, has a mask."""
+    if type(array) is np.ndarray:
+        return False
     rows = array if isinstance(array, (list, tuple)) else (array,)
     return any(isinstance(row, np.ma.MaskedArray) for row in rows)
 
