@@ -35,11 +35,13 @@ def integer(name: str, value: object, low: int, high: int | None = None) -> int:
     ValueError
         Naming the parameter, its value and the allowed range.
     """
-    allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
-    if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
-        number = int(value)
+    plain = type(value) is int  # mostly, and to ask an abstract class takes much longer
+    if plain or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))):
+        given: Any = value
+        number = int(given)
         if low <= number and (high is None or number <= high):
             return number
+    allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
     raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
@@ -62,7 +64,8 @@ def real(
     ValueError
         Naming the parameter, its value and the allowed range.
     """
-    if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
+    plain = type(value) in (float, int)
+    if plain or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
         given: Any = value  # a whole number may be too large for a float
         number = float(given) if abs(given) <= sys.float_info.max else math.nan
         above = number >= low if closed[0] == "[" else number > low
@@ -98,15 +101,17 @@ def numeric(name: str, array: object) -> Array:
     """Return an array of whole or real numbers, unchanged; text, objects, booleans and ragged rows
     are refused."""
     array = unmasked(name, array)
-    need(
-        array.dtype.kind in "iuf",
-        f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}",
-    )
+    if array.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{name} must be made of numbers, got {array.dtype} of shape {array.shape}"
+        )
     return array
 
 
 def masked(array: object) -> bool:
     """Whether an array, or one of the rows that are to become one, has a mask."""
+    if type(array) is np.ndarray:
+        return False
     rows = array if isinstance(array, (list, tuple)) else (array,)
     return any(isinstance(row, np.ma.MaskedArray) for row in rows)
 
@@ -173,11 +178,11 @@ def values(array: ArrayLike, k: int, name: str = "values") -> Array:
         If the array is not one-dimensional, not of integers, or leaves the domain.
     """
     array = unmasked(name, array)
-    need(
-        array.ndim == 1 and np.issubdtype(array.dtype, np.integer),
-        f"{name} must be a one-dimensional array of integers, got shape {array.shape} of"
-        f" {array.dtype}",
-    )
+    if array.ndim != 1 or array.dtype.kind not in "iu":  # writing a type out takes longer
+        raise ValueError(
+            f"{name} must be a one-dimensional array of integers, got shape {array.shape} of"
+            f" {array.dtype}"
+        )
     if array.size and (array.min() < 0 or array.max() >= k):
         bad = (array < 0) | (array >= k)
         raise ValueError(

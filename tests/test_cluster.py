@@ -18,11 +18,10 @@ import sys
 from pathlib import Path
 
 import dask
-import nbformat
 import pandas as pd
 import pytest
 from distributed import KilledWorker, LocalCluster
-from test_sweep import fragile
+from sweep_cells import failing, fragile
 
 import ldpkit.pools
 from ldpkit import pools
@@ -101,12 +100,6 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def failing(x, seed):
-    if x % 2:
-        raise ArithmeticError(f"no half of {x}")
-    return {"half": x // 2}
-
-
 # --- the same bytes -------------------------------------------------------------------------------
 
 
@@ -155,6 +148,8 @@ def test_the_command_gives_the_same_bytes(where, call, here, tables, address):
 
 
 def test_a_notebook_gives_the_same_bytes(tmp_path, tables):
+    import nbformat
+
     (tmp_path / "grids.json").write_text(json.dumps(GRIDS))
     source = (
         "import json\nfrom ldpkit.auditors import AUDITS, RADAudit\nfrom ldpkit.sweep import"

@@ -1116,7 +1116,7 @@ EXEMPT = {
     ),
     "check of a mechanism, or what it is made of: called by `suite.check_mechanism`": (
         """
-        case.Case case.close case.need case.refused case.same case.tail reports.value reports.parameters reports.generator
+        case.Case case.close case.need case.part case.refused case.same case.tail reports.value reports.parameters reports.generator
         reports.inputs reports.read reports.pair claims.rates claims.budget claims.routes claims.rounds claims.extremes
         draws.client draws.estimate draws.null draws.power draws.repeats suite.Check suite.Conformance"""
     ),

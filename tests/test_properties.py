@@ -581,17 +581,19 @@ REAL = [
 def test_real_reports_follow_the_law(m):
     n, (inputs, reports, law) = 40_000, outputs(m)
 
-    def key(parts):  # a report of one user as plain numbers; subsets come in any order
-        flat = [np.sort(np.ravel(p)) if m.report == "subset" else np.ravel(p) for p in parts]
-        return tuple(np.concatenate(flat).tolist())
-
     several = m.report in ("rounds", "tuple")
-    numbers = {key(r if several else [r]): i for i, r in enumerate(reports)}
+
+    def rows(reports, users):  # one of plain numbers for each user; subsets come in any order
+        flat = [np.reshape(part, (users, -1)) for part in (reports if several else [reports])]
+        return np.concatenate([np.sort(f) if m.report == "subset" else f for f in flat], axis=1)
+
+    numbers = {tuple(rows(one, 1)[0].tolist()): i for i, one in enumerate(reports)}
     for record, row in ((inputs[0], law[0]), (inputs[-1], law[-1])):
         users = np.tile(record, (n, 1)) if isinstance(m, RSFD) else np.full(n, record)
         drawn = m.perturb(users, np.random.default_rng([3, len(reports)]))
-        rows = zip(*drawn) if several else ((r,) for r in drawn)
-        counts = np.bincount([numbers[key(r)] for r in rows], minlength=len(reports))
+        seen, times = np.unique(rows(drawn, n), axis=0, return_counts=True)
+        counts = np.zeros(len(reports), int)
+        counts[[numbers[tuple(one)] for one in seen.tolist()]] = times
         assert chi_square_p(counts, row) > P_MIN
 
 

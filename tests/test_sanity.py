@@ -342,10 +342,10 @@ def test_whether_the_order_matters_is_said_by_the_kind_whatever_its_class(monkey
 
 # --- independence ---------------------------------------------------------------------------------
 
-RUNS = range(1, 31)
+RUNS = range(1, 11)
 
 
-@pytest.mark.parametrize("seeds", [RUNS], ids=["30 seeds"])
+@pytest.mark.parametrize("seeds", [RUNS], ids=["10 seeds"])
 @pytest.mark.parametrize(
     "function, report, message",
     [
@@ -453,15 +453,16 @@ def test_honest_clients_are_left_alone():
         def perturb(self, values, rng):
             return super().perturb(values, rng)
 
-    made = 0
-    for i, (report, mechanism) in enumerate([*honest()] * 5):
+    made, every = 0, [*honest()]
+    for i, (report, mechanism) in enumerate(every * 3):
         client = Client(
             lambda values, rng, m=mechanism: m.perturb(values, rng),
             mechanism.k,
             report,
             mechanism.epsilon,
         )
-        for found in audits(client, ["guess", "tight"], trials=(150, 1500, 6000)[i % 3], seed=i):
+        trials = (150, 1500, 6000)[(i + i // len(every)) % 3]
+        for found in audits(client, ["guess", "tight"], trials=trials, seed=i):
             assert not found.invalid and found.warnings == (), (mechanism, found.trials)
             made += 1
     for seed in range(20):

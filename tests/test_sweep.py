@@ -9,24 +9,30 @@ import itertools
 import linecache
 import os
 import random
-import signal
 import subprocess
 import sys
-import threading
 import types
-import uuid
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 
-import nbclient
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg  # noqa: F401  brings the last of the libraries with threads
-from threadpoolctl import threadpool_info, threadpool_limits
+from sweep_cells import (
+    fragile,
+    interrupting,
+    reversed_several,
+    several,
+    square,
+    stuck,
+    threads,
+    unplain,
+    version_of_toy,
+)
+from threadpoolctl import threadpool_limits
 
-from ldpkit import pools, streams
+from ldpkit import pools
 from ldpkit.auditors import Audit
 from ldpkit.pools import isolated
 from ldpkit.sweep import SweepError, cells, sweep
@@ -38,50 +44,6 @@ GRID = {
     "trials": 5000,
     "runs": 2,
 }
-
-
-def square(x, seed, trace=None, forbidden=None):
-    """A cell that leaves a file behind, and fails while the file `forbidden` exists and names
-    it."""
-    if forbidden and Path(forbidden).exists() and Path(forbidden).read_text() == str(x):
-        raise ArithmeticError(f"no square of {x}")
-    if trace:
-        (Path(trace) / f"{x}-{uuid.uuid4().hex}").touch()
-    return {
-        "square": x * x,
-        "third": x / 3,
-        "drawn": streams.generator(seed, "draw").random(),
-        "seed": seed,
-    }
-
-
-def several(n, seed):
-    return [{"i": i, "value": np.float64(i) / n, "word": "a,b"} for i in range(n)]
-
-
-def reversed_several(n, seed):
-    return several(n, seed)[::-1]
-
-
-def version_of_toy(seed):
-    import toy
-
-    return {"version": toy.VERSION, "file": toy.__file__}
-
-
-def unplain(seed):
-    return {"value": object()}
-
-
-def threads(seed):
-    """How many threads each BLAS may use now."""
-    return {
-        "threads": str(
-            sorted(
-                {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
-            )
-        )
-    }
 
 
 def traced(folder):
@@ -316,25 +278,6 @@ def test_an_error_that_every_cell_has_is_told_three_times_and_counted():
 
 
 # --- workers that die, and interrupts -------------------------------------------------------------
-
-
-def fragile(x, seed, marks, fatal=(), always=False):
-    """A cell that kills its worker: the first time, or always."""
-    mark = Path(marks) / str(x)
-    if x in fatal and (always or not mark.exists()):
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return {"drawn": streams.generator(seed, "draw").random()}
-
-
-def interrupting(x, seed, store=None):
-    """The last cell interrupts the sweep as soon as the others are stored, and never ends."""
-    if store and x == 3:
-        while len(list(Path(store).glob("*.json"))) < 3:
-            pass
-        os.kill(os.getppid(), signal.SIGINT)
-        threading.Event().wait()
-    return {"y": x}
 
 
 def test_a_dying_worker_costs_only_its_own_cell_which_is_computed_again(tmp_path):
@@ -581,6 +524,9 @@ def test_a_notebook_shows_progress_unless_its_runner_wants_none(switch, shown, m
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     for name, value in switch.items():
         monkeypatch.setenv(name, value)
+    import nbclient
+    import nbformat
+
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(BAR)])
     nbclient.execute(book, kernel_name="python3")
     said = "".join(output["text"] for output in book.cells[0].outputs)
@@ -601,13 +547,6 @@ def test_progress_is_silent_where_nobody_watches():
 # --- a limit of time ------------------------------------------------------------------------------
 
 
-def stuck(x, seed, marks):
-    (Path(marks) / f"{x}-{uuid.uuid4().hex}").touch()
-    while x == 1:
-        pass
-    return {"twice": 2 * x}
-
-
 def test_a_cell_that_takes_too_long_is_ended_once_and_all_others_are_finished(tmp_path):
     grid = {
         "x": [0, 2, 3, 1],
@@ -615,10 +554,10 @@ def test_a_cell_that_takes_too_long_is_ended_once_and_all_others_are_finished(tm
     }  # the one process that computes them has started when time begins to count
     sweep(stuck, grid | {"x": [4]}, seed=1, workers=1, limit=600)
     message = (
-        r"1 of 4 cells failed.*\ncell {'x': 1, .*} failed: TimeoutError: not finished within 3 s"
+        r"1 of 4 cells failed.*\ncell {'x': 1, .*} failed: TimeoutError: not finished within 2 s"
     )
     with pytest.raises(SweepError, match=message) as caught:
-        sweep(stuck, grid, seed=1, workers=1, limit=3)
+        sweep(stuck, grid, seed=1, workers=1, limit=2)
     assert caught.value.table["twice"].tolist() == [0, 4, 6]
     assert sorted(path.name[0] for path in tmp_path.iterdir()) == [
         "0",

@@ -81,8 +81,9 @@ class Mechanism(ABC):
     """Checks of fields, where a mechanism has them: each takes the field's name and value."""
 
     def __post_init__(self) -> None:
-        for name, value in self.parameters.items():
-            if name in self.limits:
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every mechanism is a dataclass
+            name, value = field.name, getattr(self, field.name)
+            if name in self.limits and not (value is None and field.default is None):
                 checks.fix(self, **{name: self.limits[name](name, value)})
 
     @property
@@ -276,7 +277,7 @@ def lawful(mechanism: object) -> bool:
         ):  # put there from outside
             return False
     held = vars(mechanism)
-    replaced = held.keys() - {f.name for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]  # a dataclass
+    replaced = held.keys() - mechanism.__dataclass_fields__.keys()  # type: ignore[attr-defined]  # a dataclass
     known = (getattr(type(mechanism), n) for n in replaced if hasattr(type(mechanism), n))
     if not all(isinstance(one, cached_property) for one in known):
         return False

@@ -195,7 +195,7 @@ class Client(LocalRandomizer):
         """Return the reports as they are: they were checked when the client made them."""
         return checks.unmasked("reports", reports)
 
-    @property
+    @functools.cached_property
     def batched(self) -> bool:
         """Whether one call reports for many users."""
         return not _takes_one_value(self.function)

@@ -23,6 +23,7 @@ __all__ = [
     "USERS",
     "close",
     "need",
+    "part",
     "refused",
     "same",
     "tail",
@@ -72,6 +73,11 @@ def same(one: Reports, two: Reports) -> bool:
         if isinstance(one, list)
         else bool(np.array_equal(one, two))
     )
+
+
+def part(reports: Reports, users: slice) -> Reports:
+    """The reports of some users."""
+    return [part(r, users) for r in reports] if isinstance(reports, list) else reports[users]
 
 
 def close(one: Iterable[Numbers], two: Iterable[Numbers]) -> bool:

@@ -14,7 +14,7 @@ from .. import stats
 from ..auditors import audit
 from ..mechanisms import FrequencyOracle
 from ..types import Array, Row
-from .case import SHARE, TAIL, USERS, Case, need, tail
+from .case import SHARE, TAIL, USERS, Case, need, part, tail
 
 __all__ = ["client", "estimate", "null", "power", "repeats"]
 
@@ -43,27 +43,33 @@ def client(case: Case) -> str | None:
 def estimate(case: Case) -> str | None:
     """Estimates have the truth for mean and the stated variance."""
     m, groups, size, rng = case.mechanism, 2000, 48, case.rng("estimate")
+    many = max(1, case.users(groups // 16 * size) // size)  # a call for each group would take long
     if not hasattr(m, "estimate") or not hasattr(m, "variance"):
         return "it has no estimator with a stated variance"
 
-    def made(given: Array) -> Array:
-        found = m.estimate(
-            m.perturb(given, rng)
-        )  # of several attributes, the variance is that of the first
-        return np.atleast_1d(found[0] if isinstance(found, list) else found)
+    def made(given: Array, of: int = 1) -> list[Array]:
+        """Estimates from the reports of so many groups, all made in one call."""
+        reports, n = m.perturb(np.concatenate([given] * of), rng), len(given)
+        found = [m.estimate(part(reports, slice(i * n, i * n + n))) for i in range(of)]
+        # of several attributes, the variance is that of the first
+        return [np.atleast_1d(one[0] if isinstance(one, list) else one) for one in found]
 
     first, second = m.pair()
     share = 0.75 if isinstance(m, FrequencyOracle) else 1.0  # of users who hold the first value
     values = np.concatenate(
         [m.inputs(first, round(share * size)), m.inputs(second, size - round(share * size))]
     )
-    found, truth = np.array([made(values) for _ in range(groups)]), np.array([first])
+    drawn: list[Array] = []
+    while len(drawn) < groups:
+        drawn += made(values, min(many, groups - len(drawn)))
+    found, truth = np.array(drawn), np.array([first])
     if isinstance(m, FrequencyOracle):  # what is estimated are values, or equal groups of them
         truth = np.zeros(max(found.shape[1], m.kind.domain))
         truth[[first, second]] = share, 1 - share
         truth = truth.reshape(found.shape[1], -1).sum(axis=1)
     variance = np.broadcast_to(m.variance(size, truth), truth.shape)
-    single = np.max([np.abs(made(values[i : i + 1]) - truth) for i in range(size)], axis=0)
+    alone = np.array([made(values[i : i + 1])[0] for i in range(size)])
+    single = np.abs(alone - truth).max(axis=0)
     # what one report adds: of two values, one perhaps too rare to be seen, the distances multiply
     # to the variance
     reach = 1 + np.maximum(single, size * variance / np.maximum(single, 1e-12))
@@ -75,12 +81,13 @@ def estimate(case: Case) -> str | None:
         ((found - truth) ** 2).mean(axis=0) / variance,
         1 + reach**2 / (size**2 * variance),
     )
-    for i in range(truth.size):
-        what = f"the mean of estimates of {truth[i]:g} is {means[i]:.6g}"
+    said = [f"the mean of estimates of {t:g} is {mean:.6g}" for t, mean in zip(truth, means)]
+    for i, what in enumerate(said):
         need(
             abs(means[i] - truth[i]) <= far[i],
             f"{what}, which by chance is at most {far[i]:.3g} away",
         )
+    for i, what in enumerate(said):
         loose = math.sqrt(2 * (1 + tails[i]) * x) + 2 * tails[i] * x
         need(
             abs(squares[i] - 1) <= loose,

@@ -1,0 +1,90 @@
+"""Cells of sweeps that are computed in other processes, which import this file: it brings no
+library that they do not need."""
+
+import os
+import signal
+import threading
+import uuid
+from pathlib import Path
+
+import numpy as np
+
+from ldpkit import streams
+
+
+def square(x, seed, trace=None, forbidden=None):
+    """A cell that leaves a file behind, and fails while the file `forbidden` exists and names
+    it."""
+    if forbidden and Path(forbidden).exists() and Path(forbidden).read_text() == str(x):
+        raise ArithmeticError(f"no square of {x}")
+    if trace:
+        (Path(trace) / f"{x}-{uuid.uuid4().hex}").touch()
+    return {
+        "square": x * x,
+        "third": x / 3,
+        "drawn": streams.generator(seed, "draw").random(),
+        "seed": seed,
+    }
+
+
+def several(n, seed):
+    return [{"i": i, "value": np.float64(i) / n, "word": "a,b"} for i in range(n)]
+
+
+def reversed_several(n, seed):
+    return several(n, seed)[::-1]
+
+
+def version_of_toy(seed):
+    import toy
+
+    return {"version": toy.VERSION, "file": toy.__file__}
+
+
+def unplain(seed):
+    return {"value": object()}
+
+
+def threads(seed):
+    """How many threads each BLAS may use now."""
+    from threadpoolctl import threadpool_info
+
+    return {
+        "threads": str(
+            sorted(
+                {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
+            )
+        )
+    }
+
+
+def fragile(x, seed, marks, fatal=(), always=False):
+    """A cell that kills its worker: the first time, or always."""
+    mark = Path(marks) / str(x)
+    if x in fatal and (always or not mark.exists()):
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"drawn": streams.generator(seed, "draw").random()}
+
+
+def interrupting(x, seed, store=None):
+    """The last cell interrupts the sweep as soon as the others are stored, and never ends."""
+    if store and x == 3:
+        while len(list(Path(store).glob("*.json"))) < 3:
+            pass
+        os.kill(os.getppid(), signal.SIGINT)
+        threading.Event().wait()
+    return {"y": x}
+
+
+def stuck(x, seed, marks):
+    (Path(marks) / f"{x}-{uuid.uuid4().hex}").touch()
+    while x == 1:
+        pass
+    return {"twice": 2 * x}
+
+
+def failing(x, seed):
+    if x % 2:
+        raise ArithmeticError(f"no half of {x}")
+    return {"half": x // 2}
