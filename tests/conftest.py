@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.nodeid import coerce_node_id
 
 from ldpkit import cli
 
@@ -23,6 +24,15 @@ def pytest_collection_finish():
     until the end."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Keep tests of one group on one worker: xdist 3.8 writes the group into an attribute that
+    pytest 9.2 has renamed."""
+    for item in items:
+        if "_nodeid" in vars(item):
+            item._id = coerce_node_id(item._nodeid)
 
 
 @pytest.fixture

@@ -265,6 +265,17 @@ def settled(text: str) -> str:
     return text
 
 
+def joined(outputs: list[Json]) -> list[Json]:
+    """Outputs with neighbouring pieces of a stream in one: how many there are depends on how busy the machine is."""
+    found: list[Json] = []
+    for output in outputs:
+        if output["output_type"] == "stream" and found and found[-1].get("name") == output["name"]:
+            found[-1]["text"] += output["text"]
+        else:
+            found.append(output)
+    return found
+
+
 def shorten() -> None:
     """Take another temporary folder if the names of sockets in it would be too long for any system (103 signs)."""
     if len(tempfile.gettempdir()) > 60:
@@ -302,6 +313,8 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
         part.metadata.pop("execution", None)
         if "injected-parameters" in part.metadata.get("tags", []):
             part["id"] = "injected-parameters"
+        if "outputs" in part:
+            part["outputs"] = joined(part["outputs"])
     _write(target, settled(json.dumps(notebook, indent=1, ensure_ascii=False)).encode())
     known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in RESULTS], "seconds": round(seconds, 1),
              "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),

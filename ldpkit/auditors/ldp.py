@@ -113,7 +113,7 @@ class Audit(PairAudit):
 
     @functools.cached_property
     def real(self) -> bool:
-        """Whether every report is made: asked for, or because a count has no law to draw it from."""
+        """Whether every report is made: asked for, or as a count has no law to be drawn from."""
         own = zip(self.declared, self.rates)
         return (
             self.faithful
