@@ -59,9 +59,9 @@ def project(tmp_path):
         "format: jb-book\nroot: book/one\nchapters:\n- file: book/two\n"
     )
     (tmp_path / "book" / "one.ipynb").write_text(
-        notebook("trials = 3", "print('ran with', trials)")
+        notebook("trials = 3  # reports, at least 1", "print('ran with', trials)")
     )
-    (tmp_path / "book" / "two.ipynb").write_text(notebook("seed = 1", "print(seed)"))
+    (tmp_path / "book" / "two.ipynb").write_text(notebook("seed = 1  # any", "print(seed)"))
     (tmp_path / "book" / "scales" / "smoke.yml").write_text('"*": {trials: 1}\n')
     return execute.Project(tmp_path)
 
@@ -78,7 +78,7 @@ def test_runner_executes_once_and_again_only_what_changed(project, capsys):
     assert execute.run(project.root, scale="smoke", jobs=2) == 0
     assert text(project, "book/one") == "ran with 1\n"
     assert "current   book/two" in capsys.readouterr().out
-    project.source("book/two").write_text(notebook("seed = 2", "print(seed)"))
+    project.source("book/two").write_text(notebook("seed = 2  # any", "print(seed)"))
     assert execute.run(project.root, scale="smoke", jobs=1) == 0
     out = capsys.readouterr().out
     assert "current   book/one" in out and "executed  book/two" in out
@@ -88,7 +88,9 @@ def test_runner_executes_once_and_again_only_what_changed(project, capsys):
 def test_equal_runs_give_equal_bytes(project):
     table = "import pandas as pd\npd.DataFrame({'x': [trials, 2]}).style.hide(axis='index')"
     more = "two = object(), object()\nprint(*two, two[0])"
-    project.source("book/one").write_text(notebook("trials = 3", table, more))
+    project.source("book/one").write_text(
+        notebook("trials = 3  # reports, at least 1", table, more)
+    )
     found = []
     for _ in range(2):
         execute.run(project.root, scale="smoke", jobs=2)
@@ -162,7 +164,7 @@ def test_a_result_depends_on_the_modules_and_helpers_it_imports_and_on_no_others
             "import ldpkit.d as d" if name == "helper" else ""
         )
     project.source("book/one").write_text(
-        notebook("seed = 1", "from ldpkit.b import x\nimport helper")
+        notebook("seed = 1  # any", "from ldpkit.b import x\nimport helper")
     )
 
     def now(page):
@@ -188,7 +190,7 @@ def test_a_result_depends_on_the_modules_and_helpers_it_imports_and_on_no_others
 
 
 def test_a_notebook_that_is_no_python_is_named_and_the_others_are_executed(project, capfd):
-    project.source("book/one").write_text(notebook("trials = 3", "1 +"))
+    project.source("book/one").write_text(notebook("trials = 3  # reports, at least 1", "1 +"))
     assert execute.run(project.root, jobs=2) == 1
     assert "FAILED    book/one: cell 1: SyntaxError" in capfd.readouterr().err
     assert project.executed("book/two").exists()
@@ -375,7 +377,9 @@ def test_failing_notebook_is_named_with_its_cell_and_leaves_no_page(project, cap
     page.parent.mkdir(parents=True)
     page.write_text("old")
     project.source("book/one").write_text(
-        notebook("trials = 3", "1 + 1", "raise ValueError('k must be an integer')")
+        notebook(
+            "trials = 3  # reports, at least 1", "1 + 1", "raise ValueError('k must be an integer')"
+        )
     )
     assert execute.run(project.root, jobs=2) == 1
     error = capfd.readouterr().err
@@ -391,7 +395,7 @@ def test_a_cell_that_never_ends_is_stopped_and_named(project, monkeypatch):
     monkeypatch.setattr(execute, "LIMIT", 2)
     monkeypatch.setattr(os, "environ", os.environ.copy())  # a worker of the build keeps what is set
     project.source("book/one").write_text(
-        notebook("trials = 3", "endless = True\nwhile endless:\n    pass")
+        notebook("trials = 3  # reports, at least 1", "endless = True\nwhile endless:\n    pass")
     )
     with pytest.raises(Exception) as caught:
         execute.execute(project.root, "book/one", {}, "key")
@@ -429,12 +433,28 @@ def test_a_damaged_record_is_noticed_and_the_page_made_again(project, capsys, sp
     assert execute.record(project, "book/one")["parameters"] == {}
 
 
-def test_unknown_scale_and_unknown_parameter_are_refused(project):
+@pytest.mark.parametrize("scale, said", [
+    ("book/one: {trails: 1}", "book/one: there is no parameter trails; its parameters are trials"),
+    ("book/one: {trials: 0}", "book/one: trials must be an integer of at least 1, got 0"),
+    ("book/one: {trials: x}", "book/one: trials must be an integer of at least 1, got 'x'"),
+    ("book/one: {trials: 1, trials: 2}", "smoke.yml cannot be read: key 'trials' is given twice"),
+    ("book/one: {", "smoke.yml cannot be read"),
+])  # fmt: skip
+def test_a_scale_that_no_page_can_follow_is_refused(project, scale, said):
+    (project.root / "book" / "scales" / "smoke.yml").write_text(scale + "\n")
+    with pytest.raises(SystemExit, match=said):
+        execute.run(project.root, scale="smoke")
+
+
+def test_an_unknown_scale_is_refused(project):
     with pytest.raises(SystemExit, match="SCALE must be one of paper, smoke, got 'huge'"):
         execute.run(project.root, scale="huge")
-    (project.root / "book" / "scales" / "smoke.yml").write_text("book/one: {trails: 1}\n")
-    with pytest.raises(SystemExit, match="book/one has no parameter trails; it has trials"):
-        execute.run(project.root, scale="smoke")
+
+
+def test_a_scale_may_write_a_whole_number_with_an_exponent(project):
+    (project.root / "book" / "scales" / "smoke.yml").write_text("book/one: {trials: 1e1}\n")
+    assert execute.run(project.root, scale="smoke") == 0
+    assert "ran with 10\n" in text(project, "book/one")
 
 
 WORDS = "=,closed form,printed number"
@@ -452,7 +472,7 @@ def boards(project, **rows):
             "import os\nwith open(os.environ['LDPKIT_SCOREBOARD'], 'w') as file:\n   "
             f" file.write({header + row!r})"
         )
-        project.source(f"book/{page}").write_text(notebook("seed = 1", write))
+        project.source(f"book/{page}").write_text(notebook("seed = 1  # any", write))
 
 
 def test_unexplained_difference_fails_and_boards_are_merged(project, capsys):
@@ -634,7 +654,7 @@ def test_what_a_cell_prints_in_pieces_is_one_output(project):
     printed = (
         "import sys\nfor i in range(3):\n    print(i)\n    sys.stdout.flush()\ndisplay(3)\nprint(4)"
     )
-    project.source("book/one").write_text(notebook("trials = 3", printed))
+    project.source("book/one").write_text(notebook("trials = 3  # reports, at least 1", printed))
     assert execute.run(project.root, jobs=1) == 0
     cells = json.loads(project.executed("book/one").read_text())["cells"]
     (outputs,) = [cell["outputs"] for cell in cells if cell["outputs"]]

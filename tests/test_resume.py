@@ -63,7 +63,9 @@ def checkout(tmp_path):
         (root / "trace").mkdir()
         (root / "_toc.yml").write_text("format: jb-book\nroot: book/one\n")
         (root / "book" / "helper.py").write_text(HELPER)
-        (root / "book" / "one.ipynb").write_text(notebook("cells = 24", PAGE))
+        (root / "book" / "one.ipynb").write_text(
+            notebook("cells = 24  # of the grid, at least 1", PAGE)
+        )
         return root
 
     return make

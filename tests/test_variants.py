@@ -78,7 +78,7 @@ def base(page):
     """The parameters of a page, and the values that they have at the scale of the test."""
     known = parameters.of(json.loads(PROJECT.source(page).read_text()))
     values = {name: parameters._evaluate(p.literal) for name, p in known.items()}
-    return known, values | execute.overrides(SCALE, page, set(known))
+    return known, values | execute.overrides(SCALE, page, known)
 
 
 def variants(page):
@@ -96,7 +96,7 @@ def variants(page):
 def at_scale(page, values):
     """`values`, and what the test's scale says of the other parameters; only as many reports as the
     test has time for."""
-    scale = execute.overrides(SCALE, page, set(base(page)[0]))
+    scale = execute.overrides(SCALE, page, base(page)[0])
     return scale | {name: shortened(value, LONGEST.get(name)) for name, value in values.items()}
 
 

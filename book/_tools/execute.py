@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING, Any
 
 import claims
 import yaml
+from parameters import Parameter, refuse
+from parameters import of as declared
 from tqdm import tqdm
 
 if TYPE_CHECKING:  # processes that execute a notebook do without
@@ -97,32 +99,28 @@ class Project:
         return sha.hexdigest()
 
 
-def declared(notebook: Json) -> set[str]:
-    """Names assigned in the cell tagged ``parameters``, with their source lines."""
-    for cell in notebook["cells"]:
-        if "parameters" in cell["metadata"].get("tags", []):
-            return set(re.findall(r"^(\w+)\s*=", "".join(cell["source"]), flags=re.M))
-    return set()
-
-
-def overrides(scale: Json, page: str, names: set[str]) -> Json:
-    """Parameters that `scale` changes on `page`; a page's own entry may name only parameters it has."""
-    own: Json = scale.get(page, {})
-    unknown = set(own) - names
-    if unknown:
-        raise SystemExit(f"{page} has no parameter {', '.join(sorted(unknown))}; it has {', '.join(sorted(names))}")
-    return {name: value for name, value in scale.get("*", {}).items() if name in names} | own
+def overrides(scale: Json, page: str, known: dict[str, Parameter]) -> Json:
+    """What `scale` says of the `known` parameters of a page, by its own entry or for all pages, or an exit that says what is wrong."""
+    given: Json = {name: value for name, value in scale.get("*", {}).items() if name in known} | scale.get(page, {})
+    if wrong := refuse(known, given):
+        raise SystemExit(f"{page}: {'; '.join(wrong)}; its parameters are {', '.join(known) or 'none'}")
+    return given
 
 
 def load_scale(project: Project, name: str) -> Json:
-    """Read a scale's parameter file; ``paper`` is what the notebooks themselves say."""
+    """Read a scale's parameter file as ``ldpkit sweep`` reads YAML; ``paper`` is what the notebooks themselves say."""
+    from ldpkit.cli import sweep
+
     if name == "paper":
         return {}
     path = project.root / "book" / "scales" / f"{name}.yml"
     if not path.exists():
         known = ["paper", *sorted(p.stem for p in path.parent.glob("*.yml"))]
         raise SystemExit(f"SCALE must be one of {', '.join(known)}, got {name!r}")
-    found: Json = yaml.safe_load(path.read_text())
+    try:
+        found: Json = sweep.parsed(path.read_bytes()) or {}
+    except (yaml.YAMLError, ValueError) as error:
+        raise SystemExit(f"{path.name} cannot be read: {error}") from None
     return found
 
 

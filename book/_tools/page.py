@@ -19,7 +19,7 @@ from pathlib import Path
 
 import parameters
 import yaml
-from execute import Json, Project, declared, execute, explain, jupyter_book, load_scale, overrides
+from execute import Json, Project, execute, explain, jupyter_book, load_scale, overrides
 
 BIBLIOGRAPHY = "book/bibliography"
 
@@ -81,7 +81,7 @@ def make(root: Path, page: str, scale: str, values: Json) -> Project:
     """Execute and build one variant; return its folder. What lies there is replaced only by a whole new one."""
     place = folder(page, scale, values)
     source = json.loads(Project(root).source(page).read_text())
-    given = overrides(load_scale(Project(root), scale), page, declared(source)) | values
+    given = overrides(load_scale(Project(root), scale), page, parameters.of(source)) | values
     said = ", ".join(f"{n} = {v!r}" for n, v in given.items()) or "its own parameters"
     print(f"Running {page}.ipynb with {said}", flush=True)
     (root / place).parent.mkdir(parents=True, exist_ok=True)

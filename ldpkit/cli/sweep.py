@@ -25,7 +25,7 @@ from .base import FAILED, Count, cli
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Plan", "read", "sweep"]
+__all__ = ["Plan", "parsed", "read", "sweep"]
 
 
 class _Loader(yaml.SafeLoader):
@@ -53,8 +53,9 @@ _Loader.add_implicit_resolver(
 _Loader.add_constructor("!exponent", _exponent)
 
 
-def _load(text: bytes) -> Any:
-    """Read YAML, unless a few lines that name each other would grow beyond memory."""
+def parsed(text: bytes) -> Any:
+    """Return what YAML holds, unless a few lines that name each other would grow beyond memory: a
+    ValueError."""
     loader = _Loader(text)
     node = loader.get_single_node()
     size = 0 if node is None else _size(node, {})
@@ -187,7 +188,7 @@ def read(path: str | Path) -> Plan:
     """
     try:
         try:
-            found = _load(Path(path).read_bytes())
+            found = parsed(Path(path).read_bytes())
         except yaml.YAMLError as error:
             raise ValueError(f"not YAML: {error}") from error
         except RecursionError:
