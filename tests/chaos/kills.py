@@ -40,8 +40,9 @@ def disturb(
         raise RuntimeError(f"the undisturbed build of {whole} failed: {problem}")
     duration, since = time.monotonic() - begun, 0
     for number in range(1, n + 1):
-        # many kills of one build share its time; a few each see any moment of it
-        share = draw.uniform(0.02, 1.0) * (2 / each if each > EACH else 1)
+        # many kills of one build share its time, a few each see any moment of it; none comes so soon
+        # that no page was begun
+        share = draw.uniform(0.02, 1.0) * (max(2 / each, 0.06) if each > EACH else 1)
         with started(builder(root), root, log) as process:
             killed = kill_at(process, duration * share, draw)
             left = orphans(process)
