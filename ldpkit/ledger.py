@@ -142,7 +142,8 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
         .reindex(columns=shown)
         .rename(columns={"published": "paper", "at": "furthest at"})
     )
-    return table.dropna(axis="columns", how="all")
+    table = table.replace({"relation": {"<=": "≤", ">=": "≥"}})
+    return table.loc[:, (table.notna() & (table != "")).any()]
 
 
 def _evaluator(

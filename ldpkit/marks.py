@@ -1,7 +1,8 @@
-"""How the points of a figure look, by their series and their source, the legend that says so, and
-the scales of its axes."""
+"""How the points of a figure look, by their series and their source, the legend that says so, the
+scales of its axes, and how a table writes numbers."""
 
 import itertools
+import numbers
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -26,6 +27,7 @@ __all__ = [
     "legends",
     "upright",
     "along",
+    "written",
 ]
 
 Look: TypeAlias = dict[str, Any]
@@ -46,6 +48,8 @@ COLOURS = [
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", ">"]
 SOURCES = ("paper", "released code", "exact", "this run", "this run, real reports", "claim")
 """Where a point comes from; *this run* alone is drawn from the exact law."""
+_ROUNDING = 1e-12  # below which a negative number is a zero and the rounding of doubles
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DASHES = ["--", ":", "-.", (0, (1, 3)), (0, (6, 1, 1, 1, 1, 1))]
 
 
@@ -298,3 +302,19 @@ def along(axis: Axes, rows: pd.DataFrame, scale: str) -> None:
     axis.set_xticks(np.delete(at, kept), minor=True)
     axis.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
     axis.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+
+
+def written(entry: object, precision: int) -> object:
+    """Return an entry of a table: numbers with their thousands apart, what would be rounded to
+    nothing with a power of ten, and differences in the last digit of a double as zero."""
+    if isinstance(entry, bool) or not isinstance(entry, numbers.Real):
+        return entry
+    if isinstance(entry, numbers.Integral):
+        return f"{entry:,}"
+    x = float(entry)
+    text = f"{x:,.{precision}f}"
+    if text.strip("-0.") or -_ROUNDING < x <= 0:
+        return text if text.strip("-0.") else text.lstrip("-")
+    mantissa, power = f"{x:.1e}".split("e")
+    raised = f"10{str(int(power)).translate(_RAISED)}"
+    return raised if mantissa == "1.0" else f"{float(mantissa):g}·{raised}"

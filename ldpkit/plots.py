@@ -376,8 +376,8 @@ def show(
     ----------
     table : pandas.DataFrame
     precision : int
-        Decimals of floating-point columns; missing values stay empty, and thousands are set apart
-        by commas.
+        Decimals of floating-point numbers; missing values stay empty, thousands are set apart by
+        commas, and what these decimals would show as zero has a power of ten.
     index : bool
         Whether to show the row labels.
     bold : str, optional
@@ -385,9 +385,8 @@ def show(
     """
     checks.columns(table, [bold] if bold else [])
     precision = checks.integer("precision", precision, 0)
-    style = table.style.format(precision=precision, na_rep="", thousands=",").set_table_attributes(
-        'class="dataframe"'
-    )
+    style = table.style.format(lambda entry: marks.written(entry, precision), na_rep="")
+    style = style.set_table_attributes('class="dataframe"')
     for axis in (0, 1):
         style = style.format_index(
             lambda label: f"{label:g}" if isinstance(label, float) else label, axis=axis

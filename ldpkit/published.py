@@ -24,6 +24,7 @@ from .verdicts import (
     PRINTED,
     REAL,
     RELATIONS,
+    SAID,
     SIGN,
     STAND_IN,
     WORDS,
@@ -349,7 +350,7 @@ class Scoreboard:
             "this run": far["mean"],
             "exact": far["exact"],
             "furthest at": at,
-            "verdict": self.rows[-1][8],
+            "verdict": SAID[str(self.rows[-1][8])],
         }
         self.claims.append(line | found)
 
@@ -367,4 +368,5 @@ class Scoreboard:
         """Hand the comparisons to the build, if this run belongs to one; return the counts of
         verdicts."""
         hand(self.table(), "item")
-        return self.table()["verdict"].value_counts().rename_axis("verdict").to_frame("comparisons")
+        said = self.table()["verdict"].map(SAID)
+        return said.value_counts().rename_axis("verdict").to_frame("comparisons")

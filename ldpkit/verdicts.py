@@ -10,12 +10,18 @@ import numbers
 
 from . import checks
 
-__all__ = ["verdict", "VERDICTS", "RELATIONS", "HOW", "KINDS", "AGREES"]
+__all__ = ["verdict", "VERDICTS", "SAID", "RELATIONS", "HOW", "KINDS", "AGREES"]
 
 AGREES = "agrees with the authors' code"
 VERDICTS = (
     "reproduced", AGREES, "differs-explained", "differs", "other-data", "no-published-value",
 )  # fmt: skip
+SAID = {word: word for word in VERDICTS} | {
+    "differs-explained": "differs, explained",
+    "other-data": "other data",
+    "no-published-value": "no published value",
+}
+"""The verdicts as a page shows them."""
 RELATIONS = ("=", "<=", ">=")
 HOW = (
     "real reports", "drawn from the law", "closed form", "stored run", "timing", "released code",

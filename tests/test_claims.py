@@ -113,6 +113,8 @@ def test_a_page_hands_its_verdicts_to_the_build(tmp_path, monkeypatch):
     sgd = code("ldp_sgd")
     shown = ledger.judge("ldp_sgd/table3", sgd)
     assert set(shown["verdict"].str.partition(":")[0]) == {"holds", "does not hold"}
+    assert set(shown["relation"]) <= {"=", "≤", "≥"}
+    assert all((shown[name].notna() & (shown[name] != "")).any() for name in shown)
     ledger.judge("ldp_sgd/fig3", sgd, comparable=False)
     found = pd.read_csv(tmp_path / "page.claims.csv").set_index("id")
     assert len(found) == (LEDGER["page"].isin(["ldp_sgd/table3", "ldp_sgd/fig3"])).sum()

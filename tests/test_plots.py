@@ -5,6 +5,7 @@ import ast
 import io
 import itertools
 import json
+import math
 import warnings
 
 import matplotlib as mpl
@@ -511,3 +512,13 @@ def test_large_numbers_of_a_table_are_set_apart_in_thousands():
     table = pd.DataFrame({"reports": [100_000_000, 12], "mean": [1037.925, None], "name": "1000"})
     shown = plots.show(table, precision=1).to_html()
     assert all(f">{said}<" in shown for said in ("100,000,000", "12", "1,037.9", "", "1000"))
+
+
+@pytest.mark.parametrize("entry, said", [
+    (1e-5, "10⁻⁵"), (-2.07e-7, "-2.1·10⁻⁷"), (4e-4, "4·10⁻⁴"), (6e-4, "0.001"), (0.0, "0.000"),
+    (-0.0, "0.000"), (-1e-17, "0.000"), (1e-17, "10⁻¹⁷"), (-1.5, "-1.500"), (math.inf, "inf"),
+    (np.float32(0.5), "0.500"), (True, "True"), (np.int64(1234), "1,234"), ("1e-9", "1e-9"),
+])  # fmt: skip
+def test_no_number_of_a_table_is_rounded_to_nothing(entry, said):
+    shown = plots.show(pd.DataFrame({"x": [entry]}, dtype=object)).to_html()
+    assert f">{said}</td>" in shown

@@ -269,6 +269,9 @@ def test_publishing_counts_the_verdicts_and_writes_nothing_outside_a_build(
     for reproduced in (1.0, 1.0, 2.0):
         board.add("GRR", 2, reproduced, published=1.0)
     assert board.publish()["comparisons"].to_dict() == {"reproduced": 2, "differs": 1}
+    board.add("GRR", 2, 1.0)
+    assert "no published value" in board.publish().index  # words for readers
+    assert "no-published-value" in set(board.table()["verdict"])  # the file keeps its own
     assert list(tmp_path.iterdir()) == []
 
 
@@ -378,12 +381,12 @@ def test_a_claim_about_many_cells_is_held_against_the_one_that_goes_furthest(loo
         "this run": 0.71,
         "exact": 0.72,
         "furthest at": "BLH, k = 25",
-        "verdict": "differs-explained",
+        "verdict": "differs, explained",
     }
     assert list(shown["verdict"]) == [
-        "differs-explained",
+        "differs, explained",
         "reproduced",
-        "differs-explained",
+        "differs, explained",
         "reproduced",
     ]
     assert list(shown["furthest at"]) == ["BLH, k = 25", "BLH, k = 25", "OLH, k = 200", ""]

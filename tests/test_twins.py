@@ -195,7 +195,7 @@ def test_a_card_counts_what_the_build_found_and_is_silent_where_it_found_nothing
     )
     assert cards.counted(project, "book/p/a") == [
         "Claims of the paper tested on this page: holds: 2; does not hold: 1.",
-        "1,100 of 1,200 compared numbers of Figure 1 agree (reproduced).",
+        "1,100 of 1,200 compared numbers of Figure 1 agree; the figure: reproduced.",
     ]
     assert cards.counted(project, "book/p/b") == cards.counted(project, "book/p/c") == []
 

@@ -156,7 +156,7 @@
     "✕": (c, x, y, r) => { c.moveTo(x - r, y - r); c.lineTo(x + r, y + r); c.moveTo(x + r, y - r); c.lineTo(x - r, y + r); }, "+": (c, x, y, r) => { c.moveTo(x - r, y); c.lineTo(x + r, y); c.moveTo(x, y - r); c.lineTo(x, y + r); },
   };
   function draw() {
-    const ratio = globalThis.devicePixelRatio || 1, width = max(280, host.clientWidth), height = 260, left = 76, bottom = 26, style = getComputedStyle(host), axis = AXES[state.axis] || AXES.z;
+    const ratio = globalThis.devicePixelRatio || 1, width = max(280, host.clientWidth), height = 260, left = 76, top = 22, bottom = 26, style = getComputedStyle(host), axis = AXES[state.axis] || AXES.z;
     Object.assign(canvas, { width: width * ratio, height: height * ratio });
     canvas.style.height = `${height}px`;
     const c = canvas.getContext("2d"), ink = style.getPropertyValue("--pst-color-text-base") || "#000", faint = style.getPropertyValue("--board-faint");
@@ -164,7 +164,7 @@
     c.font = "12px sans-serif";
     const numbers = shown.filter((row) => row.type === "number" && row[state.axis] !== null).sort((a, b) => a.place - b.place);
     const most = 1.1 * numbers.reduce((far, row) => max(far, abs(row[state.axis])), axis.least);
-    const Y = (v) => 8 + (height - bottom - 8) * (0.5 - 0.5 * bent(v, axis, most));
+    const Y = (v) => top + (height - bottom - top) * (0.5 - 0.5 * bent(v, axis, most));
     for (const tick of axis.ticks.filter((v) => v <= most).flatMap((v) => (v ? [v, -v] : [0]))) {
       c.strokeStyle = faint; c.lineWidth = tick ? 0.5 : 1.2; c.beginPath(); c.moveTo(left, Y(tick)); c.lineTo(width, Y(tick)); c.stroke();
       c.fillStyle = ink; c.textAlign = "right"; c.fillText(axis.format(tick), left - 5, Y(tick) + 4);
@@ -176,13 +176,20 @@
       return { row, x: left + 4 + wide * (there.indexOf(row.item) + 0.08 + 0.84 * (size[row.item] > 1 ? (i - 1) / (size[row.item] - 1) : 0.5)), y: Y(row[state.axis]) };
     });
     let written = 0; // where the last name of a figure ends
+    c.fillStyle = ink;
     there.forEach((item, i) => {
-      if (i && item.split("/")[0] !== there[i - 1].split("/")[0]) { c.strokeStyle = ink; c.lineWidth = 0.6; c.beginPath(); c.moveTo(left + 4 + wide * i, 8); c.lineTo(left + 4 + wide * i, height - bottom); c.stroke(); }
-      c.save(); c.textAlign = "center"; c.fillStyle = ink;
-      const name = figure(item).replace("Figure ", "").replace("Table ", "T");
-      const half = c.measureText(name).width / 2, middle = left + 4 + wide * (i + 0.5);
+      const paper = item.split("/")[0], start = left + 4 + wide * i;
+      if (!i || paper !== there[i - 1].split("/")[0]) {
+        if (i) { c.strokeStyle = ink; c.lineWidth = 0.6; c.beginPath(); c.moveTo(start, top - 14); c.lineTo(start, height - bottom); c.stroke(); }
+        const room = wide * there.filter((one) => one.split("/")[0] === paper).length - 6;
+        let name = D.papers[paper] || "Packages";
+        while (name && c.measureText(name).width > room) name = name.length > 2 ? `${name.slice(0, -2)}…` : "";
+        c.textAlign = "left";
+        c.fillText(name, start + 3, top - 6);
+      }
+      const name = figure(item).replace("Figure ", "").replace("Table ", "T"), half = c.measureText(name).width / 2, middle = left + 4 + wide * (i + 0.5);
+      c.textAlign = "center";
       if (middle - half > written + 5) { c.fillText(name, middle, height - bottom + 15); written = middle + half; }
-      c.restore();
     });
     for (const { row, x, y } of drawn) {
       const mark = HOWS[row.how] || "●", colour = style.getPropertyValue(`--board-${TONES[row.verdict] || "plain"}`);

@@ -17,13 +17,16 @@
     return element;
   }
   const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const raised = (whole) => [...String(whole)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("");
   const digits = (value, n = 3) => {
     if (value === null || Number.isNaN(value)) return "–";
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
     const text = value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e7) ? value.toExponential(n - 1) : `${+value.toPrecision(n)}`;
-    const [mantissa, power] = text.split("e"), raised = power && `10${[...String(+power)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("")}`;
-    return (raised ? (mantissa === "1" ? raised : `${mantissa}·${raised}`) : text).replace("-", "−");
+    const [mantissa, power] = text.split("e"), ten = power && `10${raised(+power)}`;
+    return (ten ? (mantissa === "1" ? ten : `${mantissa}·${ten}`) : text).replace("-", "−");
   };
+  /* The text of a verdict, with the powers of e raised. */
+  const spoken = (words) => words.split(/\be\^([\d.]*\d)/).flatMap((part, i) => (i % 2 ? ["e", make("sup", {}, part)] : [part]));
   const grouped = (n) => n.toLocaleString("en");
 
   /* ---- controls: {label, kind: "range" | "list" | "choice" | "flag", value, ...}; each is an input with its value beside it ---- */
@@ -109,6 +112,27 @@
       this.marks.push(`<text class="ex-words ${kind}" x="${at.toFixed(1)}" y="${down.toFixed(1)}">${escaped(words)}</text>`);
       return this;
     }
+    /* Names beside points, [x, y, name, kind]: each at the first place around its point where it meets no point, no other name and no edge. */
+    names(points) {
+      const dots = points.map(([x, y]) => [this.X(x), this.Y(y)]), taken = [];
+      points.forEach(([x, y, name, kind], i) => {
+        const [cx, cy] = dots[i], wide = 8.5 * name.length, places = [];
+        for (const far of [9, 18, 28, 40, 54]) {
+          for (const [dx, dy] of [[0.85, -0.85], [1, 0], [-0.85, 0.85], [0, -1], [0, 1], [-1, 0], [0.85, 0.85], [-0.85, -0.85]]) {
+            const left = cx + dx * far - (wide * (1 - Math.sign(dx))) / 2, top = cy + dy * far - 7 * (1 - Math.sign(dy));
+            places.push({ far, left, right: left + wide, top, bottom: top + 14 });
+          }
+        }
+        const inside = (p) => p.left >= this.left && p.right <= this.left + this.w && p.top >= this.top && p.bottom <= this.top + this.h;
+        const free = (p) => inside(p) && !dots.some(([a, b]) => a > p.left - 7 && a < p.right + 7 && b > p.top - 7 && b < p.bottom + 7)
+          && !taken.some((t) => p.left < t.right && t.left < p.right && p.top < t.bottom && t.top < p.bottom);
+        const place = places.find(free) || places[0], middle = (place.left + place.right) / 2;
+        taken.push(place);
+        if (place.far > 18) this.marks.push(`<line class="ex-line faint" x1="${cx}" y1="${cy}" x2="${middle.toFixed(1)}" y2="${place.top > cy ? place.top : place.bottom}"/>`);
+        this.marks.push(`<text class="ex-words ${kind}" text-anchor="middle" x="${middle.toFixed(1)}" y="${(place.top + 11.5).toFixed(1)}">${escaped(name)}</text>`);
+      });
+      return this;
+    }
     end() {
       const clip = `${this.place.id}-clip`;
       this.place.innerHTML = `<svg role="img" aria-label="${escaped(this.label)}" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}"><clipPath id="${clip}"><rect x="${this.left - 6}" y="${this.top - 6}" width="${this.w + 12}" height="${this.h + 12}"/></clipPath>${this.axes}<g clip-path="url(#${clip})">${this.marks.join("")}</g></svg>`;
@@ -128,7 +152,7 @@
   }
 
   /* What bets against a claim win and prove; drawn in the views "wealth" and "proven". */
-  const powers = (v) => (v === 0 ? "1" : `10${[...String(v)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("")}`);
+  const powers = (v) => `10${raised(v)}`;
   class Wealth {
     constructor(bets, claim) { Object.assign(this, { bets, claim, path: [[0, 0, 0]], next: 1, broken: 0 }); }
     /* To be called after every bet; it looks often enough: an eye on every bet would change little. */
@@ -262,8 +286,8 @@
         if (often && timer && tone === verdict.dataset.tone) return; // a new tone never stands beside old words
         clearTimeout(timer);
         verdict.dataset.tone = tone;
-        verdict.textContent = said;
-        timer = often ? setTimeout(() => { timer = 0; if (verdict.textContent !== said) verdict.textContent = said; }, 1000) : 0;
+        verdict.replaceChildren(...spoken(said));
+        timer = often ? setTimeout(() => { timer = 0; verdict.replaceChildren(...spoken(said)); }, 1000) : 0;
       },
     };
     draw = plan.start(tools);

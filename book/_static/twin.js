@@ -27,15 +27,18 @@
   const least = (values) => values.reduce((a, b) => min(a, b)), most = (values) => values.reduce((a, b) => max(a, b));
   const unique = (values) => [...new Set(values)];
   const raised = (n) => [...String(n)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("");
-  function shown(v, digits = 4) {
+  const extreme = (v) => v !== 0 && (abs(v) < 1e-4 || abs(v) >= 1e7);
+  function shown(v, digits = 4, power = false) {
     if (typeof v !== "number") return v === null ? "–" : String(v);
     if (!seen(v)) return v > 0 ? "∞" : "−∞";
-    if (v !== 0 && (abs(v) < 1e-4 || abs(v) >= 1e7)) {
+    if (extreme(v) || (power && v !== 0)) {
       const [mantissa, power] = v.toExponential(digits - 1).split("e");
       return `${+mantissa === 1 ? "" : `${+mantissa}·`}10${raised(+power)}`.replace("-", "−");
     }
     return (abs(v) >= 1e4 ? round(v).toLocaleString("en") : String(+v.toPrecision(digits))).replace("-", "−");
   }
+  /* How the ticks of one axis are written: all with powers of ten, or none. */
+  const written = (values, digits) => (v) => shown(v, digits, values.some(extreme));
   /* A title as one line or two, by the room for it. */
   function broken(title, width) {
     if (title.length * 7.4 <= width) return title ? [title] : [];
@@ -88,15 +91,19 @@
   }
   function ticks({ kind, low, high, unit, from, to }, count, places = []) {
     if (places.length) return places;
-    if (kind === "symlog") return unique([0, ...Array.from({ length: 12 }, (_, i) => 10 ** (ceil(log10(unit)) + i))]).filter((v) => v >= from && v <= to);
+    if (kind === "symlog") {
+      const powers = Array.from({ length: 12 }, (_, i) => 10 ** (ceil(log10(unit)) + i)).filter((v) => v <= to);
+      return unique([0, ...(powers.length ? powers : [unit, to])]).filter((v) => v >= from);
+    }
     if (kind === "log") {
-      const powers = [], every = max(1, ceil((high - low) / count)), fine = high - low < 1.8;
-      for (let e = floor(low); e <= high; e++) if (fine || e % every === 0) powers.push(e);
-      const all = powers.flatMap((e) => (fine ? [1, 2, 5] : [1]).map((m) => m * 10 ** e)).filter((v) => log10(v) >= low - 1e-9 && log10(v) <= high + 1e-9);
-      return all.length > 1 ? all : [from, to].map((v) => +v.toPrecision(2));
+      const powers = [], every = max(1, ceil((high - low) / count)), inside = (v) => log10(v) >= low - 1e-9 && log10(v) <= high + 1e-9;
+      for (let e = floor(low); e <= high; e++) if (high - low < 3 || e % every === 0) powers.push(e);
+      const all = [high - low < 1.8 ? [] : [1], [1, 2, 5]].map((parts) => powers.flatMap((e) => parts.map((m) => m * 10 ** e)).filter(inside)).find((found) => found.length > 2);
+      return all || ticks({ kind: "linear", low: 10 ** low, high: 10 ** high }, count).filter((v) => v > 0);
     }
     const raw = (high - low) / max(1, count), power = 10 ** floor(log10(raw)), step = power * [1, 2, 5, 10].find((m) => m * power >= raw * 0.999);
     const first = ceil(low / step - 1e-9), many = floor(high / step + 1e-9) - first + 1;
+    if (many < 3 && count < 12) return ticks({ kind, low, high }, 2 * count);
     return Array.from({ length: max(0, many) }, (_, i) => +((first + i) * step).toFixed(12));
   }
 
@@ -172,6 +179,8 @@
     }
     get count() { return max(0, ...this.series.values()) + 1; }
     colour(series) { return colour(this.series.get(series), this.count, this.spec.palette); }
+    /* Whether runs have marks of this series, or the paper or the released code alone, or only a law has a line. */
+    marked(series, ...sources) { return this.rows.some((r) => r.series === series && r.x !== null && sources.includes(r.source)); }
     shape(series) { const i = this.series.get(series); return SHAPES[(i + floor(i / 10)) % 10]; }
     words(source, run) {
       if (run) return `your run ${run.count}${source === "exact" ? ", exact" : ""}`;
@@ -186,8 +195,9 @@
       const named = [...this.series.keys()].filter((s) => s !== ""), runs = this.rows.some((r) => RUNS.includes(r.source));
       this.legend.replaceChildren(...(named.length < 2 && this.series.size < 2 ? [] : named).map((name) => {
         const button = make("button", { type: "button", class: "tw-series", "aria-pressed": String(this.only === name) }), tint = this.colour(name);
-        button.innerHTML = this.swatch(this.spec.kind === "bars" ? `<rect x="4" y="1" width="14" height="12" fill="${tint}"/>`
-          : `${runs ? "" : `<path class="tw-line" d="M1 7H21" style="stroke:${tint}"/>`}<path d="${this.shape(name)(11, 7, 4.5)}" fill="${tint}"/>`, escaped(name));
+        const bare = !this.marked(name, ...RUNS), line = bare && !this.along && !this.marked(name, "paper", "released code");
+        button.innerHTML = this.swatch(this.spec.kind === "bars" ? bare ? `<path d="${(line ? "M3 7H19" : CROSS(11, 7, 4))}" style="stroke:${tint};stroke-width:2"/>` : `<rect x="4" y="1" width="14" height="12" fill="${tint}"/>`
+          : `${runs && !line ? "" : `<path class="tw-line" d="M1 7H21" style="stroke:${tint}"/>`}${runs && line ? "" : `<path d="${this.shape(name)(11, 7, 4.5)}" fill="${tint}"/>`}`, escaped(name));
         button.addEventListener("click", () => this.isolate(this.only === name ? null : name));
         return button;
       }));
@@ -252,17 +262,19 @@
       }
       const narrow = min(bars ? max(170, 9 * this.count * categories.length) : max(150, 52 * spec.size[0]), width);
       const columns = max(1, min(spec.columns, count, floor(width / narrow)));
-      const guess = (p) => max(...ticks(p.y, 5).map((v) => shown(v, 3).length), 1);
+      const guess = (p) => max(...ticks(p.y, 5).map((v, _, all) => written(all, 3)(v).length), 1);
       const gutter = 8 + SIGN * max(...panels.map(guess)), other = sharedY ? 9 : gutter + 6;
       const longest = max(0, ...categories.map((c) => c.length)), turned = bars && longest * SIGN > (width - gutter) / columns / categories.length - 8;
       const first = turned ? max(gutter, 0.75 * SIGN * longest - 10) : gutter, w = (width - first - 8 - (columns - 1) * other) / columns;
+      this.slant = turned && ((width - gutter) / columns / categories.length) * 0.57 < 12 ? 70 : 35;
       const h = max(min(170, 0.65 * w), min(w * (spec.size[1] - 0.5) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)));
-      const top = panels.some((p) => broken(p.name, w)[1]) ? 37 : panels.some((p) => p.name) ? 22 : 8, bottom = turned ? 14 + longest * SIGN * 0.62 : 22, height = ceil(count / columns) * (h + top + bottom);
+      const top = panels.some((p) => broken(p.name, w)[1]) ? 39 : panels.some((p) => p.name) ? 24 : 8, bottom = turned ? 14 + longest * SIGN * (this.slant > 35 ? 0.96 : 0.62) : 22, height = ceil(count / columns) * (h + top + bottom);
       const parts = panels.map((p, i) => {
-        Object.assign(p, { left: first + (i % columns) * (w + other), top: top + floor(i / columns) * (h + top + bottom), w, h });
+        const column = i % columns, left = first + column * (w + other); // labels keep to their own half of the gap
+        Object.assign(p, { left, from: column ? left - other / 2 : 0, to: column < columns - 1 ? left + w + other / 2 : width, top: top + floor(i / columns) * (h + top + bottom), w, h });
         p.X = (v) => p.left + (w * (p.x.turned(v) - p.x.low)) / (p.x.high - p.x.low);
         p.Y = (v) => p.top + h * (1 - (p.y.turned(v) - p.y.low) / (p.y.high - p.y.low));
-        return this.frame(p, !sharedY || i % columns === 0, turned) + this.marks(p, i);
+        return this.frame(p, !sharedY || column === 0, turned) + this.marks(p, i);
       });
       this.canvas.innerHTML = `<svg width="${width}" height="${ceil(height)}" viewBox="0 0 ${width} ${ceil(height)}">${parts.join("")}<path class="tw-cursor"/></svg>`;
       this.dim();
@@ -270,20 +282,21 @@
     }
     frame(p, labelled, turned) {
       const { categories } = this, parts = [], base = p.top + p.h;
-      for (const v of ticks(p.y, max(3, floor(p.h / 36)))) {
+      const upwards = ticks(p.y, max(3, floor(p.h / 36)));
+      for (const v of upwards) {
         const y = p.Y(v).toFixed(1);
         parts.push(`<path class="tw-grid" d="M${p.left} ${y}H${p.left + p.w}"/>`);
-        if (labelled) parts.push(`<text x="${p.left - 5}" y="${+y + 4}" text-anchor="end">${shown(v, 3)}</text>`);
+        if (labelled) parts.push(`<text x="${p.left - 5}" y="${+y + 4}" text-anchor="end">${written(upwards, 3)(v)}</text>`);
       }
-      const at = categories.length ? categories : this.places(p);
+      const at = categories.length ? categories : this.places(p), say = written(at, 4);
       let free = Infinity; // from the right, so that the largest value keeps its label
       for (const v of at.slice().reverse()) {
-        const x = p.X(v), text = categories.length ? escaped(number(v) === v ? v : shown(number(v), 4)) : shown(v, 4), half = (SIGN * text.length) / 2 + 2;
+        const x = p.X(v), text = categories.length ? escaped(number(v) === v ? v : shown(number(v), 4)) : say(v), half = (SIGN * text.length) / 2 + 4;
         if (!categories.length) parts.push(`<path class="tw-grid" d="M${x.toFixed(1)} ${p.top}V${base}"/>`);
-        if (turned) parts.push(`<text transform="translate(${x + 3} ${base + 13}) rotate(-35)" text-anchor="end">${text}</text>`);
-        else if (x + half < free || categories.length) { parts.push(`<text x="${x.toFixed(1)}" y="${base + 15}" text-anchor="middle">${text}</text>`); free = x - half; }
+        if (turned) parts.push(`<text transform="translate(${x + 3} ${base + 13}) rotate(${-this.slant})" text-anchor="end">${text}</text>`);
+        else if (x + half < free || categories.length) { parts.push(`<text x="${max(p.from + half, min(p.to - half, x)).toFixed(1)}" y="${base + 15}" text-anchor="middle">${text}</text>`); free = x - half; }
       }
-      broken(p.name, p.w).forEach((line, i, all) => parts.push(`<text class="tw-title" x="${p.left + p.w / 2}" y="${p.top - 7 - 15 * (all.length - 1 - i)}" text-anchor="middle">${escaped(line)}</text>`));
+      broken(p.name, p.w).forEach((line, i, all) => parts.push(`<text class="tw-title" x="${p.left + p.w / 2}" y="${p.top - 9 - 15 * (all.length - 1 - i)}" text-anchor="middle">${escaped(line)}</text>`));
       return `${parts.join("")}<path class="tw-frame" d="M${p.left} ${p.top}V${base}H${p.left + p.w}"/>`;
     }
     /* Ticks stand where the values are, if they are few. */
@@ -309,9 +322,9 @@
         let body = "";
         if (g.source === "claim") body = `<path class="tw-claim" d="${bars ? dashes(0.45 * p.w / (p.x.high - p.x.low)) : path}" stroke-dasharray="${DASHES[this.claims.indexOf(g.series) % 5]}"/>`;
         else if (g.source === "paper" && !runs && !bars) body = `<path class="tw-paper" d="${path}"/>`;
-        else if (g.source === "paper" || g.source === "released code") body = `<path class="tw-cross" d="${dots(g.source === "paper" ? CROSS : PLUS, 4)}"/>`;
-        else if (g.source === "exact" && this.along && !g.run) body = `<path class="tw-line tw-thin" style="stroke:${tint}" d="${path}"/>${this.dots(rows, places)}`;
-        else if (g.source === "exact") body = bars ? `<path class="tw-law" d="${dashes(width / 2)}"/>` : `<path class="tw-line" style="stroke:${tint}" d="${places.length === 1 ? dashes(8) : path}"/>`;
+        else if (g.source === "paper" || g.source === "released code") body = `<path class="tw-cross"${bars && !this.marked(g.series, ...RUNS) ? ` style="stroke:${tint}"` : ""} d="${dots(g.source === "paper" ? CROSS : PLUS, 4)}"/>`;
+        else if (g.source === "exact" && this.along && !g.run) body = `<path class="tw-line tw-thin" style="stroke:${tint}" d="${path}"/>${this.dots(rows, places, this.shape(g.series))}`;
+        else if (g.source === "exact") body = bars ? `<path class="tw-law"${this.marked(g.series, ...RUNS) ? "" : ` style="stroke:${tint}"`} d="${dashes(width / 2)}"/>` : `<path class="tw-line" style="stroke:${tint}" d="${places.length === 1 ? dashes(8) : path}"/>`;
         else {
           const full = g.source === RUNS[0], whiskers = rows.filter((r) => r.error && seen(p.Y(max(r.y + r.error, low)))).map((r) => {
             const [x] = p.at(r), up = p.Y(max(r.y + r.error, low)), foot = p.Y(r.y - r.error), down = min(seen(foot) ? foot : Infinity, p.top + p.h + 9);
@@ -331,9 +344,9 @@
     }
 
     /* Dots in the colours of what runs along a line, a path for each of a few colours. */
-    dots(rows, places) {
+    dots(rows, places, shape) {
       const all = this.along.values, low = least(all), shades = Array.from({ length: 12 }, () => "");
-      rows.forEach((r, i) => { shades[min(11, floor((12 * (r.along - low)) / (most(all) - low || 1)))] += SHAPES[0](+places[i][0].toFixed(1), +places[i][1].toFixed(1), 3); });
+      rows.forEach((r, i) => { shades[min(11, floor((12 * (r.along - low)) / (most(all) - low || 1)))] += shape(+places[i][0].toFixed(1), +places[i][1].toFixed(1), 3); });
       return shades.map((d, i) => (d ? `<path class="tw-dot" style="fill:${colour(i, 12, "viridis")}" d="${d}"/>` : "")).join("");
     }
 

@@ -8,6 +8,7 @@ import csv
 import functools
 import html
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ import yaml
 from docutils import nodes
 from execute import Json, Project
 from sphinx.application import Sphinx
+
+_ROUNDING = 1e-12  # less is the rounding of doubles
 
 
 @functools.cache
@@ -96,11 +99,10 @@ def verdict(row: Any) -> str:
     """The verdict of a claim in words, with the number behind it."""
     if row is None:
         return ""
-    number = (
-        ""
-        if pd.isna(row["found"])
-        else f" ({float(row['found']):.4g} where the test is {claims.SIGNS[row['relation']]} {row['published']})"
-    )
+    found, number = float(row["found"] or math.nan), ""
+    if math.isfinite(found):
+        shown = "0" if abs(found) < _ROUNDING else f"{found:.4g}"
+        number = f" ({shown} where the test is {claims.SIGNS[row['relation']]} {row['published']})"
     word, colon, why = row["verdict"].partition(":")
     return f"{word[0].upper()}{word[1:]}{colon}{why}{number}."
 
@@ -121,7 +123,7 @@ def counted(project: Project, page: str) -> list[str]:
         for row in items[items["page"] == name].itertuples():
             if row.state in figures.COUNTED:
                 said.append(
-                    f"{row.agree:,} of {row.compared:,} compared numbers of {figures.short(row.item)} agree ({row.state})."
+                    f"{row.agree:,} of {row.compared:,} compared numbers of {figures.short(row.item)} agree; the figure: {row.state}."
                 )
     return said
 

@@ -58,12 +58,11 @@ def execution(project: Project) -> str:
             continue
         record = json.loads(path.read_text())
         own = parameters.of(json.loads(project.source(page).read_text()))
-        changed = ", ".join(f"`{n} = {v!r}`" for n, v in record["parameters"].items() if n in own)
+        changed = ", ".join(f"`{n} = {v!r}`" for n, v in record["parameters"].items() if n in own) or "its own"
         total += record["seconds"]
-        rows.append(
-            f"| [{page.removeprefix('book/')}](/{page}.ipynb) | {record['executed']} | {record['seconds']:.1f} | {changed} |"
-        )
-    head = "| page | executed | seconds | parameters other than the notebook's |\n|---|---|---:|---|"
+        when = record["executed"].removesuffix(" UTC")
+        rows.append(f"| [{page.removeprefix('book/')}](/{page}.ipynb) | {record['seconds']:.1f} | {when} | {changed} |")
+    head = "| page | seconds | executed (UTC) | parameters |\n|---|---:|---|---|"
     return (
         f"{head}\n" + "\n".join(rows) + f"\n\n{len(rows)} notebooks; {total:.0f} seconds of execution in all, several at a time."
     )

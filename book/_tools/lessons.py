@@ -133,17 +133,23 @@ def cards(project: Project) -> str:
     return "```{raw} html\n" + '<ul class="item-grid">\n' + "\n".join(lines) + "\n</ul>\n```"
 
 
+def captions(project: Project) -> dict[str, str]:
+    """Above which caption of the contents each page stands."""
+    parts = yaml.safe_load((project.root / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    return {chapter["file"]: part["caption"] for part in parts for chapter in part["chapters"]}
+
+
 def chart(project: Project) -> str:
-    """Which page needs which, as a table for every chapter."""
-    parts: list[tuple[str, list[str]]] = []
+    """Which page needs which, as a table for every part of the contents."""
+    above = captions(project)
+    parts: dict[str, list[str]] = {}
     for page, said in needs(project.root).items():
-        chapter = page.split("/")[1] if page.count("/") > 1 else ""
-        if not parts or parts[-1][0] != chapter:
-            parts.append((chapter, []))
         wanted = ", ".join(f"[{title(project, need)}](/{need})" for need in said["needs"]) or "nothing"
-        parts[-1][1].append(f"* - [{title(project, page)}](/{page})\n  - {LEVELS[said['level']][0]}\n  - {wanted}")
+        parts.setdefault(above[page], []).append(
+            f"* - [{title(project, page)}](/{page})\n  - {LEVELS[said['level']][0]}\n  - {wanted}"
+        )
     head = "```{list-table}\n:header-rows: 1\n:widths: 9 2 9\n\n* - page\n  - level\n  - needs\n"
-    return "\n\n".join(f"{head}{chr(10).join(rows)}\n```" for _, rows in parts)
+    return "\n\n".join(f"### {part}\n\n{head}{chr(10).join(rows)}\n```" for part, rows in parts.items())
 
 
 def boxes(text: str, kind: str) -> list[tuple[str, str]]:

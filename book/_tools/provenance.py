@@ -24,6 +24,8 @@ from sphinx.application import Sphinx
 
 _DATA = "text/csv"  # ldpkit.plots stores what a figure shows in this form
 _IMAGE = "image/svg+xml"
+_NO_SOURCE = {"ldpkit.plots.use", "ldpkit.plots.show", "ldpkit.ledger.judge", "ldpkit.published.Scoreboard"}
+"""What shows or judges, and makes nothing that a figure draws."""
 
 
 @functools.cache
@@ -130,7 +132,7 @@ def _link(app: Sphinx, page: str, name: str) -> str:
 def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], index: int, name: str, data: str | None) -> str:
     up = "../" * page.count("/")
     ours = used.get(index, [])
-    earlier = [n for i in sorted(used) if i < index for n in used[i] if n not in ours and n != "ldpkit.plots.use"]
+    earlier = list(dict.fromkeys(n for i in sorted(used) if i < index for n in used[i] if n not in {*ours, *_NO_SOURCE}))
     parts = [f'Made by <a href="#cell-{index}">cell {index + 1}</a> of <code>{html.escape(page)}.ipynb</code>']
     if ours:
         parts.append("drawn with " + ", ".join(_link(app, page, n) for n in ours))

@@ -26,6 +26,7 @@ SCOREBOARD, CLAIMS, TRUST = "book/scoreboard", "book/claims", "book/trust"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
 _PHONE = 30  # signs of TeX
 _WORD = 24  # signs of code that always stand on one line
+_STOP = re.compile(r"[,.;:!?)\]]+")
 _ENTRANCE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -76,10 +77,27 @@ def _long(app: Sphinx, doctree: nodes.document, page: str) -> None:
         code["classes"] += ["short"] if max(map(len, code.astext().split()), default=0) <= _WORD else []
 
 
+def _glued(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Keep a formula within a line together with the stop behind it and the bracket before it."""
+    for formula in list(doctree.findall(nodes.math)):
+        parent, place = formula.parent, formula.parent.index(formula)
+        before, behind = (parent[at] if 0 <= at < len(parent) else None for at in (place - 1, place + 1))
+        whole = nodes.inline(classes=["glued"])
+        if isinstance(before, nodes.Text) and before.endswith("("):
+            whole += nodes.Text("(")
+            parent.replace(before, nodes.Text(before[:-1]))
+        parent.replace(formula, whole)
+        whole += formula
+        if isinstance(behind, nodes.Text) and (stop := _STOP.match(behind)):
+            whole += nodes.Text(stop.group())
+            parent.replace(behind, nodes.Text(behind[stop.end() :]))
+
+
 def _anywhere(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Take away the values of constants that are paths: they are those of the machine that builds the book."""
+    """Take away the values of constants that tell nobody anything: paths of the machine that builds the book, functions without
+    a name."""
     for value in list(doctree.findall(addnodes.desc_annotation)):
-        if "Path('" in value.astext():
+        if "Path('" in value.astext() or "<function" in value.astext():
             value.parent.remove(value)
 
 
@@ -108,6 +126,7 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     app.connect("source-read", _swap)
     app.connect("doctree-resolved", _distinct)
     app.connect("doctree-resolved", _long)
+    app.connect("doctree-resolved", _glued)
     app.connect("doctree-resolved", _anywhere)
     app.connect("html-page-context", _explorers)
     app.connect("build-finished", _entrance)

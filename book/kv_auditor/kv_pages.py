@@ -101,7 +101,7 @@ def triples(cell, digits=4):
         text = [(f"{v:.{digits}f}\n" if pd.notna(v) else "–\n") + ours for v, ours in zip(cell["paper"], text)]
     wide = cell.assign(text=text).pivot(index="epsilon", columns="series", values="text")[list(dict.fromkeys(cell["series"]))]
     wide = wide.rename_axis(columns=None).reset_index().assign(epsilon=lambda t: [f"{e:g}" for e in t["epsilon"]])
-    return plots.show(wide).set_properties(**{"white-space": "pre-line"})
+    return plots.show(wide).set_properties(**{"white-space": "pre"})
 
 
 def curves(parts, claims, x="stated ε", size=(4.3, 3.5)):

@@ -45,6 +45,12 @@ def judge(boards, theirs, value):
     return (theirs[value] / theirs["here"] - 1).abs().max() if len(theirs) else 0.0
 
 
+def power(x, digits=0):
+    """A very large or small number with so many digits and a power of ten."""
+    mantissa, _, power = f"{x:.{digits}e}".partition("e")
+    return f"{mantissa}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}" if x else "0"
+
+
 def by_size(cells, value, item, *more, panel="{mechanism}", **look):
     """Draw one line per domain size over the paper's own curve, and what is in the tables of `more`."""
     seen = digitised(item)
@@ -67,17 +73,22 @@ def paths(cells, panel, series, **look):
     given = {"panel": panel, "series": series, "along": "epsilon"}
     drawn = pd.concat([plots.tidy(cells, x="mse", sources={"exact": "asr"}, **given),
                        plots.tidy(seen, x="value_mse", sources={"paper": "value"}, **given)], ignore_index=True)  # fmt: skip
+    along = [plots.tidy(rows, x=x, sources={source: "epsilon"}, **given)["y"]  # row by row, for who reads the values one by one
+             for rows, x, source in ((cells, "mse", "exact"), (seen, "value_mse", "paper"))]  # fmt: skip
+    return tinted(drawn, cells, panel, "epsilon", "ε", pd.concat(along).tolist(), **look)
+
+
+def tinted(drawn, cells, panel, column, name, values, **look):
+    """Draw success rate against variance, the dots coloured by a third column, whose `values` stand beside the rows of `drawn`."""
     figure = plots.figure(drawn, x="MSE (variance of one frequency, one user)", y="attacker's success rate", xscale="log",
                           yscale="log", ylim=(cells["asr"].min() / 1.5, None), **look)  # fmt: skip
     titles = [panel.format_map(row) for row in cells.to_dict("records")]
     for axis in figure.axes:
         rows = cells[[title == axis.get_title() for title in titles]]
-        dots = axis.scatter(rows["mse"], rows["asr"], c=rows["epsilon"], cmap="viridis", s=14, zorder=3, edgecolors="0.3",
-                            linewidths=0.3, vmin=cells["epsilon"].min(), vmax=cells["epsilon"].max())  # fmt: skip
-    figure.colorbar(dots, ax=figure.axes, label="ε", shrink=0.6)
-    along = [plots.tidy(rows, x=x, sources={source: "epsilon"}, **given)["y"]  # row by row, for who reads the values one by one
-             for rows, x, source in ((cells, "mse", "exact"), (seen, "value_mse", "paper"))]  # fmt: skip
-    return plots.attach(figure, drawn, **figure.ldpkit[1], along={"name": "ε", "values": pd.concat(along).tolist()})
+        dots = axis.scatter(rows["mse"], rows["asr"], c=rows[column], cmap="viridis", s=14, zorder=3, edgecolors="0.3",
+                            linewidths=0.3, vmin=cells[column].min(), vmax=cells[column].max())  # fmt: skip
+    figure.colorbar(dots, ax=figure.axes, label=name, shrink=0.6)
+    return plots.attach(figure, drawn, **figure.ldpkit[1], along={"name": name, "values": values})
 
 
 def plane(table, sizes):
@@ -87,16 +98,19 @@ def plane(table, sizes):
 
 def triangles(chosen):
     """Draw the parameter chosen for every mixture of three weights, as colours in a triangle for each family."""
-    figure, axes = plt.subplots(2, 2, figsize=(8.6, 6.6), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(5, 5.4), layout="constrained")
     for axis, (title, rows) in zip(axes.flat, chosen.groupby("panel", sort=False)):
-        dots = axis.scatter(rows["x"], rows["y"], c=rows["parameter"], norm=rows["norm"].iloc[0], marker="h", s=62)
-        figure.colorbar(dots, ax=axis, label=rows["symbol"].iloc[0], shrink=0.8, format="{x:g}")
-        look = {"color": "white", "mec": "black", "ms": 9, "ls": "none"}
+        dots = axis.scatter(rows["x"], rows["y"], c=rows["parameter"], norm=rows["norm"].iloc[0], marker="h", s=17)
+        low = rows["parameter"].min()  # rates near 1 need powers of ten, counts of values or cells are whole numbers
+        ticks, form = [1, 2, 5, 10, 20, 50, 100] if low >= 1 else None, "{x:g}" if low > 1e-3 else None
+        bar = figure.colorbar(dots, ax=axis, label=rows["symbol"].iloc[0], shrink=0.8, ticks=ticks, format=form)
+        bar.minorticks_off()
+        look = {"color": "white", "mec": "black", "ms": 7, "ls": "none"}
         axis.plot(0.5, 3**0.5 / 6, "X", label="equal weights", **look)
         axis.plot(0.5, 0, "o", label="no poisoning, the paper's choice", **look)
         axis.set_title(title)
         axis.axis("off")
-        for place, text in (((0, -0.1), "ASR"), ((1, -0.1), "MSE"), ((0.6, 0.84), "EPG")):
+        for place, text in (((0, -0.1), "ASR"), ((1, -0.1), "MSE"), ((0.68, 0.82), "EPG")):
             axis.text(*place, text, fontsize=9, ha="center")
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center")
     return plots.attach(figure, chosen.drop(columns="norm"))

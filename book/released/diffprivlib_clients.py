@@ -28,7 +28,7 @@ def noisy(name, delta=0.0, **arguments):
     """A client that adds noise to a number in double precision."""
     given = {"epsilon": 1.0, "sensitivity": 1.0} | ({"delta": delta} if delta else {}) | arguments
     return Released(
-        "diffprivlib", "0.6.6", name, _mechanism(name, **given), (0.0, 1.0), lattice, "|y| < 1/4 and y 2^53 is not whole (0 against 1)", 1.0,
+        "diffprivlib", "0.6.6", name, _mechanism(name, **given), (0.0, 1.0), lattice, "|y| < 1/4 and 2⁵³ y is not whole (0 against 1)", 1.0,
         delta, "docstring of the class", exact=math.inf, source="a double is added to a double: no report of 1 can lie in the event",
         thread="diffprivlib, issues 19 and 94", randomness=SYSTEM, trials=10_000, mend=rounded,
     )  # fmt: skip

@@ -23,7 +23,7 @@ def entry(name, delta=0.0):
     """Sums of doubles, asked about their digits."""
     return Released(
         "ldpkit", ldpkit.__version__, f"{name}, k = 2", _noisy(name, **({"delta": delta} if delta else {})), (1, 0), lambda y: lattice(y[0]),
-        "|y0| < 1/4 and y0 2^53 is not whole (1 against 0)", 1.0, delta, "docstring of the class", exact=math.inf,
+        "|y0| < 1/4 and 2⁵³ y0 is not whole (1 against 0)", 1.0, delta, "docstring of the class", exact=math.inf,
         source="a double is added to a double: no report of 0 can lie in the event", thread="this page", randomness="numpy.random.Generator", mend=rounded,
     )  # fmt: skip
 

@@ -94,7 +94,7 @@ long_buckets = entry("dBitFlipPM_Client, 2 of 4 bits", f"{LONG}.dBitFlipPM:dBitF
                      law=tuple(rate**2 / 6 for rate in HALF), stated="docstring: eps_perm", trials=40_000)  # fmt: skip
 TUPLES = {"inputs": ((0, 0), (1, 1))}
 WHOLE = "every attribute agrees with (0, 0) and none with (1, 1)"
-HOW = {"weak": "neighbours that differ in the whole record are not excluded, and lose ln(d (e^epsilon - 1) + 1)", "exact": math.log(2 * (E - 1) + 1),
+HOW = {"weak": "neighbours that differ in the whole record are not excluded, and lose ln(d (exp(ε) - 1) + 1)", "exact": math.log(2 * (E - 1) + 1),
        "thread": "this book, errata", **TUPLES}  # fmt: skip
 
 

@@ -117,7 +117,7 @@ boolean_newest, value_newest, geometric_newest = (
 )
 laplace_newest = dataclasses.replace(laplace, version="0.15.0", make=functools.partial(_laplace, nan=False))
 laplace_digits = Released("opendp", "0.14.2", "make_laplace(scale=1), float: its digits", functools.partial(_laplace, nan=False), (0.0, 1.0), lattice,
-                          "|y| < 1/4 and y 2^53 is not whole (0 against 1)", 1.0, stated="its privacy map", randomness=RUST, trials=10_000)  # fmt: skip
+                          "|y| < 1/4 and 2⁵³ y is not whole (0 against 1)", 1.0, stated="its privacy map", randomness=RUST, trials=10_000)  # fmt: skip
 lengths = Released("opendp", "0.16.0", "make_randomized_response_bitvec(f=.5), two lengths", _bits, (b"\x00", b"\x00\x00"), lambda y: len(y) == 1,
                    "the report has one byte (one byte of zeros against two)", 2 * math.log(3), stated=bits.stated, law=(1.0, 0.0),
                    weak="vectors of different lengths are not excluded, and the report keeps the length", thread="opendp, issue 2930", randomness=RUST,

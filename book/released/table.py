@@ -86,6 +86,11 @@ def audited(paths_: Iterable[str], trials: dict[str, int], alpha: float, seed: i
         return {path: future.result() for path, future in begun.items()}
 
 
+def _word(verdict: str) -> str:
+    """A verdict in a word or two, with a star if it is a stored one."""
+    return re.split(" its | to ", verdict)[0] + "*" * verdict.endswith(" (stored)")
+
+
 def beside(path: str, trials: int = 0, alpha: float = ALPHA, seed: int = 1) -> pd.DataFrame:
     """The real client and its mended copy, asked about the same event: what a page of a violation shows."""
     client = clients()[path]
@@ -96,8 +101,10 @@ def beside(path: str, trials: int = 0, alpha: float = ALPHA, seed: int = 1) -> p
         audited([path], {path: trials}, alpha, seed)[path],
         copy.row(copy.verdict(found.lower, trials), found.lower, trials) | found.counts,
     ]
-    shown = pd.DataFrame(rows).reindex(columns=["client", "reports", "tp", "fp", "lower", "claim", "verdict"])
-    return shown.rename(columns={"reports": "reports per input", "tp": "event, first input", "fp": "event, second input"})
+    shown = pd.DataFrame(rows).reindex(columns=["client", "verdict", "lower", "claim", "tp", "fp", "reports"])
+    shown["client"] = [re.sub(r"(?<=[_(])", "<wbr>", html.escape(name)) for name in shown["client"]]  # may break there
+    shown["verdict"] = shown["verdict"].map(_word)
+    return shown.rename(columns={"tp": "event, first input", "fp": "event, second input", "reports": "reports per input"})
 
 
 def table(
@@ -192,7 +199,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
         rows.append({
             "client": f"<details><summary>{row.package} {row.version}: {html.escape(row.client)}</summary>{lines}</details>",
             "claim": f"{row.claim:.3g}", "exact": exact, "lower": lower,
-            "verdict": re.split(" its | to ", word)[0] + "*" * row.verdict.endswith(" (stored)"),
+            "verdict": _word(word) + "*" * row.verdict.endswith(" (stored)"),
         })  # fmt: skip
     return pd.DataFrame(rows)
 

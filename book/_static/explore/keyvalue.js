@@ -28,9 +28,9 @@
         const p = plot("bars", { label: `Seen in round ${s.round}: ${now.map(([a, v]) => `${WORDS[a]} ${digits(v)}`).join("; ")}; claimed ${s.epsilon}`, height: 60 + 54 * n, left: 20,
           x: { domain: [0, most * 1.08], title: "ε that is seen" }, y: { domain: [n + 0.1, 0], ticks: [], title: "" } });
         p.line([[s.epsilon, 0], [s.epsilon, n + 0.1]], "claim").text(s.epsilon, 0.05, "claimed", "", -60, 6);
-        now.forEach(([a, v], i) => p.box([0, v], [i + 0.5, i + 0.92], "a solid").text(0, i + 0.45, `${WORDS[a]}: ${digits(v)}`, "", 2, 0));
+        now.forEach(([a, v], i) => p.box([0, v], [i + 0.5, i + 0.92], "a solid").text(0, i + 0.36, `${WORDS[a]}: ${v.toFixed(2)}`, "", 2, 0));
         p.end();
-        table("rounds", ["auditor", ...Array.from({ length: seen[0][1].length }, (_, i) => (seen[0][1].length > 1 ? `${i + 1}` : "only report"))], seen.map(([a, v]) => [WORDS[a].split(":")[0], ...v.map((x) => digits(x, 2))]));
+        table("rounds", ["auditor", ...Array.from({ length: seen[0][1].length }, (_, i) => (seen[0][1].length > 1 ? `${i + 1}` : "only report"))], seen.map(([a, v]) => [WORDS[a].split(":")[0], ...v.map((x) => x.toFixed(2))]));
         const [best, value] = now.reduce((top, one) => (one[1] > top[1] ? one : top));
         say(`${WORDS[best].split(":")[0]} sees most of ${s.mechanism}: ${digits(value)} of the claimed ${s.epsilon}${s.mechanism.startsWith("PCKV") ? "" : ` in round ${s.round}`}, ${digits((100 * value) / s.epsilon, 2)} %. ${value > s.epsilon ? "More than is claimed." : s.ownership < 1 ? `Only ${100 * s.ownership} % of the users hold the key: the others blur what can be seen.` : "Every user holds the key."}`, value > s.epsilon ? "bad" : "");
       };

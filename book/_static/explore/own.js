@@ -196,10 +196,10 @@
         const { bets, wealth, learner, latest } = run || { bets: { pairs: 0 }, wealth: new Wealth(new laws.Bets([s.epsilon]), s.epsilon), learner: {} }, n = bets.pairs, { event } = learner;
         wealth.draw(plot, "rounds");
         const cut = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text), percent = (share) => `${digits(100 * share, 3)} %`;
-        table("seen", ["Secret", "Latest report", event ? `How often ${learner.words}` : "Nothing to bet on was found yet"],
-          Array.from({ length: s.k }, (_, v) => [`${v}`, latest ? cut(latest[v]) : "–", event ? `${percent(event.shares[v])}${event.pair.includes(v) ? " ◂ bet" : ""}` : ""]));
+        table("seen", ["Secret", "Latest report", ...(event ? [`How often ${learner.words}`] : [])],
+          Array.from({ length: s.k }, (_, v) => [`${v}`, latest ? cut(latest[v]) : "–", ...(event ? [`${percent(event.shares[v])}${event.pair.includes(v) ? " ◂ bet" : ""}`] : [])]));
         const reports = `${grouped(n)} rounds (${grouped(n * s.k)} reports)`;
-        if (!n) say(`The promise: no report is more than e^${s.epsilon} = ${digits(exp(s.epsilon))} times likelier with one secret than with another. Write a client, or take one that is there, and press Run: bets on what its reports give away try to break the promise.`);
+        if (!n) say(`The promise: no report is more than e^${s.epsilon} ≈ ${digits(exp(s.epsilon))} times likelier with one secret than with another. Write a client, or take one that is there, and press Run: bets on what its reports give away try to break the promise.`);
         else if (wealth.broken) say(`Promise broken: ${reports} prove ε > ${bets.lower.toFixed(2)}, and ${s.epsilon} was promised. ${event ? `It shows in this: ${learner.words}, with secret ${event.pair[0]} rather than ${event.pair[1]}. ` : ""}(Refuted after ${grouped(wealth.broken)} rounds; a true promise is refuted once in 100 such runs at most.)`, "bad", !!worker);
         else say(`${n * s.k >= REPORTS ? "No violation found in" : "After"} ${reports}: ${bets.lower ? `ε > ${bets.lower.toFixed(2)} is proven` : "nothing is proven"}, ${s.epsilon} is promised. ${event ? `The bets are on this: ${learner.words}, with secret ${event.pair[0]} rather than ${event.pair[1]}.` : "Nothing is known that would be worth a bet."}`, "", !!worker);
       };

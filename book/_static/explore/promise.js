@@ -131,7 +131,7 @@
         wealth.draw(plot, "pairs of reports", limit);
         const client = s.released ? `pure-ldp 1.1.2's ${s.protocol}` : `An honest ${s.protocol}`;
         if (broken) say(`Promise broken: ${grouped(n)} pairs prove ε > ${bets.lower.toFixed(2)}, and ${s.epsilon} was promised. (Refuted after ${grouped(broken)} pairs; a true promise is refuted once in 100 such runs at most.)`, "bad", streaming);
-        else if (!n) say(`Somebody whose secret is ${two[0]} and somebody whose secret is ${two[1]} report through ${s.released ? client : s.protocol}. The promise: no answer is more than e^${s.epsilon} = ${digits(exp(s.epsilon))} times likelier for one than for the other. Bet against it: press Stream.`);
+        else if (!n) say(`Somebody whose secret is ${two[0]} and somebody whose secret is ${two[1]} report through ${s.released ? client : s.protocol}. The promise: no answer is more than e^${s.epsilon} ≈ ${digits(exp(s.epsilon))} times likelier for one than for the other. Bet against it: press Stream.`);
         else say(`After ${grouped(n)} pairs: ${bets.lower ? `ε > ${bets.lower.toFixed(2)} is proven` : "nothing is proven yet"}, ${s.epsilon} is promised. ${client} ${limit > s.epsilon + 1e-9 ? "leaks more than that: wait" : `shows at most ${limit.toFixed(2)} in this question, however long one watches`}.`, "", streaming);
       };
     },

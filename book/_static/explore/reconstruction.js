@@ -17,7 +17,7 @@
       prior: { caption: "The prior: what the adversary knows before the report, record by record." },
       gain: { caption: "The same advantage by ε, at the chosen number of records." },
     },
-    start({ plot, say }) {
+    start({ plot, say, views }) {
       return (s) => {
         const names = s.skew ? ["GRR", "OUE"] : ["GRR", "SS", "OUE"];
         const of = (mechanism, m, epsilon) => ldpkit.rad({ mechanism, m, epsilon, ...(s.skew ? { prior: zipf(m, s.skew) } : {}) });
@@ -28,7 +28,7 @@
         const advantages = Object.fromEntries(names.map((name) => [name, of(name, s.m, s.epsilon).rad])), roof = limit(s.m, s.epsilon);
         const top = Math.max(...RECORDS.map((m) => limit(m, s.epsilon))) * 1.12, share = { format: (v) => digits(v, 2) };
         const p = plot("plane", { label: `Advantage at ${s.m} records: ${names.map((n) => `${n} ${digits(advantages[n])}`).join(", ")}; limit ${digits(roof)}`, height: (w) => Math.min(380, Math.max(280, 0.5 * w)),
-          x: { domain: [2, 1000], log: true, ticks: [2, 5, 10, 20, 50, 100, 200, 500, 1000], title: "records m" }, y: { ...share, domain: [0, top], title: "advantage" } });
+          x: { domain: [2, 1000], log: true, ticks: [2, 5, 10, 20, 50, 100, 200, ...(views.plane.clientWidth < 450 ? [] : [500]), 1000], title: "records m" }, y: { ...share, domain: [0, top], title: "advantage" } });
         p.line(RECORDS.map((m) => [m, limit(m, s.epsilon)]), "claim");
         for (const name of names) p.line(RECORDS.map((m) => [m, of(name, m, s.epsilon).rad]), MARKS[name]).dot(s.m, advantages[name], MARKS[name], 6);
         names.forEach((name, i) => p.text(30, of(name, 30, s.epsilon).rad, name, MARKS[name], 8 + 44 * i, -8));

@@ -27,7 +27,7 @@
         p.line(axes.tau.map((t) => [t, t * s.epsilon]), "claim").line([[1, s.epsilon], [500, s.epsilon]], "claim").text(500, s.epsilon, "claimed for one", "", -20, -6).text(Math.min(500, 24 / s.epsilon), 24, "claimed for all", "", 10, 4);
         if (fresh[0] === null) p.text(1, 3, `No closed form is known of the guess against several ${s.protocol} reports.`, "", 20);
         else {
-          p.line(line(once), "c").text(500, once[0], "the same report again", "c", 0, 18).line(line(fresh), "bad").text(3, fresh[2], "fresh noise", "bad", 8, 16);
+          p.line(line(once), "c").text(500, once[0], "the same report again", "c", 0, 18).line(line(fresh), "bad").text(500, fresh[fresh.length - 1], "fresh noise", "bad", 0, 34);
           if (chained[0] !== null) p.line(line(chained), "a").text(50, chained[6], CHAINS[s.protocol], "a", 4, 18).dot(s.tau, chained[at], "a", 6);
           p.dot(s.tau, Math.max(low / 2, fresh[at]), "bad", 7).dot(s.tau, once[0], "c", 6);
         }

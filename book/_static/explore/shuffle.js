@@ -19,8 +19,9 @@
           x: { domain: [100, 1e5], log: true, ticks: [100, 1000, 1e4, 1e5], title: "clients", format: grouped }, y: { domain: [low, Math.max(s.epsilon, ...all) * 1.6], log: true, title: "ε of the batch" } });
         p.line([[100, s.epsilon], [1e5, s.epsilon]], "claim").text(1e5, s.epsilon, "one report alone", "", 0, -7);
         p.area([...column(0), ...column(1).reverse()], "a").line(column(2), "d").line(column(1), "a").line(column(0), "b");
-        const last = C.length - 3;
-        p.text(C[last], found[last][2] === null ? NaN : found[last][2], found[last][2] === null ? "" : "closed form", "d", 0, -8).text(C[last], found[last][1], "proven for all batches", "a", 0, -8).text(C[3], found[3][0], "exact for one pair", "b", -135, 22);
+        // all curves fall: below them, on the left, is room for their names
+        if (found.some(([, , formula]) => formula !== null)) p.text(100, low, "closed form", "d", 6, -40);
+        p.text(100, low, "proven for all batches", "a", 6, -24).text(100, low, "exact for one pair", "b", 6, -8);
         p.dot(s.clients, closed, "d", 6).dot(s.clients, upper, "a", 6).dot(s.clients, tight, "b", 6).end();
         const form = closed === null ? "the closed form needs more clients" : `the closed form allows ${digits(closed)}${closed > s.epsilon ? ", more than no shuffling at all" : ""}`;
         say(`${grouped(s.clients)} clients with ε = ${s.epsilon} each: the shuffled batch keeps ε ≤ ${digits(upper)} at δ = ${digits(s.delta, 1)}, and no less than ${digits(tight)} is true; ${form}. Shuffling divides ε by ${digits(s.epsilon / upper, 2)}.`);

@@ -20,7 +20,7 @@
     },
     views: {
       plane: { wide: true, caption: "Each curve is one family: its points differ in the protocol's parameter only, all with the same ε. Filled: what the weights choose; hollow: the protocols with a rule of their own. Left is safer, down is more exact. The variance is that of all users who report." },
-      chosen: { wide: true, caption: "The chosen protocols beside the classical ones. Success: how often the paper's attack names the value behind a report. Error: variance of an estimated frequency. Gain: what 5 % of fake users add to ten values." },
+      chosen: { wide: true, caption: `The chosen protocols (${Object.values(NAMED).map(({ name, words }) => `${name}: ${words}`).join(", ")}) beside the classical ones. Success: how often the paper's attack names the value behind a report. Error: variance of an estimated frequency. Gain: what 5 % of fake users add to ten values.` },
     },
     start({ plot, table, say }) {
       let key = "", fronts = {};
@@ -38,12 +38,13 @@
         const p = plot("plane", { label: `Success and error of the chosen protocols: ${Object.entries(chosen).map(([f, c]) => `${NAMED[f].name} ${percent(c.asr)} and ${digits(error(c.mse))}`).join("; ")}`, height: (w) => min(430, max(300, w * 0.6)), left: 68,
           x: { domain: [0, most * 1.15], title: "attacker's success", format: percent }, y: { domain: [error(low) / 2, error(high) * 2.5], log: true, title: "variance of a frequency" } });
         for (const [family, points] of Object.entries(fronts)) p.line([...points].sort((a, b) => a.parameter - b.parameter).map((c) => [c.asr, error(c.mse)]), NAMED[family].mark);
-        for (const f of fixed) p.dot(f.asr, error(f.mse), `hollow ${f.mark}`, 5).text(f.asr, error(f.mse), f.name, f.mark, 7, 16);
-        for (const [family, c] of Object.entries(chosen)) p.dot(c.asr, error(c.mse), NAMED[family].mark, 7).text(c.asr, error(c.mse), NAMED[family].name, NAMED[family].mark, 8, -9);
+        p.names([...Object.entries(chosen).map(([family, c]) => [c.asr, error(c.mse), NAMED[family].name, NAMED[family].mark]), ...fixed.map((f) => [f.asr, error(f.mse), f.name, f.mark])]);
+        for (const f of fixed) p.dot(f.asr, error(f.mse), `hollow ${f.mark}`, 5);
+        for (const [family, c] of Object.entries(chosen)) p.dot(c.asr, error(c.mse), NAMED[family].mark, 7);
         p.end();
         table("chosen", ["protocol", "parameter", "success", "error", "gain"], [
-          ...Object.entries(chosen).map(([family, c]) => [`${NAMED[family].name} (${NAMED[family].words})`, `${NAMED[family].symbol} = ${digits(c.parameter, 4)}`, percent(c.asr), digits(error(c.mse)), digits(c.epg)]),
-          ...fixed.map((f) => [f.name, "its own rule", percent(f.asr), digits(error(f.mse)), "–"]),
+          ...Object.entries(chosen).map(([family, c]) => [NAMED[family].name, `${NAMED[family].symbol} = ${digits(c.parameter, 4)}`, percent(c.asr), digits(error(c.mse)), digits(c.epg)]),
+          ...fixed.map((f) => [f.name, "own rule", percent(f.asr), digits(error(f.mse)), "–"]),
         ]);
         const [family, best] = Object.entries(chosen).reduce((found, one) => (sum(one[1]) < sum(found[1]) ? one : found)), rival = fixed.reduce((found, f) => (f.mse < found.mse ? f : found));
         say(`${NAMED[family].name} with ${NAMED[family].symbol} = ${digits(best.parameter, 4)} has the least weighted sum: attackers name ${percent(best.asr)} of the values, the variance is ${digits(error(best.mse))}. The most exact classical protocol, ${rival.name}: ${percent(rival.asr)} and ${digits(error(rival.mse))}.`);
