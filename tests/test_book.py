@@ -446,6 +446,12 @@ def test_a_scale_that_no_page_can_follow_is_refused(project, scale, said):
         execute.run(project.root, scale="smoke")
 
 
+def test_a_parameter_without_a_word_about_it_is_refused(project):
+    project.source("book/two").write_text(notebook("seed = 1", "print(seed)"))
+    with pytest.raises(SystemExit, match="book/two: not a parameter line: 'seed = 1'"):
+        execute.run(project.root)
+
+
 def test_an_unknown_scale_is_refused(project):
     with pytest.raises(SystemExit, match="SCALE must be one of paper, smoke, got 'huge'"):
         execute.run(project.root, scale="huge")
@@ -527,7 +533,7 @@ def test_figures_without_a_table_are_reported(project):
     )
     made = json.loads(
         notebook(
-            "seed = 1",
+            "seed = 1  # any",
             "import pandas as pd\nfrom ldpkit import plots\nplots.use()",
             good,
             "import matplotlib.pyplot as plt\nfigure = plt.figure()\nfigure.add_subplot()",

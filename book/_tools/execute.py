@@ -378,7 +378,11 @@ def run(root: str | Path, scale: str = "paper", jobs: int = 2, chapter: str = ""
     seconds = durations(project)
     todo = []
     for page in (page for page in project.notebooks() if page.startswith(f"book/{chapter}")):
-        parameters = overrides(chosen, page, declared(json.loads(project.source(page).read_text())))
+        try:
+            known = declared(json.loads(project.source(page).read_text()))
+        except ValueError as error:
+            raise SystemExit(f"{page}: {error}") from None
+        parameters = overrides(chosen, page, known)
         wanted = key(project, page, parameters, shared, graph)
         if current(project, page, wanted):
             print(f"current   {page}", flush=True)
