@@ -201,8 +201,9 @@ class Audit(PairAudit):
             Progress(2 * trials, "reports", mechanism.name) as progress,
             ThreadPoolExecutor(self.threads) as pool,
         ):
+            spread = pool.map if self.threads > 1 else map  # handing over takes time
             while some := list(itertools.islice(jobs, _JOBS * self.threads)):
-                for (side, _), (hits, seen) in zip(some, pool.map(count, some)):
+                for (side, _), (hits, seen) in zip(some, spread(count, some)):
                     found[side] += hits
                     glimpses[side] += [seen] if seen else []
         tail = stats.tail_mass(self.alpha, "valid") / (self.questions * len(asked))

@@ -9,7 +9,7 @@ attack that needs it refuses, an audit falls back on real reports.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -203,12 +203,15 @@ class Support(Named, Scored):
 
     def support_counts(self, reports: Array) -> Array:
         """How many reports support each value, shape (k,)."""
-        return self.tally(reports).sum(axis=0, dtype=np.int64)
+        return np.sum([part.sum(axis=0, dtype=np.int64) for part in self._parts(reports)], axis=0)
 
     def guess(self, reports: Array, rng: Rng) -> Array:
-        step = max(1, 2**18 // self.k)  # a part of the tally stays in the cache
-        parts = (self.tally(reports[i : i + step]) for i in range(0, len(reports), step))
-        return np.concatenate([pick(part, rng) for part in parts])
+        return np.concatenate([pick(part, rng) for part in self._parts(reports)])
+
+    def _parts(self, reports: Array) -> Iterator[Array]:
+        """The tally, some reports at a time: a part of it stays in the cache."""
+        step = max(1, 2**18 // self.k)
+        return (self.tally(reports[i : i + step]) for i in range(0, len(reports), step))
 
     def score(self, reports: Array, pair: Pair) -> Array:
         """1 if only the first value is supported, -1 if only the second is, else 0; int array

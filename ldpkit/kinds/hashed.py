@@ -36,20 +36,38 @@ def _rotl(x: np.uint64, bits: int) -> np.uint64:
 
 
 @kernel
-def xxh64(value: int, seed: int) -> np.uint64:
-    """xxHash64 of one 64-bit integer, as the eight bytes of its little-endian form."""
-    h = np.uint64(seed) + _P5 + np.uint64(8)
-    h ^= _rotl(np.uint64(value) * _P2, 31) * _P1
+def _mixed(value: int) -> np.uint64:
+    """What a value brings into its hash, whatever the seed."""
+    return _rotl(np.uint64(value) * _P2, 31) * _P1
+
+
+@kernel
+def _hashed(mixed: np.uint64, seed: int) -> np.uint64:
+    """The hash up to its last line, which leaves the upper half as it is."""
+    h = mixed ^ (np.uint64(seed) + _P5 + np.uint64(8))
     h = _rotl(h, 27) * _P1 + _P4
     h = (h ^ (h >> np.uint64(33))) * _P2
-    h = (h ^ (h >> np.uint64(29))) * _P3
+    return (h ^ (h >> np.uint64(29))) * _P3
+
+
+@kernel
+def xxh64(value: int, seed: int) -> np.uint64:
+    """xxHash64 of one 64-bit integer, as the eight bytes of its little-endian form."""
+    h = _hashed(_mixed(value), seed)
     return h ^ (h >> np.uint64(32))
 
 
 @kernel
 def hash_cell(value: int, seed: int, g: int) -> np.int64:
     """Cell in ``0..g-1`` of one value under one user's seed."""
-    return np.int64(((xxh64(value, seed) >> np.uint64(32)) * np.uint64(g)) >> np.uint64(32))
+    upper = _hashed(_mixed(value), seed) >> np.uint64(32)
+    return np.int64((upper * np.uint64(g)) >> np.uint64(32))
+
+
+@kernel
+def _lowest(cell: int, g: int) -> np.uint64:
+    """The smallest upper half of a hash that falls into a cell."""
+    return ((np.uint64(cell) << np.uint64(32)) + np.uint64(g - 1)) // np.uint64(g)
 
 
 @kernel
@@ -62,20 +80,16 @@ def cells(values: Array, seeds: Array, g: int) -> Array:
 
 
 @kernel
-def _support_counts(seeds: Array, cells: Array, k: int, g: int) -> Array:
-    out = np.zeros(k, np.int64)
-    for i in range(cells.size):
-        for u in range(k):
-            out[u] += hash_cell(u, seeds[i], g) == cells[i]
-    return out
-
-
-@kernel
 def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
-    out = np.empty((cells.size, k), np.bool_)
+    """Which values fall into each user's cell: their half of the work is done once."""
+    out, mixed = np.empty((cells.size, k), np.bool_), np.empty(k, np.uint64)
+    for u in range(k):
+        mixed[u] = _mixed(u)
     for i in range(cells.size):
+        low = _lowest(cells[i], g)
+        width = _lowest(cells[i] + 1, g) - low
         for u in range(k):
-            out[i, u] = hash_cell(u, seeds[i], g) == cells[i]
+            out[i, u] = (_hashed(mixed[u], seeds[i]) >> np.uint64(32)) - low < width
     return out
 
 
@@ -127,9 +141,6 @@ class Hashed(Independent, Repeatable, Crafted):
 
     def tally(self, reports: Array) -> Array:
         return _tally(reports["seed"], reports["cell"], self.k, self.g)
-
-    def support_counts(self, reports: Array) -> Array:
-        return _support_counts(reports["seed"], reports["cell"], self.k, self.g)
 
     def most(self, targets: int) -> int:
         # with a hash that sends all of them to one cell; `craft` has to search for one

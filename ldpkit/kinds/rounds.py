@@ -22,13 +22,15 @@ def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
     n, k = vectors.shape
     guess, best = np.empty(n, np.int64), np.empty(k + 1, np.int64)
     for i in range(n):
-        top, count = -np.inf, 0
-        for u in range(k):
-            score = min(max(vectors[i, u], low), high)
-            if score > top:
-                top, count = score, 0
+        a = b = -np.inf  # two at a time: neither waits for the other
+        for u in range(0, k - 1, 2):
+            a = max(a, vectors[i, u])
+            b = max(b, vectors[i, u + 1])
+        top = min(max(a, b, vectors[i, k - 1], low), high)
+        count = 0
+        for u in range(k):  # every index is written, only ties advance: no branch
             best[count] = u
-            count += score == top
+            count += min(max(vectors[i, u], low), high) == top
         guess[i] = best[int(rng.random() * count)]
     return guess
 

@@ -16,8 +16,10 @@ def respond(values: Array, k: int, keep: float, rng: Rng) -> Array:
     """k-ary randomised response on an int array: keep with probability `keep`, else a uniform other
     value."""
     kept = rng.random(values.shape) < keep
-    other = rng.integers(0, k - 1, values.shape)
-    return np.where(kept, values, other + (other >= values))
+    out = rng.integers(0, k - 1, values.shape)
+    out += out >= values  # in place: new memory costs more than the numbers in it
+    np.copyto(out, values, where=kept)
+    return out
 
 
 def response_rates(k: Numbers, epsilon: float, delta: float = 0.0) -> tuple[Numbers, Numbers]:

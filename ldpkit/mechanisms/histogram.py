@@ -31,19 +31,6 @@ def _noisy(values: Array, k: int, scale: float, state: streams.State) -> Array:
     return out
 
 
-@kernel
-def _thresholded(values: Array, k: int, scale: float, theta: float, state: streams.State) -> Array:
-    """Bits of the noisy one-hot vector above `theta`, without storing the vectors."""
-    out, noise = np.empty((values.size, k), np.uint8), np.empty(k)
-    own, other = (theta - 1) / scale, theta / scale
-    for i in range(values.size):
-        state = laplace(noise, state)
-        for u in range(k):
-            out[i, u] = noise[u] > other
-        out[i, values[i]] = noise[values[i]] > own
-    return out
-
-
 class NoisyHistogram(FrequencyOracle):
     """Base of the mechanisms that add noise to a one-hot vector and send it.
 
@@ -146,7 +133,11 @@ def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
 
 class ThresholdedHistogram(UnaryEncoding):
     """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses give
-    `theta`."""
+    `theta`.
+
+    The coordinates are independent, so that bits drawn with the chances of exceeding it are the
+    same reports; that is how they are made. Tests make them from the noise of `SHE`, too.
+    """
 
     limits = UnaryEncoding.limits | {"theta": partial(checks.real, low=0, high=1)}
 
@@ -165,11 +156,6 @@ class ThresholdedHistogram(UnaryEncoding):
     def q(self) -> float:
         """Probability of a one at any other value."""
         return float(threshold_rates(self.epsilon, self.theta)[1])
-
-    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
-        """Return bit vectors, uint8 array (n, k); see `Mechanism.perturb`."""
-        users = self._users(values, rng)
-        return _thresholded(users, self.k, 2 / self.epsilon, self.theta, streams.state(rng))
 
 
 @dataclass(frozen=True)
