@@ -133,17 +133,17 @@ def test_a_result_draws_itself_and_leaves_out_what_is_not_known(name):
 
 
 def test_parameters_are_checked_once_however_often_a_cell_repeats():
-    seen, own = collections.Counter(), str(Path(ldpkit.__file__).parent)
+    seen, here = collections.Counter(), str(Path(ldpkit.__file__).parent)
 
     def watch(frame, event, _):
         caller = frame.f_back and frame.f_back.f_code.co_filename
         if (
             event == "call"
             and frame.f_code.co_name != "need"  # which only raises what its caller has found
-            and frame.f_code.co_filename == f"{own}/checks.py"
-            and caller.startswith(own)
+            and frame.f_code.co_filename == f"{here}/checks.py"
+            and caller.startswith(here)
         ):
-            seen[caller.removeprefix(f"{own}/")] += 1
+            seen[caller.removeprefix(f"{here}/")] += 1
 
     def checked(runs):
         seen.clear()
@@ -152,14 +152,14 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
             Audit.cell("OUE", k=100, epsilon=1.0, trials=1000, runs=runs)
         finally:
             sys.setprofile(None)
-        return {
-            name: n
-            for name, n in seen.items()
-            if name not in ("checks.py", "stats.py", "streams.py", "kinds/laws.py")
-        }
+        own = {"checks.py", "stats.py", "streams.py", "kinds/laws.py"}
+        return collections.Counter({name: n for name, n in seen.items() if name not in own})
 
     checked(1)  # laws are kept from now on
-    assert checked(1) == checked(10) and sum(checked(1).values()) <= 20
+    once, more = checked(1), checked(10) - checked(1)
+    assert once.total() <= 30 and more.total() <= 9 * 10
+    # a draw of an attack, which anybody may call, looks at what it is given; nothing else again
+    assert set(more) == {"attacks/base.py", "attacks/distinguish.py", "mechanisms/base.py"}
 
 
 def test_options_are_the_parameters_of_the_audits():

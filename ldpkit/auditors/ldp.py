@@ -201,7 +201,8 @@ class Audit(PairAudit):
             Progress(2 * trials, "reports", mechanism.name) as progress,
             ThreadPoolExecutor(self.threads) as pool,
         ):
-            spread = pool.map if self.threads > 1 else map  # handing over takes time
+            # a client may swallow an interruption: it never gets this thread
+            spread = pool.map if foreign or self.threads > 1 else map
             while some := list(itertools.islice(jobs, _JOBS * self.threads)):
                 for (side, _), (hits, seen) in zip(some, spread(count, some)):
                     found[side] += hits
