@@ -28,6 +28,7 @@ __all__ = [
     "upright",
     "along",
     "written",
+    "power",
 ]
 
 Look: TypeAlias = dict[str, Any]
@@ -315,6 +316,11 @@ def written(entry: object, precision: int) -> object:
     text = f"{x:,.{precision}f}"
     if text.strip("-0.") or -_ROUNDING < x <= 0:
         return text if text.strip("-0.") else text.lstrip("-")
-    mantissa, power = f"{x:.1e}".split("e")
-    raised = f"10{str(int(power)).translate(_RAISED)}"
-    return raised if mantissa == "1.0" else f"{float(mantissa):g}·{raised}"
+    mantissa, exponent = f"{x:.1e}".split("e")
+    ten = power(10, int(exponent))
+    return ten if mantissa == "1.0" else f"{float(mantissa):g}·{ten}"
+
+
+def power(base: int, exponent: int) -> str:
+    """Return a power as it is written, with a raised exponent."""
+    return f"{base}{str(exponent).translate(_RAISED)}"

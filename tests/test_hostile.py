@@ -1121,7 +1121,7 @@ EXEMPT = {
         draws.client draws.estimate draws.null draws.power draws.repeats suite.Check suite.Conformance"""
     ),
     "part of a figure; called by `plots.figure` with what it has checked": (
-        "marks.looks marks.curves marks.bars marks.legends marks.upright marks.along marks.written"
+        "marks.looks marks.curves marks.bars marks.legends marks.upright marks.along marks.written marks.power"
     ),
     "base class, nobody builds one": (
         "gradient.GradientMechanism pckv.PCKV cpp.CPP auditors.Auditor pair.PairAudit"

@@ -5,7 +5,7 @@ import functools
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from ldpkit import optimize, plots, published
+from ldpkit import marks, optimize, plots, published
 
 PROTOCOLS = ["GRR", "SUE", "BLH", "SHE", "SS", "OUE", "OLH", "THE", "ASS", "AUE", "ALH", "ATHE"]
 """Row by row: basic, optimised, adaptive."""
@@ -47,8 +47,8 @@ def judge(boards, theirs, value):
 
 def power(x, digits=0):
     """A very large or small number with so many digits and a power of ten."""
-    mantissa, _, power = f"{x:.{digits}e}".partition("e")
-    return f"{mantissa}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}" if x else "0"
+    mantissa, _, exponent = f"{x:.{digits}e}".partition("e")
+    return f"{mantissa}·{marks.power(10, int(exponent))}" if x else "0"
 
 
 def by_size(cells, value, item, *more, panel="{mechanism}", **look):

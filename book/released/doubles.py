@@ -13,11 +13,6 @@ from ldpkit.mechanisms.grid import rounded
 GRID, DELTA, D = 2.0**-20, 1e-5, 8
 
 
-def power(exponent: int) -> str:
-    """A power of two, as it is written."""
-    return "2" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
 @dataclass(frozen=True)
 class Doubles:
     """A client that sends doubles, asked about one number of its report.
