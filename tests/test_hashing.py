@@ -14,7 +14,7 @@ import xxhash
 from laws import P_MIN, binomial_p, build, chi_square_p
 from scipy import stats
 
-from ldpkit.kinds.hashed import cells, hash_cell, xxh64
+from ldpkit.kinds.hashed import HASH_REPORT, Hashed, cells, hash_cell
 from ldpkit.mechanisms import BLH
 
 HASHES = ["BLH", "OLH", "ABLH", "AOLH", "LHO"]
@@ -25,7 +25,7 @@ def rng(seed=1):
     return np.random.default_rng(seed)
 
 
-def test_xxh64_equals_the_reference_bit_for_bit():
+def test_the_hash_has_the_upper_half_of_the_reference():
     generator, edges = rng(15), [0, 1, 2**31 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1]
     pairs = list(itertools.product([0, 1, 255, 2**32, 2**63 - 1], edges))
     pairs += zip(
@@ -33,8 +33,8 @@ def test_xxh64_equals_the_reference_bit_for_bit():
         generator.integers(0, 2**64, 5000, np.uint64).tolist(),
     )
     for value, seed in pairs:
-        wanted = xxhash.xxh64_intdigest(value.to_bytes(8, "little"), seed)
-        assert int(xxh64(np.int64(value), np.uint64(seed))) == wanted, (value, seed)
+        wanted = xxhash.xxh64_intdigest(value.to_bytes(8, "little"), seed) >> 32
+        assert hash_cell(np.int64(value), np.uint64(seed), 2**32) == wanted, (value, seed)
 
 
 @pytest.mark.parametrize("g", [2, 3, 56, 22027, 2**32])
@@ -42,6 +42,21 @@ def test_a_cell_is_the_scaled_upper_half_of_the_hash(g):
     for seed in rng(16).integers(0, 2**64, 200, np.uint64):
         upper = xxhash.xxh64_intdigest((7).to_bytes(8, "little"), int(seed)) >> 32
         assert hash_cell(np.int64(7), seed, g) == upper * g >> 32
+
+
+@pytest.mark.parametrize("g", [2, 3, 56, 22027, 2**32 - 1, 2**32])
+def test_a_report_supports_the_values_of_its_cell(g):
+    """In every cell that is hit, in the first and the last, and in the one beside each."""
+    k = 60
+    for seed in rng(23).integers(0, 2**64, 40, np.uint64):
+        mine = np.array([hash_cell(np.int64(v), seed, g) for v in range(k)])
+        asked = np.unique(np.concatenate([mine, (mine + 1) % g, (mine - 1) % g, [0, g - 1]]))
+        reports = np.empty(asked.size, HASH_REPORT)
+        reports["seed"], reports["cell"] = seed, asked
+        kind = Hashed(k, g, 0.5)
+        assert (kind.tally(reports) == (mine == asked[:, None])).all()
+        counts = kind.support_counts(reports)
+        assert counts.dtype == np.int64 and (counts == 1).all()  # each value's own cell was asked
 
 
 @pytest.mark.parametrize("g", [2, 3, 10, 56])

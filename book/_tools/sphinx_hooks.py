@@ -101,6 +101,12 @@ def _anywhere(app: Sphinx, doctree: nodes.document, page: str) -> None:
             value.parent.remove(value)
 
 
+def _whole(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Begin a line after the first colon of a property: what stands before it on its line would be read as a type."""
+    if what in ("property", "attribute", "data") and lines and ": " in lines[0]:
+        lines[:1] = [part.lstrip() for part in re.split(r"(?<=:) ", lines[0], maxsplit=1)]
+
+
 def _explorers(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Pages with an explorer load its scripts, and no other page does: the laws, the parts, its data if it has any, itself."""
     for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', context.get("body", ""))):
@@ -124,6 +130,7 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     for part in (provenance, twins, acronyms, cards, searching, lessons, errata, board, takeaway):
         part.setup(app)
     app.connect("source-read", _swap)
+    app.connect("autodoc-process-docstring", _whole, priority=400)  # before napoleon
     app.connect("doctree-resolved", _distinct)
     app.connect("doctree-resolved", _long)
     app.connect("doctree-resolved", _glued)

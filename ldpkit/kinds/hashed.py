@@ -43,18 +43,12 @@ def _mixed(value: int) -> np.uint64:
 
 @kernel
 def _hashed(mixed: np.uint64, seed: int) -> np.uint64:
-    """The hash up to its last line, which leaves the upper half as it is."""
+    """xxHash64 of the eight bytes of a value, but for its last step, which leaves the upper half as
+    it is."""
     h = mixed ^ (np.uint64(seed) + _P5 + np.uint64(8))
     h = _rotl(h, 27) * _P1 + _P4
     h = (h ^ (h >> np.uint64(33))) * _P2
     return (h ^ (h >> np.uint64(29))) * _P3
-
-
-@kernel
-def xxh64(value: int, seed: int) -> np.uint64:
-    """xxHash64 of one 64-bit integer, as the eight bytes of its little-endian form."""
-    h = _hashed(_mixed(value), seed)
-    return h ^ (h >> np.uint64(32))
 
 
 @kernel
