@@ -52,7 +52,7 @@ def test_page_is_whole_typeset_and_asks_nobody_outside(page, site, name):
         assert len(image.get_attribute("alt") or "") > 30
     assert page.locator("article .output.stderr, article .traceback").count() == 0
     assert "np.float64" not in page.locator("article").inner_text()
-    fields = page.locator("article dl.field-list > dt").all_inner_texts()
+    fields = page.locator("article dl.property > dd > dl.field-list > dt").all_inner_texts()
     assert not any(name.startswith("Type") for name in fields)  # a sentence up to its colon
     assert page.locator("article mjx-container").count() >= page.locator("article .math").count()
     for width in (1280, 390):
