@@ -12,7 +12,7 @@ from scipy import stats as law
 
 from ldpkit import streams
 from ldpkit.attacks import Guess
-from ldpkit.kinds import subset
+from ldpkit.kinds import base, subset
 from ldpkit.mechanisms import SS, Repeated, unary
 
 
@@ -95,4 +95,16 @@ def test_the_bits_of_a_word_are_counted():
         2**64 - 1,
         *generator().integers(0, 2**64, 100, dtype=np.uint64).tolist(),
     ]:
-        assert subset._ones(np.uint64(word)) == word.bit_count()
+        assert base.ones(np.uint64(word)) == word.bit_count()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7, 8, 63, 64, 65, 100, 129, 1000])
+@pytest.mark.parametrize("rate", [0.0, 0.01, 0.3, 1.0])
+@pytest.mark.parametrize("kind", [bool, np.uint8, float])
+def test_a_place_is_picked_as_from_a_list_of_all_ones(k, rate, kind):
+    bits = generator(3).random((200, k)) < rate
+    bits[::7] = False
+    rng, same = generator(), generator()
+    listed = [np.flatnonzero(row) if row.any() else np.arange(k) for row in bits]
+    wanted = [places[int(same.random() * places.size)] for places in listed]
+    assert base.pick(bits.astype(kind), rng).tolist() == wanted

@@ -1107,7 +1107,7 @@ EXEMPT = {
         """
         value.Value value.Response bits.Bits bits.IndependentBits chosen.Subset chosen.Selection hashed.Hashed vector.Noisy
         vector.Laplace vector.Gaussian buckets.Buckets rounds.Rounds rounds.Remembered rounds.ChainedValue rounds.ChainedBits
-        attributes.Attributes kind.shaped kind.listed kind.drawn rounds.largest kind.pick hashed.cells hashed.hash_cell
+        attributes.Attributes kind.shaped kind.listed kind.drawn rounds.largest kind.ones kind.pick hashed.cells hashed.hash_cell
         laws.binomial kind.log_ratio result.finite listing.listed_positions hadamard.Index number.Interval
         number.Ends number.Mixed sketch.Sketch sketch.HashedSigns hadamard.Signs rappor.Bloom"""
     ),

@@ -23,7 +23,7 @@ from . import laws
 __all__ = [
     "Kind", "Named", "Scored", "Listed", "Crafted", "Support", "SupportLaw",
     "Independent", "FIRST", "SECOND", "BOTH", "NEITHER", "ROUTES", "drawn", "log_ratio", "shaped",
-    "listed", "pick"
+    "listed", "ones", "pick"
 ]
 # fmt: on
 
@@ -177,17 +177,52 @@ class Crafted(Kind):
 
 
 @kernel
+def ones(word: np.uint64) -> int:
+    """Number of ones of a word, a standard trick that compilers know."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (
+        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int(np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56)))
+
+
+@kernel
+def _picked(words: Array, n: int, k: int, rng: Rng) -> Array:
+    """`pick` from rows of k bits that follow each other, 64 in a word."""
+    guess, every, one = np.empty(n, np.int64), ~np.uint64(0), np.uint64(1)
+    for i in range(n):
+        first, last = i * k, i * k + k - 1
+        at, end = first >> 6, last >> 6
+        before = ones(words[at] & ~(every << np.uint64(first & 63)))  # of the row above
+        count = ones(words[end] & (every >> np.uint64(~last & 63))) - before
+        for w in range(at, end):
+            count += ones(words[w])
+        if count == 0:
+            guess[i] = int(rng.random() * k)
+            continue
+        wanted = before + int(rng.random() * count)
+        while ones(words[at]) <= wanted:
+            wanted -= ones(words[at])
+            at += 1
+        word, place, half = words[at], 64 * at - first, 32
+        for _ in range(6):  # in which half of a word, of half a word, ...
+            lower = ones(word & ((one << np.uint64(half)) - one))
+            upper = lower <= wanted
+            wanted -= lower if upper else 0
+            place += half if upper else 0
+            word >>= np.uint64(half if upper else 0)
+            half >>= 1
+        guess[i] = place
+    return guess
+
+
 def pick(bits: Array, rng: Rng) -> Array:
     """A uniform place of a one in each row, or any place of a row without ones."""
-    n, k = bits.shape
-    guess, ones = np.empty(n, np.int64), np.empty(k + 1, np.int64)
-    for i in range(n):
-        count = 0
-        for u in range(k):  # every index is written, only ones advance: no branch
-            ones[count] = u
-            count += bits[i, u] != 0
-        guess[i] = ones[int(rng.random() * count)] if count else int(rng.random() * k)
-    return guess
+    packed = np.packbits(bits.astype(bool, copy=False), bitorder="little")
+    words = np.zeros(-(-packed.size // 8), "<u8")
+    words.view(np.uint8)[: packed.size] = packed
+    return _picked(words, len(bits), bits.shape[1], rng)
 
 
 class Support(Named, Scored):

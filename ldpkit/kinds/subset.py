@@ -11,7 +11,7 @@ from .. import checks, streams
 from ..compiled import kernel
 from ..types import Array, Pair, Reports, Rng
 from . import laws
-from .base import Crafted, Listed, Support, SupportLaw, shaped
+from .base import Crafted, Listed, Support, SupportLaw, ones, shaped
 from .listing import alphabet
 from .rounds import Repeatable, Rounds
 
@@ -28,17 +28,6 @@ def _pick(subsets: Array, k: int, rng: Rng) -> Array:
             count -= 1
         guess[i] = subsets[i, int(rng.random() * count)] if count else int(rng.random() * k)
     return guess
-
-
-@kernel
-def _ones(word: np.uint64) -> int:
-    """Number of ones of a word, a standard trick that compilers know."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int(np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56)))
 
 
 @kernel
@@ -77,7 +66,7 @@ def rounds_won(
                     word, state = streams.step(state)
                     bits = bits | word if (rate >> b) & 1 else bits & word
                 members[w] = bits & valid[w]
-                found += _ones(members[w])
+                found += ones(members[w])
             while found != wanted:
                 u, state = streams.uniform(state)
                 at = int(u * others)
@@ -94,14 +83,14 @@ def rounds_won(
         for b in range(depth - 1, -1, -1):  # keep those whose next digit is one, if there are any
             kept = 0
             for w in range(width):
-                kept += _ones(members[w] & digits[b, w])
+                kept += ones(members[w] & digits[b, w])
             if kept:
                 top |= 1 << b
                 for w in range(width):
                     members[w] &= digits[b, w]
         ties = 1 if own == top else 0
         for w in range(width):
-            ties += _ones(members[w])
+            ties += ones(members[w])
         named = own >= top if truth else own <= top and (members[0] & one) != 0
         u, state = streams.uniform(state)
         hits += named and (own > top or u * ties < 1)

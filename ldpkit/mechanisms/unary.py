@@ -30,17 +30,15 @@ def _digits(rate: float) -> Array:
 def _ones(values: Array, k: int, own: float, digits: Array, state: streams.State) -> Array:
     """Bits of 64 places at a time: digit by digit, a random word leaves the places undecided whose
     digits are equal so far."""
-    n, lowest = values.size, np.uint64(0x0101010101010101)
+    n, lowest, every = values.size, np.uint64(0x0101010101010101), ~np.uint64(0)
     out = np.empty((n * k + 63) // 64 * 8, np.uint64)
+    all_places = np.where(digits, every, np.uint64(0))  # no branch on a digit
     for w in range(0, out.size, 8):
-        ones, undecided = np.uint64(0), ~np.uint64(0)
-        for digit in digits:
+        ones, undecided = np.uint64(0), every
+        for digit in all_places:
             word, state = streams.step(state)
-            if digit:
-                ones |= undecided & ~word
-                undecided &= word
-            else:
-                undecided &= ~word
+            ones |= undecided & digit & ~word
+            undecided &= ~(digit ^ word)
             if undecided == 0:
                 break
         for place in range(8):  # one bit to a byte; all are alike, so any order will do
