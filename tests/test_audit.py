@@ -11,7 +11,9 @@ by `laws.P_MIN` (fewer than 200). An honest mechanism is flagged with probabilit
 import itertools
 import json
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from scipy import stats as law
 
 from ldpkit import attacks, stats, streams
 from ldpkit.auditors import Audit, AuditResult, audit, audits, expected, rows
-from ldpkit.mechanisms import GRR, LHO, OUE, RAPPOR, SUE, Client, FaultyUE, make
+from ldpkit.mechanisms import GRR, LHO, OUE, PM, RAPPOR, SUE, Client, FaultyUE, make
 
 KEYS = (
     "mechanism k epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr"
@@ -280,7 +282,7 @@ def test_hashing_without_noise_claims_nothing_and_violates_nothing():
     assert (
         found.verdict
         == "No epsilon is claimed; with 99 % confidence the reports leak at least epsilon ="
-        f" {found.lower:.4f}."
+        f" {found.lower:.4f}. The counts were drawn from the law of LHO: no report was made."
     )
     json.dumps(found.row(), allow_nan=False)
 
@@ -312,12 +314,30 @@ def result(lower, claim):
 
 def test_verdicts_say_in_words_what_was_shown():
     sure = "with 95 % confidence the reports leak at least epsilon = "
-    assert result(1.25, 1.0).verdict == f"VIOLATION: {sure}1.2500, more than the claimed 1."
-    assert (
-        result(0.5, 1.0).verdict
-        == f"No violation found: {sure}0.5000, which the claimed 1 allows. This does not prove the"
+    high = f"VIOLATION: {sure}1.2500, more than the claimed 1."
+    low = (
+        f"No violation found: {sure}0.5000, which the claimed 1 allows. This does not prove the"
         " claim."
     )
+    drawn = " The counts were drawn from the law of X: no report was made."
+    assert result(1.25, 1.0).verdict == high + drawn
+    assert result(0.5, 1.0).verdict == low + drawn
+    assert replace(result(0.5, 1.0), faithful=True).verdict == low
+    assert replace(result(0.5, 1.0), seed=None).verdict == low  # somebody else's counts
+
+
+@pytest.mark.parametrize("trials", [10, 300, 5000, 30_000])
+def test_how_many_reports_are_needed_is_said_from_the_law_where_there_is_one(trials):
+    """Not from the few times that a rare event was seen: the advice would grow with whoever takes
+    it."""
+    asked = Audit(PM(1.0), "tight", trials=trials, pair=(0, 0.001))
+    said = re.search(r"about ([\d,]+) reports", asked.run()[0].inconclusive)
+    needed, (tpr, _) = int(said[1].replace(",", "")), asked.rates[0]
+    tail = stats.tail_mass(asked.alpha, "valid") / 2
+    few, enough = (
+        stats.epsilon_lower(round(n * tpr), 0, n, tail=tail) for n in (needed * 9 // 10, needed)
+    )
+    assert few < 1 < enough
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
         assert ROUTES[route] in call(f"rates --mechanism {text} --k 9 --epsilon 1")[1]
     out = call("rates --mechanism THE --k 10 --epsilon 1")[1]
     assert (
-        "0.8959889804 of the likeliest event, claimed 1" in out
+        "0.8959889804 of the event that tells most, claimed 1" in out
     )  # ln(p (1 - q) / (q (1 - p))) of the bits
     assert (
         json.loads(call("rates --mechanism LHO --k 10 --g 2 --attack tight --json")[1])["loss"]
@@ -354,7 +354,8 @@ def test_a_violation_of_more_than_is_claimed_says_why(call):
     assert out.startswith("VIOLATION") and out.endswith(
         "RSFD[GRR] claims 1 for records that differ in one attribute; the audited ones differ in"
         " all 3, which may leak up to ln(d (e^epsilon - 1) + 1) ="
-        f" {math.log1p(3 * math.expm1(1)):.4f}."
+        f" {math.log1p(3 * math.expm1(1)):.4f}. The counts were drawn from the law of RSFD[GRR]: no"
+        " report was made."
     )
     out = call("audit --mechanism RSFD[GRR] --k 10 --d 3 --epsilon 1 --trials 1000")[
         1

@@ -89,7 +89,7 @@ SPACE = (
     }
 )
 NAMES = sorted(mechanisms.MECHANISMS)
-NUMBERS = ("PM", "Duchi", "Hybrid", "SW")
+NUMBERS = [name for name in mechanisms.MECHANISMS if not mechanisms.takes(name, "k")]
 
 # --- the table: Python ------------------------------------------------------------------------------------
 
@@ -345,7 +345,7 @@ CLIENTS = [
     *((f"mechanisms.make('{name}', **given('{name}')).read([])", "reports of ") for name in NAMES),
     *((f"attacks.Guess().predict(mechanisms.make('{name}', **given('{name}')), 'junk', rng())", "reports of ")
       for name in NAMES if name not in NUMBERS),
-    ("attacks.Guess().predict(PM(1.0), [0.5], rng())", "attack guess cannot read the real reports of PM"),
+    ("attacks.Guess().predict(PM(1.0), [0.5], rng())", "attack guess cannot read the number reports of PM: audit it with attack tight"),
     *((f"attacks.TwoValueTest(0.0).accepts(mechanisms.make('{name}', **given('{name}')), 7, (0, 1))", "reports of ")
       for name in NAMES),
     ("grr.perturb([0.5], rng())", "values must be a one-dimensional array of integers, got shape (1,) of float64"),
@@ -974,7 +974,8 @@ COMMANDS = [
     (f"{RATES} --m 2 --hashes 2", "mechanism OUE does not take m, hashes"),
     (f"{RATES} --tau 0", "tau must be an integer in [1, 1000000], got 0"),
     ("rates --mechanism AGRR --k 5 --epsilon 1 --delta 2", "delta must be a number in (0, 1), got 2.0"),
-    ("rates --mechanism PM --epsilon 1", "attack guess cannot read the real reports of PM"),
+    ("rates --mechanism PM --epsilon 1", "attack guess cannot read the number reports of PM: audit it with attack tight"),
+    ("rates --mechanism PM --epsilon 1 --attack tight --tau 3", "tau must not be given for PM: its collections are not repeated"),
     ("rates --mechanism SS --k 25 --epsilon 0.25 --tau 3", "mechanism must have a known law for the attack guess, got Repeated"),
     (f"{AUDIT} --report bits", "--report describes the reports of a --client"),
     (f"{AUDIT} --g 2", "mechanism OUE does not take g; its parameters are k, epsilon"),
@@ -1118,7 +1119,7 @@ EXEMPT = {
         """
         case.Case case.close case.need case.part case.refused case.same case.tail reports.value reports.parameters reports.generator
         reports.inputs reports.read reports.pair claims.rates claims.budget claims.routes claims.rounds claims.extremes
-        draws.client draws.estimate draws.null draws.power draws.repeats suite.Check suite.Conformance"""
+        draws.claim draws.client draws.estimate draws.null draws.power draws.repeats suite.Check suite.Conformance"""
     ),
     "part of a figure; called by `plots.figure` with what it has checked": (
         "marks.looks marks.curves marks.bars marks.legends marks.upright marks.along marks.written marks.power"

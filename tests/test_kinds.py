@@ -18,7 +18,7 @@ from ldpkit.attacks import ATTACKS, Guess, TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.kinds import Kind
 from ldpkit.kinds.number import Interval
-from ldpkit.mechanisms import CMS, HR, MECHANISMS, PM, FrequencyOracle, make
+from ldpkit.mechanisms import CMS, HR, MECHANISMS, PM, FrequencyOracle, LocalRandomizer, make
 
 GUESS, TIGHT = Guess(), TwoValueTest()
 
@@ -97,6 +97,24 @@ def test_an_attack_refuses_a_kind_it_cannot_read_and_names_both(attack):
         ValueError, match=f"attack {attack} cannot read the word reports of Speller"
     ):
         ATTACKS[attack].accepts(Speller(4, 1.0), np.array(["value 0"]), (0, 1), rng(1))
+
+
+def test_what_an_audit_cannot_do_without_is_named():
+    class Wide(Kind):
+        name, read = "wide", Word.read
+
+    class Loose(Speller):
+        kind = property(lambda self: Wide())
+
+    with pytest.raises(TypeError, match="Wide must say its `width`"):
+        audit(Loose(4, 1.0), Spelt(), trials=10, pair=(0, 1))
+
+    class Bare(LocalRandomizer):
+        name, epsilon, kind, pair = "Bare", 1.0, Word(3), FrequencyOracle.pair
+        perturb = Speller.perturb
+
+    with pytest.raises(ValueError, match="mechanism must be a frozen dataclass, got <.*Bare"):
+        audit(Bare(), Spelt(), trials=10)
 
 
 def test_a_kind_without_a_law_is_audited_by_its_reports():

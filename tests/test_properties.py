@@ -234,15 +234,8 @@ def parameters(draw, name):
     return {key: value for key, value in wanted.items() if takes(name, key) and key not in fixed}
 
 
-NOISY = (
-    "SHE",
-    "GM",
-    "AGM",
-    "PM",
-    "Duchi",
-    "Hybrid",
-    "SW",
-)  # no report of theirs can be listed; the last four draw from a density, see test_protocols.py
+# no report of theirs can be listed; those without a domain draw from a density, see test_protocols.py
+NOISY = ("SHE", "GM", "AGM", *(name for name in MECHANISMS if not takes(name, "k")))
 APPROXIMATE = ("AGRR", "ASUE", "ABLH", "AOLH")
 LEAKY = ("LHO", "FaultyUE")
 LISTED = [name for name in MECHANISMS if name not in NOISY]

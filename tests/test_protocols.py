@@ -6,6 +6,7 @@ Real reports are judged by fewer than 50 p-values against `laws.P_MIN`: false al
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -155,6 +156,21 @@ def test_only_the_two_ends_attain_the_budget_of_duchis_mechanism():
     assert first == pytest.approx(hybrid.share * TIGHT.rates(PM(1.0), (-1, 0.5))[0], rel=1e-12)
     assert math.log(first / second) == pytest.approx(1, rel=1e-12)
     assert isinstance(Hybrid(0.6).kind, Ends) and isinstance(Hybrid(0.61).kind, Mixed)
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 2.0, 5.0])
+def test_an_end_that_differs_in_its_last_digits_is_refused_and_not_taken_for_a_number_between(
+    epsilon,
+):
+    """The paper's own formula for the end rounds to another number at epsilon = 2."""
+    m = Hybrid(epsilon)
+    end = m.kind.ends.bound
+    assert m.read([end, -end, np.nextafter(end, 0) - 1e-9]).size == 3
+    for wrong in (np.nextafter(end, 9), -np.nextafter(end, 0), end * (1 + 2**-51)):
+        with pytest.raises(
+            ValueError, match=re.escape(f"where they are an end, got {float(wrong)!r}")
+        ):
+            m.read([end, wrong])
 
 
 @pytest.mark.parametrize("mechanism", [Duchi(2.0), Hybrid(2.0), SW(2.0)], ids=str)

@@ -137,6 +137,24 @@ def test_a_replaced_probability_or_component_has_no_law_either():
     assert found.faithful and found.violated  # ln(0.5 * 0.9 / (0.1 * 0.5)) = 2.2
 
 
+def test_a_client_that_is_replaced_inside_the_package_has_no_law_either():
+    """Who adds a mechanism works there."""
+    body = {"__module__": OUE.__module__, "perturb": Leaking.perturb}
+    Leaking.perturb.__module__ = OUE.__module__
+    try:
+        inside = dataclasses.dataclass(frozen=True)(type("Inside", (OUE,), body))(10, 1.0)
+        assert not lawful(inside) and audit(inside, trials=5000).violated
+        law = body | {"q": property(lambda self: 0.0)}
+        assert lawful(dataclasses.dataclass(frozen=True)(type("Anew", (OUE,), law))(10, 1.0))
+    finally:
+        Leaking.perturb.__module__ = __name__
+
+
+def test_what_a_subclass_does_is_not_said_of_its_parent():
+    assert audit(Leaking(10, 1.0), trials=100).mechanism == "Leaking"
+    assert Named(10, 1.0).name == "a name of its own" and OUE(10, 1.0).name == "OUE"
+
+
 class TruthfulTuple(RSFD):
     def perturb(self, values, rng):
         return list(np.transpose(values))

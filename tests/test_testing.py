@@ -19,6 +19,7 @@ from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.kinds import HASH_REPORT, IndependentBits
 from ldpkit.kinds.base import ROUTES, Named, Scored, shaped
+from ldpkit.kinds.number import Interval
 from ldpkit.kinds.rounds import Rounds
 from ldpkit.mechanisms import (
     AGM,
@@ -47,7 +48,6 @@ from ldpkit.mechanisms import (
     takes,
 )  # fmt: skip
 from ldpkit.mechanisms.base import FrequencyOracle, SupportOracle
-from ldpkit.mechanisms.numeric import NumberOracle
 from ldpkit.mechanisms.sketch import CountMeanSketch
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
@@ -139,20 +139,17 @@ VARIANTS = [
 def excuses(mechanism):
     """Names of the checks that a mechanism fails, and why."""
     if isinstance(mechanism, RSFD):
-        return {"budget": DIFFERS}
+        return {"budget": DIFFERS, "claim": DIFFERS}
     if isinstance(mechanism, CountMeanSketch) and mechanism.hashes < 100:
         return {"estimate": FIXED}
     if isinstance(mechanism, RAPPOR) and mechanism.cohorts < 100:
         return {"estimate": FIXED}
-    return {"budget": TWICE} if isinstance(mechanism, FaultyUE) else {}
+    return {"budget": TWICE, "claim": TWICE} if isinstance(mechanism, FaultyUE) else {}
 
 
 @pytest.mark.parametrize("mechanism", [*registered(), *VARIANTS], ids=str)
 def test_every_mechanism_of_the_package_keeps_its_promises(mechanism):
-    inputs = None
-    if isinstance(mechanism, NumberOracle):
-        inputs = [mechanism.low + x * (mechanism.high - mechanism.low) for x in (0, 0.4, 0.65, 1)]
-    found = check_mechanism(mechanism, expected_failures=excuses(mechanism), inputs=inputs).outcomes
+    found = check_mechanism(mechanism, expected_failures=excuses(mechanism)).outcomes
     assert list(found) == list(CHECKS)
     unlisted = [name for name, outcome in found.items() if outcome.startswith("does not apply")]
     assert {
@@ -194,7 +191,7 @@ def grr_client(values, rng):
 def test_a_client_is_checked_as_far_as_its_reports_reach():
     found = check_mechanism(Client(grr_client, 5, "value", 1.0)).outcomes
     assert {name for name, outcome in found.items() if outcome == "passed"} == {
-        "value", "parameters", "generator", "inputs", "pair", "null", "repeats"}  # fmt: skip
+        "value", "parameters", "generator", "inputs", "pair", "null", "claim", "repeats"}  # fmt: skip
     assert found["client"] == "does not apply: no law of the reports is known"
     own = np.random.default_rng(1)
     alone = Client(
@@ -207,6 +204,24 @@ def test_a_client_is_checked_as_far_as_its_reports_reach():
         ).outcomes["null"]
         == "passed"
     )
+
+
+def test_inputs_need_not_hold_the_proposed_pair_but_each_must_be_one():
+    assert check_mechanism(PM(1.0), inputs=[-0.5, 0.5]).outcomes["client"] == "passed"
+    assert check_mechanism(GRR(5, 1.0), inputs=[0, 2]).outcomes["pair"] == "passed"
+    with pytest.raises(AssertionError, match="inputs must be told apart .* from others, got -5"):
+        check_mechanism(PM(1.0), inputs=[-5, 0.1, 0.5])
+
+
+def test_laws_of_numbers_are_asked_between_the_ends_too(monkeypatch):
+    right = Interval.score_rates
+
+    def flat(self, threshold, pair):
+        return right(self, threshold, pair) if abs(pair[0] - pair[1]) == 2 else (0.2, 0.1)
+
+    monkeypatch.setattr(Interval, "score_rates", flat)
+    with pytest.raises(AssertionError, match="client: attack tight on"):
+        check_mechanism(PM(1.0))
 
 
 def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
@@ -301,6 +316,19 @@ def wearing(self, values, rng):
 def steep(self):
     grown = np.exp(np.float64(30 * self.epsilon))
     return float(grown / (1 + grown))
+
+
+class Louder(GRR):
+    """Whatever it does, it does with twice the budget."""
+
+    def perturb(self, values, rng):
+        return GRR(self.k, 2 * self.epsilon).perturb(values, rng)
+
+    def estimate(self, reports):
+        return GRR(self.k, 2 * self.epsilon).estimate(reports)
+
+    def variance(self, n, frequency=0.0):
+        return GRR(self.k, 2 * self.epsilon).variance(n, frequency)
 
 
 def curt(self):
@@ -502,6 +530,7 @@ MUTANTS = [
         ),
         "no number",
     ),
+    ("claim", Louder(5, 1.0), "20000 real reports per input and attack guess prove 1."),
     ("null", mutant(perturb=one_coin), "two groups of 20000 reports of"),
     (
         "null",
@@ -569,7 +598,7 @@ def test_all_failures_come_in_one_error():
     with pytest.raises(AssertionError) as error:
         check_mechanism(broken)
     lines = str(error.value).splitlines()
-    assert lines[0] == "Mutant(k=3, epsilon=1.0) fails 2 of 16 checks"
+    assert lines[0] == "Mutant(k=3, epsilon=1.0) fails 2 of 17 checks"
     assert [line.strip().split(":")[0] for line in lines[1:]] == ["inputs", "estimate"]
 
 
@@ -594,7 +623,7 @@ def test_an_expected_failure_that_passes_is_reported():
 
 def test_the_outcome_shows_as_a_table():
     lines = repr(
-        check_mechanism(FaultyUE(3, 1.0), expected_failures={"budget": TWICE})
+        check_mechanism(FaultyUE(3, 1.0), expected_failures={"budget": TWICE, "claim": TWICE})
     ).splitlines()
     assert lines[0] == "FaultyUE(k=3, epsilon=1.0, protocol='SUE')" and len(lines) == 1 + len(
         CHECKS

@@ -1,8 +1,10 @@
 """What an audit asks of an attack."""
 
+from dataclasses import is_dataclass
 from typing import Protocol, runtime_checkable
 
 from .. import checks
+from ..kinds import Named, Scored
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import Verbs, lawful
 from ..types import Array, Pair, Rates, Reports, Rng
@@ -13,12 +15,14 @@ __all__ = ["Attack", "audited", "drawable", "handled"]
 def audited(mechanism: LocalRandomizer) -> LocalRandomizer:
     """Return `mechanism` if reports of its inputs can be told apart: a `LocalRandomizer`, such as a
     `Client`."""
-    return checks.instance(
+    checks.instance(
         "mechanism",
         mechanism,
         LocalRandomizer,
         "a mechanism whose reports can be read, or a Client",
     )
+    checks.need(is_dataclass(mechanism), f"mechanism must be a frozen dataclass, got {mechanism!r}")
+    return mechanism
 
 
 def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) -> Verbs:
@@ -31,9 +35,11 @@ def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) ->
     """
     kind = audited(mechanism).kind
     if not isinstance(kind, verbs):
+        able = [n for n, verbs in (("guess", Named), ("tight", Scored)) if isinstance(kind, verbs)]
+        own = "an attack of your own that can, see the page on your own mechanism"
         raise ValueError(
             f"attack {attack.name} cannot read the {kind.name} reports of {mechanism.name}: "
-            "audit it with an attack of your own that can, see the page on your own mechanism"
+            f"audit it with {f'attack {able[0]}, which can' if able else own}"
         )
     return kind
 

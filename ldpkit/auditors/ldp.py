@@ -243,7 +243,15 @@ class Audit(PairAudit):
                 delta=self.deltas[1],
                 pair=asked[0],
                 questions=self.questions * len(asked),
-                **judged(each, sound, trials, claim, self.deltas[1], tail),
+                **judged(
+                    each,
+                    sound,
+                    trials,
+                    claim,
+                    self.deltas[1],
+                    tail,
+                    [a.rates(mechanism, one) for one in asked],
+                ),
                 scope=mechanism.scope,
                 seconds=seconds,
             )

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from .. import checks, mechanisms, stats
 from ..mechanisms import LocalRandomizer, client
-from ..types import Pair, Word
+from ..types import Pair, Rates, Word
 from . import sanity
 from .base import ALPHA, Auditor, given
 from .result import Row, too_few
@@ -101,9 +101,16 @@ def direction(
 
 
 def judged(
-    turns: list[Row], sound: sanity.Findings, trials: int, claim: float, delta: float, tail: float
+    turns: list[Row],
+    sound: sanity.Findings,
+    trials: int,
+    claim: float,
+    delta: float,
+    tail: float,
+    law: Sequence[Rates | None],
 ) -> Row:
-    """The bound of all directions, and whether it may be relied on."""
+    """The bound of all directions, and whether it may be relied on; `law` has their exact rates,
+    where they are known."""
     lower, invalid, warnings, why = (
         max(t["lower"] for t in turns),
         sound.dependent,
@@ -123,7 +130,7 @@ def judged(
         why.append("the event is likelier under the other input")
     if sound.constant:
         why.append(sound.constant)
-    weak = [_weak(t, trials, claim, delta, tail) for t in turns]
+    weak = [_weak(t, trials, claim, delta, tail, exact) for t, exact in zip(turns, law)]
     why = why or (weak[:1] if all(weak) else [])
     if invalid:
         lower, turns = 0.0, [t | {"lower": 0.0} for t in turns]
@@ -136,17 +143,22 @@ def judged(
     }
 
 
-def _weak(turn: Row, trials: int, claim: float, delta: float, tail: float) -> str:
+def _weak(
+    turn: Row, trials: int, claim: float, delta: float, tail: float, law: Rates | None
+) -> str:
     """Why an event that is seen so often could not have refuted the claim, whatever the other
     input; empty if it could."""
     tp = turn["tp"]
     if tp == 0 and turn["fp"] == 0:
         prefix = "the event was never seen under either input: "
+    elif tp == 0:
+        prefix = "the event was never seen under the input that it speaks for: "
     elif tp <= delta * trials:
         prefix = f"delta = {delta:g} is no less than the event's share of {tp / trials:g}: "
     else:
         prefix = ""
     share = tp / trials if tp else float(stats.clopper_pearson(0, trials, tail)[1])
+    share = share if law is None else law[0]
 
     def bound(n: int) -> float:
         hits = tp if n == trials else min(n, round(n * share))

@@ -154,8 +154,15 @@ class AuditResult:
 
     @property
     def verdict(self) -> str:
-        """What the audit shows in one sentence, and of whom it is said, if not of one user."""
-        return f"{self._found}{' ' * bool(self.about)}{self.about}"
+        """What the audit shows in one sentence, of whom it is said, if not of one user, and that no
+        report was made, if none was."""
+        drawn = f"The counts were drawn from the law of {self.mechanism}: no report was made."
+        return " ".join(filter(None, [self._found, self.about, "" if self._made else drawn]))
+
+    @property
+    def _made(self) -> bool:
+        """Whether counts are of reports: those of this audit, or somebody else's."""
+        return self.faithful or self.seed is None
 
     @property
     def _found(self) -> str:

@@ -140,7 +140,7 @@ def rates(
         ("attack", f"{chosen.name}, {inputs[0]} against {inputs[1]}"),
         ("rates", f"tpr = {found[0]:.10g}, fpr = {found[1]:.10g}"),
         ("epsilon", f"{row['epsilon']:.10g} is ln(tpr / fpr)"),
-        ("loss", f"{row['loss']:.10g} of the likeliest event, claimed {target.epsilon:g}"),
+        ("loss", f"{row['loss']:.10g} of the event that tells most, claimed {target.epsilon:g}"),
         ("route", ROUTES.get(route, route)),
     ]
     write(
@@ -161,7 +161,11 @@ def titled(name: str, parameters: Mapping[str, object]) -> str:
 
 def _table(result: AuditResult) -> list[Line]:
     row = result.row()
-    exact = "unknown" if result.exact is None else f"{result.exact:.4f} (sd {result.exact_sd:.4f})"
+    exact = (
+        "unknown: no law of these reports is known"
+        if result.exact is None
+        else f"{result.exact:.4f} (sd {result.exact_sd:.4f}) is its expectation"
+    )
     return [
         ("mechanism", titled(result.mechanism, result.parameters)),
         (
@@ -172,7 +176,7 @@ def _table(result: AuditResult) -> list[Line]:
         (
             "attack",
             f"{result.attack}, {result.trials:,} reports per input"
-            + (", all real" if result.faithful else ""),
+            + (", all real" if result.faithful else ", drawn from the law"),
         ),
         (
             "pair",
@@ -183,7 +187,7 @@ def _table(result: AuditResult) -> list[Line]:
         ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
         ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
         ("epsilon_emp", f"{result.epsilon_emp:.4f} as the paper computes it"),
-        ("exact", f"{exact} is its expectation"),
+        ("exact", exact),
         *(
             ("reverse", f"tp = {one['tp']:,}, fp = {one['fp']:,}, lower = {one['lower']:.4f}")
             for one in result.directions[1:]

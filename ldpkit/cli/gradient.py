@@ -76,7 +76,8 @@ def _write(
         ("claim", f"epsilon = {result.claim:.4f}, delta = {result.delta:g}"),
         (
             "attack",
-            f"{attack}, {result.total:,} trials" + (", all real" if result.faithful else ""),
+            f"{attack}, {result.total:,} trials"
+            + (", all real" if result.faithful else ", drawn from the law"),
         ),
         (
             "counts",

@@ -71,6 +71,10 @@ class Kind(ABC):
     @property
     def width(self) -> int:
         """Numbers in one user's report at most: how many reports fit into memory at once."""
+        if not hasattr(self, "k"):
+            raise TypeError(
+                f"{type(self).__name__} must say its `width`: the numbers in one report"
+            )
         return self.k
 
     @abstractmethod

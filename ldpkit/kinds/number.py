@@ -15,7 +15,7 @@ __all__ = ["Ends", "Interval", "Mixed", "Number"]
 class Number(Scored):
     """One real number, float array (n,)."""
 
-    name = "real"
+    name = "number"
     lawful = True
 
     @property
@@ -100,7 +100,7 @@ class Ends(Number):
         if not (good := np.abs(reports) == self.bound).all():
             raise ValueError(
                 f"reports of {sender} must be {-self.bound!r} or {self.bound!r}, got"
-                f" {reports[~good][0]}"
+                f" {float(reports[~good][0])!r}"
             )
         return reports
 
@@ -136,7 +136,14 @@ class Mixed(Number):
     share: float
 
     def read(self, reports: Reports, sender: str) -> Array:
-        return self.part.read(reports, sender)
+        reports, end = self.part.read(reports, sender), self.ends.bound
+        near = np.abs(np.abs(reports) - end) <= 8 * np.spacing(end)
+        if (unclear := near & (np.abs(reports) != end)).any():
+            raise ValueError(
+                f"reports of {sender} must be {-end!r} or {end!r} where they are an end, got"
+                f" {float(reports[unclear][0])!r}: of which kind it is, its last digits must say"
+            )
+        return reports
 
     def told(self, pair: tuple[float, float]) -> bool:
         """Whether the ends tell two inputs apart as well as the numbers between do."""

@@ -19,7 +19,7 @@ from .histogram import ATHE, SHE, THE
 from .keyvalue import KeyValues
 from .longitudinal import BucketFlip, Chained, Repeated
 from .multidimensional import BASES, RSFD
-from .numeric import PM, SW, Duchi, Hybrid
+from .numeric import PM, SW, Duchi, Hybrid, NumberOracle
 from .pckv import PCKV, PCKVGRR, PCKVUE
 from .program import Program
 from .rappor import RAPPOR
@@ -31,11 +31,11 @@ from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 # fmt: off
 __all__ = [
     "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "LocalRandomizer", "FrequencyOracle",
-    "SupportOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO", "ASS", "AUE",
-    "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid", "SW", "AGRR",
-    "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD", "Repeated", "Chained", "BucketFlip", "KeyValues",
-    "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client", "ClientError",
-    "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded"
+    "SupportOracle", "NumberOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
+    "ASS", "AUE", "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid",
+    "SW", "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD", "Repeated", "Chained", "BucketFlip",
+    "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client",
+    "ClientError", "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded"
 ]
 # fmt: on
 
@@ -87,7 +87,10 @@ def make(name: str, **parameters: Word) -> Any:
     wanted = inspect.signature(cls).parameters
     if "tau" not in wanted and ("tau" in given or given.get("memoise")):
         again = {key: given.pop(key) for key in ("tau", "memoise") if key in given}
-        return Repeated(make(name, **given), again.get("tau", 1), again.get("memoise", False))
+        one = make(name, **given)
+        if not isinstance(one, FrequencyOracle):
+            raise ValueError(f"tau must not be given for {name}: its collections are not repeated")
+        return Repeated(one, again.get("tau", 1), again.get("memoise", False))
     given.pop("memoise", None)
     missing = [p for p, spec in wanted.items() if p not in given and spec.default is spec.empty]
     extra = [p for p in given if p not in wanted]

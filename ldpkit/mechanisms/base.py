@@ -80,6 +80,12 @@ class Mechanism(ABC):
     }
     """Checks of fields, where a mechanism has them: each takes the field's name and value."""
 
+    def __init_subclass__(cls, **more: object) -> None:
+        super().__init_subclass__(**more)
+        if isinstance(getattr(cls, "name", None), str) and "name" not in vars(cls):
+            # what a subclass does is not said of its parent
+            cls.name = cls.__name__  # type: ignore[method-assign, assignment]  # a property of some
+
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every mechanism is a dataclass
             name, value = field.name, getattr(self, field.name)
@@ -272,10 +278,14 @@ def lawful(mechanism: object) -> bool:
             if any(hasattr(c, n) for c in clients for n in own):
                 return False
         client = vars(cls).get("perturb")
-        if (
-            client is not None and getattr(client, "__module__", None) != cls.__module__
-        ):  # put there from outside
+        if client is None:
+            continue
+        if getattr(client, "__module__", None) != cls.__module__:  # put there from outside
             return False
+        above = getattr(line[i + 1], "perturb", Mechanism.perturb)
+        first = getattr(above, "__isabstractmethod__", False)
+        if not first and vars(cls).keys().isdisjoint(("kind", "p", "q")):
+            return False  # the law is that of another client
     held = vars(mechanism)
     replaced = held.keys() - mechanism.__dataclass_fields__.keys()  # type: ignore[attr-defined]  # a dataclass
     known = (getattr(type(mechanism), n) for n in replaced if hasattr(type(mechanism), n))

@@ -130,18 +130,30 @@ class Case:
 
     @cached_property
     def pairs(self) -> list[Input]:
-        """Ordered pairs of inputs that reports can tell apart."""
+        """Ordered pairs of inputs that reports can tell apart.
+
+        Raises
+        ------
+        ValueError
+            If a given input is in none of them.
+        """
         domain: int | None = getattr(self.mechanism.kind, "domain", None)
-        values, found = self.inputs, []
+        values, found, taken = self.inputs, [], set[int]()
         if values is None and domain is not None:
             values = range(domain) if domain <= 6 else (0, 1, domain // 2, domain - 1)
         elif values is None:
-            values = self.mechanism.pair()
-        for pair in itertools.permutations(values, 2):
+            values = first, last = self.mechanism.pair()
+            if isinstance(first, float) and isinstance(last, float):  # and two between them
+                values = first, 0.6 * first + 0.4 * last, 0.35 * first + 0.65 * last, last
+        for places in itertools.permutations(range(len(values)), 2):
             try:
-                found.append(self.mechanism.pair(pair))
+                found.append(self.mechanism.pair(tuple(values[place] for place in places)))
             except ValueError:  # two values of one bucket, say
                 continue
+            taken.update(places)
+        alone = [x for place, x in enumerate(values) if place not in taken]
+        if self.inputs is not None and alone:
+            raise ValueError(f"inputs must be told apart by reports from others, got {alone[0]!r}")
         return found
 
     @cached_property

@@ -16,7 +16,7 @@ from ..mechanisms import FrequencyOracle
 from ..types import Array, Row
 from .case import SHARE, TAIL, USERS, Case, need, part, tail
 
-__all__ = ["client", "estimate", "null", "power", "repeats"]
+__all__ = ["claim", "client", "estimate", "null", "power", "repeats"]
 
 
 def client(case: Case) -> str | None:
@@ -123,6 +123,22 @@ def null(case: Case) -> str | None:
             f" {attack.name}",
         )
     return None if asked else "no attack can read its reports"
+
+
+def claim(case: Case) -> str | None:
+    """Real reports of the proposed pair do not refute the claim."""
+    m, n = case.mechanism, case.users(USERS)
+    if math.isinf(m.epsilon):
+        return "no epsilon is claimed"
+    for attack in case.attacks:
+        alpha = SHARE / len(case.attacks)
+        found = audit(m, attack, trials=n, alpha=alpha, seed=case.seed, faithful=True)
+        need(
+            found.status != "violation",
+            f"{n} real reports per input and attack {attack.name} prove {found.lower:.4g}, epsilon"
+            f" {m.epsilon:g} is claimed",
+        )
+    return None if case.attacks else "no attack can read its reports"
 
 
 def power(case: Case) -> str | None:

@@ -9,7 +9,7 @@ from ..mechanisms import LocalRandomizer
 from ..types import Input
 from .case import Case, need
 from .claims import budget, extremes, rates, rounds, routes
-from .draws import client, estimate, null, power, repeats
+from .draws import claim, client, estimate, null, power, repeats
 from .reports import generator, inputs, pair, parameters, read, value
 
 __all__ = ["CHECKS", "Check", "Conformance", "check_mechanism", "checks"]
@@ -31,6 +31,7 @@ CHECKS: dict[str, Callable[[Case], str | None]] = {
         estimate,
         extremes,
         null,
+        claim,
         power,
         repeats,
     )
