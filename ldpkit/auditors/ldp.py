@@ -109,7 +109,12 @@ class Audit(PairAudit):
     @functools.cached_property
     def rates(self) -> list[Rates | None]:
         """Exact true- and false-positive rate of every attack, where they are known."""
-        return [a.rates(self.mechanism, self.asked[0]) for a in self.declared]
+        return [each[0] for each in self._rates]
+
+    @functools.cached_property
+    def _rates(self) -> list[list[Rates | None]]:
+        """Those of every question."""
+        return [[a.rates(self.mechanism, pair) for pair in self.asked] for a in self.declared]
 
     @functools.cached_property
     def real(self) -> bool:
@@ -243,20 +248,12 @@ class Audit(PairAudit):
                 delta=self.deltas[1],
                 pair=asked[0],
                 questions=self.questions * len(asked),
-                **judged(
-                    each,
-                    sound,
-                    trials,
-                    claim,
-                    self.deltas[1],
-                    tail,
-                    [a.rates(mechanism, one) for one in asked],
-                ),
+                **judged(each, sound, trials, claim, self.deltas[1], tail, laws),
                 scope=mechanism.scope,
                 seconds=seconds,
             )
-            for a, each, (exact, exact_sd) in zip(
-                chosen, turns, [e or (None, None) for e in self.expected]
+            for a, each, laws, (exact, exact_sd) in zip(
+                chosen, turns, self._rates, [e or (None, None) for e in self.expected]
             )
         ]
 
