@@ -324,6 +324,9 @@ def test_verdicts_say_in_words_what_was_shown():
     assert result(0.5, 1.0).verdict == low + drawn
     assert replace(result(0.5, 1.0), faithful=True).verdict == low
     assert replace(result(0.5, 1.0), seed=None).verdict == low  # somebody else's counts
+    for faithful in (False, True):
+        found = audit(FaultyUE(5, 1.0), "tight", until="sure", faithful=faithful)
+        assert found.violated and ("no report was made" in found.verdict) is not faithful
 
 
 @pytest.mark.parametrize("trials", [10, 300, 5000, 30_000])

@@ -17,6 +17,8 @@ from ldpkit.attacks import scores
 from ldpkit.attacks.features import called, columns
 from ldpkit.attacks.learned import Learner
 from ldpkit.attacks.search import KEPT, Finding, Past
+from ldpkit.auditors import audit
+from ldpkit.mechanisms import GRR, FaultyUE
 
 POOL = [
     [1, 0, 1], [0, 0, 1], [1], [], [2, 3.5, 1e300], ["a", 1], {"a": 1.5, "b": "x "},
@@ -283,3 +285,11 @@ def test_scores_are_within_bounds_and_of_unseen_reports_say_nothing():
     said = learner.score(objects(["a", "b", "never seen", 3, None, [1.5]]))
     assert said[0] > 0.5 > said[1] and np.allclose(said[2:], 0.5, atol=0.2)
     assert ((said > 0) & (said < 1)).all()
+
+
+@pytest.mark.parametrize("client", [GRR(4, 1.0), FaultyUE(4, 1.0)], ids=str)
+def test_an_audit_that_never_bet_says_so(client):
+    found = audit(client, "learned", until="sure", trials=3000, seed=1)
+    assert found.violated is isinstance(client, FaultyUE)
+    said = "no bet was made: nothing that was learned promised to win"
+    assert (said in found.warnings) is (found.e_value == 1.0) is not found.violated

@@ -61,10 +61,9 @@ class AnytimeResult(AuditResult):
         return "violation" if self.lower >= self.claim else super().status
 
     @property
-    def verdict(self) -> str:
-        """One sentence saying what the audit shows."""
+    def _found(self) -> str:
         if not self.violated:
-            return super().verdict
+            return super()._found
         sure = f"wrong with probability at most {self.alpha:g}"
         return (
             f"VIOLATION: the reports leak more than epsilon = {self.lower:.4g} and {self.claim:g}"
@@ -304,6 +303,9 @@ class Course:
             for pair, event, seen, own in zip(pairs, self.events, purse.counts, purse.each)
         ]
         found, notes = turns[best], [getattr(event, "note", "") for event in self.events]
+        learned = all(hasattr(event, "learn") for event in self.events)
+        if learned and n and purse.at is not None and np.allclose(purse.each, 0, atol=1e-9):
+            notes.append("no bet was made: nothing that was learned promised to win")
         weak = too_few(purse.most, max(n, 1), made.epsilon) if not purse.refuted else ""
         return AnytimeResult(
             mechanism=made.name,
