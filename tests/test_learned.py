@@ -14,11 +14,11 @@ import pytest
 
 from ldpkit import attacks, betting
 from ldpkit.attacks import scores
-from ldpkit.attacks.features import called, columns
+from ldpkit.attacks.features import called, columns, rows
 from ldpkit.attacks.learned import Learner
 from ldpkit.attacks.search import KEPT, Finding, Past
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import GRR
+from ldpkit.mechanisms import CMS, GRR, HM, PM, RAPPOR, SHE, SS, SUE, Repeated
 
 POOL = [
     [1, 0, 1], [0, 0, 1], [1], [], [2, 3.5, 1e300], ["a", 1], {"a": 1.5, "b": "x "},
@@ -297,3 +297,44 @@ def test_an_audit_that_never_bet_says_so(client, bet):
     found = audit(client, "learned", until="sure", trials=3000, seed=1)
     said = "no bet was made: nothing that was learned promised to win"
     assert found.violated is bet and (said in found.warnings) is not bet
+
+
+def loud(base, **given):
+    """A mechanism that claims 1 and uses 5."""
+
+    def perturb(self, values, rng):
+        return base(**self.parameters | {"epsilon": 5.0}).perturb(values, rng)
+
+    return type("Loud", (base,), {"perturb": perturb})(epsilon=1.0, **given)
+
+
+LOUD = [
+    loud(GRR, k=5),
+    loud(SS, k=9),
+    loud(SUE, k=5),
+    loud(SHE, k=5),
+    loud(HM, k=5),
+    loud(CMS, k=5, m=8, hashes=2),
+    loud(RAPPOR, k=5, cohorts=2, h=1, m=8),
+    loud(PM),
+    Repeated(loud(GRR, k=5), 3),
+]
+
+
+@pytest.mark.parametrize("mechanism", LOUD, ids=lambda m: m.kind.name)
+def test_reports_in_arrays_are_learned_from_as_objects_are(mechanism):
+    """What is learned is learned from plain values, and asked of plain values."""
+    found = audit(mechanism, "learned", until="sure", trials=1000, seed=1)
+    assert found.violated and "int64" not in found.event and "array" not in found.event
+
+
+@pytest.mark.parametrize("mechanism", LOUD, ids=lambda m: m.kind.name)
+def test_what_a_report_shows_does_not_depend_on_the_reports_beside_it(mechanism):
+    reports = mechanism.perturb(mechanism.inputs(mechanism.pair()[0], 20), np.random.default_rng(3))
+    given = rows(reports)
+    assert len(given) == 20 and rows(given) == given
+    json.dumps(given)
+    alone = [reports[i : i + 1] for i in range(20)]
+    if isinstance(reports, list):
+        alone = [[part[i : i + 1] for part in reports] for i in range(20)]
+    assert [rows(one)[0] for one in alone] == given

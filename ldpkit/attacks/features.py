@@ -16,7 +16,7 @@ import numpy as np
 
 from ..types import Array
 
-__all__ = ["columns", "called", "TEXTS"]
+__all__ = ["columns", "called", "rows", "TEXTS"]
 
 TEXTS = ("whole", "#type", "#text", "#keys", "#first")
 """How the names of columns of texts end."""
@@ -27,13 +27,27 @@ _NUMBERS = {int, float, bool}
 _HUGE = 2**1000
 
 
+def rows(reports: Iterable[Any]) -> list[Any]:
+    """Reports of any kind as numbers, texts, lists and dictionaries, one a user: the same however
+    many there are, and in whatever array they come."""
+    if isinstance(reports, np.ndarray) and reports.dtype.names:
+        names = reports.dtype.names
+        return [dict(zip(names, one)) for one in zip(*(rows(reports[name]) for name in names))]
+    if isinstance(reports, np.ndarray):
+        return reports.tolist()
+    given = list(reports)
+    if given and all(isinstance(part, np.ndarray) for part in given):  # of several collections
+        return [list(one) for one in zip(*map(rows, given))]
+    return given
+
+
 def columns(reports: Iterable[Any], only: Collection[str] | None = None) -> dict[str, Array]:
     """Take reports apart.
 
     Parameters
     ----------
     reports : sequence
-        As `ldpkit.kinds.anything.plain` returns them, or an array with one row each.
+        As `ldpkit.kinds.anything.plain` returns them, or in the form of any other kind.
     only : names, optional
         The columns that are wanted, by default all that vary in form.
 
@@ -44,8 +58,7 @@ def columns(reports: Iterable[Any], only: Collection[str] | None = None) -> dict
         that is missing everywhere may be left out.
     """
     look = _Look(only)
-    plain = isinstance(reports, np.ndarray) and reports.dtype != object
-    given = np.asarray(reports).tolist() if plain else list(reports)
+    given = rows(reports)
     if look.wants("whole"):
         look.found["whole"] = _texts(map(_whole, given))
     if only is None or set(only) - {"whole"}:

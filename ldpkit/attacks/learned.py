@@ -13,7 +13,7 @@ import numpy as np
 from .. import checks
 from ..types import Array, Rates, Reports
 from . import scores, search
-from .features import columns
+from .features import columns, rows
 
 __all__ = ["Learned", "Learner", "MISSING"]
 
@@ -92,17 +92,17 @@ class Learner:
 
     def holds(self, reports: Reports) -> Array:
         """Whether each report shows the event; bool array (n,)."""
-        if self.found is None:
-            return np.zeros(len(reports), bool)
-        return self.found.holds(reports)
+        given = rows(reports)
+        return np.zeros(len(given), bool) if self.found is None else self.found.holds(given)
 
     def score(self, reports: Reports) -> Array:
         """Probability that each report is of the first input, as far as is known."""
+        given = rows(reports)
         if self._score is None or self._repeated or not self._score.models:
-            return np.full(len(reports), 0.5)
+            return np.full(len(given), 0.5)
         bound = 1 / (len(self._score.past) // 2 + 2)
-        found = columns(reports, self._score.names)
-        return np.clip(self._way(self._score(found, len(reports))), bound, 1 - bound)
+        found = columns(given, self._score.names)
+        return np.clip(self._way(self._score(found, len(given))), bound, 1 - bound)
 
 
 class _Memory:

@@ -133,7 +133,7 @@ def _smooth(names: Sequence[str], power: int, past: Past) -> Odds:
     plain = _plain(names)
     given = plain(past.found, 2 * past.n)
     middle = np.median(given, axis=0)
-    spread = np.maximum(np.median(np.abs(given - middle), axis=0) * 1.5, 1e-300)
+    spread = np.maximum(np.median(np.abs(given - middle), axis=0) * 1.5, 1e-290)
 
     def table(found: dict[str, Array], n: int) -> Array:
         z = np.clip((plain(found, n) - middle) / spread, -20, 20)

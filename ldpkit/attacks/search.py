@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import checks
 from ..types import Array, Rates, Reports
-from .features import TEXTS, called, columns
+from .features import TEXTS, called, columns, rows
 
 __all__ = ["Finding", "Past"]
 
@@ -66,7 +66,8 @@ class Finding:
 
     def holds(self, reports: Reports) -> Array:
         """Whether each report shows the event; bool array (n,)."""
-        return self.shown(columns(reports, self.names), len(reports))
+        given = rows(reports)
+        return self.shown(columns(given, self.names), len(given))
 
     def shown(self, found: dict[str, Array], n: int) -> Array:
         """As `holds`, of columns that were looked up before."""
@@ -199,8 +200,9 @@ class Past:
     """
 
     def __init__(self, first: Reports, second: Reports) -> None:
-        step = -(-len(first) // KEPT)
-        pooled = [*first[::step], *second[::step]]
+        sides = rows(first), rows(second)
+        step = -(-len(sides[0]) // KEPT)
+        pooled = [report for side in sides for report in side[::step]]
         self.n = n = len(pooled) // 2
         self.found = columns(pooled)
         self.half = np.tile(np.arange(n) % 2, 2)
