@@ -86,7 +86,7 @@ coverage: .venv/ready packages  ## run the test suite and say which lines of ldp
 	@COVERAGE_FILE=_build/coverage/data $(BIN)/python -m coverage report
 
 browser: .venv/ready _build/reveal/.ready  ## test the built book in Chromium (run `make book` before)
-	$(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup tests/browser
+	$(BIN)/python -m pytest -q tests/browser
 
 links: .venv/ready  ## check the links that lead out of the book (needs the network)
 	@$(BIN)/jupyter-book build --builder linkcheck --keep-going -q .

@@ -11,8 +11,6 @@ import execute
 import front
 import slides
 
-pytestmark = pytest.mark.xdist_group("slides")  # all tests of this file look at what one made
-
 # every slide once, with all its parts shown: what is higher or wider than a slide, and pictures that did not come
 WALK = """async () => {
     const bad = [], frame = () => new Promise(requestAnimationFrame);
