@@ -1148,7 +1148,7 @@ EXEMPT = {
     ),
     "part of the learned attack, given what an audit has made": (
         """
-        features.columns features.called search.Finding search.Past scores.Score
+        features.columns features.called features.rows search.Finding search.Past scores.Score
         scores.fitted"""
     ),
     "pool of processes or cluster, tested with the sweeps": (
