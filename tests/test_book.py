@@ -494,6 +494,27 @@ def test_unexplained_difference_fails_and_boards_are_merged(project, capsys):
     assert figures.to_dict() == {"p/fig1": "reproduced", "p/fig2": "differs, unexplained"}
 
 
+def test_a_site_is_called_damaged_only_if_nothing_it_shows_was_made_again(
+    project, capsys, monkeypatch
+):
+    page, stamp = project.html("book/one"), project.build / "site.json"
+
+    def built(*command, **given):
+        raise InterruptedError
+
+    monkeypatch.setattr(build.subprocess, "run", built)
+    for source, damaged in (("", True), (notebook("seed = 2  # any", "print(seed)"), False)):
+        page.parent.mkdir(parents=True)
+        page.write_text("what was built")
+        stamp.write_text(json.dumps(build.state(project)))
+        page.unlink()
+        if source:
+            project.source("book/one").write_text(source)
+        with pytest.raises(InterruptedError):
+            build.site(project)
+        assert ("damaged   the site: 1 files were changed" in capsys.readouterr().out) is damaged
+
+
 def test_a_damaged_table_of_comparisons_is_noticed_and_made_again(project, capsys):
     boards(project, one=f"p/fig1,s,1,2,0,2,0,2,reproduced,,{WORDS}\n")
     assert execute.run(project.root, jobs=2) == 0

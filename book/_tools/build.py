@@ -79,7 +79,7 @@ def site(project: execute.Project, *held: int) -> int:
             print("current   the site", flush=True)
             return 0
         changed = sorted(name for name, _ in set(known.items()) ^ set(now.items()) if name)
-        if changed:
+        if changed and known.get("") == now[""]:  # pages that are made again were taken away before
             print(
                 f"damaged   the site: {len(set(changed))} files were changed, such as {changed[0]}; it is built again", flush=True
             )
