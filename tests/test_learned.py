@@ -338,3 +338,14 @@ def test_what_a_report_shows_does_not_depend_on_the_reports_beside_it(mechanism)
     if isinstance(reports, list):
         alone = [[part[i : i + 1] for part in reports] for i in range(20)]
     assert [rows(one)[0] for one in alone] == given
+
+
+def test_digits_of_doubles_betray_a_client_to_whoever_learns_and_those_of_a_grid_do_not():
+    """Near 0 the reports of one input are finer: nobody has to be told, see the page on floating
+    point."""
+    one, other = (
+        audit(SHE(4, 1.0, grid), "learned", until="sure", trials=1000, seed=1)
+        for grid in (None, 2.0**-20)
+    )
+    assert one.violated and one.event.startswith("the exponent of the lowest bit of the first")
+    assert other.status == "none found"
