@@ -1113,7 +1113,7 @@ EXEMPT = {
         number.Ends number.Mixed sketch.Sketch sketch.HashedSigns hadamard.Signs rappor.Bloom"""
     ),
     "asks a mechanism for its kind on behalf of an attack; tested with a kind nobody has heard of": (
-        "reading.handled reading.drawable"
+        "reading.able reading.handled reading.drawable"
     ),
     "check of a mechanism, or what it is made of: called by `suite.check_mechanism`": (
         """

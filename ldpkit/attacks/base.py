@@ -4,12 +4,17 @@ from dataclasses import is_dataclass
 from typing import Protocol, runtime_checkable
 
 from .. import checks
-from ..kinds import Named, Scored
+from ..kinds import Kind, Named, Scored
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import Verbs, lawful
 from ..types import Array, Pair, Rates, Reports, Rng
 
-__all__ = ["Attack", "audited", "drawable", "handled"]
+__all__ = ["Attack", "able", "audited", "drawable", "handled"]
+
+
+def able(kind: Kind) -> list[str]:
+    """Names of the attacks of a fixed event that can read this kind of report."""
+    return [n for n, verbs in (("guess", Named), ("tight", Scored)) if isinstance(kind, verbs)]
 
 
 def audited(mechanism: LocalRandomizer) -> LocalRandomizer:
@@ -35,11 +40,11 @@ def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) ->
     """
     kind = audited(mechanism).kind
     if not isinstance(kind, verbs):
-        able = [n for n, verbs in (("guess", Named), ("tight", Scored)) if isinstance(kind, verbs)]
         own = "an attack of your own that can, see the page on your own mechanism"
+        others = [f"attack {name}, which can" for name in able(kind)]
         raise ValueError(
             f"attack {attack.name} cannot read the {kind.name} reports of {mechanism.name}: "
-            f"audit it with {f'attack {able[0]}, which can' if able else own}"
+            f"audit it with {', or '.join(others) or own}"
         )
     return kind
 

@@ -92,8 +92,9 @@ class Learner:
 
     def holds(self, reports: Reports) -> Array:
         """Whether each report shows the event; bool array (n,)."""
-        given = rows(reports)
-        return np.zeros(len(given), bool) if self.found is None else self.found.holds(given)
+        if self.found is None:
+            return np.zeros(len(rows(reports)), bool)
+        return self.found.holds(reports)
 
     def score(self, reports: Reports) -> Array:
         """Probability that each report is of the first input, as far as is known."""

@@ -157,8 +157,8 @@ def _weak(
         prefix = f"delta = {delta:g} is no less than the event's share of {tp / trials:g}: "
     else:
         prefix = ""
-    share = tp / trials if tp else float(stats.clopper_pearson(0, trials, tail)[1])
-    share = share if law is None else law[0]
+    seen = tp / trials if tp else float(stats.clopper_pearson(0, trials, tail)[1])
+    share = seen if law is None else law[0]
 
     def bound(n: int) -> float:
         hits = tp if n == trials else min(n, round(n * share))

@@ -55,7 +55,7 @@ class AuditResult:
     seed : int or None
         ``None`` if the counts were made elsewhere.
     faithful : bool
-        Whether real reports were made (always so for a client).
+        Whether real reports were made (always so for a client, and for counts made elsewhere).
     counts, rates : mapping
         What was counted (``tp``, ``fp``, ...) and as a share of the trials.
     epsilon_emp : float
@@ -157,12 +157,7 @@ class AuditResult:
         """What the audit shows in one sentence, of whom it is said, if not of one user, and that no
         report was made, if none was."""
         drawn = f"The counts were drawn from the law of {self.mechanism}: no report was made."
-        return " ".join(filter(None, [self._found, self.about, "" if self._made else drawn]))
-
-    @property
-    def _made(self) -> bool:
-        """Whether counts are of reports: those of this audit, or somebody else's."""
-        return self.faithful or self.seed is None
+        return " ".join(filter(None, [self._found, self.about, "" if self.faithful else drawn]))
 
     @property
     def _found(self) -> str:

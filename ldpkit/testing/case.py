@@ -11,7 +11,7 @@ import scipy
 
 from .. import attacks, streams
 from ..attacks import Attack
-from ..kinds import Named, Scored
+from ..attacks.base import able
 from ..types import Input, Numbers, Rates, Reports, Rng
 
 __all__ = [
@@ -118,15 +118,8 @@ class Case:
     @cached_property
     def attacks(self) -> list[Attack]:
         """What reports are asked: the given attacks, or those that can read them."""
-        able = [
-            name
-            for name, verbs in (("guess", Named), ("tight", Scored))
-            if isinstance(self.mechanism.kind, verbs)
-        ]
-        return [
-            attacks.make(a).declare(self.mechanism, USERS, TAIL)
-            for a in (able if self.chosen is None else self.chosen)
-        ]
+        chosen = able(self.mechanism.kind) if self.chosen is None else self.chosen
+        return [attacks.make(a).declare(self.mechanism, USERS, TAIL) for a in chosen]
 
     @cached_property
     def pairs(self) -> list[Input]:
