@@ -27,7 +27,8 @@ _FROM = {
 # fmt: off
 __all__ = [
     "audit", "audits", "AuditResult", "Client", "mechanisms", "attacks", "auditors", "optimize",
-    "stats", "streams", "sweep", "pools", "datasets", "nets", "published", "plots", "paths"
+    "stats", "streams", "sweep", "pools", "datasets", "nets", "published", "plots", "paths",
+    "testing", "kinds", "betting"
 ]
 # fmt: on
 

@@ -6,9 +6,16 @@ while the claim holds. So a wealth that has grown to ``1 / alpha`` at any time, 
 waited for, refutes the claim at level alpha (Ville's inequality), and wealth never has to be
 corrected for how often it was looked at.
 
-A *pair* is one report of each input. An event happens in the first, in the second, in both or in
-neither: the four *symbols*, numbered ``2 * first + second``. A bet multiplies the wealth by one
-factor per symbol; several bets share the first stake and make a mixture.
+A bet is on single reports or on pairs. A live client is asked for one report of an input that a
+fair coin chose. The report is of the first input or of the second, and shows the event or not: the
+four *symbols* of a report, numbered ``2 * second + shown``. Recordings have no coin, so that a
+*pair*, one report of each input, is bet on. The event happens in the first, in the second, in both
+or in neither: the four symbols of a pair, numbered ``2 * first + second``. A bet multiplies the
+wealth by one factor per symbol; several bets share the first stake and make a mixture.
+
+A coin for every report needs no assumption of independence: whatever the client remembers, the
+factor's mean is at most 1 if the claim holds for the report given all reports before, because the
+coin is fair whatever was sent before.
 
 Sources: Ville (1939); Ramdas, Grunwald, Vovk and Shafer, "Game-theoretic statistics and safe
 anytime-valid inference", 2023; Turner, Ly and Grunwald, "Generic E-variables for exact sequential
@@ -41,7 +48,7 @@ def _rates(p: float, q: float) -> Rates:
     return checks.real("p", p, 0, 1), checks.real("q", q, 0, 1)
 
 
-def linear(stakes: ArrayLike, epsilon: float, delta: float = 0.0) -> Array:
+def linear(stakes: ArrayLike, epsilon: float, delta: float = 0.0, *, coins: bool = False) -> Array:
     """Factors of bets that need no independence of the two reports of a pair.
 
     Parameters
@@ -51,15 +58,20 @@ def linear(stakes: ArrayLike, epsilon: float, delta: float = 0.0) -> Array:
         could cost more than there is.
     epsilon, delta : float
         The claim.
+    coins : bool
+        Whether a symbol is that of one report, whose input a coin chose.
 
     Returns
     -------
     float array, shape (m, 4)
-        ``1 + stake (first - e^epsilon second - delta)`` by symbol.
+        ``1 + stake (first - e^epsilon second - delta)`` by symbol of a pair. By symbol of a report
+        it is ``1 + stake`` for the first input's event, ``1 - stake (e^epsilon + delta)`` for the
+        second's, and ``1 - stake delta`` for a report of the second without the event.
     """
     grown, delta = _claim(epsilon, delta)
     shares = np.atleast_1d(checks.reals("stakes", stakes, 0, 1, closed="[)"))
-    won = np.array([-delta, -grown - delta, 1 - delta, 1 - grown - delta])
+    pairs = [-delta, -grown - delta, 1 - delta, 1 - grown - delta]
+    won = np.array([0, 1, -delta, -grown - delta] if coins else pairs)
     return 1 + shares[:, None] / (grown + delta) * won
 
 
@@ -67,21 +79,24 @@ def _symbols(p: Numbers, q: Numbers) -> Array:
     return np.array([(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q])
 
 
-def linear_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rates:
+def linear_growth(
+    p: float, q: float, epsilon: float, delta: float = 0.0, *, coins: bool = False
+) -> Rates:
     """Largest mean log factor of a linear bet on an event with rates `p` and `q`, and its stake.
 
     Returns
     -------
     growth, stake : float
-        In nats per pair of independent reports, and as a share of the greatest one; both 0 where
-        the rates keep the claim.
+        In nats per pair of independent reports, or with `coins` per report of each input, and as a
+        share of the greatest one; both 0 where the rates keep the claim.
     """
-    law, (grown, delta) = _symbols(*_rates(p, q)), _claim(epsilon, delta)
+    (p, q), (grown, delta) = _rates(p, q), _claim(epsilon, delta)
+    law = np.array([1 - p, p, 1 - q, q]) if coins else _symbols(p, q)
     if p <= grown * q + delta:
         return 0.0, 0.0
 
     def lost(share: float) -> float:
-        return -float(law @ np.log(linear(share, epsilon, delta)[0]))
+        return -float(law @ np.log(linear(share, epsilon, delta, coins=coins)[0]))
 
     best = scipy.optimize.minimize_scalar(lost, bounds=(0, 1 - 1e-9), method="bounded",
                                           options={"xatol": 1e-10})  # fmt: skip
@@ -118,11 +133,15 @@ def joint_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> floa
     return float(entropies.sum())
 
 
-def joint(p: float, q: float, epsilon: ArrayLike, delta: float = 0.0, share: float = 1.0) -> Array:
+def joint(
+    p: float, q: float, epsilon: ArrayLike, delta: float = 0.0, share: float = 1.0,
+    *, coins: bool = False,
+) -> Array:  # fmt: skip
     """Factors of the bet that grows fastest if the event has the rates `p` and `q`.
 
-    It is the likelihood ratio to the nearest rates that keep the claim; its mean is at most 1 under
-    every pair of rates that keeps it, if the two reports of a pair are independent.
+    It is the likelihood ratio to the nearest rates that keep the claim. Its mean is at most 1 under
+    every pair of rates that keeps the claim, if the two reports of a pair are independent. Bets on
+    single reports need no independence.
 
     Parameters
     ----------
@@ -131,6 +150,8 @@ def joint(p: float, q: float, epsilon: ArrayLike, delta: float = 0.0, share: flo
     share : float
         In (0, 1]: how far to go from the nearest rates to those given; where these are not certain,
         half the way is safer.
+    coins : bool
+        Whether a symbol is that of one report, whose input a coin chose.
 
     Returns
     -------
@@ -149,12 +170,16 @@ def joint(p: float, q: float, epsilon: ArrayLike, delta: float = 0.0, share: flo
     near, far = _nearest(p, q, grown, delta)
     p1, q1 = near + share * (p - near), far + share * (q - far)
     p0, q0 = (near, far) if share == 1 else _nearest(p1, q1, grown, delta)
-    ratio = _symbols(p1, q1) / _symbols(p0, q0)
-    # along the edge the mean is 1 + (up e^epsilon - down) t - up down e^epsilon t^2 at q0 + t:
-    # rounding must not lift it
     up, down = (p1 - p0) / (p0 * (1 - p0)), (q0 - q1) / (q0 * (1 - q0))
+    # along the edge the mean is 1 + (up e^epsilon - down) t - up down e^epsilon t^2 at q0 + t, and
+    # of a single report 1 + (up e^epsilon - down) t / 2: rounding must not lift it
     with np.errstate(divide="ignore", invalid="ignore"):
-        lifted = (up * grown - down) ** 2 / (4 * up * down * grown)
+        if coins:
+            ratio = np.array([(1 - p1) / (1 - p0), p1 / p0, (1 - q1) / (1 - q0), q1 / q0])
+            lifted = abs(up * grown - down) / 2
+        else:
+            ratio = _symbols(p1, q1) / _symbols(p0, q0)
+            lifted = (up * grown - down) ** 2 / (4 * up * down * grown)
     fine = (up > 0) & (down > 0)
     factors[broken] = np.where(fine, ratio / (1 + lifted), 1.0 if share < 1 else ratio).T
     return factors
@@ -178,8 +203,9 @@ def soft(
     Returns
     -------
     first, second : float arrays
-        A pair multiplies the wealth by ``first[report of first] * second[report of second]``, if
-        its reports are independent, or by the mean of the two numbers if they may not be.
+        A report whose input a coin chose multiplies the wealth by ``first`` or ``second``. A pair
+        multiplies it by ``first[report of first] * second[report of second]`` if its reports are
+        independent, and by the mean of the two numbers if they may not be.
 
     Notes
     -----
@@ -203,8 +229,8 @@ def soft(
 def expected_pairs(
     p: float, q: float, epsilon: float, alpha: float, delta: float = 0.0, step: float = 1e-3
 ) -> Rates:
-    """Bounds of the mean number of pairs after which the `joint` bet for these rates refutes a
-    claim.
+    """Bounds of the mean number of reports per input after which the `joint` bet for these rates
+    refutes a claim, if a coin chooses the input of every report.
 
     Parameters
     ----------
@@ -222,7 +248,8 @@ def expected_pairs(
     step = checks.real("step", step, 1e-6, 1)
     if growth == 0:
         return math.inf, math.inf
-    gains, law, found = np.log(joint(p, q, epsilon, delta)), _symbols(p, q), []
+    gains = np.log(joint(p, q, epsilon, delta, coins=True))
+    law, found = np.array([1 - p, p, 1 - q, q]) / 2, []
     for rounded in (np.ceil, np.floor):
         moves = rounded(gains / step).astype(int)
         top, floor = math.ceil(goal / step), -math.ceil(60 / step)  # deeper wealth never returns
@@ -238,5 +265,5 @@ def expected_pairs(
                     after[:move] += chance * now[-move:]
                     after[0] += chance * now[:-move].sum()
             now, alive = after, float(after.sum())
-        found.append(mean)
+        found.append(mean / 2)
     return found[0], found[1]

@@ -120,7 +120,7 @@ def epsilon_sharper(tp: int, fp: int, trials: int, alpha: float, delta: float = 
 
     under, over = 0.0, 0.5
     while over < 700 and not shown(over):
-        under, over = over, 2 * over
+        under, over = over, min(2 * over, 700.0)  # exp of more is no number
     while over - under > 1e-4 * max(over, 1e-3):
         middle = (under + over) / 2
         under, over = (under, middle) if shown(middle) else (middle, over)

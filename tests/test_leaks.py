@@ -27,21 +27,20 @@ def learned(name, trials=1000, seed=1, **given):
     return audit(client, "learned", until="sure", trials=trials, seed=seed, **given)
 
 
-@pytest.mark.parametrize("independent", [None, True])
 @pytest.mark.parametrize(
     "name, words",
     [
         ("last bit unnoised", "entry 16"),
         ("missing clipping", "the report "),
-        ("seeded per user", "repeat reports"),
-        ("memoised", "repeat reports"),
+        ("seeded per user", "the whole report: all of the first "),
+        ("memoised", "the whole report: all of the first "),
         ("parity leak", "the parity of the sum of the report is "),
         ("two-bit correlation", "the third entry and the sixth entry "),
         ("JSON key order", "the first key of the report is 'k"),
     ],
 )
-def test_a_leak_is_found_and_said_with_few_reports(name, words, independent):
-    result = learned(name, independent=independent)
+def test_a_leak_is_found_and_said_with_few_reports(name, words):
+    result = learned(name)
     limit = math.log(100) / betting.joint_growth(*LEAKS[name].rates, 1.0)
     assert result.status == "violation" and result.stopped == "violation"
     assert result.event.startswith(words), result.event
@@ -63,8 +62,7 @@ def test_a_client_that_keeps_its_claim_is_hardly_ever_accused(name):
     function, values = leaks.sound()[name]
     client = leaks.audited(function, values)
     accused = [
-        audit(client, "learned", until="sure", trials=60, seed=seed, independent=True).violated
-        for seed in range(2)
+        audit(client, "learned", until="sure", trials=60, seed=seed).violated for seed in range(2)
     ]
     assert not all(accused)
 

@@ -11,6 +11,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from ldpkit import attacks, betting
 from ldpkit.attacks import scores
@@ -51,6 +53,40 @@ def test_what_is_seen_in_a_report_depends_on_no_other_report():
                 missing = "" if column.dtype == object else math.nan
                 entry = seen[name][0] if name in seen else missing
                 assert same(entry, column[i]), (name, report)
+
+
+def reports():
+    """Reports of any form: nested, ragged, empty, huge, not finite, of mixed types."""
+    leaf = st.one_of(
+        st.none(), st.booleans(), st.integers(-9, 9), st.integers(-(2**1100), 2**1100), st.floats(),
+        st.sampled_from([0.0, -0.0, 10**400, 2**1000, 1e305, 2**53 + 1, "", "#len", "\ud800"]),
+        st.text(max_size=4),
+    )  # fmt: skip
+    key = st.sampled_from(["a", "b", "a.b", "#len", "a#len", "[0]", '"', ""])
+    nested = st.recursive(leaf, lambda inner: st.lists(inner, max_size=5)
+                          | st.dictionaries(key, inner, max_size=3), max_leaves=12)  # fmt: skip
+    numbers = st.lists(st.integers(-3, 3), max_size=6) | st.lists(st.floats(), max_size=6)
+    return st.lists(nested | numbers | st.lists(st.integers(0, 1), max_size=20), min_size=1,
+                    max_size=5)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(reports())
+@example([[-1.0], [-1.0, -1.0]])  # the largest entry of a list, beside a longer one
+@example([{"a.b": 1, "a": {"b": 2}}, {"a": {"b": 2}, "a.b": 1}])
+@example([10**305, 10**400])
+def test_a_column_of_a_report_is_the_same_alone_and_in_company(made):
+    full = columns(made)
+    names = {*full, *(name for report in made for name in columns([report]))}
+    together = columns(made, names)
+    for i, report in enumerate(made):
+        own, alone = columns([report]), columns([report], names)
+        for name in names:
+            for found, place in ((full, i), (together, i), (own, 0)):
+                if name in found:
+                    missing = "" if found[name].dtype == object else math.nan
+                    entry = alone[name][0] if name in alone else missing
+                    assert same(found[name][place], entry), (name, report)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +288,7 @@ def test_a_side_that_repeats_itself_is_called_so_and_bet_on_with_linear_bets_onl
     learner = Learner(1.0)
     given = objects([[1, 0]] * 20), objects([[0, 1]] * 20)
     sides = learner.learn(*given)
-    assert learner.words == "repeat reports: every report of an input is the same"
+    assert "all of the first 20 reports of an input are the same" in learner.words
     assert learner.rates is None and all((side == 0.5).all() for side in sides)
     assert (learner.score(given[0]) == 0.5).all()
     assert learner.holds(given[0]).all() and not learner.holds(given[1]).any()

@@ -5,6 +5,7 @@ Nothing here is judged by chance, except that a client which leaks everything is
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 from test_interrupt import interrupted, started, until
 
 from ldpkit.auditors import AnytimeAudit
+from ldpkit.auditors.result import down
 from ldpkit.auditors.shown import page
-from ldpkit.cli import main
+from ldpkit.cli import main, sure
 from ldpkit.mechanisms import GRR
 from ldpkit.sharper import epsilon_sharper
 
@@ -32,6 +34,9 @@ def slow(value):
     return value
 
 def open_book(values, rng):
+    return values
+
+def shut_book(values, rng):
     return values
 
 class Keeper:
@@ -66,7 +71,7 @@ def test_json_says_what_was_found_and_why_it_stopped(call):
     found = json.loads(out)
     assert status == 1 and err == ""
     assert found["stopped"] == "violation" and found["e_value"] >= 100 and found["lower"] >= 1
-    assert found["reports"] == found["trials"] < 60 and found["event"] == "tight names 0, not 4"
+    assert found["reports"] == found["trials"] < 60 and found["event"].startswith("tight names ")
     status, out, _ = call(f"{KEPT} --json")
     same = AnytimeAudit(GRR(5, 1.0), "tight", trials=5000).run()[0].row()
     assert status == 0
@@ -96,7 +101,7 @@ def test_an_audit_goes_on_tomorrow(call):
             d | {"e_value": pytest.approx(d["e_value"])} for d in each["directions"]
         ]
     assert status == 0 and timeless[0] == timeless[1]
-    assert json.loads(Path("kept.state").read_text())["course"]["pairs"] == 5000
+    assert json.loads(Path("kept.state").read_text())["course"]["rounds"] == 10_000
     assert [f.name for f in Path(".").iterdir() if f.name.startswith(".")] == []
 
 
@@ -111,13 +116,51 @@ def test_a_changed_digit_of_what_was_kept_is_refused(call):
     """It would be believed, and might prove a violation that is none."""
     assert call(f"{KEPT} --trials 700 --save kept.state")[0] == 0
     text = Path("kept.state").read_text()
-    assert text.count('"pairs": 700') == 1
-    Path("kept.state").write_text(text.replace('"pairs": 700', '"pairs": 701'))
+    assert text.count('"rounds": 1400') == 1
+    Path("kept.state").write_text(text.replace('"rounds": 1400', '"rounds": 1401'))
     status, out, err = call("resume kept.state")
     assert (status, out) == (2, "")
     assert err == "ldpkit: kept.state is no audit that was kept: it was changed\n"
     Path("kept.state").write_text(text)
     assert call("resume kept.state")[0] == 0
+
+
+def test_a_file_names_no_client_that_is_run(call):
+    """The client is named again, and compared with the one that was audited."""
+    assert call(f"{LEAK} --epsilon 9 --trials 50 --save kept.state")[0] == 0
+    status, out, err = call("resume kept.state --trials 90")
+    assert (status, out) == (2, "") and "--client must name" in err and err.count("\n") == 1
+    status, _, err = call("resume kept.state --trials 90 --client loud:shut_book")
+    assert status == 2 and "state must be of the same audit: " in err and err.count("\n") == 1
+    assert call("resume kept.state --trials 90 --client loud:open_book")[0] == 0
+    with Path("loud.py").open("a") as file:
+        file.write("\n")
+    status, _, err = call("resume kept.state --trials 99 --client loud:open_book")
+    assert status == 2 and "client was 'loud:open_book " in err
+    assert call(f"{KEPT} --trials 50 --save own.state")[0] == 0
+    status, _, err = call("resume own.state --client loud:open_book")
+    assert status == 2 and "--client must be left out" in err
+
+
+def test_a_program_named_by_a_changed_file_is_not_run(call):
+    Path("program.py").write_text("import sys\nfor v in sys.stdin: print(v, end='', flush=True)")
+    asked = "audit --report any --inputs [0,1] --epsilon 9 --attack learned --until-sure"
+    given = f"{asked} --trials 20 --save kept.state --command".split()
+    with pytest.raises(SystemExit):
+        main([*given, shlex.join([sys.executable, "program.py"])])
+    kept = json.loads(Path("kept.state").read_text())
+    kept["audit"]["command"] = "touch ran"
+    kept["check"] = sure._check(kept)
+    Path("kept.state").write_text(json.dumps(kept))
+    assert call("resume kept.state")[0] == 2 and not Path("ran").exists()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 10])
+@pytest.mark.parametrize("alpha", [0.5, 0.9, 0.99])
+def test_a_bound_of_few_counts_is_a_number_at_any_level(call, n, alpha):
+    for tp in range(n + 1):
+        status, out, err = call(f"bound --tp {tp} --fp 0 --n {n} --alpha {alpha} --json")
+        assert (status, err) == (0, "") and json.loads(out)["sharper"] >= 0
 
 
 def test_the_report_for_others_is_one_file(call):
@@ -147,7 +190,7 @@ def test_a_plan_and_a_bound(call):
     assert found["lower"] == pytest.approx(0.9132519, abs=1e-6)
     assert found["sharper"] == epsilon_sharper(4100, 1500, 10**4, 0.01) > found["lower"]
     told = call("bound --tp 4100 --fp 1500 --n 1e4 --alpha 0.01")[1]
-    assert told.endswith(f"at least {found['sharper']:.4f}.\n")
+    assert told.endswith(f"at least {down(found['sharper'])}.\n")
     far = call("bound --tp 4100 --fp 1500 --n 1e4 --alpha 1e-20")[1]  # only the other bound is told
     assert "sharper" not in far and "With 1 - 1e-20 confidence epsilon is at least 0.6765" in far
     assert json.loads(call("bound --tp 0 --fp 0 --n 10 --json")[1])["lower"] == 0.0
@@ -162,6 +205,6 @@ def test_an_interrupt_tells_the_bound_that_holds(tmp_path):
         until(process, "stuck")
         err = interrupted(process)
     said = re.search(
-        r"interrupted after [\d,]+ of 2,000,000 reports, epsilon > ([\d.]+) at level", err
+        r"interrupted after [\d,]+ of 2,000,000 reports, epsilon at least ([\d.]+) at level", err
     )
     assert said and 3 < float(said[1]) < 30

@@ -9,6 +9,9 @@ only where no names are asked for.
 """
 
 import hashlib
+import json
+import math
+import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -25,6 +28,7 @@ _WIDEST, _LONGEST, _DEEPEST, _TEXT = 64, 4096, 4, 64
 _ABSENT = object()
 _NUMBERS = {int, float, bool}
 _HUGE = 2**1000
+_MARKS = re.compile(r"""[].#["]|^$""")  # what has a meaning in the name of a column
 
 
 def rows(reports: Iterable[Any]) -> list[Any]:
@@ -92,9 +96,17 @@ def _float(value: Any) -> float:
 def _floats(rows: list[Any]) -> Array:
     """Numbers, or rows of them of one length, as floats, however large they are."""
     try:
-        return np.array(rows, float)
+        found = np.array(rows, float)
     except OverflowError:
-        return np.array([[*map(_float, v)] if type(v) is list else _float(v) for v in rows])
+        found = np.array(math.inf)
+    if not (np.abs(found) < _HUGE).all():  # whole numbers end there, in any company
+        found = np.array([[*map(_float, v)] if type(v) is list else _float(v) for v in rows])
+    return found
+
+
+def _key(name: str) -> str:
+    """A key as a step of a path, which no other path can be taken for."""
+    return f".{json.dumps(name)}" if _MARKS.search(name) else f".{name}"
 
 
 class _Look:
@@ -138,9 +150,9 @@ class _Look:
                     self.found[f"{path}#{what}"] = _texts(texts)
             names = dict.fromkeys(name for row in rows for name in row)
             for name in [*names][: _WIDEST if self.only is None else None]:
-                if self.inside(f"{path}.{name}"):
+                if self.inside(path + _key(name)):
                     entries = [row.get(name, _ABSENT) for row in rows]
-                    self.at(entries, f"{path}.{name}", depth + 1)
+                    self.at(entries, path + _key(name), depth + 1)
         if depth < _DEEPEST and list in kinds:
             self.lists(values, path, depth)
 
@@ -195,11 +207,15 @@ class _Look:
             self.entries(rows, longest, path, depth)
         places = np.arange(1, longest + 1)
         self.keep(path + "#pad", sizes - np.where(fine != 0, places, 0).max(axis=1), numeric)
-        total = np.cumsum(fine, axis=1)[:, -1]  # one after the other: the same in any company
+        with np.errstate(over="ignore"):  # one after the other: the same in any company
+            total = np.cumsum(fine, axis=1)[:, -1]
         self.number(np.where(numeric, total, np.nan), path + "#sum", None, real and not bits)
-        self.keep(path + "#parity", total % 2, numeric, not real)
-        self.keep(path + "#max", fine.max(axis=1), numeric, not bits)
-        self.keep(path + "#arg", fine.argmax(axis=1), numeric, not bits)
+        with np.errstate(invalid="ignore"):
+            self.keep(path + "#parity", total % 2, numeric, not real)
+        if longest:
+            own = np.where(np.arange(longest) < sizes[:, None], fine, -math.inf)
+            self.keep(path + "#max", own.max(axis=1), numeric, not bits)
+            self.keep(path + "#arg", own.argmax(axis=1), numeric, not bits)
         rising = ~(table[:, :-1] > table[:, 1:]).any(axis=1)
         self.keep(path + "#sorted", rising, numeric, not bits)
         start = f"{path}#has "
@@ -210,7 +226,7 @@ class _Look:
             if bits or len(members) > _WIDEST or not all(v == int(v) for v in members):
                 members = []
         for value in members:
-            self.keep(f"{start}{value:g}", (table == value).any(axis=1), numeric)
+            self.keep(f"{start}{value:.17g}", (table == value).any(axis=1), numeric)
 
     def entries(self, rows: list[Any], longest: int, path: str, depth: int) -> None:
         """Add the columns of every entry of lists."""

@@ -56,16 +56,25 @@ class Learner:
         self.found: search.Finding | None = None
         self._score: scores.Score | None = None
         self._turned = self._repeated = False
+        self._taught = 0  # reports per input
         self._memory = _Memory()
 
     @property
     def words(self) -> str:
         """What was found, in words."""
         if self._repeated:
-            return "repeat reports: every report of an input is the same"
+            return (
+                f"the whole report: all of the first {self._taught:,} reports of an input are the"
+                " same"
+            )
         if self.found is not None:
             return self.found.words
         return "everything that can be seen, weighed together"
+
+    @property
+    def counted(self) -> bool:
+        """Whether a report shows the event or does not; a score is neither."""
+        return self.found is not None
 
     @property
     def note(self) -> str:
@@ -80,6 +89,7 @@ class Learner:
     def learn(self, first: Reports, second: Reports) -> tuple[Array, Array]:
         """Learn from past reports; return the scores that halves of them give the other half."""
         past, score, turned = self._memory.of(first, second)
+        self._taught = len(rows(first))
         gain, found = past.best(self.epsilon, self.delta, turned)
         self.found = found if gain * past.n >= _ENOUGH else None
         self._score, self._turned, self._repeated = score, turned, past.repeated

@@ -6,7 +6,8 @@ epsilon. So nothing has to be corrected for how often it was looked at, and the 
 need not be known beforehand. See `ldpkit.betting` for why.
 
 What is tested is the claim for each report, given all reports before: a client that remembers what
-it sent is convicted if its reports betray that, although its first reports may keep the claim.
+it sent is refuted if its reports betray that, although its first reports may keep the claim. A live
+client gets every input by a coin of its own, so that nothing is assumed of independence.
 """
 
 import copy
@@ -56,8 +57,8 @@ class AnytimeAudit(PairAudit):
     inputs : sequence, optional
         More than two inputs: every ordered pair of them is bet on, instead of `pair`.
     independent : bool, optional
-        Whether the reports of different inputs are independent, which makes faster bets possible.
-        By default that is taken for granted of mechanisms of this package only.
+        Whether recordings of different inputs are independent, which makes faster bets possible. It
+        changes nothing where a client is asked live.
     within : float, optional
         Stop when the bound is this close to the claim.
     max_time : float, optional
@@ -121,6 +122,16 @@ class AnytimeAudit(PairAudit):
             else Accepted(one, self.mechanism, (self.inputs[i], self.inputs[j]))
             for one, i, j in self.tracks
         ]
+
+    @property
+    def claim(self) -> tuple[float, float]:
+        """Epsilon and delta of the claim."""
+        return self.mechanism.epsilon, self.delta or 0.0
+
+    @property
+    def called(self) -> list[str]:
+        """Names of the attacks; of an event that has none, its words."""
+        return [getattr(a, "name", "") or a.words for a in self.attack]
 
     @functools.cached_property
     def rates(self) -> list[Rates | None]:

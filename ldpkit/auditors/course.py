@@ -1,4 +1,4 @@
-"""The course of an audit that bets: reports are drawn, bet on, and learned from, in this order."""
+"""The sequential audit loop: choose inputs, draw reports, observe events, bet, learn."""
 
 import math
 import time
@@ -13,18 +13,33 @@ from ..progress import Progress
 from ..types import Array, Reports
 from .events import Accepted, Event, happened
 from .pair import makeable
-from .purse import IDLE, Purse
-from .result import AuditResult, Row, finite, too_few
+from .purse import COINS, IDLE, MEAN, PRODUCT, Purse, cut
+from .result import AuditResult, Row, down, finite, too_few
 from .shown import Drawing, drawing
-from .sources import Made, Source, joined, packed, picked, unpacked
+from .sources import Live, Source, identity, joined, packed, picked, unpacked
 
 __all__ = ["AnytimeResult", "Course"]
 
-_KEPT = 10**5  # pairs that learners see: more would hardly teach them anything
+_KEPT = 10**5  # reports per input that learners see: more would hardly teach them anything
 _CELLS = 2**20  # numbers in the reports that are made at once
 _PIECE = 0.5  # seconds after which a client that makes one report at a time is looked at again
 _LEARNED = 2.0  # power of wealth by which learned bets get their shares
-_FIRST = 8  # pairs after which something is learned for the first time
+_FIRST = 8  # reports per input after which something is learned for the first time
+
+_AHEAD = (
+    "The client was given many inputs at a time: the audit assumes that no report depends on an"
+    " input that was asked for later."
+)
+_PAIRED = (
+    "The reports were paired in their order: the audit assumes that reports of one input do not"
+    " depend on reports of the other."
+)
+_COUNTS = ("tp", "fp", "first", "second")
+
+_NO_PAIRS = (
+    "independence changes nothing here: every report got its input by a coin of its own, and the"
+    " bets are valid whatever the reports remember"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +53,8 @@ class AnytimeResult(AuditResult):
     e_value : float or None
         Wealth against the claim, from a stake of 1; ``1 / e_value`` is a p-value. ``None`` if
         nothing is claimed.
+    asked : tuple of int
+        Reports of every input.
     stopped : str
         Why the audit stopped.
     trajectory : tuple of (int, float, float)
@@ -47,27 +64,32 @@ class AnytimeResult(AuditResult):
 
     event: str = ""
     e_value: float | None = None
+    asked: tuple[int, ...] = ()
     stopped: str = ""
     trajectory: tuple[tuple[int, float, float], ...] = field(default=(), compare=False)
 
     @property
     def reports(self) -> int:
-        """Reports that were used, per input."""
+        """All reports that were used, divided by the number of inputs, rounded up."""
         return self.trials
 
     @property
     def status(self) -> str:
-        """As in `AuditResult`; a bound that has reached the claim has rejected it."""
-        return "violation" if self.lower >= self.claim else super().status
+        """As in `AuditResult`; the claim is violated if and only if the e-value has reached
+        ``1 / alpha``."""
+        if self.e_value is not None and self.e_value >= 1 / self.alpha:
+            return "violation"
+        return "inconclusive" if self.inconclusive else "none found"
 
     @property
     def _found(self) -> str:
-        if not self.violated:
+        if not self.violated or self.e_value is None:
             return super()._found
         sure = f"wrong with probability at most {self.alpha:g}"
+        bound = f" Epsilon is at least {down(self.lower)}." if self.lower > 0 else ""
         return (
-            f"VIOLATION: the reports leak more than epsilon = {self.lower:.4g} and {self.claim:g}"
-            f" is claimed, found with {self.reports:,} reports per input ({sure})."
+            f"VIOLATION: epsilon = {self.claim:g} is refuted, e-value {down(self.e_value, 0)} and"
+            f" {1 / self.alpha:g} needed, with {self.reports:,} reports per input ({sure}).{bound}"
             f"{' ' * bool(self.scope)}{self.scope}"
         )
 
@@ -76,17 +98,20 @@ class AnytimeResult(AuditResult):
         return drawing(self.trajectory, self.claim, self.alpha)
 
     def row(self) -> Row:
-        """Flatten as `AuditResult.row` does."""
-        return super().row() | {
+        """Flatten as `AuditResult.row` does; an audit that bets has no ``epsilon_emp``."""
+        found = super().row()
+        del found["epsilon_emp"]
+        return found | {
             "event": self.event,
             "e_value": None if self.e_value is None else finite(self.e_value),
             "reports": self.reports,
+            "asked": list(self.asked),
             "stopped": self.stopped,
         }
 
 
 def block(t: int) -> tuple[int, int]:
-    """Return the block of pairs that pair number t is in: what is learned, is learned between
+    """Return the block that report number t of an input is in: what is learned, is learned between
     blocks."""
     begin, end = 0, _FIRST
     while end <= t:
@@ -96,6 +121,9 @@ def block(t: int) -> tuple[int, int]:
 
 class Course:
     """An audit under way.
+
+    It proceeds in rounds. In a round of a live client a coin chooses one of the inputs, and the
+    client makes one report of it. A round of recordings takes one report of every input.
 
     Parameters
     ----------
@@ -107,48 +135,46 @@ class Course:
 
     Attributes
     ----------
-    pairs : int
-        Reports per input that were bet on.
+    rounds : int
+        Rounds that were bet on.
+    asked : int array
+        Reports of every input in these rounds.
     """
 
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
         mechanism: Any = audit.mechanism
-        exact = not isinstance(mechanism, Source)
-        self.audit, self.seed = audit, seed
-        self.source: Source = Made(mechanism) if exact else mechanism
+        self.audit, self.seed, self.live = audit, seed, not isinstance(mechanism, Source)
+        self.source: Any = Live(mechanism) if self.live else mechanism
         self.events: list[Event] = audit.events()
         self.learners = [hasattr(event, "learn") for event in self.events]
         self.drawn = (
-            exact
+            self.live
             and not audit.faithful
-            and self.source.independent
+            and self.source.lawful
             and all(isinstance(e, Accepted) and e.rates is not None for e in self.events)
-        )  # from the law
-        if exact and not self.drawn:
+        )  # from the exact distribution
+        if self.live and not self.drawn:
             makeable(mechanism)
-        independent = self.drawn or (
-            self.source.independent if audit.independent is None else audit.independent
-        )
+        declared = audit.independent
+        independent = not self.live and (self.source.independent if declared is None else declared)
         self.purse = Purse(
             self.source.epsilon, audit.delta, audit.alpha, audit.rates,
             learned=any(hasattr(e, "learn") and hasattr(e, "rates") for e in self.events),
             scored=any(hasattr(e, "score") for e in self.events),
-            independent=independent, eta=_LEARNED if any(self.learners) else 1.0,
+            rule=COINS if self.live else PRODUCT if independent else MEAN,
+            eta=_LEARNED if any(self.learners) else 1.0,
         )  # fmt: skip
-        self.pairs, self.stopped, self.seconds = 0, "", 0.0
+        inputs = len(audit.inputs)
+        self.each = inputs if self.live else 1  # rounds for one report of every input
+        self.rounds, self.asked, self.stopped, self.seconds = 0, np.zeros(inputs, int), "", 0.0
         self.trajectory: list[tuple[int, float, float]] = []
         self.kept: list[list[Reports]] = [[] for _ in audit.inputs]
-        self._name = (
-            "bets",
-            self.source.name,
-            self.source.parameters,
-            [event.words for event in self.events],
-            self.drawn,
-            [repr(value) for value in audit.inputs],
-        )
-        width = mechanism.width * len(audit.inputs) if exact else 1
-        self._most = max(1, min(2**16, _CELLS // width))
-        self._speed = 100.0  # reports a second, where they cannot be repeated
+        self.words = [event.words for event in self.events]  # of what was bet on last
+        self.taught = 0  # reports per input that were learned from
+        self._name = "bets", [repr(value) for value in audit.inputs], *audit.claim
+        width = mechanism.width * inputs // self.each if self.live else 1
+        self._most = max(1, min(2**16, _CELLS // width)) * self.each
+        self._speed = 100.0  # rounds a second, where reports cannot be repeated
         if state is not None:
             self._restore(state)
 
@@ -173,104 +199,152 @@ class Course:
         return self.stopped
 
     def pieces(self, trials: int | None = None, max_time: float | None = None) -> Iterator[int]:
-        """Do what `go` does, and yield the reports per input whenever it is looked at."""
+        """Do what `go` does, and yield the number of rounds whenever it is looked at."""
         audit, begun = self.audit, time.perf_counter()
         trials = audit.trials if trials is None else trials
         max_time = audit.max_time if max_time is None else max_time
         watched, before = not self.purse.refuted, self.seconds
-        inputs, begin = len(audit.inputs), self.pairs * len(audit.inputs)
+        budget, size = trials * self.each, len(audit.inputs) // self.each
         if hasattr(self.source, "seek"):
-            self.source.seek(self.pairs)
-        self.stopped = self._why(trials, watched)
-        with Progress(trials * inputs, "reports", self.source.name, start=begin) as progress:
+            self.source.seek(self.rounds)
+        self.stopped = self._why(budget, watched)
+        with Progress(
+            budget * size, "reports", self.source.name, start=self.rounds * size
+        ) as progress:
             while not self.stopped:
-                used = self._piece(trials - self.pairs, watched)
+                used = self._piece(budget - self.rounds, watched)
                 self.seconds = before + time.perf_counter() - begun
                 if not used:
                     self.stopped = getattr(self.source, "ending", "no more reports")
                     return
                 progress.say(self.known())  # whoever interrupts reads it while wealth changes
-                progress.add(used * inputs)
-                yield self.pairs
+                progress.add(used * size)
+                yield self.rounds
                 late = max_time is not None and time.perf_counter() - begun >= max_time
-                self.stopped = self._why(trials, watched) or late * "time is up"
+                self.stopped = self._why(budget, watched) or late * "time is up"
 
     def known(self) -> str:
         """Return what is known by now, in a few words."""
         purse, alpha = self.purse, self.audit.alpha
-        sure = f"epsilon > {purse.lower:.4g}" if purse.reached else "no bound of epsilon"
-        worth = f", e-value {math.exp(min(purse.log, 700)):.4g}" if purse.at is not None else ""
+        sure = f"epsilon at least {down(purse.lower)}" if purse.reached else "no bound of epsilon"
+        worth = "" if purse.e_value is None else f", e-value {purse.e_value:.4g}"
         return f"{sure} at level {1 - alpha:g}{worth}"
 
-    def _why(self, trials: int, watched: bool) -> str:
+    def _why(self, budget: int, watched: bool) -> str:
         purse, within = self.purse, self.audit.within
         if watched and purse.refuted:
             return "violation"
         if within is not None and purse.reached and purse.lower >= self.source.epsilon - within:
             return f"the bound is within {within:g} of the claim"
-        return "budget spent" if self.pairs >= trials else ""
+        return "budget spent" if self.rounds >= budget else ""
 
     def _piece(self, left: int, watched: bool) -> int:
-        """Draw and bet on some pairs; return how many."""
-        begin, end = block(self.pairs)
-        start, first = begin + (self.pairs - begin) // self._most * self._most, self.pairs
-        repeats = self.drawn or self.source.repeats
-        if not repeats:  # drawn afresh, and never more than are used
-            start = first
-            end = min(end, first + min(left, max(1, int(self._speed * _PIECE))))
-        n, skip = min(end - start, self._most), first - start
-        rng, tick = streams.generator(self.seed, *self._name, start), time.perf_counter()
-        reports = [] if self.drawn else self.source.draw(self.audit.inputs, n, rng)
-        self._speed = n / max(time.perf_counter() - tick, 1e-6)
-        if not self.drawn:
-            n = min(n, *(_size(r) for r in reports))
-        keep = slice(skip, min(n, skip + left))
+        """Go through some rounds of one block; return how many."""
+        begin, end = (self.each * at for at in block(self.rounds // self.each))
+        first, size = self.rounds, self._most
+        start = begin + (first - begin) // size * size  # where a piece begins in every run
+        if not (self.drawn or self.source.repeats):  # drawn afresh, and never more than are used
+            start, size = first, min(left, max(self.each, int(self._speed * _PIECE)))
+        n, skip = min(end - start, size), first - start
+        rng = streams.generator(self.seed, *self._name, start)
+        chosen, reports = self._draw(n, start, rng)
+        n = min(n, len(chosen))
         if n <= skip:
             return 0
-        symbols, scores = self._seen(reports, n, rng)
+        symbols, scores = self._observe(chosen, reports, rng)
+        part = slice(skip, min(n, skip + left))
+        scores = [cut(one, part) for one in scores]
         watched = watched and not self.purse.refuted
-        scored = [s and (s[0][keep], s[1][keep]) for s in scores]
-        used = self.purse.bet(np.ascontiguousarray(symbols[:, keep]), scored, watched)
-        if any(self.learners) and first < _KEPT:
-            rows = np.arange(skip, skip + used)
-            for kept, made in zip(self.kept, reports):
-                kept.append(picked(made, rows))
-        self.pairs += used
-        if self.pairs == block(first)[1]:
+        used = self.purse.bet(np.ascontiguousarray(symbols[:, part]), scores, watched)
+        rows = np.arange(skip, skip + used)
+        self._keep(chosen, reports, rows)
+        self.rounds += used
+        if self.rounds == end:
             self._settle()
         return used
 
-    def _seen(
-        self, reports: list[Reports], n: int, rng: np.random.Generator
-    ) -> tuple[Array, list[tuple[Array, Array] | None]]:
-        """The symbol of every pair on every track, and the scores of its reports."""
+    def _draw(self, n: int, start: int, rng: np.random.Generator) -> tuple[Array, Any]:
+        """Choose the inputs of n rounds by coins that the client never sees, and draw reports.
+
+        Returns
+        -------
+        chosen : int array (n, inputs a round)
+            Positions of inputs.
+        reports
+            ``None`` if events are drawn from their exact rates.
+        """
+        inputs = self.audit.inputs
+        if not self.live:
+            reports = self.source.draw(inputs, n, rng)
+            n = min(n, *(_size(r) for r in reports))
+            return np.tile(np.arange(len(inputs)), (n, 1)), reports
+        coins = streams.generator(self.seed, *self._name, "coins", start)
+        chosen, tick = coins.integers(0, len(inputs), n), time.perf_counter()
+        reports = None if self.drawn else self.source.ask(inputs, chosen, rng)
+        self._speed = n / max(time.perf_counter() - tick, 1e-6)
+        return chosen[:, None], reports
+
+    def _observe(
+        self, chosen: Array, reports: Any, rng: np.random.Generator
+    ) -> tuple[Array, list[Any]]:
+        """The symbol of every round on every track, and the scores of its reports; see
+        `ldpkit.betting` for symbols."""
+        n = len(chosen)
         symbols = np.full((len(self.events), n), IDLE, np.uint8)
-        scores: list[tuple[Array, Array] | None] = [None] * len(self.events)
+        scores: list[Any] = [None] * len(self.events)
         for track, (event, (_, i, j)) in enumerate(zip(self.events, self.audit.tracks)):
-            if self.learners[track] and self.pairs < _FIRST:
+            if self.learners[track] and not self.taught:
                 continue
-            if self.drawn:
-                one, two = (rng.random(n) < rate for rate in self.audit.rates[track])
-            else:
+            if event.words != self.words[track]:  # counts are of one event
+                self.words[track], self.purse.counts[track] = event.words, 0
+            scored = hasattr(event, "score")
+            if not self.live:
                 sides = [picked(reports[side], np.arange(n)) for side in (i, j)]
                 one, two = (happened(event, side, n, rng) for side in sides)
-                if hasattr(event, "score"):
-                    scores[track] = (event.score(sides[0]), event.score(sides[1]))
-            symbols[track] = 2 * one.view(np.uint8) + two.view(np.uint8)
+                symbols[track] = 2 * one.view(np.uint8) + two.view(np.uint8)
+                scores[track] = (event.score(sides[0]), event.score(sides[1])) if scored else None
+                continue
+            where = np.flatnonzero((chosen[:, 0] == i) | (chosen[:, 0] == j))
+            second = chosen[where, 0] == j
+            if self.drawn:
+                p, q = self.audit.rates[track]
+                shown = rng.random(where.size) < np.where(second, q, p)
+            else:
+                these = picked(reports, where)
+                shown = happened(event, these, where.size, rng)
+                if scored:
+                    scores[track] = np.full(n, 0.5)
+                    scores[track][where] = event.score(these)
+            symbols[track, where] = 2 * second + shown
         return symbols, scores
+
+    def _keep(self, chosen: Array, reports: Any, rows: Array) -> None:
+        """Count the inputs of rounds that were bet on, and keep their reports for learners."""
+        before = self.asked.min()
+        self.asked += np.bincount(chosen[rows].ravel(), minlength=self.asked.size)
+        if reports is None or not any(self.learners) or before >= _KEPT:
+            return
+        for side, kept in enumerate(self.kept):
+            if self.live:
+                kept.append(picked(reports, rows[chosen[rows, 0] == side]))
+            else:
+                kept.append(picked(reports[side], rows))
 
     def _settle(self) -> None:
         """End a block: divide the wealth again, and learn."""
         purse = self.purse
-        self.trajectory.append((self.pairs, purse.log, purse.lower))
+        self.trajectory.append((self.rounds // self.each, purse.log, purse.lower))
         purse.settle()
-        self._learn(self.pairs)
+        if any(self.learners) and self.taught < _KEPT:
+            past = [joined(kept) for kept in self.kept]
+            self.taught = min(_KEPT, *map(_size, past))
+            self._learn(past)
 
-    def _learn(self, pairs: int, tuned: bool = False) -> None:
-        """Teach all learners the first pairs."""
-        if not any(self.learners) or pairs > _KEPT * 3 // 2:
+    def _learn(self, past: list[Reports], tuned: bool = False) -> None:
+        """Teach all learners the same number of reports of every input."""
+        if not self.taught:
             return
-        past = [picked(joined(kept), np.arange(min(pairs, _KEPT))) for kept in self.kept]
+        past = [picked(one, np.arange(self.taught)) for one in past]
         for track, (event, (_, i, j)) in enumerate(zip(self.events, self.audit.tracks)):
             if not self.learners[track]:
                 continue
@@ -287,39 +361,28 @@ class Course:
         """What is known by now."""
         audit, purse, made = self.audit, self.purse, self.source
         best = int(np.argmax(purse.each))
-        pairs = [(audit.inputs[i], audit.inputs[j]) for _, i, j in audit.tracks]
-        n = self.pairs
-        turns: list[Row] = [
-            {
-                "pair": pair,
-                "event": event.words,
-                "tp": int(seen[2] + seen[3]),
-                "fp": int(seen[1] + seen[3]),
-                "tpr": int(seen[2] + seen[3]) / max(n, 1),
-                "fpr": int(seen[1] + seen[3]) / max(n, 1),
-                "epsilon_emp": -math.inf,  # no paper stops when it is sure
-                "e_value": math.exp(min(float(own), 700)),
-            }
-            for pair, event, seen, own in zip(pairs, self.events, purse.counts, purse.each)
-        ]
+        turns = [self._turn(track) for track in range(len(self.events))]
         found, notes = turns[best], [getattr(event, "note", "") for event in self.events]
         learned = all(hasattr(event, "learn") for event in self.events)
+        n = -(-self.rounds // self.each)
         if learned and n and purse.at is not None and np.allclose(purse.each, 0, atol=1e-9):
             notes.append("no bet was made: nothing that was learned promised to win")
+        if self.live and audit.independent:
+            notes.append(_NO_PAIRS)
         weak = too_few(purse.most, max(n, 1), made.epsilon) if not purse.refuted else ""
+        ahead = self.live and not self.drawn and not made.lawful and made.repeats
         return AnytimeResult(
             mechanism=made.name,
             parameters=made.parameters,
-            attack=", ".join(
-                dict.fromkeys(getattr(a, "name", "") or a.words for a in audit.attack)
-            ),
+            attack=", ".join(dict.fromkeys(audit.called)),
             trials=n,
+            asked=tuple(self.asked.tolist()),
             alpha=audit.alpha,
             seed=self.seed,
             faithful=not self.drawn,
-            counts={key: found[key] for key in ("tp", "fp")},
-            rates={key: found[key] for key in ("tpr", "fpr")},
-            epsilon_emp=-math.inf,
+            counts={key: found[key] for key in _COUNTS if key in found},
+            rates={key: found[key] for key in ("tpr", "fpr") if key in found},
+            epsilon_emp=math.nan,
             exact=None,
             exact_sd=None,
             claim=made.epsilon,
@@ -331,20 +394,62 @@ class Course:
             inconclusive=weak,
             warnings=tuple(dict.fromkeys(filter(None, notes))),
             scope=getattr(audit.mechanism, "scope", ""),
+            about=_AHEAD if ahead else "" if self.live else _PAIRED,
             seconds=self.seconds,
             event=found["event"],
-            e_value=math.exp(min(purse.log, 700)) if purse.at is not None else None,
+            e_value=purse.e_value,
             stopped=self.stopped or "under way",
             trajectory=(*self.trajectory, (n, purse.log, purse.lower)),
         )
 
+    def _turn(self, track: int) -> Row:
+        """One question: the wealth of its bets, and where the bet is on a yes or no, how often that
+        was seen in the reports on which it was bet."""
+        _, i, j = self.audit.tracks[track]
+        seen = self.purse.counts[track].tolist()
+        row: Row = {
+            "pair": (self.audit.inputs[i], self.audit.inputs[j]),
+            "event": self.words[track],
+            "e_value": math.exp(min(float(self.purse.each[track]), 700)),
+        }
+        if self.live:
+            first, second, tp, fp = seen[0] + seen[1], seen[2] + seen[3], seen[1], seen[3]
+        else:
+            first = second = sum(seen[:IDLE])
+            tp, fp = seen[2] + seen[3], seen[1] + seen[3]
+        if getattr(self.events[track], "counted", True):
+            row |= {"tp": tp, "fp": fp, "first": first, "second": second}
+            row |= {"tpr": tp / first} if first else {}
+            row |= {"fpr": fp / second} if second else {}
+        return row
+
     # --- to be continued --------------------------------------------------------------------------
+
+    @property
+    def about(self) -> Row:
+        """What the audit is about: a state of it is of no use to any other."""
+        return self._about(None)
+
+    def _about(self, known: Row | None) -> Row:
+        audit = self.audit
+        return {
+            **identity(audit.mechanism, known),
+            "inputs": [repr(value) for value in audit.inputs],
+            "epsilon": finite(self.source.epsilon),
+            "delta": audit.delta,
+            "alpha": audit.alpha,
+            "attack": list(audit.called),
+        }
 
     def state(self) -> Row:
         """Return what is needed to go on another day, as JSON can write it."""
         return {
+            "about": self.about,
             "seed": self.seed,
-            "pairs": self.pairs,
+            "rounds": self.rounds,
+            "asked": self.asked.tolist(),
+            "taught": self.taught,
+            "words": self.words,
             "seconds": self.seconds,
             "trajectory": [list(row) for row in self.trajectory],
             "kept": [packed(joined(kept)) if kept else None for kept in self.kept],
@@ -352,12 +457,23 @@ class Course:
         }
 
     def _restore(self, state: Row) -> None:
+        before = state["about"]
+        now = self._about(before)
+        other = [
+            f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
+            for name in dict.fromkeys([*before, *now])
+            if before.get(name) != now.get(name)
+        ]
+        if other:
+            raise ValueError(f"state must be of the same audit: {'; '.join(other)}")
         self.purse.restore(state)
-        self.seed, self.pairs, self.seconds = state["seed"], state["pairs"], state["seconds"]
+        self.seed, self.rounds, self.taught = state["seed"], state["rounds"], state["taught"]
+        self.asked, self.words = np.array(state["asked"], int), list(state["words"])
+        self.seconds = state["seconds"]
         self.trajectory = [(int(a), b, c) for a, b, c in state["trajectory"]]
         self.kept = [[unpacked(kept)] if kept else [] for kept in state["kept"]]
-        if self.pairs >= _FIRST:
-            self._learn(block(self.pairs)[0], tuned=True)
+        if any(self.learners) and self.taught:
+            self._learn([joined(kept) for kept in self.kept], tuned=True)
 
 
 def _size(reports: Reports) -> int:

@@ -17,10 +17,14 @@ from .. import betting
 from ..compiled import kernel
 from ..types import Array, Rates
 
-__all__ = ["IDLE", "SHARES", "SURE", "Purse", "grid"]
+__all__ = ["COINS", "IDLE", "MEAN", "PRODUCT", "SHARES", "SURE", "Purse", "grid"]
 
 IDLE = 4
-"""Symbol of a pair that is not bet on."""
+"""Symbol of a round that is not bet on."""
+
+COINS, PRODUCT, MEAN = "coins", "product", "mean"
+"""How a round multiplies the wealth: by the factor of the one report whose input a coin chose, by
+the product of the factors of a pair of independent reports, or by their mean."""
 
 
 SHARES = (0.5, 1.0)
@@ -41,17 +45,19 @@ def grid(claim: float) -> Array:
     if not 0 < claim < math.inf:
         return np.arange(0, _TOP, _WIDEST)
     steps = max(_STEPS, math.ceil(claim / _WIDEST))
-    return np.arange(2 * steps + 1) * (claim / steps)
+    values = np.arange(2 * steps + 1) * (claim / steps)
+    values[steps] = claim  # to the last bit: a quotient times its divisor may miss it
+    return values
 
 
 @kernel
 def _watch(
     factors: Array, wealth: Array, symbols: Array, soft: Array, slot: int, goal: float
 ) -> int:
-    """Pairs until the wealths together reach `goal`; one more than there are if they do not.
+    """Rounds until the wealths together reach `goal`; one more than there are if they do not.
 
     `factors` (tracks, 5, bets), `wealth` (tracks, bets), `symbols` (tracks, n), and `soft`
-    (tracks, bets from `slot` on, n) factors by pair.
+    (tracks, bets from `slot` on, n) factors by round.
     """
     tracks, bets = wealth.shape
     for i in range(symbols.shape[1]):
@@ -81,8 +87,8 @@ class Purse:
         By track: rates that were declared.
     learned, scored : bool
         Whether there are bets on rates, and on scores, that are learned.
-    independent : bool
-        Whether the two reports of a pair are independent.
+    rule : {COINS, PRODUCT, MEAN}
+        What a round is.
     eta : float
         Power of its wealth that a bet's share is proportional to, whenever a block of bets ends; 1
         is the plain mixture.
@@ -93,18 +99,20 @@ class Purse:
         How often each symbol was seen, see `ldpkit.betting`; the fifth is `IDLE`.
     reached : int
         How many values of the grid are rejected.
+    won : float
+        Logarithm of the wealth with which the claim was refuted; minus infinity if it was not.
     """
 
     def __init__(
         self, claim: float, delta: float, alpha: float, rates: Sequence[Rates | None],
-        *, learned: bool = False, scored: bool = False, independent: bool = False,
-        eta: float = 1.0,
+        *, learned: bool = False, scored: bool = False, rule: str = MEAN, eta: float = 1.0,
     ) -> None:  # fmt: skip
         self.grid, self.delta, self.goal = grid(claim), delta, -math.log(alpha)
-        at = np.flatnonzero(np.isclose(self.grid, claim, rtol=1e-12)).tolist()
+        self.enough = 1 / alpha
+        at = np.flatnonzero(self.grid == claim).tolist()
         self.at: int | None = at[0] if at else None
-        self.independent, self.eta = independent, eta
-        joint = independent and (learned or any(r is not None for r in rates))
+        self.rule, self.eta, self.coins = rule, eta, rule == COINS
+        joint = rule != MEAN and (learned or any(r is not None for r in rates))
         lines, even = len(betting.STAKES), np.full(len(SHARES), 1 / len(SHARES))
         self.slot = lines + joint * len(SHARES)
         plain = [np.full(lines, 1 / lines), *joint * [learned * even], *scored * [even]]
@@ -114,13 +122,13 @@ class Purse:
         with np.errstate(divide="ignore"):
             self._prior = np.log(prior)
         self.counts = np.zeros((len(rates), 5), np.int64)
-        self.reached = 0
+        self.reached, self.won = 0, -math.inf
         size = (self.grid.size, *prior.shape)
         self.base, self.past, self.now = np.zeros(self.grid.size), np.zeros(size), np.zeros(size)
         self.shares = np.broadcast_to(self._prior, size)
         self.balance = np.full((len(rates), self.grid.size), math.nan)  # nan: not bet
         self._gains = np.zeros((*size, 5))  # logarithms of factors
-        linear = [betting.linear(betting.STAKES, g, delta) for g in self.grid]
+        linear = [betting.linear(betting.STAKES, g, delta, coins=self.coins) for g in self.grid]
         self._gains[:, :, :lines, :IDLE] = np.log(linear)[:, None]
         for track, pair in enumerate(rates):
             self.believe(track, pair)
@@ -134,14 +142,13 @@ class Purse:
             gains = self._gains[:, track, bet, :IDLE]
             gains[:] = 0.0
             if rates is not None:
-                gains[:] = np.log(
-                    np.maximum(betting.joint(*rates, self.grid, self.delta, share), _LEAST)
-                )
+                factors = betting.joint(*rates, self.grid, self.delta, share, coins=self.coins)
+                gains[:] = np.log(np.maximum(factors, _LEAST))
 
     def tune(self, track: int, first: Array, second: Array) -> None:
         """Choose the balance of bets on scores from scores of past reports."""
         tried = self.grid[:: self.grid.size // 20]
-        gains = np.log(self._soft(
+        gains = np.log(self._pair(
             (first[-_TRIED:], second[-_TRIED:]), _BALANCES[:, None, None], tried[:, None]
         )).mean(axis=2)  # fmt: skip
         enough = gains.max(axis=0) * min(len(first), _TRIED) >= 1
@@ -149,46 +156,58 @@ class Purse:
         near = np.minimum(np.arange(self.grid.size) // (self.grid.size // 20), tried.size - 1)
         self.balance[track] = found[near]
 
-    def _soft(self, scores: tuple[Array, Array], balance: Array, epsilon: Array) -> Array:
+    def _pair(self, scores: tuple[Array, Array], balance: Array, epsilon: Array) -> Array:
+        """Factors of pairs."""
         one = betting.soft(scores[0], balance, epsilon, self.delta)[0]
         two = betting.soft(scores[1], balance, epsilon, self.delta)[1]
-        return np.maximum(one * two if self.independent else (one + two) / 2, _LEAST)
+        return np.maximum((one + two) / 2 if self.rule == MEAN else one * two, _LEAST)
 
-    def _scored(self, scores: Sequence[tuple[Array, Array] | None], claims: slice, n: int) -> Array:
+    def _single(self, scores: Array, second: Array, balance: Array, epsilon: Array) -> Array:
+        """Factors of reports of the first input or, where so marked, of the second."""
+        factors = betting.soft(scores, balance, epsilon, self.delta)
+        return np.maximum(np.where(second, factors[1], factors[0]), _LEAST)
+
+    def _scored(self, symbols: Array, scores: Sequence[Any], claims: slice) -> Array:
         """Gains of bets on scores against some claims, (claims, tracks, bets, n)."""
-        size = self.grid[claims].size
+        size, n = self.grid[claims].size, symbols.shape[1]
         found = np.zeros((size, len(scores), self.now.shape[2] - self.slot, n))
         for track, given in enumerate(scores):
             balance = self.balance[track, claims, None]
             bet = ~np.isnan(balance[:, 0])
-            if given is not None and bet.any():
-                for number, share in enumerate(SHARES):
-                    sides = (_drawn_in(given[0], share), _drawn_in(given[1], share))
-                    epsilon = self.grid[claims, None]
-                    found[bet, track, number] = np.log(
-                        self._soft(sides, balance[bet], epsilon[bet])
-                    )
+            if given is None or not bet.any():
+                continue
+            where = np.flatnonzero(symbols[track] != IDLE)
+            against = balance[bet], self.grid[claims, None][bet]
+            for number, share in enumerate(SHARES):
+                if self.coins:
+                    second = symbols[track, where] >= 2
+                    factors = self._single(_drawn_in(given[where], share), second, *against)
+                else:
+                    sides = _drawn_in(given[0][where], share), _drawn_in(given[1][where], share)
+                    factors = self._pair(sides, *against)
+                found[np.ix_(np.flatnonzero(bet), [track], [number], where)] = np.log(
+                    factors[:, None, None]
+                )
         return found
 
     # --- bets -------------------------------------------------------------------------------------
 
-    def bet(
-        self, symbols: Array, scores: Sequence[tuple[Array, Array] | None], watched: bool = True
-    ) -> int:
-        """Bet on n more pairs, one after the other, until the claim could be rejected.
+    def bet(self, symbols: Array, scores: Sequence[Any], watched: bool = True) -> int:
+        """Bet on n more rounds, one after the other, until the claim is rejected.
 
         Parameters
         ----------
         symbols : uint8 array (tracks, n)
-        scores : sequence of two float arrays (n,), or None
-            By track: scores of the first reports and of the second.
+        scores : sequence
+            By track ``None``, or the scores of reports, float array (n,); of pairs a tuple of two
+            arrays, for the first reports and for the second.
         watched : bool
             Whether to stop at the claim.
 
         Returns
         -------
         int
-            Pairs that were used.
+            Rounds that were used.
         """
         used, n = symbols.shape[1], symbols.shape[1]
         if watched and self.at is not None:
@@ -198,18 +217,23 @@ class Purse:
             limit = math.exp(min(self.goal + 1e-9 + scale, 700))
             used = min(n, _watch(
                 np.exp(np.ascontiguousarray(np.swapaxes(self._gains[self.at], 1, 2))),
-                np.exp(start + scale), symbols, np.exp(self._scored(scores, here, n)[0]), self.slot,
-                limit,
+                np.exp(start + scale), symbols, np.exp(self._scored(symbols, scores, here)[0]),
+                self.slot, limit,
             ))  # fmt: skip
         seen = np.array([np.bincount(row[:used], minlength=5) for row in symbols])
         self.counts += seen
         gained = np.einsum("ts,gtbs->gtb", seen, self._gains)
         for i in range(0, used if self.slot < gained.shape[2] else 0, _AT_ONCE):
             part = slice(i, min(i + _AT_ONCE, used))
-            some = [s and (s[0][part], s[1][part]) for s in scores]
-            gained[:, :, self.slot :] += self._scored(some, slice(None), part.stop - i).sum(axis=3)
+            some = [cut(s, part) for s in scores]
+            gained[:, :, self.slot :] += self._scored(symbols[:, part], some, slice(None)).sum(
+                axis=3
+            )
         self.now += gained
         self._climb()
+        now = float(self.total[self.at]) if self.at is not None else -math.inf
+        if not self.refuted and math.exp(min(now, 700)) >= self.enough:
+            self.won = now
         return used
 
     def settle(self) -> None:
@@ -237,8 +261,14 @@ class Purse:
 
     @property
     def log(self) -> float:
-        """Logarithm of the e-value: the wealth against the claim."""
-        return float(self.total[self._target])
+        """Logarithm of the wealth against the claim; once the claim is refuted, no less than the
+        wealth that refuted it."""
+        return max(float(self.total[self._target]), self.won)
+
+    @property
+    def e_value(self) -> float | None:
+        """Wealth against the claim, ``None`` if nothing is claimed."""
+        return None if self.at is None else math.exp(min(self.log, 700))
 
     @property
     def _target(self) -> int:
@@ -246,8 +276,8 @@ class Purse:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim is rejected."""
-        return self.at is not None and self.reached > self.at
+        """Whether the wealth against the claim has reached ``1 / alpha``."""
+        return self.won > -math.inf
 
     @property
     def each(self) -> Array:
@@ -256,12 +286,13 @@ class Purse:
         at = self._target
         return scipy.special.logsumexp(weights + (self.past + self.now)[at], axis=1)
 
-    def most(self, pairs: int) -> float:
-        """Return the largest epsilon that so many pairs could refute, each with the event in its
-        first report only."""
-        won = self._gains[:, 0, : len(betting.STAKES), 2]
+    def most(self, reports: int) -> float:
+        """Return the largest epsilon that so many reports per input could refute, if those of the
+        first input all show the event and those of the second do not."""
+        lines = self._gains[:, 0, : len(betting.STAKES)]
+        won = lines[:, :, 1] + lines[:, :, 2] if self.coins else lines[:, :, 2]
         spent = math.log(won.shape[1] * len(self.counts))
-        refuted = scipy.special.logsumexp(pairs * won, axis=1) - spent >= self.goal
+        refuted = scipy.special.logsumexp(reports * won, axis=1) - spent >= self.goal
         return float(self.grid[refuted].max(initial=0.0))
 
     # --- to be continued --------------------------------------------------------------------------
@@ -271,7 +302,8 @@ class Purse:
     def state(self) -> dict[str, Any]:
         """Return what JSON can write and `restore` needs."""
         return {name: getattr(self, name).tolist() for name in self._KEPT} | {
-            "reached": self.reached
+            "reached": self.reached,
+            "won": self.won if self.refuted else None,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -283,6 +315,14 @@ class Purse:
                 raise ValueError(f"state must hold {name} of shape {old.shape}, got {new.shape}")
             setattr(self, name, new)
         self.reached = int(state["reached"])
+        self.won = -math.inf if state["won"] is None else float(state["won"])
+
+
+def cut(scores: Any, part: slice) -> Any:
+    """The scores of some rounds."""
+    if isinstance(scores, tuple):
+        return scores[0][part], scores[1][part]
+    return None if scores is None else scores[part]
 
 
 def _drawn_in(scores: Array, share: float) -> Array:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
 from .. import stats
@@ -11,7 +12,7 @@ from ..types import Pair, Row
 if TYPE_CHECKING:
     from .shown import Drawing
 
-__all__ = ["STATUSES", "AuditResult", "Row", "finite", "too_few"]
+__all__ = ["STATUSES", "AuditResult", "Row", "down", "finite", "too_few"]
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """What an audit may come to, see `AuditResult.status`."""
@@ -166,18 +167,18 @@ class AuditResult:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:
             return (
-                f"VIOLATION: {sure} the reports leak at least epsilon = {self.lower:.4f}, more than"
-                f" the claimed {self.claim:g}.{' ' * bool(self.scope)}{self.scope}"
+                f"VIOLATION: {sure} the reports leak at least epsilon = {down(self.lower)}, more"
+                f" than the claimed {self.claim:g}.{' ' * bool(self.scope)}{self.scope}"
             )
         if self.inconclusive:
             return f"Inconclusive: {self.inconclusive}."
         if self.claim == math.inf:
             return (
                 f"No epsilon is claimed; {sure} the reports leak at least epsilon ="
-                f" {self.lower:.4f}."
+                f" {down(self.lower)}."
             )
         return (
-            f"No violation found: {sure} the reports leak at least epsilon = {self.lower:.4f}, "
+            f"No violation found: {sure} the reports leak at least epsilon = {down(self.lower)}, "
             f"which the claimed {self.claim:g} allows. This does not prove the claim."
         )
 
@@ -229,7 +230,14 @@ class AuditResult:
             **(
                 {
                     "directions": [
-                        d | {"pair": list(d["pair"]), "epsilon_emp": finite(d["epsilon_emp"])}
+                        {
+                            name: list(value)
+                            if name == "pair"
+                            else finite(value)
+                            if name == "epsilon_emp"
+                            else value
+                            for name, value in d.items()
+                        }
                         for d in self.directions
                     ]
                 }
@@ -272,6 +280,12 @@ class AuditResult:
         """Return `row` without its time and what is no plain number or name: it repeats to the last
         digit."""
         return {key: value for key, value in self.row().items() if key not in _NESTED}
+
+
+def down(x: float, places: int = 4) -> str:
+    """Write a lower bound, never rounded up."""
+    step = Decimal(1).scaleb(-places)
+    return f"{Decimal(x).quantize(step, ROUND_FLOOR):f}" if math.isfinite(x) else str(x)
 
 
 def too_few(

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .result import down
+
 __all__ = ["Drawing", "drawing", "leading", "line", "page", "table"]
 
 _WIDE, _HIGH, _LEFT, _TOP = 340, 220, 62, 30  # of one panel, in pixels
@@ -172,6 +174,16 @@ def leading(result: Any) -> str:
     return against(result, result.pair) + worst
 
 
+def counted(counts: Mapping[str, Any]) -> str:
+    """Return in words how often an event was seen, if it is one that is seen or not."""
+    if "tp" not in counts:
+        return "no yes or no: the whole report is weighed"
+    return (
+        f"in {counts['tp']:,} of {counts['first']:,} reports of the first input, in"
+        f" {counts['fp']:,} of {counts['second']:,} of the second"
+    )
+
+
 def page(result: Any, command: str = "") -> str:
     """Return one self-contained page about an audit, for somebody who has to show it to others.
 
@@ -192,9 +204,9 @@ def page(result: Any, command: str = "") -> str:
                     + ("all of them real" if result.faithful else "drawn from the exact law")),
         ("Event", result.event),
         ("Inputs", leading(result)),
-        ("Counted", "{tp:,} with the first input, {fp:,} with the second".format(**result.counts)),
+        ("Counted", counted(result.counts)),
         ("Wealth", "nothing is claimed" if result.e_value is None else f"{result.e_value:.6g}"),
-        ("Lower bound", f"epsilon > {result.lower:.6g}, wrong with probability at most"
+        ("Lower bound", f"epsilon is at least {down(result.lower)}, wrong with probability at most"
                         f" {result.alpha:g}"),
         ("Stopped", result.stopped),
         ("Time", f"{result.seconds:.2f} seconds"),
@@ -202,7 +214,7 @@ def page(result: Any, command: str = "") -> str:
     ]  # fmt: skip
     directions = "".join(
         f"<tr><td>{html.escape(d['event'])}</td><td>{html.escape(against(result, d['pair']))}</td>"
-        f"<td>{d['tp']:,}</td><td>{d['fp']:,}</td><td>{d['e_value']:.4g}</td></tr>"
+        f"<td>{counted(d)}</td><td>{d['e_value']:.4g}</td></tr>"
         for d in sorted(result.directions, key=lambda d: -d["e_value"])[:20]
     )
     made = (f"{name} {importlib.metadata.version(name)}" for name in ("ldpkit", "numpy", "scipy"))
@@ -221,7 +233,7 @@ def page(result: Any, command: str = "") -> str:
 on average, however long one waits and whenever one stops: it reaches {1 / result.alpha:g} with
 probability {result.alpha:g} at most. The bound is found in the same way, by bets against every
 smaller epsilon; it held at every moment shown.</p>
-<h2>The bets that won most</h2><table><tr><th>event</th><th>inputs</th><th>with the first</th>
-<th>with the second</th><th>own wealth</th></tr>{directions}</table>{again}
+<h2>The bets that won most</h2><table><tr><th>event</th><th>inputs</th><th>seen</th>
+<th>own wealth</th></tr>{directions}</table>{again}
 <h2>Made with</h2><p>{html.escape(versions)}</p></body></html>
 """

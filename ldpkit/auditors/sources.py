@@ -1,20 +1,29 @@
 """Where reports come from: mechanisms and clients, files, programs."""
 
-from collections.abc import Sequence
+import functools
+import hashlib
+import inspect
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from .. import __version__
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import lawful
 from ..types import Array, Reports, Rng
 
-__all__ = ["Source", "Made", "joined", "packed", "picked", "unpacked"]
+__all__ = ["Source", "Live", "identity", "joined", "packed", "picked", "unpacked"]
+
+_HEAD = 2**16  # bytes of a recording by which it is known again: more reports may follow
 
 
 @runtime_checkable
 class Source(Protocol):
-    """Whatever makes reports of several inputs: mechanisms do, and so do files and programs.
+    """Reports of several inputs that nobody can ask for one by one, such as recordings.
 
     Attributes
     ----------
@@ -39,24 +48,77 @@ class Source(Protocol):
         """Return n reports of every input; fewer of each, if there are no more."""
 
 
-class Made:
-    """Reports that a mechanism or client makes."""
+class Live:
+    """A mechanism or client that is asked for one report after the other."""
 
     def __init__(self, mechanism: LocalRandomizer) -> None:
         self.mechanism, self.name = mechanism, mechanism.name
         self.parameters, self.epsilon = mechanism.parameters, mechanism.epsilon
         self.delta, self.repeats = mechanism.delta, getattr(mechanism, "batched", True)
-        self.independent = lawful(mechanism)
+        self.lawful = lawful(mechanism)
 
-    def draw(self, inputs: Sequence[Any], n: int, rng: Rng) -> list[Reports]:
-        """Return n reports of every input, asked for in random order within each round."""
-        sides = np.stack([self.mechanism.inputs(value, n) for value in inputs], axis=1)
-        order = rng.permuted(np.tile(np.arange(len(inputs)), (n, 1)), axis=1)
-        rows = np.arange(n)[:, None]
-        values = sides[rows, order].reshape(-1, *sides.shape[2:])
-        reports = self.mechanism.perturb(values, rng)
-        places = np.argsort(order, axis=1) + len(inputs) * rows
-        return [picked(reports, places[:, side]) for side in range(len(inputs))]
+    def ask(self, inputs: Sequence[Any], chosen: Array, rng: Rng) -> Reports:
+        """Return a report of each input that `chosen`, int array (n,), names by its position."""
+        sides = [self.mechanism.inputs(value, len(chosen)) for value in inputs]
+        values = np.stack(sides)[chosen, np.arange(len(chosen))]
+        return self.mechanism.perturb(values, rng)
+
+
+def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What is audited, in a form that another process can compare.
+
+    Parameters
+    ----------
+    known : mapping, optional
+        What this function returned before: of recordings, which may have grown, as many bytes are
+        compared.
+
+    Returns
+    -------
+    dict
+        Release of this package, name and parameters. Of a client also a digest of its source; of a
+        program its command and digests of the files that it names; of recordings how they begin.
+    """
+    given = {"release": __version__, "mechanism": mechanism.name}
+    given["parameters"] = {name: repr(value) for name, value in mechanism.parameters.items()}
+    paths = getattr(mechanism, "paths", ())
+    function = getattr(mechanism, "function", None)
+    while isinstance(function, functools.partial):
+        bound = repr((function.args, function.keywords))
+        given["arguments"] = re.sub(" at 0x[0-9a-f]+", "", bound)  # no address is the same again
+        function = function.func
+    words = getattr(function, "words", None)
+    if paths:
+        begun = (known or {}).get("recordings") or [{}] * len(paths)
+        given["recordings"] = []
+        for one, path in zip(begun, paths):
+            size = one.get("bytes", min(_HEAD, path.stat().st_size))
+            given["recordings"].append({"bytes": size, "digest": _digest(path, size)})
+    elif words is not None:
+        given["command"] = list(words)
+        named = [shutil.which(words[0]), *words[1:]]
+        given["files"] = [_digest(Path(word)) for word in named if word and Path(word).is_file()]
+    elif function is not None:
+        given["client"] = _source(function)
+    return given
+
+
+def _digest(path: Path, size: int = -1) -> str:
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(size)).hexdigest()[:16]
+
+
+def _source(function: Any) -> str:
+    """A digest of the file that defines a function or the class of an object; of its code, if there
+    is no such file."""
+    routine = inspect.isroutine(function) or inspect.isclass(function)
+    made = function if routine else type(function)
+    name = f"{made.__module__}:{made.__qualname__}"
+    try:
+        return f"{name} {_digest(Path(inspect.getfile(made)))}"
+    except (TypeError, OSError):
+        code = getattr(made, "__code__", None)
+        return f"{name} {hashlib.sha256(code.co_code).hexdigest()[:16]}" if code else name
 
 
 def picked(reports: Reports, rows: Array) -> Reports:

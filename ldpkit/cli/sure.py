@@ -14,8 +14,8 @@ import click
 from .. import __version__, attacks, betting, checks, stats
 from ..auditors import AnytimeAudit
 from ..auditors.course import AnytimeResult, Course
-from ..auditors.result import Row
-from ..auditors.shown import leading, page
+from ..auditors.result import Row, down
+from ..auditors.shown import counted, leading, page
 from ..sharper import LEAST, MOST, epsilon_sharper
 from ..store import replace
 from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
@@ -36,8 +36,8 @@ def bets(command: Command) -> Command:
     for option in (
         HTML,
         click.option("--save", type=_FILE, help="Keep the audit in this file, to `ldpkit resume`."),
-        click.option("--independent", is_flag=True, help="Reports of different inputs are"
-                     " independent: bet faster."),
+        click.option("--independent", is_flag=True, help="Recordings of different inputs are"
+                     " independent: bet faster.  [a live client: changes nothing]"),
         TIME,
         click.option("--within", type=float, help="Stop when the bound is so close to the claim."),
         click.option("--all-pairs", is_flag=True, help="Bet on every pair of the inputs."),
@@ -140,10 +140,11 @@ def _table(result: AnytimeResult) -> list[Line]:
         ("event", result.event),
         ("pair", f"{leading(result)}, one of {result.questions} bets"),
         ("reports", f"{result.reports:,} per input"),
-        ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
+        ("asked", ", ".join(f"{n:,}" for n in result.asked) + " reports, by input"),
+        ("counts", counted(result.counts)),
         ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
         ("e-value", f"{e_value} (a violation from {1 / result.alpha:g} on)"),
-        ("lower", f"{result.lower:.4f} at level {result.level}, at all times"),
+        ("lower", f"{down(result.lower)} at level {result.level}, at all times"),
         ("stopped", result.stopped),
         ("seconds", f"{result.seconds:.2f}"),
     ]
@@ -151,6 +152,9 @@ def _table(result: AnytimeResult) -> list[Line]:
 
 @cli.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--client", metavar="MODULE:FUNCTION", help="The client of the audit.")
+@click.option("--command", metavar="PROGRAM", help="The program of the audit.")
+@click.option("--recordings", nargs=2, metavar="FIRST SECOND", help="The recordings of the audit.")
 @click.option("--trials", type=Count(), help="Reports per input, those made before included.")
 @TIME
 @HTML
@@ -159,9 +163,13 @@ def _table(result: AnytimeResult) -> list[Line]:
 @click.pass_context
 def resume(
     ctx: click.Context, file: Path, trials: int | None, max_time: float | None, html: Path | None,
-    strict: bool, as_json: bool,
+    strict: bool, as_json: bool, **again: Any,
 ) -> None:  # fmt: skip
-    """Go on with an audit that was kept by --save; after a violation, to raise the bound."""
+    """Go on with an audit that was kept by --save; after a violation, to raise the bound.
+
+    A file names no program that is run: the --client, --command or --recordings of the audit are
+    named again, and compared with what was audited.
+    """
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
         if kept["check"] != _check(kept):
@@ -171,6 +179,15 @@ def resume(
         words["pair"] = tuple(tuple(one) for one in words["pair"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise click.UsageError(f"{file} is no audit that was kept: {error}") from error
+    for name, given in again.items():
+        if bool(given) != bool(words.get(name)):
+            flag, own = f"--{name}", words.get(name) or words.get("mechanism")
+            raise click.UsageError(
+                f"{flag} must be left out: {file} is an audit of {own}"
+                if given
+                else f"{flag} must name what {file} is an audit of"
+            )
+        words[name] = given
     if trials is not None:
         words["trials"] = trials
     try:
@@ -215,13 +232,13 @@ def plan(
                 f"mechanism must have a law that attack {attack} knows, got {mechanism}"
             )
     p, q = (checks.real(name, r, 0, 1) for name, r in zip(("tpr", "fpr"), rates))
-    growth, goal = betting.linear_growth(p, q, claim, delta)[0], -math.log(alpha)
+    growth, goal = betting.linear_growth(p, q, claim, delta, coins=True)[0], -math.log(alpha)
     limit = betting.joint_growth(p, q, claim, delta) if growth > 1e-12 else 0.0
     row = {"tpr": p, "fpr": q, "claim": claim, "delta": delta, "alpha": alpha, "growth": growth,
            "limit": limit, "least": None, "reports": None, "seconds": None}  # fmt: skip
     lines = [
         ("event", f"tpr = {p:.6g}, fpr = {q:.6g}, claimed epsilon = {claim:g}, delta = {delta:g}"),
-        ("growth", f"{growth:.6g} nats per pair of reports; {limit:.6g} if they are independent"),
+        ("growth", f"{limit:.6g} nats per report of each input, if the rates are known"),
     ]
     if not limit:
         write(row, lines, "These rates keep the claim: no number of reports refutes it.", as_json)
@@ -263,10 +280,11 @@ def bound(tp: int, fp: int, n: int, alpha: float, delta: float, as_json: bool) -
     lines = [
         ("counts", f"{tp:,} and {fp:,} of {n:,}"),
         ("rates", f"first at least {low:.6g}, second at most {high:.6g}"),
-        ("lower", f"{lower:.6f} at level {level}, delta = {delta:g}, from two intervals"),
+        ("lower", f"{down(lower, 6)} at level {level}, delta = {delta:g}, from two intervals"),
     ]
     if sharper is not None:
-        lines.append(("sharper", f"{sharper:.6f} at the same level, from both counts together"))
+        both = f"{down(sharper, 6)} at the same level, from both counts together"
+        lines.append(("sharper", both))
     told = lower if sharper is None else sharper
-    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {told:.4f}."
+    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {down(told)}."
     write(row, lines, verdict, as_json)

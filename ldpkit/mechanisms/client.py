@@ -195,6 +195,11 @@ class Client(LocalRandomizer):
         """Return the reports as they are: they were checked when the client made them."""
         return checks.unmasked("reports", reports)
 
+    @property
+    def called(self) -> str:
+        """What messages call the client."""
+        return "client" if self.name == "client" else f"client {self.name}"
+
     @functools.cached_property
     def batched(self) -> bool:
         """Whether one call reports for many users."""
@@ -224,12 +229,10 @@ class Client(LocalRandomizer):
         except ClientError:
             raise
         except (Exception, SystemExit) as error:
-            raise ClientError(
-                f"client {self.name} raised {type(error).__name__}: {error}"
-            ) from error
+            raise ClientError(f"{self.called} raised {type(error).__name__}: {error}") from error
         checks.need(
             self.values is not None or np.array_equal(handed, values),
-            f"client {self.name} changed its input array; reports of different users must not"
+            f"{self.called} changed its input array; reports of different users must not"
             " share memory",
             ClientError,
         )
@@ -285,12 +288,12 @@ class Client(LocalRandomizer):
 
     def _as_any(self, reports: Reports) -> Array:
         try:
-            return self.kind.read(reports, f"client {self.name}")
+            return self.kind.read(reports, self.called)
         except ValueError as error:
             raise ClientError(str(error)) from None
 
     def _refuse(self, wanted: str, got: object) -> NoReturn:
-        raise ClientError(f"client {self.name} must return {wanted}, got {got}")
+        raise ClientError(f"{self.called} must return {wanted}, got {got}")
 
     def _need(self, holds: object, wanted: str, got: object) -> None:
         if not holds:

@@ -22,7 +22,7 @@ _LONGEST = 2**24  # bytes of a report
 
 
 class Program:
-    """A client ``f(value) -> report`` that runs as a process of its own for every input.
+    """A client ``f(value) -> report`` that runs as one process for all inputs.
 
     A process that has ended is started again; one that ends without a word twice in a row has
     failed.
@@ -39,7 +39,7 @@ class Program:
         words = shlex.split(command) if isinstance(command, str) else list(command)
         checks.need(words, f"command must name a program, got {command!r}")
         self.words, self.limit = words, checks.real("limit", limit, 0, closed="()")
-        self._running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+        self._running: tuple[subprocess.Popen[bytes], IO[bytes]] | None = None
 
     def __repr__(self) -> str:
         return shlex.join(self.words)
@@ -69,7 +69,7 @@ class Program:
 
     def _ask(self, line: str, until: float) -> bytes | None:
         """Return what the program answers, ``None`` if it has ended."""
-        if line not in self._running:
+        if self._running is None:
             said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as it runs
             try:
                 process = subprocess.Popen(
@@ -77,8 +77,8 @@ class Program:
                 )
             except OSError as error:
                 raise ClientError(f"program {self!r} cannot be started: {error}") from error
-            self._running[line] = process, said
-        process, said = self._running[line]
+            self._running = process, said
+        process, said = self._running
         assert process.stdin is not None and process.stdout is not None
         got = b""
         with contextlib.suppress(BrokenPipeError):
@@ -93,15 +93,18 @@ class Program:
                 if got:  # a last line without its end
                     return got
                 process.wait()
-                self._stop(line, keep=True)
+                self.close()
                 return None
             got += part
             if len(got) > _LONGEST:
                 self._fail(line, f"wrote a report of more than {_LONGEST:,} bytes")
         return got[:-1] if got.count(b"\n") == 1 and got.endswith(b"\n") else got
 
-    def _stop(self, line: str, keep: bool = False) -> None:
-        process, said = self._running.pop(line)
+    def close(self) -> None:
+        """End the process, if it runs."""
+        if self._running is None:
+            return
+        (process, said), self._running = self._running, None
         process.kill()
         process.wait()
         for stream in (process.stdin, process.stdout):
@@ -113,17 +116,11 @@ class Program:
         said.close()
 
     def _fail(self, line: str, what: str) -> Any:
-        if line in self._running:
-            self._stop(line)
+        self.close()
         said, status = self._ended
         told = f"; its standard error ends with: {said}" if said else ""
         ended = f" (exit status {status})" if status >= 0 else ""
         raise ClientError(f"program {self!r} {what}{ended}, input {line:.80}{told}")
-
-    def close(self) -> None:
-        """End all processes."""
-        for line in list(self._running):
-            self._stop(line)
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

@@ -18,6 +18,7 @@ __all__ = [
     "Case",
     "FALSE_ALARM",
     "NO_LAW",
+    "OWN",
     "SHARE",
     "TAIL",
     "USERS",
@@ -41,6 +42,7 @@ TAIL = 1e-3
 by."""
 
 NO_LAW = "no law of the reports is known"
+OWN = "its randomness is its own: it takes one value and no generator"
 
 
 def need(holds: object, sentence: str) -> None:

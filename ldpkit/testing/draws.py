@@ -14,9 +14,11 @@ from .. import stats
 from ..auditors import audit
 from ..mechanisms import FrequencyOracle
 from ..types import Array, Row
-from .case import SHARE, TAIL, USERS, Case, need, part, tail
+from .case import OWN, SHARE, TAIL, USERS, Case, need, part, tail
 
 __all__ = ["claim", "client", "estimate", "null", "power", "repeats"]
+
+_LEARNED = 1000  # reports per input from which a learner may learn what refutes the claim
 
 
 def client(case: Case) -> str | None:
@@ -138,7 +140,12 @@ def claim(case: Case) -> str | None:
             f"{n} real reports per input and attack {attack.name} prove {found.lower:.4g}, epsilon"
             f" {m.epsilon:g} is claimed",
         )
-    return None if case.attacks else "no attack can read its reports"
+    if not case.attacks:  # whose reports only a learner can read
+        sure = audit(
+            m, "learned", until="sure", trials=_LEARNED, alpha=SHARE, seed=case.seed, faithful=True
+        )
+        need(sure.status != "violation", sure.verdict)
+    return None
 
 
 def power(case: Case) -> str | None:
@@ -161,6 +168,8 @@ def power(case: Case) -> str | None:
 
 def repeats(case: Case) -> str | None:
     """An audit with a seed gives the same result again, on one thread and on two."""
+    if not getattr(case.mechanism, "batched", True):
+        return OWN
     for attack in case.attacks:
         asked: Row = {
             "mechanism": case.mechanism,
