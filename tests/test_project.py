@@ -40,7 +40,7 @@ UNUSED = ("sphinx-comments", "sphinx-jupyterbook-latex", "sphinxcontrib-jsmath")
 def wanted():
     extras = PYPROJECT["optional-dependencies"]
     for text in [*PYPROJECT["dependencies"], *sum(extras.values(), [])]:
-        if not text.startswith("ldpkit[") and text not in extras["parquet"]:  # for users alone
+        if not text.startswith("ldpkit["):
             yield Requirement(text)
 
 

@@ -1,7 +1,6 @@
 """What a command audits: the options that name a mechanism, a client, a program or recordings."""
 
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from ..auditors.result import Row
+from ..kinds.anything import parsed
 from ..mechanisms import (
     GRR,
     MECHANISMS,
@@ -85,7 +85,7 @@ def listed(text: str | None) -> list[Any] | None:
     if text is None:
         return None
     try:
-        values = json.loads(text)
+        values = parsed(text)
     except ValueError as error:
         raise click.UsageError(f"--inputs must be a JSON list, got {text!r} ({error})") from None
     if not isinstance(values, list):

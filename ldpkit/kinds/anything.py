@@ -1,5 +1,7 @@
 """Reports of any form: whatever JSON can write, and what stands for it in Python."""
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +10,7 @@ import numpy as np
 from ..types import Array
 from .base import Kind
 
-__all__ = ["Anything", "plain"]
+__all__ = ["Anything", "parsed", "plain", "repeated"]
 
 _DEEPEST, _MUST = 64, "report must be "
 
@@ -61,6 +63,37 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
         if isinstance(report, base):
             return base(report)
     raise ValueError(f"{_MUST}what JSON can write{_at(where)}, got {kind.__name__} {report!r:.80}")
+
+
+def parsed(text: str | bytes) -> Any:
+    """Return what one JSON text holds; nothing of the text is dropped.
+
+    Raises
+    ------
+    ValueError
+        If the text is no JSON, names a key of an object twice, or has too many levels.
+    """
+    try:
+        found = json.loads(text, object_pairs_hook=_pairs)
+    except RecursionError:
+        raise ValueError(f"more than {_DEEPEST} levels") from None
+    opened = ("[", "{") if isinstance(text, str) else (b"[", b"{")
+    if sum(map(text.count, opened)) > _DEEPEST:  # type: ignore[arg-type]  # of the text's own type
+        plain(found)
+    return found
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    twice = repeated(name for name, _ in pairs)
+    if twice is not None:
+        raise ValueError(f"key {twice!r} is given twice")
+    return dict(pairs)
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that comes a second time."""
+    seen: set[str] = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
 
 
 def _at(where: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from .. import checks
+from ..kinds.anything import parsed
 from .client import ClientError
 
 __all__ = ["Program"]
@@ -63,9 +64,9 @@ class Program:
         if more:
             self._fail(line, f"wrote more than one line for one input: {more[:80]!r} follows")
         try:
-            return json.loads(text)
-        except ValueError:
-            self._fail(line, f"must write one report a line as JSON, got {text[:80]!r}")
+            return parsed(text)
+        except ValueError as error:
+            self._fail(line, f"must write one report a line as JSON, got {text[:80]!r} ({error})")
 
     def _ask(self, line: str, until: float) -> bytes | None:
         """Return what the program answers, ``None`` if it has ended."""

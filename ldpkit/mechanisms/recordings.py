@@ -3,19 +3,24 @@
 import csv
 import itertools
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import checks, depends
+from ..kinds.anything import parsed, repeated
 from ..types import Array, Reports, Rng
 from .client import Client, ClientError
 
 __all__ = ["Recordings", "recorded"]
 
-_BATCH = 2**12  # rows of a table in columns that are read at once
+_LONGEST = 2**20  # bytes of a line
+_BATCH = 2**12  # rows of a Parquet file that are read at once,
+_HELD = 2**26  # and bytes that they may take
+_EACH = 32  # bytes of a number in Python, with its place in a row
 
 
 class Recordings(Client):
@@ -49,7 +54,19 @@ class Recordings(Client):
             left = [len(mine) - both + sum(1 for _ in each) for mine, each in zip(got, rows)]
             self.__dict__.setdefault("left", tuple(left))  # known when the first of them ends
         self.__dict__["_place"] = at + both, rows
-        return [self._read(mine[:both]) for mine in got]
+        return [self._checked(path, at, mine[:both]) for path, mine in zip(self.paths, got)]
+
+    def _checked(self, path: Path, at: int, rows: list[Any]) -> Reports:
+        """The reports that follow the first `at` of a file; an error names the line."""
+        try:
+            return self._read(rows)
+        except ClientError:
+            for number, row in enumerate(rows, at + 1):
+                try:
+                    self._read([row])
+                except ClientError as error:
+                    raise ClientError(f"{_place(path, number)}: {error}") from None
+            raise
 
     def _read(self, rows: list[Any]) -> Reports:
         if self.report != "any":  # a table's row of several columns is a list
@@ -85,7 +102,9 @@ def recorded(
     first, second : path
         Reports of the first input and of the second: JSON lines (``.jsonl``), CSV with a header
         (``.csv``), or Parquet (``.parquet``, with ``pyarrow``). A table of one column holds values,
-        one of several columns lists (``bits``, ``subset``) or objects (``any``).
+        one of several columns lists (``bits``, ``subset``) or objects (``any``). A row of a CSV
+        file is one line of at most 1 MiB, as is a JSON text. A report is refused, with its line, if
+        something of it would be lost: a name of a column or key that is given twice, for example.
     report, epsilon, delta, k
         As in `Client`; with ``"any"`` reports, `k` is not needed. The first file is of input 0, the
         second of the last input.
@@ -95,7 +114,10 @@ def recorded(
         checks.one_of("kind of recording", path.suffix, READERS)
         checks.need(path.is_file(), f"recording must be a file, got {path}")
     given: dict[str, Any] = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
-    checks.need(paths[0] != paths[1], f"recordings must be two files, got {first} twice")
+    checks.need(
+        not os.path.samefile(*paths),
+        f"recordings must be two files, got {first} and {second}, which are one",
+    )
     made = Recordings(
         _none, report=report, epsilon=epsilon, delta=delta, name="recordings", **given
     )
@@ -104,47 +126,109 @@ def recorded(
     return made
 
 
-def _lines(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8-sig") as file:
-        for number, line in enumerate(_decoded(file, path), 1):
+def _place(path: Path, number: int) -> str:
+    """Where the report with this number stands."""
+    if path.suffix == ".parquet":
+        return f"row {number} of {path}"
+    return f"line {number + (path.suffix == '.csv')} of {path}"
+
+
+def _text(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers."""
+    with path.open("rb") as file:
+        for number in itertools.count(1):
+            line = file.readline(_LONGEST + 1)
+            if not line:
+                return
+            where = f"line {number} of {path}"
+            checks.need(
+                len(line) <= _LONGEST, f"{where} is longer than {_LONGEST:,} bytes", ClientError
+            )
             try:
-                yield json.loads(line)
-            except ValueError as error:
-                what = "is empty" if not line.strip() else f"is no JSON ({error}): {line[:60]!r}"
-                cut = "" if line.endswith("\n") else "; was the file cut off?"
-                raise ClientError(f"line {number} of {path} {what}{cut}") from None
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ClientError(f"{where} is no text in UTF-8: {error}") from None
 
 
-def _decoded(file: IO[str], path: Path) -> Iterator[str]:
-    try:
-        yield from file
-    except UnicodeDecodeError as error:
-        raise ClientError(f"{path} is no text in UTF-8: {error}") from None
+def _lines(path: Path) -> Iterator[Any]:
+    for number, line in _text(path):
+        try:
+            yield parsed(line)
+        except ValueError as error:
+            what = "is empty" if not line.strip() else f"is no JSON ({error}): {line[:60]!r}"
+            cut = "" if line.endswith("\n") else "; was the file cut off?"
+            raise ClientError(f"line {number} of {path} {what}{cut}") from None
 
 
 def _table(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(_decoded(file, path))
-        header = next(rows, [])
-        for row in rows:
-            if len(row) != len(header):
-                wanted = f"must have {len(header)} entries, got {len(row)}"
-                raise ClientError(f"line {rows.line_num} of {path} {wanted}")
+    header: list[str] | None = None
+    for number, line in _text(path):
+        where = f"line {number} of {path}"
+        try:  # each line alone: an open quote would take the rows after it
+            row = next(csv.reader([line], strict=True))
+        except csv.Error as error:
+            raise ClientError(f"{where} is no row of CSV on one line: {error}") from None
+        if header is None:
+            header = _differing(row, where)
+            continue
+        wanted = f"must have {len(header)} entries, got {len(row)}"
+        checks.need(len(row) == len(header), f"{where} {wanted}", ClientError)
+        try:
             yield _row(header, [_entry(text) for text in row])
+        except ValueError as error:
+            raise ClientError(f"{where} cannot be read: {error}") from None
 
 
 def _parquet(path: Path) -> Iterator[Any]:
     try:
-        from pyarrow import parquet
+        from pyarrow import ArrowException, parquet
     except ModuleNotFoundError as error:
         raise depends.missing(error) from None
+    number = 0
     try:
         with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(_BATCH):
+            header = _differing(file.schema_arrow.names, str(path))
+            for batch in file.iter_batches(_at_once(file.metadata, path)):
                 for row in batch.to_pylist():
-                    yield _row([*row], [*row.values()])
-    except (OSError, ValueError) as error:
-        raise ClientError(f"{path} is no Parquet file: {error}") from None
+                    number += 1
+                    yield _row(header, [*row.values()])
+    except ClientError:
+        raise
+    except (OSError, ValueError, ArrowException) as error:
+        where = f" from row {number + 1} on" if number else ""
+        raise ClientError(f"{path} is no Parquet file{where}: {error}") from None
+
+
+def _at_once(metadata: Any, path: Path) -> int:
+    """How many rows of a Parquet file are read at once, so that they take little memory.
+
+    A few bytes of it may stand for any number of equal values, or repeat one long text.
+    """
+    most = _BATCH
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        row = 0
+        for i in range(group.num_columns):
+            column, size = group.column(i), _EACH
+            if column.physical_type == "BYTE_ARRAY":  # none is longer than all of them
+                size += column.total_uncompressed_size
+            if metadata.schema.column(i).max_repetition_level:  # a row may hold all of them
+                size *= max(1, column.num_values)
+            row += size
+        checks.need(
+            row <= _HELD,
+            f"{path} may hold rows of {row:,} bytes, and at most {_HELD:,} are read at once: write"
+            " it with smaller row groups",
+            ClientError,
+        )
+        most = min(most, max(1, _HELD // max(row, 1)))
+    return most
+
+
+def _differing(header: list[str], where: str) -> list[str]:
+    """Names of columns; of two with one name the first would be lost."""
+    twice = repeated(header)
+    checks.need(twice is None, f"{where} names column {twice!r} twice", ClientError)
+    return header
 
 
 def _row(header: list[str], entries: list[Any]) -> Any:
@@ -153,8 +237,8 @@ def _row(header: list[str], entries: list[Any]) -> Any:
 
 def _entry(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return parsed(text)
+    except json.JSONDecodeError:
         return text
 
 
