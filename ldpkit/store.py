@@ -4,24 +4,78 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from . import depends
+from . import checks, depends
 from .types import Row
 
-__all__ = ["replace", "digest", "Store"]
+__all__ = ["replace", "replaceable", "digest", "Store"]
+
+_HEAD = 2**16  # characters of a file by which it is recognised
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    """Write a text file whole or not at all; one that is replaced keeps its mode.
+
+    Raises
+    ------
+    ValueError
+        If anything but a regular file lies there, a link for example.
+    """
+    mode, part = _mode(path), path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    checks.need(
+        mode is None or stat.S_ISREG(mode), f"output must be a new or a regular file, got {path}"
+    )
     try:
-        part.write_text(text, encoding="utf-8", newline="")
+        part.unlink(missing_ok=True)
+        with part.open("x", encoding="utf-8", newline="") as file:  # follows no link
+            if mode is not None:
+                os.chmod(file.fileno(), stat.S_IMODE(mode))
+            file.write(text)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)  # there only if that failed
+
+
+def _mode(path: Path) -> int | None:
+    """Type and permissions of what lies at a path, links not followed; ``None`` for nothing."""
+    try:
+        return path.lstat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def replaceable(option: str, path: Path, what: str, own: Callable[[str], bool]) -> Path:
+    """Return the path of an output, unless somebody else's file would be lost by writing it.
+
+    Parameters
+    ----------
+    option : str
+        Who names the file.
+    path : path
+    what, own : str and callable
+        What the command writes, in words, and whether a text begins like that.
+
+    Raises
+    ------
+    ValueError
+        If there is no such folder, or if something else lies at the path.
+    """
+    checks.need(path.parent.is_dir(), f"{option} must be a file in an existing folder, got {path}")
+    mode = _mode(path)
+    text = None
+    if mode is not None and stat.S_ISREG(mode):
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+            text = file.read(_HEAD)
+    checks.need(
+        mode is None or text == "" or (text is not None and own(text)),
+        f"{option} must be a new file or {what}, got {path}, which is something else: name"
+        " another one",
+    )
+    return path
 
 
 def digest(parts: object) -> str:

@@ -317,7 +317,8 @@ def test_a_sweep_takes_clients_and_pairs_and_knows_them_edited(here, monkeypatch
         {"mechanism": "GRR", "k": 3, "epsilon": 1.0},
     ]
     config(here, {"audit": "audit", "seed": 3, "grid": grid, "fixed": {"trials": 2000}})
-    command = [sys.executable, "-P", "-m", "ldpkit", "sweep", "sweep.yml", "--workers", "2"]
+    command = [sys.executable, "-P", "-m", "ldpkit", "sweep", "sweep.yml", "--workers", "2",
+               "--allow", "grown"]  # fmt: skip
 
     def swept():
         done = subprocess.run(command, capture_output=True, text=True, env=env)
@@ -334,6 +335,50 @@ def test_a_sweep_takes_clients_and_pairs_and_knows_them_edited(here, monkeypatch
     config(here, {"audit": "audit", "seed": 3, "grid": [cell | {"tau": 3}]})
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert done.returncode == 2 and "parameter of a client must be one of k, report" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "mechanism, values, allow, asked",
+    [
+        ("spy:report", None, "", "spy"),
+        ("spy:report", None, "--allow sp --allow spy.inner --allow grid", "spy"),
+        ("ldpkit.mechanisms.client:load", ["spy:report", "x:y"], "", "ldpkit.mechanisms.client"),
+        ("ldpkit.mechanisms.client:os.system", ["touch ran", "true"], "", "ldpkit.mechanisms.client"),
+        ("spy:report", None, "--allow spy", None),
+        ("deep.spy:report", None, "--allow deep", None),
+    ],
+)  # fmt: skip
+def test_a_grid_imports_only_what_its_user_allows(
+    call, here, monkeypatch, mechanism, values, allow, asked
+):
+    """What lies beside it is imported, and a program run, by nobody else's word."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("spy", "deep", "deep.spy"):
+        sys.modules.pop(name, None)
+    (here / "deep").mkdir()
+    for name in ("spy.py", "deep/spy.py"):
+        (here / name).write_text("open('ran', 'w')\ndef report(values, rng): return values\n")
+    cell = {"mechanism": mechanism, "epsilon": 9.0, "trials": 20}
+    cell |= {"report": "any", "values": values} if values else {"report": "value", "k": 3}
+    config(
+        here,
+        {"audit": "audit", "seed": 1, "grid": [{"mechanism": "GRR", "k": 3, "epsilon": 1}, cell]},
+    )
+    status, out, err = call(f"sweep sweep.yml --workers 1 {allow}")
+    if asked is None:
+        assert (status, err) == (0, "") and (here / "ran").exists()
+    else:
+        assert (status, out, err.count("\n")) == (2, "", 1) and not (here / "ran").exists()
+        assert (
+            f"client '{mechanism}' would be imported and run as you: --allow {asked} lets it" in err
+        )
+        assert str(here) not in sys.path and "spy" not in sys.modules
+
+
+def test_no_file_allows_itself_anything(call, here):
+    config(here, GOOD | {"allow": ["spy"]})
+    status, _, err = call("sweep sweep.yml")
+    assert status == 2 and "key must be one of audit, seed, grid, fixed, out, got 'allow'" in err
 
 
 def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(
@@ -518,7 +563,7 @@ def test_a_bad_file_is_one_line_and_status_2_and_leaves_nothing(call, here, text
         ),
         (
             "sweep.yml --out missing/table.csv",
-            "table must be a file in an existing folder, got missing/table.csv",
+            "out must be a file in an existing folder, got missing/table.csv",
         ),
     ],
 )

@@ -1064,6 +1064,7 @@ COMMANDS = [
     (f"sweep {__file__} --workers 0", "workers must be an integer >= 1, got 0"),
     (f"sweep {__file__} --workers 2 --scheduler tcp://none", "--workers are processes of this machine; with --scheduler"),
     (f"sweep {__file__} --limit soon", "'--limit': 'soon' is not a valid float"),
+    (f"sweep {__file__} --allow os --workers 0", "workers must be an integer >= 1, got 0"),
     (f"sweep {__file__} --out .", "File '.' is a directory"),
     (f"sweep {__file__} --store {__file__}", "is a file"),
     # refine
@@ -1155,7 +1156,7 @@ EXEMPT = {
         "pools.Processes pools.local pools.connect pools.require"
     ),
     "says in other words what Python said, or a checked alpha": "depends.missing stats.confidence",
-    "writes what it is handed": "store.replace store.digest store.Store",
+    "writes what it is handed": "store.replace store.replaceable store.digest store.Store",
     "only counts and shows what it is handed": "sweep.progress progress.Progress",
     "decorator of the package's own kernels": "compiled.kernel",
     "any array will do": "checks.masked",

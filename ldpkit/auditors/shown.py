@@ -11,7 +11,7 @@ from typing import Any
 
 from .result import down
 
-__all__ = ["Drawing", "drawing", "leading", "line", "page", "table"]
+__all__ = ["Drawing", "drawing", "leading", "line", "OPENING", "page", "table"]
 
 _WIDE, _HIGH, _LEFT, _TOP = 340, 220, 62, 30  # of one panel, in pixels
 _STYLE = (
@@ -21,6 +21,12 @@ _STYLE = (
     "nowrap;font-weight:600}svg{max-width:100%;height:auto}code{overflow-wrap:anywhere}"
     ".verdict{font-size:1.1rem;border-left:.3rem solid #111;padding-left:1rem}"
 )
+
+
+OPENING = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Audit of """
+"""How every `page` begins, by which it is recognised."""
 
 
 @dataclass(frozen=True)
@@ -222,9 +228,7 @@ def page(result: Any, command: str = "") -> str:
     warnings = "".join(f"<p><strong>Mind:</strong> {html.escape(w)}.</p>" for w in result.warnings)
     again = f"<h2>To repeat it</h2><p><code>{html.escape(command)}</code></p>" if command else ""
     picture = drawing(result.trajectory, result.claim, result.alpha).svg
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Audit of {html.escape(result.mechanism)}</title><style>{_STYLE}</style></head><body>
+    return f"""{OPENING}{html.escape(result.mechanism)}</title><style>{_STYLE}</style></head><body>
 <h1>Audit of {html.escape(result.mechanism)}</h1>
 <p class="verdict">{html.escape(result.verdict)}</p>{warnings}
 <h2>What was claimed, asked and found</h2>{table(facts)}

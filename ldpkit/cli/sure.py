@@ -15,9 +15,9 @@ from .. import __version__, attacks, betting, checks, stats
 from ..auditors import AnytimeAudit
 from ..auditors.course import AnytimeResult, Course
 from ..auditors.result import Row, down
-from ..auditors.shown import counted, leading, page
+from ..auditors.shown import OPENING, counted, leading, page
 from ..sharper import LEAST, MOST, epsilon_sharper
-from ..store import replace
+from ..store import replace, replaceable
 from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
 from .target import found, made, mechanism_options
 
@@ -25,6 +25,10 @@ __all__ = ["bets", "bound", "plan", "resume", "sure"]
 
 _PAIRS = 12  # inputs whose pairs are all bet on: more would share too little wealth
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_OUTPUTS = {
+    "save": ("an audit that was kept", '{"ldpkit": '),
+    "html": ("a page that an audit wrote", OPENING),
+}  # what is written there, and how it begins
 _BETS = ("all_pairs", "within", "max_time", "independent", "save", "html")
 
 HTML = click.option("--html", type=_FILE, help="Write a report for others: one file.")
@@ -85,6 +89,11 @@ def planned(words: Row) -> AnytimeAudit:
 
 def sure(ctx: click.Context, words: Row, as_json: bool, strict: bool, state: Row | None) -> None:
     """Audit until sure, from the beginning or from where an audit was kept, and conclude."""
+    for name, (what, opening) in _OUTPUTS.items():
+        if words[name]:
+            replaceable(name, Path(words[name]), what, lambda text, o=opening: text.startswith(o))
+    if words["save"] and words["html"] and Path(words["save"]) == Path(words["html"]):
+        raise click.UsageError(f"--save and --html must name two files, got {words['html']} twice")
     with aside():
         course = planned(words).start(words["seed"], state)
         kept = time.monotonic()
@@ -96,7 +105,7 @@ def sure(ctx: click.Context, words: Row, as_json: bool, strict: bool, state: Row
     if words["save"]:
         _keep(words, course)
     if words["html"]:
-        Path(words["html"]).write_text(page(result, _repeat(words)), encoding="utf-8")
+        replace(Path(words["html"]), page(result, _repeat(words)))
     conclude(ctx, [(result, _table(result))], as_json, strict)
 
 

@@ -1,12 +1,14 @@
 """``ldpkit sweep``: a grid of audits from a file, on this machine or on a Dask cluster."""
 
 import contextlib
+import functools
 import inspect
 import itertools
 import os
 import re
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,9 @@ from .. import sweep as hall
 from ..auditors import AUDITS
 from ..mechanisms import MECHANISMS
 from ..mechanisms.client import load
-from ..store import digest
+from ..store import digest, replaceable
 from ..types import Row
+from . import brief
 from .base import FAILED, Count, cli
 
 if TYPE_CHECKING:
@@ -73,6 +76,7 @@ def _size(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     return known[node]
 
 
+_LONGEST = 2**18  # bytes of a file that describes a sweep: YAML takes a thousand times as many
 _OPTIONS = sorted(
     {name for mechanism in MECHANISMS.values() for name in inspect.signature(mechanism).parameters}
     | {"memoise"}
@@ -95,6 +99,8 @@ class Plan:
         Parameters that all cells share.
     out : str, optional
         File of the table.
+    allow : collection of str
+        Modules from which clients may be imported, with the modules below them. No file says it.
 
     Attributes
     ----------
@@ -109,7 +115,14 @@ class Plan:
     """
 
     def __init__(
-        self, audit: str, seed: int, grid: object, fixed: object = None, out: object = None
+        self,
+        audit: str,
+        seed: int,
+        grid: object,
+        fixed: object = None,
+        out: object = None,
+        *,
+        allow: Collection[str] = (),
     ) -> None:
         self.audit = checks.one_of("audit", audit, AUDITS)
         self.seed = checks.integer("seed", seed, 0)
@@ -128,7 +141,15 @@ class Plan:
         if out is not None and (not isinstance(out, str) or not out):
             raise ValueError(f"out must be the name of a file, got {out!r}")
         self.out = out
-        sys.path.insert(0, os.getcwd())  # where clients may lie; workers look where we do
+        for cell in self.cells:
+            module, colon, _ = str(cell.get("mechanism")).partition(":")
+            if colon and not any(f"{module}.".startswith(f"{each}.") for each in allow):
+                raise ValueError(
+                    f"cell {cell}: client {cell['mechanism']!r} would be imported and run as you:"
+                    f" --allow {module} lets it"
+                )
+        if allow:
+            sys.path.insert(0, os.getcwd())  # where clients may lie; workers look where we do
         for cell in hall.progress(self.cells, len(self.cells), "checking"):
             try:
                 self._check(**cell)
@@ -172,14 +193,16 @@ def _names(where: str, found: object) -> Row:
     return found
 
 
-def read(path: str | Path) -> Plan:
+def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
     """Read and check a file that describes a sweep.
 
     Parameters
     ----------
     path : path
         YAML with the keys ``audit``, ``seed``, ``grid``, and if wanted ``fixed`` and ``out``; see
-        `Plan`.
+        `Plan`. A regular file of at most 256 KiB.
+    allow : collection of str
+        As in `Plan`.
 
     Raises
     ------
@@ -188,42 +211,37 @@ def read(path: str | Path) -> Plan:
     """
     try:
         try:
-            found = parsed(Path(path).read_bytes())
+            checks.need(Path(path).is_file(), "a sweep is described by a regular file")
+            with Path(path).open("rb") as file:
+                text = file.read(_LONGEST + 1)
+            checks.need(len(text) <= _LONGEST, f"longer than {_LONGEST:,} bytes")
+            found = parsed(text)
         except yaml.YAMLError as error:
             raise ValueError(f"not YAML: {error}") from error
         except RecursionError:
             raise ValueError("values are nested too deeply, or hold themselves") from None
         if not isinstance(found, dict):
             raise ValueError(f"a sweep is described by keys and values, got {found!r}")
-        wanted = inspect.signature(Plan).parameters
+        known = inspect.signature(Plan).parameters
+        wanted = {name: p for name, p in known.items() if p.kind is not p.KEYWORD_ONLY}
         for name in found:
             checks.one_of("key", name, wanted)
         missing = [name for name, p in wanted.items() if p.default is p.empty and name not in found]
         if missing:
             raise ValueError(f"key {missing[0]} is missing; the keys are {', '.join(wanted)}")
-        return Plan(**found)
+        return Plan(**found, allow=allow)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _replaceable(out: Path, plan: Plan) -> Path:
-    """`out`, unless something lies there that no sweep wrote."""
-    with contextlib.suppress(FileNotFoundError):
-        lines = out.read_bytes().splitlines() if out.is_file() or not out.exists() else [b""]
-        header = lines[0].decode(errors="replace").split(",") if lines else []
-        given = {
-            name for audit in AUDITS.values() for name in inspect.signature(audit.of).parameters
-        }
-        given |= {name for cell in plan.cells for name in cell} | {"runs", *_OPTIONS}
-        # rows of every audit have these; before the first cell is finished there are none
-        if not {"violated", "status", "run"} <= set(header) and not (
-            given.issuperset(header) and len(lines) < 2
-        ):
-            raise ValueError(
-                f"out must be a new file or a table that a sweep wrote, got {out}, which is"
-                " something else: name another one"
-            )
-    return out
+def _table(plan: Plan, text: str) -> bool:
+    """Whether a text begins like a table that a sweep wrote."""
+    lines = text.splitlines()
+    header = set(lines[0].split(","))
+    given = {name for audit in AUDITS.values() for name in inspect.signature(audit.of).parameters}
+    given |= {name for cell in plan.cells for name in cell} | {"runs", *_OPTIONS}
+    # rows of every audit have these; before the first cell is finished there are none
+    return {"violated", "status", "run"} <= header or (header <= given and len(lines) < 2)
 
 
 @cli.command()
@@ -236,6 +254,12 @@ def _replaceable(out: Path, plan: Plan) -> Path:
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     help="The table (CSV).  [default: CONFIG's, else its name]",
+)
+@click.option(
+    "--allow",
+    metavar="MODULE",
+    multiple=True,
+    help="Clients of the grid may be imported from this module; may be repeated.",
 )
 @click.option(
     "--limit", type=float, help="Seconds that a cell may take; one that takes longer fails."
@@ -252,6 +276,7 @@ def sweep(
     scheduler: str | None,
     workers: int | None,
     out: Path | None,
+    allow: tuple[str, ...],
     limit: float | None,
     store: Path | None,
 ) -> None:
@@ -269,8 +294,13 @@ def sweep(
             "--workers are processes of this machine; with --scheduler the cluster has its own"
         )
     workers = None if scheduler else pools.count(workers)
-    plan, start = read(config), time.monotonic()
-    out = _replaceable(out or Path(plan.out or config.with_suffix(".csv").name), plan)
+    plan, start = read(config, allow), time.monotonic()
+    out = replaceable(
+        "out",
+        out or Path(plan.out or config.with_suffix(".csv").name),
+        "a table that a sweep wrote",
+        functools.partial(_table, plan),
+    )
     store = (store or out.with_suffix(".cells")) / plan.sources()  # an edited client is another one
     executor, failures = None, []
     with contextlib.ExitStack() as stack:
@@ -294,7 +324,8 @@ def sweep(
         except hall.SweepError as found:
             table, failures = found.table, found.failures
     for cell, cause in failures:
-        click.echo(f"ldpkit: cell {cell} failed: {type(cause).__name__}: {cause}", err=True)
+        failed = f"cell {cell} failed: {type(cause).__name__}: {cause}"
+        click.echo(f"ldpkit: {brief(failed)}", err=True)
     click.echo(_summary(plan, table, len(failures), out) + f"; {time.monotonic() - start:.1f} s")
     ctx.exit(FAILED if failures else 0)
 
