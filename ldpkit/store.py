@@ -48,7 +48,7 @@ def _mode(path: Path) -> int | None:
         return None
 
 
-def replaceable(option: str, path: Path, what: str, own: Callable[[str], bool]) -> Path:
+def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]) -> Path:
     """Return the path of an output, unless somebody else's file would be lost by writing it.
 
     Parameters
@@ -56,7 +56,7 @@ def replaceable(option: str, path: Path, what: str, own: Callable[[str], bool]) 
     option : str
         Who names the file.
     path : path
-    what, own : str and callable
+    what, own : str, callable
         What the command writes, in words, and whether a text begins like that.
 
     Raises
@@ -71,7 +71,7 @@ def replaceable(option: str, path: Path, what: str, own: Callable[[str], bool]) 
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             text = file.read(_HEAD)
     checks.need(
-        mode is None or text == "" or (text is not None and own(text)),
+        mode is None or (text is not None and (not text or own(text))),
         f"{option} must be a new file or {what}, got {path}, which is something else: name"
         " another one",
     )

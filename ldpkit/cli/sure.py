@@ -4,6 +4,7 @@ they take."""
 import hashlib
 import json
 import math
+import re
 import shlex
 import time
 from pathlib import Path
@@ -26,8 +27,8 @@ __all__ = ["bets", "bound", "plan", "resume", "sure"]
 _PAIRS = 12  # inputs whose pairs are all bet on: more would share too little wealth
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OUTPUTS = {
-    "save": ("an audit that was kept", '{"ldpkit": '),
-    "html": ("a page that an audit wrote", OPENING),
+    "save": ("an audit that was kept", re.compile(r'\{"ldpkit": ')),
+    "html": ("a page that an audit wrote", re.compile(re.escape(OPENING))),
 }  # what is written there, and how it begins
 _BETS = ("all_pairs", "within", "max_time", "independent", "save", "html")
 
@@ -91,7 +92,7 @@ def sure(ctx: click.Context, words: Row, as_json: bool, strict: bool, state: Row
     """Audit until sure, from the beginning or from where an audit was kept, and conclude."""
     for name, (what, opening) in _OUTPUTS.items():
         if words[name]:
-            replaceable(name, Path(words[name]), what, lambda text, o=opening: text.startswith(o))
+            replaceable(name, Path(words[name]), what, opening.match)
     if words["save"] and words["html"] and Path(words["save"]) == Path(words["html"]):
         raise click.UsageError(f"--save and --html must name two files, got {words['html']} twice")
     with aside():

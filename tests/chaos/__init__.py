@@ -238,6 +238,7 @@ class Ended:
     seconds: float
     late: bool = False  # it did not end in time, and was interrupted
     left: bool = False  # it left processes behind, or did not even hear the interrupt
+    memory: int = 0  # bytes that it took at most
 
 
 def forked(
@@ -258,7 +259,7 @@ def forked(
     late = left = False
     deadline, status = begun + limit, None
     while status is None:
-        pid, found = os.waitpid(child, os.WNOHANG)
+        pid, found, used = os.wait4(child, os.WNOHANG)
         if pid:
             status = os.waitstatus_to_exitcode(found)
         elif time.monotonic() > deadline:
@@ -276,7 +277,7 @@ def forked(
             time.sleep(0.01)
         os.killpg(child, signal.SIGKILL)
     out, err = (path.read_text(errors="replace") for path in streams)
-    return Ended(status, out, err, time.monotonic() - begun, late, left)
+    return Ended(status, out, err, time.monotonic() - begun, late, left, used.ru_maxrss * 1024)
 
 
 def _child(call: Callable[[], object], folder: Path, streams: list[Path], memory: int) -> None:

@@ -2,6 +2,7 @@
 the status is one of README's table, status 2 is one line, and nobody sees a traceback."""
 
 import collections
+import io
 import json
 import os
 import random
@@ -9,11 +10,15 @@ import shutil
 import sys
 from pathlib import Path
 
+import pyarrow
+from pyarrow import parquet
+
 from . import Ended, Tally, command_line, forked
 from .faults import warm
 
 LIMIT = 4  # seconds after which a line that is no error, but long, is interrupted
 MEMORY = 8 * 2**30
+MOST = 500 * 10**6  # bytes that a line may take which only reads what it is given
 STATUSES = (0, 1, 2, 3, 4, 130)
 BASES = """
 audit --mechanism GRR --k 5 --epsilon 1 --trials 500
@@ -26,6 +31,9 @@ audit --client clients:bits --report bits --k 3 --epsilon 1 --trials 200 --attac
 audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --trials 900 --save kept --html page
 audit --client clients:any --report any --inputs [1,2] --epsilon 1 --attack learned --until-sure --trials 300
 audit --recordings a.jsonl b.jsonl --report any --epsilon 1 --attack learned --until-sure
+audit --recordings a.csv b.csv --report any --epsilon 1 --attack learned --until-sure
+audit --recordings a.csv b.jsonl --report value --k 3 --epsilon 1 --attack tight --until-sure
+audit --recordings a.parquet b.parquet --report any --epsilon 1 --attack learned --until-sure
 audit --command cat --report any --inputs [1,2] --epsilon 1 --attack learned --until-sure --trials 40
 rates --mechanism OUE --k 10 --epsilon 1 --attack tight
 plan --mechanism OUE --k 10 --epsilon 1 --suspected 1.3
@@ -42,6 +50,7 @@ rad --mechanism GRR --m 30 --epsilon 5
 rad --mechanism GRR --m 30 --epsilon 5 --successes 460 --reports 9000
 calibrate --risk 0.1 --mechanism laplace --m 10
 sweep grid.yml --workers 1
+sweep grid.yml --workers 1 --allow clients --out table.csv
 cache
 list
 data mnist
@@ -54,7 +63,8 @@ VALUES = [
     '"', "\\", "%s", "%(x)s", "{0}", "$HOME", "`id`", "*", "x" * 5000, "folder", "missing",
     "missing/there", "empty", "torn.yml", "grid.yml", "kept.state", "a.jsonl", "a:b", ":", "os:_exit",
     "sys:exit", "clients", "clients:missing", "clients:boom", "clients:odd", "clients:gone",
-    "clients:loud", "GRR", "grr", "OUE", "PM", "RSFD[GRR]", "RSFD[]", "SS", "tight", "guess", "learned",
+    "clients:loud", "pipe", "hole.yml", "hole.csv", "hole.jsonl", "link", "twice.csv", "b.csv",
+    "b.parquet", "x " * 50_000, "GRR", "grr", "OUE", "PM", "RSFD[GRR]", "RSFD[]", "SS", "tight", "guess", "learned",
     "value", "bits", "any", "\udcff",
 ]  # fmt: skip
 CLIENTS = """
@@ -79,8 +89,26 @@ YAML = [
 ]  # fmt: skip
 GRID = {"audit": "audit", "seed": 1, "grid": {"epsilon": [1, 2]},
         "fixed": {"mechanism": "GRR", "k": 3, "trials": 50}}  # fmt: skip
-PLAIN = [None, "", "x", "nan", True, -1, 0, 1.5, 10**30, float("inf"), [], [None], {}, {"a": {}},
+HARMS = [
+    "", '"', "'", ",", "\n", "\r", "\0", "\udcff", "\ufeff", "[", "{", "}", "[" * 5000, "[" * 65 + "]" * 65,
+    '{"a": 1, "a": 0}', '"a\nb"', "9" * 5000, "1e999", "NaN", "x" * 200_000, "x" * 2**21, "[]," * 300_000,
+]  # fmt: skip
+PLAIN = [None, "clients:report", "os:_exit", "", "x", "nan", True, -1, 0, 1.5, 10**30, float("inf"), [], [None], {}, {"a": {}},
          [[1]], "GRR", "kv", "../x", "folder", list(range(1001)), [1, 1], "💥", "a\nb"]  # fmt: skip
+
+
+def _parquet(value: int) -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.table({"y": [value] * 30}), file)
+    return file.getvalue()
+
+
+RECORDED = {
+    f"{name}.{kind}": text
+    for name, value in (("a", 1), ("b", 0))
+    for kind, text in (("jsonl", f"{value}\n".encode() * 30), ("csv", b"y\n" + f"{value}\n".encode() * 30),
+                       ("parquet", _parquet(value)))
+}  # fmt: skip
 
 
 def grid(draw: random.Random) -> bytes:
@@ -98,10 +126,26 @@ def grid(draw: random.Random) -> bytes:
     return json.dumps(found).encode()
 
 
+def recording(draw: random.Random, text: bytes) -> bytes:
+    """A recording with a few harms done to it."""
+    for _ in range(draw.randrange(3)):
+        harm = draw.choice(HARMS).encode(errors="surrogateescape")
+        at, more = draw.randrange(len(text) + 1), draw.choice([0, 0, 1, 4, 10**9])
+        text = text[:at] + harm + text[at + more :]
+    return text
+
+
+def reading(words: list[str]) -> bool:
+    """Whether a line does little but read files."""
+    return words[:1] == ["sweep"] or "--recordings" in words
+
+
 def line(draw: random.Random, options: dict[str, list[str]]) -> list[str]:
     """A command line that works, with one or two harms done to it."""
     words = draw.choice(BASES.strip().splitlines()).split()
     known = options[words[0]]
+    if reading(words) and draw.random() < 0.6:
+        return words  # the files that it reads are harmed already
     for _ in range(draw.randrange(1, 3)):
         at, value = draw.randrange(len(words)), draw.choice(VALUES)
         harm = draw.randrange(6)
@@ -121,13 +165,21 @@ def prepared(folder: Path, draw: random.Random) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "folder").mkdir(parents=True)
     for name, text in (("clients.py", CLIENTS), ("empty", ""), ("torn.yml", '{"audit": "au'),
-                       ("a.jsonl", "1\n" * 30), ("b.jsonl", "0\n" * 30)):  # fmt: skip
+                       ):  # fmt: skip
         (folder / name).write_text(text)
     (folder / "grid.yml").write_bytes(grid(draw))
+    for name, text in RECORDED.items():
+        (folder / name).write_bytes(recording(draw, text) if name[0] == "a" else text)
+    (folder / "twice.csv").write_text("y,y\n" + "1,0\n" * 30)
+    for name in ("hole.yml", "hole.csv", "hole.jsonl"):
+        (folder / name).touch()
+        os.truncate(folder / name, 2**33)
+    (folder / "link").symlink_to("hole.yml")
+    os.mkfifo(folder / "pipe")
 
 
-def problem(found: Ended) -> str:
-    """What is wrong with how a line ended, or nothing."""
+def problem(found: Ended, reads: bool = False) -> str:
+    """What is wrong with how a line ended, or nothing; `reads` if it has little to do but that."""
     lines = found.err.splitlines()
     if "Traceback" in found.err or "Traceback" in found.out:
         return "a traceback"
@@ -135,6 +187,8 @@ def problem(found: Ended) -> str:
         return "it could not be interrupted, or left processes behind"
     if found.late and found.status not in STATUSES:
         return "it was interrupted and ended otherwise"
+    if reads and found.memory > MOST:
+        return f"it took {found.memory / 1e6:.0f} MB"
     if found.status not in STATUSES:
         return "no such status"
     if found.status == 2 and (found.out or len(lines) != 1 or not lines[0].startswith("ldpkit: ")):
@@ -169,6 +223,7 @@ def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, o
     prepared(kept, random.Random(0))
     keep = "audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --save kept.state"
     forked(command_line(*keep.split(), "--trials", "500"), kept)
+    largest = 0
     for number in range(1, n + 1):
         draw = random.Random(f"{seed} {number}")
         prepared(place, draw)
@@ -177,7 +232,9 @@ def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, o
         # surrogates stand for bytes that are no UTF-8, as Python reads them from a shell
         found = forked(command_line(*words), place, LIMIT, MEMORY if sys.platform == "linux" else 0)
         statuses["interrupted after a while" if found.late else str(found.status)] += 1
-        bad = problem(found)
+        reads = reading(words)
+        largest = max(largest, found.memory * reads)
+        bad = problem(found, reads)
         about = (
             f"{bad}: {words!r}"[:600]
             + f" gave {found.status}, {found.out[-100:]!r}, {found.err[-300:]!r}"
@@ -186,4 +243,5 @@ def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, o
         tally.add(verdict, number, about)
     if told:
         print("          " + ", ".join(f"{c} with {s}" for s, c in sorted(statuses.items())))
+        print(f"          recordings and grids took {largest / 1e6:.0f} MB at most")
     return [tally.row()]
