@@ -42,8 +42,8 @@
         g.line(budgets.map((e) => [e, limit(s.m, e)]), "claim");
         for (const name of names) g.line(budgets.map((e) => [e, of(name, s.m, e).rad]), MARKS[name]).dot(s.epsilon, advantages[name], MARKS[name], 5);
         g.end();
-        const list = names.map((n) => `${n} ${digits(100 * advantages[n])} %`).join(", ");
-        say(`One report of ${grouped(s.m)} possible records lifts the chance of naming the right one by up to: ${list}. No mechanism with ε = ${s.epsilon} allows more than ${digits(100 * roof)} %. (Before the report: ${digits(100 * prior[0])} % at best.)`);
+        const list = names.map((n) => `${n} ${digits(100 * advantages[n])}`).join(", ");
+        say(`One report of ${grouped(s.m)} possible records lifts the chance of naming the right one by up to so many percentage points: ${list}. No mechanism with ε = ${s.epsilon} allows more than ${digits(100 * roof)}. (Before the report: ${digits(100 * prior[0])} % at best.)`);
       };
     },
   });
