@@ -70,7 +70,7 @@ def verdict(
         say; see `ldpkit.plots.summary`.
     how : str
         One of `HOW`. With ``"released code"`` and nothing published, `reproduced` and `se` are what
-        that code gave (and the error of the comparison), `exact` is what ours says.
+        that code gave; what agrees with `exact` then agrees with the authors' code.
     kind : str
         One of `KINDS`.
 

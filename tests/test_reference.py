@@ -145,6 +145,8 @@ def test_agreement_with_the_released_code_is_called_that():
     assert list(table["x"]) == [2, 6, 10] and (table["how"] == "released code").all()
     assert (table["verdict"] == "agrees with the authors' code").all()
     assert table["published"].isna().all()
+    assert table["exact"].tolist() == theirs["exact"].tolist()  # and not the mean of our runs
+    assert table["reproduced_se"].tolist() == theirs["their se"].tolist()
     off = published.Scoreboard("ldp_auditor/fig5")
-    witness.judge(off, theirs.assign(**{"this run": 2 * theirs["this run"]}), "{k}", x="g")
+    witness.judge(off, theirs.assign(exact=2 * theirs["exact"]), "{k}", x="g")
     assert (off.table()["verdict"] == "differs").all()

@@ -55,14 +55,11 @@ def pluses(theirs, **names):
 
 
 def judge(board, beside, series, x="epsilon"):
-    """Record our runs against theirs, and against their law; return them as a table, or say that there is nothing to compare."""
+    """Record their runs and ours against the exact expectation; return them as a table, or say that there is nothing to compare."""
     for row in beside.to_dict("records"):
-        error = float(np.hypot(row["se"], row["their se"]))
-        board.add(series.format_map(row), row[x], row["released code"], error, exact=row["this run"], how="released code")
-        if row["exact"] == row["exact"]:  # some have no law
-            board.add(
-                f"{series.format_map(row)}, ours", row[x], row["this run"], row["se"], exact=row["exact"], how="real reports"
-            )
+        name, exact = series.format_map(row), row["exact"]
+        board.add(name, row[x], row["released code"], row["their se"], exact=exact, how="released code")
+        board.add(f"{name}, ours", row[x], row["this run"], row["se"], exact=exact, how="real reports")
     if beside.empty:
         return "Nothing to compare: every run of the released code had more reports, or another significance, than this page."
     keys = [key for key in KEYS if key in beside]
