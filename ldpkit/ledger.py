@@ -3,7 +3,9 @@
 A row of ``data/claims/<paper>.csv`` is a statement in our words and the test of it: the cells it is
 about, what number each of them has to show, how that number has to stand to the paper's, and the
 function that finds it. A page hands its tables to `judge`; nothing about the test is said there.
-A test that nothing can fail is none: a build looks for a spoiled number that turns each verdict.
+A test that nothing can fail is none: a build judges each claim on tables made under its negation,
+with the same numbers in another order, until one of them turns the verdict. A statement that no
+table can contradict is called vacuous where its row says why it has no test.
 """
 
 import contextlib
@@ -34,17 +36,18 @@ VERDICTS = ("holds", "holds in part", "does not hold", "cannot be checked here")
 _NOISE = 5  # standard errors, where a number is found by simulation
 
 
-_SPOILS: dict[str, Callable[[Array], Array]] = {
-    "times 4": lambda x: 4 * x,
-    "a quarter": lambda x: x / 4,
-    "turned round": lambda x: x[::-1],
-    "plus 4": lambda x: x + 4,
-    "minus 4": lambda x: x - 4,
-    "negated": lambda x: -x,
-    "times 10^6": lambda x: 1e6 * x,
-    "unevenly": lambda x: x * 16 ** (0.618 * np.arange(len(x)) % 1 - 0.5),
+_NEGATIONS: dict[str, Callable[[Array], Array]] = {
+    "order reversed": lambda x: x[::-1],
+    "effect removed": lambda x: np.full(len(x), np.nanmean(x)),
+    "of the next cell": lambda x: np.roll(x, -1),
+    "in rising order": np.sort,
+    "in falling order": lambda x: np.sort(x)[::-1],
+    "effect reversed": lambda x: 2 * np.nanmean(x) - x,
+    "nothing found": np.zeros_like,
 }
-"""What may be done to the numbers behind a claim; one of them has to turn its verdict."""
+"""Tables under the negation of a claim. A cell has the number of another one or the mean, or lies
+as far on the other side of the mean; at last nothing is found at all. No number is scaled, since
+that turns nearly any verdict."""
 
 
 def load(paper: str) -> pd.DataFrame:
@@ -196,9 +199,9 @@ def _found(
 
 
 def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str:
-    """The first spoiled number that turns the verdict on a claim or the cells that hold, and how it
-    was spoiled: a column of a table that its function takes, from the last, or all of them, or what
-    it returns if it takes none; empty if none does."""
+    """The first table under the negation of a claim that turns the verdict or the cells that hold:
+    the columns of a table that its function takes, and what was done to them, or the other number
+    if it takes none; empty if none does."""
     evaluate, given = _evaluator(row, code, tables)
 
     def said(values: Any) -> tuple[str, int]:
@@ -206,33 +209,39 @@ def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str
         return found["verdict"], found["holding"]
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # spoiled numbers may have no logarithm
+        warnings.simplefilter("ignore")  # numbers of other cells may have no logarithm
         found = evaluate(given)
         right = said(found)
-        for what, how, values in _spoiled(evaluate, given, found, row["published"]):
+        for what, how, values in _negated(evaluate, given, found, row["published"]):
             if (other := said(values)) != right and other[0] != VERDICTS[3]:
                 return f"{what} {how}"
     return ""
 
 
-def _spoiled(
+def _negated(
     evaluate: Callable[[Mapping[str, Any]], Any],
     given: Mapping[str, pd.DataFrame],
     found: Any,
     published: float,
 ) -> Iterator[tuple[str, str, Any]]:
-    """What a function finds in spoiled tables; its own numbers spoiled if it takes none."""
+    """What a function finds in tables under the negation of its claim; other numbers in the place
+    of its own if it takes none."""
     for name, table in given.items():
         columns = [i for i in reversed(range(table.shape[1])) if table.dtypes.iloc[i].kind == "f"]
         for places in [*([i] for i in columns), columns]:
             what = table.columns[places[0]] if len(places) == 1 else "all numbers"
-            for how, spoil in _SPOILS.items():
+            others = {
+                how: [negate(table.iloc[:, i].to_numpy()) for i in places]
+                for how, negate in _NEGATIONS.items()
+            }
+            if len(places) > 1:
+                others["of the next column"] = [table.iloc[:, i] for i in np.roll(places, -1)]
+            for how, values in others.items():
                 other = table.copy()
-                for i in places:
-                    other.isetitem(i, spoil(table.iloc[:, i].to_numpy()))
+                for i, value in zip(places, values, strict=True):
+                    other.isetitem(i, value)
                 with contextlib.suppress(LookupError, ValueError):  # a setting that no table has
                     yield f"{name}, {what}", how, evaluate({**given, name: other})
     if not given:
-        for how, spoil in _SPOILS.items():
-            yield "its own numbers", how, spoil(np.asarray(found, float))
-        yield "its own numbers", "as printed", np.full(len(found), published)
+        for how, number in (("as printed", 0), ("above", 4), ("below", -4)):
+            yield "its own numbers", how, np.full(len(found), published + number)

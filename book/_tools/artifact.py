@@ -19,10 +19,10 @@ MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plate
         "ldp_auditor/below_composition", "ldp_auditor/rsfd_grr_tightest", "ldp_auditor/guess_sees_fault",
         "refinement/orders_lower", "refinement/two_orders", "refinement/alh_dominates", "refinement/rate_follows_formula",
         "refinement/adaptive_objective",
-        "kv_auditor/record_tighter", "kv_auditor/pckv_below_stated", "kv_auditor/grr_mostly_first", "kv_auditor/oue_above_guess",
+        "kv_auditor/record_tighter", "kv_auditor/fewer_keys_less", "kv_auditor/grr_mostly_first", "kv_auditor/oue_above_guess",
         "rad/exact_below_worst", "rad/success_beyond_record", "rad/advantage_within_record", "rad/better_than_ldp_auditor",
         "rad/grr_near_perfect",
-        "ldp_sgd/dummy_reaches", "ldp_sgd/collusion_reaches", "ldp_sgd/benign_far_below", "ldp_sgd/measured_below_theory",
+        "ldp_sgd/dummy_reaches", "ldp_sgd/collusion_reaches", "ldp_sgd/measured_below_theory",
         "ldp_sgd/clients_2")  # fmt: skip
 """The claims on which the conclusions of the five papers rest."""
 EXAMPLE = "audit --mechanism GRR --k 10 --epsilon 1 --seed 1"

@@ -365,7 +365,7 @@ def merge_claims(project: Project) -> list[str]:
     due = table[table["code"].notna() & ("book/" + table["page"].fillna("")).isin(pages) & ~table["id"].isin(judged)]
     asleep = table[table["found"].notna() & (table["mutant"].fillna("") == "")]
     return (wrong + [f"{name}: its page ran and gave no verdict" for name in due["id"]]
-            + [f"{name}: no spoiled number turns its verdict" for name in asleep["id"]])  # fmt: skip
+            + [f"{name}: no table under its negation turns its verdict" for name in asleep["id"]])  # fmt: skip
 
 
 def run(root: str | Path, scale: str = "paper", jobs: int = 2, chapter: str = "") -> int:

@@ -40,7 +40,8 @@ def stacked(table):
 
 
 def fewer_keys_less(one):
-    return pd.concat([less(one, "N_key=4", "N_key=3"), less(one, "N_key=3", "N_key=2")])
+    table = limits(one)
+    return pd.concat([named(table[f"N_key={k}"] - table[f"N_key={k - 1}"], f"{k} keys less {k - 1}, ") for k in (4, 3)])
 
 
 def more_keys_more(six_b):
@@ -56,13 +57,6 @@ def more_keys_leak(six_b):
 def record_tighter(six_a):
     table = limits(six_a)
     return named(table.iloc[:, 0] - table.iloc[:, 1])
-
-
-def pckv_below_stated(six_a, six_b):
-    both = pd.concat([six_a, six_b])
-    return pd.Series(
-        (both["mean"] - both["epsilon"]).to_numpy(), index=[f"{r.series}, epsilon = {r.epsilon:g}" for r in both.itertuples()]
-    )
 
 
 # Figure 7: `key`, `hkv`, `parts`, `grr`
@@ -109,8 +103,7 @@ def grr_below_stated(grr):
 
 
 def means_say_less(two):
-    rise = rounds(two)
-    return named(rise.iloc[:, -1].abs() - rise.iloc[:, 0].abs())
+    return stacked(rounds(two))
 
 
 def squads_fall(three):

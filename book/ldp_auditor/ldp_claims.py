@@ -443,18 +443,21 @@ def sue_below_oue_for_hundred(cell):
     return excess(fakes(cell, 100), ["OUE-z", "OUE-r"], ["SUE-z", "SUE-r"])
 
 
-def fakes_alike(cell):
-    table = fakes(cell, 2, 25, 50, 100)
-    return pd.concat([apart(table, "SUE-z", "SUE-r"), apart(table, "OUE-z", "OUE-r")])
-
-
 def lower_for_two(cell):
     table = fakes(cell, 2, 100)
     return flat(table.xs(100, level="k") - table.xs(2, level="k"), "GRR", *UNARY)
 
 
+def loss_of_one(d, budget):
+    """Loss of two records that differ in one of `d` binary attributes: one is answered by GRR with `budget`, the others are coins."""
+    p, q = np.exp(budget) / (np.exp(budget) + 1), 1 / (np.exp(budget) + 1)
+    # the likeliest report for the first record repeats its own value and contradicts it in all others
+    others = (d - 1) * q
+    return np.log((p + others) / (q + others))
+
+
 def amplified():
-    found = {(d, e): RSFD(25, d, e).amplified - np.log(d * np.expm1(e) + 1) for d in (2, 10) for e in (0.25, 1.0, 4.0, 10.0)}
+    found = {(d, e): loss_of_one(d, RSFD(2, d, e).amplified) - e for d in (2, 10) for e in (0.25, 1.0, 4.0, 10.0)}
     return pd.Series(list(found.values()), index=[f"d = {d}, epsilon = {e:g}" for d, e in found])
 
 
@@ -466,7 +469,7 @@ def faulty(cell):
 
 
 def guess_sees_fault(cell):
-    table = between(faulty(cell), 0.25, 0.25)
+    table = between(faulty(cell), 0.25, 0.75)
     return flat(table.sub(table.index.get_level_values("epsilon"), axis=0), "SUE", "OUE")
 
 

@@ -86,16 +86,6 @@ def cells(laplace):
     return [f"{r.prior}, eta = {r.eta:g}, epsilon = {r.epsilon:g}" for r in laplace.itertuples()]
 
 
-def trivial_success(laplace):
-    rows = laplace[laplace["eta"] == 100]
-    return named(rows["exact_rero"], cells(rows))
-
-
-def trivial_advantage(laplace):
-    rows = laplace[laplace["eta"] == 100]
-    return named(rows["exact_rad"], cells(rows))
-
-
 def success_grows(laplace):
     wide = laplace.pivot(index=["prior", "epsilon"], columns="eta", values="exact_rero")
     rise = wide[sorted(wide)].diff(axis=1).iloc[:, 1:].stack()
@@ -103,7 +93,7 @@ def success_grows(laplace):
 
 
 def advantage_largest_at_40(laplace):
-    wide = laplace[laplace["prior"] != "two-point"].pivot(index=["prior", "epsilon"], columns="eta", values="exact_rad")
+    wide = laplace.pivot(index=["prior", "epsilon"], columns="eta", values="exact_rad")
     gap = wide[40] - wide.drop(columns=40).max(axis=1)
     return named(gap, [f"{p}, epsilon = {e:g}" for p, e in gap.index])
 
