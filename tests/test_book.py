@@ -329,6 +329,24 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
     assert capsys.readouterr().out.count("current   the site") == 2
 
 
+def test_a_source_that_is_edited_during_the_build_is_shown_by_the_next_build(project, monkeypatch):
+    text, shown = project.root / "book" / "text.md", []
+
+    def jupyter_book(*_, **__):
+        shown.append(text.read_text())
+        text.write_text("edited while Sphinx ran")
+        (project.build / "html").mkdir()
+        return types.SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(build.execute, "jupyter_book", jupyter_book)
+    monkeypatch.setattr(build.supply, "document", lambda root: {})
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    project.build.mkdir()
+    text.write_text("as it was")
+    assert [build.site(project) for _ in range(3)] == [0, 0, 0]
+    assert shown == ["as it was", "edited while Sphinx ran"]
+
+
 def test_nobody_builds_on_when_the_build_was_killed_and_who_writes_holds_the_lock(
     project, tmp_path
 ):
@@ -506,7 +524,7 @@ def test_a_site_is_called_damaged_only_if_nothing_it_shows_was_made_again(
     for source, damaged in (("", True), (notebook("seed = 2  # any", "print(seed)"), False)):
         page.parent.mkdir(parents=True)
         page.write_text("what was built")
-        stamp.write_text(json.dumps(build.state(project)))
+        stamp.write_text(json.dumps(build.state(project, project.digest(*build.SHOWN))))
         page.unlink()
         if source:
             project.source("book/one").write_text(source)

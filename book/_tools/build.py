@@ -53,11 +53,11 @@ def alone(project: execute.Project) -> Iterator[int]:
         yield lock.fileno()
 
 
-def state(project: execute.Project) -> dict[str, str]:
-    """What the site was made from, and every file that it consists of."""
+def state(project: execute.Project, sources: str) -> dict[str, str]:
+    """The digest of the `sources` that the site was made from, and that of every file that the site consists of."""
     html = project.build / "html"
     found = {path.relative_to(html).as_posix(): path for path in sorted(html.rglob("*")) if path.is_file()}
-    return {"": project.digest(*SHOWN)} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
+    return {"": sources} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
 
 
 def epoch(root: Path) -> str:
@@ -73,13 +73,14 @@ def epoch(root: Path) -> str:
 def site(project: execute.Project, *held: int) -> int:
     """Build the site unless it shows what is there already; return the exit status. Who writes holds what is `held`."""
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
+    sources = project.digest(*SHOWN)  # before Sphinx reads them: what is edited during the build is not shown
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
-        known, now = dict(json.loads(stamp.read_text())), state(project)
+        known, now = dict(json.loads(stamp.read_text())), state(project, sources)
         if known == now:
             print("current   the site", flush=True)
             return 0
         changed = sorted(name for name, _ in set(known.items()) ^ set(now.items()) if name)
-        if changed and known.get("") == now[""]:  # pages that are made again were taken away before
+        if changed and known.get("") == sources:  # pages that are made again were taken away before
             print(
                 f"damaged   the site: {len(set(changed))} files were changed, such as {changed[0]}; it is built again", flush=True
             )
@@ -95,7 +96,7 @@ def site(project: execute.Project, *held: int) -> int:
     shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of what is in `executed`
     (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(supply.document(project.root), indent=1))
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
-    stamp.write_text(json.dumps(state(project)))
+    stamp.write_text(json.dumps(state(project, sources)))
     return 0
 
 

@@ -110,17 +110,19 @@
 
   class Form {
     constructor(parameters, cell, live) {
-      Object.assign(this, { cell, live });
+      const papers = parameters.some((p) => p.paper); // a lesson has no paper
+      Object.assign(this, { cell, live, papers, whose: papers ? "the paper’s" : "the notebook’s own" });
       this.fields = parameters.map((p) => this.field(p));
-      const reset = make("button", { type: "button", id: "live-reset", onclick: () => live.reset() }, "Reset to the paper’s values");
+      const reset = make("button", { type: "button", id: "live-reset", onclick: () => live.reset() }, `Reset to ${this.whose} values`);
       const go = make("button", { type: "submit", class: "live-main" }, "▶ Run all with these values");
       this.element = make("form", { id: "live-form", "aria-label": "Parameters", onsubmit: (e) => { e.preventDefault(); live.runAll(); } },
         ...this.fields.map((f) => f.box), make("p", { class: "live-buttons" }, go, " ", reset));
     }
     field(p) {
       const id = `live-p-${p.name}`, field = { p };
+      const paper = p.paper ? ` ${p.paper[0].toUpperCase()}${p.paper.slice(1)}.` : this.papers ? " The paper gives none." : "";
       const built = p.built === p.literal ? "" : ` This book was built with ${p.built}.`;
-      const help = make("p", { class: "live-help", id: `${id}-help` }, `${p.meaning}. Give ${p.expects}. ${p.paper ? p.paper[0].toUpperCase() + p.paper.slice(1) + "." : "The paper gives none."}${built}`);
+      const help = make("p", { class: "live-help", id: `${id}-help` }, `${p.meaning}. Give ${p.expects}.${paper}${built}`);
       field.bad = make("p", { class: "live-bad", id: `${id}-bad`, role: "alert" });
       Object.assign(field, CONTROLS[p.control](p, id, (value) => this.write(field, value) && (this.read(), true)));
       if (!field.input) {

@@ -375,7 +375,7 @@ _aside(${JSON.stringify(code)})`;
         if (p.many || (p.kind === "integer" && p.name !== "seed")) more *= Math.max(1, size(value) / size(p.built)) || 1;
       }
       this.expected = seconds * more;
-      const scale = parameters.every((p) => p.built === p.literal) ? "" : " at the papers’ own scale";
+      const scale = parameters.every((p) => p.built === p.literal) ? "" : ` with ${this.form.whose} values`;
       return `All cells took ${duration(seconds)} for the book${scale}${more > 1.2 ? `, with your values perhaps ${duration(this.expected)}` : ""}.${warned.join("")}`;
     }
     /* The last line of a progress bar, without the bar: the clock shows it beside the time gone by. */
@@ -413,12 +413,13 @@ _aside(${JSON.stringify(code)})`;
       this.show_address();
       if (!this.busy) this.ready();
     }
-    /* How this run differs from the one in the book, in words. */
+    /* How this run differs from the one in the book, in words. The parameters' cell is edited, too, if more than their values changed. */
     difference() {
-      const own = this.form && this.form.cell;
-      const changed = own ? this.page.parameters.map((p) => [p, valueIn(own.code, p.name)]).filter(([p, v]) => v !== p.built).map(([p, v]) => `${p.name} = ${v}`) : [];
-      const edits = this.cells.filter((c) => c !== own && c.code !== c.source);
-      if (edits.length) changed.push(`edited ${named(edits)}`);
+      const own = this.form && this.form.cell, given = own ? this.page.parameters.filter((p) => valueIn(own.code, p.name) !== undefined) : [];
+      const changed = given.map((p) => [p, valueIn(own.code, p.name)]).filter(([p, v]) => v !== p.built).map(([p, v]) => `${p.name} = ${v}`);
+      const code = (c) => (c === own ? given.reduce((text, p) => withValue(text, p.name, p.built), own.code) : c.code);
+      const edits = this.cells.filter((c) => code(c) !== c.source);
+      if (edits.length) changed.push(`code of ${named(edits)} changed`);
       return changed.join("; ") || "nothing changed";
     }
     async connected() {
@@ -504,7 +505,7 @@ _aside(${JSON.stringify(code)})`;
       this.form.read(true);
       for (const c of this.cells) c.forget();
       delete document.body.dataset.live;
-      this.say("The paper’s values again; the page shows what is in the book.");
+      this.say(`The parameters have ${this.form.whose} values again; the page shows what is in the book.`);
     }
   }
 
