@@ -5,7 +5,9 @@
 
      {spec: {what plots.figure was told}, names: {panel, series, source}, rows: [[panel, series, source, x, y, error], ...]}
 
-   where the first three of a row count in `names`; spec.along = {name, values} has a number more for each row. Print, PDF and readers without scripts keep the picture. */
+   where the first three of a row count in `names`; spec.along = {name, values} has a number more for each row. A page of one's own
+   (`make page`) has the book's figure so, and run: {csv, label} for what it found itself. Print, PDF and readers without scripts keep
+   the picture. */
 (() => {
   "use strict";
   const { abs, ceil, floor, log10, max, min, round, sign } = Math;
@@ -134,7 +136,8 @@
       this.mine = make("div", { class: "tw-mine", role: "group", "aria-label": "Your runs: press one to hide or show it" });
       this.details = make("details", { class: "tw-table" }, make("summary", {}, "Data table"));
       this.details.addEventListener("toggle", () => this.details.open && !this.details.children[1] && this.tabulate());
-      this.box = make("div", { class: "tw-box" }, make("div", { class: "tw-top" }, this.legend, this.large), this.key, this.mine,
+      this.whose = make("p", { class: "tw-whose", hidden: "" });
+      this.box = make("div", { class: "tw-box" }, this.whose, make("div", { class: "tw-top" }, this.legend, this.large), this.key, this.mine,
         make("p", { class: "tw-up" }, `↑ ${this.spec.y}`), this.plot, make("p", { class: "tw-along" }, this.spec.x && `${this.spec.x} →`));
       this.host.append(this.box, this.details);
       for (const kind of ["pointermove", "pointerdown"]) this.plot.addEventListener(kind, (event) => this.near(event));
@@ -144,7 +147,8 @@
 
     /* Rows by panel and series, of the book and of the reader's own runs. */
     read() {
-      const all = [{ rows: this.table }, ...this.runs.filter((r) => !r.hidden)];
+      this.visible = this.runs.filter((r) => !r.hidden);
+      const all = [{ rows: this.table }, ...this.visible];
       const rows = all.flatMap((run, i) => run.rows.map(([panel, series, source, x, y, error], n) => ({
         panel, series, source, run: i ? run : null, y: number(y), error: number(error), along: i || !this.along ? null : this.along.values[n],
         x: this.spec.kind === "bars" && x !== null && x !== "" ? String(number(x)) : number(x) })));
@@ -185,8 +189,9 @@
     words(source, run) {
       if (run) return `your run ${run.count}${source === "exact" ? ", exact" : ""}`;
       const both = RUNS.every((s) => this.panels.some((p) => p.sources.has(s)));
+      const here = this.runs.length ? "the book" : "this run";
       return { paper: "paper", "released code": "released code", exact: this.spec.z ? "exact expectation" : "exact",
-        [RUNS[0]]: "this run, every report made", "this run": both ? "this run, counts drawn from the exact law" : "this run" }[source] || source;
+        [RUNS[0]]: `${here}, every report made`, "this run": both ? `${here}, counts drawn from the exact law` : here }[source] || source;
     }
 
     /* ---- the legend ---- */
@@ -213,6 +218,10 @@
       if (has("released code")) parts.push(this.swatch(`<path class="tw-cross" d="${PLUS(11, 7, 4)}"/>`) + "the released code");
       this.claims.forEach((name, i) => parts.push(this.swatch(`<path class="tw-claim" d="M1 7H21" stroke-dasharray="${DASHES[i % 5]}"/>`) + escaped(name)));
       this.key.innerHTML = parts.map((p) => `<span>${p}</span>`).join(" ");
+      const last = this.visible.at(-1), paler = this.visible.slice(0, -1).map((r) => r.count);
+      this.whose.hidden = !last;
+      if (last) this.whose.replaceChildren(make("strong", {}, "Your run and the book’s."), ` Bold: your run ${last.count}. ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.`
+        + (this.spec.kind === "bars" ? " Bars stand side by side, the book’s on the left." : ""));
       this.mine.replaceChildren(...this.runs.map((run) => {
         const button = make("button", { type: "button", class: "tw-series", "aria-pressed": String(!run.hidden) }, `your run ${run.count}: ${run.label}`);
         button.addEventListener("click", () => { run.hidden = !run.hidden; this.show(this.runs); });
@@ -260,7 +269,7 @@
         p.x = bars ? { low: -0.6, high: categories.length - 0.4, turned: (c) => categories.indexOf(c) } : sharedX ? whole.x : this.axes(p.rows, "x");
         p.y = sharedY ? whole.y : this.axes(p.rows, "y");
       }
-      const narrow = min(bars ? max(170, 9 * this.count * categories.length) : max(150, 52 * spec.size[0]), width);
+      const narrow = min(bars ? max(170, 9 * this.count * categories.length, 4 * this.count * (1 + this.visible.length) * categories.length) : max(150, 52 * spec.size[0]), width);
       const columns = max(1, min(spec.columns, count, floor(width / narrow)));
       const guess = (p) => max(...ticks(p.y, 5).map((v, _, all) => written(all, 3)(v).length), 1);
       const gutter = 8 + SIGN * max(...panels.map(guess)), other = sharedY ? 9 : gutter + 6;
@@ -308,8 +317,9 @@
     marks(p, index) {
       const { spec } = this, runs = [...p.sources].some((s) => RUNS.includes(s)), bars = spec.kind === "bars";
       const low = spec.yscale === "log" && spec.floor !== null ? spec.floor : -Infinity;
-      const width = bars ? (0.8 * p.w) / (p.x.high - p.x.low) / this.count : 0, clip = `${this.said.id}-${index}`;
-      p.at = ({ series, source, x, y }) => [p.X(x) + (bars && source !== "claim" ? (this.series.get(series) - (this.count - 1) / 2) * width : 0), p.Y(max(y, low))];
+      const lanes = 1 + this.visible.length, lane = (run) => 1 + this.visible.indexOf(run); // of bars: the book's first, then the runs'
+      const width = bars ? (0.8 * p.w) / (p.x.high - p.x.low) / this.count / lanes : 0, clip = `${this.said.id}-${index}`;
+      p.at = ({ series, source, x, y, run }) => [p.X(x) + (bars && source !== "claim" ? (lanes * this.series.get(series) + lane(run) - (lanes * this.count - 1) / 2) * width : 0), p.Y(max(y, low))];
       const drawn = p.groups.map((g, i) => {
         const level = g.rows.filter((r) => r.x === null && seen(r.y)).map((r) => `M${p.left} ${p.Y(r.y).toFixed(1)}H${p.left + p.w}`);
         const upright = g.rows.filter((r) => r.y === null && r.x !== null).map((r) => `M${p.X(r.x).toFixed(1)} ${p.top}V${p.top + p.h}`);
@@ -334,12 +344,12 @@
           body = bars ? `<path class="tw-block" d="${blocks}" style="fill:${tint};fill-opacity:${full ? 0.95 : 0.5}"/><path class="tw-whisker" style="stroke:currentColor" d="${whiskers}"/>`
             : `${p.sources.has("exact") ? "" : `<path class="tw-line tw-thin" style="stroke:${tint}" d="${path}"/>`}<path class="tw-whisker" style="stroke:${tint}" d="${whiskers}"/><path class="tw-run" style="--tw:${tint};fill:${full ? tint : "var(--pst-color-background)"}" d="${dots(this.shape(g.series), g.run ? 5 : 3.4)}"/>`;
         }
-        return `<g class="tw-g${g.run ? " tw-own" : ""}" data-p="${index}" data-g="${i}"${g.run ? ` style="opacity:${g.run === this.runs.at(-1) ? 1 : 0.55}"` : ""}>${body}</g>`;
+        return `<g class="tw-g${g.run ? " tw-own" : ""}" data-p="${index}" data-g="${i}"${g.run ? ` style="opacity:${g.run === this.visible.at(-1) ? 1 : 0.55}"` : ""}>${body}</g>`;
       });
       const rank = (g) => (g.run ? 5 : { paper: runs || bars ? 4 : 0, "released code": 4, claim: 1, exact: bars ? 4 : 2 }[g.source] ?? 3);
       const order = drawn.map((_, i) => i).sort((a, b) => rank(p.groups[a]) - rank(p.groups[b]));
       this.stops(p);
-      const old = this.runs.some((r) => !r.hidden) ? " tw-old" : "";
+      const old = lanes > 1 ? " tw-old" : "";
       return `<clipPath id="${clip}"><rect x="${p.left - 6}" y="${p.top - 6}" width="${p.w + 12}" height="${p.h + 12}"/></clipPath><g class="tw-marks${old}" clip-path="url(#${clip})">${order.map((i) => drawn[i]).join("")}</g>`;
     }
 
@@ -389,7 +399,7 @@
         const z = this.spec.z && law && law.error > 0 && RUNS.includes(r.source) && seen(r.y) ? `, z = ${shown(+((r.y - law.y) / law.error).toFixed(2))}` : "";
         lines.push(`${this.words(r.source, r.run)}: ${shown(r.y)}${error}${z}`);
       }
-      for (const r of panel.rows) if (r.source === "claim" && r.y !== null && !r.run && (r.x === x || r.x === null)) lines.push(`${r.series || "claim"}: ${shown(r.y)}`);
+      for (const r of panel.rows) if (r.source === "claim" && r.y !== null && (r.x === x || r.x === null)) lines.push(`${r.run ? `your run ${r.run.count}, ` : ""}${r.series || "claim"}: ${shown(r.y)}`);
       const head = [panel.name, series].filter(Boolean).join(" · "), at = this.along && rows[0].along !== null ? `${this.along.name} ${shown(rows[0].along)}` : "";
       return [[head, at, `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`].filter(Boolean).join("; "), ...lines];
     }
@@ -427,7 +437,8 @@
     tabulate() {
       const head = ["panel", "series", "source", this.spec.x, this.spec.y, "error"], cell = (v) => `<td>${escaped(v ?? "")}</td>`;
       const place = make("div", { role: "region", tabindex: "0", "aria-label": "Data of the figure" });
-      place.innerHTML = `<table><thead><tr>${head.map((h) => `<th scope="col">${escaped(h)}</th>`).join("")}</tr></thead><tbody>${this.table.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("")}</tbody></table>`;
+      const rows = [...this.table, ...this.runs.flatMap((run) => run.rows.map(([panel, series, source, ...rest]) => [panel, series, this.words(source, run), ...rest]))];
+      place.innerHTML = `<table><thead><tr>${head.map((h) => `<th scope="col">${escaped(h)}</th>`).join("")}</tr></thead><tbody>${rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("")}</tbody></table>`;
       this.details.append(place);
     }
     enlarge() {
@@ -447,13 +458,16 @@
     }
     /* Put what a live run found into the same axes; the book's marks fade behind it, and the last runs stay. */
     overlay(csv, label) {
-      const rows = parsed(csv).filter(([, , source]) => RUNS.includes(source) || source === "exact");
+      const said = ([panel, series, , x, y]) => JSON.stringify([panel, series, number(x), number(y)]), known = new Set(this.table.filter((row) => row[2] === "claim").map(said));
+      const rows = parsed(csv).filter((row) => RUNS.includes(row[2]) || row[2] === "exact" || (row[2] === "claim" && !known.has(said(row))));
       this.show([...this.runs, { rows, label, count: ++this.made }].slice(-KEEP));
     }
     show(runs) {
       this.runs = runs;
       this.read();
       this.draw();
+      this.details.children[1]?.remove();
+      if (this.details.open) this.tabulate();
     }
   }
 
@@ -463,6 +477,7 @@
     if (twins.has(host)) return twins.get(host);
     twins.set(host, null);
     if (data.rows.length) twins.set(host, new Twin(host, data));
+    if (data.run) twins.get(host)?.overlay(data.run.csv, data.run.label);
     host.dataset.state = data.rows.length ? "ready" : "empty";
     if (data.rows.length) host.dispatchEvent(new Event("drawn"));
     return twins.get(host);

@@ -128,8 +128,8 @@ def counted(project: Project, page: str) -> list[str]:
     return said
 
 
-def card(project: Project, page: str, notebook: Json) -> nodes.container | None:
-    """The card of a page; None if it has none."""
+def card(project: Project, page: str, notebook: Json, variant: bool = False) -> nodes.container | None:
+    """The card of a page; None if it has none. That of a variant says that it is the book's."""
     told = load(project.root).get(page.removeprefix("book/"))
     if told is None:
         return None
@@ -144,6 +144,8 @@ def card(project: Project, page: str, notebook: Json) -> nodes.container | None:
     if seconds:
         terms.append(("Time to run", f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} minutes"))
     box = nodes.container(classes=["in-short"])
+    if variant:
+        box += nodes.paragraph("", "In the book: this card describes the book's run, not yours.", classes=["whose"])
     box += nodes.paragraph("", told["question"], classes=["question"])
     box += nodes.paragraph("", told["answer"], classes=["answer"])
     if bars := "glance" in told and drawn(told["glance"], notebook):
@@ -158,10 +160,10 @@ def card(project: Project, page: str, notebook: Json) -> nodes.container | None:
 
 def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Put the card under the title; its short names are explained where the page itself first uses them."""
-    project = Project(app.srcdir, app.config.ldpkit_build)
-    notebook = provenance.load(project.executed(page))
+    project, variant = Project(app.srcdir), bool(app.config.ldpkit_variant)
+    notebook = provenance.load(project.executed(page)) or ({"cells": []} if variant else None)
     top = next(doctree.findall(nodes.section), None)
-    if notebook is not None and top is not None and app.builder.format == "html" and (box := card(project, page, notebook)):
+    if notebook is not None and top is not None and app.builder.format == "html" and (box := card(project, page, notebook, variant)):
         for text in list(box.findall(nodes.Text)):
             text.parent.replace(text, acronyms.hinted(text))
         top.insert(1, box)

@@ -176,10 +176,10 @@ def _variant(app: Sphinx, page: str) -> str:
     if book.html(page).exists():
         own = ", ".join(f"{n} = {v!r}" for n, v in execute.record(book, page).get("parameters", {}).items())
         link = os.path.relpath(book.html(page), (app.outdir / page).parent)
-        said = (f'<p>The book\'s figures, made with {html.escape(own) or "its own parameters"}, stand beside yours; '
-                f'<a href="{link}">the book\'s page</a> has the rest.</p>')  # fmt: skip
+        said = (f'<p>Every figure compares your run with the book\'s, which was made with {html.escape(own) or "its own parameters"}. '
+                f'The rest stands on <a href="{link}">the book\'s page</a>.</p>')  # fmt: skip
     else:
-        said = "<p>The book is not built here (<code>make book</code>), so its figures cannot stand beside yours.</p>"
+        said = "<p>The book is not built here (<code>make book</code>), so its figures cannot be compared with yours.</p>"
     return f'<aside class="variant" aria-label="Your variant"><p><strong>Your variant of this page</strong></p>{changed}{said}</aside>'
 
 

@@ -74,11 +74,17 @@ def element(page: str, name: str, found: Json) -> str:
 
 
 def _found(app: Sphinx, page: str) -> Iterator[tuple[int, str, Json]]:
-    """The twins of a page, if it is one of a book in HTML."""
-    project = Project(app.srcdir, app.config.ldpkit_build)
+    """The twins of a page, if it is one of a book in HTML; of a variant the book's, which take the variant's run into their axes."""
+    project, book = Project(app.srcdir, app.config.ldpkit_build), Project(app.srcdir)
     notebook = provenance.load(project.executed(page))
-    if notebook is not None and project.source(page).exists() and app.builder.format == "html":
-        yield from of(notebook)
+    if notebook is None or not project.source(page).exists() or app.builder.format != "html":
+        return
+    whole = provenance.load(book.executed(page)) if app.config.ldpkit_variant and book.html(page).exists() else None
+    books, tables = {name: found for _, name, found in of(whole)} if whole else {}, {n: t for _, n, _, t in provenance.figures(notebook)}
+    for index, name, found in of(notebook):
+        drawn = books.get(name)
+        run = {"csv": tables[name], "label": app.config.ldpkit_variant}
+        yield index, name, drawn | {"run": run} if drawn and drawn["rows"] and found["rows"] else found
 
 
 def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:

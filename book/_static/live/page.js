@@ -54,9 +54,9 @@
         const links = make("p", { class: "live-links" }, this.link(words, "figure." + words.toLowerCase(), mime, bytes));
         if (csv) links.append(" · ", this.link("data (CSV)", "figure.csv", "text/csv", text(csv)));
         const image = make("img", { src: links.querySelector("a").href, alt: this.alt });
-        this.place.append(make("figure", { class: "live-figure" }, image, links));
+        const joined = csv && data["application/vnd.ldpkit.figure+json"] && this.twin("overlay", text(csv), this.label.replace("Your run: ", ""));
+        this.place.append(make("figure", { class: "live-figure" }, joined ? make("details", {}, make("summary", {}, "Your run as a picture"), image) : image, links));
         if (csv) this.place.lastChild.dataset.csv = text(csv);
-        if (csv && data["application/vnd.ldpkit.figure+json"]) this.twin("overlay", text(csv), this.label.replace("Your run: ", ""));
       } else if (html) {
         const box = make("div", { class: "output text_html" });
         box.innerHTML = text(html);
@@ -154,10 +154,13 @@
       this.label.textContent = "Your run: " + this.live.difference();
       return new Outputs(this.here, this.label.textContent, `Figure of your run, ${this.live.difference()}. The book's: ` + this.alt(), (...what) => this.twin(...what));
     }
-    /* The book's figure takes this run into its own axes, if it is one that can (see twin.js). */
+    /* The book's figure takes this run into its own axes, if it is one that can (see twin.js): then one chart has the whole width. */
     twin(what, ...given) {
-      const host = this.published && this.published.querySelector("[data-twin]");
-      if (host && globalThis.ldpkit && globalThis.ldpkit.twin) globalThis.ldpkit.twin[what](host, ...given);
+      const host = this.published && this.published.querySelector("[data-twin]"), { twin } = globalThis.ldpkit;
+      if (!host || !twin) return false;
+      this.compare.classList.add("live-joined");
+      twin[what](host, ...given);
+      return true;
     }
     alt() {
       const image = this.published && this.published.querySelector("img");
