@@ -310,7 +310,7 @@ def test_a_variant_is_built_apart_from_the_book_says_what_it_is_and_survives_lat
     head = re.search(r'<aside class="variant".*?</aside>', html.read_text(), flags=re.S).group()
     assert "Your variant" in head and "epsilon = 3" in head
     built = PROJECT.html(f"book/{name}").exists()
-    assert ("stand beside yours" if built else "The book is not built here") in head
+    assert ("compares your run with the book's" if built else "The book is not built here") in head
     beside = re.findall(r'<figure class="book-figure">.*?src="([^"]+)"', html.read_text())
     assert bool(beside) == built and all((html.parent / source).exists() for source in beside)
     assert all(path.read_bytes() == text for path, text in kept.items())

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+import types
 from pathlib import Path
 
 import pandas as pd
@@ -63,6 +64,39 @@ def test_many_rows_come_in_a_script_of_their_own():
     assert element == (
         '<div data-twin="p/fig1/fig-one" data-src="../../_figures/fig-one.js"></div>'
     )
+
+
+def test_a_variant_is_drawn_into_the_axes_of_the_book_and_its_card_is_the_books(tmp_path):
+    book, variant = execute.Project(tmp_path), execute.Project(tmp_path, "_build/page/one")
+    mine, told = text([("SS", "k = 3", "exact", 4, 1.5, None)]), {"x": "mine"}
+    figure = {"mystnb": {"figure": {"name": "fig-one"}}}
+    for project, table, spec in ((book, text(), TOLD), (variant, mine, told)):
+        data = {
+            "image/svg+xml": "<svg/>",
+            "text/csv": table,
+            twins.SPEC: json.loads(json.dumps(spec)),
+        }
+        project.executed("book/p").parent.mkdir(parents=True)
+        project.executed("book/p").write_text(
+            json.dumps({"cells": [{"metadata": figure, "outputs": [{"data": data}]}]})
+        )
+    book.source("book/p").parent.mkdir()
+    book.source("book/p").touch()
+    app = types.SimpleNamespace(
+        srcdir=tmp_path,
+        builder=types.SimpleNamespace(format="html"),
+        config=types.SimpleNamespace(ldpkit_build="_build/page/one", ldpkit_variant="k = 3"),
+    )
+    ((_, _, alone),) = twins._found(app, "book/p")
+    assert alone == twins.data(told, mine)  # no book is built
+    book.html("book/p").parent.mkdir(parents=True)
+    book.html("book/p").touch()
+    ((_, _, found),) = twins._found(app, "book/p")
+    assert found == twins.data(TOLD, text()) | {"run": {"csv": mine, "label": "k = 3"}}
+
+    name = next(iter(cards.load(ROOT)))
+    words = [cards.card(PROJECT, f"book/{name}", {"cells": []}, v).astext() for v in (True, False)]
+    assert [said.startswith("In the book: ") for said in words] == [True, False]
 
 
 def test_only_what_plots_figure_drew_has_a_twin():

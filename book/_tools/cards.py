@@ -163,10 +163,15 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     project, variant = Project(app.srcdir), bool(app.config.ldpkit_variant)
     notebook = provenance.load(project.executed(page)) or ({"cells": []} if variant else None)
     top = next(doctree.findall(nodes.section), None)
-    if notebook is not None and top is not None and app.builder.format == "html" and (box := card(project, page, notebook, variant)):
+    if (
+        notebook is not None
+        and top is not None
+        and app.builder.format == "html"
+        and (box := card(project, page, notebook, variant))
+    ):
         for text in list(box.findall(nodes.Text)):
             text.parent.replace(text, acronyms.hinted(text))
-        top.insert(1, box)
+        top.insert(1 + variant, box)  # behind what a variant says of itself
 
 
 def setup(app: Sphinx) -> None:

@@ -129,6 +129,7 @@ def _entrance(app: Sphinx, failure: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, str | bool]:
     for part in (provenance, twins, acronyms, cards, searching, lessons, errata, board, takeaway):
         part.setup(app)
+    app.add_js_file("sidebar.js", loading_method="defer")
     app.connect("source-read", _swap)
     app.connect("autodoc-process-docstring", _whole, priority=400)  # before napoleon
     app.connect("doctree-resolved", _distinct)

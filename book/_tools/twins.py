@@ -80,7 +80,10 @@ def _found(app: Sphinx, page: str) -> Iterator[tuple[int, str, Json]]:
     if notebook is None or not project.source(page).exists() or app.builder.format != "html":
         return
     whole = provenance.load(book.executed(page)) if app.config.ldpkit_variant and book.html(page).exists() else None
-    books, tables = {name: found for _, name, found in of(whole)} if whole else {}, {n: t for _, n, _, t in provenance.figures(notebook)}
+    books, tables = (
+        {name: found for _, name, found in of(whole)} if whole else {},
+        {n: t for _, n, _, t in provenance.figures(notebook)},
+    )
     for index, name, found in of(notebook):
         drawn = books.get(name)
         run = {"csv": tables[name], "label": app.config.ldpkit_variant}

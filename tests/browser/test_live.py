@@ -183,7 +183,7 @@ def test_streams_tables_and_pictures_are_shown_and_progress_stays_on_its_line(re
     assert cell.locator(".live-new table td").inner_text() == "7"
     assert cell.locator(".live-figure img").count() == 2
     assert cell.locator(".live-result").inner_text().endswith("/book/ldp_auditor'")
-    assert "edited cell" in ready.inner_text("#live-status")
+    assert "code of cell" in ready.inner_text("#live-status")
 
 
 def test_an_error_stops_the_run_and_shows_its_traceback_and_undo_mends_it(ready):
@@ -320,7 +320,7 @@ def test_progress_is_shown_in_the_bar_and_at_the_cell_and_leaves_nothing(ready, 
 
 
 def test_the_time_of_a_run_is_estimated_before_it_starts(ready, live):
-    took = r"All cells took (\d+ s|\d+ min|a second) for the book( at the papers’ own scale)?\.$"
+    took = r"All cells took (\d+ s|\d+ min|a second) for the book( with the paper’s values)?\.$"
     assert re.search(took, ready.inner_text("#live-status"))
     trials = int(parameters()["trials"]["built"].replace("_", ""))
     ready.get_by_label("trials", exact=True).fill(str(100 * trials))
