@@ -252,16 +252,7 @@
       const all = [...values, ...above].filter((v) => low === null || v >= low);
       return scale(spec.yscale, all.length ? all : values, [low, spec.ylim[1]]);
     }
-    widen() {
-      if (this.dialog) return;
-      this.host.style.marginRight = "";
-      const side = document.querySelector(".bd-sidebar-secondary"), box = this.host.getBoundingClientRect();
-      const edge = side && side.offsetWidth && getComputedStyle(side).position !== "fixed" ? side.getBoundingClientRect().left : document.documentElement.clientWidth;
-      const wanted = min(this.spec.columns, this.panels.length) * this.spec.size[0] * 105 - box.width, free = edge - box.right - 28;
-      if (wanted > 40 && free > 40 && innerWidth > 1200) this.host.style.marginRight = `${-floor(min(wanted, free))}px`;
-    }
     draw() {
-      this.widen();
       const { spec, panels, categories } = this, bars = spec.kind === "bars", count = panels.length;
       const width = (this.width = max(240, this.plot.clientWidth)), sharedY = spec.share.includes("y"), sharedX = spec.share.includes("x") || bars;
       const whole = { x: this.axes(this.rows, "x"), y: this.axes(this.rows, "y") };
@@ -491,6 +482,12 @@
     }
     return null;
   }
+  /* While the page is read: a figure that the reader sees first stands before anything is painted, so that nothing moves. */
+  function early() {
+    const aim = document.getElementById(location.hash.slice(1)), from = aim ? aim.getBoundingClientRect().top : -scrollY;
+    for (const host of document.querySelectorAll("[data-twin]:not([data-state])"))
+      if (host.nextSibling && host.getBoundingClientRect().top - from < 2 * innerHeight) begin(host);
+  }
   function find() {
     const watch = new IntersectionObserver((entries) => entries.forEach((e) => {
       if (e.isIntersecting) { watch.unobserve(e.target); begin(e.target); }
@@ -506,6 +503,7 @@
     clear: (host) => twins.get(host)?.show([]),
   };
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { twin });
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", find);
-  else find();
+  const reading = new MutationObserver(early);
+  reading.observe(document, { childList: true, subtree: true });
+  document.addEventListener("DOMContentLoaded", () => { reading.disconnect(); find(); });
 })();

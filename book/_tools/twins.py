@@ -101,10 +101,10 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Pages with a twin load the script, and no other page does."""
+    """Pages with a twin load the script, and no other page does: before the text, since it draws what is seen first."""
     if "data-twin=" in context.get("body", ""):
         app.add_css_file("twin.css")
-        app.add_js_file("twin.js", loading_method="defer")
+        app.add_js_file("twin.js")
 
 
 def write_files(app: Sphinx, failure: Exception | None) -> None:
