@@ -2,18 +2,10 @@
 
 import gc
 import signal
-import sys
-from pathlib import Path
 
 import pytest
-from _pytest.nodeid import coerce_node_id
 
 from ldpkit import cli
-
-# what pages of one chapter share lies beside them
-BOOK = Path(__file__).parents[1] / "book"
-sys.path += [str(BOOK / chapter) for chapter in ("kv_auditor", "ldp_sgd", "rad", "refinement")]
-
 
 # what a shell starts in the background is deaf to interrupts, which some tests send
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -28,11 +20,11 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Keep tests of one group on one worker: xdist 3.8 writes the group into an attribute that
-    pytest 9.2 has renamed."""
+    """Keep tests of one group on one worker. xdist 3.8 writes the group into an attribute that
+    pytest 9.2 has renamed; earlier releases keep that attribute in a slot."""
     for item in items:
         if "_nodeid" in vars(item):
-            item._id = coerce_node_id(item._nodeid)
+            item._id = type(item.id).parse(item._nodeid)
 
 
 @pytest.fixture

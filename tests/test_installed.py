@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -53,11 +54,11 @@ def installed(tmp_path_factory):
     subprocess.run([*uv, "venv", "-q", "-p", sys.executable, folder / "venv"], check=True)
     python = folder / "venv" / "bin" / "python"
     source = folder / "source"  # a build leaves files beside what it builds
-    subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, source], check=True)
-    for path in (ROOT / "ldpkit").rglob("*.py"):
-        (source / path.relative_to(ROOT)).write_bytes(path.read_bytes())
+    leave = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("ldpkit", "tests"):
+        shutil.copytree(ROOT / name, source / name, ignore=leave)
     for name in ("pyproject.toml", "LICENSE", "NOTICE", "README.md"):
-        (source / name).write_bytes((ROOT / name).read_bytes())
+        shutil.copy(ROOT / name, source)
     wheel, _ = built(source, folder / "built")
     subprocess.run([*uv, "pip", "install", "-q", "--no-deps", "-p", python, wheel], check=True)
     site = subprocess.run(

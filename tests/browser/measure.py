@@ -2,7 +2,7 @@
 
 No test: times are of the machine at hand. Run it by itself after `make book`:
 
-    .venv/bin/python tests/browser/measure.py
+    cd tests && ../.venv/bin/python -m browser.measure
 """
 
 import gzip
@@ -13,8 +13,9 @@ import sys
 import tempfile
 import time
 
-from conftest import FLAGS, HTML, Server, serve
 from playwright.sync_api import sync_playwright
+
+from browser.conftest import FLAGS, HTML, Server, serve
 
 PAGES = [
     "book/intro",

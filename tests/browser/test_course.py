@@ -9,7 +9,8 @@ import sys
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import HTML, PAGES, ROOT
+
+from browser.conftest import HTML, PAGES, ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import HTML, ROOT
+
+from browser.conftest import HTML, ROOT
 
 EXPLORERS = sorted(
     path.stem

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from scipy.special import logsumexp
 
+from browser.conftest import ROOT
 from ldpkit import attacks, betting, mechanisms, optimize, stats
 from ldpkit.auditors import KVAudit, rad, rad_bounds, shuffle
 

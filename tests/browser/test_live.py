@@ -12,7 +12,8 @@ import urllib.request
 from urllib.parse import urlencode
 
 import pytest
-from conftest import HTML, ROOT, Server
+
+from browser.conftest import HTML, ROOT, Server
 
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 

@@ -7,8 +7,9 @@ import re
 import threading
 
 import pytest
-from conftest import HTML
-from test_explore import drawn, opened, said
+
+from browser.conftest import HTML
+from browser.test_explore import drawn, opened, said
 
 OWN = "book/explore/own.html"
 ENDED = "() => document.querySelector('.ex-buttons button').textContent.includes('Run')"

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 import pytest
 import yaml
-from conftest import PAGES, ROOT
+
+from browser.conftest import PAGES, ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 

@@ -11,7 +11,8 @@ import xml.etree.ElementTree as ElementTree
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import HTML, PAGES, ROOT, serve
+
+from browser.conftest import HTML, PAGES, ROOT, serve
 
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from conftest import HTML, ROOT, Server
 from jupyter_core.paths import jupyter_runtime_dir
+
+from browser.conftest import HTML, ROOT, Server
 
 sys.path.append(str(ROOT / "tests"))
 

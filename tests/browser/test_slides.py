@@ -3,7 +3,8 @@
 import sys
 
 import pytest
-from conftest import ROOT
+
+from browser.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 

@@ -8,7 +8,8 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import HTML, PAGES
+
+from browser.conftest import HTML, PAGES
 
 WITH_TWINS = [
     name
