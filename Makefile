@@ -14,9 +14,6 @@ override NAME := $(value NAME)
 override IP := $(value IP)
 override PARAMS := $(value PARAMS)
 override SCALE := $(value SCALE)
-ifeq ($(origin JOBS),undefined)
-JOBS   := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
-endif
 override JOBS := $(value JOBS)
 override BENCH := $(value BENCH)
 override CHAOS := $(value CHAOS)
@@ -48,7 +45,7 @@ help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
-	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" --jobs "$$JOBS"
+	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"}
 
 slides: .venv/ready _build/reveal/.ready  ## cut one slide show per paper from the built book, in _build/slides (run `make book` before)
 	@$(BIN)/python book/_tools/slides.py
@@ -57,7 +54,7 @@ released: .venv/ready packages $(HEAVY)  ## install the heavy released packages 
 	@$(BIN)/python book/released/table.py
 
 chapter: .venv/ready packages  ## execute and build one chapter alone: NAME=kv_auditor (and SCALE=smoke)
-	@$(BIN)/python book/_tools/chapter.py --scale "$$SCALE" --jobs "$$JOBS" -- "$$NAME"
+	@$(BIN)/python book/_tools/chapter.py --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"} -- "$$NAME"
 
 page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
 	@$(BIN)/python book/_tools/page.py --scale "$$SCALE" -- "$$NB" "$$PARAMS"
@@ -69,10 +66,10 @@ chaos: .venv/ready packages  ## kill, damage and misuse everything on purpose (C
 	@cd tests && ../$(BIN)/python -m chaos $(if $(SAVE),--save) $$CHAOS
 
 test: .venv/ready packages  ## run the test suite
-	$(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup --ignore=tests/browser tests
+	$(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup --ignore=tests/browser tests
 
 variants: .venv/ready packages  ## run every page with every change of one parameter, and all that it suggests to try
-	VARIANTS=all $(BIN)/python -m pytest -q -n "$$JOBS" --dist loadgroup tests/test_variants.py
+	VARIANTS=all $(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/test_variants.py
 
 mutants: .venv/ready packages  ## break one law at a time and see whether its page notices (SAVE=1: for the book)
 	$(BIN)/python tests/mutants.py $(if $(SAVE),--save)

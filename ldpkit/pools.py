@@ -192,8 +192,17 @@ def _serve(
 
 
 def count(workers: int | None) -> int:
-    """Return a number of workers; that of the cores if none is given."""
-    return checks.integer("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
+    """Return a number of workers. If none is given, it is the number of cores that this process may
+    use: its affinity, the quota of its container and `LOKY_MAX_CPU_COUNT` limit it."""
+    if workers is None:
+        from loky import cpu_count  # here: an audit needs it not
+
+        try:
+            return cpu_count()
+        except ValueError:
+            given = os.environ["LOKY_MAX_CPU_COUNT"]
+            raise ValueError(f"LOKY_MAX_CPU_COUNT must be an integer >= 1, got {given!r}") from None
+    return checks.integer("workers", workers, 1)
 
 
 @functools.cache

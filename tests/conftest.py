@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from ldpkit import cli
+from ldpkit import cli, pools
 
 # what a shell starts in the background is deaf to interrupts, which some tests send
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -16,6 +16,12 @@ def pytest_collection_finish():
     until the end."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Run as many workers as sweeps would: xdist sees no quota of a container."""
+    return pools.count(None)
 
 
 @pytest.hookimpl(trylast=True)

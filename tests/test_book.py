@@ -14,7 +14,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from ldpkit import depends
+from ldpkit import depends, pools
 from ldpkit.published import COLUMNS
 
 ROOT = Path(__file__).parents[1]
@@ -83,6 +83,26 @@ def test_runner_executes_once_and_again_only_what_changed(project, capsys):
     out = capsys.readouterr().out
     assert "current   book/one" in out and "executed  book/two" in out
     assert project.executed("book/two").read_bytes() != before
+
+
+@pytest.mark.parametrize("jobs, share", [(None, 2), (1, 4), (2, 2), (8, 2)])
+def test_notebooks_that_run_side_by_side_share_the_cores(project, monkeypatch, jobs, share):
+    monkeypatch.setattr(pools, "count", lambda workers: 4)
+    code = "import os\nprint(os.environ['LOKY_MAX_CPU_COUNT'])"
+    for page in ("one", "two"):
+        project.source(f"book/{page}").write_text(notebook("trials = 3  # at least 1", code))
+    assert execute.run(project.root, jobs=jobs) == 0
+    assert [text(project, f"book/{page}") for page in ("one", "two")] == [f"{share}\n"] * 2
+
+
+@pytest.mark.parametrize("tool", ["build", "chapter"])
+@pytest.mark.parametrize("given", ["0", "-1", "two", "1.5"])
+def test_no_number_of_notebooks_at_a_time_is_made_another(tool, given, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [tool, "--jobs", given])
+    with pytest.raises(SystemExit) as ended:
+        sys.modules[tool].main()
+    assert ended.value.code == 2
+    assert f"--jobs: must be an integer >= 1, got {given!r}" in capsys.readouterr().err
 
 
 def test_equal_runs_give_equal_bytes(project):

@@ -141,17 +141,13 @@ def prune(project: execute.Project) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="notebooks at a time")
+    parser.add_argument("--jobs", type=execute.jobs, help="notebooks at a time; by default as many as there are cores")
     options = parser.parse_args()
     project, start = execute.Project(Path(__file__).parents[2]), time.perf_counter()
     failed: int | str
     with alone(project) as lock:
         try:
-            failed = (
-                execute.run(project.root, options.scale, max(1, options.jobs))
-                or site(project, lock)
-                or check_pages.report(project)
-            )
+            failed = execute.run(project.root, options.scale, options.jobs) or site(project, lock) or check_pages.report(project)
         except OSError as error:  # a full disk, say: what is finished is whole and stays
             failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
         except KeyboardInterrupt:

@@ -4,7 +4,6 @@ The results are the book's own: a later `make book` finds them current.
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -26,12 +25,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("name", help="for example kv_auditor")
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="notebooks at a time")
+    parser.add_argument("--jobs", type=execute.jobs, help="notebooks at a time; by default as many as there are cores")
     options = parser.parse_args()
     project = execute.Project(Path(__file__).resolve().parents[2])
     chapter = pages(project, options.name)
     with alone(project):
-        if execute.run(project.root, options.scale, max(1, options.jobs), f"{options.name}/"):
+        if execute.run(project.root, options.scale, options.jobs, f"{options.name}/"):
             sys.exit(1)
         place = project.build / "chapter" / options.name
         place.mkdir(parents=True, exist_ok=True)

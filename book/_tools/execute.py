@@ -11,6 +11,7 @@ Long notebooks start first, so that no core waits for the last one; how long
 each takes is known from its last execution here, or from ``durations.csv``.
 """
 
+import argparse
 import csv
 import hashlib
 import importlib.metadata
@@ -218,8 +219,16 @@ def versions() -> dict[str, str]:
     return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
 
 
-def _end_with_parent() -> None:
-    """End this process when the runner ends, even if it was killed: nobody is left to report to."""
+def jobs(text: str) -> int:
+    """How many notebooks are executed at a time, from a command line."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
+    return int(text)
+
+
+def _begin(cores: int) -> None:
+    """Let sweeps of this process use so many cores, and end it when the runner ends, even if that was killed."""
+    os.environ["LOKY_MAX_CPU_COUNT"] = str(cores)
 
     def watch() -> None:
         if parent := parent_process():
@@ -368,9 +377,12 @@ def merge_claims(project: Project) -> list[str]:
             + [f"{name}: no table under its negation turns its verdict" for name in asleep["id"]])  # fmt: skip
 
 
-def run(root: str | Path, scale: str = "paper", jobs: int = 2, chapter: str = "") -> int:
-    """Execute what is not current, of one chapter or of all; return the number of failures."""
-    from ldpkit import depends  # not at the top: processes that execute a notebook do without numba
+def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter: str = "") -> int:
+    """Execute what is not current, of one chapter or of all; return the number of failures.
+
+    So many notebooks are executed at a time as `jobs` says, or as there are cores; they share the cores.
+    """
+    from ldpkit import depends, pools  # not at the top: processes that execute a notebook do without numba
 
     shorten()
     project = Project(root)
@@ -395,7 +407,10 @@ def run(root: str | Path, scale: str = "paper", jobs: int = 2, chapter: str = ""
     # one process executes one notebook: the environment of its kernel is its own
     context = get_context("forkserver")
     context.set_forkserver_preload(["papermill"])  # which takes seconds to import
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent, max_tasks_per_child=1) as pool:
+    cores = pools.count(None)
+    jobs = max(1, min(jobs or cores, len(todo)))
+    share = (max(1, cores // jobs),)
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=share, max_tasks_per_child=1) as pool:
         todo.sort(key=lambda task: -seconds[task[0]])
         futures = {pool.submit(execute, project.root, *task): task[0] for task in todo}
         for future in as_completed(futures):
