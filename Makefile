@@ -52,6 +52,7 @@ slides: .venv/ready _build/reveal/.ready  ## cut one slide show per paper from t
 
 released: .venv/ready packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
 	@$(BIN)/python book/released/table.py
+	@$(BIN)/python book/_tools/letters.py
 
 chapter: .venv/ready packages  ## execute and build one chapter alone: NAME=kv_auditor (and SCALE=smoke)
 	@$(BIN)/python book/_tools/chapter.py --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"} -- "$$NAME"

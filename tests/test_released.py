@@ -1,4 +1,4 @@
-"""The chapter on released clients: models against the real clients, mended copies, withheld findings, and the table.
+"""The chapter on released clients: models against the real clients, mended copies, and the table.
 
 Rates are held to their laws by Clopper-Pearson intervals that miss with probability 1e-6 each; the file looks at
 fewer than 100 of them, so a correct project fails it with probability below 1e-4.
@@ -6,7 +6,6 @@ fewer than 100 of them, so a correct project fails it with probability below 1e-
 
 import csv
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -14,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from laws import P_MIN, same_rate_p
 from packaging.version import Version
 
@@ -30,7 +28,6 @@ import pure_ldp_clients  # noqa: E402
 import table  # noqa: E402
 
 CLIENTS = table.clients()
-LETTERS = {path: path.read_text().split("---\n", 2) for path in (CHAPTER / "letters").glob("*.md")}
 CONVICTED = [
     path
     for path, c in CLIENTS.items()
@@ -156,111 +153,20 @@ def test_doubles_that_one_input_cannot_reach():
     assert not any(hall.lattice(round(y * 2**20) / 2**20) for y in rng.laplace(size=5000).tolist())
 
 
-# --- what is withheld ---------------------------------------------------------------------------------------
-
-
-def withheld():
-    return {
-        (f"{yaml.safe_load(front)['release']}", name)
-        for _, front, _ in LETTERS.values()
-        for name in yaml.safe_load(front)["clients"]
-    }
-
-
-def test_a_letter_says_what_was_seen_how_to_repeat_it_and_what_to_change():
-    for path, (_, front, body) in LETTERS.items():
-        said = yaml.safe_load(front)
-        assert set(said) == {"published", "release", "clients", "words"} and said["words"], path
-        assert "*Mend" in body and said["release"].rpartition("-")[2] in body, path
-        scripts = re.findall(r"^```python\n(.*?)^```$", body, flags=re.M | re.S)
-        assert len(scripts) == 1 and "ldpkit" not in scripts[0], path
-        compile(scripts[0], str(path), "exec")
-        # rates of one run of the script
-        assert re.search(r"one run.*\d.*(none|in as they went)", body, flags=re.S), path
-        assert "not repeated" not in body.lower(), path
-
-
-def test_every_withheld_client_has_a_letter_and_nothing_else():
-    hidden = {path: c for path, c in CLIENTS.items() if c.withheld}
-    assert {(c.folder, c.name) for c in hidden.values()} == withheld() and len(LETTERS) == 7
-    for client in hidden.values():
-        row = client.row(table.WITHHELD)
-        assert client.make is client.event is client.law is client.exact is client.model is None
-        assert not (client.said or client.source or client.weak or client.thread or client.fixed_in)
-        assert (
-            row["verdict"] == table.WITHHELD
-            and np.isnan(row["exact"])
-            and np.isnan(row["lower"])
-            and not row["event"]
-        )
-
-
-def test_no_word_of_a_letter_stands_anywhere_else():
-    words = [
-        word
-        for _, front, _ in LETTERS.values()
-        if not yaml.safe_load(front)["published"]
-        for word in yaml.safe_load(front)["words"]
-    ]
-    assert words
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.split("\n")
-    places = [ROOT / name for name in listed if name and "released/letters/" not in name] + [
-        *(ROOT / "_build" / "html").rglob("*.html")
-    ]
-    for path in places:
-        if path.is_file() and path.suffix in {
-            ".py",
-            ".md",
-            ".ipynb",
-            ".csv",
-            ".yml",
-            ".toml",
-            ".html",
-            ".txt",
-            ".json",
-            ".java",
-        }:
-            text = path.read_text(errors="ignore")
-            assert not [word for word in words if word in text], path
-
-
-def test_letters_are_no_part_of_site_archive_or_package():
-    toc, config = (
-        (ROOT / "_toc.yml").read_text(),
-        yaml.safe_load((ROOT / "_config.yml").read_text()),
-    )
-    assert (
-        "letters" not in toc
-        and "book/released/letters" in config["exclude_patterns"]
-        and config["only_build_toc_files"]
-    )
-    assert "book/released/letters export-ignore" in (ROOT / ".gitattributes").read_text()
-    assert not list((ROOT / "ldpkit").rglob("*letters*"))
-    for _, front, _ in LETTERS.values():
-        assert yaml.safe_load(front)["published"] in (True, False)
-
-
 # --- the table and its packages ----------------------------------------------------------------------------------
 
 
 def test_the_table_is_as_wide_as_the_chapter_says():
     assert len({c.package for c in CLIENTS.values()}) >= 10 and len(CLIENTS) >= 50
     assert len({(c.folder, c.name) for c in CLIENTS.values()}) == len(CLIENTS)
-    convicted = [
-        c
-        for c in CLIENTS.values()
-        if c.make and c.true > c.claim + 1e-9 and not c.weak and not c.withheld
-    ]
+    convicted = [c for c in CLIENTS.values() if c.make and c.true > c.claim + 1e-9 and not c.weak]
     assert len(convicted) >= 8
-    assert Counter(c.withheld for c in CLIENTS.values())[True] == 18
 
 
 def test_the_file_has_the_stated_columns_and_verdicts(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     found = table.table(
-        share=0.02, adapters=[table.ldpkit_clients, table.petina_clients, table.rappor_clients]
+        share=0.02, adapters=[table.ldpkit_clients, table.flwr_clients, table.rappor_clients]
     )
     with table.write(found).open() as file:
         rows = list(csv.DictReader(file))
@@ -272,7 +178,7 @@ def test_the_file_has_the_stated_columns_and_verdicts(tmp_path, monkeypatch):
     )
     assert len(rows) == len(found) == 14
     for row in rows:
-        assert re.match("violates|keeps|weak|withheld|not auditable", row["verdict"])
+        assert re.match("violates|keeps|weak|not auditable", row["verdict"])
         assert all(
             row[name] in ("", "inf") or float(row[name]) >= 0
             for name in ("claim", "exact", "lower")
@@ -313,7 +219,7 @@ def test_a_release_that_is_not_installed_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(table, "STORED", tmp_path / "none.csv")
     found = table.table(adapters=[table.flwr_clients])
     missing = "not auditable: the release is not installed on this machine"
-    assert found["verdict"].tolist() == [missing, missing, missing, table.WITHHELD]
+    assert found["verdict"].tolist() == [missing] * 3
 
 
 def test_pins_name_one_release_and_check_every_file():
@@ -342,7 +248,7 @@ def kept():
 
 
 def test_what_is_stored_is_what_a_build_does_not_make_and_says_what_made_it(kept):
-    wanted = {p for p, c in CLIENTS.items() if c.make and not c.withheld and not table.light(c)}
+    wanted = {p for p, c in CLIENTS.items() if c.make and not table.light(c)}
     assert set(kept["path"]) == wanted
     assert (
         kept["verdict"].str.endswith(" (stored)").all()
@@ -390,10 +296,10 @@ def test_counts_agree_with_an_earlier_measurement_of_the_same_releases(kept, liv
         assert table.compared(few)["counts"].notna().all()
 
 
-def test_every_row_that_was_measured_before_is_a_client_here_and_none_is_withheld():
+def test_every_row_that_was_measured_before_is_a_client_here():
     before = pd.read_csv(CHAPTER / "earlier.csv", index_col="path")
     assert len(before) == 87 and before.index.is_unique
-    assert not [path for path in before.index if CLIENTS[path].withheld]
+    assert set(before.index) <= set(CLIENTS)
 
 
 def test_enough_clients_are_certified_close_to_their_claim(kept):

@@ -57,5 +57,3 @@ local_dp = Released(
 first = replace(local_dp, version="1.8.0")
 mended = replace(local_dp, version="1.14.0", law=None, source="", model=None,
                  undecided="the release that sends the noise; the event of the older ones alone was asked about")  # fmt: skip
-newest = Released("flwr", "1.42.0", "LocalDpMod(1, 1, epsilon=1, delta=1e-5)", claim=1.0, delta=1e-5,
-                  stated="docstring of the class", withheld=True)  # fmt: skip

@@ -78,8 +78,6 @@ class Released:
         Why the client is weaker than it looks, where that is no violation.
     undecided : str
         Why the event alone is no ground for a verdict.
-    withheld : bool
-        A finding waits for its maintainers: nothing is run, and nothing said.
     fixed_in, thread, randomness : str
     trials : int
     model : callable, optional
@@ -103,7 +101,6 @@ class Released:
     source: str = ""
     weak: str = ""
     undecided: str = ""
-    withheld: bool = False
     fixed_in: str = ""
     thread: str = ""
     randomness: str = ""
@@ -177,11 +174,10 @@ class Released:
 
     def row(self, verdict: str, lower: float = math.nan, trials: int = 0) -> dict[str, Any]:
         """The client's row of the table."""
-        shown = not self.withheld
         return {
             "package": self.package, "version": self.version, "client": self.name, "claim": self.claim,
-            "stated": self.stated, "verdict": verdict, "exact": self.true if shown else math.nan, "lower": lower,
-            "reports": trials or None, "event": self.said if shown else "", "fixed_in": self.fixed_in, "delta": self.delta,
+            "stated": self.stated, "verdict": verdict, "exact": self.true, "lower": lower,
+            "reports": trials or None, "event": self.said, "fixed_in": self.fixed_in, "delta": self.delta,
         }  # fmt: skip
 
 

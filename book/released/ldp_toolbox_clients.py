@@ -35,7 +35,3 @@ subset = entry("SubsetSelection", _client("ss", "SubsetSelection", K, 1.0), lamb
                (INSIDE * (K - W) / (K - 1), (1 - INSIDE) * W / (K - 1)))  # fmt: skip
 thresholded = entry("HistogramEncoding, thresholded", _client("he", "HistogramEncoding", 10, 1.0, True), lambda y: 0 in y and 1 not in y,
                     "0 is sent and 1 is not (0 against 1)")  # fmt: skip
-blh, olh, histogram = (
-    Released("ldp-toolbox", "0.1.3", name, stated=STATED, withheld=True)
-    for name in ("LocalHashing, BLH", "LocalHashing, OLH", "HistogramEncoding, no threshold")
-)

@@ -125,7 +125,3 @@ sampled_cell = entry(
 )
 split_grr = entry("SPL_GRR_Client", f"{MANY}.SPL_solution:SPL_GRR", ([2, 2], 2, 1.0), _all_equal, "all values are 0 (0 against 1)",
                   law=((ROOT / (1 + ROOT)) ** 2, (1 / (1 + ROOT)) ** 2), **TUPLES)  # fmt: skip
-sampled_subset, split_subset, histogram = (
-    Released("multi-freq-ldpy", "0.2.5", name, claim=claim, stated=STATED, withheld=True)
-    for name, claim in (("SMP_SS_Client", 1.0), ("SPL_SS_Client", 2.0), ("HE_Client", 1.0))
-)

@@ -216,6 +216,3 @@ tree = _entry("TreeHistClient", _prefixes("treehistogram", "TreeHistClient", 2, 
               law=tuple((2 / 3) ** 5 * (kept / (HALVED + 2)) ** 2 for kept in (HALVED, 1)), inputs=WORDS, trials=40_000)  # fmt: skip
 puzzle = _entry("SFPClient, of CMSClient: the word", _prefixes("apple_sfp", "SFPClient", 2, 8, oracle=_sketch_client), _word,
                 f"own cell of the first word is +, of the second is - {STRINGS}", inputs=WORDS, trials=10_000)  # fmt: skip
-rappor = _entry("RAPPORClient", None, None, "", withheld=True)
-hadamard = _entry("HadamardMechClient", None, None, "", withheld=True)
-histogram = _entry("HEClient", None, None, "", withheld=True)

@@ -13,4 +13,3 @@ def _laplace():
 
 laplace = Released("python-dp", "1.1.5", "LaplaceMechanism", _laplace, (0.0, 1.0), lambda y: y <= 0, "the report is at most 0 (0 against 1)", 1.0,
                    stated="constructor", law=(0.5, 0.5 / math.e), randomness="compiled C++, cannot be seeded")  # fmt: skip
-gaussian = Released("python-dp", "1.1.5", "GaussianMechanism", claim=1.0, delta=1e-5, stated="constructor", withheld=True)

@@ -2,10 +2,8 @@
 
 import html
 import math
-import os
 import platform
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -21,15 +19,12 @@ import ldp_toolbox_clients
 import ldpkit_clients
 import multi_freq_ldpy_clients
 import numpy as np
-import nvflare_clients
 import opendp_clients
 import pandas as pd
-import petina_clients
 import pure_ldp_clients
 import pydp_clients
 import rappor_clients
 import scipy.stats
-import yaml
 from hall import ALPHA, Released, audit_released
 
 import ldpkit
@@ -38,12 +33,11 @@ from ldpkit.pools import Processes, count, isolated
 
 HERE = Path(__file__).parent
 ADAPTERS = (flwr_clients, opendp_clients, pure_ldp_clients, multi_freq_ldpy_clients, diffprivlib_clients, ldp_toolbox_clients,
-            pydp_clients, clip_protocol_clients, petina_clients, nvflare_clients, rappor_clients, ldpkit_clients)  # fmt: skip
+            pydp_clients, clip_protocol_clients, rappor_clients, ldpkit_clients)  # fmt: skip
 COLUMNS = "package,version,client,claim,stated,verdict,exact,lower,reports,event,fixed_in,delta".split(",")
 STORED = HERE / "stored.csv"  # rows that `make book` does not make again: what `make released` last found
 HEAVY = {path.stem for kind in ("heavy", "debian") for path in (HERE / "pins" / kind).glob("*.txt")}
 SLOW = {"multi-freq-ldpy-0.2.5"}  # each of its clients is compiled when it is first called, which takes longer than the audit
-WITHHELD = "withheld: a finding goes to its maintainers first"
 
 
 def clients(adapters: Iterable[ModuleType] = ADAPTERS) -> dict[str, Released]:
@@ -124,7 +118,7 @@ def table(
         Whether to audit again what is otherwise taken from the stored rows.
     """
     every, kept = clients(adapters), {} if everything else stored()
-    asked = {path: c for path, c in every.items() if c.make and not c.withheld}
+    asked = {path: c for path, c in every.items() if c.make}
     rows = {path: kept[path] for path, c in asked.items() if path in kept and not light(c)}
     folders: dict[str, list[str]] = {}
     for path in (path for path in asked if path not in rows):
@@ -134,7 +128,7 @@ def table(
         for found in threads.map(lambda mine: audited(mine, trials, alpha, seed), folders.values()):
             rows |= found
     for path, client in every.items():
-        rows.setdefault(path, client.row(WITHHELD if client.withheld else f"not auditable: {client.source}"))
+        rows.setdefault(path, client.row(f"not auditable: {client.source}"))
     return pd.DataFrame([rows[path] | {"path": path} for path in every])
 
 
@@ -223,20 +217,9 @@ def store(found: pd.DataFrame) -> None:
     kept.set_index("path").to_csv(STORED, float_format="%.6g")
 
 
-def letters() -> None:
-    """Run the script of every letter whose release is installed, and print what it finds: for the person at the keyboard only."""
-    for letter in sorted((HERE / "letters").glob("*.md")):
-        _, front, body = letter.read_text().split("---\n", 2)
-        folder = paths.PACKAGES / yaml.safe_load(front)["release"]
-        for script in re.findall(r"^```python\n(.*?)^```$", body, flags=re.M | re.S) if folder.exists() else ():
-            print(f"\n{letter.stem}: withheld until its letter says `published: true`", flush=True)
-            subprocess.run([sys.executable, "-c", script], env=os.environ | {"PYTHONPATH": str(folder)}, check=True)
-
-
 if __name__ == "__main__":
     sys.modules["table"] = sys.modules["__main__"]
     found = table(everything=True)
     write(found)
     store(found)
     print(found[["package", "version", "client", "claim", "exact", "lower", "reports", "verdict"]].to_string(index=False))
-    letters()
