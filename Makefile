@@ -39,7 +39,7 @@ export UV_FIND_LINKS = $(CURDIR)/wheels
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book slides released chapter page reproduce chaos test variants mutants coverage browser bench reference lab live data links durations expected vulnerabilities bundle artifact packages lock clean
+.PHONY: help book slides released chapter page reproduce chaos test variants mutants coverage browser bench reference lab live data links durations expected vulnerabilities bundle release artifact packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -107,12 +107,16 @@ expected: .venv/ready  ## keep what this build found as what the builds of other
 	@$(BIN)/python book/_tools/expected.py
 
 vulnerabilities: .venv/ready _build/pip-audit/.ready  ## look the locked releases up in the data base of known vulnerabilities (needs the network)
-	@$(BIN)/python -c "import socket; socket.create_connection(('pypi.org', 443), 20)" 2>/dev/null || \
-	  { echo "The data base of vulnerabilities, at pypi.org, cannot be reached from here: nothing was looked up" >&2; exit 4; }
-	@_build/pip-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock
+	@said=_build/pip-audit/said; status=0; \
+	_build/pip-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock 2>$$said || status=$$?; cat $$said >&2; \
+	if grep -qi "could not connect" $$said; then \
+	  echo "The data base of known vulnerabilities cannot be reached from here: nothing was looked up" >&2; status=4; fi; exit $$status
 
 bundle: .venv/ready  ## one file with the sources and all that is installed, for a machine without a network
 	@$(BIN)/python book/_tools/bundle.py
+
+release: .venv/ready  ## make sources, wheel and book of the last commit, compared with the letters that LDPKIT_LETTERS names
+	@$(BIN)/python book/_tools/release.py --scale "$$SCALE"
 
 artifact: .venv/ready  ## fill in ARTIFACT.md and codecheck.yml from the ledger, the recorded times and what was found
 	@$(BIN)/python book/_tools/artifact.py

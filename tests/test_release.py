@@ -1,15 +1,26 @@
 """What leaves this checkout: archives that stand alone, and nothing that waits for its maintainers."""
 
+import datetime
 import fnmatch
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import bundle  # noqa: E402
+import letters  # noqa: E402
+import release  # noqa: E402
 
 
 def test_pytest_alone_collects_files_of_one_name_and_needs_none_of_its_private_modules():
@@ -60,3 +71,243 @@ def test_the_citation_names_every_paper_and_the_notice_every_source():
     notice = " ".join((ROOT / "NOTICE").read_text().split())
     for source in ("Adult", "SDNist", "CIFAR-10", "CC BY-SA 3.0", "ldp-audit", "DP-Sniper"):
         assert source in notice, source
+
+
+# --- archives ---------------------------------------------------------------------------------------
+
+IGNORED = [".git", *(ROOT / ".gitignore").read_text().replace("/", "").split()]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Sources and wheel, made twice: files that others may read and files for the owner alone, in
+    folders of other names, written in another order, in other time zones."""
+    folder, found = tmp_path_factory.mktemp("made"), []
+    for name, mask, zone in (("one", 0o022, "UTC"), ("two, longer", 0o077, "Asia/Kathmandu")):
+        source, reverse = folder / name / "source", name != "one"
+        before = os.umask(mask)
+        try:
+            shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*IGNORED))
+            for path in sorted(source.glob("*/*"), reverse=reverse):
+                if path.is_file():  # written again: another place in the folder, and other rights
+                    text = path.read_bytes()
+                    path.unlink()
+                    path.write_bytes(text)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("TZ", zone)
+                found.append(release.packages(source, folder / name / "made", 1_700_000_000))
+        finally:
+            os.umask(before)
+    return folder, found
+
+
+def test_sources_and_wheel_are_the_same_bytes_whoever_makes_them(made):
+    for first, second in zip(*made[1], strict=True):
+        assert first.name == second.name and first.read_bytes() == second.read_bytes()
+
+
+def test_the_archive_of_the_sources_holds_every_file_and_its_tests_run(made):
+    folder, ((sources, _), _) = made
+    with tarfile.open(sources) as archive:
+        archive.extractall(folder, filter="data")
+    (place,) = folder.glob("ldpkit-*")
+    held = {p.relative_to(place) for p in place.rglob("*") if p.is_file()}
+    copy = folder / "one" / "source"
+    assert {p.relative_to(copy) for p in copy.rglob("*") if p.is_file()} <= held
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "row or unpublished or cores",
+         "tests/test_pools.py", "tests/test_release.py"],
+        cwd=place, env=os.environ | {"PYTHONPATH": str(place)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 4
+
+
+def test_the_notice_names_what_a_bundle_passes_on(tmp_path):
+    notice = (ROOT / "NOTICE").read_text()
+    for path in bundle.wanted(ROOT, tmp_path):
+        if path.is_relative_to(ROOT):
+            name = path.relative_to(ROOT)
+            pattern = name.parent / "*.txt"
+            assert str(name) in notice or str(pattern) in notice, name
+
+
+# --- letters to maintainers -------------------------------------------------------------------------
+
+LETTER = """---
+published: {published}
+sent: {sent}
+release: faulty-1.0
+clients: [Faulty]
+words: ['a zip_object betrays']
+---
+# To the maintainers
+
+The true answer always stands in the first of the three places of the list.
+
+```python
+from faulty import Faulty
+print(Faulty().report(3))
+```
+"""
+LONG = "the true answer always stands in the first of the three places"
+GIVEN_AWAY = {
+    "page.html": "<p>A <code>zip_object</code>\n <b>betrays</b> it</p>",
+    "_sources/page.ipynb": '["A zip_object\\n",\n    "betrays it"]',
+    "searchindex.js": 'titles:["A Zip_Object Betrays"]',
+    "page.md": f"| {LONG.title()} |",
+    "table.csv": LONG.replace(" ", ","),
+}
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A folder with one letter, which is not published."""
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    (folder / "faulty.md").write_text(LETTER.format(published="false", sent="2026-11-01"))
+    monkeypatch.setenv("LDPKIT_LETTERS", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("name", GIVEN_AWAY)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_phrase_of_a_letter_is_found_in_whatever_form_it_stands(kept, tmp_path, name, packed):
+    site = tmp_path / "site"
+    path = site / name
+    path.parent.mkdir(parents=True)
+    (site / "index.html").write_text("<p>betrays, the zip_object; the true answer stands first</p>")
+    assert letters.found(letters.read(), site) == []
+    if packed:
+        with zipfile.ZipFile(site / "paper.zip", "w") as archive:
+            archive.writestr(name, GIVEN_AWAY[name])
+    else:
+        path.write_text(GIVEN_AWAY[name])
+    found = letters.found(letters.read(), site)
+    assert found and all(Path(name).name in line and "the letter faulty" in line for line in found)
+    (kept / "faulty.md").write_text(LETTER.format(published="true", sent="2026-11-01"))
+    assert letters.found(letters.read(), site) == []
+
+
+@pytest.mark.parametrize(
+    "sent, published, said",
+    [
+        ("null", "false", "not sent"),
+        ("2026-11-01", "false", "sent 2026-11-01, 1 days left"),
+        ("2026-10-31", "false", "sent 2026-10-31, 90 days are over"),
+        ("null", "true", "published"),
+    ],
+)
+def test_a_letter_says_how_many_days_are_left(kept, sent, published, said):
+    (kept / "faulty.md").write_text(LETTER.format(published=published, sent=sent))
+    assert letters.read()[0].state(datetime.date(2027, 1, 29)) == said
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (("sent: 2026-11-01\n", ""), "must say published, sent, release, clients, words"),
+        (("sent: 2026-11-01", "sent: soon"), "sent cannot be 'soon'"),
+        (("published: false", "published: no idea"), "published cannot be 'no idea'"),
+        (("words: ['a zip_object betrays']", "words: []"), "words cannot be []"),
+    ],
+)
+def test_a_letter_that_cannot_be_read_ends_a_release(kept, change, said):
+    path = kept / "faulty.md"
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(SystemExit, match=re.escape(said)):
+        letters.read()
+    path.unlink()
+    with pytest.raises(SystemExit, match="LDPKIT_LETTERS must name a folder with letters"):
+        letters.read()
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    """Make a release of a small tree, with a page instead of a book."""
+    root = tmp_path / "root"
+
+    def packages(tree, target, date):
+        target.mkdir()
+        names = ("ldpkit-1.tar.gz", "ldpkit-1.whl")
+        for name in names:
+            (target / name).write_bytes(b"made")
+        return [target / name for name in names]
+
+    def make(source="nothing", page="nothing"):
+        def unpacked(root, place):
+            (place / "tree").mkdir()
+            (place / "tree" / "source.md").write_text(source)
+            return place / "tree"
+
+        def book(tree, scale):
+            (tree / "site").mkdir()
+            (tree / "site" / "page.html").write_text(page)
+            return tree / "site"
+
+        for function in (packages, unpacked, book):
+            monkeypatch.setattr(release, function.__name__, function)
+        release.main()
+
+    (root / "_build").mkdir(parents=True)
+    (root / "CITATION.cff").write_text("date-released: 2026-01-02\n")
+    monkeypatch.setattr(release, "ROOT", root)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["release"])
+    return root / "_build", make
+
+
+PRODUCTS = ["SHA256SUMS", "ldpkit-1.tar.gz", "ldpkit-1.whl", "ldpkit-book-1.tar.gz"]
+
+
+def test_a_release_was_compared_with_the_letters(kept, make, capsys):
+    folder, make = make
+    make()
+    assert sorted(path.name for path in (folder / "release").iterdir()) == PRODUCTS
+    assert "letter to faulty: sent 2026-11-01" in capsys.readouterr().out
+    assert [path.name for path in folder.iterdir()] == ["release"]
+
+
+@pytest.mark.parametrize("place", ["source", "page"])
+def test_nothing_is_released_that_gives_a_letter_away(kept, make, place):
+    folder, make = make
+    with pytest.raises(SystemExit, match="phrases of letters that are not published: nothing"):
+        make(**{place: LONG})
+    assert not list(folder.iterdir())
+
+
+def test_what_was_compared_with_no_letter_is_no_release(make, monkeypatch):
+    folder, make = make
+    monkeypatch.delenv("LDPKIT_LETTERS", raising=False)
+    with pytest.raises(SystemExit, match="^No release: _build/draft .* Set LDPKIT_LETTERS"):
+        make(page=LONG)
+    assert [path.name for path in folder.iterdir()] == ["draft"]
+    assert sorted(path.name for path in (folder / "draft").iterdir()) == PRODUCTS
+
+
+def test_a_release_is_made_from_a_commit_and_not_from_the_folder(tmp_path):
+    root, git = tmp_path / "root", ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    root.mkdir()
+    with pytest.raises(SystemExit, match="A release is made from the last commit of a clone"):
+        release.unpacked(root, tmp_path / "none")
+    (root / "kept").write_text("committed")
+    for command in (["init", "-q"], ["add", "kept"], ["commit", "-qm", "a"]):
+        subprocess.run([*git, *command], cwd=root, check=True)
+    (root / "kept").write_text("changed")
+    (root / "other").touch()
+    tree = release.unpacked(root, tmp_path / "place")
+    assert {path.name: path.read_text() for path in tree.iterdir()} == {"kept": "committed"}
+
+
+def test_nothing_in_the_tree_says_that_it_is_unpublished():
+    refused = re.compile(
+        r"""^\W*published["']?\s*[:=,]\s*["']?(false|no|off)\b""", flags=re.M | re.I
+    )
+    assert refused.search("---\npublished: false\n") and refused.search('"published": no')
+    for folder, inside, names in os.walk(ROOT):
+        inside[:] = [name for name in inside if name not in IGNORED]
+        for name in names:
+            if name.endswith((".md", ".yml", ".yaml", ".csv")):
+                path = Path(folder) / name
+                assert not refused.search(path.read_text(errors="replace")), path

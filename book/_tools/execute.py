@@ -410,7 +410,13 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     cores = pools.count(None)
     jobs = max(1, min(jobs or cores, len(todo)))
     share = (max(1, cores // jobs),)
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=share, max_tasks_per_child=1) as pool:
+    try:
+        executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=share, max_tasks_per_child=1)
+    except OSError as error:
+        raise SystemExit(
+            f"No process can be started, since semaphores lie in /dev/shm, which cannot be written: {error}"
+        ) from None
+    with executor as pool:
         todo.sort(key=lambda task: -seconds[task[0]])
         futures = {pool.submit(execute, project.root, *task): task[0] for task in todo}
         for future in as_completed(futures):
