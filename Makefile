@@ -1,7 +1,16 @@
 # Two commands matter: `make book` and `make test`. Both need only python3 (with venv and pip) and make.
 PYTHON ?= python3
 SCALE  ?= paper
-BIN    := .venv/bin
+VENV   ?= .venv
+override VENV := $(value VENV)
+ifneq ($(words $(VENV)),1)
+$(error VENV must be the path of an environment, without blanks, got '$(VENV)')
+endif
+BIN    := $(VENV)/bin
+READY  := $(VENV)/ready
+from    = $(if $(filter /%,$(BIN)),,$(1))$(BIN)
+# what tells one environment from another: whichever of them there is
+PREFIX  = $(VENV)/pyvenv.cfg $(VENV)/conda-meta/history
 UV     := $(BIN)/uv pip install -q --compile-bytecode --no-build-isolation
 PACKAGES := $(patsubst book/packages/%.txt,_build/packages/%/.ready,$(wildcard book/packages/*.txt))
 RELEASED := $(patsubst book/released/pins/%.txt,_build/packages/%/.tried,$(wildcard book/released/pins/*.txt))
@@ -44,98 +53,98 @@ endif
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-book: .venv/ready packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
+book: $(READY) packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
 	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"}
 
-slides: .venv/ready _build/reveal/.ready  ## cut one slide show per paper from the built book, in _build/slides (run `make book` before)
+slides: $(READY) _build/reveal/.ready  ## cut one slide show per paper from the built book, in _build/slides (run `make book` before)
 	@$(BIN)/python book/_tools/slides.py
 
-released: .venv/ready packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
+released: $(READY) packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
 	@$(BIN)/python book/released/table.py
 	@$(BIN)/python book/_tools/letters.py
 
-chapter: .venv/ready packages  ## execute and build one chapter alone: NAME=kv_auditor (and SCALE=smoke)
+chapter: $(READY) packages  ## execute and build one chapter alone: NAME=kv_auditor (and SCALE=smoke)
 	@$(BIN)/python book/_tools/chapter.py --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"} -- "$$NAME"
 
-page: .venv/ready packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
+page: $(READY) packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
 	@$(BIN)/python book/_tools/page.py --scale "$$SCALE" -- "$$NB" "$$PARAMS"
 
 reproduce:  ## build the last commit twice, in two folders, and compare every file (SCALE=smoke for less)
 	@$(PYTHON) book/_tools/reproduce.py --scale "$$SCALE"
 
-chaos: .venv/ready packages  ## kill, damage and misuse everything on purpose (CHAOS="lines --size 0.1": some; SAVE=1: keep the table)
-	@cd tests && ../$(BIN)/python -m chaos $(if $(SAVE),--save) $$CHAOS
+chaos: $(READY) packages  ## kill, damage and misuse everything on purpose (CHAOS="lines --size 0.1": some; SAVE=1: keep the table)
+	@cd tests && $(call from,../)/python -m chaos $(if $(SAVE),--save) $$CHAOS
 
-test: .venv/ready packages  ## run the test suite
+test: $(READY) packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup --ignore=tests/browser tests
 
-variants: .venv/ready packages  ## run every page with every change of one parameter, and all that it suggests to try
+variants: $(READY) packages  ## run every page with every change of one parameter, and all that it suggests to try
 	VARIANTS=all $(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/test_variants.py
 
-mutants: .venv/ready packages  ## break one law at a time and see whether its page notices (SAVE=1: for the book)
+mutants: $(READY) packages  ## break one law at a time and see whether its page notices (SAVE=1: for the book)
 	$(BIN)/python tests/mutants.py $(if $(SAVE),--save)
 
 # numba tells which lines it compiles, if it compiles them: so not from its cache
-coverage: .venv/ready packages  ## run the test suite and say which lines of ldpkit it does not reach
+coverage: $(READY) packages  ## run the test suite and say which lines of ldpkit it does not reach
 	@rm -rf _build/coverage && mkdir -p _build/coverage
 	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=_build/coverage/numba COVERAGE_FILE=_build/coverage/data \
 	  $(BIN)/python -m coverage run -m pytest -q --ignore=tests/browser tests
-	@cd _build/coverage && COVERAGE_FILE=data ../../$(BIN)/python -m coverage combine -q --rcfile=../../pyproject.toml
+	@cd _build/coverage && COVERAGE_FILE=data $(call from,../../)/python -m coverage combine -q --rcfile=../../pyproject.toml
 	@COVERAGE_FILE=_build/coverage/data $(BIN)/python -m coverage report
 
-browser: .venv/ready _build/reveal/.ready  ## test the built book in Chromium (run `make book` before)
+browser: $(READY) _build/reveal/.ready  ## test the built book in Chromium (run `make book` before)
 	$(BIN)/python -m pytest -q tests/browser
 
-links: .venv/ready  ## check the links that lead out of the book (needs the network)
+links: $(READY)  ## check the links that lead out of the book (needs the network)
 	@$(BIN)/jupyter-book build --builder linkcheck --keep-going -q .
 
-bench: .venv/ready _build/bench/venv/.ready  ## measure how long audits take, beside the published way (SAVE=1: for the book)
+bench: $(READY) _build/bench/venv/.ready  ## measure how long audits take, beside the published way (SAVE=1: for the book)
 	$(BIN)/python benchmarks/bench.py $(if $(SAVE),--save) $$BENCH
 
-reference: .venv/ready _build/reference/venv/.ready _build/reference/ldp-audit/.ready  ## repeat audits with the released code of LDP-Auditor (needs the network; ALL=1: all of them)
+reference: $(READY) _build/reference/venv/.ready _build/reference/ldp-audit/.ready  ## repeat audits with the released code of LDP-Auditor (needs the network; ALL=1: all of them)
 	$(BIN)/python benchmarks/repeat.py $(if $(ALL),--all)
 
-lab: .venv/ready packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live); IP=0.0.0.0 only in a container
+lab: $(READY) packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live); IP=0.0.0.0 only in a container
 	@$(BIN)/python book/_tools/live.py --ip "$${IP:-127.0.0.1}"
 
 live: lab
 
-durations: .venv/ready  ## keep the times of this build as the order in which new checkouts start notebooks
-	@cd book/_tools && ../../$(BIN)/python -c "import execute; execute.deliver(execute.Project('../..'))"
+durations: $(READY)  ## keep the times of this build as the order in which new checkouts start notebooks
+	@cd book/_tools && $(call from,../../)/python -c "import execute; execute.deliver(execute.Project('../..'))"
 
-expected: .venv/ready  ## keep what this build found as what the builds of others are compared with
+expected: $(READY)  ## keep what this build found as what the builds of others are compared with
 	@$(BIN)/python book/_tools/expected.py
 
-vulnerabilities: .venv/ready _build/pip-audit/.ready  ## look the locked releases up in the data base of known vulnerabilities (needs the network)
+vulnerabilities: $(READY) _build/pip-audit/.ready  ## look the locked releases up in the data base of known vulnerabilities (needs the network)
 	@said=_build/pip-audit/said; status=0; \
 	_build/pip-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock 2>$$said || status=$$?; cat $$said >&2; \
 	if grep -qi "could not connect" $$said; then \
 	  echo "The data base of known vulnerabilities cannot be reached from here: nothing was looked up" >&2; status=4; fi; exit $$status
 
-bundle: .venv/ready  ## one file with the sources and all that is installed, for a machine without a network
+bundle: $(READY)  ## one file with the sources and all that is installed, for a machine without a network
 	@$(BIN)/python book/_tools/bundle.py
 
-release: .venv/ready  ## make sources, wheel and book of the last commit, compared with the letters that LDPKIT_LETTERS names
+release: $(READY)  ## make sources, wheel and book of the last commit, compared with the letters that LDPKIT_LETTERS names
 	@$(BIN)/python book/_tools/release.py --scale "$$SCALE"
 
-artifact: .venv/ready  ## fill in ARTIFACT.md and codecheck.yml from the ledger, the recorded times and what was found
+artifact: $(READY)  ## fill in ARTIFACT.md and codecheck.yml from the ledger, the recorded times and what was found
 	@$(BIN)/python book/_tools/artifact.py
 
-data: .venv/ready  ## fetch MNIST, Fashion-MNIST and Adult, and check them
+data: $(READY)  ## fetch MNIST, Fashion-MNIST and Adult, and check them
 	$(BIN)/ldpkit data
 
 packages: $(PACKAGES) $(RELEASED)
 
 # A target `ready` holds what was installed: a new date of its sources alone installs nothing, and a folder without
 # it is unfinished and made again from nothing, whenever it was killed.
-same = cat $(1) | cmp -s - $@
-done = cat $(1) > $@.part && mv $@.part $@
+same = cat $(1) 2>/dev/null | cmp -s - $@
+done = { cat $(1) 2>/dev/null || true; } > $@.part && mv $@.part $@
 
 # Each audited package has a folder of its own; uv never touches the book's environment here.
-_build/packages/%/.ready: book/packages/%.txt .venv/ready
-	@$(call same,$< .venv/pyvenv.cfg) || { set -e; rm -rf $(@D); \
+_build/packages/%/.ready: book/packages/%.txt $(READY)
+	@$(call same,$< $(PREFIX)) || { set -e; rm -rf $(@D); \
 	  $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<; \
-	  $(call done,$< .venv/pyvenv.cfg); }
+	  $(call done,$< $(PREFIX)); }
 	@touch $@
 
 # The packages of the chapter on released clients: one that cannot be installed is missed loudly, by its page too. What their
@@ -151,15 +160,15 @@ wheels = $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<
 jars = sed -n 's/ \\$$//; s/==/ /; /^lib/{N; s/\n.*sha256:/ /; p}' $< | ( cd $(@D) && command -v javac && \
   while read name version sum; do apt-get download -q $$name=$$version && echo "$$sum " $${name}_*.deb | sha256sum -c && \
     dpkg -x $${name}_*.deb . || exit 1; done ) >&2
-_build/packages/%/.tried: book/released/pins/%.txt .venv/ready
+_build/packages/%/.tried: book/released/pins/%.txt $(READY)
 	$(call install,$(wheels))
-_build/packages/%/.tried: book/released/pins/heavy/%.txt .venv/ready
+_build/packages/%/.tried: book/released/pins/heavy/%.txt $(READY)
 	$(call install,$(wheels))
 _build/packages/%/.tried: book/released/pins/debian/%.txt
 	$(call install,$(jars))
 
 # The published clients of the benchmark need a Python that their versions knew.
-_build/bench/venv/.ready: benchmarks/reference.txt .venv/ready
+_build/bench/venv/.ready: benchmarks/reference.txt $(READY)
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p ">=3.11,<3.13" $(@D); \
 	  sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock >$(@D)/setuptools.txt; \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $(@D)/setuptools.txt; \
@@ -167,16 +176,16 @@ _build/bench/venv/.ready: benchmarks/reference.txt .venv/ready
 	@touch $@
 
 # reveal.js plays the slides; of the package that brings it nothing else is used
-_build/reveal/.ready: book/_tools/slides.txt .venv/ready
+_build/reveal/.ready: book/_tools/slides.txt $(READY)
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 
-_build/pip-audit/.ready: book/_tools/pip-audit.txt .venv/ready
+_build/pip-audit/.ready: book/_tools/pip-audit.txt $(READY)
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p $(BIN)/python $(@D); \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 
-_build/reference/venv/.ready: benchmarks/released.txt .venv/ready
+_build/reference/venv/.ready: benchmarks/released.txt $(READY)
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p ">=3.11,<3.13" $(@D); \
 	  sed -n '/^setuptools==/,/[^\\]$$/p' $< >$(@D)/first.txt; \
 	  for pins in $(@D)/first.txt $<; do $(UV) -p $(@D)/bin/python --require-hashes -r $$pins; done; $(call done,$<); }
@@ -190,15 +199,28 @@ _build/reference/ldp-audit/.ready:
 	  echo "The released code, commit $(COMMIT), cannot be had from $$SOURCE. Where the network does not reach it, bring a clone of" \
 	    "https://github.com/hharcolezi/ldp-audit to this machine and call: make reference SOURCE=path/of/the/clone" >&2; exit 1; }
 
-.venv/ready: pyproject.toml requirements.lock
+# An environment that make did not make is only added to: if something in it would have to go, nothing is done.
+alien = test -x $(BIN)/python || { echo "VENV=$(VENV) is no environment of Python: it has no bin/python" >&2; exit 2; }; \
+  echo "Adding to the environment $(VENV), which make did not make"; \
+  test -x $(BIN)/uv || { $(first); }; \
+  gone=$$($(filter-out -q,$(UV)) --dry-run -p $(BIN)/python --require-hashes -r requirements.lock 2>&1) || { echo "$$gone" >&2; exit 2; }; \
+  gone=$$(echo "$$gone" | sed -n 's/^ - //p'); \
+  test -z "$$gone" || { echo "VENV=$(VENV) holds other releases than requirements.lock, and they would have to go: $$(echo $$gone)." \
+    "Nothing was removed; name an environment without them" >&2; exit 2; };
+# what is removed was made here: it bears a mark from its first moment to its last
+own = echo "Installing the environment into $(VENV)"; rm -rf $(VENV).unfinished; \
+  if test -e $(VENV); then mv $(VENV) $(VENV).unfinished; rm -rf $(VENV).unfinished; fi; \
+  mkdir -p $(VENV).unfinished; touch $(VENV).unfinished/.made; mv $(VENV).unfinished $(VENV); $(PYTHON) -m venv $(VENV); \
+  $(first);
+first = sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >$(VENV)/uv.txt; \
+  $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt
+$(READY): pyproject.toml requirements.lock
 	@$(call same,$^) || { set -e; \
-	  echo "Installing the environment into .venv"; rm -rf .venv; $(PYTHON) -m venv .venv; \
-	  sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >.venv/uv.txt; \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r .venv/uv.txt; \
+	  if test -e $(VENV)/.made || ! test -e $(VENV); then $(own) else $(alien) fi; \
 	  $(UV) -p $(BIN)/python --require-hashes -r requirements.lock; $(UV) -p $(BIN)/python --no-deps -e .; $(call done,$^); }
 	@touch $@
 
-lock: .venv/ready  ## resolve the dependencies again, for Python 3.11 to 3.13, with the check sums of all their files
+lock: $(READY)  ## resolve the dependencies again, for Python 3.11 to 3.13, with the check sums of all their files
 	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --extra dev --generate-hashes --no-header --no-annotate \
 	  pyproject.toml -o requirements.lock
 	$(BIN)/python book/_tools/supply.py

@@ -24,7 +24,7 @@ DAYS = 90
 RUN = 8
 """So many words in a row, of a letter and of a text, are no coincidence."""
 ROOT = Path(__file__).resolve().parents[2]
-FIELDS = {"published": bool, "sent": (datetime.date, type(None)), "release": str, "clients": list, "words": list}
+FIELDS: dict[str, Any] = {"published": bool, "sent": (datetime.date, type(None)), "release": str, "clients": list, "words": list}
 
 
 @dataclass(frozen=True)
