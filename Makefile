@@ -117,9 +117,9 @@ expected: $(READY)  ## keep what this build found as what the builds of others a
 
 vulnerabilities: $(READY) _build/pip-audit/.ready  ## look the locked releases up in the data base of known vulnerabilities (needs the network)
 	@said=_build/pip-audit/said; status=0; \
-	_build/pip-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock 2>$$said || status=$$?; cat $$said >&2; \
-	if grep -qi "could not connect" $$said; then \
-	  echo "The data base of known vulnerabilities cannot be reached from here: nothing was looked up" >&2; status=4; fi; exit $$status
+	_build/pip-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock 2>$$said || status=$$?; \
+	if grep -qiE "could not connect|ConnectionError" $$said; then status=4; tail -n 1 $$said >&2; \
+	  echo "The data base of known vulnerabilities cannot be reached from here: nothing was looked up" >&2; else cat $$said >&2; fi; exit $$status
 
 bundle: $(READY)  ## one file with the sources and all that is installed, for a machine without a network
 	@$(BIN)/python book/_tools/bundle.py

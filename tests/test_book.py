@@ -95,6 +95,15 @@ def test_notebooks_that_run_side_by_side_share_the_cores(project, monkeypatch, j
     assert [text(project, f"book/{page}") for page in ("one", "two")] == [f"{share}\n"] * 2
 
 
+def test_a_system_without_room_for_semaphores_is_named(project, monkeypatch):
+    def refuse(*arguments, **named):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", refuse)
+    with pytest.raises(SystemExit, match="semaphores lie in /dev/shm.*Permission denied"):
+        execute.run(project.root, jobs=2)
+
+
 @pytest.mark.parametrize("tool", ["build", "chapter"])
 @pytest.mark.parametrize("given", ["0", "-1", "two", "1.5"])
 def test_no_number_of_notebooks_at_a_time_is_made_another(tool, given, monkeypatch, capsys):

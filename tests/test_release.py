@@ -123,6 +123,44 @@ def test_the_archive_of_the_sources_holds_every_file_and_its_tests_run(made):
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 4
 
 
+def test_the_workflow_calls_the_script_which_tests_an_archive_too():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
+    steps = [step.get("run", "") for step in workflow["jobs"]["check"]["steps"]]
+    assert sum(step.endswith(".ci/run") for step in steps) == 1
+    script = (ROOT / ".ci" / "run").read_text()
+    _, _, tested = script.partition("git archive HEAD | tar -x")
+    for path in re.findall(r"tests/\w+\.py", tested):
+        assert (ROOT / path).exists(), path
+    assert "tests/test_installed.py" in tested and "tests/test_release.py" in tested
+
+
+@pytest.mark.parametrize(
+    "said, status, expected",
+    [
+        ("ERROR:pip_audit._cli:Could not connect to PyPI's vulnerability feed", 1, 4),
+        ("requests.exceptions.ConnectionError: Max retries exceeded with url: /json", 1, 4),
+        ("Found 1 known vulnerability in 1 package", 1, 1),
+        ("No known vulnerabilities found", 0, 0),
+    ],
+)
+def test_what_could_not_be_looked_up_is_told_from_what_was_found(tmp_path, said, status, expected):
+    """The tool itself says whether it was answered: make knows no address."""
+    text = (ROOT / "Makefile").read_text()
+    assert not re.search(r"pypi\.org|socket", text)
+    recipe = re.search(r"^vulnerabilities:.*\n((?:\t.*\n)+)", text, flags=re.M)[1]
+    (tmp_path / "Makefile").write_text(f"vulnerabilities:\n{recipe}")
+    tool = tmp_path / "_build" / "pip-audit" / "bin" / "pip-audit"
+    tool.parent.mkdir(parents=True)
+    tool.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit {status}\n')
+    tool.chmod(0o755)
+    done = subprocess.run(
+        ["make", "vulnerabilities"], cwd=tmp_path, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}
+    )  # fmt: skip
+    assert said in done.stderr and ("nothing was looked up" in done.stderr) == (expected == 4)
+    assert done.returncode == (2 if expected else 0)
+    assert not expected or f"Error {expected}" in done.stderr
+
+
 def test_the_notice_names_what_a_bundle_passes_on(tmp_path):
     notice = (ROOT / "NOTICE").read_text()
     for path in bundle.wanted(ROOT, tmp_path):
@@ -208,6 +246,10 @@ def test_a_letter_says_how_many_days_are_left(kept, sent, published, said):
     [
         (("sent: 2026-11-01\n", ""), "must say published, sent, release, clients, words"),
         (("sent: 2026-11-01", "sent: soon"), "sent cannot be 'soon'"),
+        (
+            ("sent: 2026-11-01", "sent: 2026-11-01 12:00:00"),
+            "sent cannot be datetime.datetime(2026",
+        ),
         (("published: false", "published: no idea"), "published cannot be 'no idea'"),
         (("words: ['a zip_object betrays']", "words: []"), "words cannot be []"),
     ],

@@ -61,7 +61,19 @@ def packages(tree: Path, target: Path, date: int) -> list[Path]:
         shutil.copytree(tree, copy)  # a build leaves files beside what it builds
         for path in copy.rglob("*"):
             path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-        command: list[str | Path] = [sys.executable, "-m", "uv", "build", "-q", "--no-build-isolation", "-p", sys.executable, "-o", made, copy]
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "uv",
+            "build",
+            "-q",
+            "--no-build-isolation",
+            "-p",
+            sys.executable,
+            "-o",
+            made,
+            copy,
+        ]
         subprocess.run(command, env=os.environ | {"SOURCE_DATE_EPOCH": str(date), "TZ": "UTC"}, umask=0o022, check=True)
         wheel, sources = next(made.glob("*.whl")), next(made.glob("*.tar.gz"))
         with tarfile.open(sources) as archive:
