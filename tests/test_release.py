@@ -177,7 +177,7 @@ published: {published}
 sent: {sent}
 release: faulty-1.0
 clients: [Faulty]
-words: ['a zip_object betrays']
+words: ['a wooden_coin betrays']
 ---
 # To the maintainers
 
@@ -190,9 +190,9 @@ print(Faulty().report(3))
 """
 LONG = "the true answer always stands in the first of the three places"
 GIVEN_AWAY = {
-    "page.html": "<p>A <code>zip_object</code>\n <b>betrays</b> it</p>",
-    "_sources/page.ipynb": '["A zip_object\\n",\n    "betrays it"]',
-    "searchindex.js": 'titles:["A Zip_Object Betrays"]',
+    "page.html": "<p>A <code>wooden_coin</code>\n <b>betrays</b> it</p>",
+    "_sources/page.ipynb": '["A wooden_coin\\n",\n    "betrays it"]',
+    "searchindex.js": 'titles:["A Wooden_Coin Betrays"]',
     "page.md": f"| {LONG.title()} |",
     "table.csv": LONG.replace(" ", ","),
 }
@@ -214,7 +214,7 @@ def test_a_phrase_of_a_letter_is_found_in_whatever_form_it_stands(kept, tmp_path
     site = tmp_path / "site"
     path = site / name
     path.parent.mkdir(parents=True)
-    (site / "index.html").write_text("<p>betrays, the zip_object; the true answer stands first</p>")
+    (site / "index.html").write_text("<p>betrays, the wooden_coin; the true answer stands first</p>")
     assert letters.found(letters.read(), site) == []
     if packed:
         with zipfile.ZipFile(site / "paper.zip", "w") as archive:
@@ -251,7 +251,7 @@ def test_a_letter_says_how_many_days_are_left(kept, sent, published, said):
             "sent cannot be datetime.datetime(2026",
         ),
         (("published: false", "published: no idea"), "published cannot be 'no idea'"),
-        (("words: ['a zip_object betrays']", "words: []"), "words cannot be []"),
+        (("words: ['a wooden_coin betrays']", "words: []"), "words cannot be []"),
     ],
 )
 def test_a_letter_that_cannot_be_read_ends_a_release(kept, change, said):
