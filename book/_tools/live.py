@@ -2,8 +2,8 @@
 
 One Jupyter server, on the loopback interface only, with a token. The token is made here for this one server, handed to
 it inside this process (not on a command line that other users could read), and printed once, in the fragment of a link:
-browsers send fragments to no server, so no log can hold it. The page that the link opens trades the token for a cookie,
-which lasts as long as this server and serves every tab and JupyterLab alike.
+browsers send fragments to no server, so no log can hold it. The page that the link opens keeps the token in the storage of
+its tab and shows it with every request (`identity`); new tabs of the same address ask the open ones for it.
 """
 
 import argparse
@@ -18,8 +18,9 @@ from typing import Any
 
 import psutil
 from execute import Project
+from identity import refuse_bodies, settle
 from jupyter_client.manager import KernelManager
-from jupyter_server.base.handlers import APIHandler, JupyterHandler
+from jupyter_server.base.handlers import APIHandler
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager, ServerKernelManager
 from jupyterlab.labapp import LabApp
@@ -50,11 +51,8 @@ def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: 
         "--ServerApp.kernel_manager_class=live.Kernels",
         "--AsyncMappingKernelManager.kernel_manager_class=live.Kernel",
         "--ServerApp.kernel_websocket_connection_class=live.Connection",
-        f"--ServerApp.cookie_secret={secrets.token_hex(32)}",  # no cookie outlives its server
-        "--ServerApp.tornado_settings={'xsrf_cookie_kwargs': {'samesite': 'Strict', 'expires_days': None}}",
+        "--ServerApp.identity_provider_class=identity.Identity",
         f"--IdentityProvider.token={token}",
-        "--IdentityProvider.cookie_options={'samesite': 'Strict', 'expires_days': None}",
-        "--PasswordIdentityProvider.hashed_password=",
         f"--MappingKernelManager.cull_idle_timeout={idle}",
         f"--MappingKernelManager.cull_interval={min(60, idle)}",
         "--MappingKernelManager.cull_connected=True",
@@ -63,11 +61,10 @@ def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: 
 
 
 class Entrance(APIHandler):
-    """The address at which a page trades the token for the cookies, and sees later whether they still hold."""
+    """The address at which a page sees whether the token that it has still holds."""
 
     @web.authenticated
     def get(self) -> None:
-        self.xsrf_token  # noqa: B018 (sets its cookie: with it a page proves that it is not another origin's)
         self.set_status(204)
         self.finish()
 
@@ -76,6 +73,7 @@ class Kernel(ServerKernelManager):
     """A kernel that takes along what its cells started, even in sessions of their own and if it crashed."""
 
     mark = ""  # in the environment, which all of them inherit
+    left = False  # whether no page was connected to it at the last look
 
     async def _async_pre_start_kernel(self, **given: Any) -> Any:
         self.mark = secrets.token_hex(8)
@@ -93,11 +91,21 @@ class Kernel(ServerKernelManager):
 
 
 class Kernels(AsyncMappingKernelManager):
-    """Kernels that say nothing in the server's terminal; what a cell says goes to its page."""
+    """Kernels that say nothing in the server's terminal, because a cell's output goes to its page, and that end with their page."""
 
     async def start_kernel(self, **arguments: Any) -> str:  # type: ignore[override]  # the server names every argument
         quiet: dict[str, Any] = {"extra_arguments": ["--log-level=CRITICAL"], "stdout": DEVNULL, "stderr": DEVNULL}
         return await super().start_kernel(**arguments, **quiet)
+
+    async def cull_kernel_if_idle(self, kernel_id: str) -> None:
+        """End a kernel, busy or not, that no page held at two looks; one of JupyterLab, to which a tab can return, when time is over."""
+        kernel, left = self._kernels[kernel_id], not self._kernel_connections.get(kernel_id)
+        sessions = await self.parent.session_manager.list_sessions()
+        if kernel.left and left and kernel_id not in {session["kernel"]["id"] for session in sessions}:
+            await self.shutdown_kernel(kernel_id, now=True)
+        else:
+            kernel.left = self.cull_busy = left  # a page that waits for its cell keeps the kernel
+            await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]  # it has no types
 
 
 class Connection(ZMQChannelsWebsocketConnection):
@@ -107,13 +115,6 @@ class Connection(ZMQChannelsWebsocketConnection):
         await super().prepare()  # type: ignore[no-untyped-call]  # it has no types
         if self.websocket_handler.connection is not self:
             raise web.Finish
-
-
-def alone() -> None:
-    """Let no page of another origin read an answer, not even one that has the token: Jupyter would, by default."""
-    methods: Any = JupyterHandler, APIHandler
-    methods[0].set_cors_headers = lambda self: None
-    methods[1].options = web.RequestHandler.options  # which refuses
 
 
 def main() -> None:
@@ -132,11 +133,12 @@ def main() -> None:
     if not project.html(FIRST).exists():
         sys.exit("The book is not built yet: run `make book`, or `make book SCALE=smoke` for a first look.")
 
-    alone()
+    settle()
     token = secrets.token_urlsafe(32)
     server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle, options.ip))
     server.no_browser_open_file = True  # it would hold the token
     server.web_app.add_handlers(".*", [("/api/live", Entrance)])
+    refuse_bodies(server.web_app, server.identity_provider)
 
     def stop(*_: object) -> None:
         print("\nStopped; open pages say so.", flush=True)

@@ -2,8 +2,9 @@
    itself, needs no library, and asks nobody but its own server. */
 (() => {
   "use strict";
+  const { token, proof, protocols } = ldpkit.live;
   const GONE = "The server does not answer: it was stopped. Start it again with “make lab” and open the link it prints.";
-  const STALE = "The server does not know this browser. To run this page, open the link that “make lab” printed last.";
+  const STALE = "The server does not know this tab. To run this page, open the link that “make lab” printed last.";
   const ENDED = "The kernel was stopped, perhaps after an hour without use. Run again to start a new one.";
 
   function make(tag, attributes = {}, ...children) {
@@ -18,8 +19,7 @@
   }
 
   async function ask(method, path, body, rest = {}) {
-    const proof = document.cookie.match(/(?:^|; )_xsrf=([^;]+)/); // no other origin can read it
-    const headers = proof ? { "X-XSRFToken": proof[1] } : {};
+    const headers = proof(await token);
     if (body) headers["Content-Type"] = "application/json";
     let answer;
     try {
@@ -44,9 +44,9 @@
       this.id = (await ask("POST", "kernels", { name: "python3", path: this.folder })).id;
       await this.connect();
     }
-    connect() {
+    async connect() {
       this.closed = false;
-      this.socket = new WebSocket(`ws://${location.host}/api/kernels/${this.id}/channels?session_id=${this.session}`);
+      this.socket = new WebSocket(`ws://${location.host}/api/kernels/${this.id}/channels?session_id=${this.session}`, protocols(await token));
       this.socket.onmessage = (event) => this.receive(JSON.parse(event.data));
       return new Promise((ready, refused) => {
         this.socket.onopen = ready;

@@ -513,9 +513,8 @@ _aside(${JSON.stringify(code)})`;
   }
 
   async function open() {
-    const { entered, data } = ldpkit.live, title = document.querySelector("article h1");
+    const { data } = ldpkit.live, title = document.querySelector("article h1");
     if (!title) return;
-    await entered;
     if (!data) { // without cells: only the way to JupyterLab
       const way = make("p", { class: "live-links" }, badge("Live"), " ", lab("book"));
       title.after(way);
