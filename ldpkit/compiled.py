@@ -9,12 +9,11 @@ import shutil
 import stat
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
-from . import depends
+from . import depends, store
 
 __all__ = ["CACHE", "kernel"]
 
@@ -136,9 +135,8 @@ def _checked() -> type:
                 text = b""
             if hashlib.sha256(text[:-32]).digest() == text[-32:]:
                 return True
-            warnings.warn(
-                f"compiled code in {path.parent} is damaged ({path.name}); it is compiled again",
-                stacklevel=2,
+            store.damaged(
+                f"compiled code in {path.parent} is damaged ({path.name}); it is compiled again"
             )
             # without its index nobody knows which code is in which file
             for one in path.parent.glob(self._data_name_pattern.partition("{")[0] + "*"):

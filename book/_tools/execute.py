@@ -12,6 +12,7 @@ each takes is known from its last execution here, or from ``durations.csv``.
 """
 
 import argparse
+import contextlib
 import csv
 import hashlib
 import importlib.metadata
@@ -290,6 +291,19 @@ def shorten() -> None:
         tempfile.tempdir = os.environ["TMPDIR"] = short[0] if short else tempfile.gettempdir()
 
 
+@contextlib.contextmanager
+def _notes(place: Path, page: str) -> Iterator[None]:
+    """Print afterwards what ldpkit noted about damaged files while a page ran: it belongs to the build, not to the notebook."""
+    place.touch()
+    os.environ["LDPKIT_NOTES"] = str(place)
+    try:
+        yield
+    finally:
+        del os.environ["LDPKIT_NOTES"]
+        for note in place.read_text(encoding="utf-8").splitlines():
+            print(f"damaged   {page}: {note}", file=sys.stderr, flush=True)
+
+
 def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: str | Path = "_build") -> float:
     """Execute one notebook; return its wall time, or raise with the cell and the error."""
     import papermill
@@ -304,16 +318,17 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
     with tempfile.TemporaryDirectory() as folder:
         # sockets in a folder of their own: kernels that run side by side must not share names
         sockets = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
-        notebook = papermill.execute_notebook(
-            str(project.source(page)),
-            None,
-            parameters=parameters,
-            cwd=str(project.source(page).parent),
-            kernel_name="python3",
-            progress_bar=False,
-            execution_timeout=LIMIT,
-            config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
-        )
+        with _notes(Path(folder, "notes"), page):
+            notebook = papermill.execute_notebook(
+                str(project.source(page)),
+                None,
+                parameters=parameters,
+                cwd=str(project.source(page).parent),
+                kernel_name="python3",
+                progress_bar=False,
+                execution_timeout=LIMIT,
+                config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
+            )
     seconds = time.perf_counter() - start
     for part in (notebook, *notebook.cells):  # times of this run would make equal results differ
         part.metadata.pop("papermill", None)
