@@ -2,6 +2,7 @@
 be undone."""
 
 import ast
+import asyncio
 import dataclasses
 import json
 import re
@@ -12,6 +13,7 @@ import urllib.request
 from urllib.parse import urlencode
 
 import pytest
+from tornado import httpclient, websocket
 
 from browser.conftest import HTML, ROOT, Server
 
@@ -66,7 +68,7 @@ def write(page, code, index=None):
     return cell
 
 
-def test_the_link_opens_the_book_and_leaves_no_token_behind(page, live):
+def test_the_link_opens_the_book_and_leaves_the_token_in_the_storage_of_its_tab_alone(page, live):
     page.goto(live.link)
     page.wait_for_function("location.hash === ''")
     page.goto(f"{live.base}/static/{PAGE}.html")
@@ -74,12 +76,10 @@ def test_the_link_opens_the_book_and_leaves_no_token_behind(page, live):
     assert live.token not in page.content() and live.token not in page.url
     entries = page.context.new_cdp_session(page).send("Page.getNavigationHistory")["entries"]
     assert len(entries) >= 2 and not any(live.token in entry["url"] for entry in entries)
-    kept = page.evaluate(
-        "[...Object.values(localStorage), ...Object.values(sessionStorage),"
-        " JSON.stringify(history.state)].join()"
-    )
-    assert live.token not in kept
-    assert live.token not in page.evaluate("document.cookie")
+    kept = page.evaluate("[...Object.values(localStorage), JSON.stringify(history.state)].join()")
+    assert live.token not in kept and page.evaluate("name") == ""
+    assert page.evaluate("sessionStorage.getItem('live-token')") == live.token
+    assert page.context.cookies() == []
     assert page.outside == [] and page.errors == []
 
 
@@ -256,7 +256,7 @@ def test_leaving_the_page_stops_its_kernel(ready, live):
 def test_a_browser_that_never_opened_the_link_is_told_where_to_get_it(page, live):
     page.goto(f"{live.base}/static/{PAGE}.html")
     assert "open the link that “make lab” printed last" in status(
-        page, "The server does not know this browser"
+        page, "The server does not know this tab"
     )
     assert page.locator("#live-run-all").is_disabled()
     assert page.inner_text("#live-badge") == "Not live"
@@ -697,8 +697,42 @@ def test_jupyterlab_shows_exercises_with_closed_solutions_and_asks_nothing(page,
 
     lab.goto(f"{live.base}/lab")  # typed by hand, in the same browser
     lab.locator("#jp-main-dock-panel").wait_for(timeout=60_000)
-    assert "/login" not in lab.url
-    assert page.outside == []
+    assert page.outside == [] and page.context.cookies() == []
+
+
+def test_jupyterlab_runs_a_cell_and_downloads_a_notebook_without_a_cookie(page, live):
+    page.goto(live.link)
+    page.goto(f"{live.base}/lab/tree/{PAGE}.ipynb?factory=Notebook&reset")
+    code = page.locator(".jp-Notebook .jp-CodeCell").first
+    code.wait_for(timeout=60_000)
+    page.wait_for_function(
+        "document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
+    )
+    code.locator(".jp-InputPrompt").click()
+    page.keyboard.press("Control+Enter")
+    code.get_by_text("[1]:", exact=True).wait_for(timeout=60_000)
+    page.get_by_role("menuitem", name="File", exact=True).click()
+    with page.expect_download() as started:
+        page.get_by_role("menuitem", name="Download", exact=True).click()
+    assert started.value.suggested_filename == "fig1.ipynb"
+    assert '"nbformat"' in started.value.path().read_text()
+    assert page.context.cookies() == [] and live.token not in page.url
+
+
+def test_a_tab_whose_token_is_out_of_date_takes_that_of_a_tab_of_the_new_server(page, tmp_path):
+    first = Server(tmp_path)
+    try:
+        old = enter(page.context.new_page(), first)
+    finally:
+        first.stop()
+    second = Server(tmp_path, port=first.port)
+    try:
+        enter(page, second)
+        old.reload()
+        status(old, "Ready")
+        assert old.evaluate("sessionStorage.getItem('live-token')") == second.token
+    finally:
+        second.stop()
 
 
 def test_an_idle_kernel_is_culled_and_a_stopped_server_is_said_so(page, tmp_path):
@@ -758,6 +792,48 @@ def test_a_session_leaves_no_word_in_the_terminal_but_that_it_ended(page, tmp_pa
     )  # a reader comes back to a tab that ran nothing
     status(idle, "The server does not answer")
     assert idle.inner_text("#live-badge") == "Not live"
+
+
+def test_a_busy_kernel_ends_with_its_page_and_waits_with_a_page_that_waits(page, tmp_path):
+    """A tab that crashed cannot say that it ends; its socket closes, whatever its cell prints."""
+    server = Server(tmp_path, "--idle", "2")
+    key = {"Authorization": f"token {server.token}"}
+
+    def ask(method, body=None):
+        asked = urllib.request.Request(f"{server.base}/api/kernels", body, key, method=method)
+        return json.load(urllib.request.urlopen(asked))
+
+    async def busy(kernel):
+        address = f"ws://127.0.0.1:{server.port}/api/kernels/{kernel}/channels"
+        way = await websocket.websocket_connect(httpclient.HTTPRequest(address, headers=key))
+        header = {"msg_id": "a", "msg_type": "execute_request", "username": "", "session": "a",
+                  "date": "2026-01-01T00:00:00Z", "version": "5.3"}  # fmt: skip
+        content = {"code": "while True:\n    print(1)", "silent": False, "store_history": False,
+                   "user_expressions": {}, "allow_stdin": False, "stop_on_error": True}  # fmt: skip
+        await way.write_message(json.dumps({"channel": "shell", "header": header, "metadata": {},
+            "parent_header": {}, "buffers": [], "content": content}))  # fmt: skip
+        while json.loads(await way.read_message())["header"]["msg_type"] != "stream":
+            pass
+        way.close()
+
+    try:
+        enter(page, server)
+        cell = write(page, "import time\nprint('waiting', flush=True)\ntime.sleep(600)")
+        cell.locator("textarea").press("Shift+Enter")
+        cell.locator(".live-stdout").wait_for()
+        held = {kernel["id"] for kernel in ask("GET")}
+        left = ask("POST", b"{}")["id"]
+        asyncio.run(busy(left))
+        page.wait_for_function(
+            "async ([key, left]) => !(await (await fetch('/api/kernels', {headers: key})).json())"
+            ".some(k => k.id === left)",
+            arg=[key, left],
+            timeout=60_000,
+        )
+        assert {kernel["id"] for kernel in ask("GET")} == held
+        assert status(page, "Running")
+    finally:
+        server.stop()
 
 
 def test_a_page_may_leave_before_its_kernel_answers(tmp_path):

@@ -2,9 +2,12 @@
 
 import base64
 import http.client
+import http.server
 import json
 import secrets
+import socket
 import sys
+import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,6 +21,7 @@ sys.path.append(str(ROOT / "tests"))
 
 from chaos import scripts
 
+PROTOCOL = "v1.token.websocket.jupyter.org"
 KERNEL = "00000000-0000-0000-0000-000000000000"
 EXECUTE = [
     ("POST", "/api/kernels"),
@@ -41,6 +45,7 @@ EXECUTE = [
     ("GET", "/api/status"),
     ("GET", "/api/live"),
 ]
+LAB = ["/lab", "/lab/tree/book/intro.md", "/lab/workspaces/auto-a", "/doc/tree/README.md"]
 SOCKETS = [f"/api/kernels/{KERNEL}/channels", "/api/events/subscribe", "/terminals/websocket/1"]
 
 
@@ -56,25 +61,26 @@ def ask(live, method, path, body=None, **headers):
     return answer.status, answer.headers, text
 
 
-def upgrade(live, path, **headers):
-    """Ask for a WebSocket; 101 means that it was opened."""
+def socket_headers(**more):
     key = base64.b64encode(secrets.token_bytes(16)).decode()
-    wanted = {
+    return {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
         "Sec_WebSocket_Version": "13",
         "Sec_WebSocket_Key": key,
-    }
-    return ask(live, "GET", path, **wanted, **headers)[0]
+    } | more
+
+
+def upgrade(live, path, **headers):
+    """Ask for a WebSocket; 101 means that it was opened."""
+    return ask(live, "GET", path, **socket_headers(**headers))[0]
 
 
 @pytest.fixture(scope="module")
 def kernel(live):
-    status, headers, text = ask(
-        live, "POST", "/api/kernels", "{}", Authorization=f"token {live.token}"
-    )
+    status, _, text = ask(live, "POST", "/api/kernels", "{}", Authorization=f"token {live.token}")
     assert status == 201
-    yield json.loads(text)["id"], headers["Set-Cookie"].split(";")[0]
+    yield json.loads(text)["id"]
     ask(
         live,
         "DELETE",
@@ -83,78 +89,126 @@ def kernel(live):
     )
 
 
-@pytest.mark.parametrize(
-    "given", ["nothing", "wrong token", "wrong token in the address", "no token, json"]
-)
+@pytest.mark.parametrize("given", ["nothing", "wrong token", "token in the address", "json"])
 @pytest.mark.parametrize("method, path", EXECUTE)
 def test_requests_without_the_token_are_refused(live, method, path, given):
-    headers = {
-        "nothing": {},
-        "wrong token": {"Authorization": "token guess"},
-        "wrong token in the address": {},
-        "no token, json": {"Content_Type": "application/json"},
-    }[given]
-    status, answer, _ = ask(
-        live, method, path + ("?token=guess" if "address" in given else ""), "{}", **headers
-    )
-    assert status in (
-        403,
-        302 if method == "GET" else 403,
-    )  # a page of JupyterLab leads to its login
-    assert status == 403 or "/login" in answer["Location"]
-    assert status == 403 or not path.startswith("/api")
+    """Even the right token is none in an address, which a history keeps."""
+    headers = {"wrong token": {"Authorization": "token guess"}, "json": {"Content_Type": "a/json"}}
+    asked = path + (f"?token={live.token}" if "address" in given else "")
+    for body in (None, "{}"):
+        assert ask(live, method, asked, body, **headers.get(given, {}))[0] == 403
+
+
+@pytest.mark.parametrize("path", LAB)
+def test_jupyterlab_without_the_token_is_a_page_that_holds_nothing(live, path):
+    status, _, text = ask(live, "GET", path)
+    assert status == 401 and len(text) < 300 and live.token not in text
+    assert str(ROOT) not in text and "jupyter-config-data" not in text
+    status, _, text = ask(live, "GET", path, Authorization=f"token {live.token}")
+    assert status == 200 and "jupyter-config-data" in text
 
 
 @pytest.mark.parametrize("path", SOCKETS)
 def test_sockets_without_the_token_are_refused(live, path):
     assert upgrade(live, path) == 403
     assert upgrade(live, path, Authorization="token guess") == 403
+    assert upgrade(live, path, Sec_WebSocket_Protocol=f"{PROTOCOL}, {PROTOCOL}.guess") == 403
+    assert upgrade(live, f"{path}?token={live.token}") == 403
 
 
-def test_a_running_kernel_takes_no_socket_without_token_or_from_another_origin(live, kernel):
-    name, cookie = kernel
-    path = f"/api/kernels/{name}/channels"
-    assert upgrade(live, path) == 403
-    assert upgrade(live, path, Cookie=cookie, Origin="http://127.0.0.1:1") == 403
-    assert upgrade(live, path, Cookie=cookie, Origin="http://evil.example") == 403
-    assert upgrade(live, path, Cookie=cookie, Origin=live.base) == 101
+def test_a_running_kernel_takes_a_socket_that_shows_the_token(live, kernel):
+    path = f"/api/kernels/{kernel}/channels"
+    assert upgrade(live, path) == upgrade(live, path, Origin=live.base) == 403
+    assert upgrade(live, path, Authorization=f"token {live.token}") == 101
+    offered = f"{PROTOCOL}, {PROTOCOL}.{live.token}"
+    status, headers, _ = ask(live, "GET", path, **socket_headers(Sec_WebSocket_Protocol=offered))
+    assert status == 101 and headers["Sec-WebSocket-Protocol"] == PROTOCOL
+    offered = f"v1.kernel.websocket.jupyter.org, {offered}"  # as JupyterLab asks
+    status, headers, _ = ask(live, "GET", path, **socket_headers(Sec_WebSocket_Protocol=offered))
+    assert status == 101 and headers["Sec-WebSocket-Protocol"] == "v1.kernel.websocket.jupyter.org"
 
 
-def test_the_cookie_ends_with_the_browser_and_with_the_server(live, tmp_path):
+def test_the_token_ends_with_its_server(live, tmp_path):
     server = Server(tmp_path)
-    answer = ask(server, "GET", "/api/live", Authorization=f"token {server.token}")
-    given = answer[1].get_all("Set-Cookie")
-    login = next(c for c in given if c.startswith(f"username-127-0-0-1-{server.port}="))
-    assert answer[0] == 204 and all(
-        "SameSite=Strict" in c and "expires" not in c.lower() for c in given
-    )
-    assert "HttpOnly" in login and server.token not in "".join(given)
-    cookie = login.split(";")[0]
-    assert (
-        ask(server, "GET", "/api/live", Cookie=cookie, Origin=server.base, Referer=server.base)[0]
-        == 204
-    )
+    given = {"Authorization": f"token {server.token}"}
+    assert ask(server, "GET", "/api/live", **given)[0] == 204
     server.stop()
     again = Server(tmp_path, port=server.port)
     try:
         assert again.port == server.port and again.token != server.token
-        assert (
-            ask(again, "GET", "/api/live", Cookie=cookie, Origin=again.base, Referer=again.base)[0]
-            == 403
-        )
-        assert upgrade(again, SOCKETS[0], Cookie=cookie, Origin=again.base) == 403
+        assert ask(again, "GET", "/api/live", **given)[0] == 403
     finally:
         again.stop()
 
 
-def test_a_cookie_alone_starts_nothing(live, kernel):
-    """What another page in the same browser could send: the cookie, but neither the token nor the
-    XSRF value."""
-    for origin in ("http://127.0.0.1:1", "http://evil.example"):
-        for path in ("/api/kernels", "/api/sessions", "/api/terminals"):
-            # the server hides from another origin that there is anything
-            assert ask(live, "POST", path, "{}", Cookie=kernel[1], Origin=origin)[0] in (403, 404)
-    assert ask(live, "POST", "/api/kernels", "{}", Cookie=kernel[1])[0] == 403
+def test_no_answer_sets_a_cookie(live):
+    asked = [
+        *EXECUTE,
+        *(("GET", path) for path in (*LAB, "/", "/login", "/static/book/intro.html")),
+    ]
+    for method, path in asked:
+        if path == "/api/shutdown":
+            continue
+        for allowed in ({}, {"Authorization": f"token {live.token}"}):
+            assert ask(live, method, path, "{}" if method != "GET" else None, **allowed)[1].get_all(
+                "Set-Cookie"
+            ) is None  # fmt: skip
+
+
+class Listener(http.server.BaseHTTPRequestHandler):
+    """Another server of the same address: it keeps what a browser tells it."""
+
+    def do_GET(self):
+        self.server.told.append(dict(self.headers))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+def test_what_a_browser_tells_another_port_of_the_address_lets_nobody_in(page, live):
+    """Browsers send cookies to every port: a reader who runs cells meets another local server."""
+    page.goto(live.link)
+    page.goto(f"{live.base}/static/book/ldp_auditor/fig1.html")
+    page.wait_for_function(
+        "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
+    )
+    page.locator(".cell:has(.live-run) .live-run").first.click()
+    page.wait_for_function("document.querySelector('#live-status').textContent.startsWith('Done')")
+    page.goto(f"{live.base}/lab/tree/book/ldp_auditor/fig1.ipynb?factory=Notebook")
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+    with http.server.HTTPServer(("127.0.0.1", 0), Listener) as other:
+        other.told = []
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        page.goto(f"http://127.0.0.1:{other.server_port}/")
+        other.shutdown()
+    assert other.told and live.token not in str(other.told)
+    cookies = [f"{one['name']}={one['value']}" for one in page.context.cookies()]
+    captured = {
+        "Cookie": "; ".join([*cookies, *(t["Cookie"] for t in other.told if "Cookie" in t)])
+    }
+    proofs = [one.partition("=")[2] for one in cookies if one.startswith("_xsrf=")]
+    for proof in [*proofs, ""]:
+        headers = captured | {"X-XSRFToken": proof, "Origin": live.base, "Referer": live.base}
+        for method, path in EXECUTE:
+            assert ask(live, method, path, "{}", **headers)[0] in (401, 403)
+            assert ask(live, method, path, **headers)[0] in (401, 403)
+        for path in SOCKETS:
+            assert upgrade(live, path, **headers) in (401, 403)
+        assert all(ask(live, "GET", path, **headers)[0] in (401, 403) for path in LAB)
+
+
+@pytest.mark.parametrize("told", ["Content-Length: 100000000", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize(
+    "path", ["/api/kernels", "/api/contents/x", "/static/book/intro.html", "/no"]
+)
+def test_a_body_without_the_token_is_refused_before_it_is_sent(live, path, told):
+    """No byte of the body follows, so that a server that waits for it does not answer."""
+    with socket.create_connection(("127.0.0.1", live.port), timeout=30) as way:
+        way.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{told}\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: way.recv(4096), b""))  # until the server hangs up
+    assert answer.startswith(b"HTTP/1.1 403 ")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
@@ -196,7 +250,7 @@ def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, l
     page.goto(f"{live.base}/static/book/ldp_auditor/fig1.html")
     page.wait_for_function(
         "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
-    )  # the cookie is set
+    )  # this tab has the token
     page.goto(f"{site}/book/intro.html")
     attempts = """async ([base, kernel]) => {
         const tried = {};
@@ -216,7 +270,7 @@ def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, l
         return len(json.loads(found[2]))
 
     before = count()
-    tried = page.evaluate(attempts, [live.base, kernel[0]])
+    tried = page.evaluate(attempts, [live.base, kernel])
     assert tried == {
         "corsGET": "refused",
         "corsPOST": "refused",

@@ -74,7 +74,7 @@ def attack(browser: Browser, base: str, name: str, draw: random.Random, entrance
         }  # fmt: skip
         if entrance:
             page.goto(entrance)
-            page.wait_for_load_state("networkidle")  # the cookie is there
+            page.wait_for_load_state("networkidle")  # the tab has the token
         page.add_init_script(
             "window.ran = () => { window.hit = true; }; const held = " + json.dumps(held) + ";"
             "for (const [kind, items] of [[localStorage, held.local], [sessionStorage, held.session]])"

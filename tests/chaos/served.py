@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import zmq  # noqa: F401  comes with Jupyter, as what speaks to a socket below
-from tornado import gen, ioloop, websocket
+from tornado import gen, httpclient, ioloop, websocket
 
 from . import Tally, builder, environment, finish, small_book
 
@@ -59,8 +59,8 @@ async def _runs(
     asked = urllib.request.Request(f"{base}/api/kernels", b"{}", allowed, method="POST")
     with urllib.request.urlopen(asked) as answer:
         kernel = json.load(answer)["id"]
-    address = f"{base.replace('http', 'ws')}/api/kernels/{kernel}/channels?token={token}"
-    socket = await websocket.websocket_connect(address)
+    address = f"{base.replace('http', 'ws')}/api/kernels/{kernel}/channels"
+    socket = await websocket.websocket_connect(httpclient.HTTPRequest(address, headers=allowed))
     first: str | None = None
     before: dict[str, int] = {}
     wrong = 0
