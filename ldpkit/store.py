@@ -12,7 +12,7 @@ from pathlib import Path
 from . import checks, depends
 from .types import Row
 
-__all__ = ["replace", "replaceable", "digest", "Store"]
+__all__ = ["replace", "replaceable", "digest", "damaged", "Store"]
 
 _HEAD = 2**16  # characters of a file by which it is recognised
 

@@ -27,7 +27,7 @@ FLOORS = [
     {"stats", "nets", "fronts", "verdicts"},
     {"betting", "kinds", "sharper"},
     {"mechanisms"},
-    {"attacks"},
+    {"attacks", "sequential"},
     {"datasets", "marks"},
     {"auditors", "optimize"},
     {"sweep", "published", "plots", "testing"},

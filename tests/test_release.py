@@ -214,7 +214,9 @@ def test_a_phrase_of_a_letter_is_found_in_whatever_form_it_stands(kept, tmp_path
     site = tmp_path / "site"
     path = site / name
     path.parent.mkdir(parents=True)
-    (site / "index.html").write_text("<p>betrays, the wooden_coin; the true answer stands first</p>")
+    (site / "index.html").write_text(
+        "<p>betrays, the wooden_coin; the true answer stands first</p>"
+    )
     assert letters.found(letters.read(), site) == []
     if packed:
         with zipfile.ZipFile(site / "paper.zip", "w") as archive:

@@ -4,8 +4,9 @@ import json
 import re
 
 import pytest
-from conftest import HTML
 from test_live import FIGURE, LESSON, PAGE, cells, enter, parameters, status, write
+
+from browser.conftest import HTML
 
 WIDTHS = (1280, 1440, 1920)
 

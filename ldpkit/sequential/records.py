@@ -1,0 +1,206 @@
+"""Records: what was found at the paths of reports, and what follows from numbers.
+
+A *path* is a chain of 64-bit hashes from the root of one report to a place in it, for example to
+entry 3 of field x, or to the length of that entry. A record of a number has binary digits and a
+place on the line. A *category* is a path together with one value that stands there.
+
+Entries of a list are members of a multiset, too: they share a *star path*, which names no place.
+The star path 0 means none.
+"""
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..compiled import kernel
+from ..types import Array
+
+__all__ = [
+    "INTEGER", "REAL", "TRUTH", "ODD", "NONE", "ROOT", "TYPES", "Records", "chained", "mix", "token"
+]  # fmt: skip
+
+U = np.uint64
+INTEGER, REAL, TRUTH, ODD = range(4)
+TYPES = ("an integer", "a real number", "true or false", "infinite or no number")
+"""Types of numbers in words."""
+ROOT, NONE = U(0x1234567), U(0)
+"""Path of a whole report, and no path."""
+
+_GOLD, _ODD1, _ODD2 = U(0x9E3779B97F4A7C15), U(0xBF58476D1CE4E5B9), U(0x94D049BB133111EB)
+_S27, _S30, _S31, _S48, _S52 = U(27), U(30), U(31), U(48), U(52)
+_ONE, _TOP = U(1), U(2047)
+_FEW, _TURN = 64, 16  # wider reports show the last places of their numbers in every 16th round
+_TENS = 10.0 ** np.arange(9)
+_FINE = (
+    "the binary exponent", "the exponent of the last bit", "the zeros at the end of the mantissa",
+    "the number of decimals", "the leading 16 bits",
+)  # fmt: skip
+
+
+# --- hashes ---------------------------------------------------------------------------------------
+@kernel
+def mix(state: Any, token: Any) -> Any:
+    """Go on with a chain of hashes, by the last step of splitmix64."""
+    z = (state ^ (token * _GOLD)) + _GOLD
+    z = (z ^ (z >> _S30)) * _ODD1
+    z = (z ^ (z >> _S27)) * _ODD2
+    return z ^ (z >> _S31)
+
+
+@kernel
+def _mix_all(states: Array, tokens: Array) -> Array:
+    out = np.empty(states.size, np.uint64)
+    for i in range(out.size):
+        out[i] = mix(states[i], tokens[i])
+    return out
+
+
+@kernel
+def chained(values: Array, ends: Array) -> Array:
+    """Hash of each of several sequences, which stand one after the other."""
+    out, start = np.empty(ends.size, np.uint64), 0
+    for i in range(ends.size):
+        state = np.uint64(ends[i] - start)
+        for j in range(start, ends[i]):
+            state = mix(state, values[j])
+        out[i], start = state, ends[i]
+    return out
+
+
+@functools.lru_cache(1 << 15)
+def token(text: str) -> int:
+    """Hash of a short text: the same in every process."""
+    small = hashlib.blake2b(text.encode("utf8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(small.digest(), "little")
+
+
+# --- what is found --------------------------------------------------------------------------------
+class Records:
+    """Records of several reports.
+
+    Attributes
+    ----------
+    rows, paths, types, values, words : arrays (m,)
+        Numbers: the report, the path, the type, the place on the line, and 64 binary digits, which
+        are the two's complement of an integer or the IEEE pattern of a real number.
+    category_rows, keys : arrays (c,)
+        Categories: the report, and the hash of path and value.
+    names, events : dict or None
+        Words for paths and for categories, if they were asked for.
+    """
+
+    def __init__(self, reports: int, name: str | None = None) -> None:
+        self.reports = reports
+        self._numbers: list[tuple[Array, ...]] = []
+        self._categories: list[tuple[Array, Array]] = []
+        self.names = None if name is None else {int(ROOT): name, 0: "nothing"}
+        self.events: dict[int, str] = {}
+
+    def step(self, paths: Array, tokens: Any, what: Callable[[int], str]) -> Array:
+        """Lengthen paths by one token each; `what` names the part of the entry."""
+        tokens = np.ascontiguousarray(np.broadcast_to(np.asarray(tokens, U), paths.shape))
+        longer: Array = _mix_all(paths, tokens)
+        if self.names is not None:
+            for i, (old, new) in enumerate(zip(paths.tolist(), longer.tolist())):
+                whole = self.names[old]
+                top = old == int(ROOT) and what(i).startswith(("entry ", "field "))
+                self.names[new] = what(i) if top else f"{what(i)} of {whole}"
+        return longer
+
+    def part(self, paths: Array, what: str) -> Array:
+        """Lengthen paths by the name of a part."""
+        return self.step(paths, token("\0" + what), lambda i: what)
+
+    def category(
+        self, rows: Array, paths: Array, values: Array, shown: Callable[[int], str]
+    ) -> None:
+        """Record what stands at paths; `shown` says it in words."""
+        keys = _mix_all(paths, values)
+        self._categories.append((rows, keys))
+        if self.names is not None:
+            for i, (path, key) in enumerate(zip(paths.tolist(), keys.tolist())):
+                self.events[key] = f"{self.names[path]} is {shown(i)}"
+
+    def number(
+        self, rows: Array, paths: Array, stars: Any, types: Any, values: Array, words: Array
+    ) -> None:
+        """Record numbers that stand at paths."""
+        same = [np.broadcast_to(stars, rows.shape), np.broadcast_to(np.int64(types), rows.shape)]
+        self._numbers.append((rows, paths, *same, values, words))
+
+    def integer(self, rows: Array, paths: Array, values: Array) -> None:
+        """Record integers below 2^63 that are no member of a list."""
+        whole = values.astype(np.int64)
+        self.number(rows, paths, NONE, INTEGER, whole.astype(float), whole.view(U))
+
+    def real(self, rows: Array, paths: Array, values: Array) -> None:
+        """Record what was computed as floating-point numbers: as integers where they are."""
+        whole = (values == np.floor(values)) & (abs(values) < 2**62)
+        types = np.where(whole, INTEGER, np.where(np.isfinite(values), REAL, ODD))
+        words = np.where(whole, np.where(whole, values, 0).astype(np.int64).view(U), values.view(U))
+        self.number(rows, paths, NONE, types, values, words)
+
+    def finish(self, first: int) -> None:
+        """Add what follows from the numbers, and join all records."""
+        empty = [np.empty(0, kind) for kind in (int, U, U, int, float, U)]
+        columns = [np.concatenate(part) for part in zip(empty, *self._numbers)]
+        self.rows, self.paths, stars, self.types, self.values, self.words = columns
+        exact = _mix_all(self.words, self.types.astype(U))
+        self.category(self.rows, self.paths, exact, self._said)
+        whole = np.zeros(self.reports, U)
+        for some in self._categories:  # in any order: they are added up
+            _add(*some, whole)
+        every = np.arange(self.reports)
+        root = np.full(self.reports, ROOT)
+        self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
+        few = np.bincount(self.rows, minlength=self.reports) <= _FEW
+        few |= (first + every) % _TURN == 0  # the same for either input of a round
+        reals = np.flatnonzero((self.types == REAL) & (self.values != 0))
+        at, marks, values, short = _fine(reals, self.values, self.words, few[self.rows])
+        tokens = np.array([token("\0" + what) for what in _FINE], U)
+        paths = self.step(self.paths[at], tokens[marks], lambda i: _FINE[marks[i]])
+        self.category(self.rows[at], paths, values.view(U), lambda i: str(values[i]))
+        of = np.flatnonzero(short & (stars != 0))
+        self.category(self.rows[of], stars[of], exact[of], lambda i: self._said(of[i]))
+        self.category_rows, self.keys = (np.concatenate(part) for part in zip(*self._categories))
+
+    def _said(self, i: int) -> str:
+        word, path = self.words[i], int(self.paths[i])
+        if self.types[i] in (REAL, ODD):
+            return repr(float(self.values[i]))
+        if self.names and self.names[path].startswith("character "):
+            return repr(chr(int(word)))
+        return str(bool(word) if self.types[i] == TRUTH else int(word.view(np.int64)))
+
+
+@kernel
+def _add(rows: Array, keys: Array, whole: Array) -> None:
+    for i in range(rows.size):
+        whole[rows[i]] += keys[i]
+
+
+@kernel
+def _fine(reals: Array, values: Array, words: Array, few: Array) -> tuple[Array, ...]:
+    """Magnitudes and last places of real numbers, and whether a number is short enough to return:
+    (which number, which of `_FINE`, what), and one truth for each number."""
+    at, marks = np.empty(5 * reals.size, np.int64), np.empty(5 * reals.size, np.int64)
+    found, short, n = np.empty(5 * reals.size, np.int64), np.ones(values.size, np.bool_), 0
+    for i in reals:
+        exponent = np.int64((words[i] >> _S52) & _TOP) - 1023
+        zeros, digits = 0, words[i] | (_ONE << _S52)
+        while digits & _ONE == 0:
+            digits, zeros = digits >> _ONE, zeros + 1
+        decimals = 0
+        while few[i] and decimals < 8:
+            if np.rint(values[i] * _TENS[decimals]) / _TENS[decimals] == values[i]:
+                break
+            decimals += 1
+        short[i] = zeros > 20 or (few[i] and decimals < 8)
+        leading = np.int64(words[i] >> _S48)
+        every = (exponent, exponent - 52 + zeros, zeros, decimals, leading)
+        for mark in range(5 if few[i] else 2):
+            at[n], marks[n], found[n], n = i, mark, every[mark], n + 1
+    return at[:n], marks[:n], found[:n], short
