@@ -43,7 +43,7 @@ def by_report(found):
     return [sorted(some) for some in out]
 
 
-@hypothesis.settings(max_examples=120, deadline=None)
+@hypothesis.settings(max_examples=60, deadline=None)
 @hypothesis.given(st.lists(tree, min_size=1, max_size=6), st.integers(0, 40))
 def test_the_records_of_a_report_are_the_same_alone_and_in_company(reports, first):
     company = by_report(read(reports, first))
@@ -51,7 +51,7 @@ def test_the_records_of_a_report_are_the_same_alone_and_in_company(reports, firs
         assert by_report(read([report], first + i)) == [company[i]]
 
 
-@hypothesis.settings(max_examples=80, deadline=None)
+@hypothesis.settings(max_examples=40, deadline=None)
 @hypothesis.given(tree)
 def test_every_record_has_a_name(report):
     found = read([report], named=True)
@@ -150,3 +150,7 @@ def test_what_json_cannot_write_is_refused():
     assert by_report(read([{"a": np.int64(3), "b": (1, 2)}])) == by_report(
         read([json.loads('{"a": 3, "b": [1, 2]}')])
     )
+
+
+def test_no_reports_have_no_records():
+    assert by_report(read([])) == [] and by_report(read(np.empty((0, 3)))) == []

@@ -4,6 +4,8 @@
 the counts of the past promise. Bets are valid because each column depends on its own report alone.
 """
 
+from .bets import Bets, block_end
 from .columns import read
+from .counts import Counts
 
-__all__ = ["read"]
+__all__ = ["Bets", "Counts", "block_end", "read"]

@@ -14,7 +14,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,8 @@ def rows(reports: Iterable[Any]) -> list[Any]:
     return given
 
 
-Level = list[tuple[Array, Array, Array, Sequence[Any]]]
-"""Entries of one depth: their reports, paths, star paths and values."""
+Level = list[tuple[Array, Array, Array, Array, list[Any]]]
+"""Entries of one depth: their reports, paths, star paths, types and values."""
 
 
 def read(reports: Iterable[Any], first: int = 0, named: bool = False) -> Records:
@@ -72,12 +72,12 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False) -> Records
     """
     table = _table(reports)
     given: Any = rows(reports) if table is None else table
-    root = "the text" if type(given[0]) is str else "the report"
-    out, n = Records(len(given), root if named else None), len(given)
+    root = ("the text" if type(given[0]) is str else "the report") if named else None
+    out, n = Records(len(given), root), len(given)
     level: Level = []
     start = np.arange(n), np.full(n, ROOT), np.zeros(n, U)
     if table is None:
-        level.append((*start, given))
+        _deeper(level, *start, given)
     else:
         sizes, flat = np.full(n, table.shape[1]), table.ravel()
         code = {"b": TRUTH, "f": REAL}.get(table.dtype.kind, INTEGER)
@@ -85,10 +85,9 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False) -> Records
         of, paths, stars = _entries(out, *start, sizes, codes, flat.astype(float))
         _numbers(out, level, of, paths, stars, flat, code)
     while level:
-        of, paths, stars = (np.concatenate(column) for column in zip(*(e[:3] for e in level)))
-        values = [*itertools.chain.from_iterable(e[3] for e in level)]
-        codes, level = _coded(values), []
-        for code in np.unique(codes).tolist():
+        of, paths, stars, codes = (np.concatenate(part) for part in zip(*(e[:4] for e in level)))
+        values, level = [*itertools.chain.from_iterable(e[4] for e in level)], []
+        for code in np.flatnonzero(np.bincount(codes)).tolist():
             at = np.flatnonzero(codes == code)
             some = values if at.size == len(values) else [values[i] for i in at.tolist()]
             entries = out, level, of[at], paths[at], stars[at], some
@@ -107,6 +106,13 @@ def _table(reports: Any) -> Array | None:
         return None
     small = table.dtype.kind == "u" and table.dtype.itemsize < 8
     return np.ascontiguousarray(table) if small or table.dtype.kind in kinds else None
+
+
+def _deeper(
+    level: Level, of: Array, paths: Array, stars: Array, values: list[Any], codes: Any = None
+) -> None:
+    """Leave entries to the next level."""
+    level.append((of, paths, stars, _coded(values) if codes is None else codes, values))
 
 
 def _coded(values: list[Any]) -> Array:
@@ -138,7 +144,7 @@ def _numbers(
         limbs = [
             [v < 0, *(abs(v) >> i & 2**60 - 1 for i in range(0, v.bit_length(), 60))] for v in large
         ]
-        level.append((of, out.part(paths, "the 60-bit digits"), np.zeros(at.size, U), limbs))
+        _deeper(level, of, out.part(paths, "the 60-bit digits"), np.zeros(at.size, U), limbs)
     else:
         out.number(of, paths, stars, code, whole.astype(float), whole.view(U))
 
@@ -176,7 +182,7 @@ def _texts(
         if what == "a word":
             _words(out, of[at], inner, new)
         else:
-            level.append((of[at], inner, np.zeros(at.size, U), new))
+            _deeper(level, of[at], inner, np.zeros(at.size, U), new)
 
 
 def _words(out: Records, of: Array, paths: Array, texts: list[list[str]]) -> None:
@@ -197,9 +203,10 @@ def decoded(text: str) -> list[tuple[str, Any]]:
     if len(text) < 400 and _NUMBER.match(text):
         whole = text.lstrip("+-").isdigit()
         out.append(("the decoded number", int(text) if whole else float(text)))
-    elif len(text) <= 4096 and len(parts := [part for part in _BETWEEN.split(text) if part]) > 1:
-        numbers = [float(p) for p in parts if len(p) < 40 and _NUMBER.match(p)]
-        out += [("the numbers", numbers), ("a word", parts)]
+    elif len(text) <= 4096 and not text.isalnum():
+        words = [word for word in _BETWEEN.split(text) if word]
+        numbers = [float(word) for word in words if len(word) < 40 and _NUMBER.match(word)]
+        out += [("the numbers", numbers), ("a word", words)] * (len(words) > 1)
     if text[:1] in {"{", "[", '"'}:
         with contextlib.suppress(ValueError, RecursionError):
             out.append(("the decoded JSON", json.loads(text)))
@@ -237,7 +244,7 @@ def _lists(
     except OverflowError:
         x[at] = [*map(_floating, some)]
     which, inner, members = _entries(out, of, paths, stars, sizes, codes, x)
-    level.append((of[which], inner, members, entries))
+    _deeper(level, of[which], inner, members, entries, codes)
 
 
 def _floating(value: Any) -> float:
@@ -324,7 +331,7 @@ def _dictionaries(
     shared = out.step(stars[which], tokens, lambda i: f"field {keys[i]}")
     shared[stars[which] == 0] = NONE
     entries = [*itertools.chain.from_iterable(one.values() for one in values)]
-    level.append((of[which], inner, shared, entries))
+    _deeper(level, of[which], inner, shared, entries)
     out.integer(of, out.part(paths, "the number of keys"), sizes)
     order = out.part(paths, "the order of the keys")
     out.category(of, order, chained(tokens, ends), lambda i: ", ".join(values[i])[:_SHOWN])

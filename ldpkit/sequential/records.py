@@ -77,6 +77,11 @@ def token(text: str) -> int:
     return int.from_bytes(small.digest(), "little")
 
 
+def _filled(values: Any, size: int, kind: type) -> Array:
+    """An array, of one value if only one is given."""
+    return values.astype(kind) if np.ndim(values) else np.full(size, values, kind)
+
+
 # --- what is found --------------------------------------------------------------------------------
 class Records:
     """Records of several reports.
@@ -101,8 +106,7 @@ class Records:
 
     def step(self, paths: Array, tokens: Any, what: Callable[[int], str]) -> Array:
         """Lengthen paths by one token each; `what` names the part of the entry."""
-        tokens = np.ascontiguousarray(np.broadcast_to(np.asarray(tokens, U), paths.shape))
-        longer: Array = _mix_all(paths, tokens)
+        longer: Array = _mix_all(paths, _filled(tokens, paths.size, U))
         if self.names is not None:
             for i, (old, new) in enumerate(zip(paths.tolist(), longer.tolist())):
                 whole = self.names[old]
@@ -128,8 +132,8 @@ class Records:
         self, rows: Array, paths: Array, stars: Any, types: Any, values: Array, words: Array
     ) -> None:
         """Record numbers that stand at paths."""
-        same = [np.broadcast_to(stars, rows.shape), np.broadcast_to(np.int64(types), rows.shape)]
-        self._numbers.append((rows, paths, *same, values, words))
+        stars, types = _filled(stars, rows.size, U), _filled(types, rows.size, np.int64)
+        self._numbers.append((rows, paths, stars, types, values, words))
 
     def integer(self, rows: Array, paths: Array, values: Array) -> None:
         """Record integers below 2^63 that are no member of a list."""

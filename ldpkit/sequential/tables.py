@@ -1,0 +1,215 @@
+"""Tables that hold all counts in bounded memory, and the kernels that fill them.
+
+Counts decide only which events are bet on. Collisions of hashes, forgotten values and paths without
+a slot therefore cost wealth, but never make a bet invalid.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiled import kernel
+from ..types import Array
+from .records import ODD, REAL, TYPES, mix
+
+__all__ = [
+    "BINS",
+    "KEPT",
+    "SIGNED",
+    "PRESENT",
+    "TYPE",
+    "Paths",
+    "Values",
+    "absorb",
+    "count",
+    "cut",
+    "merge",
+]
+
+SLOTS, WAYS, DOOR, MISSED = 1 << 15, 8, 1 << 21, 1 << 20
+BINS, KEPT, SIGNED = 16, 64, 2048
+"""Intervals of the line, and kept values, of each path; columns whose signs are returned."""
+TYPE, PRESENT = 64 + BINS, 64 + BINS + len(TYPES)
+"""Where counts of types and of presence stand, after those of digits and of intervals."""
+ONE, ZERO, ABOVE, BELOW, IS, THERE, CATEGORY, AGREE, DIFFER = range(9)
+"""Types of events."""
+_U1, _DOOR, _MISSED = np.uint64(1), np.uint64(DOOR - 1), np.uint64(MISSED - 1)
+_MARK, _PLACE = np.uint64(40), np.uint64(16)
+
+
+class Paths(NamedTuple):
+    """Numbers by path. Slots are found by open addressing; axis 1 of counts is the past and the
+    last block, axis 2 the input, axis 3 holds 64 digits, intervals, types and presence."""
+
+    keys: Array
+    slots: Array
+    used: Array
+    missed: Array
+    hashes: Array
+    counts: Array
+    edges: Array
+    cuts: Array
+    kept: Array
+    seen: Array
+    start: Array
+    kinds: Array
+    values: Array
+    flags: Array
+
+    @classmethod
+    def new(cls) -> "Paths":
+        """Return empty tables."""
+        none, n = np.empty(0, np.int64), 4 * SLOTS
+        return cls(
+            np.zeros(n, np.uint64), np.full(n, -1, np.int32), np.zeros(1, np.int64),
+            np.zeros(MISSED, np.uint8), np.zeros(SLOTS, np.uint64),
+            np.zeros((SLOTS, 2, 2, PRESENT + 1), np.int32), np.zeros((SLOTS, BINS)),
+            np.zeros(SLOTS, np.int64), np.zeros((SLOTS, KEPT)), np.zeros(SLOTS, np.int64),
+            np.zeros(SLOTS + 1, np.int64), none, none.astype(float), none.astype(np.uint64),
+        )  # fmt: skip
+
+    def watch(self, numbers: list[tuple[int, int, float, int]]) -> "Paths":
+        """Return tables in which these events are bet on: (slot, type, parameter, flag) each."""
+        slots, kinds, values, flags = np.array(sorted(numbers), object).reshape(-1, 4).T
+        start = np.searchsorted(slots.astype(int), np.arange(SLOTS + 1))
+        kinds, values = kinds.astype(int), values.astype(float)
+        return self._replace(start=start, kinds=kinds, values=values, flags=flags.astype(np.uint64))
+
+
+class Values(NamedTuple):
+    """Categories, in buckets of `WAYS`, and the doorkeeper, which admits what comes twice."""
+
+    keys: Array
+    counts: Array
+    flags: Array
+    last: Array
+    door: Array
+
+    @classmethod
+    def new(cls, size: int) -> "Values":
+        """Return an empty table of so many categories, a power of two."""
+        return cls(
+            np.zeros(size, np.uint64), np.zeros((size, 2, 2), np.int32),
+            np.zeros(size, np.uint64), np.zeros(size, np.int64), np.zeros(DOOR, np.uint8),
+        )  # fmt: skip
+
+
+@kernel
+def _slot(paths: Paths, path: Any) -> int:
+    """Slot of a path, a new one if there is room, or -1."""
+    i = np.int64(path % np.uint64(paths.keys.size))
+    while paths.slots[i] >= 0:
+        if paths.keys[i] == path:
+            return paths.slots[i]
+        i = (i + 1) % paths.keys.size
+    slot = paths.used[0]
+    if slot == paths.hashes.size:
+        paths.missed[np.int64(path & _MISSED)] = 1
+        return -1
+    paths.keys[i], paths.slots[i], paths.hashes[slot] = path, slot, path
+    paths.used[0] += 1
+    return slot
+
+
+@kernel
+def _happens(kind: int, value: float, of: int, x: float, word: Any) -> bool:
+    if kind in (ONE, ZERO):
+        return np.int64((word >> np.uint64(np.int64(value))) & _U1) == (kind == ONE)
+    if kind in (ABOVE, BELOW):
+        return x > value if kind == ABOVE else x <= value
+    return kind == THERE or of == value
+
+
+@kernel
+def absorb(
+    paths: Paths, sides: Array, rows: Array, hashes: Array, types: Array, xs: Array, words: Array,
+    flags: Array, signs: Array,
+) -> None:  # fmt: skip
+    """Find in each number what is bet on, then count the number."""
+    for i in range(rows.size):
+        slot, row, x, word, of = _slot(paths, hashes[i]), rows[i], xs[i], words[i], types[i]
+        if slot < 0:
+            continue
+        for j in range(paths.start[slot], paths.start[slot + 1]):
+            if _happens(paths.kinds[j], paths.values[j], of, x, word):
+                flags[row] |= paths.flags[j]
+        counts = paths.counts[slot, 1, sides[row]]
+        counts[TYPE + of] += 1
+        counts[PRESENT] += 1
+        place: Any = 0
+        while word:
+            counts[place] += np.int32(word & _U1)
+            word, place = word >> _U1, place + 1
+        if of == ODD:
+            continue
+        place = 0
+        while place < paths.cuts[slot] and x > paths.edges[slot, place]:
+            place += 1
+        counts[64 + place] += 1
+        place, paths.seen[slot] = paths.seen[slot], paths.seen[slot] + 1
+        if place >= KEPT:  # each value is kept with the same probability
+            place = np.int64(mix(hashes[i], np.uint64(place)) % np.uint64(place + 1))
+        if place < KEPT:
+            paths.kept[slot, place] = x
+        if slot < signs.shape[1] and of != REAL and (x == 0 or x == 1):
+            signs[row, slot] = np.int8(2 * x - 1)
+
+
+@kernel
+def count(table: Values, first: int, sides: Array, rows: Array, keys: Array, flags: Array) -> None:
+    """Find in each category what is bet on, then count the category, once a report."""
+    buckets = np.uint64(table.keys.size // WAYS - 1)
+    for i in range(rows.size):
+        row, key = rows[i], keys[i]
+        start = np.int64(key & buckets) * WAYS
+        place: Any = -1
+        worst: Any = start
+        least = np.int64(1) << 60
+        for j in range(start, start + WAYS):
+            if table.keys[j] == key:
+                place = j
+                break
+        if place < 0:
+            at, mark = np.int64((key >> _PLACE) & _DOOR), np.uint8(key >> _MARK)
+            if table.door[at] != mark:
+                table.door[at] = mark
+                continue
+            for j in range(start, start + WAYS):
+                have = table.counts[j].sum()
+                if have < least:
+                    worst, least = j, have
+            if table.flags[worst] != 0:
+                continue  # what is bet on stays
+            place = worst
+            table.keys[place], table.last[place], table.counts[place] = key, 0, 0
+        flags[row] |= table.flags[place]
+        if table.last[place] != first + row:
+            table.last[place] = first + row
+            table.counts[place, 1, sides[row]] += 1
+
+
+@kernel
+def merge(table: Values) -> None:
+    """Add the counts of the last block to those of the past."""
+    for place in range(table.keys.size):
+        if table.keys[place] != 0:
+            table.counts[place, 0] += table.counts[place, 1]
+            table.counts[place, 1] = 0
+
+
+@kernel
+def cut(paths: Paths, everything: bool) -> None:
+    """Cut the lines of paths anew at quantiles of the values that were kept; their intervals are
+    counted from the start again."""
+    for slot in range(paths.used[0]):
+        if paths.seen[slot] == 0 or (paths.cuts[slot] > 0 and not everything):
+            continue
+        values = np.sort(paths.kept[slot, : min(paths.seen[slot], KEPT)])
+        paths.edges[slot, 0], cuts = np.nextafter(values[0], -np.inf), 1
+        for j in range(BINS - 2):
+            value = values[(values.size - 1) * j // (BINS - 3)]
+            if value > paths.edges[slot, cuts - 1]:
+                paths.edges[slot, cuts] = value
+                cuts += 1
+        paths.cuts[slot], paths.seen[slot] = cuts, 0
+        paths.counts[slot, :, :, 64:TYPE] = 0
