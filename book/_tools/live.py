@@ -8,10 +8,12 @@ its tab and shows it with every request (`identity`); new tabs of the same addre
 
 import argparse
 import contextlib
+import math
 import os
 import secrets
 import signal
 import sys
+import time
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any
@@ -73,7 +75,7 @@ class Kernel(ServerKernelManager):
     """A kernel that takes along what its cells started, even in sessions of their own and if it crashed."""
 
     mark = ""  # in the environment, which all of them inherit
-    left = False  # whether no page was connected to it at the last look
+    left = math.inf  # when its last page left it, by the clock that never goes back
 
     async def _async_pre_start_kernel(self, **given: Any) -> Any:
         self.mark = secrets.token_hex(8)
@@ -97,15 +99,25 @@ class Kernels(AsyncMappingKernelManager):
         quiet: dict[str, Any] = {"extra_arguments": ["--log-level=CRITICAL"], "stdout": DEVNULL, "stderr": DEVNULL}
         return await super().start_kernel(**arguments, **quiet)
 
+    def notify_connect(self, kernel_id: str) -> None:
+        super().notify_connect(kernel_id)  # type: ignore[no-untyped-call]  # it has no types
+        if kernel_id in self:
+            self._kernels[kernel_id].left = math.inf
+
+    def notify_disconnect(self, kernel_id: str) -> None:
+        super().notify_disconnect(kernel_id)  # type: ignore[no-untyped-call]
+        if kernel_id in self and not self._kernel_connections[kernel_id]:
+            self._kernels[kernel_id].left = time.monotonic()
+
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        """End a kernel, busy or not, that no page held at two looks; one of JupyterLab, to which a tab can return, when time is over."""
-        kernel, left = self._kernels[kernel_id], not self._kernel_connections.get(kernel_id)
+        """End a page's kernel, busy or not, soon after the page; JupyterLab may come back to its own until the idle time is over."""
+        gone = time.monotonic() - self._kernels[kernel_id].left
         sessions = await self.parent.session_manager.list_sessions()
-        if kernel.left and left and kernel_id not in {session["kernel"]["id"] for session in sessions}:
+        if gone > self.cull_interval and kernel_id not in {session["kernel"]["id"] for session in sessions}:
             await self.shutdown_kernel(kernel_id, now=True)
         else:
-            kernel.left = self.cull_busy = left  # a page that waits for its cell keeps the kernel
-            await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]  # it has no types
+            self.cull_busy = gone > 0  # a page that waits for its cell keeps the kernel
+            await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
 
 
 class Connection(ZMQChannelsWebsocketConnection):
