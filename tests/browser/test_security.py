@@ -35,7 +35,7 @@ EXECUTE = [
     ("GET", "/api/terminals"),
     ("PUT", "/api/contents/x.ipynb"),
     ("POST", "/api/contents"),
-    ("DELETE", "/api/contents/README.md"),
+    ("DELETE", "/api/contents/no-such-file"),
     ("GET", "/api/contents/README.md"),
     ("GET", "/files/README.md"),
     ("POST", "/api/shutdown"),
