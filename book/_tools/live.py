@@ -112,9 +112,10 @@ class Kernels(AsyncMappingKernelManager):
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         """End a page's kernel, busy or not, soon after the page; JupyterLab may come back to its own until the idle time is over."""
         gone = time.monotonic() - self._kernels[kernel_id].left
-        sessions = await self.parent.session_manager.list_sessions()
+        parent: Any = self.parent
+        sessions = await parent.session_manager.list_sessions()
         if gone > self.cull_interval and kernel_id not in {session["kernel"]["id"] for session in sessions}:
-            await self.shutdown_kernel(kernel_id, now=True)
+            await self.shutdown_kernel(kernel_id, now=True)  # type: ignore[no-untyped-call]
         else:
             self.cull_busy = gone > 0  # a page that waits for its cell keeps the kernel
             await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
