@@ -277,8 +277,8 @@ def read(text: str) -> dict[str, Any]:
             raise ValueError(f"{name.strip()} is given twice")
         try:
             values[name.strip()] = _plain(literal.strip())
-        except (ValueError, SyntaxError):
-            raise ValueError(f"{name.strip()} must be a plain Python value, got {literal.strip()!r}") from None
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # so a text may fail to be one
+            raise ValueError(f"{name.strip()} must be a plain Python value, got {literal.strip()[:80]!r}") from None
     return values
 
 
