@@ -61,6 +61,31 @@ def test_two_columns_of_one_name_are_refused(capsys, name, content, message):
     assert refused(capsys, name, content).startswith(message)
 
 
+@pytest.mark.parametrize(
+    "first, second, wanted",
+    [
+        (("a.csv", "u,v\n"), ("b.csv", "v,u\n"), "u, v in a.csv and v, u in b.csv"),
+        (
+            ("a.csv", "u,v\n"),
+            ("b.parquet", [("u", [1]), ("w", [1])]),
+            "u, v in a.csv and u, w in b.p",
+        ),
+        (("a.csv", "u\n"), ("b.csv", "u,v\n"), "one in a.csv and u, v in b.csv"),
+        (("a.csv", "u\n"), ("b.csv", "v\n"), None),
+        (("a.csv", "u,v\n"), ("b.jsonl", "1\n"), None),
+        (("a.csv", ""), ("b.csv", "u,v\n"), None),
+    ],
+)
+def test_tables_of_other_columns_are_not_compared(first, second, wanted):
+    """Their names alone would tell the inputs from each other, or bits would be mixed up."""
+    names = write(*first), write(*second)
+    if wanted is None:
+        recorded(*names, "any", 1.0)
+        return
+    with pytest.raises(ClientError, match=f"recordings must have the same columns, got {wanted}"):
+        recorded(*names, "any", 1.0)
+
+
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_one_file_is_not_two_recordings(link):
     link(write("a.jsonl", "1\n" * 20), "b.jsonl")

@@ -38,6 +38,13 @@ class Recordings(Client):
         at, rows = self.__dict__.get("_place", (-1, ()))
         if at != position:
             rows = tuple(READERS[path.suffix](path) for path in self.paths)
+            first, second = (next(each) for each in rows)
+            checks.need(
+                None in (first, second) or first == second,
+                f"recordings must have the same columns, got {', '.join(first or ()) or 'one'} in"
+                f" {self.paths[0]} and {', '.join(second or ()) or 'one'} in {self.paths[1]}",
+                ClientError,
+            )
             for each in rows:
                 next(itertools.islice(each, position, position), None)
             self.__dict__["_place"] = position, rows
@@ -105,6 +112,7 @@ def recorded(
         one of several columns lists (``bits``, ``subset``) or objects (``any``). A row of a CSV
         file is one line of at most 1 MiB, as is a JSON text. A report is refused, with its line, if
         something of it would be lost: a name of a column or key that is given twice, for example.
+        Two tables have the same columns, in one order; the name of a single column does not count.
     report, epsilon, delta, k
         As in `Client`; with ``"any"`` reports, `k` is not needed. The first file is of input 0, the
         second of the last input.
@@ -151,6 +159,7 @@ def _text(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _lines(path: Path) -> Iterator[Any]:
+    yield None
     for number, line in _text(path):
         try:
             yield parsed(line)
@@ -170,6 +179,7 @@ def _table(path: Path) -> Iterator[Any]:
             raise ClientError(f"{where} is no row of CSV on one line: {error}") from None
         if header is None:
             header = _differing(row, where)
+            yield _several(header)
             continue
         wanted = f"must have {len(header)} entries, got {len(row)}"
         checks.need(len(row) == len(header), f"{where} {wanted}", ClientError)
@@ -177,6 +187,8 @@ def _table(path: Path) -> Iterator[Any]:
             yield _row(header, [_entry(text) for text in row])
         except ValueError as error:
             raise ClientError(f"{where} cannot be read: {error}") from None
+    if header is None:
+        yield None
 
 
 def _parquet(path: Path) -> Iterator[Any]:
@@ -188,6 +200,7 @@ def _parquet(path: Path) -> Iterator[Any]:
     try:
         with parquet.ParquetFile(path) as file:
             header = _differing(file.schema_arrow.names, str(path))
+            yield _several(header)
             for batch in file.iter_batches(_at_once(file.metadata, path)):
                 for row in batch.to_pylist():
                     number += 1
@@ -231,6 +244,11 @@ def _differing(header: list[str], where: str) -> list[str]:
     return header
 
 
+def _several(header: list[str]) -> list[str]:
+    """Names that are part of a report: that of a single column is none."""
+    return header if len(header) > 1 else []
+
+
 def _row(header: list[str], entries: list[Any]) -> Any:
     return entries[0] if len(header) == 1 else dict(zip(header, entries))
 
@@ -243,4 +261,5 @@ def _entry(text: str) -> Any:
 
 
 READERS = {".jsonl": _lines, ".json": _lines, ".csv": _table, ".parquet": _parquet}
-"""How recordings are read, by the end of their name."""
+"""How recordings are read, by the end of their name: names of columns (``None`` where there are
+none), then the reports."""
