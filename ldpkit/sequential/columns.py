@@ -10,6 +10,7 @@ compressed or encrypted bytes, percent-encoding and base32: `decoded` takes one 
 
 import base64
 import contextlib
+import functools
 import itertools
 import json
 import math
@@ -175,7 +176,11 @@ def _texts(
     end = out.part(paths, "the end")[which[at]]
     inner = out.step(end, last[at], lambda i: f"character {last[at[i]]} from the right")
     out.category(each[at], inner, codes[at], lambda i: repr(letter[at[i]]))
-    found = [(i, what, value) for i, text in enumerate(values) for what, value in decoded(text)]
+    found = [
+        (i, what, value)
+        for i, text in enumerate(values)
+        for what, value in (_known if len(text) <= _TAIL else decoded)(text)
+    ]
     for what in dict.fromkeys(what for _, what, _ in found):
         at = np.array([i for i, kind, _ in found if kind == what])
         new, inner = [value for _, kind, value in found if kind == what], out.part(paths[at], what)
@@ -222,6 +227,9 @@ def decoded(text: str) -> list[tuple[str, Any]]:
         if data and data.isascii() and (said := data.decode()).isprintable():
             out.append(("the decoded text", said))
     return out
+
+
+_known = functools.lru_cache(1 << 12)(decoded)  # words that come again and again
 
 
 def _places(sizes: Array) -> tuple[Array, Array, Array]:
