@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
-from . import depends, store
+from . import depends
 
 __all__ = ["CACHE", "kernel"]
 
@@ -135,7 +135,7 @@ def _checked() -> type:
                 text = b""
             if hashlib.sha256(text[:-32]).digest() == text[-32:]:
                 return True
-            store.damaged(
+            depends.damaged(
                 f"compiled code in {path.parent} is damaged ({path.name}); it is compiled again"
             )
             # without its index nobody knows which code is in which file

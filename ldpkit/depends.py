@@ -20,8 +20,10 @@ import hashlib
 import importlib.metadata
 import inspect
 import itertools
+import os
 import platform
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -275,6 +277,19 @@ _EXTRAS = {
     "statsmodels": "book",
 }
 """By which extra a module is installed that no plain installation brings."""
+
+
+def damaged(note: str) -> None:
+    """Warn of damage that is mended.
+
+    A build of the book names a file for such notes and prints it, so that no executed notebook
+    holds them.
+    """
+    if place := os.environ.get("LDPKIT_NOTES"):
+        with open(place, "a", encoding="utf-8") as notes:
+            notes.write(f"{note}\n")
+    else:
+        warnings.warn(note, stacklevel=4)
 
 
 def missing(error: ModuleNotFoundError) -> ModuleNotFoundError:

@@ -5,14 +5,13 @@ import json
 import os
 import shutil
 import stat
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 from . import checks, depends
 from .types import Row
 
-__all__ = ["replace", "replaceable", "digest", "damaged", "Store"]
+__all__ = ["replace", "replaceable", "digest", "Store"]
 
 _HEAD = 2**16  # characters of a file by which it is recognised
 
@@ -83,19 +82,6 @@ def digest(parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def damaged(note: str) -> None:
-    """Warn of damage that is mended.
-
-    A build of the book names a file for such notes and prints it, so that no executed notebook
-    holds them.
-    """
-    if place := os.environ.get("LDPKIT_NOTES"):
-        with open(place, "a", encoding="utf-8") as notes:
-            notes.write(f"{note}\n")
-    else:
-        warnings.warn(note, stacklevel=4)
-
-
 class Store:
     """Finished cells as files: name = digest of everything the result depends on."""
 
@@ -132,7 +118,7 @@ class Store:
         except (UnicodeDecodeError, IsADirectoryError):
             check, text = "", ""
         if check != self._check(path, text):
-            damaged(f"stored result {path.name} of {cell} is damaged; it is computed again")
+            depends.damaged(f"stored result {path.name} of {cell} is damaged; it is computed again")
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             return None
         return text

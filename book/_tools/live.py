@@ -100,12 +100,14 @@ class Kernels(AsyncMappingKernelManager):
         return await super().start_kernel(**arguments, **quiet)
 
     def notify_connect(self, kernel_id: str) -> None:
-        super().notify_connect(kernel_id)  # type: ignore[no-untyped-call]  # it has no types
+        untyped: Any = super()
+        untyped.notify_connect(kernel_id)
         if kernel_id in self:
             self._kernels[kernel_id].left = math.inf
 
     def notify_disconnect(self, kernel_id: str) -> None:
-        super().notify_disconnect(kernel_id)  # type: ignore[no-untyped-call]
+        untyped: Any = super()
+        untyped.notify_disconnect(kernel_id)
         if kernel_id in self and not self._kernel_connections[kernel_id]:
             self._kernels[kernel_id].left = time.monotonic()
 
@@ -113,12 +115,13 @@ class Kernels(AsyncMappingKernelManager):
         """End a page's kernel, busy or not, soon after the page; JupyterLab may come back to its own until the idle time is over."""
         gone = time.monotonic() - self._kernels[kernel_id].left
         parent: Any = self.parent
+        untyped: Any = super()
         sessions = await parent.session_manager.list_sessions()
         if gone > self.cull_interval and kernel_id not in {session["kernel"]["id"] for session in sessions}:
-            await self.shutdown_kernel(kernel_id, now=True)  # type: ignore[no-untyped-call]
+            await untyped.shutdown_kernel(kernel_id, now=True)
         else:
             self.cull_busy = gone > 0  # a page that waits for its cell keeps the kernel
-            await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
+            await untyped.cull_kernel_if_idle(kernel_id)
 
 
 class Connection(ZMQChannelsWebsocketConnection):
