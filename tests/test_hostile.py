@@ -1156,6 +1156,7 @@ EXEMPT = {
         "pools.Processes pools.local pools.connect pools.require"
     ),
     "says in other words what Python said, or a checked alpha": "depends.missing stats.confidence",
+    "reads any text from outside, in `test_fuzz`": "anything.parsed anything.repeated",
     "writes what it is handed": "store.replace store.replaceable store.digest store.Store",
     "only counts and shows what it is handed": "sweep.progress progress.Progress",
     "decorator of the package's own kernels": "compiled.kernel",

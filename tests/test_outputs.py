@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from ldpkit.cli import brief, commands
+from ldpkit.cli import commands
+from ldpkit.cli.messages import brief
 from ldpkit.store import replace
 
 TOOLS = Path(__file__).parents[1] / "book" / "_tools"

@@ -278,7 +278,7 @@ def read(text: str) -> dict[str, Any]:
         try:
             values[name.strip()] = _plain(literal.strip())
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # so a text may fail to be one
-            raise ValueError(f"{name.strip()} must be a plain Python value, got {literal.strip()[:80]!r}") from None
+            raise ValueError(f"{name.strip()} must be a plain Python value, got {literal.strip()[:400]!r}") from None
     return values
 
 

@@ -5,19 +5,17 @@ Exit status: 0, nothing was found; 1, an audit proves a violation, and nothing e
 valid audit; 130, interrupted. An error is one line on standard error.
 """
 
-import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from . import interrupt
+from .messages import brief
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["brief", "commands", "main"]
-
-_LONG, _MOST = 200, 2000  # characters of a value in a message, and of a message
+__all__ = ["commands", "main"]
 
 
 def commands() -> "click.Group":
@@ -26,22 +24,6 @@ def commands() -> "click.Group":
     from .base import cli
 
     return cli
-
-
-def brief(message: str) -> str:
-    """Return a message in one line, in which long values are shortened."""
-    line = re.sub(
-        rf"""(?<!\w)'[^']{{{_LONG},}}'|(?<!\w)"[^"]{{{_LONG},}}"|\S{{{_LONG},}}""",
-        lambda found: _cut(found[0], _LONG // 2),
-        " ".join(message.split()),
-    )
-    return _cut(line, _MOST) if len(line) > _MOST else line
-
-
-def _cut(text: str, most: int) -> str:
-    """A text without its middle."""
-    ends = text[: most * 3 // 4], text[-most // 4 :]
-    return f" ...({len(text) - most:,} characters)... ".join(ends)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

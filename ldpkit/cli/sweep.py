@@ -22,8 +22,8 @@ from ..mechanisms import MECHANISMS
 from ..mechanisms.client import load
 from ..store import digest, replaceable
 from ..types import Row
-from . import brief
 from .base import FAILED, Count, cli
+from .messages import brief
 
 if TYPE_CHECKING:
     import pandas as pd

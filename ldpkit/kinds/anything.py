@@ -65,7 +65,7 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
     raise ValueError(f"{_MUST}what JSON can write{_at(where)}, got {kind.__name__} {report!r:.80}")
 
 
-def parsed(text: str | bytes) -> Any:
+def parsed(text: str) -> Any:
     """Return what one JSON text holds; nothing of the text is dropped.
 
     Raises
@@ -77,8 +77,7 @@ def parsed(text: str | bytes) -> Any:
         found = json.loads(text, object_pairs_hook=_pairs)
     except RecursionError:
         raise ValueError(f"more than {_DEEPEST} levels") from None
-    opened = ("[", "{") if isinstance(text, str) else (b"[", b"{")
-    if sum(map(text.count, opened)) > _DEEPEST:  # type: ignore[arg-type]  # of the text's own type
+    if text.count("[") + text.count("{") > _DEEPEST:
         plain(found)
     return found
 
@@ -93,7 +92,11 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def repeated(names: Iterable[str]) -> str | None:
     """Return the first name that comes a second time."""
     seen: set[str] = set()
-    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _at(where: str) -> str:

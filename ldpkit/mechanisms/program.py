@@ -64,7 +64,7 @@ class Program:
         if more:
             self._fail(line, f"wrote more than one line for one input: {more[:80]!r} follows")
         try:
-            return parsed(text)
+            return parsed(text.decode("utf-8-sig"))
         except ValueError as error:
             self._fail(line, f"must write one report a line as JSON, got {text[:80]!r} ({error})")
 
