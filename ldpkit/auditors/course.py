@@ -144,7 +144,9 @@ class Course:
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
         mechanism: Any = audit.mechanism
         self.audit, self.seed, self.live = audit, seed, not isinstance(mechanism, Source)
-        self.source: Any = Live(mechanism) if self.live else mechanism
+        self.source: Any = mechanism
+        if self.live:
+            self.source = Live(mechanism)
         self.events: list[Event] = audit.events()
         self.learners = [hasattr(event, "learn") for event in self.events]
         self.drawn = (
@@ -292,7 +294,8 @@ class Course:
         n = len(chosen)
         symbols = np.full((len(self.events), n), IDLE, np.uint8)
         scores: list[Any] = [None] * len(self.events)
-        for track, (event, (_, i, j)) in enumerate(zip(self.events, self.audit.tracks)):
+        events: list[Any] = self.events
+        for track, (event, (_, i, j)) in enumerate(zip(events, self.audit.tracks)):
             if self.learners[track] and not self.taught:
                 continue
             if event.words != self.words[track]:  # counts are of one event

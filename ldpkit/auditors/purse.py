@@ -185,9 +185,8 @@ class Purse:
                 else:
                     sides = _drawn_in(given[0][where], share), _drawn_in(given[1][where], share)
                     factors = self._pair(sides, *against)
-                found[np.ix_(np.flatnonzero(bet), [track], [number], where)] = np.log(
-                    factors[:, None, None]
-                )
+                one = found[:, track, number]
+                one[np.ix_(np.flatnonzero(bet), where)] = np.log(factors)
         return found
 
     # --- bets -------------------------------------------------------------------------------------

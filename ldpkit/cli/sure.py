@@ -172,8 +172,8 @@ def _table(result: AnytimeResult) -> list[Line]:
 @as_json
 @click.pass_context
 def resume(
-    ctx: click.Context, file: Path, trials: int | None, max_time: float | None, html: Path | None,
-    strict: bool, as_json: bool, **again: Any,
+    ctx: click.Context, /, file: Path, trials: int | None, max_time: float | None,
+    html: Path | None, strict: bool, as_json: bool, **again: Any,
 ) -> None:  # fmt: skip
     """Go on with an audit that was kept by --save; after a violation, to raise the bound.
 
