@@ -142,17 +142,12 @@ def test_the_token_ends_with_its_server(live, tmp_path):
 
 
 def test_no_answer_sets_a_cookie(live):
-    asked = [
-        *EXECUTE,
-        *(("GET", path) for path in (*LAB, "/", "/login", "/static/book/intro.html")),
-    ]
-    for method, path in asked:
-        if path == "/api/shutdown":
-            continue
-        for allowed in ({}, {"Authorization": f"token {live.token}"}):
-            assert ask(live, method, path, "{}" if method != "GET" else None, **allowed)[1].get_all(
-                "Set-Cookie"
-            ) is None  # fmt: skip
+    plain = ["/", "/login", "/static/book/intro.html", "/no", *LAB]
+    reading = [path for method, path in EXECUTE if method == "GET"] + plain
+    asked = [(*one, {}) for one in EXECUTE] + [("GET", path, {}) for path in plain]
+    asked += [("GET", path, {"Authorization": f"token {live.token}"}) for path in reading]
+    for method, path, headers in asked:
+        assert ask(live, method, path, **headers)[1].get_all("Set-Cookie") is None
 
 
 class Listener(http.server.BaseHTTPRequestHandler):
