@@ -56,7 +56,7 @@ LOOP.append(LOOP)
 @pytest.mark.parametrize(
     "report, said",
     [
-        (object(), "client client must return what JSON can write, got object"),
+        (object(), "client must return what JSON can write, got object"),
         ({"a": [1, 1j]}, "must return what JSON can write at a[1], got complex 1j"),
         ({1: 0, "1": 0}, "must return keys that differ as text, got [1, '1']"),
         (LOOP, "must return no more than 64 levels, or what contains itself"),

@@ -461,13 +461,13 @@ CLIENTS = [
     ("Client(dict, 3, 'value', inf)", f"epsilon {POSITIVE} inf"),
     ("Client(dict, 3, 'values', 1.0)", "report must be one of value, bits, subset, any, got 'values'; did you mean 'value'?"),
     ("Client(dict, 3, 'value', 1.0, -0.1)", f"delta {HALF} -0.1"),
-    ("Client(lambda v, rng: v[1:], 3, 'value', 1.0).perturb([0, 1], rng())", "client client must return 2 reports, got 1"),
-    ("Client(lambda v, rng: v / 0, 3, 'value', 1.0).perturb([1], rng())", "client client raised RuntimeWarning"),
+    ("Client(lambda v, rng: v[1:], 3, 'value', 1.0).perturb([0, 1], rng())", "client must return 2 reports, got 1"),
+    ("Client(lambda v, rng: v / 0, 3, 'value', 1.0).perturb([1], rng())", "client raised RuntimeWarning"),
     ("Client(lambda v, rng: v * nan, 3, 'value', 1.0).perturb([1], rng())", "one integer in 0..2 per user, got nan"),
     ("Client(lambda v, rng: {}, 3, 'bits', 1.0).perturb([1], rng())", "must return 1 reports, got"),
     ("Client(lambda a, b, c: a, 3, 'value', 1.0).perturb([1], rng())", "client must take (values, rng) or (value), its signature is"),
     *((f"Client(lambda v, rng: np.ma.array({rows}, mask=True), 3, '{kind}', 1.0).perturb([1], rng())",
-       "client client must return reports without a mask, got masked ones")
+       "client must return reports without a mask, got masked ones")
       for kind, rows in (("value", "v"), ("bits", "[[0, 1, 0]]"), ("subset", "[[0]]"))),
     ("Client(lambda v, rng: [np.ma.array([0], mask=True)], 3, 'subset', 1.0).perturb([1], rng())", "must return reports without a mask"),
     ("attacks.Guess().accepts(Client(dict, 3, 'value', 1.0), MASKED, (0, 1), rng())", "reports must not be masked: choose"),
@@ -940,7 +940,7 @@ COMMANDS = [
     ("audit --mechanism OUE --k 50 --epsilon 1 --until-sure --all-pairs", "--all-pairs takes 12 inputs at most"),
     (f"{AUDIT} --inputs [0,1]", "--inputs name those of a client with --report any"),
     # resume, plan, bound
-    ("resume no.state --trials 3 --max-time 1 --html a.html", "'no.state' does not exist"),
+    ("resume no.state --trials 3 --max-time 1 --html a.html --client a:b --command c --recordings d e", "'no.state' does not exist"),
     (f"resume {__file__}", "is no audit that was kept"),
     ("plan --epsilon 1", "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"),
     ("plan --tpr 0.5 --fpr 0.1", "give --epsilon, and either --mechanism with --suspected or --tpr with --fpr"),
@@ -1129,7 +1129,7 @@ EXEMPT = {
         "gradient.GradientMechanism pckv.PCKV cpp.CPP auditors.Auditor pair.PairAudit"
     ),
     "record of checked values, built by the package": (
-        "result.AuditResult course.AnytimeResult calibrate.Calibration optimize.Family optimize.Front"
+        "result.AuditResult stopped.AnytimeResult calibrate.Calibration optimize.Family optimize.Front"
     ),
     "made by `recorded`": "recordings.Recordings",
     "made by mlp from checked sizes": "nets.Net nets.Dense",
@@ -1142,9 +1142,9 @@ EXEMPT = {
     "part of an audit, given what the audit has checked": (
         """
         shown.Drawing shown.drawing shown.line shown.table shown.page shown.leading course.Course purse.Purse purse.grid
-        events.Accepted events.happened sources.Made sources.joined sources.packed
+        events.Accepted events.happened sources.Live sources.identity sources.joined sources.packed
         sources.picked sources.unpacked
-        base.lawful result.too_few sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
+        base.lawful result.too_few result.down sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
         pair.direction pair.judged pair.makeable"""
     ),
     "part of the learned attack, given what an audit has made": (

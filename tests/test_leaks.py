@@ -31,7 +31,7 @@ def learned(name, trials=1000, seed=1, **given):
     "name, words",
     [
         ("last bit unnoised", "entry 16"),
-        ("missing clipping", "the report "),
+        ("missing clipping", "the "),
         ("seeded per user", "the whole report: all of the first "),
         ("memoised", "the whole report: all of the first "),
         ("parity leak", "the parity of the sum of the report is "),

@@ -446,7 +446,7 @@ def test_a_recording_is_audited_and_the_missing_calls_are_said():
     found = audit(Client(recorded, 10, "value", 1.0), trials=1000)
     assert (
         found.status == "none found"
-        and "in further calls client client must return 2 reports, got 0" in found.warnings[0]
+        and "in further calls client must return 2 reports, got 0" in found.warnings[0]
     )
 
 

@@ -285,7 +285,9 @@ class AuditResult:
 def down(x: float, places: int = 4) -> str:
     """Write a lower bound, never rounded up."""
     step = Decimal(1).scaleb(-places)
-    return f"{Decimal(x).quantize(step, ROUND_FLOOR):f}" if math.isfinite(x) else str(x)
+    if not math.isfinite(x) or abs(x) >= 1e15:  # of which all digits are exact
+        return f"{x:g}"
+    return f"{Decimal(x).quantize(step, ROUND_FLOOR):f}"
 
 
 def too_few(

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import importlib.metadata
 import inspect
 import re
 import shutil
@@ -11,7 +12,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .. import __version__
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import lawful
 from ..types import Array, Reports, Rng
@@ -79,7 +79,7 @@ def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str
         Release of this package, name and parameters. Of a client also a digest of its source; of a
         program its command and digests of the files that it names; of recordings how they begin.
     """
-    given = {"release": __version__, "mechanism": mechanism.name}
+    given = {"release": importlib.metadata.version("ldpkit"), "mechanism": mechanism.name}
     given["parameters"] = {name: repr(value) for name, value in mechanism.parameters.items()}
     paths = getattr(mechanism, "paths", ())
     function = getattr(mechanism, "function", None)

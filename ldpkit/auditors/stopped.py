@@ -1,0 +1,76 @@
+"""What a sequential audit has found when it stopped."""
+
+from dataclasses import dataclass, field
+
+from .result import AuditResult, Row, down, finite
+from .shown import Drawing, drawing
+
+__all__ = ["AnytimeResult"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnytimeResult(AuditResult):
+    """What an audit has found when it stopped, or until now.
+
+    Attributes
+    ----------
+    event : str
+        What was bet on, in words: the event that has won most.
+    e_value : float or None
+        Wealth against the claim, from a stake of 1; ``1 / e_value`` is a p-value. ``None`` if
+        nothing is claimed.
+    asked : tuple of int
+        Reports of every input.
+    stopped : str
+        Why the audit stopped.
+    trajectory : tuple of (int, float, float)
+        Reports per input, logarithm of the wealth, and `lower`, at the times of
+        `ldpkit.auditors.events`.
+    """
+
+    event: str = ""
+    e_value: float | None = None
+    asked: tuple[int, ...] = ()
+    stopped: str = ""
+    trajectory: tuple[tuple[int, float, float], ...] = field(default=(), compare=False)
+
+    @property
+    def reports(self) -> int:
+        """All reports that were used, divided by the number of inputs, rounded up."""
+        return self.trials
+
+    @property
+    def status(self) -> str:
+        """As in `AuditResult`; the claim is violated if and only if the e-value has reached
+        ``1 / alpha``."""
+        if self.e_value is not None and self.e_value >= 1 / self.alpha:
+            return "violation"
+        return "inconclusive" if self.inconclusive else "none found"
+
+    @property
+    def _found(self) -> str:
+        if not self.violated or self.e_value is None:
+            return super()._found
+        sure = f"wrong with probability at most {self.alpha:g}"
+        bound = f" Epsilon is at least {down(self.lower)}." if self.lower > 0 else ""
+        return (
+            f"VIOLATION: epsilon = {self.claim:g} is refuted, e-value {down(self.e_value, 0)} and"
+            f" {1 / self.alpha:g} needed, with {self.reports:,} reports per input ({sure}).{bound}"
+            f"{' ' * bool(self.scope)}{self.scope}"
+        )
+
+    def plot(self) -> Drawing:
+        """Draw wealth and bound over reports."""
+        return drawing(self.trajectory, self.claim, self.alpha)
+
+    def row(self) -> Row:
+        """Flatten as `AuditResult.row` does; an audit that bets has no ``epsilon_emp``."""
+        found = super().row()
+        del found["epsilon_emp"]
+        return found | {
+            "event": self.event,
+            "e_value": None if self.e_value is None else finite(self.e_value),
+            "reports": self.reports,
+            "asked": list(self.asked),
+            "stopped": self.stopped,
+        }
