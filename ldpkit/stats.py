@@ -15,6 +15,7 @@ Pearson (1934).
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_FLOOR, Decimal
 
 import numpy as np
 import scipy  # its submodules load on first use, which keeps the command line quick
@@ -25,6 +26,7 @@ from .types import Array, ArrayLike, Numbers, Rates
 __all__ = [
     "TAILS",
     "confidence",
+    "down",
     "significance",
     "tail_mass",
     "whole",
@@ -339,3 +341,11 @@ def expected_epsilon(
         fpr, trials, lambda f: np.log(_bound("count", f, trials, tail, upper=True))
     )
     return up - down, math.sqrt(var_up + var_down)
+
+
+def down(x: float, places: int = 4) -> str:
+    """Write a lower bound, never rounded up."""
+    step = Decimal(1).scaleb(-places)
+    if not math.isfinite(x) or abs(x) >= 1e15:  # of which all digits are exact
+        return f"{x:g}"
+    return f"{Decimal(x).quantize(step, ROUND_FLOOR):f}"

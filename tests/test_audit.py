@@ -282,7 +282,7 @@ def test_hashing_without_noise_claims_nothing_and_violates_nothing():
     assert (
         found.verdict
         == "No epsilon is claimed; with 99 % confidence the reports leak at least epsilon ="
-        f" {found.lower:.4f}. The counts were drawn from the law of LHO: no report was made."
+        f" {stats.down(found.lower)}. The counts were drawn from the law of LHO: no report was made."
     )
     json.dumps(found.row(), allow_nan=False)
 

@@ -1144,7 +1144,7 @@ EXEMPT = {
         shown.Drawing shown.drawing shown.line shown.table shown.page shown.leading course.Course purse.Purse purse.grid
         events.Accepted events.happened sources.Live sources.identity sources.joined sources.packed
         sources.picked sources.unpacked
-        base.lawful result.too_few result.down sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
+        base.lawful result.too_few stats.down stopped.block shown.counted sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
         pair.direction pair.judged pair.makeable"""
     ),
     "part of the learned attack, given what an audit has made": (

@@ -15,7 +15,7 @@ from .pair import makeable
 from .purse import COINS, IDLE, MEAN, PRODUCT, Purse, cut
 from .result import Row, down, finite, too_few
 from .sources import Live, Source, identity, joined, packed, picked, unpacked
-from .stopped import AnytimeResult
+from .stopped import AHEAD, COUNTS, NO_PAIRS, PAIRED, AnytimeResult, block
 
 __all__ = ["AnytimeResult", "Course"]
 
@@ -23,31 +23,6 @@ _KEPT = 10**5  # reports per input that learners see: more would hardly teach th
 _CELLS = 2**20  # numbers in the reports that are made at once
 _PIECE = 0.5  # seconds after which a client that makes one report at a time is looked at again
 _LEARNED = 2.0  # power of wealth by which learned bets get their shares
-_FIRST = 8  # reports per input after which something is learned for the first time
-
-_AHEAD = (
-    "The client was given many inputs at a time: the audit assumes that no report depends on an"
-    " input that was asked for later."
-)
-_PAIRED = (
-    "The reports were paired in their order: the audit assumes that reports of one input do not"
-    " depend on reports of the other."
-)
-_COUNTS = ("tp", "fp", "first", "second")
-
-_NO_PAIRS = (
-    "independence changes nothing here: every report got its input by a coin of its own, and the"
-    " bets are valid whatever the reports remember"
-)
-
-
-def block(t: int) -> tuple[int, int]:
-    """Return the block that report number t of an input is in: what is learned, is learned between
-    blocks."""
-    begin, end = 0, _FIRST
-    while end <= t:
-        begin, end = end, max(end + 4, end * 3 // 2)
-    return begin, end
 
 
 class Course:
@@ -302,7 +277,7 @@ class Course:
         if learned and n and purse.at is not None and np.allclose(purse.each, 0, atol=1e-9):
             notes.append("no bet was made: nothing that was learned promised to win")
         if self.live and audit.independent:
-            notes.append(_NO_PAIRS)
+            notes.append(NO_PAIRS)
         weak = too_few(purse.most, max(n, 1), made.epsilon) if not purse.refuted else ""
         ahead = self.live and not self.drawn and not made.lawful and made.repeats
         return AnytimeResult(
@@ -314,7 +289,7 @@ class Course:
             alpha=audit.alpha,
             seed=self.seed,
             faithful=not self.drawn,
-            counts={key: found[key] for key in _COUNTS if key in found},
+            counts={key: found[key] for key in COUNTS if key in found},
             rates={key: found[key] for key in ("tpr", "fpr") if key in found},
             epsilon_emp=math.nan,
             exact=None,
@@ -328,7 +303,7 @@ class Course:
             inconclusive=weak,
             warnings=tuple(dict.fromkeys(filter(None, notes))),
             scope=getattr(audit.mechanism, "scope", ""),
-            about=_AHEAD if ahead else "" if self.live else _PAIRED,
+            about=AHEAD if ahead else "" if self.live else PAIRED,
             seconds=self.seconds,
             event=found["event"],
             e_value=purse.e_value,

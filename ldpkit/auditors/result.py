@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
 from .. import stats
+from ..stats import down
 from ..types import Pair, Row
 
 if TYPE_CHECKING:
@@ -280,14 +280,6 @@ class AuditResult:
         """Return `row` without its time and what is no plain number or name: it repeats to the last
         digit."""
         return {key: value for key, value in self.row().items() if key not in _NESTED}
-
-
-def down(x: float, places: int = 4) -> str:
-    """Write a lower bound, never rounded up."""
-    step = Decimal(1).scaleb(-places)
-    if not math.isfinite(x) or abs(x) >= 1e15:  # of which all digits are exact
-        return f"{x:g}"
-    return f"{Decimal(x).quantize(step, ROUND_FLOOR):f}"
 
 
 def too_few(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .result import down
+from ..stats import down
 
 __all__ = ["Drawing", "drawing", "leading", "line", "OPENING", "page", "table"]
 

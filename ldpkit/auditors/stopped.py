@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from .result import AuditResult, Row, down, finite
 from .shown import Drawing, drawing
 
-__all__ = ["AnytimeResult"]
+__all__ = ["AnytimeResult", "block"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,3 +74,31 @@ class AnytimeResult(AuditResult):
             "asked": list(self.asked),
             "stopped": self.stopped,
         }
+
+
+FIRST = 8
+"""Reports per input after which something is learned for the first time."""
+
+AHEAD = (
+    "The client was given many inputs at a time: the audit assumes that no report depends on an"
+    " input that was asked for later."
+)
+PAIRED = (
+    "The reports were paired in their order: the audit assumes that reports of one input do not"
+    " depend on reports of the other."
+)
+COUNTS = ("tp", "fp", "first", "second")
+
+NO_PAIRS = (
+    "independence changes nothing here: every report got its input by a coin of its own, and the"
+    " bets are valid whatever the reports remember"
+)
+
+
+def block(t: int) -> tuple[int, int]:
+    """Return the block that report number t of an input is in: what is learned, is learned between
+    blocks."""
+    begin, end = 0, FIRST
+    while end <= t:
+        begin, end = end, max(end + 4, end * 3 // 2)
+    return begin, end
