@@ -1144,8 +1144,14 @@ EXEMPT = {
         shown.Drawing shown.drawing shown.line shown.table shown.page shown.leading course.Course purse.Purse purse.grid
         events.Accepted events.happened sources.Live sources.identity sources.joined sources.packed
         sources.picked sources.unpacked
-        base.lawful result.too_few stats.down stopped.block shown.counted sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
+        base.lawful result.too_few stats.down stopped.block sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
         pair.direction pair.judged pair.makeable"""
+    ),
+    "part of the look at every entry, given what an audit has made": (
+        """
+        bets.Bets bets.block_end columns.decoded columns.read columns.rows counts.Counts counts.Ranking counts.promise
+        counts.stake records.Records records.chained records.mix records.token tables.Paths tables.Values tables.absorb
+        tables.count tables.cut tables.merge"""
     ),
     "part of the learned attack, given what an audit has made": (
         """
