@@ -79,24 +79,21 @@ def _symbols(p: Numbers, q: Numbers) -> Array:
     return np.array([(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q])
 
 
-def linear_growth(
-    p: float, q: float, epsilon: float, delta: float = 0.0, *, coins: bool = False
-) -> Rates:
+def linear_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rates:
     """Largest mean log factor of a linear bet on an event with rates `p` and `q`, and its stake.
 
     Returns
     -------
     growth, stake : float
-        In nats per pair of independent reports, or with `coins` per report of each input, and as a
-        share of the greatest one; both 0 where the rates keep the claim.
+        In nats per pair of independent reports, and as a share of the greatest one; both 0 where
+        the rates keep the claim.
     """
-    (p, q), (grown, delta) = _rates(p, q), _claim(epsilon, delta)
-    law = np.array([1 - p, p, 1 - q, q]) if coins else _symbols(p, q)
+    law, (grown, delta) = _symbols(*_rates(p, q)), _claim(epsilon, delta)
     if p <= grown * q + delta:
         return 0.0, 0.0
 
     def lost(share: float) -> float:
-        return -float(law @ np.log(linear(share, epsilon, delta, coins=coins)[0]))
+        return -float(law @ np.log(linear(share, epsilon, delta)[0]))
 
     best = scipy.optimize.minimize_scalar(lost, bounds=(0, 1 - 1e-9), method="bounded",
                                           options={"xatol": 1e-10})  # fmt: skip

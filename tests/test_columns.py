@@ -8,7 +8,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from ldpkit.sequential.columns import decoded, read, rows
+from ldpkit.kinds.anything import rows
+from ldpkit.sequential.columns import decoded, read
 
 CODED = [
     "00ff", "QUJDREVGRw==", '{"a":[1,2.5]}', "[1,0]", "1e5", "-17", "2024-01-02T03:04:05Z", "\ud800", "٣٤", "²",

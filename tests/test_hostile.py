@@ -1144,18 +1144,18 @@ EXEMPT = {
         shown.Drawing shown.drawing shown.line shown.table shown.page shown.leading course.Course purse.Purse purse.grid
         events.Accepted events.happened sources.Live sources.identity sources.joined sources.packed
         sources.picked sources.unpacked
-        base.lawful result.too_few stats.down stopped.block sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
+        base.lawful result.too_few stats.down stopped.block stopped.careful sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
         pair.direction pair.judged pair.makeable"""
     ),
     "part of the look at every entry, given what an audit has made": (
         """
-        bets.Bets bets.block_end columns.decoded columns.read columns.rows counts.Counts counts.Ranking counts.promise
+        bets.Bets bets.block_end columns.decoded columns.read counts.Counts counts.Ranking counts.promise
         counts.stake records.Records records.chained records.mix records.token tables.Paths tables.Values tables.absorb
         tables.count tables.cut tables.merge"""
     ),
     "part of the learned attack, given what an audit has made": (
         """
-        features.columns features.called features.rows search.Finding search.Past scores.Score
+        features.columns features.called anything.rows search.Finding search.Past scores.Score
         scores.fitted"""
     ),
     "pool of processes or cluster, tested with the sweeps": (

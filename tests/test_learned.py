@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from ldpkit import attacks, betting
 from ldpkit.attacks import scores
-from ldpkit.attacks.features import called, columns, rows
+from ldpkit.attacks.features import called, columns
 from ldpkit.attacks.learned import Learner
 from ldpkit.attacks.search import KEPT, Finding, Past
 from ldpkit.auditors import audit
+from ldpkit.kinds.anything import rows
 from ldpkit.mechanisms import CMS, GRR, HM, PM, RAPPOR, SHE, SS, SUE, Repeated
 
 POOL = [

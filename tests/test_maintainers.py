@@ -120,7 +120,7 @@ def test_the_other_statuses_are_those_of_the_table(status):
 
 def test_the_plans_of_the_page_say_what_it_says(status):
     plan = next(text for text in blocks("bash") if "ldpkit plan" in text)
-    assert "about 2,877 per input" in PAGE and "about 1,760 per input" in status(plan, 1.0)[1]
+    assert "about 1,758 per input" in PAGE and "about 1,758 per input" in status(plan, 1.0)[1]
     event = re.search(r"`(--tpr [^`]+)` says (\d+)", PAGE)
     said = status(f"ldpkit plan --epsilon 1 --alpha 1e-4 {event.group(1)}", 1.0)[1]
     assert f"about {event.group(2)} per input" in said

@@ -13,11 +13,11 @@ import pytest
 from test_interrupt import interrupted, started, until
 
 from ldpkit.auditors import AnytimeAudit
-from ldpkit.auditors.result import down
 from ldpkit.auditors.shown import page
 from ldpkit.cli import main, sure
 from ldpkit.mechanisms import GRR
 from ldpkit.sharper import epsilon_sharper
+from ldpkit.stats import down
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
 LOUD = """

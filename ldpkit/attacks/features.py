@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from ..kinds.anything import rows
 from ..types import Array
 
-__all__ = ["columns", "called", "rows", "TEXTS"]
+__all__ = ["columns", "called", "TEXTS"]
 
 TEXTS = ("whole", "#type", "#text", "#keys", "#first")
 """How the names of columns of texts end."""
@@ -29,20 +30,6 @@ _ABSENT = object()
 _NUMBERS = {int, float, bool}
 _HUGE = 2**1000
 _MARKS = re.compile(r"""[].#["]|^$""")  # what has a meaning in the name of a column
-
-
-def rows(reports: Iterable[Any]) -> list[Any]:
-    """Reports of any kind as numbers, texts, lists and dictionaries, one a user: the same however
-    many there are, and in whatever array they come."""
-    if isinstance(reports, np.ndarray) and reports.dtype.names:
-        names = reports.dtype.names
-        return [dict(zip(names, one)) for one in zip(*(rows(reports[name]) for name in names))]
-    if isinstance(reports, np.ndarray):
-        return reports.tolist()
-    given = list(reports)
-    if given and all(isinstance(part, np.ndarray) for part in given):  # of several collections
-        return [list(one) for one in zip(*map(rows, given))]
-    return given
 
 
 def columns(reports: Iterable[Any], only: Collection[str] | None = None) -> dict[str, Array]:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..kinds.anything import rows
 from ..types import Array, Rates, Reports
 from . import scores, search
-from .features import columns, rows
+from .features import columns
 
 __all__ = ["Learned", "Learner", "MISSING"]
 

@@ -12,8 +12,9 @@ from typing import Any, Self
 import numpy as np
 
 from .. import checks
+from ..kinds.anything import rows
 from ..types import Array, Rates, Reports
-from .features import TEXTS, called, columns, rows
+from .features import TEXTS, called, columns
 
 __all__ = ["Finding", "Past"]
 

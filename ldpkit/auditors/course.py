@@ -9,13 +9,14 @@ import numpy as np
 
 from .. import streams
 from ..progress import Progress
+from ..stats import down
 from ..types import Array, Reports
 from .events import Accepted, Event, happened
 from .pair import makeable
 from .purse import COINS, IDLE, MEAN, PRODUCT, Purse, cut
-from .result import Row, down, finite, too_few
+from .result import Row, finite, too_few
 from .sources import Live, Source, identity, joined, packed, picked, unpacked
-from .stopped import AHEAD, COUNTS, NO_PAIRS, PAIRED, AnytimeResult, block
+from .stopped import AHEAD, COUNTS, NO_PAIRS, PAIRED, AnytimeResult, block, careful
 
 __all__ = ["AnytimeResult", "Course"]
 
@@ -67,7 +68,7 @@ class Course:
         independent = not self.live and (self.source.independent if declared is None else declared)
         self.purse = Purse(
             self.source.epsilon, audit.delta, audit.alpha, audit.rates,
-            learned=any(hasattr(e, "learn") and hasattr(e, "rates") for e in self.events),
+            learned=None in audit.rates,
             scored=any(hasattr(e, "score") for e in self.events),
             rule=COINS if self.live else PRODUCT if independent else MEAN,
             eta=_LEARNED if any(self.learners) else 1.0,
@@ -244,6 +245,9 @@ class Course:
         purse = self.purse
         self.trajectory.append((self.rounds // self.each, purse.log, purse.lower))
         purse.settle()
+        for track, known in enumerate(self.audit.rates):
+            if known is None and not self.learners[track]:
+                purse.believe(track, careful(*self._counts(track)))
         if any(self.learners) and self.taught < _KEPT:
             past = [joined(kept) for kept in self.kept]
             self.taught = min(_KEPT, *map(_size, past))
@@ -315,31 +319,32 @@ class Course:
         """One question: the wealth of its bets, and where the bet is on a yes or no, how often that
         was seen in the reports on which it was bet."""
         _, i, j = self.audit.tracks[track]
-        seen = self.purse.counts[track].tolist()
         row: Row = {
             "pair": (self.audit.inputs[i], self.audit.inputs[j]),
             "event": self.words[track],
             "e_value": math.exp(min(float(self.purse.each[track]), 700)),
         }
-        if self.live:
-            first, second, tp, fp = seen[0] + seen[1], seen[2] + seen[3], seen[1], seen[3]
-        else:
-            first = second = sum(seen[:IDLE])
-            tp, fp = seen[2] + seen[3], seen[1] + seen[3]
+        tp, fp, first, second = self._counts(track)
         if getattr(self.events[track], "counted", True):
             row |= {"tp": tp, "fp": fp, "first": first, "second": second}
             row |= {"tpr": tp / first} if first else {}
             row |= {"fpr": fp / second} if second else {}
         return row
 
+    def _counts(self, track: int) -> tuple[int, int, int, int]:
+        """How often the event was seen with the first input and with the second, and how many
+        reports of each it was bet on."""
+        seen = self.purse.counts[track].tolist()
+        if self.live:
+            return seen[1], seen[3], seen[0] + seen[1], seen[2] + seen[3]
+        pairs = sum(seen[:IDLE])
+        return seen[2] + seen[3], seen[1] + seen[3], pairs, pairs
+
     # --- to be continued --------------------------------------------------------------------------
 
-    @property
-    def about(self) -> Row:
-        """What the audit is about: a state of it is of no use to any other."""
-        return self._about(None)
-
-    def _about(self, known: Row | None) -> Row:
+    def about(self, known: Row | None = None) -> Row:
+        """What the audit is about: a state of it is of no use to any other. `known` is what another
+        one was about."""
         audit = self.audit
         return {
             **identity(audit.mechanism, known),
@@ -353,7 +358,7 @@ class Course:
     def state(self) -> Row:
         """Return what is needed to go on another day, as JSON can write it."""
         return {
-            "about": self.about,
+            "about": self.about(),
             "seed": self.seed,
             "rounds": self.rounds,
             "asked": self.asked.tolist(),
@@ -367,7 +372,7 @@ class Course:
 
     def _restore(self, state: Row) -> None:
         before = state["about"]
-        now = self._about(before)
+        now = self.about(before)
         other = [
             f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
             for name in dict.fromkeys([*before, *now])

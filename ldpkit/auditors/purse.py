@@ -99,6 +99,8 @@ class Purse:
         How often each symbol was seen, see `ldpkit.betting`; the fifth is `IDLE`.
     reached : int
         How many values of the grid are rejected.
+    believed : list of (float, float) or None
+        By track: the rates that are bet on.
     won : float
         Logarithm of the wealth with which the claim was refuted; minus infinity if it was not.
     """
@@ -123,6 +125,7 @@ class Purse:
             self._prior = np.log(prior)
         self.counts = np.zeros((len(rates), 5), np.int64)
         self.reached, self.won = 0, -math.inf
+        self.believed = list(rates)
         size = (self.grid.size, *prior.shape)
         self.base, self.past, self.now = np.zeros(self.grid.size), np.zeros(size), np.zeros(size)
         self.shares = np.broadcast_to(self._prior, size)
@@ -137,7 +140,7 @@ class Purse:
 
     def believe(self, track: int, rates: Rates | None) -> None:
         """Bet on these rates from now on, where bets on rates are made."""
-        lines = len(betting.STAKES)
+        lines, self.believed[track] = len(betting.STAKES), rates
         for bet, share in zip(range(lines, self.slot), SHARES):
             gains = self._gains[:, track, bet, :IDLE]
             gains[:] = 0.0
@@ -303,6 +306,7 @@ class Purse:
         return {name: getattr(self, name).tolist() for name in self._KEPT} | {
             "reached": self.reached,
             "won": self.won if self.refuted else None,
+            "believed": self.believed,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -315,6 +319,8 @@ class Purse:
             setattr(self, name, new)
         self.reached = int(state["reached"])
         self.won = -math.inf if state["won"] is None else float(state["won"])
+        for track, rates in enumerate(state["believed"]):
+            self.believe(track, rates and (float(rates[0]), float(rates[1])))
 
 
 def cut(scores: Any, part: slice) -> Any:

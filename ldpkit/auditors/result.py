@@ -12,7 +12,7 @@ from ..types import Pair, Row
 if TYPE_CHECKING:
     from .shown import Drawing
 
-__all__ = ["STATUSES", "AuditResult", "Row", "down", "finite", "too_few"]
+__all__ = ["STATUSES", "AuditResult", "Row", "finite", "too_few"]
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """What an audit may come to, see `AuditResult.status`."""
@@ -230,14 +230,9 @@ class AuditResult:
             **(
                 {
                     "directions": [
-                        {
-                            name: list(value)
-                            if name == "pair"
-                            else finite(value)
-                            if name == "epsilon_emp"
-                            else value
-                            for name, value in d.items()
-                        }
+                        d
+                        | {"pair": list(d["pair"])}
+                        | {name: finite(d[name]) for name in ("epsilon_emp",) if name in d}
                         for d in self.directions
                     ]
                 }

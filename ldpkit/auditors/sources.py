@@ -87,7 +87,10 @@ def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str
         bound = repr((function.args, function.keywords))
         given["arguments"] = re.sub(" at 0x[0-9a-f]+", "", bound)  # no address is the same again
         function = function.func
-    words = getattr(function, "words", None)
+    words, held = getattr(function, "words", None), getattr(function, "__self__", function)
+    stateless = held is None or inspect.isroutine(held) or inspect.ismodule(held)
+    if not stateless and words is None:
+        given["object"] = re.sub(" at 0x[0-9a-f]+", "", repr(held))
     if paths:
         begun = (known or {}).get("recordings") or [{}] * len(paths)
         given["recordings"] = []
@@ -118,7 +121,9 @@ def _source(function: Any) -> str:
         return f"{name} {_digest(Path(inspect.getfile(made)))}"
     except (TypeError, OSError):
         code = getattr(made, "__code__", None)
-        return f"{name} {hashlib.sha256(code.co_code).hexdigest()[:16]}" if code else name
+        plain = [one for one in code.co_consts if not inspect.iscode(one)] if code else []
+        text = code.co_code + repr(plain).encode() if code else b""
+        return f"{name} {hashlib.sha256(text).hexdigest()[:16]}"
 
 
 def picked(reports: Reports, rows: Array) -> Reports:

@@ -15,9 +15,10 @@ import click
 from .. import __version__, attacks, betting, checks, stats
 from ..auditors import AnytimeAudit
 from ..auditors.course import AnytimeResult, Course
-from ..auditors.result import Row, down
+from ..auditors.result import Row
 from ..auditors.shown import OPENING, counted, leading, page
 from ..sharper import LEAST, MOST, epsilon_sharper
+from ..stats import down
 from ..store import replace, replaceable
 from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
 from .target import found, made, mechanism_options
@@ -242,19 +243,20 @@ def plan(
                 f"mechanism must have a law that attack {attack} knows, got {mechanism}"
             )
     p, q = (checks.real(name, r, 0, 1) for name, r in zip(("tpr", "fpr"), rates))
-    growth, goal = betting.linear_growth(p, q, claim, delta, coins=True)[0], -math.log(alpha)
-    limit = betting.joint_growth(p, q, claim, delta) if growth > 1e-12 else 0.0
+    growth, goal = betting.joint_growth(p, q, claim, delta), -math.log(alpha)
+    growth = growth if growth > 1e-12 else 0.0  # as much as rounding can make
     row = {"tpr": p, "fpr": q, "claim": claim, "delta": delta, "alpha": alpha, "growth": growth,
-           "limit": limit, "least": None, "reports": None, "seconds": None}  # fmt: skip
+           "least": None, "reports": None, "seconds": None}  # fmt: skip
     lines = [
         ("event", f"tpr = {p:.6g}, fpr = {q:.6g}, claimed epsilon = {claim:g}, delta = {delta:g}"),
-        ("growth", f"{limit:.6g} nats per report of each input, if the rates are known"),
+        ("growth", f"{growth:.6g} nats per report of each input at most"),
     ]
-    if not limit:
+    if not growth:
         write(row, lines, "These rates keep the claim: no number of reports refutes it.", as_json)
         return
-    # two directions and sixteen stakes share the wealth
-    least, usual = goal / limit, (goal + math.log(4)) / growth
+    # two directions share the wealth; bets that do not know the rates took 1.0 to 1.3 times as many
+    # reports in four measured cases
+    least, usual = goal / growth, (goal + math.log(4)) / growth
     row |= {"least": least, "reports": math.ceil(usual), "seconds": 2 * usual / rate}
     lines += [
         (

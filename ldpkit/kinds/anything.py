@@ -10,7 +10,7 @@ import numpy as np
 from ..types import Array
 from .base import Kind
 
-__all__ = ["Anything", "parsed", "plain", "repeated"]
+__all__ = ["Anything", "parsed", "plain", "repeated", "rows"]
 
 _DEEPEST, _MUST = 64, "report must be "
 
@@ -63,6 +63,20 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
         if isinstance(report, base):
             return base(report)
     raise ValueError(f"{_MUST}what JSON can write{_at(where)}, got {kind.__name__} {report!r:.80}")
+
+
+def rows(reports: Iterable[Any]) -> list[Any]:
+    """Reports of any kind as numbers, texts, lists and dictionaries, one a user: the same however
+    many there are, and in whatever array they come."""
+    if isinstance(reports, np.ndarray) and reports.dtype.names:
+        names = reports.dtype.names
+        return [dict(zip(names, one)) for one in zip(*(rows(reports[name]) for name in names))]
+    if isinstance(reports, np.ndarray):
+        return reports.tolist()
+    given = list(reports)
+    if given and all(isinstance(part, np.ndarray) for part in given):  # of several collections
+        return [list(one) for one in zip(*map(rows, given))]
+    return given
 
 
 def parsed(text: str) -> Any:

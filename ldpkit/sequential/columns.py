@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from ..compiled import kernel
-from ..kinds.anything import plain
+from ..kinds.anything import plain, rows
 from ..types import Array
 from .records import INTEGER, NONE, ODD, REAL, ROOT, TRUTH, Records, chained, token
 
-__all__ = ["decoded", "read", "rows"]
+__all__ = ["decoded", "read"]
 
 U = np.uint64
 _CODES: dict[type, int] = {
@@ -34,20 +34,6 @@ _CODES: dict[type, int] = {
 _ENTRY, _CHARACTER, _COUPLE, _STEP = (i << 48 for i in range(1, 5))  # tokens: these plus a place
 _TAIL, _COUPLED, _STEPPED = 16, 12, 256  # characters; entries of lists of bits, of reals
 _SHOWN = 60
-
-
-def rows(reports: Iterable[Any]) -> list[Any]:
-    """Reports of any type as numbers, texts, lists and dictionaries, one a user: the same however
-    many there are, and in whatever array they come."""
-    if isinstance(reports, np.ndarray) and reports.dtype.names:
-        names = reports.dtype.names
-        return [dict(zip(names, one)) for one in zip(*(rows(reports[name]) for name in names))]
-    if isinstance(reports, np.ndarray):
-        return reports.tolist()
-    given = list(reports)
-    if given and all(isinstance(part, np.ndarray) for part in given):  # of several collections
-        return [list(one) for one in zip(*map(rows, given))]
-    return given
 
 
 Level = list[tuple[Array, Array, Array, Array, list[Any]]]
