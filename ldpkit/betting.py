@@ -104,12 +104,17 @@ def _nearest(p: Numbers, q: Numbers, grown: Numbers, delta: float) -> tuple[Arra
     """Rates that keep the claim and are the hardest to tell from `p` and `q`, which do not.
 
     They lie on the edge ``p0 = e^epsilon q0 + delta`` where the sum of the two relative entropies
-    is least; the condition for that has one root, as the sum is convex: 100 bisections.
+    is least. The condition for that has one root, because the sum is convex: the lesser one of a
+    quadratic equation without delta, found by 60 bisections with delta.
     """
-    # beyond q the slope is positive, where p0 meets p it is negative; without delta, 0 is another
-    # root
+    if not delta:
+        total, line = 2 * (p + q), 1 + grown + p + grown * q
+        q0 = total / (line + np.sqrt(np.maximum(line * line - 4 * grown * total, 0)))
+        q0 = np.clip(q0, q, p / grown)  # where rounding would leave the range
+        return np.minimum(grown * q0, p), q0
+    # beyond q the slope is positive, where p0 meets p it is negative
     low, high = np.broadcast_arrays(np.maximum(q, 1e-300), (p - delta) / grown)
-    for _ in range(100):
+    for _ in range(60):
         q0 = (low + high) / 2
         p0 = grown * q0 + delta
         up = grown * (p - p0) * q0 * (1 - q0) + (q - q0) * p0 * (1 - p0) > 0

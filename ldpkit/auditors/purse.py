@@ -99,6 +99,8 @@ class Purse:
         How often each symbol was seen, see `ldpkit.betting`; the fifth is `IDLE`.
     reached : int
         How many values of the grid are rejected.
+    total : float array
+        Logarithm of the wealth against every epsilon of the grid.
     believed : list of (float, float) or None
         By track: the rates that are bet on.
     won : float
@@ -129,6 +131,7 @@ class Purse:
         size = (self.grid.size, *prior.shape)
         self.base, self.past, self.now = np.zeros(self.grid.size), np.zeros(size), np.zeros(size)
         self.shares = np.broadcast_to(self._prior, size)
+        self._weigh()
         self.balance = np.full((len(rates), self.grid.size), math.nan)  # nan: not bet
         self._gains = np.zeros((*size, 5))  # logarithms of factors
         linear = [betting.linear(betting.STAKES, g, delta, coins=self.coins) for g in self.grid]
@@ -232,29 +235,27 @@ class Purse:
                 axis=3
             )
         self.now += gained
-        self._climb()
+        self._weigh()
         now = float(self.total[self.at]) if self.at is not None else -math.inf
         if not self.refuted and math.exp(min(now, 700)) >= self.enough:
             self.won = now
+        refuted = self.total[self.reached :] >= self.goal
+        self.reached += len(refuted) if refuted.all() else int(np.argmin(refuted))
         return used
 
     def settle(self) -> None:
         """End a block: bets get new shares of the wealth there is."""
-        self.base, self.past = self.total, self.past + self.now
+        self.base, self.past = self.total.copy(), self.past + self.now
         shares = self._prior + self.eta * self.past
         self.shares = shares - scipy.special.logsumexp(shares, axis=(1, 2), keepdims=True)
         self.now = np.zeros_like(self.now)
 
     # --- what is known ----------------------------------------------------------------------------
 
-    @property
-    def total(self) -> Array:
-        """Logarithm of the wealth against every epsilon of the grid."""
-        return self.base + scipy.special.logsumexp(self.shares + self.now, axis=(1, 2))
-
-    def _climb(self) -> None:
-        refuted = self.total[self.reached :] >= self.goal
-        self.reached += len(refuted) if refuted.all() else int(np.argmin(refuted))
+    def _weigh(self) -> None:
+        each = self.shares + self.now
+        top = each.max(axis=(1, 2), keepdims=True)
+        self.total = self.base + top[:, 0, 0] + np.log(np.exp(each - top).sum(axis=(1, 2)))
 
     @property
     def lower(self) -> float:
@@ -318,6 +319,7 @@ class Purse:
                 raise ValueError(f"state must hold {name} of shape {old.shape}, got {new.shape}")
             setattr(self, name, new)
         self.reached = int(state["reached"])
+        self._weigh()
         self.won = -math.inf if state["won"] is None else float(state["won"])
         for track, rates in enumerate(state["believed"]):
             self.believe(track, rates and (float(rates[0]), float(rates[1])))
