@@ -59,6 +59,8 @@ def test_damage_is_told_to_whoever_builds_and_is_in_no_executed_notebook(
     tmp_path, monkeypatch, capfd
 ):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    for name in ("TQDM_DISABLE", "LDPKIT_SCOREBOARD"):  # which a runner of pages sets for good
+        monkeypatch.setenv(name, "")
     project = page(tmp_path, STORED, COMPILED)
     execute.execute(project.root, "book/one", {}, "any")
     told = capfd.readouterr().err
