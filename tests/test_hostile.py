@@ -1150,8 +1150,8 @@ EXEMPT = {
     "part of the look at every entry, given what an audit has made": (
         """
         bets.Bets bets.block_end columns.decoded columns.read counts.Counts counts.Ranking counts.promise
-        counts.stake records.Records records.chained records.mix records.token tables.Paths tables.Values tables.absorb
-        tables.count tables.cut tables.merge"""
+        counts.stake records.Records records.chained records.mix records.token tallies.Paths tallies.Values tallies.absorb
+        tallies.count tallies.cut tallies.merge"""
     ),
     "part of the learned attack, given what an audit has made": (
         """

@@ -21,12 +21,13 @@ from .. import attacks, betting, checks, stats
 from ..mechanisms import LocalRandomizer
 from ..types import Rates
 from .base import fix, given
-from .course import AnytimeResult, Course
+from .course import Course
 from .events import Accepted, Event
 from .pair import PairAudit
 from .purse import SURE
 from .result import Row
 from .sources import Source
+from .stopped import AnytimeResult
 
 __all__ = ["AnytimeAudit"]
 

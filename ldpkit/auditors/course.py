@@ -18,7 +18,7 @@ from .result import Row, finite, too_few
 from .sources import Live, Source, identity, joined, packed, picked, unpacked
 from .stopped import AHEAD, COUNTS, NO_PAIRS, PAIRED, AnytimeResult, block, careful
 
-__all__ = ["AnytimeResult", "Course"]
+__all__ = ["Course"]
 
 _KEPT = 10**5  # reports per input that learners see: more would hardly teach them anything
 _CELLS = 2**20  # numbers in the reports that are made at once

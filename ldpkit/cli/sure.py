@@ -14,9 +14,10 @@ import click
 
 from .. import __version__, attacks, betting, checks, stats
 from ..auditors import AnytimeAudit
-from ..auditors.course import AnytimeResult, Course
+from ..auditors.course import Course
 from ..auditors.result import Row
 from ..auditors.shown import OPENING, counted, leading, page
+from ..auditors.stopped import AnytimeResult
 from ..sharper import LEAST, MOST, epsilon_sharper
 from ..stats import down
 from ..store import replace, replaceable

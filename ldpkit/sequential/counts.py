@@ -16,7 +16,7 @@ from ..compiled import kernel
 from ..types import Array
 from .columns import read
 from .records import TYPES
-from .tables import (
+from .tallies import (
     ABOVE,
     AGREE,
     BELOW,
