@@ -9,7 +9,7 @@ import pytest
 from test_columns import tree
 
 from ldpkit.sequential import counts as counting
-from ldpkit.sequential import tables
+from ldpkit.sequential import tallies
 from ldpkit.sequential.counts import Counts, promise, stake
 
 SMALL = 1 << 12
@@ -57,10 +57,10 @@ def test_counts_are_those_of_the_reports():
         if path in slot
     }
     first = counts.paths.counts[named["entry 1"], 0]
-    assert first[:, tables.PRESENT].tolist() == [3, 2]
+    assert first[:, tallies.PRESENT].tolist() == [3, 2]
     assert first[:, :3].tolist() == [[2, 3, 0], [1, 2, 0]]  # digits of 3, 2, 3
     second = counts.paths.counts[named["entry 2"], 0]
-    assert second[:, tables.TYPE : tables.PRESENT].tolist() == [[1, 1, 1, 0], [1, 1, 0, 0]]
+    assert second[:, tallies.TYPE : tallies.PRESENT].tolist() == [[1, 1, 1, 0], [1, 1, 0, 0]]
     assert second[0, 63] == 1  # the sign
     assert counts.reports.tolist() == [[5, 2], [0, 0]]
 
@@ -131,7 +131,7 @@ def test_a_threshold_keeps_its_value_when_lines_are_cut_anew():
         ([0.1 * i for i in range(20)], [5 + 0.1 * i for i in range(20)]),
         *[([0.5] * 20, [6.5] * 20)] * 2,
     )
-    above = next(row for row in best(past, 1) if row[1] == tables.ABOVE)
+    above = next(row for row in best(past, 1) if row[1] == tallies.ABOVE)
     counts.choose([(above, 4)])
     edges = counts.paths.edges.copy()
     counts.see([1e9 + i for i in range(40)], np.zeros(40, np.int64))
@@ -145,7 +145,7 @@ def test_what_is_bet_on_is_never_forgotten():
     said = counting.read([{"x": "mine"}], named=True).events
     key = next(key for key, words in said.items() if words == "field x is 'mine'")
     place = np.flatnonzero(counts.table.keys == key)[0]
-    counts.choose([(np.array([9.0, tables.CATEGORY, place, 0, 20, 0]), 1)])
+    counts.choose([(np.array([9.0, tallies.CATEGORY, place, 0, 20, 0]), 1)])
     words = [f"word {i}" for i in range(4 * SMALL)]
     for _ in range(2):
         counts.see([{"y": words}], NO_SIDE[:1])
@@ -170,7 +170,7 @@ def test_two_columns_that_agree_are_found():
         report[20] = report[3]
     counts, (*_, couple) = counted((first[:30], second[:30]), (first[30:], second[30:]))
     agree = couple.events[0, 0, 0]
-    assert agree[1] == tables.AGREE and agree[4] == 60
+    assert agree[1] == tallies.AGREE and agree[4] == 60
     assert counts.words(agree, first[0]) == "entry 4 and entry 21 agree"
     counts.choose([(agree, 1), (couple.events[0, 1, 0], 2)])
     flags = counts.see(first + second, np.zeros(120, np.int64))
