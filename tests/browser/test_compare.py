@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
-from test_live import FIGURE, LESSON, PAGE, cells, enter, parameters, status, write
 
 from browser.conftest import HTML
+from browser.test_live import FIGURE, LESSON, PAGE, cells, enter, parameters, status, write
 
 WIDTHS = (1280, 1440, 1920)
 
