@@ -59,7 +59,9 @@ def measure(make, entries, rng, claims):
         n = min(end - seen, chunk)
         sides, reports = rng.integers(0, 2, n), make(n)
         tick = time.process_time()
-        bets.play(counts.see(reports, sides), sides)
+        flags = counts.see(reports, sides)
+        bets.trace(flags, sides, 0)
+        bets.play(flags, sides)
         seen += n
         if seen == end:
             counts.choose(bets.settle(*counts.end_block(1.0, 0.0)))

@@ -18,7 +18,7 @@ NO_SIDE = np.zeros(2, np.int64)
 
 def counted(*blocks, **options):
     """Counts of blocks of reports of the first input and of the second, and the last ranking."""
-    counts = Counts(SMALL)
+    counts = Counts(values=SMALL)
     for first, second in blocks:
         sides = np.repeat([0, 1], [len(first), len(second)])
         counts.see([*first, *second], sides)
@@ -37,7 +37,7 @@ def test_flags_are_the_same_in_any_company(reports, cut):
     screens = []
     for _ in range(2):
         counts, (past, *_) = counted((3 * reports, []), (3 * reports, []))
-        counts.choose([(row, 1 << i) for i, row in enumerate(best(past, 0)[:20])])
+        counts.choose([(row, i % 2, i // 2) for i, row in enumerate(best(past, 0)[:20])])
         screens.append(counts)
     sides = np.zeros(len(reports), np.int64)
     together = screens[0].see(reports, sides)
@@ -91,7 +91,7 @@ def test_the_stake_is_the_best(delta, p, q, epsilon):
         )
 
     tried = max(won(bet) for bet in np.linspace(0, counting.MOST / grown, 300))
-    found = stake(p, q, grown, delta)
+    found = stake(p, q, grown, delta, 1.0)
     assert 0 <= found <= counting.MOST / grown
     assert won(found) >= tried - (1e-9 if delta == 0 else 2 * delta)
     assert promise(p, q, 10.0, grown, delta) == pytest.approx(10 * won(found), abs=1e-12)
@@ -109,8 +109,10 @@ def test_the_best_events_of_either_input_are_ranked_first_and_said_in_words():
     counts, (past, last, _) = counted(tuple(reports))
     for d in range(2):
         top = past.events[0, d, 0]
-        assert top[4:].tolist() == [20, 0] and top[0] == pytest.approx(
-            20 * math.log1p(counting.MOST / math.e)
+        assert (
+            top[4 + d] == 20
+            and top[5 - d] == 0
+            and top[0] == pytest.approx(20 * math.log1p(counting.MOST / math.e))
         )
         assert "field b is" in counts.words(top, reports[d][0])
     assert (last.events == past.events).all() and past.looked > 10
@@ -132,12 +134,12 @@ def test_a_threshold_keeps_its_value_when_lines_are_cut_anew():
         *[([0.5] * 20, [6.5] * 20)] * 2,
     )
     above = next(row for row in best(past, 1) if row[1] == tallies.ABOVE)
-    counts.choose([(above, 4)])
+    counts.choose([(above, 1, 2)])
     edges = counts.paths.edges.copy()
     counts.see([1e9 + i for i in range(40)], np.zeros(40, np.int64))
     counts.end_block(1.0, 0.0), counts.end_block(1.0, 0.0)
     assert (edges != counts.paths.edges).any()
-    assert counts.see([above[3], above[3] + 0.01], NO_SIDE).tolist() == [0, 4]
+    assert counts.see([above[3], above[3] + 0.01], NO_SIDE).tolist() == [[0, 0], [0, 4]]
 
 
 def test_what_is_bet_on_is_never_forgotten():
@@ -145,18 +147,18 @@ def test_what_is_bet_on_is_never_forgotten():
     said = counting.read([{"x": "mine"}], named=True).events
     key = next(key for key, words in said.items() if words == "field x is 'mine'")
     place = np.flatnonzero(counts.table.keys == key)[0]
-    counts.choose([(np.array([9.0, tallies.CATEGORY, place, 0, 20, 0]), 1)])
+    counts.choose([(np.array([9.0, tallies.CATEGORY, place, 0, 20, 0]), 0, 0)])
     words = [f"word {i}" for i in range(4 * SMALL)]
     for _ in range(2):
         counts.see([{"y": words}], NO_SIDE[:1])
     assert np.count_nonzero(counts.table.keys) > 0.9 * SMALL
-    assert counts.see([{"x": "mine"}, {"x": "other"}], NO_SIDE).tolist() == [1, 0]
+    assert counts.see([{"x": "mine"}, {"x": "other"}], NO_SIDE).tolist() == [[1, 0], [0, 0]]
     counts.choose([])
-    assert counts.see([{"x": "mine"}], NO_SIDE[:1]).tolist() == [0]
+    assert counts.see([{"x": "mine"}], NO_SIDE[:1]).tolist() == [[0, 0]]
 
 
 def test_paths_that_find_no_slot_are_reported():
-    counts = Counts(SMALL)
+    counts = Counts(values=SMALL)
     counts.see([[1] * 20_000], NO_SIDE[:1])
     assert counts.missed == 0
     counts.see([{"x": [1] * 20_000}], NO_SIDE[:1])
@@ -172,7 +174,8 @@ def test_two_columns_that_agree_are_found():
     agree = couple.events[0, 0, 0]
     assert agree[1] == tallies.AGREE and agree[4] == 60
     assert counts.words(agree, first[0]) == "entry 4 and entry 21 agree"
-    counts.choose([(agree, 1), (couple.events[0, 1, 0], 2)])
+    counts.choose([(agree, 0, 0), (couple.events[0, 1, 0], 1, 0)])
     flags = counts.see(first + second, np.zeros(120, np.int64))
-    assert flags[:60].tolist() == [1] * 60
-    assert flags[60:].tolist() == [1 if report[20] == report[3] else 2 for report in second]
+    assert flags[:60].tolist() == [[1, 0]] * 60
+    assert flags[60:, 0].tolist() == [report[20] == report[3] for report in second]
+    assert (flags[60:].sum(axis=1) == 1).all()

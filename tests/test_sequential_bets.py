@@ -1,5 +1,6 @@
 """Bets on what counts promise: they are fair under the claim, and win where a client breaks it."""
 
+import itertools
 import math
 
 import hypothesis
@@ -10,7 +11,8 @@ import scipy
 from entry_clients import CLEAR, CORRECT, rarely, shares
 
 from ldpkit.sequential import Bets, Counts, block_end
-from ldpkit.sequential.bets import PRIOR, STRATEGIES, play
+from ldpkit.sequential.bets import PRIOR, STRATEGIES, bounded, play
+from ldpkit.sequential.counts import Ranking
 
 GOAL = math.log(100)
 
@@ -19,14 +21,22 @@ def audit(client, most, seed=1, epsilon=1.0, delta=0.0):
     """Ask a client for reports, each for an input by a coin, until its claim is refuted: (reports or None, counts,
     bets, last report)."""
     coins, own = np.random.default_rng(seed).spawn(2)
-    counts, bets, asked, end = Counts(1 << 14), Bets(np.array([epsilon]), delta), 0, block_end(0)
+    counts, bets, asked, end = (
+        Counts(values=1 << 14),
+        Bets(np.array([epsilon]), delta),
+        0,
+        block_end(0),
+    )
     while asked < most:
         sides = coins.integers(0, 2, min(end, most) - asked)
         reports = [client(side, own, asked + i) for i, side in enumerate(sides.tolist())]
-        used = bets.play(counts.see(reports, sides), sides, goal=GOAL)
-        if bets.log[0] >= GOAL:
-            return asked + used, counts, bets, reports[used - 1]
-        asked += used
+        flags = counts.see(reports, sides)
+        won = np.flatnonzero(bets.trace(flags, sides, 0) >= GOAL)
+        if won.size:
+            bets.play(flags[: won[0] + 1], sides[: won[0] + 1])
+            return asked + won[0] + 1, counts, bets, reports[won[0]]
+        bets.play(flags, sides)
+        asked += len(reports)
         if asked == end:
             counts.choose(bets.settle(*counts.end_block(epsilon, delta)))
             end = block_end(asked)
@@ -47,35 +57,51 @@ def at_the_edge(rng, grown, delta):
     return (1 - delta) * p + delta * u, (1 - delta) * q + delta * w
 
 
-@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.settings(max_examples=100, deadline=None)
 @hypothesis.given(
-    st.floats(0, 4), st.sampled_from([0.0, 1e-5, 0.1]), st.tuples(st.floats(0, 0.98), st.floats(0, 0.98)),
-    st.integers(0, 2**32), st.booleans(),
+    st.floats(0, 4), st.sampled_from([0.0, 1e-5, 0.1]), st.integers(2, 4),
+    st.sampled_from(["coins", "product", "mean"]), st.integers(0, 2**32), st.booleans(),
 )  # fmt: skip
-def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, lines, seed, adapt):
-    """The mean factor of two reports, of the first and of the second given the first, by the compiled kernel."""
+def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, adapt):
+    """The mean factor of a round, and that of a second one given the first, by the compiled kernel: reports are
+    sets of questions, of random laws whose mixtures are at the edge of the claim."""
     rng, grown = np.random.default_rng(seed), np.array([math.exp(epsilon)])
-    laws = at_the_edge(rng, grown[0], delta)
-    placed = np.array(lines).reshape(1, 2, 1) / grown
-    hits = np.tile([1.0, 0.1], (1, 2, 1)) * adapt
+    shown = rng.random((3, k)) < 0.6  # which sets three possible reports are in
+    one, other = at_the_edge(rng, grown[0], delta)
+    laws = np.array([one, other, *rng.dirichlet(np.ones(2), 2) @ [one, other]])[:k]
+    reports = np.vstack([shown, np.zeros(k, bool)]).astype(np.uint16)
+    raw = rng.uniform(0, 2 / grown[0], (1, k, 1))
+    weights = np.where(np.eye(k, dtype=bool), 0, rng.dirichlet(np.full(k, 0.5), k))
+    weights = (weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9))[None]
+    hits = np.where(np.eye(k, dtype=bool), 1.0, 0.1)[None] * adapt
+    placed = np.zeros_like(raw)
+    bounded(raw[0], weights[0], grown, placed[0])
+    size = 1 if rule == "coins" else k
+    rounds = np.array([size, rule != "mean"])
 
-    def factors(flags, sides):
-        won, before = np.ones((1, 1)), (placed.copy(), hits.copy(), np.ones(1))
-        given = np.array(flags, np.uint64), np.array(sides), grown, delta, *before
-        assert play(*given, np.array([1.0, 0.0]), won, 0, math.inf) == len(flags) + 1
-        assert won[0, 0] >= 0
+    def factor(*drawn):
+        """Of rounds: one (report, input) after the other."""
+        won, total = np.ones((1, 1)), np.empty(len(drawn) // size)
+        state = [array.copy() for array in (raw, weights, placed, hits, np.ones(1), 0 * hits)]
+        flags, sides = reports[[r for r, _ in drawn]], np.array([x for _, x in drawn])
+        play(flags, sides, rounds, grown, delta, *state, np.array([1.0, 0.0]), won, total)
+        assert won[0, 0] >= 0 and total[-1] == won[0, 0]
         return won[0, 0]
 
-    once = 0.0
-    for side in range(2):
-        for flag in range(4):
-            now, twice = factors([flag], [side]), 0.0
-            once += laws[side][flag] / 2 * now
-            for other in range(2):
-                for after in range(4):
-                    twice += laws[other][after] / 2 * factors([flag, after], [side, other])
-            assert twice <= now * (1 + 1e-12)
-    assert once <= 1 + 1e-12
+    def all_rounds():
+        if size == 1:
+            return [([(r, x)], laws[x, r] / k) for x in range(k) for r in range(4)]
+        each = itertools.product(range(4), repeat=k)
+        return [
+            ([*zip(rs, range(k))], math.prod(laws[x, r] for x, r in enumerate(rs))) for rs in each
+        ]
+
+    every = all_rounds()
+    once = [(drawn, chance, factor(*drawn)) for drawn, chance in every]
+    assert sum(chance * now for _, chance, now in once) <= 1 + 1e-12
+    for drawn, _, now in once[:: max(1, len(once) // 8)]:
+        twice = sum(chance * factor(*drawn, *after) for after, chance in every)
+        assert twice <= now * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("name", CLEAR)
@@ -83,7 +109,7 @@ def test_an_input_in_the_clear_is_refuted_soon(name):
     reports, counts, bets, last = audit(CLEAR[name], 200)
     assert reports is not None
     strategy, events = bets.leader(0)
-    assert strategy in STRATEGIES[:-1] and any(counts.words(event, last) for event in events)
+    assert strategy < len(STRATEGIES) - 1 and any(counts.words(event, last) for event, _ in events)
 
 
 @pytest.mark.parametrize(
@@ -97,22 +123,22 @@ def test_an_input_in_the_clear_is_refuted_soon(name):
 )  # fmt: skip
 def test_the_words_name_the_place(name, said):
     _, counts, bets, last = audit(CLEAR[name], 200)
-    assert any(said in counts.words(event, last) for event in bets.leader(0)[1])
+    assert any(said in counts.words(event, last) for event, _ in bets.leader(0)[1])
 
 
 def test_a_rare_leak_is_refuted():
     reports, counts, bets, last = audit(rarely(1e-3), 100_000)
     assert reports is not None
     strategy, events = bets.leader(0)
-    assert "rare" in strategy and any(
-        "field debug" in counts.words(event, last) for event in events
+    assert "rare" in STRATEGIES[strategy] and any(
+        "field debug" in counts.words(event, last) for event, _ in events
     )
 
 
 def test_shares_in_two_fields_are_refuted():
     reports, counts, bets, last = audit(shares, 1_000)
-    assert reports is not None and bets.leader(0)[0] == "the best couple of columns"
-    assert "field f17 and field f30" in counts.words(bets.leader(0)[1][0], last)
+    assert reports is not None and STRATEGIES[bets.leader(0)[0]] == "the best couple of columns"
+    assert "field f17 and field f30" in counts.words(bets.leader(0)[1][0][0], last)
 
 
 def test_delta_does_not_hide_what_is_in_the_clear():
@@ -132,11 +158,13 @@ def test_a_correct_client_keeps_its_claim(name):
 
 def test_all_claims_of_a_grid_are_bet_against_at_once():
     grid, rng = np.arange(0, 4, 0.1), np.random.default_rng(1)
-    counts, bets, own = Counts(1 << 12), Bets(grid, 0.0), []
+    counts, bets, own = Counts(values=1 << 12), Bets(grid, 0.0), []
     for _ in range(12):
         sides = rng.integers(0, 2, 1024)
         flags = counts.see(sides.tolist(), sides)
-        assert bets.play(flags, sides) == 1024
+        seen = bets.trace(flags, sides, 3)
+        bets.play(flags, sides)
+        assert seen.size == 1024 and seen[-1] == pytest.approx(bets.log[3])
         own.append(bets.log)
         counts.choose(bets.settle(*counts.end_block(1.0, 0.0)))
         assert bets.log == pytest.approx(own[-1]) and np.exp(bets.shares).sum(
@@ -148,19 +176,35 @@ def test_all_claims_of_a_grid_are_bet_against_at_once():
     assert gained == pytest.approx(1024 * np.log1p(0.98 * np.exp(-grid)), rel=0.02)
 
 
-def test_an_audit_stops_at_the_report_that_reaches_the_goal():
+def test_the_wealth_is_known_after_every_report():
     bets, row = Bets(np.array([1.0]), 0.0), np.array([9.0, 0, 0, 0, 90, 0])
     events = np.zeros((2, 2, 1, 6))
     events[0, 0, 0] = row
-    from ldpkit.sequential.counts import Ranking
-
-    ranking = Ranking(events, 2, np.array([100, 100]))
+    ranking = Ranking(events, 2, 0, np.array([100, 100]))
     chosen = bets.settle(ranking, ranking, ranking)
-    assert [flag for _, flag in chosen] == [1, 4, 16, 64]
-    flags = np.full(500, 1 | 4 | 16 | 64, np.uint64)
-    used = bets.play(flags, np.zeros(500, np.int64), goal=GOAL)
-    assert bets.log[0] >= GOAL > bets.log[0] - math.log1p(1 / math.e)
-    assert 10 < used < 40
+    assert [(d, s) for _, d, s in chosen] == [(0, 0), (0, 1), (0, 2), (0, 3)]
+    flags = np.tile(np.array([15, 0], np.uint16), (500, 1))
+    trace = bets.trace(flags, np.zeros(500, np.int64), 0)
+    used = int(np.argmax(trace >= GOAL)) + 1
+    bets.play(flags[:used], np.zeros(used, np.int64))
+    assert bets.log[0] >= GOAL > bets.log[0] - math.log1p(1 / math.e) and 10 < used < 40
+
+
+@pytest.mark.parametrize("k", [3, 10])
+def test_one_input_of_many_is_found(k):
+    """Only the last one is sent in the clear: a bet on a pair of inputs chosen in advance would miss it."""
+    rng, counts, asked = np.random.default_rng(k), Counts(k, 1 << 12), 0
+    bets, end = Bets(np.array([1.0]), 0.0, k), block_end(0)
+    while bets.log[0] < GOAL and asked < 100 * k:
+        sides = rng.integers(0, k, end - asked)
+        noise = rng.integers(0, 5, sides.size)
+        flags = counts.see(
+            [{"x": int(n), "y": int(x == k - 1)} for n, x in zip(noise, sides)], sides
+        )
+        bets.play(flags, sides)
+        counts.choose(bets.settle(*counts.end_block(1.0, 0.0)))
+        asked, end = end, block_end(end)
+    assert asked < 100 * k and any(d == k - 1 for _, d in bets.leader(0)[1])
 
 
 def test_blocks_grow_by_half_up_to_a_bound():

@@ -33,6 +33,7 @@ class Learned:
     """The attack ``"learned"``, for audits that bet."""
 
     name = "learned"
+    learning = True
 
     def declare(self, mechanism: Any, trials: int, tail: float) -> "Learner":
         """Return a learner that knows the claim, and nothing else yet."""
@@ -48,7 +49,7 @@ class Learner:
         The claim.
     """
 
-    name = Learned.name
+    name, learning = Learned.name, True
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
         # where nothing is claimed, an event is wanted that shows more than epsilon = 1
@@ -80,6 +81,8 @@ class Learner:
     @property
     def note(self) -> str:
         """What has to be said of how it was learned; mostly nothing."""
+        if self._repeated:
+            return f"all of the first {self._taught:,} reports of an input are the same"
         return "" if scores.learning() else MISSING
 
     @property

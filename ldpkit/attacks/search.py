@@ -18,7 +18,7 @@ from .features import TEXTS, called, columns
 
 __all__ = ["Finding", "Past"]
 
-KEPT = 2**14
+KEPT = 2**13
 """Pairs of reports that are learned from at most; more are thinned out evenly."""
 
 _FEW, _COUPLES, _BINS = 16, 64, 8

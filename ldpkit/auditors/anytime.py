@@ -17,8 +17,10 @@ import math
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .. import attacks, betting, checks, stats
-from ..mechanisms import LocalRandomizer
+from ..mechanisms import Client, LocalRandomizer
 from ..types import Rates
 from .base import fix, given
 from .course import Course
@@ -29,7 +31,10 @@ from .result import Row
 from .sources import Source
 from .stopped import AnytimeResult
 
-__all__ = ["AnytimeAudit"]
+__all__ = ["MOST", "AnytimeAudit"]
+
+MOST = 32
+"""Inputs that are asked about where none are named."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,10 @@ class AnytimeAudit(PairAudit):
     both : bool
         Ask for the event of the second input, too; otherwise for that of the first only.
     inputs : sequence, optional
-        More than two inputs: every ordered pair of them is bet on, instead of `pair`.
+        More than two inputs, instead of `pair`. Each is held against a mixture of the others where
+        an attack learns; otherwise every ordered pair of them is bet on. An attack that learns asks
+        a client about all its inputs unless told otherwise, about `MOST` of them at most, which are
+        spread evenly.
     independent : bool, optional
         Whether recordings of different inputs are independent, which makes faster bets possible. It
         changes nothing where a client is asked live.
@@ -71,7 +79,8 @@ class AnytimeAudit(PairAudit):
     independent: bool | None = given(None, checks.flag)
     within: float | None = given(None, checks.real, 0)
     max_time: float | None = given(None, checks.real, 0)
-    tracks: tuple[tuple[Any, int, int], ...] = field(init=False, repr=False, compare=False)
+    learning: bool = field(init=False, repr=False, compare=False)
+    tracks: tuple[tuple[Any, int, int | None], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,6 +88,7 @@ class AnytimeAudit(PairAudit):
             "mechanism", self.mechanism, (LocalRandomizer, Source), "a mechanism, client or source"
         )
         chosen = [a if isinstance(a, Event) else attacks.make(a) for a in self.named]
+        fix(self, learning=any(getattr(a, "learning", False) for a in chosen))
         inputs, tail = self._compared(mechanism), stats.tail_mass(self.alpha)
         chosen = [
             a if isinstance(a, Event) else a.declare(mechanism, self.trials, tail) for a in chosen
@@ -96,14 +106,22 @@ class AnytimeAudit(PairAudit):
                 (a, i, j)
                 for a in chosen
                 for i in places
-                for j in places
-                if i < j or (i > j and both and not getattr(a, "both", False))
+                for j in ([None] if hasattr(a, "learn") and len(inputs) > 2 else places)
+                if j is None or i < j or (i > j and both and not getattr(a, "both", False))
             ),
         )
 
     def _compared(self, mechanism: Any) -> tuple[Any, ...]:
         """The inputs, checked two by two if a mechanism knows them."""
         checked = isinstance(mechanism, LocalRandomizer)
+        if (
+            self.inputs is None
+            and self.pair is None
+            and self.learning
+            and isinstance(mechanism, Client)
+        ):
+            spread = np.linspace(0, mechanism.k - 1, min(mechanism.k, MOST)).round().astype(int)
+            return tuple(spread.tolist())
         if self.inputs is None:
             return tuple(mechanism.pair(self.pair) if checked else self.pair or (0, 1))
         if self.pair is not None:
@@ -120,7 +138,7 @@ class AnytimeAudit(PairAudit):
         return [
             (copy.deepcopy(one) if hasattr(one, "learn") else one)
             if isinstance(one, Event)
-            else Accepted(one, self.mechanism, (self.inputs[i], self.inputs[j]))
+            else Accepted(one, self.mechanism, (self.inputs[i], self.inputs[j or 0]))
             for one, i, j in self.tracks
         ]
 

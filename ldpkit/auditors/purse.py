@@ -51,28 +51,24 @@ def grid(claim: float) -> Array:
 
 
 @kernel
-def _watch(
-    factors: Array, wealth: Array, symbols: Array, soft: Array, slot: int, goal: float
-) -> int:
-    """Rounds until the wealths together reach `goal`; one more than there are if they do not.
+def _after(factors: Array, wealth: Array, symbols: Array, soft: Array, slot: int) -> Array:
+    """The wealth of all bets together after each round.
 
     `factors` (tracks, 5, bets), `wealth` (tracks, bets), `symbols` (tracks, n), and `soft`
     (tracks, bets from `slot` on, n) factors by round.
     """
     tracks, bets = wealth.shape
-    for i in range(symbols.shape[1]):
-        total = 0.0
+    totals = np.zeros(symbols.shape[1])
+    for i in range(totals.size):
         for t in range(tracks):
             symbol = symbols[t, i]
             for b in range(slot):
                 wealth[t, b] *= factors[t, symbol, b]
-                total += wealth[t, b]
+                totals[i] += wealth[t, b]
             for b in range(slot, bets):
                 wealth[t, b] *= soft[t, b - slot, i]
-                total += wealth[t, b]
-        if total >= goal:
-            return i + 1
-    return symbols.shape[1] + 1
+                totals[i] += wealth[t, b]
+    return totals
 
 
 class Purse:
@@ -92,6 +88,12 @@ class Purse:
     eta : float
         Power of its wealth that a bet's share is proportional to, whenever a block of bets ends; 1
         is the plain mixture.
+    weights : float array (tracks,), optional
+        Weight of each second input: 1 for a pair of inputs, 1/(k - 1) where k - 1 others are held
+        against one.
+    screens : sequence of (float, callable)
+        Shares of the stake for bets of another kind, each made by ``f(grid)``, see
+        `ldpkit.sequential.Screen`; the rest is for the tracks.
 
     Attributes
     ----------
@@ -103,6 +105,8 @@ class Purse:
         Logarithm of the wealth against every epsilon of the grid.
     believed : list of (float, float) or None
         By track: the rates that are bet on.
+    dealt : float array
+        Logarithms of the shares of the stake: of all tracks together, and of every screen.
     won : float
         Logarithm of the wealth with which the claim was refuted; minus infinity if it was not.
     """
@@ -110,6 +114,7 @@ class Purse:
     def __init__(
         self, claim: float, delta: float, alpha: float, rates: Sequence[Rates | None],
         *, learned: bool = False, scored: bool = False, rule: str = MEAN, eta: float = 1.0,
+        weights: Any = None, screens: Sequence[tuple[float, Any]] = (),
     ) -> None:  # fmt: skip
         self.grid, self.delta, self.goal = grid(claim), delta, -math.log(alpha)
         self.enough = 1 / alpha
@@ -128,6 +133,10 @@ class Purse:
         self.counts = np.zeros((len(rates), 5), np.int64)
         self.reached, self.won = 0, -math.inf
         self.believed = list(rates)
+        self._weights = np.ones(len(rates)) if weights is None else weights
+        self.screens = [make(self.grid) for _, make in screens]
+        shares = [share for share, _ in screens]
+        self.dealt = np.log([1 - sum(shares), *shares])
         size = (self.grid.size, *prior.shape)
         self.base, self.past, self.now = np.zeros(self.grid.size), np.zeros(size), np.zeros(size)
         self.shares = np.broadcast_to(self._prior, size)
@@ -135,7 +144,8 @@ class Purse:
         self.balance = np.full((len(rates), self.grid.size), math.nan)  # nan: not bet
         self._gains = np.zeros((*size, 5))  # logarithms of factors
         linear = [betting.linear(betting.STAKES, g, delta, coins=self.coins) for g in self.grid]
-        self._gains[:, :, :lines, :IDLE] = np.log(linear)[:, None]
+        for track in range(len(rates)):
+            self._gains[:, track, :lines, :IDLE] = np.log(self._weighed(np.array(linear), track))
         for track, pair in enumerate(rates):
             self.believe(track, pair)
 
@@ -149,7 +159,13 @@ class Purse:
             gains[:] = 0.0
             if rates is not None:
                 factors = betting.joint(*rates, self.grid, self.delta, share, coins=self.coins)
-                gains[:] = np.log(np.maximum(factors, _LEAST))
+                gains[:] = np.log(np.maximum(self._weighed(factors, track), _LEAST))
+
+    def _weighed(self, factors: Array, track: int) -> Array:
+        """Factors by symbol, of which those of the second input count by its weight."""
+        if self.coins:
+            factors[..., 2:] = 1 + self._weights[track] * (factors[..., 2:] - 1)
+        return factors
 
     def tune(self, track: int, first: Array, second: Array) -> None:
         """Choose the balance of bets on scores from scores of past reports."""
@@ -168,10 +184,12 @@ class Purse:
         two = betting.soft(scores[1], balance, epsilon, self.delta)[1]
         return np.maximum((one + two) / 2 if self.rule == MEAN else one * two, _LEAST)
 
-    def _single(self, scores: Array, second: Array, balance: Array, epsilon: Array) -> Array:
+    def _single(
+        self, scores: Array, second: Array, weight: float, balance: Array, epsilon: Array
+    ) -> Array:
         """Factors of reports of the first input or, where so marked, of the second."""
-        factors = betting.soft(scores, balance, epsilon, self.delta)
-        return np.maximum(np.where(second, factors[1], factors[0]), _LEAST)
+        one, two = betting.soft(scores, balance, epsilon, self.delta)
+        return np.maximum(np.where(second, 1 + weight * (two - 1), one), _LEAST)
 
     def _scored(self, symbols: Array, scores: Sequence[Any], claims: slice) -> Array:
         """Gains of bets on scores against some claims, (claims, tracks, bets, n)."""
@@ -187,7 +205,8 @@ class Purse:
             for number, share in enumerate(SHARES):
                 if self.coins:
                     second = symbols[track, where] >= 2
-                    factors = self._single(_drawn_in(given[where], share), second, *against)
+                    likely, weight = _drawn_in(given[where], share), self._weights[track]
+                    factors = self._single(likely, second, weight, *against)
                 else:
                     sides = _drawn_in(given[0][where], share), _drawn_in(given[1][where], share)
                     factors = self._pair(sides, *against)
@@ -214,17 +233,10 @@ class Purse:
         int
             Rounds that were used.
         """
-        used, n = symbols.shape[1], symbols.shape[1]
+        used = symbols.shape[1]
         if watched and self.at is not None:
-            here = slice(self.at, self.at + 1)
-            start = self.base[self.at] + self.shares[self.at] + self.now[self.at]
-            scale = min(0.0, -float(start.max()))  # so that nothing overflows
-            limit = math.exp(min(self.goal + 1e-9 + scale, 700))
-            used = min(n, _watch(
-                np.exp(np.ascontiguousarray(np.swapaxes(self._gains[self.at], 1, 2))),
-                np.exp(start + scale), symbols, np.exp(self._scored(symbols, scores, here)[0]),
-                self.slot, limit,
-            ))  # fmt: skip
+            won = np.flatnonzero(self._trace(symbols, scores) >= self.goal + 1e-9)
+            used = int(won[0]) + 1 if won.size else used
         seen = np.array([np.bincount(row[:used], minlength=5) for row in symbols])
         self.counts += seen
         gained = np.einsum("ts,gtbs->gtb", seen, self._gains)
@@ -235,6 +247,8 @@ class Purse:
                 axis=3
             )
         self.now += gained
+        for screen in self.screens:
+            screen.play(used, self._target)
         self._weigh()
         now = float(self.total[self.at]) if self.at is not None else -math.inf
         if not self.refuted and math.exp(min(now, 700)) >= self.enough:
@@ -243,9 +257,21 @@ class Purse:
         self.reached += len(refuted) if refuted.all() else int(np.argmin(refuted))
         return used
 
+    def _trace(self, symbols: Array, scores: Sequence[Any]) -> Array:
+        """Logarithm of the wealth against the claim after each round."""
+        at = self.at or 0
+        start = self.base[at] + self.shares[at] + self.now[at]
+        scale = float(start.max())
+        factors = np.exp(np.ascontiguousarray(np.swapaxes(self._gains[at], 1, 2)))
+        soft = np.exp(self._scored(symbols, scores, slice(at, at + 1))[0])
+        with np.errstate(divide="ignore"):
+            own = np.log(_after(factors, np.exp(start - scale), symbols, soft, self.slot)) + scale
+        parts = [own, *(screen.trace(at) for screen in self.screens)]
+        return np.logaddexp.reduce(self.dealt[:, None] + parts, axis=0)
+
     def settle(self) -> None:
         """End a block: bets get new shares of the wealth there is."""
-        self.base, self.past = self.total.copy(), self.past + self.now
+        self.base, self.past = self._own.copy(), self.past + self.now
         shares = self._prior + self.eta * self.past
         self.shares = shares - scipy.special.logsumexp(shares, axis=(1, 2), keepdims=True)
         self.now = np.zeros_like(self.now)
@@ -255,7 +281,9 @@ class Purse:
     def _weigh(self) -> None:
         each = self.shares + self.now
         top = each.max(axis=(1, 2), keepdims=True)
-        self.total = self.base + top[:, 0, 0] + np.log(np.exp(each - top).sum(axis=(1, 2)))
+        self._own = self.base + top[:, 0, 0] + np.log(np.exp(each - top).sum(axis=(1, 2)))
+        parts = [self._own, *(screen.log for screen in self.screens)]
+        self.total = np.logaddexp.reduce(self.dealt[:, None] + parts, axis=0)
 
     @property
     def lower(self) -> float:
@@ -284,17 +312,18 @@ class Purse:
 
     @property
     def each(self) -> Array:
-        """Logarithm of the own wealth of every track against the claim."""
+        """Logarithm of the own wealth of every track, then of every screen, against the claim."""
         weights = self._prior - scipy.special.logsumexp(self._prior, axis=1, keepdims=True)
         at = self._target
-        return scipy.special.logsumexp(weights + (self.past + self.now)[at], axis=1)
+        tracks = scipy.special.logsumexp(weights + (self.past + self.now)[at], axis=1)
+        return np.append(tracks, [screen.log[at] for screen in self.screens])
 
     def most(self, reports: int) -> float:
         """Return the largest epsilon that so many reports per input could refute, if those of the
         first input all show the event and those of the second do not."""
         lines = self._gains[:, 0, : len(betting.STAKES)]
         won = lines[:, :, 1] + lines[:, :, 2] if self.coins else lines[:, :, 2]
-        spent = math.log(won.shape[1] * len(self.counts))
+        spent = math.log(won.shape[1] * len(self.counts)) - float(self.dealt[0])
         refuted = scipy.special.logsumexp(reports * won, axis=1) - spent >= self.goal
         return float(self.grid[refuted].max(initial=0.0))
 
@@ -308,6 +337,7 @@ class Purse:
             "reached": self.reached,
             "won": self.won if self.refuted else None,
             "believed": self.believed,
+            "screens": [screen.state() for screen in self.screens],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -319,6 +349,8 @@ class Purse:
                 raise ValueError(f"state must hold {name} of shape {old.shape}, got {new.shape}")
             setattr(self, name, new)
         self.reached = int(state["reached"])
+        for screen, kept in zip(self.screens, state["screens"], strict=True):
+            screen.restore(kept)
         self._weigh()
         self.won = -math.inf if state["won"] is None else float(state["won"])
         for track, rates in enumerate(state["believed"]):

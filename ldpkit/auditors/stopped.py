@@ -24,6 +24,9 @@ class AnytimeResult(AuditResult):
         nothing is claimed.
     asked : tuple of int
         Reports of every input.
+    one_in : int
+        A client that sends its input in the clear in one report of so many would have been refuted
+        with probability .9; 0 where no attack learns.
     stopped : str
         Why the audit stopped.
     trajectory : tuple of (int, float, float)
@@ -34,6 +37,7 @@ class AnytimeResult(AuditResult):
     event: str = ""
     e_value: float | None = None
     asked: tuple[int, ...] = ()
+    one_in: int = 0
     stopped: str = ""
     trajectory: tuple[tuple[int, float, float], ...] = field(default=(), compare=False)
 
@@ -52,6 +56,11 @@ class AnytimeResult(AuditResult):
 
     @property
     def _found(self) -> str:
+        if self.status == "none found" and self.one_in and self.claim < math.inf:
+            return (
+                f"{super()._found} A client that sends its input in the clear in one report of"
+                f" {self.one_in:,} would have been refuted with probability 0.9. {UNSEEN}"
+            )
         if not self.violated or self.e_value is None:
             return super()._found
         sure = f"wrong with probability at most {self.alpha:g}"
@@ -75,9 +84,18 @@ class AnytimeResult(AuditResult):
             "e_value": None if self.e_value is None else finite(self.e_value),
             "reports": self.reports,
             "asked": list(self.asked),
+            "one_in": self.one_in,
             "stopped": self.stopped,
         }
 
+
+LEAST = 10
+"""An audit that would overlook an input in one report of so many says nothing."""
+
+UNSEEN = (
+    "Not looked at: three or more entries together, what is encrypted or compressed, the time of"
+    " reports, and what depends on inputs more than one report ago."
+)
 
 FIRST = 8
 """Reports per input after which something is learned for the first time."""
@@ -90,6 +108,9 @@ PAIRED = (
     "The reports were paired in their order: the audit assumes that reports of one input do not"
     " depend on reports of the other."
 )
+OTHERS = "the others"
+"""What an input is held against where there are more than two."""
+
 COUNTS = ("tp", "fp", "first", "second")
 
 NO_PAIRS = (

@@ -1,37 +1,41 @@
-"""Bets on what counts of the past promise, report by report, against every claim of a grid.
+"""Bets on what counts of the past promise, round by round, against every claim of a grid.
 
-A fair coin chooses the input of each report. A strategy names two sets of reports before it sees
-the report: S1, likelier with the first input, and S2, likelier with the second. With stakes l1, l2
-in [0, .98/E] and E = exp(epsilon) it multiplies its wealth by
+In each round a fair coin chooses one of k inputs, and the client makes a report of it. Question d
+is about events that are likelier with input d than with the others. A strategy names a set of
+reports S_d for each question before it sees the report, stakes l_d, and weights w_d of the other
+inputs, which sum to 1. With E = exp(epsilon) it multiplies its wealth by
 
-- f = (1 + l1 [report in S1] - E l2 [report in S2]) / D if the report is of the first input,
-- g = (1 - E l1 [report in S1] + l2 [report in S2]) / D if it is of the second,
+    factor(x) = (1 + l_x [report in S_x] - E sum_d w_d(x) l_d [report in S_d]) / D
 
-where D = 1 + (l1 + l2) delta/2.
+if the report is of input x, where D = 1 + (sum_d l_d) delta/k.
 
-*Proof that the bet is fair.* Neither f nor g is negative, because E l1 and E l2 stay below 1. Given
-everything before, let p1, q1 be the probabilities of S1 with the first input and with the second,
-and p2, q2 those of S2. The coin is fair, so that D times the conditional mean of the factor is
+*Proof that the bet is fair.* No factor is negative, because the stakes are such that
+E sum_d w_d(x) l_d stays below 1 for all x. Given everything before, let p_d(x) be the probability
+of S_d with input x. The coin is fair, so that D times the conditional mean of the factor is
 
-    1 + (l1 (p1 - E q1) + l2 (q2 - E p2)) / 2.
+    1 + sum_d l_d (p_d(d) - E sum_x w_d(x) p_d(x)) / k.
 
-The claim implies p1 <= E q1 + delta and q2 <= E p2 + delta. The mean is therefore at most
-1 + (l1 + l2) delta/2 = D. Nothing was assumed of other reports, nor that S1 and S2 are disjoint.
-Without stakes D = 1, and D is at most 1 + delta/E, because l1 and l2 are below 1/E.
+The claim implies p_d(d) <= E p_d(x) + delta for all x. The mean is therefore at most
+1 + (sum_d l_d) delta/k = D. Nothing was assumed of other reports, nor that the sets are disjoint.
 
-Sets, stakes and shares of the strategies depend on earlier blocks; the stakes on unions depend on
-earlier reports, too. Each wealth is a supermartingale, and so is the sum. By Ville's inequality the
-sum exceeds 1/alpha at any time with probability at most alpha.
+Recordings have no coin: a round takes one report of each input. The mean of the k factors is fair
+whatever the reports depend on. Their product is fair if the reports of a round are independent,
+because the product of k means is at most the k-th power of their average.
+
+Sets, stakes, weights and shares of the strategies depend on earlier blocks; the stakes on unions
+depend on earlier rounds, too. Each wealth is a supermartingale, and so is the sum. By Ville's
+inequality the sum exceeds 1/alpha at any time with probability at most alpha.
 """
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from ..compiled import kernel
 from ..types import Array
-from .counts import Ranking, stake
+from .counts import MOST, Ranking, spread, stake
 
 __all__ = ["Bets", "PRIOR", "STRATEGIES", "block_end"]
 
@@ -52,7 +56,7 @@ PRIOR = np.array([*[0.8 / 11] * 11, 0.2])
 
 _POWER, _AGAIN, _KEEP, _CAUTION = 2.0, 0.01, 0.9, 0.7
 _FIRST, _SHORTEST, _LONGEST, _AT_ONCE = 16, 8, 4096, 128  # reports
-_NEW = np.array([1.0, 0.1])  # hits of a union with the likelier input and with the other
+_NEW = np.array([1.0, 0.1])  # hits of a union with the likelier input and with each other
 
 
 def block_end(reports: int) -> int:
@@ -62,55 +66,96 @@ def block_end(reports: int) -> int:
 
 
 @kernel
-def stakes(p: float, q: float, grown: Array, delta: float, out: Array) -> None:
-    """Stakes on an event of these rates against every claim of a grid."""
-    for i in range(grown.size):
-        out[i] = stake(p, q, grown[i], delta)
+def place(
+    rates: Array, sizes: Array, caution: float, d: int, grown: Array, delta: float,
+    weights: Array, raw: Array,
+) -> None:  # fmt: skip
+    """Weights and stakes of a question on an event that has these rates in so many reports, drawn
+    towards each other by so many standard errors."""
+    others, p, q = spread(rates, sizes, d, weights), 0.0, 0.0
+    for x in range(rates.size):
+        error = math.sqrt(max(rates[x] * (1 - rates[x]), 0.0) / max(sizes[x], 1.0))
+        q += weights[x] * (rates[x] + caution * error)
+        if x == d:
+            p = rates[x] - caution * error
+    for c in range(grown.size):
+        raw[c] = stake(p, q, grown[c], delta, others)
 
 
 @kernel
-def _adapt(hits: Array, seen: float, grown: Array, delta: float, out: Array) -> None:
-    """Stakes on a union, half of whose reports were of either input."""
-    stakes(2 * hits[0] / seen, 2 * hits[1] / seen, grown, delta, out)
+def bounded(raw: Array, weights: Array, grown: Array, placed: Array) -> None:
+    """Lower the stakes of all questions (k, claims) until no report could cost everything."""
+    k = weights.shape[0]
+    for c in range(grown.size):
+        most = 0.0
+        for x in range(k):
+            load = 0.0
+            for d in range(k):
+                load += weights[d, x] * raw[d, c]
+            most = max(most, load)
+        scale = min(1.0, MOST / max(grown[c] * most, MOST))
+        for d in range(k):
+            placed[d, c] = scale * raw[d, c]
 
 
 @kernel
 def play(
-    flags: Array, sides: Array, grown: Array, delta: float, placed: Array, hits: Array,
-    seen: Array, start: Array, won: Array, at: int, limit: float,
-) -> int:  # fmt: skip
-    """Multiply the wealth `won` (strategies, claims) by the factors of reports, until that against
-    the claim number `at` is `limit`. Returns how many reports were used, one more than there are if
-    the limit was not reached.
+    flags: Array, sides: Array, rounds: Array, grown: Array, delta: float, raw: Array,
+    weights: Array, placed: Array, hits: Array, seen: Array, shown: Array, start: Array, won: Array,
+    total: Array,
+) -> None:  # fmt: skip
+    """Multiply the wealth `won` (strategies, claims) by the factors of rounds.
 
-    `placed` (strategies, 2, claims) are stakes, `hits` (strategies, 2, 2) how often S1 and S2 came
-    with the likelier input and with the other in `seen` reports. Strategies that start with a
-    positive record of hits adapt their stakes to it.
+    `rounds` holds the number of reports of a round, and whether their factors are multiplied.
+    `raw` and `placed` (strategies, k, claims) are stakes before and after they were bounded,
+    `weights` (strategies, k, k) those of the inputs in each question, `hits` (strategies, k, k) how
+    often each input showed its set in `seen` reports. Strategies that start with a positive record
+    of hits adapt their stakes to it. `shown` (strategies, k, k) counts as `hits` does, of all
+    strategies. `total` receives the wealth against the first claim after every round, of strategies
+    that began with `start`.
     """
-    for i in range(flags.size):
-        side, total = sides[i], start[-1]
-        seen[0] += 1
+    k, size, product = flags.shape[1], rounds[0], rounds[1] == 1
+    now, each, rates, sizes = np.empty(grown.size), np.empty(grown.size), np.empty(k), np.empty(k)
+    for n in range(total.size):
+        total[n] = start[-1]
         for s in range(won.shape[0]):
-            one = float((flags[i] >> np.uint64(2 * s)) & np.uint64(1))
-            two = float((flags[i] >> np.uint64(2 * s + 1)) & np.uint64(1))
-            if one + two > 0 or delta > 0:
+            bit, any_shown = np.uint16(1 << s), False
+            for i in range(n * size, n * size + size):
+                for d in range(k):
+                    any_shown |= flags[i, d] & bit != 0
+            if any_shown or delta > 0:
+                now[:] = 1.0 if product else 0.0
+                for i in range(n * size, n * size + size):
+                    x, each[:] = sides[i], 1.0
+                    for d in range(k):
+                        if flags[i, d] & bit != 0:
+                            for c in range(grown.size):
+                                change = 1.0 if d == x else -grown[c] * weights[s, d, x]
+                                each[c] += change * placed[s, d, c]
+                    for c in range(grown.size):
+                        if delta > 0:
+                            each[c] /= 1 + placed[s, :, c].sum() * delta / k
+                        now[c] = now[c] * each[c] if product else now[c] + each[c] / size
                 for c in range(grown.size):
-                    first, second = placed[s, 0, c], placed[s, 1, c]
-                    if side == 0:
-                        factor = 1 + first * one - grown[c] * second * two
-                    else:
-                        factor = 1 - grown[c] * first * one + second * two
-                    won[s, c] *= factor / (1 + (first + second) * delta / 2)
-            if one + two > 0 and hits[s, 0, 0] > 0:
-                hits[s, 0, side] += one
-                hits[s, 1, 1 - side] += two
-                for d in range(2):
-                    if (one, two)[d] > 0:
-                        _adapt(hits[s, d], seen[0], grown, delta, placed[s, d])
-            total += start[s] * won[s, at]
-        if total >= limit:
-            return i + 1
-    return flags.size + 1
+                    won[s, c] *= now[c]
+            total[n] += start[s] * won[s, 0]
+        seen[0] += size
+        for s in range(won.shape[0]):
+            bit, changed = np.uint16(1 << s), False
+            for i in range(n * size, n * size + size):
+                for d in range(k):
+                    if flags[i, d] & bit != 0:
+                        shown[s, d, sides[i]] += 1
+                        if hits[s, d, d] > 0:
+                            hits[s, d, sides[i]] += 1
+                            changed = True
+            if changed:
+                for d in range(k):
+                    if raw[s, d, 0] > 0 or raw[s, d, -1] > 0:
+                        rates[:] = k * hits[s, d] / seen[0]
+                        sizes[:] = seen[0] / k
+                        place(rates, sizes, 0.0, d, grown, delta, weights[s, d], raw[s, d])
+                bounded(raw[s], weights[s], grown, placed[s])
 
 
 class Bets:
@@ -121,71 +166,98 @@ class Bets:
     grid : float array (g,)
         Claims that are bet against.
     delta : float
+    inputs : int
+        How many there are.
+    size : int
+        Reports of a round: 1 where a coin chose the input, as many as inputs in recordings.
+    product : bool
+        Whether the factors of a round's reports are multiplied; otherwise they are averaged.
 
     Attributes
     ----------
     shares, now, own : arrays (12, g)
         Logarithms by strategy: shares of the wealth at the start of the block, what each has won
         since, and what each has won before.
+    asked : float array (k,)
+        Reports of each input that were bet on.
     """
 
-    def __init__(self, grid: Array, delta: float) -> None:
+    def __init__(
+        self, grid: Array, delta: float, inputs: int = 2, size: int = 1, product: bool = False
+    ) -> None:
         self.grown, self.delta = np.exp(grid), delta
-        size, bets = (PRIOR.size, grid.size), PRIOR.size - 1
-        self.base, self.now, self.own = np.zeros(grid.size), np.zeros(size), np.zeros(size)
+        self._rounds = np.array([size, size == 1 or product])
+        shape, bets = (PRIOR.size, grid.size), PRIOR.size - 1
+        self.base, self.now, self.own = np.zeros(grid.size), np.zeros(shape), np.zeros(shape)
         self.shares = np.repeat(np.log(PRIOR)[:, None], grid.size, axis=1)
-        self._placed, self._seen = np.zeros((bets, 2, grid.size)), np.zeros(1)
-        self._hits = np.zeros((bets, 2, 2))
-        self._hits[len(_TOPS) :] = _NEW
-        self.chosen: list[tuple[Array, int]] = []
+        self._raw, self._placed = (np.zeros((bets, inputs, grid.size)) for _ in range(2))
+        self._weights, self._hits = (np.zeros((bets, inputs, inputs)) for _ in range(2))
+        self._new = np.where(np.eye(inputs, dtype=bool), *_NEW)
+        self._hits[len(_TOPS) :] = self._new
+        self._seen, self.asked = np.zeros(1), np.zeros(inputs)
+        self._shown, self._since = (np.zeros((bets, inputs, inputs)) for _ in range(2))
+        self.chosen: list[tuple[Array, int, int]] = []
 
     @property
     def log(self) -> Array:
         """Logarithm of the wealth against every claim."""
         return self.base + np.logaddexp.reduce(self.shares + self.now, axis=0)
 
-    def leader(self, at: int) -> tuple[str, list[Array]]:
-        """Return the strategy that has won most against one claim, and the events that it bets on
-        now, the most promising first."""
-        best = int(np.argmax((self.own + self.now)[:, at]))
-        events = [row for row, flag in self.chosen if flag >> 2 * best & 3]
-        return STRATEGIES[best], sorted(events, key=lambda row: -row[0])
+    def leader(self, at: int) -> tuple[int, list[tuple[Array, int]]]:
+        """Return the number of the strategy that has won most against one claim, and the events
+        that it bets on now with their questions, the most promising first."""
+        best = int(np.argmax((self.own + self.now)[:-1, at]))
+        events = [(row, d) for row, d, strategy in self.chosen if strategy == best]
+        return best, sorted(events, key=lambda event: -event[0][0])
 
-    def play(self, flags: Array, sides: Array, at: int = 0, goal: float = math.inf) -> int:
-        """Bet on reports, one after the other.
+    def seen(self, strategy: int, question: int) -> tuple[Array, Array]:
+        """How many reports of each input showed what a strategy bets on, and of how many, since it
+        chose that event; of unions, which change all the time, since the beginning."""
+        asked = self.asked - self._since[strategy, question]
+        return self._shown[strategy, question].copy(), asked
+
+    def trace(self, flags: Array, sides: Array, at: int) -> Array:
+        """The logarithm of the wealth against one claim after each round that could be played."""
+        one = slice(at, at + 1)
+        placed = (self._raw[:, :, one], self._weights, self._placed[:, :, one])
+        copies = [array.copy() for array in (*placed, self._hits, self._seen, self._shown)]
+        log = (self.shares + self.now)[:, one]
+        return self._played(flags, sides, self.grown[one], copies, log)[1] + self.base[at]
+
+    def play(self, flags: Array, sides: Array) -> None:
+        """Bet on rounds, one after the other.
 
         Parameters
         ----------
-        flags : uint64 array (n,)
+        flags : uint16 array (n, k)
             As `Counts.see` returns them.
         sides : int array (n,)
-            The input of each report, 0 or 1, from fair coins.
-        at : int
-            The claim whose wealth is watched.
-        goal : float
-            The logarithm of the wealth at which to stop.
-
-        Returns
-        -------
-        int
-            Reports that were used.
+            The input of each report.
         """
-        for first in range(0, flags.size, _AT_ONCE):  # so few that nothing overflows
-            part = slice(first, first + _AT_ONCE)
-            won = np.ones((PRIOR.size - 1, self.grown.size))
-            before = (self.shares + self.now)[:, at]
-            scale = before.max()
-            limit = math.exp(min(goal - self.base[at] - scale, 700.0))
-            used = play(
-                flags[part], sides[part], self.grown, self.delta, self._placed, self._hits,
-                self._seen, np.exp(before - scale), won, at, limit,
-            )  # fmt: skip
-            self.now[:-1] += np.log(won)
-            if used <= flags[part].size:
-                return first + used
-        return flags.size
+        state = self._raw, self._weights, self._placed, self._hits, self._seen, self._shown
+        log = self.shares + self.now
+        self.now[:-1] += self._played(flags, sides, self.grown, state, log)[0]
+        self.asked += np.bincount(sides, minlength=self.asked.size)
 
-    def settle(self, *rankings: Ranking) -> list[tuple[Array, int]]:
+    def _played(
+        self, flags: Array, sides: Array, grown: Array, state: Any, log: Array
+    ) -> tuple[Array, Array]:
+        """What strategies win, and the wealth of all of them after each round against the first
+        claim."""
+        size, gained, totals = int(self._rounds[0]), np.zeros(log[:-1].shape), []
+        step = max(_AT_ONCE // size, 1) * size  # so few that nothing overflows
+        for first in range(0, sides.size, step):
+            part = slice(first, first + step)
+            won, total = np.ones_like(gained), np.empty(sides[part].size // size)
+            start = log[:, 0] + np.append(gained[:, 0], 0)
+            scale = start.max()
+            given: Any = flags[part], sides[part], self._rounds, grown, self.delta
+            play(*(*given, *state, np.exp(start - scale), won, total))
+            gained += np.log(won)
+            totals.append(np.log(total) + scale)
+        return gained, np.concatenate(totals) if totals else np.empty(0)
+
+    def settle(self, *rankings: Ranking) -> list[tuple[Array, int, int]]:
         """End a block: share the wealth anew, and choose what to bet on in the next one.
 
         Shares are proportional to the prior times the square of what a strategy has won; 1 % of the
@@ -198,8 +270,8 @@ class Bets:
 
         Returns
         -------
-        list of (array, int)
-            Events and their flags, for `Counts.choose`.
+        list of (array, int, int)
+            Events, their questions, and the numbers of strategies, for `Counts.choose`.
         """
         self.base, self.own = self.log, self.own + self.now
         powers = np.log(PRIOR)[:, None] + _POWER * self.own
@@ -208,29 +280,36 @@ class Bets:
         self.now = np.zeros_like(self.now)
         unions = self._hits[len(_TOPS) :]
         unions *= _KEEP
-        unions += (1 - _KEEP) * _NEW
+        unions += (1 - _KEEP) * self._new
         self._seen *= _KEEP
+        self._raw[:] = 0.0
+        before = [(*row[1:4], d, s) for row, d, s in self.chosen if s < len(_TOPS)]
         self.chosen = [*self._choose(rankings)]
+        for row, d, s in self.chosen:
+            if s < len(_TOPS) and (*row[1:4], d, s) not in before:
+                self._shown[s, d], self._since[s, d] = 0, self.asked
+        for s in range(len(self._raw)):
+            bounded(self._raw[s], self._weights[s], self.grown, self._placed[s])
         return self.chosen
 
-    def _choose(self, rankings: tuple[Ranking, ...]) -> Iterator[tuple[Array, int]]:
+    def _choose(self, rankings: tuple[Ranking, ...]) -> Iterator[tuple[Array, int, int]]:
+        k = self._weights.shape[1]
         for s, (which, least) in enumerate(_TOPS):
-            events, looked, reports = rankings[which]
-            for d in range(2):
-                row, flag = events[0, d, 0], 1 << (2 * s + d)
-                self._placed[s, d] = 0.0
-                if row[0] >= least * math.log(max(looked, 2)) + 0.5:
-                    sizes = np.maximum(reports[[d, 1 - d]], 1)
-                    p, q = (row[4:6] + 0.5) / (sizes + 1)
-                    p -= _CAUTION * math.sqrt(p * (1 - p) / sizes[0])
-                    q += _CAUTION * math.sqrt(q * (1 - q) / sizes[1])
-                    stakes(p, q, self.grown, self.delta, self._placed[s, d])
-                    yield row, flag
+            events, looked, _, reports = rankings[which]
+            sizes = np.maximum(reports, 1).astype(float)
+            for d in range(k):
+                row = events[0, d, 0]
+                if row[0] >= least * math.log(max(looked * (k - 1), 2)) + 0.5:
+                    self._place(s, d, (row[4:] + 0.5) / (sizes + 1), sizes, _CAUTION)
+                    yield row, d, s
         for s, (which, least) in enumerate(_UNIONS, len(_TOPS)):
-            for d in range(2):
+            for d in range(k):
                 rows = [row for row in rankings[which].events[1, d] if row[0] >= least]
-                self._placed[s, d] = 0.0
                 if rows:
-                    placed = self.grown, self.delta, self._placed[s, d]
-                    _adapt(self._hits[s, d], float(self._seen[0]), *placed)
-                yield from ((row, 1 << (2 * s + d)) for row in rows)
+                    sizes = np.full(k, float(self._seen[0]) / k)
+                    self._place(s, d, self._hits[s, d] / sizes, sizes, 0.0)
+                yield from ((row, d, s) for row in rows)
+
+    def _place(self, s: int, d: int, rates: Array, sizes: Array, caution: float) -> None:
+        own = self._weights[s, d], self._raw[s, d]
+        place(rates, sizes, caution, d, self.grown, self.delta, *own)

@@ -40,7 +40,7 @@ Level = list[tuple[Array, Array, Array, Array, list[Any]]]
 """Entries of one depth: their reports, paths, star paths, types and values."""
 
 
-def read(reports: Iterable[Any], first: int = 0, named: bool = False) -> Records:
+def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int = 1) -> Records:
     """Take reports apart.
 
     Parameters
@@ -48,10 +48,12 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False) -> Records
     reports : sequence
         As `ldpkit.kinds.anything.plain` returns them, or an array.
     first : int
-        Number of the first report's round: it decides in which reports of many entries the last
-        places of numbers are looked at, and must not depend on the input.
+        Number of the first report. The number of its round decides in which reports of many entries
+        the last places of numbers are looked at, so that it must not depend on the input.
     named : bool
         Whether to keep the words of paths and categories, for a single report.
+    size : int
+        Reports of a round.
 
     Returns
     -------
@@ -82,7 +84,7 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False) -> Records
                 _numbers(*entries, code)
             else:
                 (_texts, _lists, _dictionaries, _nulls)[code - 3](*entries)
-    out.finish(first)
+    out.finish(first, size)
     return out
 
 

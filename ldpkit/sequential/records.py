@@ -93,6 +93,8 @@ class Records:
         are the two's complement of an integer or the IEEE pattern of a real number.
     category_rows, keys : arrays (c,)
         Categories: the report, and the hash of path and value.
+    whole : uint64 array (reports,)
+        Hashes of whole reports.
     names, events : dict or None
         Words for paths and for categories, if they were asked for.
     """
@@ -147,21 +149,21 @@ class Records:
         words = np.where(whole, np.where(whole, values, 0).astype(np.int64).view(U), values.view(U))
         self.number(rows, paths, NONE, types, values, words)
 
-    def finish(self, first: int) -> None:
+    def finish(self, first: int, size: int) -> None:
         """Add what follows from the numbers, and join all records."""
         empty = [np.empty(0, kind) for kind in (int, U, U, int, float, U)]
         columns = [np.concatenate(part) for part in zip(empty, *self._numbers)]
         self.rows, self.paths, stars, self.types, self.values, self.words = columns
         exact = _mix_all(self.words, self.types.astype(U))
         self.category(self.rows, self.paths, exact, self._said)
-        whole = np.zeros(self.reports, U)
+        self.whole = whole = np.zeros(self.reports, U)
         for some in self._categories:  # in any order: they are added up
             _add(*some, whole)
         every = np.arange(self.reports)
         root = np.full(self.reports, ROOT)
         self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
         few = np.bincount(self.rows, minlength=self.reports) <= _FEW
-        few |= (first + every) % _TURN == 0  # the same for either input of a round
+        few |= (first + every) // size % _TURN == 0  # the same for all inputs of a round
         reals = np.flatnonzero((self.types == REAL) & (self.values != 0))
         at, marks, values, short = _fine(reals, self.values, self.words, few[self.rows])
         tokens = np.array([token("\0" + what) for what in _FINE], U)

@@ -23,6 +23,7 @@ __all__ = [
     "absorb",
     "count",
     "cut",
+    "happens",
     "merge",
 ]
 
@@ -39,7 +40,8 @@ _MARK, _PLACE = np.uint64(40), np.uint64(16)
 
 class Paths(NamedTuple):
     """Numbers by path. Slots are found by open addressing; axis 1 of counts is the past and the
-    last block, axis 2 the input, axis 3 holds 64 digits, intervals, types and presence."""
+    last block, axis 2 the input, axis 3 holds 64 digits, intervals, types and presence. From
+    `start` on stand the events of a slot that are bet on: types, parameters, and their numbers."""
 
     keys: Array
     slots: Array
@@ -54,43 +56,51 @@ class Paths(NamedTuple):
     start: Array
     kinds: Array
     values: Array
-    flags: Array
+    marks: Array
 
     @classmethod
-    def new(cls) -> "Paths":
+    def new(cls, inputs: int) -> "Paths":
         """Return empty tables."""
         none, n = np.empty(0, np.int64), 4 * SLOTS
         return cls(
             np.zeros(n, np.uint64), np.full(n, -1, np.int32), np.zeros(1, np.int64),
             np.zeros(MISSED, np.uint8), np.zeros(SLOTS, np.uint64),
-            np.zeros((SLOTS, 2, 2, PRESENT + 1), np.int32), np.zeros((SLOTS, BINS)),
+            np.zeros((SLOTS, 2, inputs, PRESENT + 1), np.int32), np.zeros((SLOTS, BINS)),
             np.zeros(SLOTS, np.int64), np.zeros((SLOTS, KEPT)), np.zeros(SLOTS, np.int64),
-            np.zeros(SLOTS + 1, np.int64), none, none.astype(float), none.astype(np.uint64),
+            np.zeros(SLOTS + 1, np.int64), none, none.astype(float), none,
         )  # fmt: skip
 
+    def fill(self, used: int) -> None:
+        """Enter the hashes of the first slots into the empty table of keys."""
+        self.used[0] = 0
+        for path in self.hashes[:used].copy():
+            _slot(self, path)
+
     def watch(self, numbers: list[tuple[int, int, float, int]]) -> "Paths":
-        """Return tables in which these events are bet on: (slot, type, parameter, flag) each."""
-        slots, kinds, values, flags = np.array(sorted(numbers), object).reshape(-1, 4).T
-        start = np.searchsorted(slots.astype(int), np.arange(SLOTS + 1))
-        kinds, values = kinds.astype(int), values.astype(float)
-        return self._replace(start=start, kinds=kinds, values=values, flags=flags.astype(np.uint64))
+        """Return tables in which these events are bet on: (slot, type, parameter, number) each."""
+        slots, kinds, values, marks = np.array(sorted(numbers), float).reshape(-1, 4).T
+        start = np.searchsorted(slots, np.arange(SLOTS + 1))
+        return self._replace(
+            start=start, kinds=kinds.astype(int), values=values, marks=marks.astype(int)
+        )
 
 
 class Values(NamedTuple):
-    """Categories, in buckets of `WAYS`, and the doorkeeper, which admits what comes twice."""
+    """Categories, in buckets of `WAYS`, and the doorkeeper, which admits what comes twice; `marks`
+    are the numbers of those that are bet on, and 0 for others."""
 
     keys: Array
     counts: Array
-    flags: Array
+    marks: Array
     last: Array
     door: Array
 
     @classmethod
-    def new(cls, size: int) -> "Values":
+    def new(cls, size: int, inputs: int) -> "Values":
         """Return an empty table of so many categories, a power of two."""
         return cls(
-            np.zeros(size, np.uint64), np.zeros((size, 2, 2), np.int32),
-            np.zeros(size, np.uint64), np.zeros(size, np.int64), np.zeros(DOOR, np.uint8),
+            np.zeros(size, np.uint64), np.zeros((size, 2, inputs), np.int32),
+            np.zeros(size, np.int32), np.zeros(size, np.int64), np.zeros(DOOR, np.uint8),
         )  # fmt: skip
 
 
@@ -121,9 +131,18 @@ def _happens(kind: int, value: float, of: int, x: float, word: Any) -> bool:
 
 
 @kernel
+def happens(kind: int, value: float, types: Array, xs: Array, words: Array) -> Array:
+    """Whether each number shows an event."""
+    shown = np.zeros(types.size, np.bool_)
+    for i in range(types.size):
+        shown[i] = _happens(kind, value, types[i], xs[i], words[i])
+    return shown
+
+
+@kernel
 def absorb(
     paths: Paths, sides: Array, rows: Array, hashes: Array, types: Array, xs: Array, words: Array,
-    flags: Array, signs: Array,
+    masks: Array, flags: Array, signs: Array,
 ) -> None:  # fmt: skip
     """Find in each number what is bet on, then count the number."""
     for i in range(rows.size):
@@ -132,7 +151,7 @@ def absorb(
             continue
         for j in range(paths.start[slot], paths.start[slot + 1]):
             if _happens(paths.kinds[j], paths.values[j], of, x, word):
-                flags[row] |= paths.flags[j]
+                flags[row] |= masks[paths.marks[j]]
         counts = paths.counts[slot, 1, sides[row]]
         counts[TYPE + of] += 1
         counts[PRESENT] += 1
@@ -156,7 +175,9 @@ def absorb(
 
 
 @kernel
-def count(table: Values, first: int, sides: Array, rows: Array, keys: Array, flags: Array) -> None:
+def count(
+    table: Values, first: int, sides: Array, rows: Array, keys: Array, masks: Array, flags: Array
+) -> None:
     """Find in each category what is bet on, then count the category, once a report."""
     buckets = np.uint64(table.keys.size // WAYS - 1)
     for i in range(rows.size):
@@ -178,11 +199,12 @@ def count(table: Values, first: int, sides: Array, rows: Array, keys: Array, fla
                 have = table.counts[j].sum()
                 if have < least:
                     worst, least = j, have
-            if table.flags[worst] != 0:
+            if table.marks[worst] != 0:
                 continue  # what is bet on stays
             place = worst
             table.keys[place], table.last[place], table.counts[place] = key, 0, 0
-        flags[row] |= table.flags[place]
+        if table.marks[place] != 0:
+            flags[row] |= masks[table.marks[place]]
         if table.last[place] != first + row:
             table.last[place] = first + row
             table.counts[place, 1, sides[row]] += 1

@@ -1,0 +1,296 @@
+"""A screen looks at every entry of every report, bets on what it promises, and may be kept."""
+
+import base64
+import io
+import math
+import zipfile
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..types import Array, Rates
+from .bets import Bets, block_end
+from .columns import read
+from .counts import TOP, VALUES, Counts, Ranking
+from .tallies import AGREE, BINS, CATEGORY, SIGNED, SLOTS, happens
+
+__all__ = ["Entry", "Screen"]
+
+_LARGEST = 2**29  # bytes of a kept screen
+_FLAT = ("reports", "_signs")
+_PATHS = ("hashes", "counts", "edges", "cuts", "kept", "seen")
+_TABLE = ("keys", "counts", "last", "door")
+_WEALTH = (
+    "base", "now", "own", "shares", "asked", "_raw", "_placed", "_weights", "_hits", "_seen",
+    "_shown", "_since",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that reports show at one place: an event that can be declared to another audit.
+
+    Parameters
+    ----------
+    words : str
+        What it is.
+    kind : int
+        A type of `ldpkit.sequential.tallies`.
+    paths : tuple of int
+        Hashes of the path or, of a couple, of both paths; of a category, its key.
+    value : float
+        Binary digit, threshold or type of a number.
+    rates : (float, float), optional
+        How often it was seen with the first input and with the second.
+    """
+
+    words: str
+    kind: int
+    paths: tuple[int, ...]
+    value: float = 0.0
+    rates: Rates | None = None
+
+    @property
+    def both(self) -> bool:
+        """Whether it is one input's alone, as its rates say."""
+        return self.rates is not None
+
+    def holds(self, reports: Any) -> Array:
+        """Whether each report shows the event; bool array (n,)."""
+        found, path = read(reports), np.uint64(self.paths[0])
+        shown = np.zeros(found.reports, bool)
+        if self.kind == CATEGORY:
+            shown[found.category_rows[found.keys == path]] = True
+        elif self.kind < CATEGORY:
+            at = found.paths == path
+            numbers = found.types[at], found.values[at], found.words[at]
+            shown[found.rows[at][happens(self.kind, self.value, *numbers)]] = True
+        else:
+            signs = np.zeros((2, found.reports))
+            for sign, one in zip(signs, self.paths):
+                at = (found.paths == np.uint64(one)) & np.isin(found.values, (0, 1))
+                sign[found.rows[at]] = 2 * found.values[at] - 1
+            shown = signs.prod(axis=0) == (1 if self.kind == AGREE else -1)
+        return shown
+
+
+class Screen:
+    """Counts of reports, and bets on what they promise.
+
+    Parameters
+    ----------
+    grid : float array (g,)
+        Claims that are bet against.
+    epsilon, delta : float
+        The claim that events are ranked for.
+    inputs : int
+        How many there are.
+    size : int
+        Reports of a round: 1 where a coin chose the input, as many as inputs in recordings.
+    product : bool
+        Whether the reports of a round are independent.
+    late : bool
+        Whether the bets are on the input that was asked for one report before. Rounds are taken in
+        couples: the second report of a couple is held against the coin of the first one, which is
+        fair given all couples before and the second coin.
+
+    Attributes
+    ----------
+    met, rounds : int
+        Rounds whose reports were counted, and rounds that were bet on. Between the two no bet is
+        made: a bet on a report that was counted before would not be fair.
+    """
+
+    def __init__(
+        self, grid: Array, epsilon: float, delta: float, inputs: int = 2, size: int = 1,
+        product: bool = False, late: bool = False,
+    ) -> None:  # fmt: skip
+        values = max(1 << 12, VALUES >> max(0, (inputs - 1).bit_length() - 1))
+        self.counts = Counts(inputs, values, size)
+        self.bets = Bets(grid, delta, inputs, size, product)
+        self.claim, self.size, self.late = (epsilon, delta), size, late
+        self.met = self.rounds = self._before = 0
+        self._end = block_end(0)
+        none = np.empty(0, int)
+        self._waiting: tuple[int, Array, Array, Array] = (0, none, none, none)
+        self._reports: Any = None
+        self._evidence: tuple[int, list[tuple[Array, int, int]], Any] = (0, [], None)
+
+    @property
+    def room(self) -> int:
+        """Rounds until a block ends; more must not be seen at once."""
+        left = -(-(self._end - int(self.counts.reports.sum())) // self.size)
+        idle = max(self.met - self.rounds, 0)
+        return idle + (2 * left - self.met % 2 if self.late else left)
+
+    @property
+    def log(self) -> Array:
+        """Logarithm of the wealth against every claim."""
+        return self.bets.log
+
+    def see(self, reports: Any, sides: Array) -> None:
+        """Count the reports of rounds, after finding in them what is bet on.
+
+        Parameters
+        ----------
+        reports : sequence
+            Of one round after the other.
+        sides : int array (n,)
+            The input of each.
+        """
+        rounds = len(sides) // self.size
+        idle = min(self.met - self.rounds, rounds)
+        played = np.arange(idle, rounds)
+        held = sides
+        if self.late:
+            held = np.append(self._before, sides[:-1])
+            played = played[(self.rounds + played) % 2 == 1]
+        which = (played[:, None] * self.size + np.arange(self.size)).ravel()
+        k = self.counts.inputs
+        flags = np.empty((0, k), np.uint16)
+        if which.size:
+            some = reports if which.size == len(sides) else _taken(reports, which)
+            flags = self.counts.see(some, held[which])
+            self._reports = some
+        self._waiting = rounds, played, flags, held[which]
+        self.met = max(self.met, self.rounds + rounds)
+        self._last = sides
+
+    def trace(self, at: int) -> Array:
+        """The logarithm of the wealth against one claim after each round that was seen last."""
+        rounds, played, flags, sides = self._waiting
+        known = np.append(self.log[at], self.bets.trace(flags, sides, at))
+        return known[np.searchsorted(played, np.arange(rounds), "right")]
+
+    def play(self, used: int, at: int = 0) -> None:
+        """Bet on the first of the rounds that were seen last, and end a block that is full; what
+        has won most against the claim number `at` is remembered."""
+        _, played, flags, sides = self._waiting
+        n = int(np.searchsorted(played, used)) * self.size
+        self.bets.play(flags[:n], sides[:n])
+        best, events = self.bets.leader(at)
+        showing = np.flatnonzero((flags[:n] >> best & 1).any(axis=1))
+        if showing.size:
+            keyed = [(row, d, self.counts.key(row)) for row, d in events]
+            self._evidence = best, keyed, self._reports[showing[-1]]
+        self.rounds += used
+        if used:
+            self._before = int(self._last[used * self.size - 1])
+        seen = int(self.counts.reports.sum())
+        if seen >= self._end:
+            self.counts.choose(self.bets.settle(*self.counts.end_block(*self.claim)))
+            self._end = block_end(seen)
+
+    def found(self) -> tuple[Entry, int, Array, Array] | None:
+        """What has won most, its question, how many reports of each input showed it, and of how
+        many; nothing if nothing was bet on."""
+        best, events, report = self._evidence
+        for row, question, key in events:
+            words = self.counts.words(row, report, key)
+            if words:
+                kind, hashes = int(row[1]), self.counts.paths.hashes
+                places = (int(row[2]), int(row[3])) if kind > CATEGORY else (int(row[2]),)
+                paths = (key,) if kind == CATEGORY else tuple(int(hashes[i]) for i in places)
+                entry = Entry(words, kind, paths, float(row[3]))
+                return entry, question, *self.bets.seen(best, question)
+        return None
+
+    # --- to be continued --------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return what JSON can write and `restore` needs."""
+        counts, bets = self.counts, self.bets
+        n = int(counts.paths.used[0])
+        arrays = {f"counts{name}": getattr(counts, name) for name in _FLAT}
+        arrays |= {f"paths_{name}": getattr(counts.paths, name)[:n] for name in _PATHS}
+        arrays |= {f"table_{name}": getattr(counts.table, name) for name in _TABLE}
+        arrays |= {f"bets{name}": getattr(bets, name) for name in _WEALTH}
+        arrays["missed"], arrays["coupled"] = counts.paths.missed, counts._coupled.events
+        arrays["coupled_reports"] = counts._coupled.reports
+        arrays["chosen"] = np.array([[*row, d, s] for row, d, s in bets.chosen], float).reshape(
+            len(bets.chosen), 6 + counts.inputs
+        )
+        file = io.BytesIO()
+        np.savez_compressed(file, **arrays)
+        return {
+            "numbers": [
+                self.met, self.rounds, self._before, self._end, counts._blocks,
+                counts._coupled.looked, counts.rare, counts.records, int(counts.constant),
+                counts._first,
+            ],
+            "arrays": base64.b64encode(file.getvalue()).decode(),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from another screen's `state`.
+
+        Raises
+        ------
+        ValueError
+            If the state is of another form, or would lead outside of the tables.
+        """
+        counts, bets = self.counts, self.bets
+        file = io.BytesIO(base64.b64decode(state["arrays"], validate=True))
+        try:
+            with zipfile.ZipFile(file) as parts:
+                size = sum(part.file_size for part in parts.infolist())
+            if size > _LARGEST:
+                raise ValueError(f"state must hold at most {_LARGEST:,} bytes, got {size:,}")
+            arrays = dict(np.load(file, allow_pickle=False))
+        except zipfile.BadZipFile as error:
+            raise ValueError(f"state must hold a screen, got {error}") from None
+        numbers = [int(number) for number in state["numbers"]]
+        self.met, self.rounds, self._before, self._end, counts._blocks, looked, counts.rare = (
+            numbers
+        )
+
+        def given(name: str, old: Array, rows: int | None = None) -> Array:
+            new, shape = arrays[name], old.shape if rows is None else (rows, *old.shape[1:])
+            if new.shape != shape or new.dtype != old.dtype:
+                raise ValueError(
+                    f"state must hold {name} of shape {shape}, got {new.dtype} of {new.shape}"
+                )
+            return new
+
+        n = len(arrays["paths_hashes"])
+        if n > SLOTS or not 0 <= self._before < counts.inputs or self.rounds < 0:
+            raise ValueError("state must hold a screen, got numbers that are out of range")
+        for name in _FLAT:
+            setattr(counts, name, given(f"counts{name}", getattr(counts, name)))
+        for name in _WEALTH:
+            setattr(bets, name, given(f"bets{name}", getattr(bets, name)))
+        for name in _PATHS:
+            getattr(counts.paths, name)[:n] = given(f"paths_{name}", getattr(counts.paths, name), n)
+        for name in _TABLE:
+            getattr(counts.table, name)[:] = given(f"table_{name}", getattr(counts.table, name))
+        counts.paths.missed[:] = given("missed", counts.paths.missed)
+        if not ((counts.paths.cuts >= 0) & (counts.paths.cuts <= BINS)).all():
+            raise ValueError("state must hold a screen, got cuts that are out of range")
+        counts.paths.fill(n)
+        events = given("coupled", counts._coupled.events)
+        counts._coupled = Ranking(events, looked, 0, given("coupled_reports", counts.reports[0]))
+        self._check(events.reshape(-1, 4 + counts.inputs))
+        rows = given("chosen", np.empty((0, 6 + counts.inputs)), len(arrays["chosen"]))
+        self._check(rows[:, :-2])
+        if not ((rows[:, -2:] >= 0) & (rows[:, -2:] < [counts.inputs, len(bets._raw)])).all():
+            raise ValueError("state must hold a screen, got strategies that are out of range")
+        bets.chosen = [(row[:-2], int(row[-2]), int(row[-1])) for row in rows]
+        counts.choose(bets.chosen)
+
+    def _check(self, rows: Array) -> None:
+        kind, place, value = rows[:, 1], rows[:, 2], rows[:, 3]
+        used, couple = max(int(self.counts.paths.used[0]), 1), kind >= AGREE
+        places = np.where(kind == CATEGORY, len(self.counts.table.keys), used)
+        places = np.where(couple, min(used, SIGNED), places)
+        most = np.where(couple, places, np.where(kind < 2, 64, math.inf))
+        sound = (kind >= 0) & (kind <= AGREE + 1) & (place >= 0) & (place < places)
+        sound &= ((value >= 0) | (kind > 1) & (kind < AGREE)) & (value < most) & ~np.isnan(value)
+        if not sound.all() or len(rows) > 64 * TOP * self.counts.inputs:
+            raise ValueError("state must hold a screen, got events that are out of range")
+
+
+def _taken(reports: Any, which: Array) -> Any:
+    if isinstance(reports, np.ndarray):
+        return reports[which]
+    return [reports[i] for i in which.tolist()]
