@@ -18,6 +18,7 @@ from ..auditors.course import Course
 from ..auditors.result import Row
 from ..auditors.shown import OPENING, counted, leading, page
 from ..auditors.stopped import AnytimeResult
+from ..mechanisms import Client
 from ..sharper import LEAST, MOST, epsilon_sharper
 from ..stats import down
 from ..store import replace, replaceable
@@ -68,7 +69,13 @@ def planned(words: Row) -> AnytimeAudit:
         raise click.UsageError("give one --pair, or --all-pairs of --inputs")
     target, inputs, delta = found(words)
     pair = tuple(words["pair"][0]) if words["pair"] else None
-    if words["all_pairs"]:
+    learned = words["attack"] and {*words["attack"]} == {attacks.Learned.name}
+    if learned and isinstance(target, Client) and pair is None:
+        if words["all_pairs"]:
+            click.echo(
+                "--all-pairs changes nothing: each input is held against the others", err=True
+            )
+    elif words["all_pairs"]:
         kind: Any = target.kind
         inputs = list(range(min(kind.domain, _PAIRS + 1))) if inputs is None else inputs
         if len(inputs) > _PAIRS:

@@ -21,7 +21,7 @@ from ..mechanisms import (
     recorded,
     takes,
 )
-from ..mechanisms.client import FORMS, load
+from ..mechanisms.client import FORMS, ON_ERROR, load
 from .base import Command, aside, described, options
 
 __all__ = ["anything", "found", "made", "mechanism_options"]
@@ -69,6 +69,8 @@ def anything(command: Command) -> Command:
         click.option("--report", type=click.Choice([*FORMS]), help="What the reports are."),
         click.option("--inputs", metavar="JSON", help="A list of inputs; of any type, with --report"
                      " any."),
+        click.option("--on-error", type=click.Choice(ON_ERROR), default="stop", show_default=True,
+                     help="Where a client fails: stop, or take that for a report (--report any)."),
     ]):  # fmt: skip
         command = option(command)
     return mechanism_options(command)
@@ -126,6 +128,7 @@ def found(given: Row) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
     sys.path.insert(0, os.getcwd())
     with aside():
         function = Program(what, given["limit"]) if source == "command" else load(what)
-    values = {"values": inputs} if free else {}
+    values: dict[str, Any] = {"values": inputs} if free else {}
+    values["on_error"] = given["on_error"]
     client = Client(function, k or 0, report, epsilon, delta, what, **values)
-    return client, None if values else inputs, None
+    return client, None if free else inputs, None

@@ -31,8 +31,16 @@ FORMS: dict[str, Callable[[int], Kind]] = {
 """The kinds of report that a client may send, by name."""
 
 
+ON_ERROR = ("stop", "report")
+"""What to do where a client fails."""
+
+
 class ClientError(ValueError):
     """The client under audit failed, or returned something that is not a report."""
+
+
+class NoClientError(ClientError):
+    """There is nothing that could be asked for a report."""
 
 
 def load(path: str) -> Callable[..., Reports]:
@@ -113,6 +121,16 @@ def _takes_one_value(function: Callable[..., object]) -> bool:
     raise ClientError(f"client must take (values, rng) or (value), its signature is {signature}")
 
 
+_SAID = 200  # characters of an error that are reported
+
+
+def _objects(reports: list[Any]) -> Array:
+    """An array of reports of any form."""
+    array = np.empty(len(reports), object)
+    array[:] = reports
+    return array
+
+
 _ELSEWHERE = """
 import os, pickle, sys, threading
 threading.Thread(target=lambda: os._exit(os.read(int(sys.argv[1]), 1) == b""), daemon=True).start()
@@ -153,6 +171,10 @@ class Client(LocalRandomizer):
         With reports of ``"any"`` form, the inputs that the client is asked about, of any type; each
         call gets copies. A pair names two of them by their positions. Such clients are called with
         a list of n users' values, or one value.
+    on_error : {"stop", "report"}
+        What to do where the client raises an exception, does not answer in time, or returns what is
+        no report: end with an error, or take that for a report of ``"any"`` form. The client is
+        then asked for one report at a time.
     """
 
     function: Callable[..., Reports]
@@ -162,8 +184,10 @@ class Client(LocalRandomizer):
     delta: float = 0.0
     name: str = "client"
     values: Sequence[Input] | None = None
+    on_error: str = "stop"
 
     def __post_init__(self) -> None:
+        checks.one_of("on_error", self.on_error, ON_ERROR if self.report == "any" else ON_ERROR[:1])
         if self.values is not None:
             checks.one_of("report", self.report, ["any"])
             checks.fix(self, values=_inputs(self.values))
@@ -208,6 +232,7 @@ class Client(LocalRandomizer):
     @property
     def parameters(self) -> Row:
         given = {"k": self.k, "epsilon": self.epsilon, "delta": self.delta, "report": self.report}
+        given |= {} if self.on_error == ON_ERROR[0] else {"on_error": self.on_error}
         return given if self.values is None else given | {"values": [*map(repr, self.values)]}
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
@@ -221,15 +246,20 @@ class Client(LocalRandomizer):
         """
         values = checks.values(values, self.k)
         handed = self._handed(values)
+        reports: Any
         try:
-            if not self.batched:
+            if self.on_error == "report":
+                reports = _objects([self._anyhow(v, rng) for v in handed])
+            elif not self.batched:
                 reports = [self._one(v) for v in handed]
             else:
                 reports = self.function(handed, rng)
         except ClientError:
             raise
         except (Exception, SystemExit) as error:
-            raise ClientError(f"{self.called} raised {type(error).__name__}: {error}") from error
+            why = "; --on-error report takes that for a report" if self.report == "any" else ""
+            said = f"{self.called} raised {type(error).__name__}: {error}{why}"
+            raise ClientError(said) from error
         checks.need(
             self.values is not None or np.array_equal(handed, values),
             f"{self.called} changed its input array; reports of different users must not"
@@ -285,6 +315,17 @@ class Client(LocalRandomizer):
         made()
         # read before the next call, which may use the same memory
         return self._as_any([report])[0] if self.report == "any" else report
+
+    def _anyhow(self, value: Input, rng: Rng) -> Reports:
+        """A report, or what happened instead."""
+        try:
+            report = self.function([value], rng)[0] if self.batched else self.function(value)
+            made()
+            return self._as_any([report])[0]
+        except NoClientError:
+            raise
+        except (Exception, SystemExit) as error:
+            return {"error": type(error).__name__, "said": str(error)[:_SAID]}
 
     def _as_any(self, reports: Reports) -> Array:
         try:

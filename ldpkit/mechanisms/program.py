@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from .. import checks
 from ..kinds.anything import parsed
-from .client import ClientError
+from .client import ClientError, NoClientError
 
 __all__ = ["Program"]
 
@@ -77,7 +77,7 @@ class Program:
                     self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said
                 )
             except OSError as error:
-                raise ClientError(f"program {self!r} cannot be started: {error}") from error
+                raise NoClientError(f"program {self!r} cannot be started: {error}") from error
             self._running = process, said
         process, said = self._running
         assert process.stdin is not None and process.stdout is not None
@@ -121,7 +121,8 @@ class Program:
         said, status = self._ended
         told = f"; its standard error ends with: {said}" if said else ""
         ended = f" (exit status {status})" if status >= 0 else ""
-        raise ClientError(f"program {self!r} {what}{ended}, input {line:.80}{told}")
+        way = "; --on-error report takes that for a report"
+        raise ClientError(f"program {self!r} {what}{ended}, input {line:.80}{told}{way}")
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

@@ -4,7 +4,7 @@ import base64
 import io
 import math
 import zipfile
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,14 @@ from ..types import Array, Rates
 from .bets import Bets, block_end
 from .columns import read
 from .counts import TOP, VALUES, Counts, Ranking
-from .tallies import AGREE, BINS, CATEGORY, SIGNED, SLOTS, happens
+from .tallies import AGREE, BINS, CATEGORY, DOOR, MISSED, SIGNED, SLOTS, happens
 
 __all__ = ["Entry", "Screen"]
 
 _LARGEST = 2**29  # bytes of a kept screen
 _FLAT = ("reports", "_signs")
 _PATHS = ("hashes", "counts", "edges", "cuts", "kept", "seen")
-_TABLE = ("keys", "counts", "last", "door")
+_TABLE = ("keys", "counts", "last")
 _WEALTH = (
     "base", "now", "own", "shares", "asked", "_raw", "_placed", "_weights", "_hits", "_seen",
     "_shown", "_since",
@@ -116,6 +116,7 @@ class Screen:
         self._waiting: tuple[int, Array, Array, Array] = (0, none, none, none)
         self._reports: Any = None
         self._evidence: tuple[int, list[tuple[Array, int, int]], Any] = (0, [], None)
+        self._known: tuple[Entry, int, int] | None = None
 
     @property
     def room(self) -> int:
@@ -192,9 +193,12 @@ class Screen:
                 kind, hashes = int(row[1]), self.counts.paths.hashes
                 places = (int(row[2]), int(row[3])) if kind > CATEGORY else (int(row[2]),)
                 paths = (key,) if kind == CATEGORY else tuple(int(hashes[i]) for i in places)
-                entry = Entry(words, kind, paths, float(row[3]))
-                return entry, question, *self.bets.seen(best, question)
-        return None
+                self._known = Entry(words, kind, paths, float(row[3])), question, best
+                break
+        if self._known is None:
+            return None
+        entry, question, best = self._known
+        return entry, question, *self.bets.seen(best, question)
 
     # --- to be continued --------------------------------------------------------------------------
 
@@ -204,16 +208,23 @@ class Screen:
         n = int(counts.paths.used[0])
         arrays = {f"counts{name}": getattr(counts, name) for name in _FLAT}
         arrays |= {f"paths_{name}": getattr(counts.paths, name)[:n] for name in _PATHS}
-        arrays |= {f"table_{name}": getattr(counts.table, name) for name in _TABLE}
+        used = np.flatnonzero(counts.table.keys)
+        arrays |= {f"table_{name}": getattr(counts.table, name)[used] for name in _TABLE}
+        arrays["table"], arrays["door"] = used, np.flatnonzero(counts.table.door)
+        arrays["marks"] = counts.table.door[arrays["door"]]
         arrays |= {f"bets{name}": getattr(bets, name) for name in _WEALTH}
-        arrays["missed"], arrays["coupled"] = counts.paths.missed, counts._coupled.events
+        arrays["missed"] = np.flatnonzero(counts.paths.missed)
+        arrays["coupled"] = counts._coupled.events
         arrays["coupled_reports"] = counts._coupled.reports
         arrays["chosen"] = np.array([[*row, d, s] for row, d, s in bets.chosen], float).reshape(
             len(bets.chosen), 6 + counts.inputs
         )
         file = io.BytesIO()
         np.savez_compressed(file, **arrays)
+        self.found()
+        entry, *of = self._known or (None, 0, 0)
         return {
+            "found": None if entry is None else [*astuple(entry)[:4], *of],
             "numbers": [
                 self.met, self.rounds, self._before, self._end, counts._blocks,
                 counts._coupled.looked, counts.rare, counts.records, int(counts.constant),
@@ -241,9 +252,9 @@ class Screen:
         except zipfile.BadZipFile as error:
             raise ValueError(f"state must hold a screen, got {error}") from None
         numbers = [int(number) for number in state["numbers"]]
-        self.met, self.rounds, self._before, self._end, counts._blocks, looked, counts.rare = (
-            numbers
-        )
+        self.met, self.rounds, self._before, self._end, counts._blocks, looked, *rest = numbers
+        counts.rare, counts.records, constant, counts._first = rest
+        counts.constant = bool(constant)
 
         def given(name: str, old: Array, rows: int | None = None) -> Array:
             new, shape = arrays[name], old.shape if rows is None else (rows, *old.shape[1:])
@@ -253,7 +264,11 @@ class Screen:
                 )
             return new
 
-        n = len(arrays["paths_hashes"])
+        if state["found"] is not None:
+            words, kind, paths, value, question, best = state["found"]
+            entry = Entry(str(words), int(kind), tuple(map(int, paths)), float(value))
+            self._known = entry, range(counts.inputs)[question], range(len(bets._raw))[best]
+        n, none = len(arrays["paths_hashes"]), np.empty(0, np.int64)
         if n > SLOTS or not 0 <= self._before < counts.inputs or self.rounds < 0:
             raise ValueError("state must hold a screen, got numbers that are out of range")
         for name in _FLAT:
@@ -262,9 +277,15 @@ class Screen:
             setattr(bets, name, given(f"bets{name}", getattr(bets, name)))
         for name in _PATHS:
             getattr(counts.paths, name)[:n] = given(f"paths_{name}", getattr(counts.paths, name), n)
+        table = counts.table
+        for name, size in (("table", table.keys.size), ("door", DOOR), ("missed", MISSED)):
+            if not ((given(name, none, len(arrays[name])) >= 0) & (arrays[name] < size)).all():
+                raise ValueError(f"state must hold {name} below {size:,}, got other places")
         for name in _TABLE:
-            getattr(counts.table, name)[:] = given(f"table_{name}", getattr(counts.table, name))
-        counts.paths.missed[:] = given("missed", counts.paths.missed)
+            old = getattr(table, name)
+            old[arrays["table"]] = given(f"table_{name}", old, len(arrays["table"]))
+        table.door[arrays["door"]] = given("marks", table.door, len(arrays["door"]))
+        counts.paths.missed[arrays["missed"]] = 1
         if not ((counts.paths.cuts >= 0) & (counts.paths.cuts <= BINS)).all():
             raise ValueError("state must hold a screen, got cuts that are out of range")
         counts.paths.fill(n)
