@@ -728,7 +728,7 @@ def test_jupyterlab_runs_a_cell_and_downloads_a_notebook_without_a_cookie(page, 
     )
     code.locator(".jp-InputPrompt").click()
     page.keyboard.press("Control+Enter")
-    code.get_by_text("[1]:", exact=True).wait_for(timeout=60_000)
+    code.get_by_text("[1]:", exact=True).wait_for(timeout=180_000)
     page.get_by_role("menuitem", name="File", exact=True).click()
     with page.expect_download() as started:
         page.get_by_role("menuitem", name="Download", exact=True).click()
