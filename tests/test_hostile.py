@@ -449,7 +449,7 @@ CLIENTS = [
     ("client.load('/some/where/mine.py:f')", "for f in the file mine.py of this folder, mine:f"),
     ("client.load('no_such_module:f')", "client 'no_such_module:f' cannot be imported: ModuleNotFoundError"),
     ("client.named('math:sqrt', reprot='value')",
-     "parameter of a client must be one of k, report, epsilon, delta, values, got 'reprot'; did you mean 'report'?"),
+     "parameter of a client must be one of k, report, epsilon, delta, values, on_error, got 'reprot'; did you mean 'report'?"),
     ("client.load('math:pi')", "client 'math:pi' is not callable but a float"),
     ("learned.Learner(-1.0)", "epsilon must be a finite number >= 0, got -1.0"),
     ("learned.Learner(1.0, 1.0)", f"delta {HALF} 1.0"),
@@ -922,6 +922,8 @@ COMMANDS = [
     ("audit --command no-such-program --report any --inputs [1,2] --epsilon 1 --limit 1 --trials 9 --until-sure --attack learned",
      "program no-such-program cannot be started"),
     ("audit --command cat --limit 0 --report any --inputs [1,2] --epsilon 1", "limit must be a finite number > 0, got 0.0"),
+    ("audit --command cat --on-error report --report value --k 2 --epsilon 1", "on_error must be one of stop, got 'report'"),
+    ("audit --command cat --on-error go --report any --inputs [1,2] --epsilon 1", "'go' is not one of 'stop', 'report'"),
     ("audit --command cat --report any --epsilon 1", "--command needs --report, --inputs and --epsilon"),
     ("audit --command cat --report any --inputs [1 --epsilon 1", "--inputs must be a JSON list, got '[1'"),
     ("audit --command cat --report any --inputs 1 --epsilon 1", "--inputs must be a JSON list, got '1'"),
@@ -1142,7 +1144,7 @@ EXEMPT = {
     "part of an audit, given what the audit has checked": (
         """
         shown.Drawing shown.drawing shown.line shown.table shown.page shown.leading course.Course purse.Purse purse.grid
-        events.Accepted events.happened sources.Live sources.identity sources.joined sources.packed
+        events.Accepted events.happened sources.Live sources.identity sources.in_turn sources.joined sources.packed
         sources.picked sources.unpacked
         base.lawful result.too_few stats.down stopped.block stopped.careful sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
         pair.direction pair.judged pair.makeable"""
@@ -1150,8 +1152,9 @@ EXEMPT = {
     "part of the look at every entry, given what an audit has made": (
         """
         bets.Bets bets.block_end columns.decoded columns.read counts.Counts counts.Ranking counts.promise
-        counts.stake records.Records records.chained records.mix records.token tallies.Paths tallies.Values tallies.absorb
-        tallies.count tallies.cut tallies.merge"""
+        counts.stake screen.Entry screen.Screen told.counts told.one_in
+        told.result records.Records records.chained records.mix records.token tallies.Paths tallies.Values tallies.absorb
+        tallies.count tallies.cut tallies.happens tallies.merge"""
     ),
     "part of the learned attack, given what an audit has made": (
         """

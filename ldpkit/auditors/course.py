@@ -14,29 +14,19 @@ from ..progress import Progress
 from ..sequential import Screen
 from ..stats import down
 from ..types import Array, Reports
+from . import told
 from .events import Accepted, Event, happened
 from .pair import makeable
 from .purse import COINS, IDLE, MEAN, PRODUCT, Purse, cut
-from .result import Row, finite, too_few
-from .sources import Live, Source, identity, joined, packed, picked, unpacked
-from .stopped import (
-    AHEAD,
-    COUNTS,
-    LEAST,
-    NO_PAIRS,
-    OTHERS,
-    PAIRED,
-    AnytimeResult,
-    block,
-    careful,
-)  # fmt: skip
+from .result import Row, finite
+from .sources import Live, Source, identity, in_turn, joined, packed, picked, unpacked
+from .stopped import AnytimeResult, block, careful
 
 __all__ = ["Course"]
 
 _KEPT = 2**13  # last reports per input that learners see, fewer if they are wide
 _CELLS = 2**20  # numbers in the reports that are made at once
 _SEEN, _ENTRIES = 1024, 200_000  # rounds that are screened at once, and their numbers at most
-_SPENT, _SPENT_RARE = 2.5, 0.85  # nats lost before bets are on the right event, as measured
 _LATE = 0.1  # share of the stake for bets on the input that was asked for one report before
 _PIECE = 0.5  # seconds after which a client that makes one report at a time is looked at again
 _LEARNED = 2.0  # power of wealth by which learned bets get their shares
@@ -256,7 +246,10 @@ class Course:
                 self.words[track], self.purse.counts[track] = event.words, 0
             scored = hasattr(event, "score")
             if not self.live:
-                sides = self._sides(reports, n, i, j)
+                other = (
+                    picked(reports[j], np.arange(n)) if j is not None else in_turn(reports, i, n)
+                )
+                sides = picked(reports[i], np.arange(n)), other
                 one, two = (happened(event, side, n, rng) for side in sides)
                 symbols[track] = 2 * one.view(np.uint8) + two.view(np.uint8)
                 scores[track] = (event.score(sides[0]), event.score(sides[1])) if scored else None
@@ -274,17 +267,6 @@ class Course:
                     scores[track][where] = event.score(these)
             symbols[track, where] = 2 * second + shown
         return symbols, scores
-
-    def _sides(self, reports: Any, n: int, i: int, j: int | None) -> list[Reports]:
-        """Reports of n rounds of recordings, of one input and of another, or of any other one."""
-        if j is not None:
-            return [picked(reports[side], np.arange(n)) for side in (i, j)]
-        others = [side for side in range(len(reports)) if side != i]
-        one = streams.generator(self.seed, *self._name, "others", self.rounds, i)
-        turn = one.integers(0, len(others), n)
-        second = [picked(reports[side], np.flatnonzero(turn == o)) for o, side in enumerate(others)]
-        order = np.argsort(np.argsort(turn, kind="stable"), kind="stable")
-        return [picked(reports[i], np.arange(n)), picked(joined(second), order)]
 
     def _keep(self, chosen: Array, reports: Any, rows: Array) -> None:
         """Count the inputs of rounds that were bet on, and keep their reports for learners."""
@@ -304,7 +286,7 @@ class Course:
         purse.settle()
         for track, known in enumerate(self.audit.rates):
             if known is None and not self.learners[track]:
-                purse.believe(track, careful(*self._counts(track)))
+                purse.believe(track, careful(*told.counts(self, track)))
         if any(self.learners):
             past = [joined(kept) for kept in self.kept if kept]
             if len(past) < len(self.kept):
@@ -328,65 +310,18 @@ class Course:
             if not self.learners[track]:
                 continue
             learner: Any = event
-            second = past[j] if j is not None else self._mixed(past, i)
+            second = past[j] if j is not None else in_turn(past, i, self.taught)
             held_out = learner.learn(past[i], second)
             self.purse.believe(track, getattr(learner, "rates", None))
             if held_out is not None and not tuned:
                 self.purse.tune(track, *held_out)
-
-    def _mixed(self, past: list[Reports], i: int) -> Reports:
-        """As many reports of the other inputs, in turn, as there are of one."""
-        others = [one for side, one in enumerate(past) if side != i]
-        rows = [np.arange(o, self.taught, len(others)) for o in range(len(others))]
-        order = np.argsort(np.concatenate(rows))
-        return picked(joined([picked(one, at) for one, at in zip(others, rows)]), order)
 
     # --- what is known ----------------------------------------------------------------------------
 
     @property
     def result(self) -> AnytimeResult:
         """What is known by now."""
-        audit, purse, made = self.audit, self.purse, self.source
-        best = int(np.argmax(purse.each))
-        turns = [self._turn(track) for track in range(len(self.events))]
-        turns += [self._screened(number) for number in range(len(purse.screens))]
-        found, notes = turns[best], [getattr(event, "note", "") for event in self.events]
-        n = -(-self.rounds // self.each)
-        if self.live and audit.independent:
-            notes.append(NO_PAIRS)
-        weak = "" if purse.refuted else self._weak(n)
-        ahead = self.live and not self.drawn and not made.lawful and made.repeats
-        return AnytimeResult(
-            mechanism=made.name,
-            parameters=made.parameters,
-            attack=", ".join(dict.fromkeys(audit.called)),
-            trials=n,
-            asked=tuple(self.asked.tolist()),
-            alpha=audit.alpha,
-            seed=self.seed,
-            faithful=not self.drawn,
-            counts={key: found[key] for key in COUNTS if key in found},
-            rates={key: found[key] for key in ("tpr", "fpr") if key in found},
-            epsilon_emp=math.nan,
-            exact=None,
-            exact_sd=None,
-            claim=made.epsilon,
-            delta=audit.delta,
-            pair=found["pair"],
-            questions=len(turns),
-            directions=tuple(turns),
-            lower=purse.lower,
-            inconclusive=weak,
-            warnings=tuple(dict.fromkeys(filter(None, notes))),
-            scope=getattr(audit.mechanism, "scope", ""),
-            about=AHEAD if ahead else "" if self.live else PAIRED,
-            one_in=self.one_in,
-            seconds=self.seconds,
-            event=found["event"],
-            e_value=purse.e_value,
-            stopped=self.stopped or "under way",
-            trajectory=(*self.trajectory, (n, purse.log, purse.lower)),
-        )
+        return told.result(self)
 
     @property
     def found(self) -> Event | None:
@@ -396,87 +331,6 @@ class Course:
             return getattr(self.events[best], "found", self.events[best])
         found = self.purse.screens[best].found()
         return None if found is None else found[0]
-
-    def _weak(self, n: int) -> str:
-        """Why the audit could hardly have refuted the claim; empty if it could."""
-        counts = [screen.counts for screen in self.purse.screens[:1]]
-        if not counts:
-            return too_few(self.purse.most, max(n, 1), self.source.epsilon)
-        if counts[0].missed:
-            return f"{counts[0].missed:,} places of the reports were not looked at"
-        if n and counts[0].constant:
-            return "all reports are the same"
-        needed = math.ceil(LEAST * self._occurrences)
-        if self.one_in < LEAST and self.source.epsilon < math.inf:
-            return (
-                f"{n:,} reports per input are too few to refute a client that sends its input in"
-                f" the clear in one report of {LEAST}; about {needed:,} are needed"
-            )
-        return ""
-
-    @property
-    def _occurrences(self) -> float:
-        """How often an input has to be in the clear for a refutation with probability .9."""
-        claim, rare = self.source.epsilon, self.purse.screens[0].counts.rare
-        spent = _SPENT - float(self.purse.dealt[1]) + _SPENT_RARE * math.log1p(rare)
-        least = (spent - math.log(self.audit.alpha)) / math.log1p(math.exp(-min(claim, 700)))
-        return least + 2 * math.sqrt(least)
-
-    @property
-    def one_in(self) -> int:
-        """A client that sends its input in the clear in one report of so many would have been
-        refuted with probability .9; 0 if everything in the clear may have been missed, or where
-        nothing was screened."""
-        return int(self.asked.min() / self._occurrences) if self.purse.screens else 0
-
-    def _turn(self, track: int) -> Row:
-        """One question: the wealth of its bets, and where the bet is on a yes or no, how often that
-        was seen in the reports on which it was bet."""
-        _, i, j = self.audit.tracks[track]
-        row: Row = {
-            "pair": (self.audit.inputs[i], OTHERS if j is None else self.audit.inputs[j]),
-            "event": self.words[track],
-            "e_value": math.exp(min(float(self.purse.each[track]), 700)),
-        }
-        tp, fp, first, second = self._counts(track)
-        if getattr(self.events[track], "counted", True):
-            row |= {"tp": tp, "fp": fp, "first": first, "second": second}
-            row |= {"tpr": tp / first} if first else {}
-            row |= {"fpr": fp / second} if second else {}
-        return row
-
-    def _screened(self, number: int) -> Row:
-        """The wealth of a screen's bets, and what won most."""
-        screen, inputs, each = self.purse.screens[number], self.audit.inputs, self.purse.each
-        row: Row = {
-            "pair": (inputs[0], inputs[1] if len(inputs) == 2 else OTHERS),
-            "event": "every entry of the reports",
-            "e_value": math.exp(min(float(each[len(self.events) + number]), 700)),
-        }
-        found = screen.found()
-        if found is None:
-            return row
-        entry, one, shown, asked = found
-        rates = shown / np.maximum(asked, 1)
-        rates[one] = math.inf
-        other = int(np.argmin(rates))
-        row |= {
-            "pair": (inputs[one], inputs[other]),
-            "event": screen.late * "one report late: " + entry.words,
-        }
-        row |= {"tp": int(shown[one]), "fp": int(shown[other])}
-        row |= {"first": int(asked[one]), "second": int(asked[other])}
-        row |= {"tpr": shown[one] / asked[one]} if asked[one] else {}
-        return row | ({"fpr": float(rates[other])} if asked[other] else {})
-
-    def _counts(self, track: int) -> tuple[int, int, int, int]:
-        """How often the event was seen with the first input and with the second, and how many
-        reports of each it was bet on."""
-        seen = self.purse.counts[track].tolist()
-        if self.live:
-            return seen[1], seen[3], seen[0] + seen[1], seen[2] + seen[3]
-        pairs = sum(seen[:IDLE])
-        return seen[2] + seen[3], seen[1] + seen[3], pairs, pairs
 
     # --- to be continued --------------------------------------------------------------------------
 

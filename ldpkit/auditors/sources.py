@@ -16,7 +16,7 @@ from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import lawful
 from ..types import Array, Reports, Rng
 
-__all__ = ["Source", "Live", "identity", "joined", "packed", "picked", "unpacked"]
+__all__ = ["Source", "Live", "identity", "in_turn", "joined", "packed", "picked", "unpacked"]
 
 _HEAD = 2**16  # bytes of a recording by which it is known again: more reports may follow
 
@@ -131,6 +131,14 @@ def picked(reports: Reports, rows: Array) -> Reports:
     if isinstance(reports, (list, tuple)):  # one array for each part of a report
         return [picked(part, rows) for part in reports]
     return reports[rows]
+
+
+def in_turn(sides: Sequence[Reports], but: int, n: int) -> Reports:
+    """Return n reports of all inputs but one, taken from these in turn."""
+    others = [one for side, one in enumerate(sides) if side != but]
+    rows = [np.arange(first, n, len(others)) for first in range(len(others))]
+    order = np.argsort(np.concatenate(rows))
+    return picked(joined([picked(one, at) for one, at in zip(others, rows)]), order)
 
 
 def joined(pieces: Sequence[Reports]) -> Reports:

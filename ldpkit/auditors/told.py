@@ -1,0 +1,144 @@
+"""What an audit that bets knows by now: what won, and what it could not have found."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .purse import IDLE
+from .result import Row, too_few
+from .stopped import AHEAD, COUNTS, LEAST, NO_PAIRS, OTHERS, PAIRED, AnytimeResult
+
+__all__ = ["counts", "one_in", "result"]
+
+_SPENT, _SPENT_RARE = 2.5, 0.85  # nats lost before bets are on the right event, as measured
+
+
+def result(course: Any) -> AnytimeResult:
+    """What is known by now."""
+    audit, purse, made = course.audit, course.purse, course.source
+    best = int(np.argmax(purse.each))
+    turns = [_turn(course, track) for track in range(len(course.events))]
+    turns += [_screened(course, number) for number in range(len(purse.screens))]
+    found, notes = turns[best], [getattr(event, "note", "") for event in course.events]
+    n = -(-course.rounds // course.each)
+    if course.live and audit.independent:
+        notes.append(NO_PAIRS)
+    weak = "" if purse.refuted else _weak(course, n)
+    ahead = course.live and not course.drawn and not made.lawful and made.repeats
+    return AnytimeResult(
+        mechanism=made.name,
+        parameters=made.parameters,
+        attack=", ".join(dict.fromkeys(audit.called)),
+        trials=n,
+        asked=tuple(course.asked.tolist()),
+        alpha=audit.alpha,
+        seed=course.seed,
+        faithful=not course.drawn,
+        counts={key: found[key] for key in COUNTS if key in found},
+        rates={key: found[key] for key in ("tpr", "fpr") if key in found},
+        epsilon_emp=math.nan,
+        exact=None,
+        exact_sd=None,
+        claim=made.epsilon,
+        delta=audit.delta,
+        pair=found["pair"],
+        questions=len(turns),
+        directions=tuple(turns),
+        lower=purse.lower,
+        inconclusive=weak,
+        warnings=tuple(dict.fromkeys(filter(None, notes))),
+        scope=getattr(audit.mechanism, "scope", ""),
+        about=AHEAD if ahead else "" if course.live else PAIRED,
+        one_in=one_in(course),
+        seconds=course.seconds,
+        event=found["event"],
+        e_value=purse.e_value,
+        stopped=course.stopped or "under way",
+        trajectory=(*course.trajectory, (n, purse.log, purse.lower)),
+    )
+
+
+def _weak(course: Any, n: int) -> str:
+    """Why the audit could hardly have refuted the claim; empty if it could."""
+    screened = [screen.counts for screen in course.purse.screens[:1]]
+    if not screened:
+        return too_few(course.purse.most, max(n, 1), course.source.epsilon)
+    if screened[0].missed:
+        return f"{screened[0].missed:,} places of the reports were not looked at"
+    if n and screened[0].constant:
+        return "all reports are the same"
+    needed = math.ceil(LEAST * _occurrences(course))
+    if one_in(course) < LEAST and course.source.epsilon < math.inf:
+        return (
+            f"{n:,} reports per input are too few to refute a client that sends its input in"
+            f" the clear in one report of {LEAST}; about {needed:,} are needed"
+        )
+    return ""
+
+
+def _occurrences(course: Any) -> float:
+    """How often an input has to be in the clear for a refutation with probability .9."""
+    claim, rare = course.source.epsilon, course.purse.screens[0].counts.rare
+    spent = _SPENT - float(course.purse.dealt[1]) + _SPENT_RARE * math.log1p(rare)
+    least = (spent - math.log(course.audit.alpha)) / math.log1p(math.exp(-min(claim, 700)))
+    return least + 2 * math.sqrt(least)
+
+
+def one_in(course: Any) -> int:
+    """A client that sends its input in the clear in one report of so many would have been refuted
+    with probability .9; 0 if everything in the clear may have been missed, or where nothing was
+    screened."""
+    return int(course.asked.min() / _occurrences(course)) if course.purse.screens else 0
+
+
+def _turn(course: Any, track: int) -> Row:
+    """One question: the wealth of its bets, and where the bet is on a yes or no, how often that was
+    seen in the reports on which it was bet."""
+    _, i, j = course.audit.tracks[track]
+    row: Row = {
+        "pair": (course.audit.inputs[i], OTHERS if j is None else course.audit.inputs[j]),
+        "event": course.words[track],
+        "e_value": math.exp(min(float(course.purse.each[track]), 700)),
+    }
+    tp, fp, first, second = counts(course, track)
+    if getattr(course.events[track], "counted", True):
+        row |= {"tp": tp, "fp": fp, "first": first, "second": second}
+        row |= {"tpr": tp / first} if first else {}
+        row |= {"fpr": fp / second} if second else {}
+    return row
+
+
+def _screened(course: Any, number: int) -> Row:
+    """The wealth of a screen's bets, and what won most."""
+    screen, inputs, each = course.purse.screens[number], course.audit.inputs, course.purse.each
+    row: Row = {
+        "pair": (inputs[0], inputs[1] if len(inputs) == 2 else OTHERS),
+        "event": "every entry of the reports",
+        "e_value": math.exp(min(float(each[len(course.events) + number]), 700)),
+    }
+    found = screen.found()
+    if found is None:
+        return row
+    entry, one, shown, asked = found
+    rates = shown / np.maximum(asked, 1)
+    rates[one] = math.inf
+    other = int(np.argmin(rates))
+    row |= {
+        "pair": (inputs[one], inputs[other]),
+        "event": screen.late * "one report late: " + entry.words,
+    }
+    row |= {"tp": int(shown[one]), "fp": int(shown[other])}
+    row |= {"first": int(asked[one]), "second": int(asked[other])}
+    row |= {"tpr": shown[one] / asked[one]} if asked[one] else {}
+    return row | ({"fpr": float(rates[other])} if asked[other] else {})
+
+
+def counts(course: Any, track: int) -> tuple[int, int, int, int]:
+    """How often an event was seen with the first input and with the second, and how many reports of
+    each it was bet on."""
+    seen = course.purse.counts[track].tolist()
+    if course.live:
+        return seen[1], seen[3], seen[0] + seen[1], seen[2] + seen[3]
+    pairs = sum(seen[:IDLE])
+    return seen[2] + seen[3], seen[1] + seen[3], pairs, pairs
