@@ -270,7 +270,6 @@ _EXTRAS = {
     "pandas": "tables",
     "matplotlib": "plots",
     "seaborn": "plots",
-    "sklearn": "learn",
     "pyarrow": "parquet",
     "distributed": "cluster",
     "pooch": "book",

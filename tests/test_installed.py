@@ -142,7 +142,6 @@ HEAVY = {
     "pandas",
     "pyarrow",
     "seaborn",
-    "sklearn",
     "tornado",
 }
 

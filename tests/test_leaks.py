@@ -66,11 +66,3 @@ def test_a_client_that_keeps_its_claim_is_hardly_ever_accused(name):
         audit(client, "learned", until="sure", trials=60, seed=seed).violated for seed in range(2)
     ]
     assert not all(accused)
-
-
-def test_an_audit_says_what_it_could_not_learn_with(monkeypatch):
-    client = leaks.audited(*leaks.fresh("parity leak", 0))
-    assert audit(client, "learned", until="sure", trials=30).warnings == ()
-    monkeypatch.setattr("ldpkit.attacks.scores.learning", lambda: False)
-    result = audit(client, "learned", until="sure", trials=60)
-    assert result.status == "violation" and "pip install 'ldpkit[learn]'" in result.warnings[0]

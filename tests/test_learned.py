@@ -7,7 +7,6 @@ allowed has a false-alarm rate below 1e-6, which is said beside it.
 import copy
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldpkit import attacks, betting
-from ldpkit.attacks import scores
 from ldpkit.attacks.features import called, columns
 from ldpkit.attacks.learned import Learner
 from ldpkit.attacks.search import KEPT, Finding, Past
@@ -302,17 +300,6 @@ def test_many_reports_are_thinned_and_rows_of_arrays_are_read():
     past = Past(one.astype(np.uint8), two.astype(np.uint8))
     assert past.n == KEPT
     assert past.best(0.5, 0.0, False)[1].holds(one[:100].astype(np.uint8)).shape == (100,)
-
-
-def test_without_scikit_learn_tables_and_single_features_are_learned_from(monkeypatch):
-    rng = np.random.default_rng(9)
-    one, two = bits(rng, [0.9, 0.5], 100), bits(rng, [0.1, 0.5], 100)
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    monkeypatch.setattr(scores.importlib.util, "find_spec", lambda name: None)
-    learner = Learner(1.0)
-    learner.learn(one, two)
-    assert learner.words == "the first entry is 1" and learner.score(one).mean() > 0.7
-    assert "pip install 'ldpkit[learn]'" in learner.note
 
 
 def test_scores_are_within_bounds_and_of_unseen_reports_say_nothing():

@@ -16,14 +16,7 @@ from ..types import Array, Rates, Reports
 from . import scores, search
 from .features import columns
 
-__all__ = ["Learned", "Learner", "MISSING"]
-
-MISSING = (
-    "scikit-learn is not installed: tables and single features were learned from, and no models of"
-    " many features (pip install 'ldpkit[learn]')"
-)
-"""What is to be said where only a part of the attack is installed."""
-
+__all__ = ["Learned", "Learner"]
 
 _ENOUGH = 0.5  # nats that an event must have won on the past before it is bet on
 _PAIRS = 15  # of inputs that are remembered together
@@ -83,7 +76,7 @@ class Learner:
         """What has to be said of how it was learned; mostly nothing."""
         if self._repeated:
             return f"all of the first {self._taught:,} reports of an input are the same"
-        return "" if scores.learning() else MISSING
+        return ""
 
     @property
     def rates(self) -> Rates | None:

@@ -5,7 +5,6 @@ other half, and are weighed by how well they do.
 """
 
 import functools
-import importlib.util
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import threadpoolctl
 from ..types import Array
 from .search import Coded, Past, filled, ratios_of_all
 
-__all__ = ["Score", "fitted", "learning"]
+__all__ = ["Score", "fitted"]
 
 _TABLES, _SMOOTH = 3, 4
 _MODELS = 2**12  # pairs that models are fitted to: more make them slow, and hardly better
@@ -27,11 +26,6 @@ _RAW = ("#mag", "#sum", "#len", "#chars")
 
 Odds = Callable[[dict[str, Array], int], Array]
 Model = tuple[Sequence[str], Odds, Array]
-
-
-def learning() -> bool:
-    """Whether scikit-learn is installed."""
-    return importlib.util.find_spec("sklearn") is not None
 
 
 @dataclass(frozen=True)
@@ -85,13 +79,12 @@ def _models(past: Past) -> Iterator[Model]:
     if reals and len(reals) <= _SMOOTH:
         for power in (1, 2):
             yield _crossed(past, reals, _smooth(reals, power, past), _newton)
-    if learning():
-        numbers = [c.names[0] for c in past.columns if past.found[c.names[0]].dtype != object]
-        raw = [name for name in numbers if "#" not in name or name.endswith(_RAW)][:_WIDEST]
-        if len(raw) > 1 and past.n >= _FIRST_LINEAR:
-            yield _crossed(past, raw, _standard(raw, past), _sparse)
-        if numbers and past.n >= _FIRST_TREES:
-            yield _crossed(past, numbers[:_WIDEST], _plain(numbers[:_WIDEST]), _trees)
+    numbers = [c.names[0] for c in past.columns if past.found[c.names[0]].dtype != object]
+    raw = [name for name in numbers if "#" not in name or name.endswith(_RAW)][:_WIDEST]
+    if len(raw) > 1 and past.n >= _FIRST_LINEAR:
+        yield _crossed(past, raw, _standard(raw, past), _sparse)
+    if numbers and past.n >= _FIRST_TREES:
+        yield _crossed(past, numbers[:_WIDEST], _plain(numbers[:_WIDEST]), _trees)
 
 
 def _telling(past: Past) -> list[Coded]:

@@ -10,7 +10,7 @@ from ..mechanisms import LocalRandomizer, client
 from ..types import Pair, Rates, Word
 from . import sanity
 from .base import ALPHA, Auditor, given
-from .result import Row, too_few
+from .result import CLEAR, Row, in_the_clear, too_few
 
 __all__ = ["PairAudit", "direction", "judged", "makeable"]
 
@@ -164,5 +164,8 @@ def _weak(
         hits = tp if n == trials else min(n, round(n * share))
         return float(stats.epsilon_lower(hits, 0, n, delta, tail=tail))
 
+    def clear(n: int) -> float:
+        return float(stats.epsilon_lower(in_the_clear(n), 0, n, delta, tail=tail))
+
     text = too_few(bound, trials, claim)
-    return prefix + text if text else ""
+    return prefix + text if text else too_few(clear, trials, claim, of=f" of {CLEAR}")

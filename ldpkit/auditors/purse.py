@@ -16,6 +16,7 @@ import scipy
 from .. import betting
 from ..compiled import kernel
 from ..types import Array, Rates
+from .result import in_the_clear
 
 __all__ = ["COINS", "IDLE", "MEAN", "PRODUCT", "SHARES", "SURE", "Purse", "grid"]
 
@@ -319,12 +320,14 @@ class Purse:
         return np.append(tracks, [screen.log[at] for screen in self.screens])
 
     def most(self, reports: int) -> float:
-        """Return the largest epsilon that so many reports per input could refute, if those of the
-        first input all show the event and those of the second do not."""
+        """Return the largest epsilon that so many reports per input would refute, if the event is
+        the input in the clear in one report of ten, see `in_the_clear`."""
+        hits = in_the_clear(reports)
+        none, shown = (2, 1) if self.coins else (0, 2)  # where delta > 0, waiting has a price
         lines = self._gains[:, 0, : len(betting.STAKES)]
-        won = lines[:, :, 1] + lines[:, :, 2] if self.coins else lines[:, :, 2]
+        won = hits * lines[:, :, shown] + (reports - hits * (not self.coins)) * lines[:, :, none]
         spent = math.log(won.shape[1] * len(self.counts)) - float(self.dealt[0])
-        refuted = scipy.special.logsumexp(reports * won, axis=1) - spent >= self.goal
+        refuted = scipy.special.logsumexp(won, axis=1) - spent >= self.goal
         return float(self.grid[refuted].max(initial=0.0))
 
     # --- to be continued --------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import scipy
+
 from .. import stats
 from ..stats import down
 from ..types import Pair, Row
@@ -12,7 +14,7 @@ from ..types import Pair, Row
 if TYPE_CHECKING:
     from .shown import Drawing
 
-__all__ = ["STATUSES", "AuditResult", "Row", "finite", "too_few"]
+__all__ = ["CLEAR", "LEAST", "STATUSES", "AuditResult", "Row", "finite", "in_the_clear", "too_few"]
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """What an audit may come to, see `AuditResult.status`."""
@@ -277,9 +279,23 @@ class AuditResult:
         return {key: value for key, value in self.row().items() if key not in _NESTED}
 
 
+LEAST = 10
+"""An audit that would overlook an input in the clear in one report of so many says nothing."""
+
+CLEAR = f"a client that sends its input in the clear in one report of {LEAST}"
+
+
+def in_the_clear(reports: int) -> int:
+    """How many of so many reports show the input of such a client, with probability .9 at least."""
+    if reports > 10**9:  # more than anybody makes: what is needed is told in two digits
+        return int(reports / LEAST - 1.3 * math.sqrt(reports * (1 - 1 / LEAST) / LEAST))
+    return max(0, math.ceil(scipy.special.bdtrik(0.1, reports, 1 / LEAST)))
+
+
 def too_few(
-    bound: Callable[[int], float], trials: int, claim: float, unit: str = "reports per input"
-) -> str:
+    bound: Callable[[int], float], trials: int, claim: float, unit: str = "reports per input",
+    of: str = "",
+) -> str:  # fmt: skip
     """Say why so few trials could not have refuted a claim, and how many could; empty if these can.
 
     Parameters
@@ -289,8 +305,8 @@ def too_few(
     trials : int
         Trials that were made.
     claim : float
-    unit : str
-        What the trials are called.
+    unit, of : str
+        What the trials are called, and whose they are.
     """
     best = bound(trials)
     if best > claim or claim == math.inf:
@@ -306,6 +322,6 @@ def too_few(
     size = 10 ** max(0, len(str(enough)) - 2)
     shown = f"at most epsilon = {best:.2f}" if best > 0 else "nothing"
     return (
-        f"{trials:,} {unit} could show {shown}, and the claim is {claim:g}; about"
+        f"{trials:,} {unit}{of} could show {shown}, and the claim is {claim:g}; about"
         f" {-(-enough // size) * size:,} {unit} are needed"
     )

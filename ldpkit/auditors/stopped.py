@@ -60,6 +60,7 @@ class AnytimeResult(AuditResult):
             return (
                 f"{super()._found} A client that sends its input in the clear in one report of"
                 f" {self.one_in:,} would have been refuted with probability 0.9. {UNSEEN}"
+                f" {'of other reports' if self.about == PAIRED else 'more than one report ago'}."
             )
         if not self.violated or self.e_value is None:
             return super()._found
@@ -89,12 +90,9 @@ class AnytimeResult(AuditResult):
         }
 
 
-LEAST = 10
-"""An audit that would overlook an input in one report of so many says nothing."""
-
 UNSEEN = (
     "Not looked at: three or more entries together, what is encrypted or compressed, the time of"
-    " reports, and what depends on inputs more than one report ago."
+    " reports, and what depends on inputs"
 )
 
 FIRST = 8

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from .purse import IDLE
-from .result import Row, too_few
-from .stopped import AHEAD, COUNTS, LEAST, NO_PAIRS, OTHERS, PAIRED, AnytimeResult
+from .purse import IDLE, MEAN
+from .result import CLEAR, LEAST, Row, too_few
+from .stopped import AHEAD, COUNTS, NO_PAIRS, OTHERS, PAIRED, AnytimeResult
 
 __all__ = ["counts", "one_in", "result"]
 
@@ -63,17 +63,15 @@ def _weak(course: Any, n: int) -> str:
     """Why the audit could hardly have refuted the claim; empty if it could."""
     screened = [screen.counts for screen in course.purse.screens[:1]]
     if not screened:
-        return too_few(course.purse.most, max(n, 1), course.source.epsilon)
+        few = max(n, 1), course.source.epsilon
+        return too_few(course.purse.most, *few, of=f" of {CLEAR}")
     if screened[0].missed:
         return f"{screened[0].missed:,} places of the reports were not looked at"
     if n and screened[0].constant:
         return "all reports are the same"
     needed = math.ceil(LEAST * _occurrences(course))
     if one_in(course) < LEAST and course.source.epsilon < math.inf:
-        return (
-            f"{n:,} reports per input are too few to refute a client that sends its input in"
-            f" the clear in one report of {LEAST}; about {needed:,} are needed"
-        )
+        return f"{n:,} reports per input are too few to refute {CLEAR}; about {needed:,} are needed"
     return ""
 
 
@@ -81,7 +79,9 @@ def _occurrences(course: Any) -> float:
     """How often an input has to be in the clear for a refutation with probability .9."""
     claim, rare = course.source.epsilon, course.purse.screens[0].counts.rare
     spent = _SPENT - float(course.purse.dealt[1]) + _SPENT_RARE * math.log1p(rare)
-    least = (spent - math.log(course.audit.alpha)) / math.log1p(math.exp(-min(claim, 700)))
+    size = course.asked.size if course.purse.rule == MEAN else 1  # of a round, which is averaged
+    won = math.log1p(math.exp(-min(claim, 700)) / size)
+    least = (spent - math.log(course.audit.alpha)) / won
     return least + 2 * math.sqrt(least)
 
 
