@@ -4,6 +4,7 @@
     python benchmarks/blackbox.py sound             # six that keep their claim, with a pause
     python benchmarks/blackbox.py means             # four mean mechanisms that are not private
     python benchmarks/blackbox.py nulls             # false alarms at the edge of the claim
+    python benchmarks/blackbox.py clients           # seventy clients, found and not found
     python benchmarks/blackbox.py overhead          # what a report costs
     python benchmarks/blackbox.py sniper            # twenty mechanisms, 10^7 reports per input
 
@@ -21,6 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: threads would wai
 
 import bench
 import click
+import entry_clients
 import innocent
 import leaks
 import means
@@ -31,6 +33,7 @@ from series import Series, accused, found, measured
 
 from ldpkit import betting
 from ldpkit.auditors import AnytimeAudit
+from ldpkit.mechanisms import Client
 from ldpkit.paths import ROOT
 
 RESULTS = ROOT / "data" / "results"
@@ -65,20 +68,60 @@ minutes = click.option("--minutes", default=math.inf, help="Stop then, with what
 def broken(runs, trials, minutes):
     """Twelve broken clients at alpha = .01: pairs until they are found, and what was found."""
 
-    def audit(name, independent, run):
+    def audit(name, run):
         client = leaks.audited(*leaks.fresh(name, run))
-        return AnytimeAudit(client, "learned", trials=trials, alpha=0.01, independent=independent)
+        return AnytimeAudit(client, "learned", trials=trials, alpha=0.01)
 
     series = []
     for name, leak in leaks.leaks().items():
         limit = math.log(100) / betting.joint_growth(*leak.rates, 1.0)
-        for bets, independent in (("any", True), ("linear", None)):
-            series.append(Series(
-                {"client": name, "bets": bets}, runs,
-                lambda run, n=name, i=independent: audit(n, i, run),
-                {"declared": leak.event, "limit": limit},
-            ))  # fmt: skip
+        known = {"declared": leak.event, "limit": limit}
+        series.append(Series({"client": name}, runs, lambda run, n=name: audit(n, run), known))
     kept("blackbox_leaks", [found(*one) for one in measured("leaks", series, minutes)])
+
+
+@cli.command("clients")
+@click.option("--runs", default=5)
+@minutes
+def everything(runs, minutes):
+    """Seventy clients that claim epsilon = 1, at alpha = .01: how many reports each took."""
+    few, most = 5_000, 250_000
+    clear = {name: (lambda f=f: f, 2) for name, f in entry_clients.CLEAR.items()}
+    correct = {name: (lambda f=f: f, 2) for name, f in entry_clients.CORRECT.items()}
+    correct |= {name: (make, 2) for name, make in entry_clients.INNOCENT.items()}
+
+    def audit(make, k, trials):
+        function = entry_clients.numbered(make())
+        given = {"values": list(range(k)), "epsilon": 1.0, "on_error": "report"}
+        client = Client(function, report="any", **given)
+        return AnytimeAudit(client, "learned", trials=trials, alpha=0.01)
+
+    def broken(name, run):
+        client = leaks.audited(*leaks.fresh(name, run))
+        return AnytimeAudit(client, "learned", trials=most, alpha=0.01)
+
+    series = []
+    for kind, some in (("clear", clear | entry_clients.UNUSUAL), ("correct", correct)):
+        for name, (make, k) in some.items():
+            hidden = entry_clients.NOT_SEEN.get(name, "")
+            short = hidden or kind == "correct"
+            series.append(Series(
+                {"client": name}, 1 if short else runs,
+                lambda run, m=make, k=k, n=few if short else most: audit(m, k, n),
+                {"kind": kind, "not looked at": hidden},
+            ))  # fmt: skip
+    for name in leaks.leaks():
+        labels = {"client": f"{name} (leaks)"}
+        known = {"kind": "broken", "not looked at": ""}
+        series.append(Series(labels, runs, lambda run, n=name: broken(n, run), known))
+    done = measured("clients", series, minutes)
+    kept("blackbox_clients", [found(*one) | {"one in": overlooked(one[1])} for one in done])
+
+
+def overlooked(runs):
+    """An input in one report of more than so many may have been overlooked by an audit."""
+    quiet = [run["one_in"] for run in runs if run["reports"] is None]
+    return min(quiet) if quiet else math.nan
 
 
 @cli.command("sound")
@@ -112,14 +155,8 @@ def nonprivate(runs, trials, minutes):
 
     def audit(case, attack):
         client = leaks.audited(case.client, (0, 1), case.epsilon, case.delta)
-        return AnytimeAudit(
-            client,
-            attack,
-            trials=trials,
-            alpha=means.ALPHA,
-            independent=True,
-            both=attack == "learned",
-        )  # who declares an event says whose it is
+        both = attack == "learned"  # who declares an event says whose it is
+        return AnytimeAudit(client, attack, trials=trials, alpha=means.ALPHA, both=both)
 
     series = [
         Series({"mechanism": case.name, "epsilon": case.epsilon, "way": way}, runs,

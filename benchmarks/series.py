@@ -53,8 +53,13 @@ class Series:
         if not course.purse.refuted:
             course.go()
         found = course.result
-        return {"run": run, "reports": found.reports if found.violated else None,
-                "event": found.event, "seconds": round(time.process_time() - tick, 4)}  # fmt: skip
+        return {
+            "run": run,
+            "reports": found.reports if found.violated else None,
+            "event": found.event,
+            "one_in": found.one_in,
+            "seconds": round(time.process_time() - tick, 4),
+        }
 
 
 def measured(name, series, minutes=math.inf):

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from entry_clients import CLEAR, CORRECT, answer, rarely
+from entry_clients import CLEAR, CORRECT, answer, buffering, failing, of_ten, one_late, rarely
 
 from ldpkit.auditors import AnytimeAudit, audit
 from ldpkit.mechanisms import Client
@@ -42,38 +42,14 @@ def test_what_is_in_the_clear_is_refuted_and_named(name):
     )
 
 
-def late():
-    """Sends the input that it was asked for before."""
-    before = [0]
-
-    def send(v, rng, t):
-        now, before[0] = before[0], v
-        return now
-
-    return send
-
-
-def buffering():
-    """Sends each input once, through randomised response, but in the order in which it likes to."""
-    kept = []
-
-    def send(v, rng, t):
-        kept.append(v)
-        return answer(kept.pop(0), rng) if len(kept) > 2 else 0
-
-    return send
-
-
 def test_an_input_that_is_sent_one_report_late_is_refuted():
-    result = learned(late(), 1000)
+    result = learned(one_late(), 1000)
     assert result.violated and result.event.startswith("one report late: ")
     assert not any(learned(buffering(), 400, seed=seed).violated for seed in range(3))
 
 
 def test_all_inputs_are_asked_and_the_one_that_leaks_is_named():
-    result = learned(
-        lambda v, rng, t: {"x": int(rng.integers(5)), "y": int(v == 3)}, 500, inputs=10
-    )
+    result = learned(of_ten, 500, inputs=10)
     assert result.violated and len(result.asked) == 10 and 3 in result.pair
     assert min(result.asked) > 0 and result.reports <= 60
     few = Client(lambda v: v % 2, 100, "any", 1.0)
@@ -114,17 +90,10 @@ def test_what_is_said_to_be_found_is_found():
     assert sum(found) >= 7
 
 
-def failing(v, rng, t):
-    """Fails twice as often with the first input than with the second as epsilon = 1 allows."""
-    if rng.random() < (0.5, 0.05)[v]:
-        raise RuntimeError("no")
-    return 1
-
-
 def test_a_failure_is_an_observation_if_one_wants_so():
     with pytest.raises(ClientError, match="--on-error report"):
-        learned(failing, 1000)
-    result = learned(failing, 1000, on_error="report")
+        learned(failing(0.2), 1000)
+    result = learned(failing(0.2), 2000, on_error="report")
     assert result.violated and result.event
     with pytest.raises(ValueError, match="on_error"):
         Client(lambda v: 1, 2, "value", 1.0, on_error="report")

@@ -198,7 +198,9 @@ class Course:
         """How many rounds may be bet on at once."""
         if not self.purse.screens:
             return self._most
-        most = max(2, int(min(_SEEN, _ENTRIES / self._entries)) // self.asked.size * self.each)
+        most = max(
+            self.each, int(min(_SEEN, _ENTRIES / self._entries)) * self.each // self.asked.size
+        )
         return min(most, *(screen.room for screen in self.purse.screens))
 
     def _in_turn(self, chosen: Array, reports: Any, part: slice) -> tuple[Any, Array]:

@@ -1,9 +1,13 @@
-"""Clients for the inputs 0 and 1 that claim epsilon = 1: some send the input in the clear at one place of the report,
-some keep their claim exactly. A client is a function of the input, a generator and the number of the report."""
+"""Clients for the inputs 0 and 1 that claim epsilon = 1: some send the input in the clear at one
+place of the report, some keep their claim exactly. A client is a function of the input, a generator
+and the number of the report."""
 
 import base64
+import hashlib
+import itertools
 import json
 import math
+import urllib.parse
 
 import numpy as np
 
@@ -47,7 +51,7 @@ def symmetric(v, k, rng):
     return out.tolist()
 
 
-# --- in the clear -----------------------------------------------------------------------------------------------------
+# --- in the clear ---------------------------------------------------------------------------------
 @kept_in(CLEAR)
 def dict_70_fields(v, rng, t):
     return fields([*bits(69, rng), v])
@@ -206,7 +210,132 @@ def shares(v, rng, t):
     return x | {"f30": x["f17"] ^ v}
 
 
-# --- at exactly their claim -------------------------------------------------------------------------------------------
+def from_report(start, rate=1.0):
+    """Keeps its claim up to a report; from then on the input is in the clear at a rate."""
+
+    def send(v, rng, t):
+        clear = t >= start and rng.random() < rate
+        return {"x": v if clear else answer(v, rng), "y": int(rng.integers(100))}
+
+    return send
+
+
+def one_late():
+    """Sends the input that it was asked for before."""
+    before = [0]
+
+    def send(v, rng, t):
+        now, before[0] = before[0], v
+        return now
+
+    return send
+
+
+def buffering():
+    """Sends each input once, through randomised response, two reports later."""
+    kept = []
+
+    def send(v, rng, t):
+        kept.append(v)
+        return answer(kept.pop(0), rng) if len(kept) > 2 else 0
+
+    return send
+
+
+def two_late():
+    """Sends in the clear the input that it was asked for two reports before."""
+    kept = [0, 0]
+
+    def send(v, rng, t):
+        kept.append(v)
+        return kept.pop(0)
+
+    return send
+
+
+def of_ten(v, rng, t):
+    """Of ten inputs only number 3 is in the clear."""
+    return {"x": int(rng.integers(5)), "y": int(v == 3)}
+
+
+def failing(rate):
+    """Fails at a rate with one of the inputs, and ten times less often with the other."""
+
+    def send(v, rng, t):
+        if rng.random() < rate / (1, 10)[v]:
+            raise RuntimeError("no memory")
+        return answer(v, rng)
+
+    return send
+
+
+def three_shares(v, rng, t):
+    """The parity of three of 64 bits is the input."""
+    x = bits(64, rng)
+    x[40] = x[3] ^ x[21] ^ v
+    return x
+
+
+def digest(v, rng, t):
+    """A nonce, and a hash of nonce and input."""
+    nonce = rng.bytes(8)
+    return {"nonce": nonce.hex(), "check": hashlib.sha256(nonce + bytes([v])).hexdigest()}
+
+
+def percent(v, rng, t):
+    """Percent-encoded, behind a number of other characters."""
+    return urllib.parse.quote(letters(rng, 4, 30) + "é~"[v] + letters(rng, 4, 30))
+
+
+def ignoring(v, rng, t):
+    """Says nothing of its input."""
+    return int(rng.integers(10))
+
+
+def below(v, rng, t):
+    """Randomised response below its claim."""
+    return answer(v, rng, 0.5)
+
+
+UNUSUAL = {
+    "one report of 100 in the clear": (lambda: rarely(1e-2), 2),
+    "one report of 1,000 in the clear": (lambda: rarely(1e-3), 2),
+    "one report of 10,000 in the clear": (lambda: rarely(1e-4), 2),
+    "in the clear from report 125,000 on": (lambda: from_report(125_000), 2),
+    "from report 50,000 on, one of 100": (lambda: from_report(50_000, 0.01), 2),
+    "one report late": (one_late, 2),
+    "only input 3 of 10": (lambda: of_ten, 10),
+    "fails once in 1,000, less for one": (lambda: failing(1e-3), 2),
+    "two shares in two fields": (lambda: shares, 2),
+    "three shares in 64 bits": (lambda: three_shares, 2),
+    "nonce and digest": (lambda: digest, 2),
+    "two reports late": (two_late, 2),
+    "percent-encoded": (lambda: percent, 2),
+}  # fmt: skip
+"""Clients that send their input in the clear at rare times, to some inputs only, or in disguise;
+what makes one, and how many inputs it has."""
+
+NOT_SEEN = {
+    "three shares in 64 bits": "three entries together",
+    "nonce and digest": "a hash of two entries",
+    "two reports late": "an input two reports ago",
+}
+"""What is not looked at."""
+
+INNOCENT = {
+    "buffers two inputs": buffering,
+    "ignores its input": lambda: ignoring,
+    "below its claim": lambda: below,
+}
+
+
+def numbered(function):
+    """A client of one value at a time, which knows the number of the report."""
+    rng, count = np.random.default_rng(), itertools.count()
+    return lambda v: function(v, rng, next(count))
+
+
+# --- at exactly their claim -----------------------------------------------------------------------
 @kept_in(CORRECT)
 def binary(v, rng, t):
     return answer(v, rng)
