@@ -26,7 +26,7 @@ __all__ = ["Course"]
 
 _KEPT = 2**13  # last reports per input that learners see, fewer if they are wide
 _CELLS = 2**20  # numbers in the reports that are made at once
-_SEEN, _ENTRIES = 1024, 200_000  # rounds that are screened at once, and their numbers at most
+_SEEN, _ENTRIES = 1024, 100_000  # rounds that are screened at once, and their numbers at most
 _LATE = 0.1  # share of the stake for bets on the input that was asked for one report before
 _PIECE = 0.5  # seconds after which a client that makes one report at a time is looked at again
 _LEARNED = 2.0  # power of wealth by which learned bets get their shares
