@@ -235,11 +235,18 @@ def _begun(words: Row, state: Row, size: int) -> Course:
         checks.integer(name, state[name], 0)
     checks.integer("taught", state["taught"], 0, size)  # reports that the file holds
     checks.real("seconds", state["seconds"], 0)
-    for name in ("base", "past", "now"):
+    balance = np.array(state["balance"], float)
+    checks.reals("balance", balance[~np.isnan(balance)], 0, 2, closed="()")
+    for name in ("base", "past", "now", "trajectory"):
         checks.reals(name, state[name], -_WEALTH, _WEALTH)
     with np.errstate(all="ignore"):  # what becomes of odd numbers is looked at below
         course = planned(words).start(words["seed"], state)
-    purse = course.purse
+    purse, inputs = course.purse, len(course.audit.inputs)
+    checks.need(
+        course.asked.shape == (inputs,) and len(course.kept) == inputs
+        and len(course.words) == len(course.events),
+        "asked, kept and words must be of all inputs and events",
+    )  # fmt: skip
     checks.integer("reached", purse.reached, 0, purse.total.size)
     checks.reals("wealth", [*purse.total, purse.log], -_WEALTH, _WEALTH)
     return course
