@@ -104,13 +104,12 @@ def sums(made: list[Path]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    parser.add_argument(
-        "--packages", type=Path, metavar="FOLDER", help="make sources and wheel alone, there, compared with nothing"
-    )
+    parser.add_argument("--packages", action="store_true", help="sources and wheel alone, in _build/dist, compared with nothing")
     options = parser.parse_args()
     if options.packages:
         with tempfile.TemporaryDirectory() as place:
-            print(sums(packages(unpacked(ROOT, Path(place)), options.packages, int(epoch(ROOT)))), end="")
+            made = packages(unpacked(ROOT, Path(place)), ROOT / "_build" / "dist", int(epoch(ROOT)))
+        print(sums(made), end="")
         return
     kept = letters.read()
     target = ROOT / "_build" / ("release" if kept else "draft")
