@@ -8,6 +8,7 @@ that names the file; no other error comes out. `data/fuzz` keeps what once was r
 
 import ast
 import contextlib
+import copy
 import csv
 import functools
 import io
@@ -378,7 +379,7 @@ def changed(part, data):
     if isinstance(part[at], (dict, list)) and part[at] and data.draw(st.integers(0, 2)):
         changed(part[at], data)
     elif data.draw(st.integers(0, 3)):
-        part[at] = data.draw(st.sampled_from(ODD))
+        part[at] = copy.deepcopy(data.draw(st.sampled_from(ODD)))  # which may be changed too
     else:
         del part[at]
 
