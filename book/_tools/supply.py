@@ -7,6 +7,7 @@ into the site of others, in the site as a CycloneDX document.
 
 import csv
 import importlib.metadata
+import json
 import subprocess
 import sys
 import tomllib
@@ -116,7 +117,7 @@ def document(root: Path) -> dict[str, Any]:
         } | ({"components": parts} if parts else {}))  # fmt: skip
     own = {"type": "application", "bom-ref": project["name"], "name": project["name"], "version": ldpkit.__version__,
            "licenses": [{"license": {"id": project["license"]}}]}  # fmt: skip
-    return {"bomFormat": "CycloneDX", "specVersion": "1.6", "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, lock)}",
+    return {"bomFormat": "CycloneDX", "specVersion": "1.6", "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(components))}",
             "version": 1, "metadata": {"component": own}, "components": components}  # fmt: skip
 
 
