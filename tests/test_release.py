@@ -215,6 +215,7 @@ GIVEN_AWAY = {
     "searchindex.js": 'titles:["A Wooden_Coin Betrays"]',
     "page.md": f"| {LONG.title()} |",
     "table.csv": LONG.replace(" ", ","),
+    "program.py": f"near = x < 3  # {LONG}\nfar = x > 4\n",
 }
 
 
