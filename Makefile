@@ -26,9 +26,10 @@ override SCALE := $(value SCALE)
 override JOBS := $(value JOBS)
 override BENCH := $(value BENCH)
 override CHAOS := $(value CHAOS)
+override FUZZ := $(value FUZZ)
 SOURCE ?= https://github.com/hharcolezi/ldp-audit
 override SOURCE := $(value SOURCE)
-export NB NAME IP PARAMS SCALE JOBS BENCH CHAOS SOURCE
+export NB NAME IP PARAMS SCALE JOBS BENCH CHAOS FUZZ SOURCE
 
 # nor does what a caller set for another Python
 unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH PYTHONOPTIMIZE PYTHONWARNINGS PYTHONSTARTUP
@@ -48,7 +49,7 @@ export UV_FIND_LINKS = $(CURDIR)/wheels
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book slides released chapter page reproduce chaos test variants mutants coverage browser bench reference lab live data links durations expected vulnerabilities bundle release artifact packages lock clean
+.PHONY: help book slides released chapter page reproduce chaos test fuzz variants mutants coverage browser bench reference lab live data links durations expected vulnerabilities bundle release artifact packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -77,6 +78,9 @@ chaos: $(READY) packages  ## kill, damage and misuse everything on purpose (CHAO
 
 test: $(READY) packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup --ignore=tests/browser tests
+
+fuzz: $(READY) packages  ## read files and addresses made by grammar and mutation, for 10 minutes (FUZZ="--seconds 3600 --seed 7")
+	$(BIN)/python tests/fuzz.py $$FUZZ
 
 variants: $(READY) packages  ## run every page with every change of one parameter, and all that it suggests to try
 	VARIANTS=all $(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/test_variants.py

@@ -1,27 +1,37 @@
-"""What is read from outside, made by its grammar and by mutations of what was found before.
+"""What is read from outside, made by its grammar and by mutations of what was found before: JSON
+lines, CSV, Parquet, grids in YAML, kept audits, parameters, and addresses of pages.
 
 What follows a grammar is read as it was meant. Anything else is read, or refused in one sentence
 that names the file; no other error comes out. `data/fuzz` keeps what once was read otherwise.
+`make fuzz` runs these tests with other seeds for a given time.
 """
 
+import ast
 import contextlib
+import copy
 import csv
+import functools
 import io
 import itertools
 import json
+import math
 import os
 import string
+import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlencode
 
+import playwright
 import pyarrow as pa
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from ldpkit.cli import sweep
+from ldpkit import cli
+from ldpkit.cli import sure, sweep
 from ldpkit.kinds.anything import plain
 from ldpkit.mechanisms import ClientError
 from ldpkit.mechanisms.recordings import READERS
@@ -31,9 +41,10 @@ CORPUS = ROOT / "tests" / "data" / "fuzz"
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 import parameters  # noqa: E402
 
+MORE = int(os.environ.get("FUZZ_EXAMPLES", "0"))  # of `make fuzz`, which gives seeds too
 FUZZ = settings(
-    derandomize=True, deadline=None, database=None, max_examples=40,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=not MORE, deadline=None, database=None, max_examples=MORE or 40, phases=set(Phase) - {Phase.explain},
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 
 NAMES = st.text(string.ascii_letters + "_é ", min_size=1, max_size=6)
@@ -67,6 +78,10 @@ def read(name, content):
             sweep.read(name)
         elif name.endswith(".params"):
             parameters.read(content.decode(errors="replace"))
+        elif name.endswith(".state"):
+            return resumed(name, content)
+        elif name.endswith(".address"):
+            return " ".join(addressed(content.decode(errors="replace"))["refused"])
         else:
             rows(name, content)
     except ValueError as error:
@@ -77,6 +92,135 @@ def read(name, content):
             assert said.startswith("line ")
         return said
     return ""
+
+
+# --- kept audits ----------------------------------------------------------------------------------
+
+AUDITS = [
+    "--mechanism GRR --k 5 --epsilon 1 --attack tight",
+    "--mechanism OUE --k 3 --epsilon 0.5 --attack guess --within 0.3",
+    "--mechanism GRR --k 3 --epsilon 1 --attack learned --faithful",
+    "--recordings one.jsonl two.jsonl --report any --epsilon 1 --attack learned",
+]
+
+
+def called(line):
+    """Status, output and error of a command line."""
+    out, err = io.StringIO(), io.StringIO()
+    aside = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
+    with aside[0], aside[1], pytest.raises(SystemExit) as end:
+        cli.main(line.split())
+    return end.value.code, out.getvalue(), err.getvalue()
+
+
+def again(words):
+    """What a file does not name for itself."""
+    recorded = isinstance(words, dict) and words.get("recordings")
+    return "--recordings one.jsonl two.jsonl" if recorded else ""
+
+
+def resumed(name, content):
+    """Go on with a kept audit whose check sum fits, as anybody can make one."""
+    for file, lines in (("one.jsonl", "1\n0\n1\n"), ("two.jsonl", "0\n0\n1\n")):
+        Path(file).write_text(lines * 40)
+    words = None
+    with contextlib.suppress(ValueError, RecursionError):
+        kept = json.loads(content)
+        if isinstance(kept, dict):
+            kept["check"], words = sure._check(kept), kept.get("audit")
+            content = json.dumps(kept).encode()
+    Path(name).write_bytes(content)
+    status, out, err = called(f"resume {name} --trials 120 --max-time 5 {again(words)}")
+    if status != 2:
+        assert status in (0, 1, 3) and not err, (status, err)
+        return ""
+    assert not out and err.startswith("ldpkit: ") and err.count("\n") == 1
+    return err
+
+
+@functools.cache
+def kept(which):
+    """A kept audit."""
+    resumed("no.state", b"")  # writes recordings
+    assert called(f"audit {AUDITS[which]} --until-sure --trials 60 --save first.state")[0] == 0
+    return Path("first.state").read_text()
+
+
+# --- addresses ------------------------------------------------------------------------------------
+
+FORM = ROOT / "book" / "_static" / "live" / "form.js"
+PARAMETERS = list({
+    (p.name, p.literal, p.meaning): p
+    for path in sorted((ROOT / "book").rglob("*.ipynb"))
+    for p in parameters.of(json.loads(path.read_text())).values()
+}.values())  # fmt: skip
+ANSWER = """
+globalThis.ldpkit = { live: { make() {} } };
+eval(require("fs").readFileSync(process.argv[1], "utf8"));
+const { asked, withValue } = ldpkit.live;
+require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { parameters, code, query } = JSON.parse(line), { set, refused } = asked(parameters, query);
+  const changed = set.reduce((text, [name, value]) => withValue(text, name, value), code);
+  console.log(JSON.stringify({ set, refused, changed }));
+});
+"""
+
+
+@functools.cache
+def form():
+    """The rules of a live page's form, as its script has them; it ends with this process."""
+    node = Path(playwright.__file__).with_name("driver") / "node"
+    pipe = subprocess.PIPE
+    return subprocess.Popen([node, "-e", ANSWER, FORM], stdin=pipe, stdout=pipe, text=True)
+
+
+def addressed(query, asked=None):
+    """Open an address that sets parameters; whatever it says, their cell stays one of parameters
+    that the book takes. Return why anything was refused."""
+    if asked is None:  # those that it names
+        names = [part.partition("=")[0] for part in query.split("&")]
+        asked = list({p.name: p for p in PARAMETERS if p.name in names}.values())
+    told = [p.specification() | {"built": p.literal} for p in asked]
+    code = "\n".join(f"{p.name} = {p.literal}  # {p.meaning}" for p in asked)
+    question = {"parameters": told, "code": code, "query": query}
+    form().stdin.write(json.dumps(question) + "\n")
+    form().stdin.flush()
+    found = json.loads(form().stdout.readline())
+    assert [line.rpartition("  # ")[2] for line in found["changed"].split("\n")] == [
+        line.rpartition("  # ")[2] for line in code.split("\n")
+    ]
+    lines = ast.parse(found["changed"]).body
+    assert [ast.unparse(line.targets) for line in lines] == [p.name for p in asked]
+    for p, line in zip(asked, lines):
+        value = ast.unparse(line.value)
+        if value != ast.unparse(ast.parse(p.literal, mode="eval").body):
+            assert p.problem(ast.literal_eval(value)) is None
+    return found
+
+
+def fitting(p):
+    """What a parameter may be, and an address may set."""
+    if p.kind == "other":
+        return st.lists(st.lists(st.integers(-9, 9) | st.floats(-9, 9), max_size=3), min_size=1)
+    if p.kind == "boolean":
+        one = st.booleans()
+    elif p.choices:
+        one = st.sampled_from(p.choices)
+    else:
+        low, high = (
+            None if end is None else max(-(10.0**15), min(end, 10.0**15)) for end in (p.low, p.high)
+        )
+        if p.kind == "integer":
+            ends = (
+                None if low is None else math.ceil(low),
+                None if high is None else math.floor(high),
+            )
+            one = st.integers(*ends).map(lambda n: n - n % (p.step or 1))
+        else:
+            one = st.floats(low, high, allow_nan=False, allow_infinity=False)
+    several = st.lists(one, min_size=2 if p.pair else 1, max_size=2 if p.pair else 4)
+    whole = several if p.many else one | st.none() if p.none else one
+    return whole.filter(lambda value: p.problem(value) is None)
 
 
 # --- grammars -------------------------------------------------------------------------------------
@@ -149,6 +293,38 @@ def test_parameters_are_read_as_they_were_meant(values):
     assert parameters.read(text) == values
 
 
+@FUZZ
+@given(
+    st.sampled_from(["GRR", "OUE", "SS", "BLH"]), st.integers(3, 9), st.integers(1, 8), st.integers(2, 90),
+    st.integers(0, 9), st.sampled_from(["tight", "guess"]),
+)  # fmt: skip
+def test_kept_audits_are_read_as_they_were_meant(name, k, epsilon, trials, seed, attack):
+    """Kept and resumed, an audit counts what one counts that was never interrupted."""
+    words = f"audit --mechanism {name} --k {k} --epsilon {epsilon / 4} --attack {attack} --seed {seed} --until-sure"
+    status, whole, _ = called(f"{words} --trials 100 --json")
+    Path("a.state").unlink(missing_ok=True)
+    assert called(f"{words} --trials {trials} --save a.state")[0] == 0
+    ended, resumed, _ = called("resume a.state --trials 100 --json")
+    assert ended == status == 0  # a correct client; seeds are fixed
+    one, two = json.loads(whole), json.loads(resumed)
+    for key in ("asked", "tp", "fp", "status", "stopped"):
+        assert one[key] == two[key], key
+    assert one["lower"] <= two["lower"]  # bounds are kept where they were looked at
+
+
+@FUZZ
+@given(st.lists(st.sampled_from([p for p in PARAMETERS if p.kind != "any" and (p.kind != "text" or p.choices)]),
+                min_size=1, max_size=4, unique_by=lambda p: p.name), st.data())  # fmt: skip
+def test_addresses_are_read_as_they_were_meant(asked, data):
+    values = {p.name: data.draw(fitting(p)) for p in asked}
+    literals = {
+        name: json.dumps(v) if isinstance(v, str) else repr(v) for name, v in values.items()
+    }
+    found = addressed(urlencode(literals), asked)
+    assert not found["refused"]
+    assert {name: ast.literal_eval(text) for name, text in found["set"]} == values
+
+
 # --- mutations ------------------------------------------------------------------------------------
 
 PARTS = [b"", b'"', b"'", b",", b"\n", b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"[", b"]", b"{", b"}", b":",
@@ -175,7 +351,7 @@ def test_what_was_found_is_refused_or_read(path):
     assert len(found) < 700
 
 
-@pytest.mark.parametrize("kind", [".jsonl", ".csv", ".parquet", ".yml", ".params"])
+@pytest.mark.parametrize("kind", [".jsonl", ".csv", ".parquet", ".yml", ".params", ".address"])
 @FUZZ
 @given(data=st.data(), edits=EDITS)
 def test_mutations_are_refused_or_read(kind, data, edits):
@@ -184,3 +360,45 @@ def test_mutations_are_refused_or_read(kind, data, edits):
     with contextlib.redirect_stderr(io.StringIO()):
         read(f"a{kind}", content)
     assert not os.path.exists("ran")
+
+
+@FUZZ
+@given(p=st.sampled_from(PARAMETERS), edits=EDITS)
+def test_mutated_values_in_addresses_are_refused_or_taken(p, edits):
+    value = mutated(p.literal.encode(), edits).decode(errors="replace")
+    addressed(urlencode({p.name: value}), [p])
+
+
+ODD = [None, True, -1, 0, 1, 1.5, 10**30, 1e999, "", "x", "GRR", [], [None], {}, [[1]], [1, 1], "💥", "O", [0] * 5,
+       10**9, {"type": "O", "entries": [1], "shape": [1]}]  # fmt: skip
+
+
+def changed(part, data):
+    """Give some part of a value another value, or take it away."""
+    at = data.draw(st.sampled_from(list(part) if isinstance(part, dict) else range(len(part))))
+    if isinstance(part[at], (dict, list)) and part[at] and data.draw(st.integers(0, 2)):
+        changed(part[at], data)
+    elif data.draw(st.integers(0, 3)):
+        part[at] = copy.deepcopy(data.draw(st.sampled_from(ODD)))  # which may be changed too
+    else:
+        del part[at]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # a second line
+@FUZZ
+@given(st.integers(0, len(AUDITS) - 1), st.data())
+def test_mutated_audits_are_refused_or_resumed(which, data):
+    """A check sum names no sender: numbers that fit it may be anything."""
+    whole = json.loads(kept(which))
+    for _ in range(data.draw(st.integers(1, 3))):
+        if changeable := [name for name in ("audit", "course") if whole.get(name)]:
+            changed(whole[data.draw(st.sampled_from(changeable))], data)
+    said = resumed("a.state", json.dumps(whole).encode())
+    assert not said or "a.state" in said or "--" in said
+
+
+@FUZZ
+@given(st.integers(0, len(AUDITS) - 1), EDITS)
+def test_damaged_audits_are_refused_or_resumed(which, edits):
+    said = resumed("a.state", mutated(kept(which).encode(), edits))
+    assert not said or "a.state" in said or "--" in said

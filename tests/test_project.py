@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.licenses import canonicalize_license_expression
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -109,6 +110,35 @@ def test_the_bill_of_materials_names_every_locked_release_and_is_the_same_for_th
     assert all(c["hashes"] for c in found["components"])
     assert found == supply.document(ROOT) and "://" not in json.dumps(found)
     assert found["metadata"]["component"]["version"] == ldpkit.__version__
+
+
+def test_the_bill_of_materials_names_every_licence_as_the_releases_state_it():
+    known = supply.licences()
+    assert list(known) == sorted({release.name for release in RELEASES})
+    for name, licence in known.items():
+        assert canonicalize_license_expression(licence) == licence, name
+        assert supply.stated(name) in ("", licence), name
+    components = supply.document(ROOT)["components"]
+    for component in [*components, *sum([c.get("components", []) for c in components], [])]:
+        (licence,) = component["licenses"]
+        assert canonicalize_license_expression(licence["expression"]) == licence["expression"]
+
+
+def test_the_bill_of_materials_names_what_releases_bring_into_the_site():
+    """Whatever says its version in a script or a style that the site takes over."""
+    components = {c["name"]: c.get("components", []) for c in supply.document(ROOT)["components"]}
+    version = re.compile(r'(?:^ *\*?[\w. ]*? v?|\bVERSION=")(\d+\.\d+\.\d+)\b', flags=re.M)
+    for one in importlib.metadata.distributions():
+        name = canonicalize_name(one.metadata["Name"])
+        if name in UNUSED or not re.match(r"sphinx|pydata|myst-nb", name):
+            continue
+        scripts = [p for p in one.files or () if re.search(r"static/.*\.(css|js)$", str(p))]
+        said = {found for path in scripts for found in version.findall(path.read_text())}
+        assert said == {p["version"] for p in components[name] if "version" in p}, name
+    names = {part["name"] for parts in components.values() for part in parts}
+    assert {"Bootstrap", "MathJax", "Font Awesome Free"} <= names
+    notice = " ".join((ROOT / "NOTICE").read_text().split())
+    assert [name for name in names if name not in notice] == []
 
 
 def test_every_part_of_others_in_the_site_is_named_with_its_licence():

@@ -134,6 +134,26 @@ def test_the_workflow_calls_the_script_which_tests_an_archive_too():
     assert "tests/test_installed.py" in tested and "tests/test_release.py" in tested
 
 
+def test_the_workflow_signs_all_that_it_adds_to_a_release_and_runs_nothing_where_it_may_sign():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]
+    signing = [name for name, job in jobs.items() if "attestations" in job.get("permissions", {})]
+    assert signing == ["archive"]
+    archive, build = jobs["archive"], jobs["build"]["steps"]
+    assert archive["permissions"]["id-token"] == "write" and archive["needs"] == ["check", "build"]
+    steps = archive["steps"]
+    used = [step.get("uses", "").partition("@")[0] for step in steps]
+    assert "actions/checkout" not in used
+    signed = used.index("actions/attest-build-provenance")
+    (added,) = [i for i, step in enumerate(steps) if "gh release upload" in step.get("run", "")]
+    assert signed < added and steps[signed]["with"]["subject-path"] == "dist/*"
+    assert "dist/* " in steps[added]["run"]
+    taken = {step["with"]["name"] for step in steps if "download-artifact" in step.get("uses", "")}
+    kept = [step for step in build if "upload-" in step.get("uses", "")]
+    assert taken == {step["with"].get("name", "github-pages") for step in kept}
+    assert any(step.get("run", "").endswith("release.py --packages") for step in build)
+    assert kept[-1]["with"]["path"] == "_build/dist"
+
+
 @pytest.mark.parametrize(
     "said, status, expected",
     [
@@ -195,6 +215,7 @@ GIVEN_AWAY = {
     "searchindex.js": 'titles:["A Wooden_Coin Betrays"]',
     "page.md": f"| {LONG.title()} |",
     "table.csv": LONG.replace(" ", ","),
+    "program.py": f"near = x < 3  # {LONG}\nfar = x > 4\n",
 }
 
 
@@ -328,6 +349,17 @@ def test_what_was_compared_with_no_letter_is_no_release(make, monkeypatch):
         make(page=LONG)
     assert [path.name for path in folder.iterdir()] == ["draft"]
     assert sorted(path.name for path in (folder / "draft").iterdir()) == PRODUCTS
+
+
+def test_the_packages_alone_need_no_letters_and_no_book(make, monkeypatch, capsys):
+    folder, make = make
+    monkeypatch.delenv("LDPKIT_LETTERS", raising=False)
+    monkeypatch.setattr(sys, "argv", ["release", "--packages"])
+    make(page=LONG)
+    assert [path.name for path in folder.iterdir()] == ["dist"]
+    made = {path.name for path in (folder / "dist").iterdir()}
+    assert made == {line.split()[1] for line in capsys.readouterr().out.splitlines()}
+    assert made and made < set(PRODUCTS)
 
 
 def test_a_release_is_made_from_a_commit_and_not_from_the_folder(tmp_path):

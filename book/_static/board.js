@@ -92,9 +92,11 @@
   /* ---- state and filter ---- */
   let state = {}, shown = [], drawn = [], at = -1;
   const START = { sort: "order", axis: "z", page: 0 };
+  /* Orders and charts are those that are offered; other choices may name what no row has. */
+  const known = (key, value) => (["sort", "axis"].includes(key) ? [...inputs[key].options].some((o) => o.value === value) : key === "page" || key === "row" || Object.hasOwn(inputs, key));
   function restore() {
     state = { ...START };
-    if (location.hash.startsWith(PREFIX)) for (const [key, value] of new URLSearchParams(location.hash.slice(PREFIX.length))) if (value) state[key] = key === "page" ? max(0, floor(+value) || 0) : value;
+    if (location.hash.startsWith(PREFIX)) for (const [key, value] of new URLSearchParams(location.hash.slice(PREFIX.length))) if (value && known(key, value)) state[key] = key === "page" ? max(0, floor(+value) || 0) : value;
     const row = state.row && rows.find((r) => r.id === state.row);
     if (row) Object.assign(state, { type: row.type, item: row.item });
     show();

@@ -56,7 +56,7 @@
       build: () => make("input", { type: "checkbox" }),
       get: (input) => input.checked,
       set: (input, value) => { input.checked = value; },
-      read: (c, text) => ({ yes: true, no: false })[text],
+      read: (c, text) => (text === "yes" ? true : text === "no" ? false : undefined),
       expects: () => "yes or no",
     },
   };

@@ -53,7 +53,8 @@ class Letter:
     @property
     def runs(self) -> set[str]:
         """Everything that the letter says, but for names that anybody imports."""
-        return runs(plain(re.sub(r"^(```.*|(import|from) .*)$", "", self.body, flags=re.M)))
+        text = re.sub(r"^(```.*|(import|from) .*)$", "", self.body, flags=re.M)
+        return runs(plain(text)) | runs(plain(text, markup=False))
 
     def state(self, today: datetime.date) -> str:
         """Whether the finding may be published, as far as days say it."""
@@ -93,9 +94,9 @@ def _letter(path: Path) -> Letter:
     return Letter(path.stem, body=body, **said)
 
 
-def plain(text: str) -> list[str]:
-    """The words of a text, in whatever markup, table or notebook they stand."""
-    text = html.unescape(re.sub(r"<[^>]*>", " ", text))
+def plain(text: str, markup: bool = True) -> list[str]:
+    """The words of a text, in whatever table or notebook they stand; without `markup` what begins with `<` is no tag."""
+    text = html.unescape(re.sub(r"<[^>]*>", " ", text) if markup else text)
     return re.findall(r"[^\W_]+", re.sub(r"\\n", " ", text).lower())
 
 
@@ -121,9 +122,11 @@ def found(letters: list[Letter], *folders: Path) -> list[str]:
     hits = []
     for path in sorted(path for folder in folders for path in folder.rglob("*") if path.is_file()):
         for name, text in texts(path):
-            words = plain(text)
-            whole = f" {' '.join(words)} "
-            seen = {phrase for phrase in short if f" {phrase} " in whole} | (long.keys() & runs(words))
+            seen = set()
+            for markup in (True, False):  # a page, or a program that compares
+                words = plain(text, markup)
+                whole = f" {' '.join(words)} "
+                seen |= {phrase for phrase in short if f" {phrase} " in whole} | (long.keys() & runs(words))
             hits += [f"{name}: {phrase!r} of the letter {(short | long)[phrase]}" for phrase in sorted(seen)]
     return hits
 

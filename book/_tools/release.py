@@ -96,10 +96,21 @@ def checked(kept: list[letters.Letter], *folders: Path) -> None:
         raise SystemExit("\n".join([*hits, f"{len(hits)} phrases of letters that are not published: nothing was released"]))
 
 
+def sums(made: list[Path]) -> str:
+    """The check sums of files, as `sha256sum --check` reads them."""
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
+    parser.add_argument("--packages", action="store_true", help="sources and wheel alone, in _build/dist, compared with nothing")
     options = parser.parse_args()
+    if options.packages:
+        with tempfile.TemporaryDirectory() as place:
+            made = packages(unpacked(ROOT, Path(place)), ROOT / "_build" / "dist", int(epoch(ROOT)))
+        print(sums(made), end="")
+        return
     kept = letters.read()
     target = ROOT / "_build" / ("release" if kept else "draft")
     shutil.rmtree(target, ignore_errors=True)
@@ -113,10 +124,9 @@ def main() -> None:
         checked(kept, site)
         version = made[0].name.removeprefix("ldpkit-")
         made.append(packed(site, made[0].with_name(f"ldpkit-book-{version}"), date))
-        sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made]
-        (Path(place) / "made" / "SHA256SUMS").write_text("".join(sums))
+        (Path(place) / "made" / "SHA256SUMS").write_text(sums(made))
         (Path(place) / "made").rename(target)
-    print("".join(sums), end="")
+    print((target / "SHA256SUMS").read_text(), end="")
     for letter in kept:
         print(f"letter to {letter.name}: {letter.state(datetime.date.today())}")
     if not kept:

@@ -1,9 +1,13 @@
-"""What the book is made with: every release that is installed, by name, version and check sum.
+"""What the book is made with: every release that is installed, by name, version, check sum and licence.
 
-Run as a script, this writes the check sums into the pins of the audited packages and of the benchmark, as `make lock` does.
-The build lists the locked releases in the site as a CycloneDX document.
+Run as a script, this writes the check sums into the pins of the audited packages and of the benchmark, as `make lock` does,
+and the licences that installed releases state into `licences.csv`. The build lists the locked releases, and what they bring
+into the site of others, in the site as a CycloneDX document.
 """
 
+import csv
+import importlib.metadata
+import json
 import subprocess
 import sys
 import tomllib
@@ -15,6 +19,8 @@ import ldpkit
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("book/packages", "book/released/pins", "book/released/pins/heavy", "benchmarks", "book/_tools")
+LICENCES = ROOT / "book" / "_tools" / "licences.csv"
+"""By release, its licence as an SPDX expression: of old releases, whose metadata have none, as their texts were read."""
 PINS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.txt"))]
 
 
@@ -25,6 +31,46 @@ class Release(NamedTuple):
     version: str
     marker: str
     hashes: tuple[str, ...]
+
+
+class Part(NamedTuple):
+    """A work of others in the site; `version` is what its files say, if they say it."""
+
+    name: str
+    npm: str
+    version: str
+    licence: str
+
+
+PARTS = {
+    "pydata-sphinx-theme": [
+        Part("Bootstrap", "bootstrap", "5.3.3", "MIT"),
+        Part("Popper", "%40popperjs/core", "", "MIT"),
+        Part("Font Awesome Free", "%40fortawesome/fontawesome-free", "6.5.2", "CC-BY-4.0 AND OFL-1.1 AND MIT"),
+    ],
+    "sphinx-copybutton": [Part("clipboard.js", "clipboard", "2.0.8", "MIT")],
+    "sphinx-mathjax-offline": [
+        Part("MathJax", "mathjax", "3.2.2", "Apache-2.0"),
+        Part("Speech Rule Engine", "speech-rule-engine", "4.0.6", "Apache-2.0"),
+        Part("mhchemParser", "mhchemparser", "4.1.1", "Apache-2.0"),
+    ],
+}  # fmt: skip
+"""What locked releases bring into the site, by the release that does."""
+
+
+def licences() -> dict[str, str]:
+    """The licence of every locked release, by name."""
+    with LICENCES.open(newline="") as file:
+        return {row["release"]: row["licence"] for row in csv.DictReader(file)}
+
+
+def stated(name: str) -> str:
+    """The licence that an installed release states in its metadata."""
+    try:
+        told: Any = importlib.metadata.metadata(name)
+    except importlib.metadata.PackageNotFoundError:  # it is for another system
+        return ""
+    return told.get("License-Expression", "")
 
 
 def releases(text: str) -> list[Release]:
@@ -55,20 +101,33 @@ def hashed(path: Path) -> str:
 def document(root: Path) -> dict[str, Any]:
     """The locked releases as a CycloneDX document, which is the same for the same lock."""
     lock, project = (root / "requirements.lock").read_text(), tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    known = licences()
+
+    def component(name: str, version: str, purl: str, licence: str) -> dict[str, Any]:
+        purl = f"pkg:{purl}@{version}" if version else f"pkg:{purl}"
+        said = {"version": version} if version else {}
+        return {"type": "library", "bom-ref": purl, "name": name, **said, "purl": purl, "licenses": [{"expression": licence}]}
+
     components = []
     for release in releases(lock):
-        purl = f"pkg:pypi/{release.name}@{release.version}"
-        components.append({
-            "type": "library", "bom-ref": purl, "name": release.name, "version": release.version, "purl": purl,
+        parts = [component(part.name, part.version, f"npm/{part.npm}", part.licence) for part in PARTS.get(release.name, ())]
+        components.append(component(release.name, release.version, f"pypi/{release.name}", known[release.name]) | {
             "hashes": [{"alg": "SHA-256", "content": content} for content in release.hashes],
             "properties": [{"name": "installed where", "value": release.marker or "everywhere"}],
-        })  # fmt: skip
+        } | ({"components": parts} if parts else {}))  # fmt: skip
     own = {"type": "application", "bom-ref": project["name"], "name": project["name"], "version": ldpkit.__version__,
            "licenses": [{"license": {"id": project["license"]}}]}  # fmt: skip
-    return {"bomFormat": "CycloneDX", "specVersion": "1.6", "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, lock)}",
+    return {"bomFormat": "CycloneDX", "specVersion": "1.6", "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(components))}",
             "version": 1, "metadata": {"component": own}, "components": components}  # fmt: skip
 
 
 if __name__ == "__main__":
     for path in PINS:
         path.write_text(hashed(path))
+    names = sorted({release.name for release in releases((ROOT / "requirements.lock").read_text())})
+    known = licences()
+    rows = [(name, stated(name) or known.get(name, "")) for name in names]
+    with LICENCES.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("release", "licence"), *rows])
+    if unknown := [name for name, licence in rows if not licence]:
+        sys.exit(f"{LICENCES.relative_to(ROOT)} must say under which licence these come, for they do not: {', '.join(unknown)}")

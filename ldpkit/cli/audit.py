@@ -68,7 +68,7 @@ def audit(
     if until_sure:
         if threads != 1:
             raise click.UsageError(f"--threads do not speed up --until-sure, got {threads}")
-        sure(ctx, words, as_json, strict, None)
+        sure(ctx, words, as_json, strict)
         return
     refuse(words)
     if words["recordings"]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from .. import __version__, attacks, betting, checks, stats
 from ..auditors import AnytimeAudit
@@ -28,9 +29,11 @@ from .target import found, made, mechanism_options
 __all__ = ["bets", "bound", "plan", "resume", "sure"]
 
 _PAIRS = 12  # inputs whose pairs are all bet on: more would share too little wealth
+_WEALTH = 1e15  # logarithms of wealth that no audit reaches
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_OPENING = '{"ldpkit": '
 _OUTPUTS = {
-    "save": ("an audit that was kept", re.compile(r'\{"ldpkit": ')),
+    "save": ("an audit that was kept", re.compile(re.escape(_OPENING))),
     "html": ("a page that an audit wrote", re.compile(re.escape(OPENING))),
 }  # what is written there, and how it begins
 _BETS = ("all_pairs", "within", "max_time", "independent", "save", "html")
@@ -97,7 +100,9 @@ def planned(words: Row) -> AnytimeAudit:
     )
 
 
-def sure(ctx: click.Context, words: Row, as_json: bool, strict: bool, state: Row | None) -> None:
+def sure(
+    ctx: click.Context, words: Row, as_json: bool, strict: bool, begun: Course | None = None
+) -> None:
     """Audit until sure, from the beginning or from where an audit was kept, and conclude."""
     for name, (what, opening) in _OUTPUTS.items():
         if words[name]:
@@ -105,7 +110,7 @@ def sure(ctx: click.Context, words: Row, as_json: bool, strict: bool, state: Row
     if words["save"] and words["html"] and Path(words["save"]) == Path(words["html"]):
         raise click.UsageError(f"--save and --html must name two files, got {words['html']} twice")
     with aside():
-        course = planned(words).start(words["seed"], state)
+        course = begun or planned(words).start(words["seed"])
         kept = time.monotonic()
         for _ in course.pieces():
             if words["save"] and time.monotonic() - kept > 1:
@@ -190,13 +195,11 @@ def resume(
     named again, and compared with what was audited.
     """
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        if kept["check"] != _check(kept):
-            raise ValueError("it was changed")
+        kept = _kept(file)
         words, state = kept["audit"], kept["course"]
         words = words | {"save": str(file), "html": html, "max_time": max_time}
         words["pair"] = tuple(tuple(one) for one in words["pair"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise click.UsageError(f"{file} is no audit that was kept: {error}") from error
     for name, given in again.items():
         if bool(given) != bool(words.get(name)):
@@ -210,9 +213,50 @@ def resume(
     if trials is not None:
         words["trials"] = trials
     try:
-        sure(ctx, words, as_json, strict, state)
+        with aside():
+            begun = _begun(words, state, file.stat().st_size)
     except KeyError as error:
         raise click.UsageError(f"{file} was kept by another release: {error} is missing") from error
+    except (ValueError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
+        raise click.UsageError(f"{file} cannot be resumed: {error}") from error
+    sure(ctx, words, as_json, strict, begun)
+
+
+def _kept(file: Path) -> Row:
+    """Read an audit that was kept; anything else is refused by its first words."""
+    with file.open(encoding="utf-8") as lines:
+        text = lines.read(len(_OPENING))
+        if text != _OPENING:
+            raise ValueError(f"it does not begin with {_OPENING}")
+        text += lines.read()
+    kept: Row = json.loads(text)
+    if kept["check"] != _check(kept):
+        raise ValueError("it was changed")
+    return kept
+
+
+def _begun(words: Row, state: Row, size: int) -> Course:
+    """Return the audit that was kept in a file of `size` bytes: its check sum names no sender, so
+    its numbers may be anything."""
+    for name in ("seed", "rounds"):
+        checks.integer(name, state[name], 0)
+    checks.integer("taught", state["taught"], 0, size)  # reports that the file holds
+    checks.real("seconds", state["seconds"], 0)
+    balance = np.array(state["balance"], float)
+    checks.reals("balance", balance[~np.isnan(balance)], 0, 2, closed="()")
+    for name in ("base", "past", "now", "trajectory"):
+        checks.reals(name, state[name], -_WEALTH, _WEALTH)
+    with np.errstate(all="ignore"):  # what becomes of odd numbers is looked at below
+        course = planned(words).start(words["seed"], state)
+    purse, inputs = course.purse, len(course.audit.inputs)
+    checks.need(
+        course.asked.shape == (inputs,) and len(course.kept) == inputs
+        and len(course.words) == len(course.events),
+        "asked, kept and words must be of all inputs and events",
+    )  # fmt: skip
+    checks.integer("reached", purse.reached, 0, purse.total.size)
+    checks.reals("wealth", [*purse.total, purse.log], -_WEALTH, _WEALTH)
+    return course
 
 
 @cli.command()

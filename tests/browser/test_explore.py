@@ -2,6 +2,7 @@
 without scripts.
 """
 
+import random
 import re
 
 import pytest
@@ -90,11 +91,84 @@ def test_every_control_works_by_keyboard_and_is_kept_in_the_address(page, site, 
     assert page.errors == [] and page.outside == []
 
 
+def test_a_box_to_tick_takes_yes_and_no_alone(page, site):
+    opened(page, f"{site}/book/explore/promise.html#promise:released=constructor")
+    assert page.locator(".ex-problem").is_visible()
+    assert not page.locator("#promise-released").is_checked()
+
+
 @pytest.mark.parametrize("asked", ["constructor=1", "__proto__=1", "%=%E0%A4%A"])
 def test_an_address_that_nobody_wrote_breaks_no_explorer(page, site, asked):
     opened(page, f"{site}/book/explore/promise.html#promise:{asked}")
     said = f"there is no “{asked.partition('=')[0]}” here"
     assert said in page.locator(".ex-problem").inner_text() and page.errors == []
+
+
+ODD = ["", "-1", "0", "1e999", "NaN", "Infinity", "0x10", "9" * 400, "constructor", "__proto__", "toString", "yes", "=", "&",
+       "#", "%", "%E0%A4%A", "%00", "💥", "a b", "[1]", "null", "<img src=x onerror=window.owned=1>"]  # fmt: skip
+
+
+def drawn_addresses(keys, seed, n=80):
+    """Addresses of known and unknown names with odd values, drawn from a seed."""
+    draw = random.Random(seed)
+    for _ in range(n):
+        pairs = [
+            (draw.choice([*keys, draw.choice(ODD)]), draw.choice(ODD))
+            for _ in range(draw.randrange(1, 4))
+        ]
+        yield "&".join(f"{key}={value}" for key, value in pairs)
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_drawn_addresses_break_no_explorer(page, site, name):
+    """What is not possible is not taken: every control says what it said at the start, or a value
+    that it offers."""
+    explorer = opened(page, f"{site}/book/explore/{name}.html")
+    fields = explorer.locator(":is(input, select)")
+    offered = fields.evaluate_all(
+        "all => all.map(e => [e.id.split('-').slice(1).join('-'), e.min || '', e.max || '', e.value, [...(e.options || [])].map(o => o.value)])"
+    )
+    for asked in drawn_addresses([key for key, *_ in offered], name):
+        page.evaluate("hash => { location.hash = hash; }", f"{name}:{asked}")
+        drawn(page)
+        values = fields.evaluate_all("all => all.map(e => e.value)")
+        for (key, low, high, _, choices), value in zip(offered, values, strict=True):
+            assert not choices or value in choices, (asked, key)
+            assert not low or float(low) <= float(value) <= float(high), (asked, key)
+        for words in (said(page), *explorer.locator(".ex-plot").all_inner_texts()):
+            assert not re.search(r"\bNaN\b|undefined|function|\[object", words), asked
+        assert page.errors == [], asked
+    assert page.evaluate("window.owned") is None and page.outside == []
+
+
+def test_drawn_addresses_break_no_scoreboard(page, site):
+    page.goto(f"{site}/book/scoreboard.html", wait_until="load")
+    page.wait_for_selector("[data-board][data-state=ready]")
+    keys = [
+        "q",
+        "type",
+        "paper",
+        "item",
+        "protocol",
+        "verdict",
+        "how",
+        "kind",
+        "sort",
+        "axis",
+        "page",
+        "row",
+    ]
+    for asked in drawn_addresses(keys, 1):
+        page.evaluate("hash => { location.hash = hash; }", f"board:{asked}")
+        drawn(page)
+        words = page.locator(".board-status").inner_text()
+        assert words and not re.search(r"\bNaN\b|undefined", words), asked
+        assert page.locator("#board-sort").input_value(), asked
+        assert page.errors == [], asked
+    page.get_by_role("button", name="Clear all filters").click()
+    drawn(page)
+    assert "#" not in page.url
+    assert page.evaluate("window.owned") is None and page.outside == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import functools
 import platform
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ PARTS = {
     "site": (faults.run_site, 6),
     "flips": (flips.run, 100),
     "built": (flips.run_built, 100),
-    "lines": (lines.run, 1200),
+    "lines": (functools.partial(lines.run, told=True), 1200),
     "growth": (growth.run, 20),
     "memory": (served.run, 10_000),
     "scripts": (scripts.run, 40),

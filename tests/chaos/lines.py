@@ -137,7 +137,7 @@ def recording(draw: random.Random, text: bytes) -> bytes:
 
 def reading(words: list[str]) -> bool:
     """Whether a line does little but read files."""
-    return words[:1] == ["sweep"] or "--recordings" in words
+    return words[:1] in (["sweep"], ["resume"]) or "--recordings" in words
 
 
 def line(draw: random.Random, options: dict[str, list[str]]) -> list[str]:
@@ -223,17 +223,18 @@ def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, o
     prepared(kept, random.Random(0))
     keep = "audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --save kept.state"
     forked(command_line(*keep.split(), "--trials", "500"), kept)
-    largest = 0
+    audit, largest = (kept / "kept.state").read_bytes(), {True: 0, False: 0}
+    files = 0
     for number in range(1, n + 1):
         draw = random.Random(f"{seed} {number}")
         prepared(place, draw)
-        shutil.copy(kept / "kept.state", place)
+        (place / "kept.state").write_bytes(recording(draw, audit))
         words = line(draw, options)
         # surrogates stand for bytes that are no UTF-8, as Python reads them from a shell
         found = forked(command_line(*words), place, LIMIT, MEMORY if sys.platform == "linux" else 0)
         statuses["interrupted after a while" if found.late else str(found.status)] += 1
         reads = reading(words)
-        largest = max(largest, found.memory * reads)
+        largest[reads], files = max(largest[reads], found.memory), files + reads
         bad = problem(found, reads)
         about = (
             f"{bad}: {words!r}"[:600]
@@ -243,5 +244,6 @@ def run(seed: int, n: int, folder: Path, told: bool = False) -> list[dict[str, o
         tally.add(verdict, number, about)
     if told:
         print("          " + ", ".join(f"{c} with {s}" for s, c in sorted(statuses.items())))
-        print(f"          recordings and grids took {largest / 1e6:.0f} MB at most")
+        print(f"          {files} read recordings, grids or kept audits, and took"
+              f" {largest[True] / 1e6:.0f} MB at most; all others {largest[False] / 1e6:.0f} MB")  # fmt: skip
     return [tally.row()]

@@ -5,8 +5,17 @@
   const { make } = ldpkit.live;
 
   /* ---- values: the same rules as book/_tools/parameters.py ---- */
-  const INTEGER = /^[+-]?\d+(_\d+)*$/, NUMBER = /^[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][+-]?\d+)?$/, TEXT = /^("[^"\\\n]*"|'[^'\\\n]*')$/;
-  const NUMBERS = /^[[(][-\d.,_e+\s[\]()]*[\])]$/i; // nothing but numbers in brackets: no name, no call
+  const INTEGER = /^[+-]?(0(_?0)*|[1-9](_?\d)*)$/, TEXT = /^("[^"\\\n]*"|'[^'\\\n]*')$/;
+  const FLOAT = /^[+-]?(\d(_?\d)*\.?|(\d(_?\d)*)?\.\d(_?\d)*)([eE][+-]?\d+)?$/, NUMBER = { test: (v) => INTEGER.test(v) || (/[.eE]/.test(v) && FLOAT.test(v)) };
+  const ODD = /[^\S ]/; // other blanks than the space: Python takes some for the end of a line, and some for no blank at all
+  /* Lists of numbers in a list, as JSON writes them: no name, no call, one line. */
+  function numbers(value) {
+    try {
+      return /^\[(\[[-+\d.e, ]*\](, ?|(?=\])))+\]$/i.test(value) && JSON.parse(value).flat().every(Number.isFinite);
+    } catch {
+      return false;
+    }
+  }
   const plain = (value) => Number(value.replaceAll("_", ""));
   const same = (a, b) => a === b || plain(a) === plain(b);
 
@@ -25,7 +34,7 @@
   function problem(p, value) {
     if (value === p.literal || value === p.built || (p.none && value === "None")) return "";
     const list = elements(value), items = list || [value], whole = /^[[({].*[\])}]$/s.test(value);
-    const good = p.kind === "any" ? whole || NUMBER.test(value) || TEXT.test(value)
+    const good = ODD.test(value.replace(/"[^"\n]*"|'[^'\n]*'/g, "")) ? false : p.kind === "any" ? whole || NUMBER.test(value) || TEXT.test(value)
       : p.kind === "other" ? whole && (!p.many || /^\[\s*[[({]/.test(value)) : p.many === !!list && !(p.pair && items.length !== 2) && items.every((v) => fits(p, v));
     return good ? "" : `${p.name} must be ${p.expects}.`;
   }
@@ -44,8 +53,20 @@
   }
   /* An address may come from anybody, and what it sets is run as code: only values that the form offers, and numbers. */
   function refusal(p, value) {
-    if (p.kind === "any" || (p.kind === "text" && !p.choices.length) || (p.kind === "other" && !NUMBERS.test(value))) return `${p.name} can be set in the form only.`;
+    if (p.kind === "any" || (p.kind === "text" && !p.choices.length) || (p.kind === "other" && !numbers(value))) return `${p.name} can be set in the form only.`;
     return problem(p, value);
+  }
+
+  /* What an address sets, in names and values as they shall stand in the cell, and why the rest is refused. */
+  function asked(parameters, query) {
+    const set = [], refused = [];
+    for (const [name, given] of new URLSearchParams(query)) {
+      const p = parameters.find((q) => q.name === name), value = p && literal(p, given);
+      const why = p ? refusal(p, value) : `${name.slice(0, 40)} is no parameter of this page.`;
+      if (why) refused.push(why);
+      else set.push([name, value]);
+    }
+    return { set, refused };
   }
 
   const assignment = (name) => new RegExp(`^${name} = (.+?)(?=  #|$)`, "m");
@@ -165,5 +186,5 @@
     }
   }
 
-  Object.assign(ldpkit.live, { Form, problem, refusal, literal, valueIn, withValue });
+  Object.assign(ldpkit.live, { Form, asked, problem, refusal, literal, valueIn, withValue });
 })();

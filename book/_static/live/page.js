@@ -1,7 +1,7 @@
 /* Live pages, third part: the page's cells, the scratch cells of its exercises, and the bar that runs them. */
 (() => {
   "use strict";
-  const { make, ask, Kernel, Form, refusal, literal, valueIn, withValue } = ldpkit.live;
+  const { make, ask, Kernel, Form, asked, refusal, literal, valueIn, withValue } = ldpkit.live;
 
   const lab = (path) => make("a", { href: "/lab/tree/" + path, target: "_blank", rel: "noopener" }, "Open in JupyterLab");
   const text = (data) => (Array.isArray(data) ? data.join("") : data);
@@ -316,17 +316,9 @@ _aside(${JSON.stringify(code)})`;
     get pieces() { return [...this.cells, ...this.scratches]; }
     /* Put the parameters that the address names into their cell; what was set, and what was refused and why. Nothing is run. */
     address() {
-      const set = [], refused = [];
-      for (const [name, given] of new URLSearchParams(location.search)) {
-        const p = this.page.parameters.find((q) => q.name === name), value = p && literal(p, given);
-        const why = p ? refusal(p, value) : `${name.slice(0, 40)} is no parameter of this page.`;
-        if (why) refused.push(why);
-        else {
-          set.push(`${name} = ${value}`);
-          this.form.cell.set(withValue(this.form.cell.code, name, value));
-        }
-      }
-      return [set, refused];
+      const { set, refused } = asked(this.page.parameters, location.search);
+      for (const [name, value] of set) this.form.cell.set(withValue(this.form.cell.code, name, value));
+      return [set.map((pair) => pair.join(" = ")), refused];
     }
     /* The address names the parameters that differ from the book's, so that it can be kept or handed on. */
     show_address() {
