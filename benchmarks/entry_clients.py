@@ -215,7 +215,8 @@ def from_report(start, rate=1.0):
 
     def send(v, rng, t):
         clear = t >= start and rng.random() < rate
-        return {"x": v if clear else answer(v, rng), "y": int(rng.integers(100))}
+        own = {"x": answer(v, rng), "y": int(rng.integers(100))}
+        return own | ({"debug": v} if clear else {})
 
     return send
 
@@ -301,8 +302,8 @@ UNUSUAL = {
     "one report of 100 in the clear": (lambda: rarely(1e-2), 2),
     "one report of 1,000 in the clear": (lambda: rarely(1e-3), 2),
     "one report of 10,000 in the clear": (lambda: rarely(1e-4), 2),
-    "in the clear from report 125,000 on": (lambda: from_report(125_000), 2),
-    "from report 50,000 on, one of 100": (lambda: from_report(50_000, 0.01), 2),
+    "from report 125,000 on": (lambda: from_report(125_000), 2),
+    "one report of 100 from 50,000 on": (lambda: from_report(50_000, 0.01), 2),
     "one report late": (one_late, 2),
     "only input 3 of 10": (lambda: of_ten, 10),
     "fails once in 1,000, less for one": (lambda: failing(1e-3), 2),
@@ -316,7 +317,6 @@ UNUSUAL = {
 what makes one, and how many inputs it has."""
 
 NOT_SEEN = {
-    "three shares in 64 bits": "three entries together",
     "nonce and digest": "a hash of two entries",
     "two reports late": "an input two reports ago",
 }
