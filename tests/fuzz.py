@@ -30,7 +30,7 @@ def main() -> None:
         environment = os.environ | {"FUZZ_EXAMPLES": str(options.examples)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         passed += sum(map(int, re.findall(r"- (\d+) passing", done.stdout)))
-        failed += len(re.findall(r"^FAILED", done.stdout, flags=re.M)) or (done.returncode > 0)
+        failed += len(re.findall(r"^FAILED", done.stdout, flags=re.M)) or (done.returncode != 0)
         if done.returncode:
             print(
                 f"FAILED    seed {seed}, {options.examples} examples of every test\n{done.stdout}{done.stderr}",

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -81,7 +81,9 @@ def test_the_same_seed_gives_the_same_result_for_any_number_of_threads(label, at
         {"attack": attack, "trials": trials, "faithful": faithful},
     )
     found = [audit(mechanism, seed=7, threads=threads, **given) for threads in (1, 2, 1)]
-    assert found[0] == found[1] == found[2]
+    # as text: from Python 3.13 on a result with a field that is nan equals no other
+    told = [repr([getattr(one, f.name) for f in fields(one) if f.compare]) for one in found]
+    assert told[0] == told[1] == told[2]
     assert audit(mechanism, seed=8, **given).counts != found[0].counts
 
 

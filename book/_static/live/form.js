@@ -23,8 +23,9 @@
     if (p.kind === "text") return TEXT.test(item) && (!p.choices.length || p.choices.includes(item.slice(1, -1)));
     if (p.kind === "boolean") return item === "True" || item === "False";
     if (!(p.kind === "integer" ? INTEGER : NUMBER).test(item)) return false;
-    const x = plain(item);
-    return Number.isFinite(x) && (!p.choices.length || p.choices.includes(x)) && (p.low === null || (p.low_open ? x > p.low : x >= p.low)) && (p.high === null || (p.high_open ? x < p.high : x <= p.high)) && !(p.step && x % p.step);
+    if (!Number.isFinite(plain(item))) return false;
+    const x = p.kind === "integer" ? BigInt(item.replaceAll("_", "")) : plain(item); // whole numbers are exact, as in Python
+    return (!p.choices.length || p.choices.some((c) => x == c)) && (p.low === null || (p.low_open ? x > p.low : x >= p.low)) && (p.high === null || (p.high_open ? x < p.high : x <= p.high)) && !(p.step && x % BigInt(p.step));
   }
   /* The elements of a list as it stands in code; null if it is none. */
   function elements(value) {
