@@ -1146,7 +1146,7 @@ EXEMPT = {
         shown.Drawing shown.drawing shown.line shown.table shown.page shown.leading course.Course purse.Purse purse.grid
         events.Accepted events.happened sources.Live sources.identity sources.in_turn sources.joined sources.packed
         sources.picked sources.unpacked
-        base.lawful result.too_few stats.down stopped.block stopped.careful sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
+        base.lawful result.in_the_clear result.too_few stats.down stopped.block stopped.careful sanity.Findings sanity.Glimpse sanity.glimpse sanity.examine
         pair.direction pair.judged pair.makeable"""
     ),
     "part of the look at every entry, given what an audit has made": (

@@ -135,15 +135,7 @@ print(json.dumps([ldpkit.__file__, str(paths.ROOT), [str(p) for p in (paths.BUIL
     assert "is part of the checkout of ldpkit, not of the installed package" in said
 
 
-HEAVY = {
-    "IPython",
-    "jupyterlab",
-    "matplotlib",
-    "pandas",
-    "pyarrow",
-    "seaborn",
-    "tornado",
-}
+HEAVY = {"IPython", "jupyterlab", "matplotlib", "pandas", "pyarrow", "seaborn", "tornado"}
 
 
 def test_it_is_light(installed):
@@ -156,7 +148,6 @@ def test_it_is_light(installed):
     "command, extra",
     [
         ("data mnist", "book"),
-        ("audit-gradient --adversary flip --epsilon 1", "book"),
         ("sweep grid.yml", "tables"),
         ("sweep grid.yml --scheduler tcp://127.0.0.1:8786", "cluster"),
         (
