@@ -316,6 +316,9 @@ UNUSUAL = {
 """Clients that send their input in the clear at rare times, to some inputs only, or in disguise;
 what makes one, and how many inputs it has."""
 
+FINITE = {"laplace_not_clipped", "fails once in 1,000, less for one"}
+"""Those of them that exceed their claim without sending the input itself."""
+
 NOT_SEEN = {
     "nonce and digest": "a hash of two entries",
     "two reports late": "an input two reports ago",
