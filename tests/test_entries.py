@@ -169,3 +169,18 @@ def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
     assert (again.log == screen.log).all() and again.bets.chosen[0][1:] == screen.bets.chosen[0][1:]
     with pytest.raises(ValueError, match="state must hold"):
         Screen(grid, 1.0, 0.0).restore(changed(state, **change))
+
+
+def test_wealth_is_looked_at_after_couples_of_reports():
+    """A bet on the input of the report before is fair given all couples of reports before, and not given the first
+    report of a couple."""
+    for seed in range(6):
+        planned = AnytimeAudit(client(one_late()), "learned", trials=1000)
+        course = planned.start(seed)
+        course.go()
+        assert course.result.violated and course.rounds % 2 == 0
+    course, known = AnytimeAudit(client(CORRECT["one_of_ten"], 3), "learned").start(1), []
+    for trials in (40, 41, 42):
+        course.go(trials=trials)
+        known.append(course.purse.log)
+    assert course.rounds == 126 and known[0] == known[1] != known[2]

@@ -102,8 +102,12 @@ class Purse:
         How often each symbol was seen, see `ldpkit.betting`; the fifth is `IDLE`.
     reached : int
         How many values of the grid are rejected.
+    rounds, couple : int
+        Rounds that were bet on, and after how many of them the wealth is looked at: after two where
+        a screen is about the input of the report before, because its bet is fair given all couples
+        of rounds before, and not given the first round of a couple.
     total : float array
-        Logarithm of the wealth against every epsilon of the grid.
+        Logarithm of the wealth against every epsilon of the grid, when it was looked at last.
     believed : list of (float, float) or None
         By track: the rates that are bet on.
     dealt : float array
@@ -138,6 +142,7 @@ class Purse:
         self.screens = [make(self.grid) for _, make in screens]
         shares = [share for share, _ in screens]
         self.dealt = np.log([1 - sum(shares), *shares])
+        self.couple, self.rounds = 1 + any(screen.late for screen in self.screens), 0
         size = (self.grid.size, *prior.shape)
         self.base, self.past, self.now = np.zeros(self.grid.size), np.zeros(size), np.zeros(size)
         self.shares = np.broadcast_to(self._prior, size)
@@ -236,7 +241,9 @@ class Purse:
         """
         used = symbols.shape[1]
         if watched and self.at is not None:
-            won = np.flatnonzero(self._trace(symbols, scores) >= self.goal + 1e-9)
+            trace = self._trace(symbols, scores)
+            looked = (self.rounds + 1 + np.arange(used)) % self.couple == 0
+            won = np.flatnonzero(looked & (trace >= self.goal + 1e-9))
             used = int(won[0]) + 1 if won.size else used
         seen = np.array([np.bincount(row[:used], minlength=5) for row in symbols])
         self.counts += seen
@@ -250,7 +257,10 @@ class Purse:
         self.now += gained
         for screen in self.screens:
             screen.play(used, self._target)
+        self.rounds += used
         self._weigh()
+        if self.rounds % self.couple:
+            return used
         now = float(self.total[self.at]) if self.at is not None else -math.inf
         if not self.refuted and math.exp(min(now, 700)) >= self.enough:
             self.won = now
@@ -283,8 +293,9 @@ class Purse:
         each = self.shares + self.now
         top = each.max(axis=(1, 2), keepdims=True)
         self._own = self.base + top[:, 0, 0] + np.log(np.exp(each - top).sum(axis=(1, 2)))
-        parts = [self._own, *(screen.log for screen in self.screens)]
-        self.total = np.logaddexp.reduce(self.dealt[:, None] + parts, axis=0)
+        if self.rounds % self.couple == 0:
+            parts = [self._own, *(screen.log for screen in self.screens)]
+            self.total = np.logaddexp.reduce(self.dealt[:, None] + parts, axis=0)
 
     @property
     def lower(self) -> float:
@@ -340,6 +351,7 @@ class Purse:
             "reached": self.reached,
             "won": self.won if self.refuted else None,
             "believed": self.believed,
+            "total": self.total.tolist(),
             "screens": [screen.state() for screen in self.screens],
         }
 
@@ -354,6 +366,11 @@ class Purse:
         self.reached = int(state["reached"])
         for screen, kept in zip(self.screens, state["screens"], strict=True):
             screen.restore(kept)
+        self.rounds = int(state["rounds"])
+        total = np.array(state["total"], float)
+        if total.shape != self.grid.shape:
+            raise ValueError(f"state must hold total of shape {self.grid.shape}, got {total.shape}")
+        self.total = total
         self._weigh()
         self.won = -math.inf if state["won"] is None else float(state["won"])
         for track, rates in enumerate(state["believed"]):
