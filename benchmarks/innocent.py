@@ -53,25 +53,24 @@ def recordings(pairs, run):
 def learned(pairs, run, inputs=(0, 1)):
     client = leaks.audited(answers, inputs, EPSILON)
     given = {"inputs": inputs} if len(inputs) > 2 else {}
-    return AnytimeAudit(client, "learned", trials=pairs, alpha=ALPHA, independent=True, **given)
+    return AnytimeAudit(client, "learned", trials=pairs, alpha=ALPHA, **given)
 
 
 def searched(pairs, run):
-    """All pairs of three inputs in one wealth."""
+    """Each of three inputs against the others, in one wealth."""
     return learned(pairs, run, (0, 1, 2))
 
 
 def sound(name, pairs, run):
     function, values = leaks.sound()[name]
-    return AnytimeAudit(leaks.audited(function, values), "learned", trials=pairs, alpha=ALPHA,
-                        independent=True)  # fmt: skip
+    return AnytimeAudit(leaks.audited(function, values), "learned", trials=pairs, alpha=ALPHA)
 
 
 def nulls(times=1.0):
     """All series at the edge of the claim; `times` as many runs as were planned."""
     planned = [("declared", declared, 10_000, 10_000), ("recordings", recordings, 10_000, 10_000),
-               ("learned", learned, SHORT, 10_000), ("pair search", searched, SHORT, 10_000),
-               ("learned", learned, LONG, 200), ("pair search", searched, LONG, 200)]  # fmt: skip
+               ("learned", learned, SHORT, 10_000), ("three inputs", searched, SHORT, 10_000),
+               ("learned", learned, LONG, 200), ("three inputs", searched, LONG, 200)]  # fmt: skip
     return [Series({"audit": name, "pairs": n}, round(times * runs), functools.partial(f, n),
                    {"wanted": runs})
             for name, f, n, runs in planned]  # fmt: skip

@@ -51,6 +51,7 @@ def test_an_input_that_is_sent_one_report_late_is_refuted():
 def test_all_inputs_are_asked_and_the_one_that_leaks_is_named():
     result = learned(of_ten, 500, inputs=10)
     assert result.violated and len(result.asked) == 10 and 3 in result.pair
+    assert "10 inputs (0, 1, 2," in result.verdict
     assert min(result.asked) > 0 and result.reports <= 60
     few = Client(lambda v: v % 2, 100, "any", 1.0)
     assert (
@@ -88,6 +89,30 @@ def test_what_is_said_to_be_found_is_found():
 
     found = [learned(leaking, 1500, seed=seed).violated for seed in range(RUNS)]
     assert sum(found) >= 7
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.2])
+def test_what_delta_allows_is_not_said_to_be_found(delta):
+    """With delta an input in the clear at a rate below it is no violation."""
+    planned = AnytimeAudit(client(CORRECT["binary"], delta=delta), "learned", trials=3000)
+    said = planned.run(1)[0]
+    assert said.one_in < 1 / delta
+    assert said.status == ("inconclusive" if delta > 0.1 else "none found")
+
+
+def test_a_client_of_many_values_is_asked_for_one_report_at_a_time():
+    sizes = []
+
+    def each(values, rng):
+        sizes.append(values.shape)
+        if values[0] and rng.random() < 0.5:
+            raise RuntimeError("no")
+        return rng.integers(0, 2, len(values)).tolist()
+
+    found = audit(
+        Client(each, 2, "any", 1.0, on_error="report"), "learned", until="sure", trials=1000
+    )
+    assert found.violated and set(sizes) == {(1,)}
 
 
 def test_a_failure_is_an_observation_if_one_wants_so():

@@ -204,7 +204,7 @@ def test_one_input_of_many_is_found(k):
         bets.play(flags, sides)
         counts.choose(bets.settle(*counts.end_block(1.0, 0.0)))
         asked, end = end, block_end(end)
-    assert asked < 100 * k and any(d == k - 1 for _, d in bets.leader(0)[1])
+    assert asked < 60 * k and any(d == k - 1 for _, d in bets.leader(0)[1])
 
 
 def test_blocks_grow_by_half_up_to_a_bound():

@@ -7,11 +7,10 @@ grows fastest, judged by reports that did not choose it, and a little against it
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from .. import checks
 from ..kinds.anything import rows
 from ..types import Array, Rates, Reports
 from .features import TEXTS, called, columns
@@ -82,25 +81,6 @@ class Finding:
                 return np.fromiter((v in wanted for v in one), bool, n)
             return np.isin(one, self.values)
         return one > self.values[0] if self.test == ">" else (one <= self.values[0])
-
-    def row(self) -> dict[str, Any]:
-        """Return the event as JSON can write it, see `of`."""
-        return {"names": list(self.names), "test": self.test, "values": list(self.values)}
-
-    @classmethod
-    def of(cls, row: Any) -> Self:
-        """Return the event that a `row` describes."""
-        given = row if isinstance(row, dict) else {}
-        names, test, values = (given.get(key, ()) for key in ("names", "test", "values"))
-        sizes = {"in": 1, ">": 1, "<=": 1, "cells": 2}
-        lists = isinstance(names, list) and isinstance(values, list) and values
-        checks.need(
-            lists and test in sizes and len(names) == sizes[test],
-            f"event must have names, test and values as `row` has, got {row!r}",
-        )
-        return cls(
-            tuple(names), test, tuple(tuple(v) if isinstance(v, list) else v for v in values)
-        )
 
 
 def _said(value: Any) -> str:

@@ -60,7 +60,7 @@ class AnytimeResult(AuditResult):
             return (
                 f"{super()._found} A client that sends its input in the clear in one report of"
                 f" {self.one_in:,} would have been refuted with probability 0.9. {UNSEEN}"
-                f" {'of other reports' if self.about == PAIRED else 'more than one report ago'}."
+                f" {'of other reports' if PAIRED in self.about else 'more than one report ago'}."
             )
         if not self.violated or self.e_value is None:
             return super()._found

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from ..sequential.counts import stake
 from .purse import IDLE, MEAN
 from .result import CLEAR, LEAST, Row, too_few
 from .stopped import AHEAD, COUNTS, NO_PAIRS, OTHERS, PAIRED, AnytimeResult
 
 __all__ = ["counts", "one_in", "result"]
 
+_NAMED = 12  # inputs that a verdict names one by one
 _SPENT, _SPENT_RARE = 2.5, 0.85  # nats lost before bets are on the right event, as measured
 
 
@@ -26,6 +28,7 @@ def result(course: Any) -> AnytimeResult:
         notes.append(NO_PAIRS)
     weak = "" if purse.refuted else _weak(course, n)
     ahead = course.live and not course.drawn and not made.lawful and made.repeats
+    assumed = AHEAD if ahead else "" if course.live else PAIRED
     return AnytimeResult(
         mechanism=made.name,
         parameters=made.parameters,
@@ -49,7 +52,7 @@ def result(course: Any) -> AnytimeResult:
         inconclusive=weak,
         warnings=tuple(dict.fromkeys(filter(None, notes))),
         scope=getattr(audit.mechanism, "scope", ""),
-        about=AHEAD if ahead else "" if course.live else PAIRED,
+        about=" ".join(filter(None, [_asked(course, found), assumed])),
         one_in=one_in(course),
         seconds=course.seconds,
         event=found["event"],
@@ -57,6 +60,17 @@ def result(course: Any) -> AnytimeResult:
         stopped=course.stopped or "under way",
         trajectory=(*course.trajectory, (n, purse.log, purse.lower)),
     )
+
+
+def _asked(course: Any, leading: Row) -> str:
+    """Which inputs were asked for, where there are more than two, and which of them lead."""
+    inputs, known = course.audit.inputs, getattr(course.audit.mechanism, "k", 0)
+    if len(inputs) == 2:
+        return ""
+    named = ", ".join(map(str, inputs)) if len(inputs) <= _NAMED else f"{inputs[0]} to {inputs[-1]}"
+    of = f" of {known:,}" if known > len(inputs) else ""
+    one, other = leading["pair"]
+    return f"Asked were {len(inputs)}{of} inputs ({named}); {one} against {other} leads."
 
 
 def _weak(course: Any, n: int) -> str:
@@ -69,27 +83,43 @@ def _weak(course: Any, n: int) -> str:
         return f"{screened[0].missed:,} places of the reports were not looked at"
     if n and screened[0].constant:
         return "all reports are the same"
-    needed = math.ceil(LEAST * _occurrences(course))
-    if one_in(course) < LEAST and course.source.epsilon < math.inf:
-        return f"{n:,} reports per input are too few to refute {CLEAR}; about {needed:,} are needed"
-    return ""
+    if course.source.epsilon == math.inf or _refutes(course, n, LEAST):
+        return ""
+    enough = next((m for m in 2.0 ** np.arange(60) if _refutes(course, m, LEAST)), math.inf)
+    if enough == math.inf:
+        return f"no number of reports per input would refute {CLEAR}: delta allows it"
+    while enough / 1.05 > n and _refutes(course, enough / 1.05, LEAST):
+        enough /= 1.05
+    size = 10 ** max(0, len(str(math.ceil(enough))) - 2)
+    about = -(-math.ceil(enough) // size) * size
+    return f"{n:,} reports per input are too few to refute {CLEAR}; about {about:,} are needed"
 
 
-def _occurrences(course: Any) -> float:
-    """How often an input has to be in the clear for a refutation with probability .9."""
-    claim, rare = course.source.epsilon, course.purse.screens[0].counts.rare
+def _refutes(course: Any, reports: float, one_in: float) -> bool:
+    """Whether so many reports per input refute, with probability .9, a client that sends its input
+    in the clear in one report of so many."""
+    claim, delta = course.source.epsilon, course.audit.delta
+    rare, size = course.purse.screens[0].counts.rare, 1
+    if course.purse.rule == MEAN:
+        size = course.asked.size  # the factors of a round are averaged
+    shown = (math.sqrt(reports / one_in + 1) - 1) ** 2  # with probability .9
+    bet = stake(shown / max(reports, 1), 0.0, math.exp(min(claim, 700)), delta, 1.0)
+    won = shown * math.log1p(bet / size) - reports * bet * delta
     spent = _SPENT - float(course.purse.dealt[1]) + _SPENT_RARE * math.log1p(rare)
-    size = course.asked.size if course.purse.rule == MEAN else 1  # of a round, which is averaged
-    won = math.log1p(math.exp(-min(claim, 700)) / size)
-    least = (spent - math.log(course.audit.alpha)) / won
-    return least + 2 * math.sqrt(least)
+    return won >= spent - math.log(course.audit.alpha)
 
 
 def one_in(course: Any) -> int:
     """A client that sends its input in the clear in one report of so many would have been refuted
     with probability .9; 0 if everything in the clear may have been missed, or where nothing was
     screened."""
-    return int(course.asked.min() / _occurrences(course)) if course.purse.screens else 0
+    low, high, reports = 0, int(course.asked.min()) + 1, int(course.asked.min())
+    if not course.purse.screens or course.source.epsilon == math.inf:
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _refutes(course, reports, middle) else (low, middle)
+    return low
 
 
 def _turn(course: Any, track: int) -> Row:

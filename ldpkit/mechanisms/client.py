@@ -10,7 +10,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import PurePath
 from typing import Any, NoReturn
 
@@ -122,13 +122,6 @@ def _takes_one_value(function: Callable[..., object]) -> bool:
 
 
 _SAID = 200  # characters of an error that are reported
-
-
-def _objects(reports: list[Any]) -> Array:
-    """An array of reports of any form."""
-    array = np.empty(len(reports), object)
-    array[:] = reports
-    return array
 
 
 _ELSEWHERE = """
@@ -245,21 +238,24 @@ class Client(LocalRandomizer):
             of the wrong length, shape or range, or NaN.
         """
         values = checks.values(values, self.k)
+        if self.on_error != ON_ERROR[0]:
+            return self._anyhow(values, rng)
         handed = self._handed(values)
-        reports: Any
         try:
-            if self.on_error == "report":
-                reports = _objects([self._anyhow(v, rng) for v in handed])
-            elif not self.batched:
+            if not self.batched:
                 reports = [self._one(v) for v in handed]
             else:
                 reports = self.function(handed, rng)
-        except ClientError:
+        except NoClientError:
             raise
         except (Exception, SystemExit) as error:
+            said = (
+                ""
+                if isinstance(error, ClientError)
+                else f"{self.called} raised {type(error).__name__}: "
+            )
             why = "; --on-error report takes that for a report" if self.report == "any" else ""
-            said = f"{self.called} raised {type(error).__name__}: {error}{why}"
-            raise ClientError(said) from error
+            raise ClientError(f"{said}{error}{why}") from (error.__cause__ or error)
         checks.need(
             self.values is not None or np.array_equal(handed, values),
             f"{self.called} changed its input array; reports of different users must not"
@@ -316,16 +312,22 @@ class Client(LocalRandomizer):
         # read before the next call, which may use the same memory
         return self._as_any([report])[0] if self.report == "any" else report
 
-    def _anyhow(self, value: Input, rng: Rng) -> Reports:
-        """A report, or what happened instead."""
-        try:
-            report = self.function([value], rng)[0] if self.batched else self.function(value)
-            made()
-            return self._as_any([report])[0]
-        except NoClientError:
-            raise
-        except (Exception, SystemExit) as error:
-            return {"error": type(error).__name__, "said": str(error)[:_SAID]}
+    def _anyhow(self, values: Array, rng: Rng) -> Array:
+        """Reports, or what happened instead of them."""
+        strict = replace(self, on_error=ON_ERROR[0])
+        reports = np.empty(len(values), object)
+        for i in range(len(values)):
+            try:
+                reports[i] = strict.perturb(values[i : i + 1], rng)[0]
+            except NoClientError:
+                raise
+            except ClientError as error:
+                said = {
+                    "error": type(error.__cause__ or error).__name__,
+                    "said": str(error)[:_SAID],
+                }
+                reports[i] = said
+        return reports
 
     def _as_any(self, reports: Reports) -> Array:
         try:

@@ -121,8 +121,7 @@ class Program:
         said, status = self._ended
         told = f"; its standard error ends with: {said}" if said else ""
         ended = f" (exit status {status})" if status >= 0 else ""
-        way = "; --on-error report takes that for a report"
-        raise ClientError(f"program {self!r} {what}{ended}, input {line:.80}{told}{way}")
+        raise ClientError(f"program {self!r} {what}{ended}, input {line:.80}{told}")
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
