@@ -23,12 +23,14 @@ k-sample tests", 2024; Gonzalez et al., "Sequentially auditing differential priv
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from . import checks, stats
+from .compiled import kernel
 from .types import Array, Numbers, Rates
 
 __all__ = ["linear", "linear_growth", "joint", "joint_growth", "soft", "expected_pairs", "STAKES"]
@@ -220,12 +222,33 @@ def soft(
     delta = checks.real("delta", delta, 0, 1, closed="[)")
     c = checks.reals("likelihood", likelihood, 0, 1)
     mu = checks.reals("balance", balance, 0, 2, closed="()")
-    kappa, slack = 2 - mu, 1 + delta / grown
-    up = (1 - c) * mu < grown * kappa * c
-    first = np.where(up, np.maximum(mu, c * (grown * mu + kappa) / grown), c * (mu + grown * kappa))
-    second = np.where(up, np.minimum(kappa, (1 - c) * (grown * mu + kappa)),
-                      (1 - c) * (mu + grown * kappa) / grown)  # fmt: skip
-    return first / slack, second / slack
+    shape = np.broadcast_shapes(c.shape, mu.shape, grown.shape)
+    flat: Any = [np.broadcast_to(one, shape).ravel() for one in (c, mu, grown)]
+    first, second = _soft(*(*flat, delta))
+    return first.reshape(shape), second.reshape(shape)
+
+
+@kernel
+def soft_factor(c: float, mu: float, grown: float, delta: float, second: bool) -> float:
+    """Factor of one report, of the first input or of the second, see `soft`; `c` is its likelihood,
+    `mu` the balance."""
+    kappa = 2 - mu
+    if (1 - c) * mu < grown * kappa * c:
+        one = max(mu, c * (grown * mu + kappa) / grown)
+        two = min(kappa, (1 - c) * (grown * mu + kappa))
+    else:
+        one = c * (mu + grown * kappa)
+        two = (1 - c) * (mu + grown * kappa) / grown
+    return (two if second else one) / (1 + delta / grown)
+
+
+@kernel
+def _soft(c: Array, mu: Array, grown: Array, delta: float) -> tuple[Array, Array]:
+    first, second = np.empty(c.size), np.empty(c.size)
+    for i in range(c.size):
+        first[i] = soft_factor(c[i], mu[i], grown[i], delta, False)
+        second[i] = soft_factor(c[i], mu[i], grown[i], delta, True)
+    return first, second
 
 
 def expected_pairs(

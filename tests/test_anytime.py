@@ -14,7 +14,7 @@ from scipy import stats
 
 from ldpkit import audit, betting
 from ldpkit.auditors import AnytimeAudit, Declared
-from ldpkit.auditors.purse import COINS, Purse, grid
+from ldpkit.auditors.purse import COINS, MEAN, Purse, Tracks, grid
 from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues
 from ldpkit.stats import down
 
@@ -91,12 +91,23 @@ def test_an_audit_goes_on_after_a_violation_and_raises_the_bound():
     assert 1.6 < course.result.lower <= 2.0 and course.result.status == "violation"
 
 
+def tracked(claim, delta, alpha, rates, rule=MEAN):
+    """The wealth of tracks alone."""
+    return Purse(claim, alpha, [(1.0, lambda grid: Tracks(grid, delta, rates, rule))])
+
+
+def bet(purse, symbols):
+    """Bet on symbols, uint8 array (tracks, n)."""
+    purse.players[0].see(symbols)
+    return purse.bet(symbols.shape[1])
+
+
 def test_wealth_is_that_of_the_bets():
     """One track, one direction: the mixture of `betting.STAKES`, and the stop at the very pair."""
     draw = np.random.default_rng(1)
     symbols = 2 * (draw.random(4000) < 0.5) + (draw.random(4000) < 0.1)
-    purse = Purse(1.0, 0.0, ALPHA, [None])
-    used = purse.bet(symbols[None].astype(np.uint8), [None])
+    purse = tracked(1.0, 0.0, ALPHA, [None])
+    used = bet(purse, symbols[None].astype(np.uint8))
     paths = np.cumprod(betting.linear(betting.STAKES, 1.0)[:, symbols], axis=1).mean(axis=0)
     assert used == 1 + np.argmax(paths >= 1 / ALPHA)
     assert purse.log == pytest.approx(math.log(paths[used - 1]), rel=1e-9)
@@ -121,9 +132,9 @@ def test_a_bound_is_wrong_as_rarely_as_promised(delta):
     claim = 1.0 if not delta else 0.5
     draw = np.random.default_rng(2)
     for _ in range(runs):
-        purse = Purse(claim, delta, 0.05, [None])
+        purse = tracked(claim, delta, 0.05, [None])
         symbols = 2 * (draw.random(2000) < p) + (draw.random(2000) < q)
-        purse.bet(symbols[None].astype(np.uint8), [None])
+        bet(purse, symbols[None].astype(np.uint8))
         wrong += purse.refuted
     assert stats.binom.sf(wrong - 1, runs, 0.05) > P_MIN
     assert wrong > 5
@@ -151,63 +162,6 @@ def test_declared_rates_are_as_fast_as_they_can_be():
 def test_nothing_is_expected_where_nothing_is_known_or_nothing_leaks():
     assert AnytimeAudit(GRR(5, 1.0), "tight").expected == (math.inf, math.inf)
     assert AnytimeAudit(leaking(), "tight").expected is None
-
-
-class Learner:
-    """Learns which of k values is most in favour of the first input."""
-
-    words, rates = "nothing yet", None
-
-    def __init__(self):
-        self.calls = []
-
-    def learn(self, first, second):
-        self.calls.append(len(first))
-        counts = [np.bincount(side, minlength=5) + 0.5 for side in (first, second)]
-        self.value = int(np.argmax(counts[0] / counts[1]))
-        p, q = ((c[self.value]) / (len(first) + 1) for c in counts)
-        self.rates, self.words = (p, q), f"the report is {self.value}"
-
-    def holds(self, reports):
-        return reports == self.value
-
-
-class Scorer(Learner):
-    """Gives a score to every value, too."""
-
-    both = True
-
-    def learn(self, first, second):
-        super().learn(first, second)
-        counts = [np.bincount(side, minlength=5) + 0.5 for side in (first, second)]
-        self.scores = counts[0] / (counts[0] + counts[1])
-        return self.score(first), self.score(second)
-
-    def score(self, reports):
-        return self.scores[reports]
-
-
-@pytest.mark.parametrize("learner", [Learner, Scorer])
-def test_a_learned_event_finds_the_leak_and_goes_on_after_a_pause(learner):
-    client = Client(functools.partial(_bits, GRR(5, 3.0)), 5, "value", 1.0)
-    planned = AnytimeAudit(client, learner(), trials=20_000)
-    result = planned.run()[0]
-    assert result.status == "violation" and result.event in ("the report is 0", "the report is 4")
-    assert 8 < result.reports < 2000
-    part = planned.start()
-    part.go(trials=15)
-    rest = planned.start(1, json.loads(json.dumps(part.state())))
-    rest.go()
-    assert rest.result.reports == result.reports and rest.result.event == result.event
-
-
-@pytest.mark.parametrize("learner", [Learner, Scorer])
-def test_a_learned_event_convicts_nobody_who_keeps_the_claim(learner):
-    """GRR at its claim, 40 audits of 300 pairs with alpha = .1."""
-    client = Client(functools.partial(_bits, GRR(5, 1.0)), 5, "value", 1.0)
-    planned = AnytimeAudit(client, learner(), trials=300, alpha=0.1)
-    found = sum(planned.run(seed)[0].violated for seed in range(40))
-    assert stats.binom.sf(found - 1, 40, 0.1) > P_MIN
 
 
 def test_all_pairs_share_one_wealth_and_the_leading_one_is_named():
@@ -268,10 +222,10 @@ def clear(values, rng):
 
 @pytest.mark.parametrize("claim", [i / 100 for i in range(1, 500)] + [10.7])
 def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit(claim):
-    purse = Purse(claim, 0.0, ALPHA, [None], rule=COINS)
+    purse = tracked(claim, 0.0, ALPHA, [None], rule=COINS)
     assert purse.grid[purse.at] == claim
-    symbols = np.tile(np.array([1, 2], np.uint8), 1 + math.ceil(10 * math.exp(min(claim, 6))))[None]
-    purse.bet(symbols, [None])  # the event in every report of the first input and in no other
+    symbols = np.tile(np.array([1, 2], np.uint8), 1 + math.ceil(13 * math.exp(min(claim, 6))))[None]
+    bet(purse, symbols)  # the event in every report of the first input and in no other
     assert purse.refuted is (purse.e_value >= 1 / ALPHA)
     assert purse.refuted is (claim < 9)  # more reports would be needed at 10.7
 
@@ -287,10 +241,10 @@ def test_refuted_violated_and_the_e_value_are_one_thing(claim):
 def test_a_won_audit_stops_although_a_smaller_claim_is_not_rejected():
     """Symbols against which bets at a small epsilon lose more than those at the claim: the claim is
     refuted at once, its bound lies below."""
-    purse = Purse(1.0, 0.0, ALPHA, [None, None], rule=COINS)
-    purse.base[3] = -50.0  # a claim of 0.03 is far from rejected
+    purse = tracked(1.0, 0.0, ALPHA, [None, None], rule=COINS)
+    purse.players[0].base[3] = -50.0  # a claim of 0.03 is far from rejected
     symbols = np.tile(np.array([1, 2], np.uint8), 500)[None].repeat(2, axis=0)
-    used = purse.bet(symbols, [None, None])
+    used = bet(purse, symbols)
     assert used < 200 and purse.refuted and purse.lower < 1.0
 
 
@@ -357,7 +311,7 @@ def test_rates_are_those_of_the_event_in_reports_that_it_was_bet_on():
     """A client that tells the truth with probability .9 where .73 is allowed; an error of .15 in
     the rate of at least 40 reports has probability below 1e-3 at this seed's number of reports."""
     client = Client(functools.partial(_bits, GRR(2, math.log(9))), 2, "value", 1.0)
-    result = AnytimeAudit(client, Learner(), trials=5000).run(3)[0]
+    result = AnytimeAudit(client, "learned", trials=5000).run(3)[0]
     counts, rates = result.counts, result.rates
     assert result.violated and "epsilon_emp" not in result.row()
     assert rates["tpr"] == counts["tp"] / counts["first"] and abs(rates["tpr"] - 0.9) < 0.2

@@ -13,6 +13,7 @@ import pytest
 
 from ldpkit import betting
 from ldpkit.auditors import AnytimeAudit, audit
+from ldpkit.auditors.told import ABOVE_ALL
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 spec = importlib.util.spec_from_file_location("leaks", BENCHMARKS / "leaks.py")
@@ -30,20 +31,20 @@ def learned(name, trials=1000, seed=1, **given):
 @pytest.mark.parametrize(
     "name, words",
     [
-        ("last bit unnoised", "entry 16"),
-        ("missing clipping", "the "),
+        ("last bit unnoised", "entry 16 is "),
+        ("missing clipping", "the report is at most "),
         ("seeded per user", ""),
         ("memoised", ""),
-        ("parity leak", "the parity of the sum of the report is "),
-        ("two-bit correlation", "the third entry and the sixth entry "),
-        ("JSON key order", "the first key of the report is 'k"),
+        ("parity leak", "the sum of the report is "),
+        ("two-bit correlation", "the relation of entries 3 and 6 of the report is "),
+        ("JSON key order", "the place of field k"),
     ],
 )
 def test_a_leak_is_found_and_said_with_few_reports(name, words):
     result = learned(name)
     limit = math.log(100) / betting.joint_growth(*LEAKS[name].rates, 1.0)
     assert result.status == "violation" and result.stopped == "violation"
-    assert result.event.startswith(words), result.event
+    assert result.event.removeprefix(ABOVE_ALL).startswith(words), result.event
     assert words or "reports of an input are the same" in result.warnings[0]
     assert result.reports <= 5 * limit
 

@@ -140,7 +140,7 @@ def test_an_audit_of_recordings_goes_on_where_it_was_kept(tmp_path):
     part.go(trials=345)
     rest = AnytimeAudit(recorded(one, two, "any", 1.0), LEAK).start(1, part.state())
     rest.go()
-    assert rest.rounds == whole.rounds == 2000 and (rest.purse.counts == whole.purse.counts).all()
+    assert rest.rounds == whole.rounds == 2000 and (rest.tracks.counts == whole.tracks.counts).all()
 
 
 @pytest.mark.parametrize(

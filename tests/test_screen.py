@@ -9,8 +9,9 @@ import pytest
 from test_columns import tree
 
 from ldpkit.sequential import counts as counting
-from ldpkit.sequential import tallies
-from ldpkit.sequential.counts import Counts, promise, stake
+from ldpkit.sequential import read, tallies
+from ldpkit.sequential.counts import Counts
+from ldpkit.sequential.ranking import MOST, promise, stake
 
 SMALL = 1 << 12
 NO_SIDE = np.zeros(2, np.int64)
@@ -21,7 +22,7 @@ def counted(*blocks, **options):
     counts = Counts(values=SMALL)
     for first, second in blocks:
         sides = np.repeat([0, 1], [len(first), len(second)])
-        counts.see([*first, *second], sides)
+        counts.see(read([*first, *second]), sides)
         ranked = counts.end_block(1.0, 0.0)
     return counts, ranked
 
@@ -40,9 +41,11 @@ def test_flags_are_the_same_in_any_company(reports, cut):
         counts.choose([(row, i % 2, i // 2) for i, row in enumerate(best(past, 0)[:20])])
         screens.append(counts)
     sides = np.zeros(len(reports), np.int64)
-    together = screens[0].see(reports, sides)
+    together = screens[0].see(read(reports), sides)
     parts = [
-        screens[1].see(part, sides[: len(part)]) for part in (reports[:cut], reports[cut:]) if part
+        screens[1].see(read(part), sides[: len(part)])
+        for part in (reports[:cut], reports[cut:])
+        if part
     ]
     assert together.any() and (together == np.concatenate(parts)).all()
 
@@ -90,9 +93,9 @@ def test_the_stake_is_the_best(delta, p, q, epsilon):
             bet * delta / 2
         )
 
-    tried = max(won(bet) for bet in np.linspace(0, counting.MOST / grown, 300))
+    tried = max(won(bet) for bet in np.linspace(0, MOST / grown, 300))
     found = stake(p, q, grown, delta, 1.0)
-    assert 0 <= found <= counting.MOST / grown
+    assert 0 <= found <= MOST / grown
     assert won(found) >= tried - (1e-9 if delta == 0 else 2 * delta)
     assert promise(p, q, 10.0, grown, delta) == pytest.approx(10 * won(found), abs=1e-12)
 
@@ -112,7 +115,7 @@ def test_the_best_events_of_either_input_are_ranked_first_and_said_in_words():
         assert (
             top[4 + d] == 20
             and top[5 - d] == 0
-            and top[0] == pytest.approx(20 * math.log1p(counting.MOST / math.e))
+            and top[0] == pytest.approx(20 * math.log1p(MOST / math.e))
         )
         assert "field b is" in counts.words(top, reports[d][0])
     assert (last.events == past.events).all() and past.looked > 10
@@ -136,10 +139,10 @@ def test_a_threshold_keeps_its_value_when_lines_are_cut_anew():
     above = next(row for row in best(past, 1) if row[1] == tallies.ABOVE)
     counts.choose([(above, 1, 2)])
     edges = counts.paths.edges.copy()
-    counts.see([1e9 + i for i in range(40)], np.zeros(40, np.int64))
+    counts.see(read([1e9 + i for i in range(40)]), np.zeros(40, np.int64))
     counts.end_block(1.0, 0.0), counts.end_block(1.0, 0.0)
     assert (edges != counts.paths.edges).any()
-    assert counts.see([above[3], above[3] + 0.01], NO_SIDE).tolist() == [[0, 0], [0, 4]]
+    assert counts.see(read([above[3], above[3] + 0.01]), NO_SIDE).tolist() == [[0, 0], [0, 4]]
 
 
 def test_what_is_bet_on_is_never_forgotten():
@@ -150,18 +153,18 @@ def test_what_is_bet_on_is_never_forgotten():
     counts.choose([(np.array([9.0, tallies.CATEGORY, place, 0, 20, 0]), 0, 0)])
     words = [f"word {i}" for i in range(4 * SMALL)]
     for _ in range(2):
-        counts.see([{"y": words}], NO_SIDE[:1])
+        counts.see(read([{"y": words}]), NO_SIDE[:1])
     assert np.count_nonzero(counts.table.keys) > 0.9 * SMALL
-    assert counts.see([{"x": "mine"}, {"x": "other"}], NO_SIDE).tolist() == [[1, 0], [0, 0]]
+    assert counts.see(read([{"x": "mine"}, {"x": "other"}]), NO_SIDE).tolist() == [[1, 0], [0, 0]]
     counts.choose([])
-    assert counts.see([{"x": "mine"}], NO_SIDE[:1]).tolist() == [[0, 0]]
+    assert counts.see(read([{"x": "mine"}]), NO_SIDE[:1]).tolist() == [[0, 0]]
 
 
 def test_paths_that_find_no_slot_are_reported():
     counts = Counts(values=SMALL)
-    counts.see([[1] * 20_000], NO_SIDE[:1])
+    counts.see(read([[1] * 20_000]), NO_SIDE[:1])
     assert counts.missed == 0
-    counts.see([{"x": [1] * 20_000}], NO_SIDE[:1])
+    counts.see(read([{"x": [1] * 20_000}]), NO_SIDE[:1])
     assert 6_000 < counts.missed < 7_300
 
 
@@ -175,7 +178,7 @@ def test_two_columns_that_agree_are_found():
     assert agree[1] == tallies.AGREE and agree[4] == 60
     assert counts.words(agree, first[0]) == "entry 4 and entry 21 agree"
     counts.choose([(agree, 0, 0), (couple.events[0, 1, 0], 1, 0)])
-    flags = counts.see(first + second, np.zeros(120, np.int64))
+    flags = counts.see(read(first + second), np.zeros(120, np.int64))
     assert flags[:60].tolist() == [[1, 0]] * 60
     assert flags[60:, 0].tolist() == [report[20] == report[3] for report in second]
     assert (flags[60:].sum(axis=1) == 1).all()

@@ -10,7 +10,7 @@ import pytest
 import scipy
 from entry_clients import CLEAR, CORRECT, rarely, shares
 
-from ldpkit.sequential import Bets, Counts, block_end
+from ldpkit.sequential import Bets, Counts, block_end, read
 from ldpkit.sequential.bets import PRIOR, STRATEGIES, bounded, play
 from ldpkit.sequential.counts import Ranking
 
@@ -30,7 +30,7 @@ def audit(client, most, seed=1, epsilon=1.0, delta=0.0):
     while asked < most:
         sides = coins.integers(0, 2, min(end, most) - asked)
         reports = [client(side, own, asked + i) for i, side in enumerate(sides.tolist())]
-        flags = counts.see(reports, sides)
+        flags = counts.see(read(reports), sides)
         won = np.flatnonzero(bets.trace(flags, sides, 0) >= GOAL)
         if won.size:
             bets.play(flags[: won[0] + 1], sides[: won[0] + 1])
@@ -75,16 +75,17 @@ def test_bets_are_fair_at_the_edge_of_the_claim(epsilon, delta, k, rule, seed, a
     weights = (weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9))[None]
     hits = np.where(np.eye(k, dtype=bool), 1.0, 0.1)[None] * adapt
     placed = np.zeros_like(raw)
-    bounded(raw[0], weights[0], grown, placed[0])
+    bounded(raw[0], weights[0], grown, 0, placed[0])
     size = 1 if rule == "coins" else k
-    rounds = np.array([size, rule != "mean"])
+    rounds = np.array([size, rule != "mean", 0])
 
     def factor(*drawn):
         """Of rounds: one (report, input) after the other."""
         won, total = np.ones((1, 1)), np.empty(len(drawn) // size)
         state = [array.copy() for array in (raw, weights, placed, hits, np.ones(1), 0 * hits)]
         flags, sides = reports[[r for r, _ in drawn]], np.array([x for _, x in drawn])
-        play(flags, sides, rounds, grown, delta, *state, np.array([1.0, 0.0]), won, total)
+        active = np.ones((1, k), bool)
+        play(flags, sides, rounds, grown, delta, active, *state, np.array([1.0, 0.0]), won, total)
         assert won[0, 0] >= 0 and total[-1] == won[0, 0]
         return won[0, 0]
 
@@ -161,7 +162,7 @@ def test_all_claims_of_a_grid_are_bet_against_at_once():
     counts, bets, own = Counts(values=1 << 12), Bets(grid, 0.0), []
     for _ in range(12):
         sides = rng.integers(0, 2, 1024)
-        flags = counts.see(sides.tolist(), sides)
+        flags = counts.see(read(sides.tolist()), sides)
         seen = bets.trace(flags, sides, 3)
         bets.play(flags, sides)
         assert seen.size == 1024 and seen[-1] == pytest.approx(bets.log[3])
@@ -198,9 +199,8 @@ def test_one_input_of_many_is_found(k):
     while bets.log[0] < GOAL and asked < 100 * k:
         sides = rng.integers(0, k, end - asked)
         noise = rng.integers(0, 5, sides.size)
-        flags = counts.see(
-            [{"x": int(n), "y": int(x == k - 1)} for n, x in zip(noise, sides)], sides
-        )
+        reports = [{"x": int(n), "y": int(x == k - 1)} for n, x in zip(noise, sides)]
+        flags = counts.see(read(reports), sides)
         bets.play(flags, sides)
         counts.choose(bets.settle(*counts.end_block(1.0, 0.0)))
         asked, end = end, block_end(end)

@@ -10,7 +10,6 @@ it sent is refuted if its reports betray that, although its first reports may ke
 client gets every input by a coin of its own, so that nothing is assumed of independence.
 """
 
-import copy
 import functools
 import itertools
 import math
@@ -80,7 +79,7 @@ class AnytimeAudit(PairAudit):
     within: float | None = given(None, checks.real, 0)
     max_time: float | None = given(None, checks.real, 0)
     learning: bool = field(init=False, repr=False, compare=False)
-    tracks: tuple[tuple[Any, int, int | None], ...] = field(init=False, repr=False, compare=False)
+    tracks: tuple[tuple[Any, int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,10 +87,11 @@ class AnytimeAudit(PairAudit):
             "mechanism", self.mechanism, (LocalRandomizer, Source), "a mechanism, client or source"
         )
         chosen = [a if isinstance(a, Event) else attacks.make(a) for a in self.named]
-        fix(self, learning=any(getattr(a, "learning", False) for a in chosen))
+        fix(self, learning=any(isinstance(a, attacks.Learned) for a in chosen))
         inputs, tail = self._compared(mechanism), stats.tail_mass(self.alpha)
+        known = Event, attacks.Learned
         chosen = [
-            a if isinstance(a, Event) else a.declare(mechanism, self.trials, tail) for a in chosen
+            a if isinstance(a, known) else a.declare(mechanism, self.trials, tail) for a in chosen
         ]
         places, both = range(len(inputs)), self.both or len(inputs) > 2
         fix(
@@ -105,9 +105,10 @@ class AnytimeAudit(PairAudit):
             tracks=tuple(
                 (a, i, j)
                 for a in chosen
+                if not isinstance(a, attacks.Learned)
                 for i in places
-                for j in ([None] if hasattr(a, "learn") and len(inputs) > 2 else places)
-                if j is None or i < j or (i > j and both and not getattr(a, "both", False))
+                for j in places
+                if i < j or (i > j and both and not getattr(a, "both", False))
             ),
         )
 
@@ -134,11 +135,11 @@ class AnytimeAudit(PairAudit):
         return inputs
 
     def events(self) -> list[Event]:
-        """Return a fresh event for every track."""
+        """Return the event of every track."""
         return [
-            (copy.deepcopy(one) if hasattr(one, "learn") else one)
+            one
             if isinstance(one, Event)
-            else Accepted(one, self.mechanism, (self.inputs[i], self.inputs[j or 0]))
+            else Accepted(one, self.mechanism, (self.inputs[i], self.inputs[j]))
             for one, i, j in self.tracks
         ]
 
@@ -155,7 +156,7 @@ class AnytimeAudit(PairAudit):
     @functools.cached_property
     def rates(self) -> list[Rates | None]:
         """Rates of every track that are known before it is bet on: exact, or declared."""
-        return [None if hasattr(e, "learn") else getattr(e, "rates", None) for e in self.events()]
+        return [getattr(event, "rates", None) for event in self.events()]
 
     @functools.cached_property
     def expected(self) -> Rates | None:

@@ -1,4 +1,4 @@
-"""The sequential audit loop: choose inputs, draw reports, observe events, bet, learn."""
+"""The sequential audit loop: choose inputs, draw reports, read them, bet, learn."""
 
 import functools
 import math
@@ -8,28 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from .. import streams
+from .. import checks, streams
 from ..kinds.anything import rows
 from ..progress import Progress
-from ..sequential import Screen
+from ..sequential import Scores, Screen, read
 from ..stats import down
 from ..types import Array, Reports
 from . import told
 from .events import Accepted, Event, happened
 from .pair import makeable
-from .purse import COINS, IDLE, MEAN, PRODUCT, Purse, cut
+from .purse import COINS, IDLE, MEAN, PRODUCT, Purse, Tracks
 from .result import Row, finite
-from .sources import Live, Source, identity, in_turn, joined, packed, picked, unpacked
+from .sources import Live, Source, identity, picked
 from .stopped import AnytimeResult, block, careful
 
 __all__ = ["Course"]
 
-_KEPT = 2**13  # last reports per input that learners see, fewer if they are wide
 _CELLS = 2**20  # numbers in the reports that are made at once
-_SEEN, _ENTRIES = 1024, 100_000  # rounds that are screened at once, and their numbers at most
+_SEEN, _ENTRIES = 4096, 100_000  # rounds that are screened at once, and their numbers at most
 _LATE = 0.1  # share of the stake for bets on the input that was asked for one report before
 _PIECE = 0.5  # seconds after which a client that makes one report at a time is looked at again
-_LEARNED = 2.0  # power of wealth by which learned bets get their shares
 
 
 class Course:
@@ -61,10 +59,10 @@ class Course:
         if self.live:
             self.source = Live(mechanism)
         self.events: list[Event] = audit.events()
-        self.learners = [hasattr(event, "learn") for event in self.events]
         self.drawn = (
             self.live
             and not audit.faithful
+            and not audit.learning
             and self.source.lawful
             and all(isinstance(e, Accepted) and e.rates is not None for e in self.events)
         )  # from the exact distribution
@@ -72,21 +70,13 @@ class Course:
             makeable(mechanism)
         declared, inputs = audit.independent, len(audit.inputs)
         independent = not self.live and (self.source.independent if declared is None else declared)
-        self.purse = Purse(
-            self.source.epsilon, audit.delta, audit.alpha, audit.rates,
-            learned=None in audit.rates,
-            scored=any(hasattr(e, "score") for e in self.events),
-            rule=COINS if self.live else PRODUCT if independent else MEAN,
-            eta=_LEARNED if any(self.learners) else 1.0,
-            weights=[1.0 if j is not None else 1 / (inputs - 1) for _, _, j in audit.tracks],
-            screens=self._screens(inputs, independent) if audit.learning else (),
-        )  # fmt: skip
+        self.rule = COINS if self.live else PRODUCT if independent else MEAN
+        self.tracks: Tracks | None = None
+        self.screens: list[Screen] = []
+        self.purse = Purse(self.source.epsilon, audit.alpha, [*self._players(inputs, independent)])
         self.each = inputs if self.live else 1  # rounds for one report of every input
         self.rounds, self.asked, self.stopped, self.seconds = 0, np.zeros(inputs, int), "", 0.0
         self.trajectory: list[tuple[int, float, float]] = []
-        self.kept: list[list[Reports]] = [[] for _ in audit.inputs]
-        self.words = [event.words for event in self.events]  # of what was bet on last
-        self.taught = 0  # reports per input that were learned from
         self._name = "bets", [repr(value) for value in audit.inputs], *audit.claim
         width = mechanism.width * inputs // self.each if self.live else 1
         self._most = max(1, min(2**16, _CELLS // width)) * self.each
@@ -94,16 +84,31 @@ class Course:
         if state is not None:
             self._restore(state)
 
-    def _screens(self, inputs: int, independent: bool) -> list[tuple[float, Any]]:
-        """Bets on everything that reports show, and on the input that was asked for before."""
+    def _players(self, inputs: int, independent: bool) -> Iterator[tuple[float, Any]]:
+        """Who bets, and with what share of the stake: tracks of declared events, and where an
+        attack learns, a screen, scores, and a screen for the input that was asked for before."""
         claim = 1.0 if self.source.epsilon == math.inf else self.source.epsilon, self.audit.delta
-        size, late = (1, _LATE) if self.live else (inputs, 0.0)
+        late = _LATE * (self.live and self.audit.learning)
+        share = (1 - late) / (bool(self.events) + 2 * self.audit.learning)
+
+        def tracks(grid: Array) -> Tracks:
+            self.tracks = Tracks(grid, self.audit.delta, self.audit.rates, self.rule)
+            return self.tracks
 
         def screen(grid: Array, late: bool = False) -> Screen:
-            return Screen(grid, *claim, inputs, size, independent, late)
+            size = 1 if self.live else inputs
+            self.screens.append(Screen(grid, *claim, inputs, size, independent, late))
+            return self.screens[-1]
 
-        made: list[tuple[float, Any]] = [((1 - late) / 2, screen)]
-        return made + ([(late, functools.partial(screen, late=True))] if late else [])
+        def scores(grid: Array) -> Scores:
+            return Scores(self.screens[0].counts, grid, self.audit.delta, independent)
+
+        if self.events:
+            yield share, tracks
+        if self.audit.learning:
+            yield from ((share, screen), (share, scores))
+        if late:
+            yield late, functools.partial(screen, late=True)
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -178,16 +183,17 @@ class Course:
         n = min(n, len(chosen))
         if n <= skip:
             return 0
-        symbols, scores = self._observe(chosen, reports, rng)
+        symbols = self._observe(chosen, reports, rng)
         used, end_of_part = 0, min(n, skip + left)
         watched = watched and not self.purse.refuted
         while skip + used < end_of_part and not (watched and self.purse.refuted):
             part = slice(skip + used, min(end_of_part, skip + used + self._room))
-            for screen in self.purse.screens:
-                screen.see(*self._in_turn(chosen[part], reports, part))
-            these = [cut(one, part) for one in scores]
-            used += self.purse.bet(np.ascontiguousarray(symbols[:, part]), these, watched)
-        self._keep(chosen, reports, np.arange(skip, skip + used))
+            if self.tracks:
+                self.tracks.see(np.ascontiguousarray(symbols[:, part]))
+            if self.screens:
+                self._read(chosen, reports, part, first + used)
+            used += self.purse.bet(part.stop - part.start, watched)
+        self.asked += np.bincount(chosen[skip : skip + used].ravel(), minlength=self.asked.size)
         self.rounds += used
         if self.rounds == end:
             self._settle()
@@ -196,20 +202,25 @@ class Course:
     @property
     def _room(self) -> int:
         """How many rounds may be bet on at once."""
-        if not self.purse.screens:
+        if not self.screens:
             return self._most
         most = max(
             self.each, int(min(_SEEN, _ENTRIES / self._entries)) * self.each // self.asked.size
         )
-        return min(most, *(screen.room for screen in self.purse.screens))
+        return min(most, *(screen.room for screen in self.screens))
 
-    def _in_turn(self, chosen: Array, reports: Any, part: slice) -> tuple[Any, Array]:
-        """Reports of one round after the other, and their inputs."""
-        at = np.arange(part.start, part.stop)
+    def _read(self, chosen: Array, reports: Any, part: slice, first: int) -> None:
+        """Take the reports of some rounds apart, one round after the other, for all who look."""
+        at, size = np.arange(part.start, part.stop), chosen.shape[1]
         if self.live:
-            return _each(picked(reports, at)), chosen[:, 0]
-        sides = [_each(picked(one, at)) for one in reports]
-        return [report for one in zip(*sides) for report in one], chosen.ravel()
+            given = _each(picked(reports, at))
+        else:
+            sides = [_each(picked(one, at)) for one in reports]
+            given = [report for one in zip(*sides) for report in one]
+        found = read(given, first * size, size=size)
+        for one in self.purse.players:
+            if one is not self.tracks:
+                one.see(found, given, chosen[part].ravel())
 
     def _draw(self, n: int, start: int, rng: np.random.Generator) -> tuple[Array, Any]:
         """Choose the inputs of n rounds by coins that the client never sees, and draw reports.
@@ -232,91 +243,40 @@ class Course:
         self._speed = n / max(time.perf_counter() - tick, 1e-6)
         return chosen[:, None], reports
 
-    def _observe(
-        self, chosen: Array, reports: Any, rng: np.random.Generator
-    ) -> tuple[Array, list[Any]]:
-        """The symbol of every round on every track, and the scores of its reports; see
-        `ldpkit.betting` for symbols."""
+    def _observe(self, chosen: Array, reports: Any, rng: np.random.Generator) -> Array:
+        """The symbol of every round on every track; see `ldpkit.betting` for symbols."""
         n = len(chosen)
         symbols = np.full((len(self.events), n), IDLE, np.uint8)
-        scores: list[Any] = [None] * len(self.events)
-        events: list[Any] = self.events
-        for track, (event, (_, i, j)) in enumerate(zip(events, self.audit.tracks)):
-            if self.learners[track] and not self.taught:
-                continue
-            if event.words != self.words[track]:  # counts are of one event
-                self.words[track], self.purse.counts[track] = event.words, 0
-            scored = hasattr(event, "score")
+        for track, (event, (_, i, j)) in enumerate(zip(self.events, self.audit.tracks)):
             if not self.live:
-                other = (
-                    picked(reports[j], np.arange(n)) if j is not None else in_turn(reports, i, n)
-                )
-                sides = picked(reports[i], np.arange(n)), other
+                sides = (picked(reports[one], np.arange(n)) for one in (i, j))
                 one, two = (happened(event, side, n, rng) for side in sides)
                 symbols[track] = 2 * one.view(np.uint8) + two.view(np.uint8)
-                scores[track] = (event.score(sides[0]), event.score(sides[1])) if scored else None
                 continue
-            where = np.flatnonzero((chosen[:, 0] == i) | (chosen[:, 0] == j) | (j is None))
+            where = np.flatnonzero((chosen[:, 0] == i) | (chosen[:, 0] == j))
             second = chosen[where, 0] != i
             if self.drawn:
                 p, q = self.audit.rates[track]
                 shown = rng.random(where.size) < np.where(second, q, p)
             else:
-                these = picked(reports, where)
-                shown = happened(event, these, where.size, rng)
-                if scored:
-                    scores[track] = np.full(n, 0.5)
-                    scores[track][where] = event.score(these)
+                shown = happened(event, picked(reports, where), where.size, rng)
             symbols[track, where] = 2 * second + shown
-        return symbols, scores
-
-    def _keep(self, chosen: Array, reports: Any, rows: Array) -> None:
-        """Count the inputs of rounds that were bet on, and keep their reports for learners."""
-        self.asked += np.bincount(chosen[rows].ravel(), minlength=self.asked.size)
-        if reports is None or not any(self.learners):
-            return
-        for side, kept in enumerate(self.kept):
-            if self.live:
-                kept.append(picked(reports, rows[chosen[rows, 0] == side]))
-            else:
-                kept.append(picked(reports[side], rows))
+        return symbols
 
     def _settle(self) -> None:
-        """End a block: divide the wealth again, and learn."""
-        purse = self.purse
-        self.trajectory.append((self.rounds // self.each, purse.log, purse.lower))
-        purse.settle()
-        for track, known in enumerate(self.audit.rates):
-            if known is None and not self.learners[track]:
-                purse.believe(track, careful(*told.counts(self, track)))
-        if any(self.learners):
-            past = [joined(kept) for kept in self.kept if kept]
-            if len(past) < len(self.kept):
-                return  # an input was not asked for yet
-            few = max(64, min(_KEPT, int(100 * _KEPT / self._entries)))
-            self.taught = min(few, *map(_size, past))
-            last = [np.arange(_size(one) - self.taught, _size(one)) for one in past]
-            self.kept = [[picked(one, at)] for one, at in zip(past, last)]
-            self._learn()
+        """End a block of tracks: divide their wealth again, and learn rates."""
+        self.trajectory.append((self.rounds // self.each, self.purse.log, self.purse.lower))
+        if self.tracks:
+            self.tracks.settle()
+            for track, known in enumerate(self.audit.rates):
+                if known is None:
+                    self.tracks.believe(track, careful(*told.counts(self, track)))
 
     @property
     def _entries(self) -> float:
         """Numbers and categories of a report, as far as they are counted."""
-        counts = [screen.counts for screen in self.purse.screens[:1]]
-        return max(1.0, *(one.records / max(int(one.reports.sum()), 1) for one in counts), 1.0)
-
-    def _learn(self, tuned: bool = False) -> None:
-        """Teach all learners the same number of reports of every input."""
-        past = [picked(joined(kept), np.arange(self.taught)) for kept in self.kept]
-        for track, (event, (_, i, j)) in enumerate(zip(self.events, self.audit.tracks)):
-            if not self.learners[track]:
-                continue
-            learner: Any = event
-            second = past[j] if j is not None else in_turn(past, i, self.taught)
-            held_out = learner.learn(past[i], second)
-            self.purse.believe(track, getattr(learner, "rates", None))
-            if held_out is not None and not tuned:
-                self.purse.tune(track, *held_out)
+        counts = self.screens[0].counts
+        return max(1.0, counts.records / max(int(counts.reports.sum()), 1))
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -327,11 +287,13 @@ class Course:
 
     @property
     def found(self) -> Event | None:
-        """What has won most, to be declared to another audit; ``None`` if that is no event."""
+        """What has won most, to be declared to another audit; of all entries together, the one that
+        has won most alone."""
         best = int(np.argmax(self.purse.each)) - len(self.events)
         if best < 0:
-            return getattr(self.events[best], "found", self.events[best])
-        found = self.purse.screens[best].found()
+            return self.events[best]
+        leading = self.purse.players[best + bool(self.events)]
+        found = (leading if leading in self.screens else self.screens[0]).found()
         return None if found is None else found[0]
 
     # --- to be continued --------------------------------------------------------------------------
@@ -356,11 +318,8 @@ class Course:
             "seed": self.seed,
             "rounds": self.rounds,
             "asked": self.asked.tolist(),
-            "taught": self.taught,
-            "words": self.words,
             "seconds": self.seconds,
             "trajectory": [list(row) for row in self.trajectory],
-            "kept": [packed(joined(kept)) if kept else None for kept in self.kept],
             **self.purse.state(),
         }
 
@@ -374,14 +333,15 @@ class Course:
         ]
         if other:
             raise ValueError(f"state must be of the same audit: {'; '.join(other)}")
-        self.purse.restore(state)
-        self.seed, self.rounds, self.taught = state["seed"], state["rounds"], state["taught"]
-        self.asked, self.words = np.array(state["asked"], int), list(state["words"])
-        self.seconds = state["seconds"]
-        self.trajectory = [(int(a), b, c) for a, b, c in state["trajectory"]]
-        self.kept = [[unpacked(kept)] if kept else [] for kept in state["kept"]]
-        if any(self.learners) and self.taught:
-            self._learn(tuned=True)
+        self.seed = checks.integer("seed", state["seed"], 0)
+        self.rounds = checks.integer("rounds", state["rounds"], 0)
+        self.seconds = checks.real("seconds", state["seconds"], 0)
+        asked = [checks.integer("asked", number, 0) for number in state["asked"]]
+        checks.need(len(asked) == len(self.audit.inputs), "asked must be of all inputs")
+        self.asked = np.array(asked)
+        self.trajectory = [(int(a), float(b), float(c)) for a, b, c in state["trajectory"]]
+        with np.errstate(all="ignore"):  # what becomes of odd numbers is looked at
+            self.purse.restore(state)
 
 
 def _each(reports: Reports) -> Any:

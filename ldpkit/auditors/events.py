@@ -5,14 +5,6 @@ An event needs two things only, `words` and `holds`. Whatever else it offers is 
 ``rates``
     ``(p, q)``, how likely it is thought to be with the first input and with the second, or
     ``None``. Where the two reports of a pair are independent, a bet is made for just these rates.
-``learn(first, second)``
-    Called between two bets, at times that are fixed in advance (after 8, 12, 18, 27, ... pairs),
-    with reports of both inputs that were bet on before; so it may choose anything, `words`,
-    `rates` and what `holds` among them. Nothing is bet on it before the first call. It may return
-    scores of past reports that were held out, ``(of first, of second)``.
-``score(reports)``
-    Float array (n,) in [0, 1]: the probability that a report is of the first input, as far as is
-    known. A bet is made on the whole of it (`ldpkit.betting.soft`).
 ``note``
     A text that a reader must know besides, or nothing.
 ``both``

@@ -16,7 +16,7 @@ from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import lawful
 from ..types import Array, Reports, Rng
 
-__all__ = ["Source", "Live", "identity", "in_turn", "joined", "packed", "picked", "unpacked"]
+__all__ = ["Source", "Live", "identity", "joined", "picked"]
 
 _HEAD = 2**16  # bytes of a recording by which it is known again: more reports may follow
 
@@ -133,14 +133,6 @@ def picked(reports: Reports, rows: Array) -> Reports:
     return reports[rows]
 
 
-def in_turn(sides: Sequence[Reports], but: int, n: int) -> Reports:
-    """Return n reports of all inputs but one, taken from these in turn."""
-    others = [one for side, one in enumerate(sides) if side != but]
-    rows = [np.arange(first, n, len(others)) for first in range(len(others))]
-    order = np.argsort(np.concatenate(rows))
-    return picked(joined([picked(one, at) for one, at in zip(others, rows)]), order)
-
-
 def joined(pieces: Sequence[Reports]) -> Reports:
     """Return reports of several calls as those of one."""
     if isinstance(pieces[0], (list, tuple)):
@@ -155,29 +147,3 @@ def joined(pieces: Sequence[Reports]) -> Reports:
             for piece in pieces
         ]
     )
-
-
-def packed(reports: Reports) -> Any:
-    """Return reports as JSON can write them; `unpacked` makes them what they were."""
-    if isinstance(reports, (list, tuple)):
-        return {"parts": [packed(part) for part in reports]}
-    if reports.dtype.names:
-        return {"fields": {name: packed(reports[name]) for name in reports.dtype.names}}
-    return {"type": reports.dtype.str, "shape": reports.shape, "entries": reports.ravel().tolist()}
-
-
-def unpacked(kept: Any) -> Reports:
-    """Return reports that were `packed`."""
-    if "parts" in kept:
-        return [unpacked(part) for part in kept["parts"]]
-    if "fields" in kept:
-        parts = [unpacked(part) for part in kept["fields"].values()]
-        kinds = [(name, p.dtype, p.shape[1:]) for name, p in zip(kept["fields"], parts)]
-        whole = np.empty(len(parts[0]), kinds)
-        for name, part in zip(kept["fields"], parts):
-            whole[name] = part
-        return whole
-    flat = np.empty(len(kept["entries"]), np.dtype(kept["type"]))
-    for i, entry in enumerate(kept["entries"]):  # which may be a list
-        flat[i] = entry
-    return flat.reshape(kept["shape"])

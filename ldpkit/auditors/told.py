@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ..sequential.counts import stake
+from ..sequential.ranking import stake
 from .purse import IDLE, MEAN
 from .result import CLEAR, LEAST, Row, too_few
 from .stopped import AHEAD, COUNTS, NO_PAIRS, OTHERS, PAIRED, AnytimeResult
 
-__all__ = ["counts", "one_in", "result"]
+__all__ = ["ABOVE_ALL", "counts", "one_in", "result"]
+
+ABOVE_ALL = "everything that can be seen, weighed together, above all: "
 
 _NAMED = 12  # inputs that a verdict names one by one
 _SPENT, _SPENT_RARE = 2.5, 0.85  # nats lost before bets are on the right event, as measured
@@ -21,8 +23,10 @@ def result(course: Any) -> AnytimeResult:
     audit, purse, made = course.audit, course.purse, course.source
     best = int(np.argmax(purse.each))
     turns = [_turn(course, track) for track in range(len(course.events))]
-    turns += [_screened(course, number) for number in range(len(purse.screens))]
+    others = purse.players[bool(course.events) :]
+    turns += [_screened(course, one, len(turns) + at) for at, one in enumerate(others)]
     found, notes = turns[best], [getattr(event, "note", "") for event in course.events]
+    notes += [_repeated(screen.counts) for screen in course.screens[:1]]
     n = -(-course.rounds // course.each)
     if course.live and audit.independent:
         notes.append(NO_PAIRS)
@@ -75,7 +79,7 @@ def _asked(course: Any, leading: Row) -> str:
 
 def _weak(course: Any, n: int) -> str:
     """Why the audit could hardly have refuted the claim; empty if it could."""
-    screened = [screen.counts for screen in course.purse.screens[:1]]
+    screened = [screen.counts for screen in course.screens[:1]]
     if not screened:
         few = max(n, 1), course.source.epsilon
         return too_few(course.purse.most, *few, of=f" of {CLEAR}")
@@ -99,13 +103,14 @@ def _refutes(course: Any, reports: float, one_in: float) -> bool:
     """Whether so many reports per input refute, with probability .9, a client that sends its input
     in the clear in one report of so many."""
     claim, delta = course.source.epsilon, course.audit.delta
-    rare, size = course.purse.screens[0].counts.rare, 1
-    if course.purse.rule == MEAN:
+    screen, size = course.screens[0], 1
+    if course.rule == MEAN:
         size = course.asked.size  # the factors of a round are averaged
     shown = (math.sqrt(reports / one_in + 1) - 1) ** 2  # with probability .9
     bet = stake(shown / max(reports, 1), 0.0, math.exp(min(claim, 700)), delta, 1.0)
     won = shown * math.log1p(bet / size) - reports * bet * delta
-    spent = _SPENT - float(course.purse.dealt[1]) + _SPENT_RARE * math.log1p(rare)
+    dealt = float(course.purse.dealt[course.purse.players.index(screen)])
+    spent = _SPENT - dealt + _SPENT_RARE * math.log1p(screen.counts.rare)
     return won >= spent - math.log(course.audit.alpha)
 
 
@@ -114,7 +119,7 @@ def one_in(course: Any) -> int:
     with probability .9; 0 if everything in the clear may have been missed, or where nothing was
     screened."""
     low, high, reports = 0, int(course.asked.min()) + 1, int(course.asked.min())
-    if not course.purse.screens or course.source.epsilon == math.inf:
+    if not course.screens or course.source.epsilon == math.inf:
         return 0
     while high - low > 1:
         middle = (low + high) // 2
@@ -127,27 +132,33 @@ def _turn(course: Any, track: int) -> Row:
     seen in the reports on which it was bet."""
     _, i, j = course.audit.tracks[track]
     row: Row = {
-        "pair": (course.audit.inputs[i], OTHERS if j is None else course.audit.inputs[j]),
-        "event": course.words[track],
+        "pair": (course.audit.inputs[i], course.audit.inputs[j]),
+        "event": course.events[track].words,
         "e_value": math.exp(min(float(course.purse.each[track]), 700)),
     }
     tp, fp, first, second = counts(course, track)
-    if getattr(course.events[track], "counted", True):
-        row |= {"tp": tp, "fp": fp, "first": first, "second": second}
-        row |= {"tpr": tp / first} if first else {}
-        row |= {"fpr": fp / second} if second else {}
-    return row
+    row |= {"tp": tp, "fp": fp, "first": first, "second": second}
+    row |= {"tpr": tp / first} if first else {}
+    return row | ({"fpr": fp / second} if second else {})
 
 
-def _screened(course: Any, number: int) -> Row:
-    """The wealth of a screen's bets, and what won most."""
-    screen, inputs, each = course.purse.screens[number], course.audit.inputs, course.purse.each
+def _repeated(counts: Any) -> str:
+    """What has to be said if all reports of an input are the same."""
+    asked = counts.reports.sum(axis=0)
+    most = int(asked[counts.repeated].max(initial=0))
+    return f"all of the first {most:,} reports of an input are the same" if most > 1 else ""
+
+
+def _screened(course: Any, screen: Any, number: int) -> Row:
+    """The wealth of bets on everything that reports show, and what won most."""
+    inputs, each = course.audit.inputs, course.purse.each
     row: Row = {
         "pair": (inputs[0], inputs[1] if len(inputs) == 2 else OTHERS),
-        "event": "every entry of the reports",
-        "e_value": math.exp(min(float(each[len(course.events) + number]), 700)),
+        "event": screen.words,
+        "e_value": math.exp(min(float(each[number]), 700)),
     }
-    found = screen.found()
+    alone = screen in course.screens
+    found = (screen if alone else course.screens[0]).found()
     if found is None:
         return row
     entry, one, shown, asked = found
@@ -156,18 +167,18 @@ def _screened(course: Any, number: int) -> Row:
     other = int(np.argmin(rates))
     row |= {
         "pair": (inputs[one], inputs[other]),
-        "event": screen.late * "one report late: " + entry.words,
+        "event": (screen.late * "one report late: " if alone else ABOVE_ALL) + entry.words,
     }
     row |= {"tp": int(shown[one]), "fp": int(shown[other])}
     row |= {"first": int(asked[one]), "second": int(asked[other])}
-    row |= {"tpr": shown[one] / asked[one]} if asked[one] else {}
+    row |= {"tpr": float(shown[one] / asked[one])} if asked[one] else {}
     return row | ({"fpr": float(rates[other])} if asked[other] else {})
 
 
 def counts(course: Any, track: int) -> tuple[int, int, int, int]:
     """How often an event was seen with the first input and with the second, and how many reports of
     each it was bet on."""
-    seen = course.purse.counts[track].tolist()
+    seen = course.tracks.counts[track].tolist()
     if course.live:
         return seen[1], seen[3], seen[0] + seen[1], seen[2] + seen[3]
     pairs = sum(seen[:IDLE])

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from .. import __version__, attacks, betting, checks, stats
 from ..auditors import AnytimeAudit
@@ -29,7 +28,6 @@ from .target import found, made, mechanism_options
 __all__ = ["bets", "bound", "plan", "resume", "sure"]
 
 _PAIRS = 12  # inputs whose pairs are all bet on: more would share too little wealth
-_WEALTH = 1e15  # logarithms of wealth that no audit reaches
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OPENING = '{"ldpkit": '
 _OUTPUTS = {
@@ -214,7 +212,7 @@ def resume(
         words["trials"] = trials
     try:
         with aside():
-            begun = _begun(words, state, file.stat().st_size)
+            begun = planned(words).start(words["seed"], state)
     except KeyError as error:
         raise click.UsageError(f"{file} was kept by another release: {error} is missing") from error
     except (ValueError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
@@ -233,30 +231,6 @@ def _kept(file: Path) -> Row:
     if kept["check"] != _check(kept):
         raise ValueError("it was changed")
     return kept
-
-
-def _begun(words: Row, state: Row, size: int) -> Course:
-    """Return the audit that was kept in a file of `size` bytes: its check sum names no sender, so
-    its numbers may be anything."""
-    for name in ("seed", "rounds"):
-        checks.integer(name, state[name], 0)
-    checks.integer("taught", state["taught"], 0, size)  # reports that the file holds
-    checks.real("seconds", state["seconds"], 0)
-    balance = np.array(state["balance"], float)
-    checks.reals("balance", balance[~np.isnan(balance)], 0, 2, closed="()")
-    for name in ("base", "past", "now", "trajectory"):
-        checks.reals(name, state[name], -_WEALTH, _WEALTH)
-    with np.errstate(all="ignore"):  # what becomes of odd numbers is looked at below
-        course = planned(words).start(words["seed"], state)
-    purse, inputs = course.purse, len(course.audit.inputs)
-    checks.need(
-        course.asked.shape == (inputs,) and len(course.kept) == inputs
-        and len(course.words) == len(course.events),
-        "asked, kept and words must be of all inputs and events",
-    )  # fmt: skip
-    checks.integer("reached", purse.reached, 0, purse.total.size)
-    checks.reals("wealth", [*purse.total, purse.log], -_WEALTH, _WEALTH)
-    return course
 
 
 @cli.command()

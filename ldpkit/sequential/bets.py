@@ -35,7 +35,8 @@ import numpy as np
 
 from ..compiled import kernel
 from ..types import Array
-from .counts import MOST, Ranking, spread, stake
+from .counts import Ranking
+from .ranking import MOST, spread, stake
 
 __all__ = ["Bets", "PRIOR", "STRATEGIES", "block_end"]
 
@@ -67,78 +68,91 @@ def block_end(reports: int) -> int:
 
 @kernel
 def place(
-    rates: Array, sizes: Array, caution: float, d: int, grown: Array, delta: float,
+    rates: Array, sizes: Array, caution: float, d: int, grown: Array, low: int, delta: float,
     weights: Array, raw: Array,
 ) -> None:  # fmt: skip
     """Weights and stakes of a question on an event that has these rates in so many reports, drawn
-    towards each other by so many standard errors."""
+    towards each other by so many standard errors; stakes against claims from number `low` on."""
     others, p, q = spread(rates, sizes, d, weights), 0.0, 0.0
     for x in range(rates.size):
         error = math.sqrt(max(rates[x] * (1 - rates[x]), 0.0) / max(sizes[x], 1.0))
         q += weights[x] * (rates[x] + caution * error)
         if x == d:
             p = rates[x] - caution * error
-    for c in range(grown.size):
-        raw[c] = stake(p, q, grown[c], delta, others)
+    for c in range(low, grown.size):
+        new = stake(p, q, grown[c], delta, others)
+        if new == 0.0 and raw[c] == 0.0:  # and so against all larger claims
+            break
+        raw[c] = new
 
 
 @kernel
-def bounded(raw: Array, weights: Array, grown: Array, placed: Array) -> None:
-    """Lower the stakes of all questions (k, claims) until no report could cost everything."""
+def bounded(raw: Array, weights: Array, grown: Array, low: int, placed: Array) -> int:
+    """Lower the stakes of all questions (k, claims) until no report could cost everything, against
+    claims from number `low` on; return the number of the first claim against which none is left."""
     k = weights.shape[0]
-    for c in range(grown.size):
-        most = 0.0
+    for c in range(low, grown.size):
+        most, total, before = 0.0, 0.0, 0.0
         for x in range(k):
             load = 0.0
             for d in range(k):
                 load += weights[d, x] * raw[d, c]
             most = max(most, load)
+            total += raw[x, c]
+            before += placed[x, c]
+        if total == 0.0 and before == 0.0:
+            return c
         scale = min(1.0, MOST / max(grown[c] * most, MOST))
         for d in range(k):
             placed[d, c] = scale * raw[d, c]
+    return grown.size
 
 
 @kernel
 def play(
-    flags: Array, sides: Array, rounds: Array, grown: Array, delta: float, raw: Array,
-    weights: Array, placed: Array, hits: Array, seen: Array, shown: Array, start: Array, won: Array,
-    total: Array,
+    flags: Array, sides: Array, rounds: Array, grown: Array, delta: float, active: Array,
+    raw: Array, weights: Array, placed: Array, hits: Array, seen: Array, shown: Array, start: Array,
+    won: Array, total: Array,
 ) -> None:  # fmt: skip
     """Multiply the wealth `won` (strategies, claims) by the factors of rounds.
 
-    `rounds` holds the number of reports of a round, and whether their factors are multiplied.
-    `raw` and `placed` (strategies, k, claims) are stakes before and after they were bounded,
-    `weights` (strategies, k, k) those of the inputs in each question, `hits` (strategies, k, k) how
-    often each input showed its set in `seen` reports. Strategies that start with a positive record
-    of hits adapt their stakes to it. `shown` (strategies, k, k) counts as `hits` does, of all
-    strategies. `total` receives the wealth against the first claim after every round, of strategies
-    that began with `start`.
+    `rounds` holds the number of reports of a round, whether their factors are multiplied, and the
+    number of the first claim that is still bet against. `active` (strategies, k) says which
+    questions are bet on, `raw` and `placed` (strategies, k, claims) are stakes before and after
+    they were bounded, `weights` (strategies, k, k) those of the inputs in each question, `hits`
+    (strategies, k, k) how often each input showed its set in `seen` reports. Strategies that start
+    with a positive record of hits adapt their stakes to it. `shown` (strategies, k, k) counts as
+    `hits` does, of all strategies. `total` receives the wealth against the first of these claims
+    after every round, of strategies that began with `start`.
     """
-    k, size, product = flags.shape[1], rounds[0], rounds[1] == 1
+    k, size, product, low = flags.shape[1], rounds[0], rounds[1] == 1, rounds[2]
     now, each, rates, sizes = np.empty(grown.size), np.empty(grown.size), np.empty(k), np.empty(k)
+    ends = np.full(won.shape[0], grown.size)
+    for s in range(won.shape[0]):
+        ends[s] = bounded(raw[s], weights[s], grown, low, placed[s])
     for n in range(total.size):
         total[n] = start[-1]
         for s in range(won.shape[0]):
-            bit, any_shown = np.uint16(1 << s), False
+            bit, any_shown, end = np.uint16(1 << s), False, ends[s]
             for i in range(n * size, n * size + size):
                 for d in range(k):
                     any_shown |= flags[i, d] & bit != 0
-            if any_shown or delta > 0:
-                now[:] = 1.0 if product else 0.0
+            if end > low and (any_shown or delta > 0):
+                now[low:end] = 1.0 if product else 0.0
                 for i in range(n * size, n * size + size):
-                    x, each[:] = sides[i], 1.0
+                    x, each[low:end] = sides[i], 1.0
                     for d in range(k):
                         if flags[i, d] & bit != 0:
-                            for c in range(grown.size):
+                            for c in range(low, end):
                                 change = 1.0 if d == x else -grown[c] * weights[s, d, x]
                                 each[c] += change * placed[s, d, c]
-                    for c in range(grown.size):
+                    for c in range(low, end):
                         if delta > 0:
                             each[c] /= 1 + placed[s, :, c].sum() * delta / k
                         now[c] = now[c] * each[c] if product else now[c] + each[c] / size
-                for c in range(grown.size):
+                for c in range(low, end):
                     won[s, c] *= now[c]
-            total[n] += start[s] * won[s, 0]
+            total[n] += start[s] * won[s, low]
         seen[0] += size
         for s in range(won.shape[0]):
             bit, changed = np.uint16(1 << s), False
@@ -151,11 +165,11 @@ def play(
                             changed = True
             if changed:
                 for d in range(k):
-                    if raw[s, d, 0] > 0 or raw[s, d, -1] > 0:
+                    if active[s, d]:
                         rates[:] = k * hits[s, d] / seen[0]
                         sizes[:] = seen[0] / k
-                        place(rates, sizes, 0.0, d, grown, delta, weights[s, d], raw[s, d])
-                bounded(raw[s], weights[s], grown, placed[s])
+                        place(rates, sizes, 0.0, d, grown, low, delta, weights[s, d], raw[s, d])
+                ends[s] = bounded(raw[s], weights[s], grown, low, placed[s])
 
 
 class Bets:
@@ -196,6 +210,7 @@ class Bets:
         self._hits[len(_TOPS) :] = self._new
         self._seen, self.asked = np.zeros(1), np.zeros(inputs)
         self._shown, self._since = (np.zeros((bets, inputs, inputs)) for _ in range(2))
+        self._active = np.zeros((bets, inputs), bool)
         self.chosen: list[tuple[Array, int, int]] = []
 
     @property
@@ -224,7 +239,7 @@ class Bets:
         log = (self.shares + self.now)[:, one]
         return self._played(flags, sides, self.grown[one], copies, log)[1] + self.base[at]
 
-    def play(self, flags: Array, sides: Array) -> None:
+    def play(self, flags: Array, sides: Array, low: int = 0) -> None:
         """Bet on rounds, one after the other.
 
         Parameters
@@ -233,25 +248,28 @@ class Bets:
             As `Counts.see` returns them.
         sides : int array (n,)
             The input of each report.
+        low : int
+            The number of the first claim of the grid that is still bet against.
         """
         state = self._raw, self._weights, self._placed, self._hits, self._seen, self._shown
         log = self.shares + self.now
-        self.now[:-1] += self._played(flags, sides, self.grown, state, log)[0]
+        self.now[:-1] += self._played(flags, sides, self.grown, state, log, low)[0]
         self.asked += np.bincount(sides, minlength=self.asked.size)
 
     def _played(
-        self, flags: Array, sides: Array, grown: Array, state: Any, log: Array
+        self, flags: Array, sides: Array, grown: Array, state: Any, log: Array, low: int = 0
     ) -> tuple[Array, Array]:
-        """What strategies win, and the wealth of all of them after each round against the first
-        claim."""
+        """What strategies win, and the wealth of all of them after each round against claim number
+        `low`."""
         size, gained, totals = int(self._rounds[0]), np.zeros(log[:-1].shape), []
+        rounds = np.append(self._rounds, low)
         step = max(_AT_ONCE // size, 1) * size  # so few that nothing overflows
         for first in range(0, sides.size, step):
             part = slice(first, first + step)
             won, total = np.ones_like(gained), np.empty(sides[part].size // size)
-            start = log[:, 0] + np.append(gained[:, 0], 0)
+            start = log[:, low] + np.append(gained[:, low], 0)
             scale = start.max()
-            given: Any = flags[part], sides[part], self._rounds, grown, self.delta
+            given: Any = flags[part], sides[part], rounds, grown, self.delta, self._active
             play(*(*given, *state, np.exp(start - scale), won, total))
             gained += np.log(won)
             totals.append(np.log(total) + scale)
@@ -282,14 +300,13 @@ class Bets:
         unions *= _KEEP
         unions += (1 - _KEEP) * self._new
         self._seen *= _KEEP
-        self._raw[:] = 0.0
+        self._raw[:], self._active[:] = 0.0, False
         before = [(*row[1:4], d, s) for row, d, s in self.chosen if s < len(_TOPS)]
         self.chosen = [*self._choose(rankings)]
         for row, d, s in self.chosen:
             if s < len(_TOPS) and (*row[1:4], d, s) not in before:
                 self._shown[s, d], self._since[s, d] = 0, self.asked
-        for s in range(len(self._raw)):
-            bounded(self._raw[s], self._weights[s], self.grown, self._placed[s])
+            self._active[s, d] = True
         return self.chosen
 
     def _choose(self, rankings: tuple[Ranking, ...]) -> Iterator[tuple[Array, int, int]]:
@@ -312,4 +329,4 @@ class Bets:
 
     def _place(self, s: int, d: int, rates: Array, sizes: Array, caution: float) -> None:
         own = self._weights[s, d], self._raw[s, d]
-        place(rates, sizes, caution, d, self.grown, self.delta, *own)
+        place(rates, sizes, caution, d, self.grown, 0, self.delta, *own)

@@ -10,7 +10,7 @@ The star path 0 means none.
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ _S27, _S30, _S31, _S48, _S52 = U(27), U(30), U(31), U(48), U(52)
 _ONE, _TOP = U(1), U(2047)
 _FEW, _TURN = 64, 16  # wider reports show the last places of their numbers in every 16th round
 _TENS = 10.0 ** np.arange(9)
+_FLAT = {"rows": ("paths", "types", "values", "words"), "category_rows": ("keys",)}
 _FINE = (
     "the binary exponent", "the exponent of the last bit", "the zeros at the end of the mantissa",
     "the number of decimals", "the leading 16 bits",
@@ -149,29 +150,75 @@ class Records:
         words = np.where(whole, np.where(whole, values, 0).astype(np.int64).view(U), values.view(U))
         self.number(rows, paths, NONE, types, values, words)
 
+    def finished(self) -> "Records":
+        """Records of reports in which nothing was found."""
+        self.finish(0, 1)
+        return self
+
+    def sound(self) -> bool:
+        """Whether all arrays fit together: those of a file may not."""
+        for of, names in _FLAT.items():
+            rows = getattr(self, of)
+            fits = all(getattr(self, name).size == rows.size for name in names)
+            if not (fits and ((rows >= 0) & (rows < self.reports)).all()):
+                return False
+        return self.whole.size == self.reports
+
+    def between(self, first: int, last: int) -> "Records":
+        """Records of some of the reports, without words."""
+        if first == 0 and last >= self.reports:
+            return self
+        out = Records(last - first)
+        for of, names in _FLAT.items():
+            rows = getattr(self, of)
+            at = np.flatnonzero((rows >= first) & (rows < last))
+            setattr(out, of, rows[at] - first)
+            for name in names:
+                setattr(out, name, getattr(self, name)[at])
+        out.whole = self.whole[first:last]
+        return out
+
+    @classmethod
+    def joined(cls, parts: Sequence["Records"]) -> "Records":
+        """Records of all reports of several parts."""
+        sizes = [one.reports for one in parts]
+        out, before = cls(sum(sizes)), np.cumsum([0, *sizes[:-1]])
+        for of, names in _FLAT.items():
+            rows = [getattr(one, of) + at for one, at in zip(parts, before)]
+            setattr(out, of, np.concatenate(rows))
+            for name in names:
+                setattr(out, name, np.concatenate([getattr(one, name) for one in parts]))
+        out.whole = np.concatenate([one.whole for one in parts])
+        return out
+
     def finish(self, first: int, size: int) -> None:
         """Add what follows from the numbers, and join all records."""
-        empty = [np.empty(0, kind) for kind in (int, U, U, int, float, U)]
-        columns = [np.concatenate(part) for part in zip(empty, *self._numbers)]
-        self.rows, self.paths, stars, self.types, self.values, self.words = columns
+        every, root = np.arange(self.reports), np.full(self.reports, ROOT)
+        rows, paths, _, types, values, words = self._joined()
+        few = np.bincount(rows, minlength=self.reports) <= _FEW
+        few |= (first + every) // size % _TURN == 0  # the same for all inputs of a round
+        reals = np.flatnonzero((types == REAL) & (values != 0))
+        at, marks, fine, short = _fine(reals, values, words, few[rows])
+        tokens = np.array([token("\0" + what) for what in _FINE], U)
+        longer = self.step(paths[at], tokens[marks], lambda i: _FINE[marks[i]])
+        ends = (marks < 2) & few[rows[at]]
+        self.integer(rows[at[ends]], longer[ends], fine[ends])
+        of = np.flatnonzero(~ends)
+        self.category(rows[at[of]], longer[of], fine[of].view(U), lambda i: str(fine[of[i]]))
+        self.rows, self.paths, stars, self.types, self.values, self.words = self._joined()
         exact = _mix_all(self.words, self.types.astype(U))
         self.category(self.rows, self.paths, exact, self._said)
+        of = np.flatnonzero(stars[: short.size] * short != 0)
+        self.category(rows[of], stars[of], exact[of], lambda i: self._said(of[i]))
         self.whole = whole = np.zeros(self.reports, U)
         for some in self._categories:  # in any order: they are added up
             _add(*some, whole)
-        every = np.arange(self.reports)
-        root = np.full(self.reports, ROOT)
         self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
-        few = np.bincount(self.rows, minlength=self.reports) <= _FEW
-        few |= (first + every) // size % _TURN == 0  # the same for all inputs of a round
-        reals = np.flatnonzero((self.types == REAL) & (self.values != 0))
-        at, marks, values, short = _fine(reals, self.values, self.words, few[self.rows])
-        tokens = np.array([token("\0" + what) for what in _FINE], U)
-        paths = self.step(self.paths[at], tokens[marks], lambda i: _FINE[marks[i]])
-        self.category(self.rows[at], paths, values.view(U), lambda i: str(values[i]))
-        of = np.flatnonzero(short & (stars != 0))
-        self.category(self.rows[of], stars[of], exact[of], lambda i: self._said(of[i]))
         self.category_rows, self.keys = (np.concatenate(part) for part in zip(*self._categories))
+
+    def _joined(self) -> list[Array]:
+        empty = [np.empty(0, kind) for kind in (int, U, U, int, float, U)]
+        return [np.concatenate(part) for part in zip(empty, *self._numbers)]
 
     def _said(self, i: int) -> str:
         word, path = self.words[i], int(self.paths[i])

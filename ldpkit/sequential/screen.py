@@ -1,9 +1,6 @@
 """A screen looks at every entry of every report, bets on what it promises, and may be kept."""
 
-import base64
-import io
 import math
-import zipfile
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -13,17 +10,18 @@ from ..types import Array, Rates
 from .bets import Bets, block_end
 from .columns import read
 from .counts import TOP, VALUES, Counts, Ranking
+from .kept import packed, taken, unpacked
+from .records import Records
 from .tallies import AGREE, BINS, CATEGORY, DOOR, MISSED, SIGNED, SLOTS, happens
 
 __all__ = ["Entry", "Screen"]
 
-_LARGEST = 2**29  # bytes of a kept screen
-_FLAT = ("reports", "_signs")
+_FLAT = ("reports", "repeated", "_first", "_signs")
 _PATHS = ("hashes", "counts", "edges", "cuts", "kept", "seen")
 _TABLE = ("keys", "counts", "last")
 _WEALTH = (
-    "base", "now", "own", "shares", "asked", "_raw", "_placed", "_weights", "_hits", "_seen",
-    "_shown", "_since",
+    "base", "now", "own", "shares", "asked", "_active", "_raw", "_placed", "_weights", "_hits",
+    "_seen", "_shown", "_since",
 )  # fmt: skip
 
 
@@ -130,48 +128,51 @@ class Screen:
         """Logarithm of the wealth against every claim."""
         return self.bets.log
 
-    def see(self, reports: Any, sides: Array) -> None:
+    @property
+    def words(self) -> str:
+        """What is looked at."""
+        return "every entry of the reports"
+
+    def see(self, found: Records, reports: Any, sides: Array) -> None:
         """Count the reports of rounds, after finding in them what is bet on.
 
         Parameters
         ----------
+        found : Records
+            Of the reports.
         reports : sequence
             Of one round after the other.
         sides : int array (n,)
             The input of each.
         """
         rounds = len(sides) // self.size
-        idle = min(self.met - self.rounds, rounds)
-        played = np.arange(idle, rounds)
-        held = sides
+        idle = min(max(self.met - self.rounds, 0), rounds)
+        played, held, counted = np.arange(idle, rounds), sides, np.zeros(rounds, bool)
         if self.late:
             held = np.append(self._before, sides[:-1])
             played = played[(self.rounds + played) % 2 == 1]
-        which = (played[:, None] * self.size + np.arange(self.size)).ravel()
-        k = self.counts.inputs
-        flags = np.empty((0, k), np.uint16)
-        if which.size:
-            some = reports if which.size == len(sides) else _taken(reports, which)
-            flags = self.counts.see(some, held[which])
-            self._reports = some
-        self._waiting = rounds, played, flags, held[which]
+        counted[played] = True
+        held = np.where(np.repeat(counted, self.size), held, -1)
+        self._waiting = rounds, played, self.counts.see(found, held), held
         self.met = max(self.met, self.rounds + rounds)
-        self._last = sides
+        self._last, self._reports = sides, reports
 
     def trace(self, at: int) -> Array:
         """The logarithm of the wealth against one claim after each round that was seen last."""
         rounds, played, flags, sides = self._waiting
-        known = np.append(self.log[at], self.bets.trace(flags, sides, at))
+        counted = sides >= 0
+        known = np.append(self.log[at], self.bets.trace(flags[counted], sides[counted], at))
         return known[np.searchsorted(played, np.arange(rounds), "right")]
 
-    def play(self, used: int, at: int = 0) -> None:
-        """Bet on the first of the rounds that were seen last, and end a block that is full; what
-        has won most against the claim number `at` is remembered."""
-        _, played, flags, sides = self._waiting
-        n = int(np.searchsorted(played, used)) * self.size
-        self.bets.play(flags[:n], sides[:n])
+    def play(self, used: int, at: int = 0, low: int = 0) -> None:
+        """Bet on the first of the rounds that were seen last, against claims from number `low` on,
+        and end a block that is full; what has won most against the claim number `at` is
+        remembered."""
+        flags, sides = (one[: used * self.size] for one in self._waiting[2:])
+        counted = sides >= 0
+        self.bets.play(flags[counted], sides[counted], low)
         best, events = self.bets.leader(at)
-        showing = np.flatnonzero((flags[:n] >> best & 1).any(axis=1))
+        showing = np.flatnonzero((flags >> best & 1).any(axis=1))
         if showing.size:
             keyed = [(row, d, self.counts.key(row)) for row, d in events]
             self._evidence = best, keyed, self._reports[showing[-1]]
@@ -219,18 +220,15 @@ class Screen:
         arrays["chosen"] = np.array([[*row, d, s] for row, d, s in bets.chosen], float).reshape(
             len(bets.chosen), 6 + counts.inputs
         )
-        file = io.BytesIO()
-        np.savez_compressed(file, **arrays)
         self.found()
         entry, *of = self._known or (None, 0, 0)
         return {
             "found": None if entry is None else [*astuple(entry)[:4], *of],
             "numbers": [
-                self.met, self.rounds, self._before, self._end, counts._blocks,
-                counts._coupled.looked, counts.rare, counts.records, int(counts.constant),
-                counts._first,
+                self.met, self.rounds, self._before, self._end, counts.blocks,
+                counts._coupled.looked, counts.rare, counts.records, counts._offered,
             ],
-            "arrays": base64.b64encode(file.getvalue()).decode(),
+            "arrays": packed(arrays),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -242,27 +240,12 @@ class Screen:
             If the state is of another form, or would lead outside of the tables.
         """
         counts, bets = self.counts, self.bets
-        file = io.BytesIO(base64.b64decode(state["arrays"], validate=True))
-        try:
-            with zipfile.ZipFile(file) as parts:
-                size = sum(part.file_size for part in parts.infolist())
-            if size > _LARGEST:
-                raise ValueError(f"state must hold at most {_LARGEST:,} bytes, got {size:,}")
-            arrays = dict(np.load(file, allow_pickle=False))
-        except zipfile.BadZipFile as error:
-            raise ValueError(f"state must hold a screen, got {error}") from None
-        numbers = [int(number) for number in state["numbers"]]
-        self.met, self.rounds, self._before, self._end, counts._blocks, looked, *rest = numbers
-        counts.rare, counts.records, constant, counts._first = rest
-        counts.constant = bool(constant)
+        arrays, numbers = unpacked(state["arrays"]), [int(number) for number in state["numbers"]]
+        self.met, self.rounds, self._before, self._end, counts.blocks, looked, *rest = numbers
+        counts.rare, counts.records, counts._offered = rest
 
         def given(name: str, old: Array, rows: int | None = None) -> Array:
-            new, shape = arrays[name], old.shape if rows is None else (rows, *old.shape[1:])
-            if new.shape != shape or new.dtype != old.dtype:
-                raise ValueError(
-                    f"state must hold {name} of shape {shape}, got {new.dtype} of {new.shape}"
-                )
-            return new
+            return taken(arrays, name, old, rows)
 
         if state["found"] is not None:
             words, kind, paths, value, question, best = state["found"]

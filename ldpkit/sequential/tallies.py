@@ -144,8 +144,11 @@ def absorb(
     paths: Paths, sides: Array, rows: Array, hashes: Array, types: Array, xs: Array, words: Array,
     masks: Array, flags: Array, signs: Array,
 ) -> None:  # fmt: skip
-    """Find in each number what is bet on, then count the number."""
+    """Find in each number what is bet on, then count the number; reports of input -1 are passed
+    over."""
     for i in range(rows.size):
+        if sides[rows[i]] < 0:
+            continue
         slot, row, x, word, of = _slot(paths, hashes[i]), rows[i], xs[i], words[i], types[i]
         if slot < 0:
             continue
@@ -178,10 +181,13 @@ def absorb(
 def count(
     table: Values, first: int, sides: Array, rows: Array, keys: Array, masks: Array, flags: Array
 ) -> None:
-    """Find in each category what is bet on, then count the category, once a report."""
+    """Find in each category what is bet on, then count the category, once a report; reports of
+    input -1 are passed over."""
     buckets = np.uint64(table.keys.size // WAYS - 1)
     for i in range(rows.size):
         row, key = rows[i], keys[i]
+        if sides[row] < 0:
+            continue
         start = np.int64(key & buckets) * WAYS
         place: Any = -1
         worst: Any = start

@@ -1,0 +1,229 @@
+"""Models of past reports: how likely a report is with each input, given columns of it.
+
+Every model is fitted to each half of the past and foretells the other half. Models are weighed by
+how well they do that. `_fits` lists them all: another one is another line there.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy
+import threadpoolctl
+
+from ..types import Array
+
+__all__ = ["Odds", "fitted", "likely"]
+
+Odds = Callable[[Array], Array]
+"""Logarithms, up to one number a row, of how likely rows of columns are with each input."""
+
+Fit = Callable[[Array, Array, int], Odds]
+"""Fits a model to rows of columns and the inputs they are of."""
+
+_TABLES, _FEW, _SMOOTH = 3, 64, 4  # tables, values of a column that has one, real columns
+_FIRST_TREES, _GROWN = 120, 2**11  # reports from which trees grow: at least, at most
+_WORSE = 7.0  # nats: a model that is so much worse than others is left out
+_RIDGES = 4.0, 32.0, 128.0
+_FAR = 1e15  # larger numbers are all the same
+
+
+def likely(odds: Array) -> Array:
+    """Probabilities of the inputs, (n, k), from their log odds."""
+    return np.asarray(scipy.special.softmax(odds, axis=1))
+
+
+def fitted(
+    table: Array, sides: Array, half: Array, inputs: int
+) -> tuple[list[tuple[float, Odds]], Array]:
+    """Fit all models to past reports.
+
+    Parameters
+    ----------
+    table : float array (n, m + 1)
+        Columns; what is missing is NaN, and the last one tells whole reports apart.
+    sides, half : int arrays (n,)
+        The input of each report, and in which half of the past it is.
+    inputs : int
+        How many there are.
+
+    Returns
+    -------
+    list of (float, callable)
+        Weights of models, and their log odds.
+    float array (n, inputs)
+        How likely each past report is with each input, as the other half foretells.
+    """
+    given = [*_models(table, sides, half, inputs)]
+    if not given:
+        return [], np.full((len(sides), inputs), 1 / inputs)
+    weights = scipy.special.softmax([fit for *_, fit in given])
+    kept = [(float(w), *one[:2]) for w, one in zip(weights, given) if w > 1e-2]
+    total = sum(w for w, *_ in kept)
+    said = np.asarray(sum(w / total * one for w, _, one in kept))
+    return [(w / total, odds) for w, odds, _ in kept], said
+
+
+def _models(
+    table: Array, sides: Array, half: Array, inputs: int
+) -> Iterator[tuple[Odds, Array, float]]:
+    """Log odds that models give, what halves of the past foretell of the other half, and how well.
+    A model that is much worse than others in one half is not fitted to the other one."""
+    leading = np.zeros(2)
+    least = -2 * math.log(half.size // 2 + 2)  # so few reports do not say more of one
+    for fit in _fits(table, sides, inputs):
+        models, said, won = [], np.zeros((len(sides), inputs)), np.zeros(2)
+        for one, mine in enumerate((half == 0, half == 1)):
+            models.append(fit(table[~mine], sides[~mine], inputs))
+            odds = models[-1](table[mine])
+            said[mine] = likely(np.maximum(odds - odds.max(axis=1, keepdims=True), least))
+            won[one] = np.log(inputs * said[mine, sides[mine]]).sum()
+            if won[one] < leading[one] - _WORSE:
+                break
+        else:
+            leading = np.maximum(leading, won)
+            whole = _mean(models) if fit is _trees else fit(table, sides, inputs)
+            yield whole, said, float(won.sum())
+
+
+def _fits(table: Array, sides: Array, inputs: int) -> Iterator[Fit]:
+    """The models that suit these columns, those that are soon fitted first."""
+    values = [np.unique(column) for column in table.T]
+    few = [i for i, known in enumerate(values) if 1 < known.size <= _FEW]
+    few.sort(key=lambda i: -_told(table[:, i], values[i], sides, inputs))
+    for i in few[:_TABLES]:
+        yield functools.partial(_tabled, i, values[i])
+    real = [i for i, known in enumerate(values[:-1]) if known.size > _FEW]
+    for power in (1, 2) if 0 < len(real) <= _SMOOTH else ():
+        yield functools.partial(_smooth, real, power)
+    for ridge in _RIDGES if len(values) > 2 else ():
+        yield functools.partial(_linear, ridge)
+    if len(sides) >= _FIRST_TREES and values[-1].size > _FEW:
+        yield _trees
+
+
+def _mean(models: list[Odds]) -> Odds:
+    return lambda table: np.asarray(sum(odds(table) for odds in models) / len(models))
+
+
+def _told(column: Array, values: Array, sides: Array, inputs: int) -> float:
+    """How much the values of a column tell of the input."""
+    codes = np.searchsorted(values, column) * inputs + sides
+    counts = np.bincount(codes, minlength=values.size * inputs).reshape(values.size, inputs)
+    rates = counts / np.maximum(counts.sum(axis=0), 1)
+    return float(scipy.special.rel_entr(rates, rates.mean(axis=1, keepdims=True)).sum())
+
+
+def _tabled(column: int, values: Array, table: Array, sides: Array, inputs: int) -> Odds:
+    """How often each value of one column was seen; nothing is said of what was not seen."""
+    codes = np.searchsorted(values, table[:, column])
+    counts = np.zeros((inputs, values.size + 1))
+    np.add.at(counts, (sides, codes), 1)
+    odds = np.log(counts + 0.5) - np.log(counts.sum(axis=1) + 1)[:, None]
+    odds[:, -1] = 0.0
+
+    def said(table: Array) -> Array:
+        x = table[:, column]
+        at = np.minimum(np.searchsorted(values, x), values.size - 1)
+        same = (values[at] == x) | (np.isnan(values[at]) & np.isnan(x))
+        return np.asarray(odds[:, np.where(same, at, values.size)].T)
+
+    return said
+
+
+def _standard(table: Array) -> Callable[[Array], Array]:
+    """Columns in units of their standard deviations, 0 where they are missing, and beside them
+    whether they are."""
+    missing = np.isnan(table)
+    clipped, many = np.clip(table, -_FAR, _FAR), np.maximum((~missing).sum(axis=0), 1)
+    middle = np.where(missing, 0, clipped).sum(axis=0) / many
+    spread = np.sqrt((np.where(missing, 0, clipped - middle) ** 2).sum(axis=0) / many)
+    spread[spread == 0], some = 1, missing.any(axis=0)
+
+    def standard(table: Array) -> Array:
+        z = np.clip((np.clip(table, -_FAR, _FAR) - middle) / spread, -20, 20)
+        return np.column_stack([np.nan_to_num(z), np.isnan(table[:, some])])
+
+    return standard
+
+
+def _smooth(columns: list[int], power: int, table: Array, sides: Array, inputs: int) -> Odds:
+    """Log odds of a few real numbers that are polynomials in how far each is from the middle."""
+    x = np.clip(table[:, columns], -_FAR, _FAR)
+    middle = np.nanmedian(x, axis=0)
+    spread = np.maximum(np.nanmedian(np.abs(x - middle), axis=0) * 1.5, 1e-290)
+
+    def bent(table: Array) -> Array:
+        with np.errstate(over="ignore"):
+            far = (np.clip(table[:, columns], -_FAR, _FAR) - middle) / spread
+        z = np.clip(np.nan_to_num(far), -20, 20)
+        return np.column_stack([z, np.abs(z) ** power])
+
+    fit = _regression(bent(table), sides, inputs, 0.5)
+    return lambda table: fit(bent(table))
+
+
+def _linear(ridge: float, table: Array, sides: Array, inputs: int) -> Odds:
+    """Log odds that are a weighted sum of all columns."""
+    standard = _standard(table[:, :-1])
+    fit = _regression(standard(table[:, :-1]), sides, inputs, ridge)
+    return lambda table: fit(standard(table[:, :-1]))
+
+
+def _regression(x: Array, sides: Array, inputs: int, ridge: float) -> Odds:
+    """Logistic regression, drawn towards no difference, by Newton's method; of more than two inputs
+    each against an even mixture of the others."""
+    x1 = np.column_stack([np.ones(len(x)), x])
+    weights, drawn = np.zeros((x1.shape[1], inputs)), ridge * np.eye(x1.shape[1])
+    for d in range(1 if inputs == 2 else inputs):
+        truth, w = (sides == d).astype(float), weights[:, d]
+        even = np.where(truth == 1, 1.0, 1 / (inputs - 1))
+        for _ in range(12):
+            c = scipy.special.expit(x1 @ w)
+            curved = (x1 * (even * c * (1 - c))[:, None]).T @ x1 + drawn
+            step = np.linalg.solve(curved, x1.T @ (even * (truth - c)) - ridge * w)
+            largest = np.abs(step).max()
+            w += step * min(1.0, 4 / max(largest, 1e-12))
+            if largest < 1e-3:
+                break
+    return lambda x: np.column_stack([np.ones(len(x)), x]) @ weights
+
+
+def _trees(table: Array, sides: Array, inputs: int) -> Odds:
+    """Gradient boosting, by scikit-learn."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    low, high = np.fmin.reduce(table, axis=0), np.fmax.reduce(table, axis=0)
+    varied = np.flatnonzero((low < high)[:-1])
+    if not varied.size:
+        return lambda table: np.zeros((len(table), inputs))
+
+    def plain(table: Array) -> Array:
+        return np.clip(table[:, varied], -_FAR, _FAR)
+
+    some = slice(None, None, -(-len(table) // _GROWN))
+    model = HistGradientBoostingClassifier(
+        max_iter=12, learning_rate=0.25, max_leaf_nodes=8, early_stopping=False, random_state=0,
+        min_samples_leaf=max(5, len(sides[some]) // 24),
+    )  # fmt: skip
+    with _alone():
+        model.fit(plain(table[some]), sides[some])
+
+    def odds(table: Array) -> Array:
+        with _alone():
+            found = model.decision_function(plain(table))
+        return np.column_stack([-found / 2, found / 2]) if inputs == 2 else np.asarray(found)
+
+    return odds
+
+
+def _alone() -> Any:
+    """So little work is done sooner by one thread than by several that wait for each other."""
+    return _libraries().limit(limits=1, user_api="openmp")
+
+
+@functools.cache
+def _libraries() -> Any:
+    return threadpoolctl.ThreadpoolController()

@@ -1,0 +1,335 @@
+"""Bets on everything that reports show at once: how likely each report is with each input, as far
+as models of past reports tell.
+
+The counts of a screen choose the columns that models get: those that tell the inputs apart best,
+whatever is claimed. Models learn whenever a block ends until 512 reports were counted, then
+whenever their number has doubled, and after 65,536 more at the latest. Whatever they say, the bet
+is valid, because it depends on earlier reports only.
+
+Each question d holds input d against an even mixture of the others; of two inputs one question is
+enough. A bet multiplies its wealth by the factor of `ldpkit.betting.soft`, of which the second one
+counts by 1/(k - 1). A round of recordings multiplies it by the product of its factors or by their
+mean, see `ldpkit.sequential.bets`.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..betting import soft_factor
+from ..compiled import kernel
+from ..types import Array
+from .counts import NUMBER, Counts
+from .kept import packed, taken, unpacked
+from .models import Odds, fitted, likely
+from .records import Records
+from .tallies import ONE, ZERO
+
+__all__ = ["SHARES", "Scores"]
+
+SHARES = (0.5, 1.0)
+"""How far bets go from even odds to those that models give: where they err, half the way is
+safer."""
+
+_WEALTH = ("base", "now", "own", "shares")
+_MEMORY = ("rows", "paths", "types", "values", "words", "category_rows", "keys", "whole")
+_PRIOR = np.array([0.49, 0.49, 0.02])  # shares of a question's wealth; the last one bets nothing
+_POWER, _AGAIN = 2.0, 0.01  # see `Bets.settle`
+_COLUMNS, _KEPT, _CELLS = 16, 2**13, 2**20  # columns of each kind, reports, and their records
+_FIRST, _OFTEN, _SELDOM, _AT_ONCE = 16, 2**9, 2**16, 128  # reports
+_TRIED, _EVERY, _LEAST = 512, 10, 1.0  # reports and claims a balance is chosen for; nats it needs
+_BALANCES = np.linspace(0.1, 1.9, 19)
+
+
+@kernel
+def _gather(
+    rows: Array, paths: Array, values: Array, words: Array, known: Array, columns: Array,
+    digits: Array, out: Array,
+) -> None:  # fmt: skip
+    """Write numbers at known paths (sorted) into their columns, or one of their digits."""
+    for i in range(rows.size):
+        at = np.searchsorted(known, paths[i])
+        while at < known.size and known[at] == paths[i]:
+            digit = digits[at]
+            if digit < 0:
+                out[rows[i], columns[at]] = values[i]
+            else:
+                out[rows[i], columns[at]] = (words[i] >> np.uint64(digit)) & np.uint64(1)
+            at += 1
+
+
+@kernel
+def _mark(rows: Array, keys: Array, known: Array, columns: Array, out: Array) -> None:
+    """Write 1 where a category is known."""
+    for i in range(rows.size):
+        at = np.searchsorted(known, keys[i])
+        if at < known.size and known[at] == keys[i]:
+            out[rows[i], columns[at]] = 1.0
+
+
+@kernel
+def _play(
+    scores: Array, sides: Array, rounds: Array, grown: Array, delta: float, balance: Array,
+    start: Array, won: Array, total: Array,
+) -> None:  # fmt: skip
+    """Multiply the wealth `won` (questions, shares, claims) by the factors of rounds.
+
+    `scores` (n, questions, shares) are probabilities of input d. `rounds` holds what it holds for
+    `ldpkit.sequential.bets.play`, and the number of other inputs. `total` receives the wealth
+    against the first claim after every round, of bets that began with `start` (questions,
+    shares + 1).
+    """
+    questions, many = scores.shape[1], scores.shape[2]
+    size, product, low, others = rounds[0], rounds[1] == 1, rounds[2], rounds[3]
+    for r in range(total.size):
+        total[r] = 0.0
+        for d in range(questions):
+            total[r] += start[d, many]
+            for s in range(many):
+                for c in range(low, grown.size):
+                    mu = balance[d, c]
+                    if np.isnan(mu):
+                        continue
+                    now = 1.0 if product else 0.0
+                    for i in range(r * size, r * size + size):
+                        second = sides[i] != d
+                        one = soft_factor(scores[i, d, s], mu, grown[c], delta, second)
+                        one = 1 + (one - 1) / others if second else one
+                        now = now * one if product else now + one / size
+                    won[d, s, c] *= max(now, 1e-300)
+                total[r] += start[d, s] * won[d, s, low]
+
+
+class Scores:
+    """Wealth of bets on scores against every epsilon of a grid.
+
+    Parameters
+    ----------
+    counts : Counts
+        Of the same reports; they choose the columns.
+    grid : float array (g,)
+        Claims that are bet against.
+    delta : float
+    product : bool
+        Whether the reports of a round are independent, see `ldpkit.sequential.bets`.
+
+    Attributes
+    ----------
+    base, now, own, shares : arrays (g,) and (questions, 3, g)
+        As in `Bets`: two bets on each question, and no bet.
+    balance : float array (questions, g)
+        Balances of the bets, see `ldpkit.betting.soft`; NaN where there is no bet.
+    taught : int
+        Reports that the models know.
+    """
+
+    def __init__(self, counts: Counts, grid: Array, delta: float, product: bool = False) -> None:
+        self.counts, self.grid, self.delta = counts, grid, delta
+        k, size = counts.inputs, counts.size
+        self._rounds = np.array([size, size == 1 or product, 0, k - 1])
+        questions = 1 if k == 2 else k
+        shape = (questions, _PRIOR.size, grid.size)
+        self.base, self.now, self.own = np.zeros(grid.size), np.zeros(shape), np.zeros(shape)
+        self._prior = np.log(_PRIOR / questions)[None, :, None]
+        self.shares = np.broadcast_to(self._prior, shape).copy()
+        self.balance = np.full((questions, grid.size), math.nan)
+        self.columns = np.empty(0, NUMBER), np.empty(0, np.uint64)
+        self.models: list[tuple[float, Odds]] = []
+        self.taught, self._blocks, self._next, self._low = 0, 0, _FIRST, 0
+        self._memory: list[tuple[Records, Array]] = []  # first what the models know
+        self._scores = np.empty((0, questions, len(SHARES)))
+        self._seen = Records(0).finished(), np.empty(0, int)
+
+    @property
+    def words(self) -> str:
+        """What is looked at."""
+        return "everything that can be seen, weighed together"
+
+    @property
+    def log(self) -> Array:
+        """Logarithm of the wealth against every claim."""
+        return np.asarray(self.base + np.logaddexp.reduce(self.shares + self.now, axis=(0, 1)))
+
+    # --- bets -------------------------------------------------------------------------------------
+
+    def see(self, found: Records, reports: Any, sides: Array) -> None:
+        """Score the reports of rounds, of which `found` are the records."""
+        self._seen = found, sides
+        bet = self.models and not np.isnan(self.balance[:, self._low :]).all()
+        if bet:
+            self._scores = self._drawn_in(self._likelihood(self._table(found)))
+        else:
+            self._scores = np.full((sides.size, *self._scores.shape[1:]), 0.5)
+
+    def trace(self, at: int) -> Array:
+        """The logarithm of the wealth against one claim after each round that was seen last."""
+        log, sides = (self.shares + self.now)[:, :, [at]], self._seen[1]
+        given = self.grid[[at]], self.balance[:, [at]]
+        return np.asarray(self.base[at] + self._played(self._scores, sides, *given, log)[1])
+
+    def play(self, used: int, at: int = 0, low: int = 0) -> None:
+        """Bet on the first of the rounds that were seen last, against claims from number `low` on;
+        if a block of the counts has ended, share the wealth anew, and learn."""
+        (found, sides), self._low = self._seen, low
+        n = used * self.counts.size
+        given = self._scores[:n], sides[:n], self.grid, self.balance
+        self.now[:, :-1] += self._played(*given, self.shares + self.now, low)[0]
+        self._memory.append((found.between(0, n), sides[:n]))
+        if self.counts.blocks > self._blocks:
+            self._blocks = self.counts.blocks
+            self._settle()
+
+    def _played(
+        self, scores: Array, sides: Array, grid: Array, balance: Array, log: Array, low: int = 0
+    ) -> tuple[Array, Array]:
+        """What bets win, and the wealth of all of them after each round against claim number
+        `low`."""
+        gained, size, totals = np.zeros(log[:, :-1].shape), int(self._rounds[0]), []
+        if np.isnan(balance[:, low:]).all():
+            total = np.logaddexp.reduce(log[:, :, low], axis=None)
+            return gained, np.full(sides.size // size, total)
+        rounds, step = self._rounds.copy(), max(_AT_ONCE // size, 1) * size
+        rounds[2] = low
+        for first in range(0, sides.size, step):  # so few that nothing overflows
+            part = slice(first, first + step)
+            won, total = np.ones_like(gained), np.empty(sides[part].size // size)
+            start = log[:, :, low].copy()
+            start[:, :-1] += gained[:, :, low]
+            scale = start.max()
+            given: Any = scores[part], sides[part], rounds, np.exp(grid), self.delta, balance
+            _play(*(*given, np.exp(start - scale), won, total))
+            gained += np.log(won)
+            totals.append(np.log(total) + scale)
+        return gained, np.concatenate(totals) if totals else np.empty(0)
+
+    def _settle(self) -> None:
+        """Share the wealth anew as `Bets.settle` does, and learn if enough is new."""
+        self.base, self.own = self.log, self.own + self.now
+        powers = self._prior + _POWER * self.own
+        dealt = np.exp(powers - np.logaddexp.reduce(powers, axis=(0, 1)))
+        self.shares = np.log((1 - _AGAIN) * dealt + _AGAIN * np.exp(self._prior))
+        self.now = np.zeros_like(self.now)
+        seen = int(self.counts.reports.sum())
+        if seen >= self._next:
+            self._next = seen + (1 if seen < _OFTEN else min(seen, _SELDOM))
+            self.columns = self.counts.telling(_COLUMNS)
+            self._forget([])
+            self.taught = self._memory[0][1].size
+            self._learn()
+        elif sum(sides.size for _, sides in self._memory[1:]) > 2 * _KEPT:
+            self._forget(self._memory[:1])
+
+    # --- what is learned --------------------------------------------------------------------------
+
+    def _learn(self, tuned: bool = False) -> None:
+        """Fit models to the first part of the memory, and choose balances unless that was done."""
+        (found, sides), size = self._memory[0], self.counts.size
+        half = np.arange(sides.size) // size % 2
+        if any(len(np.unique(sides[half == one])) < self.counts.inputs for one in (0, 1)):
+            return  # an input was not asked for yet
+        self.models, held_out = fitted(self._table(found), sides, half, self.counts.inputs)
+        if tuned:
+            return
+        recent = slice(-_TRIED // size * size, None)
+        given = self._drawn_in(held_out[recent])[:, :, -1:], sides[recent]
+        tried = np.unique(np.append(np.arange(0, self.grid.size, _EVERY), self.grid.size - 1))
+        gains = np.array([self._grown(*given, mu, tried) for mu in _BALANCES])
+        chosen = np.where(gains.max(axis=0) >= _LEAST, _BALANCES[gains.argmax(axis=0)], math.nan)
+        self.balance = chosen[:, np.minimum(np.arange(self.grid.size) // _EVERY, tried.size - 1)]
+
+    def _grown(self, scores: Array, sides: Array, mu: float, tried: Array) -> Array:
+        """What bets with one balance win against some claims, (questions, claims)."""
+        shape = self.balance.shape[0], tried.size
+        none = np.zeros((shape[0], 2, shape[1]))
+        return self._played(scores, sides, self.grid[tried], np.full(shape, mu), none)[0][:, 0]
+
+    def _forget(self, known: list[tuple[Records, Array]]) -> None:
+        """Keep what is known, and of the rest of the memory the last reports only, fewer if they
+        are wide."""
+        rest = self._memory[len(known) :]
+        whole = Records.joined([found for found, _ in rest])
+        sides = np.concatenate([own for _, own in rest])
+        width = (whole.rows.size + whole.keys.size) / max(sides.size, 1)
+        most = max(self.counts.size, int(min(_KEPT, _CELLS / max(width, 1))))
+        first = max(0, sides.size - most + most % self.counts.size)
+        self._memory = [*known, (whole.between(first, sides.size), sides[first:])]
+
+    def _table(self, found: Records) -> Array:
+        """Columns of reports, float array (n, m + 1); what is missing is NaN, and the last one is a
+        hash of the whole report."""
+        numbers, keys = self.columns
+        digit = (numbers["kind"] == ONE) | (numbers["kind"] == ZERO)
+        digit &= (numbers["value"] > 0) & (numbers["value"] < 64)
+        paths = np.concatenate([numbers["path"], numbers["path"][digit]])
+        digits = np.append(np.full(len(numbers), -1), numbers["value"][digit]).astype(int)
+        out = np.full((found.reports, paths.size + keys.size + 1), math.nan)
+        out[:, paths.size : -1], out[:, -1] = 0.0, found.whole
+        order = np.argsort(paths, kind="stable")
+        given = found.rows, found.paths, found.values, found.words
+        _gather(*given, paths[order], order, digits[order], out)
+        order = np.argsort(keys)
+        _mark(found.category_rows, found.keys, keys[order], paths.size + order, out)
+        return out
+
+    def _likelihood(self, table: Array) -> Array:
+        """Probabilities of the inputs, (n, k)."""
+        return np.asarray(sum(w * likely(odds(table)) for w, odds in self.models))
+
+    def _drawn_in(self, likelihood: Array) -> Array:
+        """Scores of every question, drawn towards even odds by shares, (n, questions, shares)."""
+        least = 1 / (self.taught // 2 + 2)
+        one = likelihood[:, : self.balance.shape[0]]
+        other = (1 - one) / self._rounds[3]
+        c = np.clip(one / np.maximum(one + other, 1e-300), least, 1 - least)[:, :, None]
+        up, down = c ** np.array(SHARES), (1 - c) ** np.array(SHARES)
+        return np.asarray(up / (up + down))
+
+    # --- to be continued --------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return what JSON can write and `restore` needs."""
+        parts = self._memory or [(Records(0).finished(), np.empty(0, int))]
+        memory = Records.joined([found for found, _ in parts])
+        arrays = {name: getattr(self, name) for name in (*_WEALTH, "balance")}
+        arrays |= {f"memory_{name}": getattr(memory, name) for name in _MEMORY}
+        arrays["sides"] = np.concatenate([sides for _, sides in parts])
+        arrays["numbers"], arrays["keys"] = self.columns
+        numbers = [self.taught, self._blocks, self._next, self._low]
+        return {"numbers": numbers, "arrays": packed(arrays)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from the `state` of other scores.
+
+        Raises
+        ------
+        ValueError
+            If the state is of another form, or would lead outside of the tables.
+        """
+        arrays, numbers = unpacked(state["arrays"]), [int(number) for number in state["numbers"]]
+        self.taught, self._blocks, self._next, self._low = numbers
+        for name in _WEALTH:
+            setattr(self, name, taken(arrays, name, getattr(self, name)))
+        self.balance = taken(arrays, "balance", self.balance)
+        sides = taken(arrays, "sides", np.empty(0, int), len(arrays["sides"]))
+        memory = Records(sides.size).finished()
+        for name in _MEMORY:
+            old, rows = getattr(memory, name), len(arrays[f"memory_{name}"])
+            setattr(memory, name, taken(arrays, f"memory_{name}", old, rows))
+        columns = [
+            taken(arrays, name, old, min(len(arrays[name]), _COLUMNS))
+            for name, old in zip(("numbers", "keys"), self.columns)
+        ]
+        self.columns = columns[0], columns[1]
+        bets = self.balance[~np.isnan(self.balance)]
+        sound = (
+            0 <= self.taught <= sides.size and memory.sound() and 0 <= self._low < self.grid.size
+            and ((sides >= 0) & (sides < self.counts.inputs)).all()
+            and ((bets > 0) & (bets < 2)).all()
+        )  # fmt: skip
+        if not sound:
+            raise ValueError("state must hold scores, got numbers that are out of range")
+        parts = [(0, self.taught), (self.taught, sides.size)]
+        self._memory = [(memory.between(a, b), sides[a:b]) for a, b in parts if a < b]
+        if self.taught:
+            self._learn(tuned=True)
