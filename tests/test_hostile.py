@@ -1152,7 +1152,7 @@ EXEMPT = {
         bets.Bets bets.block_end columns.decoded columns.read counts.Counts counts.Ranking
         ranking.promise ranking.stake ranking.offer ranking.rank ranking.spread ranking.tell kept.packed kept.taken
         kept.unpacked screen.Entry screen.Screen scores.Scores models.fitted models.likely anything.rows
-        learned.Learned told.counts told.one_in
+        told.counts told.one_in
         told.result records.Records records.chained records.mix records.token tallies.Paths tallies.Values tallies.absorb
         tallies.count tallies.cut tallies.happens tallies.merge"""
     ),
