@@ -322,6 +322,7 @@ FINITE = {"laplace_not_clipped", "fails once in 1,000, less for one"}
 NOT_SEEN = {
     "nonce and digest": "a hash of two entries",
     "two reports late": "an input two reports ago",
+    "three shares in 64 bits": "three entries together",
 }
 """What is not looked at."""
 
