@@ -118,7 +118,18 @@ def test_reports_that_are_mended_on_their_way_out_pass_the_audit_that_convicts_t
     assert live[f"{path}.mended"]["verdict"].startswith("keeps")
 
 
-@pytest.mark.parametrize("path", [*LAWFUL, *(path for path in FAULTY if CLIENTS[path].law)])
+# pure-ldp 1.2.0 draws whole numbers below a float, which Python 3.12 and later refuse: the client cannot be asked there
+BROKEN = {"pure_ldp_clients:response"} if sys.version_info >= (3, 12) else set()
+
+
+@pytest.mark.parametrize("path", sorted(BROKEN))
+def test_a_client_that_fails_by_itself_is_said_not_to_be_auditable(path, live):
+    assert live[path]["verdict"].startswith("not auditable: client pure-ldp 1.2.0 ")
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in (*LAWFUL, *(p for p in FAULTY if CLIENTS[p].law)) if p not in BROKEN]
+)
 def test_rates_of_a_real_client_agree_with_their_law(path, live):
     for count, rate in zip((live[path]["tp"], live[path]["fp"]), CLIENTS[path].law):
         low, high = stats.clopper_pearson(count, TRIALS, 5e-7)
@@ -279,7 +290,10 @@ def test_counts_agree_with_an_earlier_measurement_of_the_same_releases(kept, liv
     """Which is no result of ours: rows of this repository are held against it, at 1 % for all."""
     ran = pd.DataFrame([row | {"path": path} for path, row in live.items() if path in CLIENTS])
     found = table.compared(pd.concat([kept, ran]))
-    assert len(found) >= 60 and set(found["counts"]) == {"agrees"}
+    assert len(found) >= 60 and set(found["counts"]) == {"agrees"} | {
+        "not compared" for _ in BROKEN
+    }
+    assert (found["counts"] != "agrees").sum() == len(BROKEN)
     printed = pd.read_csv(CHAPTER / "earlier.csv", index_col="path", dtype=str)["exact"].dropna()
     laws = {path: CLIENTS[path].true for path in printed.index if CLIENTS[path].true > 0}
     assert len(laws) > 40
