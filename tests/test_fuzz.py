@@ -119,6 +119,9 @@ def again(words):
     return "--recordings one.jsonl two.jsonl" if recorded else ""
 
 
+NOTE = "--all-pairs changes nothing: each input is held against the others\n"
+
+
 def resumed(name, content):
     """Go on with a kept audit whose check sum fits, as anybody can make one."""
     for file, lines in (("one.jsonl", "1\n0\n1\n"), ("two.jsonl", "0\n0\n1\n")):
@@ -132,7 +135,7 @@ def resumed(name, content):
     Path(name).write_bytes(content)
     status, out, err = called(f"resume {name} --trials 120 --max-time 5 {again(words)}")
     if status != 2:
-        assert status in (0, 1, 3) and not err, (status, err)
+        assert status in (0, 1, 3) and not err.removeprefix(NOTE), (status, err)
         return ""
     assert not out and err.startswith("ldpkit: ") and err.count("\n") == 1
     return err
