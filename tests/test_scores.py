@@ -17,7 +17,7 @@ from entry_clients import CORRECT
 from test_sequential_bets import at_the_edge
 
 from ldpkit.auditors import audit
-from ldpkit.auditors.told import ABOVE_ALL
+from ldpkit.auditors.told import WEIGHED
 from ldpkit.kinds.anything import rows
 from ldpkit.mechanisms import CMS, GRR, HM, PM, RAPPOR, SHE, SS, SUE, Client, Repeated
 from ldpkit.sequential import Counts, Scores, Screen, read
@@ -279,7 +279,7 @@ def test_what_leads_is_said_with_the_entry_that_shows_most():
     client = Client(lambda v: [int(v), 0.5], report="any", values=[0, 1], epsilon=1.0)
     found = audit(client, "learned", until="sure", trials=200)
     assert found.violated and found.counts["tp"] > found.counts["fp"]
-    assert found.event.startswith(ABOVE_ALL) and "all of the first" in found.warnings[0]
+    assert found.event.endswith(WEIGHED) and "all of the first" in found.warnings[0]
 
 
 def loud(base, **given):

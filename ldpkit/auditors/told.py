@@ -10,9 +10,10 @@ from .purse import IDLE, MEAN
 from .result import CLEAR, LEAST, Row, too_few
 from .stopped import AHEAD, COUNTS, NO_PAIRS, OTHERS, PAIRED, AnytimeResult
 
-__all__ = ["ABOVE_ALL", "counts", "one_in", "result"]
+__all__ = ["WEIGHED", "counts", "one_in", "result"]
 
-ABOVE_ALL = "everything that can be seen, weighed together, above all: "
+WEIGHED = ", weighed together with everything else that can be seen"
+"""What follows the entry that has won most alone, where all entries together have won more."""
 
 _NAMED = 12  # inputs that a verdict names one by one
 _SPENT, _SPENT_RARE = 2.5, 0.85  # nats lost before bets are on the right event, as measured
@@ -158,6 +159,7 @@ def _screened(course: Any, screen: Any, number: int) -> Row:
         "e_value": math.exp(min(float(each[number]), 700)),
     }
     alone = screen in course.screens
+    late = "one report late: " if alone and screen.late else ""
     found = (screen if alone else course.screens[0]).found()
     if found is None:
         return row
@@ -167,7 +169,7 @@ def _screened(course: Any, screen: Any, number: int) -> Row:
     other = int(np.argmin(rates))
     row |= {
         "pair": (inputs[one], inputs[other]),
-        "event": (screen.late * "one report late: " if alone else ABOVE_ALL) + entry.words,
+        "event": f"{late}{entry.words}{'' if alone else WEIGHED}",
     }
     row |= {"tp": int(shown[one]), "fp": int(shown[other])}
     row |= {"first": int(asked[one]), "second": int(asked[other])}
