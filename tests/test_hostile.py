@@ -1149,7 +1149,7 @@ EXEMPT = {
     ),
     "part of the look at every entry, given what an audit has made": (
         """
-        bets.Bets bets.block_end columns.decoded columns.read counts.Counts counts.Ranking
+        bets.Bets bets.block_end bets.dealt columns.decoded columns.read counts.Counts counts.Ranking
         ranking.promise ranking.stake ranking.offer ranking.rank ranking.spread ranking.tell kept.packed kept.taken
         kept.unpacked screen.Entry screen.Screen scores.Scores models.fitted models.likely anything.rows
         told.counts told.one_in

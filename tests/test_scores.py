@@ -124,6 +124,24 @@ def test_wealth_is_known_after_every_round_and_rejected_claims_are_left_alone():
     assert (scores.log[:5] == before[:5]).all() and (scores.log[5:] != before[5:]).any()
 
 
+def test_no_bet_is_made_on_reports_that_were_counted_before():
+    """Whoever goes on after a stop in the middle of a part meets reports again that chose the columns."""
+    screen, scores = course(doubled, 3000)
+    made = [doubled(i % 2, np.random.default_rng(i)) for i in range(60)]
+    sides = np.arange(60) % 2
+    for one in (screen, scores):
+        one.see(read(made), made, sides)
+        one.play(20)
+    again, before = scores.state(), scores.log
+    scores.see(read(made[20:]), made[20:], sides[20:])
+    assert (scores.trace(CLAIM) == pytest.approx(before[CLAIM])) and scores.rounds == 3020
+    scores.play(40)
+    assert scores.log == pytest.approx(before)
+    scores.restore(json.loads(json.dumps(again)))
+    scores.see(read(made[20:]), made[20:], sides[20:])
+    assert np.ptp(scores.trace(CLAIM)) == pytest.approx(0, abs=1e-12)
+
+
 def test_scores_go_on_as_if_they_had_never_stopped():
     """Also with more reports in memory than the models know."""
     for reports in (8, 300, 1000, 1800):

@@ -30,8 +30,8 @@ class AnytimeResult(AuditResult):
     stopped : str
         Why the audit stopped.
     trajectory : tuple of (int, float, float)
-        Reports per input, logarithm of the wealth, and `lower`, at the times of
-        `ldpkit.auditors.events`.
+        Reports per input, logarithm of the wealth, and `lower`, after 8, 12, 18, 27, ... reports
+        per input.
     """
 
     event: str = ""

@@ -38,7 +38,7 @@ from ..types import Array
 from .counts import Ranking
 from .ranking import MOST, spread, stake
 
-__all__ = ["Bets", "PRIOR", "STRATEGIES", "block_end"]
+__all__ = ["Bets", "PRIOR", "STRATEGIES", "block_end", "dealt"]
 
 _TOPS = ((0, 0.4), (0, 1.0), (1, 1.0), (2, 1.0))
 """The best event: of the past, of the last block, or a couple; nats times log(events) it needs."""
@@ -64,6 +64,14 @@ def block_end(reports: int) -> int:
     """Return when the block ends that begins after so many reports: it is half as long as all
     before, but of 8 to 4,096 reports, and the first one of 16."""
     return max(_FIRST, min(max(reports + _SHORTEST, 3 * reports // 2), reports + _LONGEST))
+
+
+def dealt(prior: Array, own: Array) -> Array:
+    """Return logarithms of the shares of bets, of which the last axis is the claims, from those at
+    the start and from what each has won: see `Bets.settle`."""
+    powers, axes = prior + _POWER * own, tuple(range(own.ndim - 1))
+    shares = np.exp(powers - np.logaddexp.reduce(powers, axis=axes))
+    return np.asarray(np.log((1 - _AGAIN) * shares + _AGAIN * np.exp(prior)))
 
 
 @kernel
@@ -292,9 +300,7 @@ class Bets:
             Events, their questions, and the numbers of strategies, for `Counts.choose`.
         """
         self.base, self.own = self.log, self.own + self.now
-        powers = np.log(PRIOR)[:, None] + _POWER * self.own
-        dealt = np.exp(powers - np.logaddexp.reduce(powers, axis=0))
-        self.shares = np.log((1 - _AGAIN) * dealt + _AGAIN * PRIOR[:, None])
+        self.shares = dealt(np.log(PRIOR)[:, None], self.own)
         self.now = np.zeros_like(self.now)
         unions = self._hits[len(_TOPS) :]
         unions *= _KEEP

@@ -20,6 +20,7 @@ import numpy as np
 from ..betting import soft_factor
 from ..compiled import kernel
 from ..types import Array
+from .bets import dealt
 from .counts import NUMBER, Counts
 from .kept import packed, taken, unpacked
 from .models import Odds, fitted, likely
@@ -35,7 +36,6 @@ safer."""
 _WEALTH = ("base", "now", "own", "shares")
 _MEMORY = ("rows", "paths", "types", "values", "words", "category_rows", "keys", "whole")
 _PRIOR = np.array([0.49, 0.49, 0.02])  # shares of a question's wealth; the last one bets nothing
-_POWER, _AGAIN = 2.0, 0.01  # see `Bets.settle`
 _COLUMNS, _KEPT, _CELLS = 16, 2**13, 2**20  # columns of each kind, reports, and their records
 _FIRST, _OFTEN, _SELDOM, _AT_ONCE = 16, 2**9, 2**16, 128  # reports
 _TRIED, _EVERY, _LEAST = 512, 10, 1.0  # reports and claims a balance is chosen for; nats it needs
@@ -73,7 +73,8 @@ def _play(
     scores: Array, sides: Array, rounds: Array, grown: Array, delta: float, balance: Array,
     start: Array, won: Array, total: Array,
 ) -> None:  # fmt: skip
-    """Multiply the wealth `won` (questions, shares, claims) by the factors of rounds.
+    """Multiply the wealth `won` (questions, shares, claims) by the factors of rounds; reports of
+    input -1 are not bet on.
 
     `scores` (n, questions, shares) are probabilities of input d. `rounds` holds what it holds for
     `ldpkit.sequential.bets.play`, and the number of other inputs. `total` receives the wealth
@@ -93,9 +94,10 @@ def _play(
                         continue
                     now = 1.0 if product else 0.0
                     for i in range(r * size, r * size + size):
-                        second = sides[i] != d
-                        one = soft_factor(scores[i, d, s], mu, grown[c], delta, second)
-                        one = 1 + (one - 1) / others if second else one
+                        second, one = sides[i] != d, 1.0
+                        if sides[i] >= 0:
+                            one = soft_factor(scores[i, d, s], mu, grown[c], delta, second)
+                            one = 1 + (one - 1) / others if second else one
                         now = now * one if product else now + one / size
                     won[d, s, c] *= max(now, 1e-300)
                 total[r] += start[d, s] * won[d, s, low]
@@ -122,6 +124,9 @@ class Scores:
         Balances of the bets, see `ldpkit.betting.soft`; NaN where there is no bet.
     taught : int
         Reports that the models know.
+    met, rounds : int
+        Rounds that the counts know, and rounds that were played. Between the two no bet is made:
+        the counts choose the columns, so that a bet on a report that was counted would not be fair.
     """
 
     def __init__(self, counts: Counts, grid: Array, delta: float, product: bool = False) -> None:
@@ -137,9 +142,10 @@ class Scores:
         self.columns = np.empty(0, NUMBER), np.empty(0, np.uint64)
         self.models: list[tuple[float, Odds]] = []
         self.taught, self._blocks, self._next, self._low = 0, 0, _FIRST, 0
+        self.met = self.rounds = 0
         self._memory: list[tuple[Records, Array]] = []  # first what the models know
         self._scores = np.empty((0, questions, len(SHARES)))
-        self._seen = Records(0).finished(), np.empty(0, int)
+        self._seen = Records(0).finished(), np.empty(0, int), np.empty(0, int)
 
     @property
     def words(self) -> str:
@@ -155,7 +161,10 @@ class Scores:
 
     def see(self, found: Records, reports: Any, sides: Array) -> None:
         """Score the reports of rounds, of which `found` are the records."""
-        self._seen = found, sides
+        rounds = sides.size // self.counts.size
+        idle = min(max(self.met - self.rounds, 0), rounds) * self.counts.size
+        self._seen = found, sides, np.where(np.arange(sides.size) < idle, -1, sides)
+        self.met = max(self.met, self.rounds + rounds)
         bet = self.models and not np.isnan(self.balance[:, self._low :]).all()
         if bet:
             self._scores = self._drawn_in(self._likelihood(self._table(found)))
@@ -164,16 +173,17 @@ class Scores:
 
     def trace(self, at: int) -> Array:
         """The logarithm of the wealth against one claim after each round that was seen last."""
-        log, sides = (self.shares + self.now)[:, :, [at]], self._seen[1]
+        log, sides = (self.shares + self.now)[:, :, [at]], self._seen[2]
         given = self.grid[[at]], self.balance[:, [at]]
         return np.asarray(self.base[at] + self._played(self._scores, sides, *given, log)[1])
 
     def play(self, used: int, at: int = 0, low: int = 0) -> None:
         """Bet on the first of the rounds that were seen last, against claims from number `low` on;
         if a block of the counts has ended, share the wealth anew, and learn."""
-        (found, sides), self._low = self._seen, low
+        (found, sides, held), self._low = self._seen, low
         n = used * self.counts.size
-        given = self._scores[:n], sides[:n], self.grid, self.balance
+        self.rounds += used
+        given = self._scores[:n], held[:n], self.grid, self.balance
         self.now[:, :-1] += self._played(*given, self.shares + self.now, low)[0]
         self._memory.append((found.between(0, n), sides[:n]))
         if self.counts.blocks > self._blocks:
@@ -206,9 +216,7 @@ class Scores:
     def _settle(self) -> None:
         """Share the wealth anew as `Bets.settle` does, and learn if enough is new."""
         self.base, self.own = self.log, self.own + self.now
-        powers = self._prior + _POWER * self.own
-        dealt = np.exp(powers - np.logaddexp.reduce(powers, axis=(0, 1)))
-        self.shares = np.log((1 - _AGAIN) * dealt + _AGAIN * np.exp(self._prior))
+        self.shares = dealt(self._prior, self.own)
         self.now = np.zeros_like(self.now)
         seen = int(self.counts.reports.sum())
         if seen >= self._next:
@@ -295,7 +303,7 @@ class Scores:
         arrays |= {f"memory_{name}": getattr(memory, name) for name in _MEMORY}
         arrays["sides"] = np.concatenate([sides for _, sides in parts])
         arrays["numbers"], arrays["keys"] = self.columns
-        numbers = [self.taught, self._blocks, self._next, self._low]
+        numbers = [self.taught, self._blocks, self._next, self._low, self.met, self.rounds]
         return {"numbers": numbers, "arrays": packed(arrays)}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -307,7 +315,7 @@ class Scores:
             If the state is of another form, or would lead outside of the tables.
         """
         arrays, numbers = unpacked(state["arrays"]), [int(number) for number in state["numbers"]]
-        self.taught, self._blocks, self._next, self._low = numbers
+        self.taught, self._blocks, self._next, self._low, self.met, self.rounds = numbers
         for name in _WEALTH:
             setattr(self, name, taken(arrays, name, getattr(self, name)))
         self.balance = taken(arrays, "balance", self.balance)
@@ -324,6 +332,7 @@ class Scores:
         bets = self.balance[~np.isnan(self.balance)]
         sound = (
             0 <= self.taught <= sides.size and memory.sound() and 0 <= self._low < self.grid.size
+            and 0 <= self.rounds <= self.met
             and ((sides >= 0) & (sides < self.counts.inputs)).all()
             and ((bets > 0) & (bets < 2)).all()
         )  # fmt: skip
