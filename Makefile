@@ -8,6 +8,7 @@ $(error VENV must be the path of an environment, without blanks, got '$(VENV)')
 endif
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
+DEV    := $(VENV)/ready-dev
 from    = $(if $(filter /%,$(BIN)),,$(1))$(BIN)
 # what tells one environment from another: whichever of them there is
 PREFIX  = $(VENV)/pyvenv.cfg $(VENV)/conda-meta/history
@@ -49,54 +50,60 @@ export UV_FIND_LINKS = $(CURDIR)/wheels
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book slides released chapter page reproduce chaos test fuzz variants mutants coverage browser bench reference lab live data links durations expected vulnerabilities bundle release artifact packages lock clean
+.PHONY: help check book slides released chapter page reproduce chaos test fuzz variants mutants coverage browser bench reference lab live data links expected vulnerabilities bundle release artifact packages lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 book: $(READY) packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
-	@$(BIN)/python book/_tools/build.py --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"}
+	@$(BIN)/python -m ldpbook build --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"}
 
 slides: $(READY) _build/reveal/.ready  ## cut one slide show per paper from the built book, in _build/slides (run `make book` before)
-	@$(BIN)/python book/_tools/slides.py
+	@$(BIN)/python -m ldpbook slides
 
 released: $(READY) packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
 	@$(BIN)/python book/released/table.py
-	@$(BIN)/python book/_tools/letters.py
+	@$(BIN)/python -m ldpbook letters
 
 chapter: $(READY) packages  ## execute and build one chapter alone: NAME=kv_auditor (and SCALE=smoke)
-	@$(BIN)/python book/_tools/chapter.py --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"} -- "$$NAME"
+	@$(BIN)/python -m ldpbook chapter --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"} -- "$$NAME"
 
 page: $(READY) packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
-	@$(BIN)/python book/_tools/page.py --scale "$$SCALE" -- "$$NB" "$$PARAMS"
+	@$(BIN)/python -m ldpbook page --scale "$$SCALE" -- "$$NB" "$$PARAMS"
 
-reproduce:  ## build the last commit twice, in two folders, and compare every file (SCALE=smoke for less)
-	@$(PYTHON) book/_tools/reproduce.py --scale "$$SCALE"
+reproduce: $(READY)  ## build the last commit twice, in two folders, and compare every file (SCALE=smoke for less)
+	@$(BIN)/python -m ldpbook reproduce --scale "$$SCALE"
 
-chaos: $(READY) packages  ## kill, damage and misuse everything on purpose (CHAOS="lines --size 0.1": some; SAVE=1: keep the table)
-	@cd tests && $(call from,../)/python -m chaos $(if $(SAVE),--save) $$CHAOS
+chaos: $(DEV) packages  ## kill, damage and misuse everything on purpose (CHAOS="lines --size 0.1": some; SAVE=1: keep the table)
+	@cd tests/system && $(call from,../../)/python -m chaos $(if $(SAVE),--save) $$CHAOS
 
-test: $(READY) packages  ## run the test suite
-	$(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup --ignore=tests/browser tests
+test: $(DEV) packages  ## run the test suite
+	$(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/ldpkit tests/book
 
-fuzz: $(READY) packages  ## read files and addresses made by grammar and mutation, for 10 minutes (FUZZ="--seconds 3600 --seed 7")
-	$(BIN)/python tests/fuzz.py $$FUZZ
+check: $(DEV) packages _build/reveal/.ready  ## what a release is checked with besides: types and form, installations, kills, every change of a page, Chromium (run `make book` before)
+	VARIANTS=all $(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/system tests/book/test_variants.py
+	$(BIN)/python -m pytest -q tests/browser
+	$(BIN)/python tests/helpers/mutants.py
+	cd tests/system && $(call from,../../)/python -m chaos
 
-variants: $(READY) packages  ## run every page with every change of one parameter, and all that it suggests to try
-	VARIANTS=all $(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/test_variants.py
+fuzz: $(DEV) packages  ## read files and addresses made by grammar and mutation, for 10 minutes (FUZZ="--seconds 3600 --seed 7")
+	$(BIN)/python tests/helpers/fuzz.py $$FUZZ
 
-mutants: $(READY) packages  ## break one law at a time and see whether its page notices (SAVE=1: for the book)
-	$(BIN)/python tests/mutants.py $(if $(SAVE),--save)
+variants: $(DEV) packages  ## run every page with every change of one parameter, and all that it suggests to try
+	VARIANTS=all $(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/book/test_variants.py
+
+mutants: $(DEV) packages  ## break one law at a time and see whether its page notices (SAVE=1: for the book)
+	$(BIN)/python tests/helpers/mutants.py $(if $(SAVE),--save)
 
 # numba tells which lines it compiles, if it compiles them: so not from its cache
-coverage: $(READY) packages  ## run the test suite and say which lines of ldpkit it does not reach
+coverage: $(DEV) packages  ## run the test suite and say which lines of ldpkit it does not reach
 	@rm -rf _build/coverage && mkdir -p _build/coverage
 	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=_build/coverage/numba COVERAGE_FILE=_build/coverage/data \
-	  $(BIN)/python -m coverage run -m pytest -q --ignore=tests/browser tests
+	  $(BIN)/python -m coverage run -m pytest -q tests/ldpkit tests/book
 	@cd _build/coverage && COVERAGE_FILE=data $(call from,../../)/python -m coverage combine -q --rcfile=../../pyproject.toml
 	@COVERAGE_FILE=_build/coverage/data $(BIN)/python -m coverage report
 
-browser: $(READY) _build/reveal/.ready  ## test the built book in Chromium (run `make book` before)
+browser: $(DEV) _build/reveal/.ready  ## test the built book in Chromium (run `make book` before)
 	$(BIN)/python -m pytest -q tests/browser
 
 links: $(READY)  ## check the links that lead out of the book (needs the network)
@@ -109,15 +116,12 @@ reference: $(READY) _build/reference/venv/.ready _build/reference/ldp-audit/.rea
 	$(BIN)/python benchmarks/repeat.py $(if $(ALL),--all)
 
 lab: $(READY) packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live); IP=0.0.0.0 only in a container
-	@$(BIN)/python book/_tools/live.py --ip "$${IP:-127.0.0.1}"
+	@$(BIN)/python -m ldpbook live --ip "$${IP:-127.0.0.1}"
 
 live: lab
 
-durations: $(READY)  ## keep the times of this build as the order in which new checkouts start notebooks
-	@cd book/_tools && $(call from,../../)/python -c "import execute; execute.deliver(execute.Project('../..'))"
-
 expected: $(READY)  ## keep what this build found as what the builds of others are compared with
-	@$(BIN)/python book/_tools/expected.py
+	@$(BIN)/python -m ldpbook expected
 
 vulnerabilities: $(READY) _build/pip-audit/.ready  ## look the locked releases up in the data base of known vulnerabilities (needs the network)
 	@said=_build/pip-audit/said; status=0; \
@@ -126,16 +130,16 @@ vulnerabilities: $(READY) _build/pip-audit/.ready  ## look the locked releases u
 	  echo "The data base of known vulnerabilities cannot be reached from here: nothing was looked up" >&2; else cat $$said >&2; fi; exit $$status
 
 bundle: $(READY)  ## one file with the sources and all that is installed, for a machine without a network
-	@$(BIN)/python book/_tools/bundle.py
+	@$(BIN)/python -m ldpbook bundle
 
 release: $(READY)  ## make sources, wheel and book of the last commit, compared with the letters that LDPKIT_LETTERS names
-	@$(BIN)/python book/_tools/release.py --scale "$$SCALE"
+	@$(BIN)/python -m ldpbook release --scale "$$SCALE"
 
 artifact: $(READY)  ## fill in ARTIFACT.md and codecheck.yml from the ledger, the recorded times and what was found
-	@$(BIN)/python book/_tools/artifact.py
+	@$(BIN)/python -m ldpbook artifact
 
 data: $(READY)  ## fetch MNIST, Fashion-MNIST and Adult, and check them
-	$(BIN)/ldpkit data
+	$(BIN)/python -m ldpbook datasets
 
 packages: $(PACKAGES) $(RELEASED)
 
@@ -180,11 +184,11 @@ _build/bench/venv/.ready: benchmarks/reference.txt $(READY)
 	@touch $@
 
 # reveal.js plays the slides; of the package that brings it nothing else is used
-_build/reveal/.ready: book/_tools/slides.txt $(READY)
+_build/reveal/.ready: book/ldpbook/slides.txt $(READY)
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(UV) -p $(BIN)/python --target $(@D) --no-deps --require-hashes -r $<; $(call done,$<); }
 	@touch $@
 
-_build/pip-audit/.ready: book/_tools/pip-audit.txt $(READY)
+_build/pip-audit/.ready: book/ldpbook/pip-audit.txt $(READY)
 	@$(call same,$<) || { set -e; rm -rf $(@D); $(BIN)/uv venv -q -p $(BIN)/python $(@D); \
 	  $(UV) -p $(@D)/bin/python --require-hashes -r $<; $(call done,$<); }
 	@touch $@
@@ -218,16 +222,19 @@ own = echo "Installing the environment into $(VENV)"; rm -rf $(VENV).unfinished;
   $(first);
 first = sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >$(VENV)/uv.txt; \
   $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt
-$(READY): pyproject.toml requirements.lock
+$(READY): pyproject.toml book/pyproject.toml requirements.lock
 	@$(call same,$^) || { set -e; \
 	  if test -e $(VENV)/.made || ! test -e $(VENV); then $(own) else $(alien) fi; \
-	  $(UV) -p $(BIN)/python --require-hashes -r requirements.lock; $(UV) -p $(BIN)/python --no-deps -e .; $(call done,$^); }
+	  $(UV) -p $(BIN)/python --require-hashes -r requirements.lock; $(UV) -p $(BIN)/python --no-deps -e . -e book; $(call done,$^); }
 	@touch $@
 
-lock: $(READY)  ## resolve the dependencies again, for Python 3.11 to 3.13, with the check sums of all their files
-	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --extra dev --generate-hashes --no-header --no-annotate \
-	  pyproject.toml -o requirements.lock
-	$(BIN)/python book/_tools/supply.py
+# what tests and checks need besides
+$(DEV): requirements-dev.lock $(READY)
+	@$(call same,$^) || { set -e; $(UV) -p $(BIN)/python --require-hashes -r requirements.lock -r requirements-dev.lock; $(call done,$^); }
+	@touch $@
+
+lock: $(DEV)  ## resolve the dependencies again, for Python 3.11 to 3.13, with the check sums of all their files
+	@$(BIN)/python -m ldpbook supply --upgrade
 
 clean:  ## remove everything that was built and kept, and say what; the environment stays
 	@if test -x $(BIN)/ldpkit; then $(BIN)/ldpkit cache --clear; fi

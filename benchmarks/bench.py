@@ -26,10 +26,10 @@ from pathlib import Path
 import click
 import numpy as np
 
+from ldpbook.paths import BUILD, ROOT
 from ldpkit.auditors import Audit, audit, audit_kv
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
 from ldpkit.mechanisms.grid import FINEST
-from ldpkit.paths import BUILD, ROOT
 from ldpkit.pools import Processes
 from ldpkit.sweep import sweep
 

@@ -31,10 +31,10 @@ import pandas as pd
 import sniper
 from series import Series, accused, found, measured
 
+from ldpbook.paths import ROOT
 from ldpkit import betting
 from ldpkit.auditors import AnytimeAudit
 from ldpkit.mechanisms import Client
-from ldpkit.paths import ROOT
 
 RESULTS = ROOT / "data" / "results"
 

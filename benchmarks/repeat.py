@@ -13,8 +13,8 @@ import sys
 
 import pandas as pd
 
+from ldpbook.paths import BUILD, ROOT
 from ldpkit.auditors import Audit
-from ldpkit.paths import BUILD, ROOT
 
 HERE, NEW = ROOT / "benchmarks", BUILD / "reference"
 STORED = ROOT / "data" / "reference"

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import click
 import numpy as np
 
+from ldpbook.paths import BUILD
 from ldpkit.auditors import AnytimeAudit
-from ldpkit.paths import BUILD
 
 STORE = BUILD / "blackbox"
 ROUNDS = 100

@@ -10,7 +10,7 @@
 
 Each writes a table to data/results, and beside it what made it: the command, the time, the machine
 and all versions. Finished parts are kept: a run that was interrupted goes on where it stopped. Data
-that do not travel with the checkout are read from the folder that `ldpkit.datasets.folder` names;
+that do not travel with the checkout are read from the folder that `ldpbook.datasets.folder` names;
 data/README.md says where they come from.
 """
 
@@ -27,7 +27,8 @@ import click
 import numpy as np
 import pandas as pd
 
-from ldpkit import datasets, paths, streams
+from ldpbook import datasets, paths
+from ldpkit import streams
 from ldpkit.sweep import sweep
 
 BOOK = Path(__file__).resolve().parents[1] / "book"

@@ -1,11 +1,10 @@
 """ldpkit: audit local differential privacy.
 
 `audit` (or `audits`, with several attacks at once) takes a mechanism or anybody's `Client` and
-returns an `AuditResult`. The rooms, from the bottom up: `stats` (bounds and expectations),
-`mechanisms` (client side), `attacks` (what an adversary concludes from reports), `auditors` (counts
-turned into statements about epsilon), `optimize` (protocols chosen against attacks). The hall:
-`sweep` and `pools` (grids to tables), `published` (the papers' numbers), `plots`, and the command
-line.
+returns an `AuditResult`. From the bottom up: `stats` (bounds and expectations), `mechanisms`
+(clients), `attacks` (events and guesses that an adversary computes from reports), `auditors`
+(counts turned into statements about epsilon), `optimize` (protocols chosen against attacks),
+`sweep` and `pools` (grids to tables), and the command line.
 
 Each is imported when it is first used.
 """
@@ -27,8 +26,7 @@ _FROM = {
 # fmt: off
 __all__ = [
     "audit", "audits", "AuditResult", "Client", "mechanisms", "attacks", "auditors", "optimize",
-    "stats", "streams", "sweep", "pools", "datasets", "nets", "published", "plots", "paths",
-    "testing", "kinds", "betting"
+    "stats", "streams", "sweep", "pools", "testing", "kinds", "betting"
 ]
 # fmt: on
 
@@ -41,7 +39,7 @@ def __getattr__(name: str) -> Any:
     try:
         module = importlib.import_module(f"{__name__}.{_FROM.get(name, name)}")
     except ModuleNotFoundError as error:
-        from .depends import missing
+        from .digests import missing
 
         raise missing(error) from error
     return getattr(module, name) if name in _FROM else module

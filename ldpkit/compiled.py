@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
-from . import depends
+from . import digests
 
 __all__ = ["CACHE", "kernel"]
 
@@ -42,7 +42,7 @@ _KEPT = 16
 @functools.cache
 def _folder(cache: Path) -> Path:
     """This very source's folder of machine code; of other sources those used last are kept."""
-    own = cache / "numba" / depends.code_digest()
+    own = cache / "numba" / digests.code_digest()
     with contextlib.suppress(OSError):
         own.mkdir(parents=True, exist_ok=True)
         os.utime(own)
@@ -135,7 +135,7 @@ def _checked() -> type:
                 text = b""
             if hashlib.sha256(text[:-32]).digest() == text[-32:]:
                 return True
-            depends.damaged(
+            digests.damaged(
                 f"compiled code in {path.parent} is damaged ({path.name}); it is compiled again"
             )
             # without its index nobody knows which code is in which file

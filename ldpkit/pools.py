@@ -20,7 +20,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from . import __version__, checks, depends
+from . import __version__, checks, digests
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -250,7 +250,7 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
 def versions() -> dict[str, str]:
     """Return what a result depends on besides its parameters: Python, the numerical libraries, this
     package's source."""
-    return depends.versions() | {"ldpkit": f"{__version__} (source {depends.code_digest()})"}
+    return digests.versions() | {"ldpkit": f"{__version__} (source {digests.code_digest()})"}
 
 
 def require(wanted: dict[str, str]) -> None:
@@ -308,7 +308,7 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
         from distributed import Client, Security
         from distributed.comm.core import connect as reach
     except ModuleNotFoundError as error:
-        raise depends.missing(error) from error
+        raise digests.missing(error) from error
     import asyncio
 
     timeout = checks.real("timeout", timeout, 0, closed="()")

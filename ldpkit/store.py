@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from . import checks, depends
+from . import checks, digests
 from .types import Row
 
 __all__ = ["replace", "replaceable", "digest", "Store"]
@@ -86,7 +86,11 @@ class Store:
     """Finished cells as files: name = digest of everything the result depends on."""
 
     def __init__(
-        self, folder: str | os.PathLike[str], func: Callable[..., object], seed: int
+        self,
+        folder: str | os.PathLike[str],
+        func: Callable[..., object],
+        seed: int,
+        identity: Callable[[Callable[..., object]], str] = digests.identity,
     ) -> None:
         self.folder = Path(folder)
         try:
@@ -95,7 +99,7 @@ class Store:
             raise ValueError(
                 f"store must be a folder that can be written, got {str(folder)!r}: {error.strerror}"
             ) from error
-        self.base = [f"{func.__module__}.{func.__qualname__}", depends.identity(func), seed]
+        self.base = [f"{func.__module__}.{func.__qualname__}", identity(func), seed]
         self.source = f"{digest(self.base[:1])[:8]}-{digest(self.base[:2])[:8]}"
 
     def path(self, cell: Row) -> Path:
@@ -118,7 +122,7 @@ class Store:
         except (UnicodeDecodeError, IsADirectoryError):
             check, text = "", ""
         if check != self._check(path, text):
-            depends.damaged(f"stored result {path.name} of {cell} is damaged; it is computed again")
+            digests.damaged(f"stored result {path.name} of {cell} is damaged; it is computed again")
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             return None
         return text

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from . import checks, depends, pools, streams
+from . import checks, digests, pools, streams
 from .progress import Progress
 from .store import Store, replace
 from .types import Row
@@ -217,6 +217,7 @@ def sweep(
     table: str | os.PathLike[str] | None = None,
     label: str | None = None,
     limit: float | None = None,
+    identity: Callable[[Func], str] = digests.identity,
 ) -> "pd.DataFrame":
     """Call ``func(**cell, seed=...)`` on every cell of `grid` and return one table.
 
@@ -236,9 +237,9 @@ def sweep(
         Used instead of local processes, for example ``client.get_executor(pure=False)`` of a
         client that `ldpkit.pools.connect` returns. It is left open.
     store : path, optional
-        Folder of finished cells. Entries are keyed by cell, seed, function and
-        what the function depends on (`depends`; not the content of a file that
-        a cell names), checked when read, and written whole or not at all.
+        Folder of finished cells. Entries are keyed by cell, seed, function and its `identity`
+        (not by the content of a file that a cell names), checked when read, and written whole or
+        not at all.
     table : path, optional
         CSV file of the rows finished so far, in the order of the grid. It can be read at any
         moment: it is replaced as a whole, first before anything is computed and last when the
@@ -248,6 +249,8 @@ def sweep(
     limit : float, optional
         Seconds that a cell may take; one that takes longer fails with a `TimeoutError`.
         Only processes of this machine can be held to it, so each cell is computed in one then.
+    identity : callable
+        ``identity(func)``: a digest of all that the function's results depend on.
 
     Returns
     -------
@@ -266,7 +269,7 @@ def sweep(
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
-        raise depends.missing(error) from error
+        raise digests.missing(error) from error
     checks.instance("func", func, Callable, "callable")
     listed = cells(grid)
     seed = checks.integer("seed", seed, 0)
@@ -280,7 +283,7 @@ def sweep(
     place = None if table is None else Path(table)
     if place and (place.exists() > place.is_file() or not place.parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
-    kept = Store(store, func, seed) if store is not None else None
+    kept = Store(store, func, seed, identity) if store is not None else None
     texts: dict[int, str | None] = {
         i: kept.read(cell) if kept else None for i, cell in enumerate(listed)
     }

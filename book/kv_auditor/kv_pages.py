@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ldpkit import paths, plots, published, streams
+from ldpbook import paper_values, plots
+from ldpbook.comparisons import half_width
+from ldpbook.stored import cells, sweep
+from ldpkit import streams
 from ldpkit.auditors import KVAudit, audit_laws
 from ldpkit.mechanisms import KeyValues
-from ldpkit.sweep import cells, sweep
-from ldpkit.verdicts import half_width
 
 
 def designs(given, common, seed):
@@ -18,7 +19,7 @@ def designs(given, common, seed):
     tables = []
     for series, own in given.items():
         grid = [cell | own for cell in cells(common)]
-        tables.append(sweep(KVAudit.cell, grid, seed=seed, store=paths.STORE, label=series).assign(series=series))
+        tables.append(sweep(KVAudit.cell, grid, seed=seed, label=series).assign(series=series))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -50,7 +51,7 @@ def compare(board, cell, item, comparable=True, notes=None, settings=None):
     difference of a single run and the mean of ours. Where five of them exceed half the value, nothing is compared.
     `notes` explain differences, by series and epsilon; `settings` say what was fitted, by series.
     """
-    table = published.load("kv_auditor")
+    table = paper_values.load("kv_auditor")
     found = []
     for row in cell.to_dict("records"):
         printed = table[(table["item"] == item) & (table["series"] == row["series"]) & (table["x"] == row["epsilon"])]

@@ -16,7 +16,7 @@ import random
 import numpy as np
 import pandas as pd
 
-from ldpkit import paths
+from ldpbook import paths
 from ldpkit.auditors import rows
 from ldpkit.mechanisms import Client
 from ldpkit.pools import isolated

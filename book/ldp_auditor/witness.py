@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from ldpkit import paths, plots, published
+from ldpbook import paper_values, plots
+from ldpbook.stored import sweep
 from ldpkit.auditors import Audit
-from ldpkit.sweep import sweep
 
 KEYS = ["mechanism", "protocol", "k", "epsilon", "delta", "g", "d", "tau"]
 """What names a cell; a mechanism has some of them."""
@@ -29,7 +29,7 @@ def witness(experiments, *, trials, alpha, runs, seed, table="ldp_auditor", only
     Columns: what of `KEYS` the cells have, ``trials``, ``released code`` and ``their se``, ``this run`` and ``se``, ``exact``, and
     ``z``, the distance of the two runs in standard errors of their difference.
     """
-    theirs = published.load(table, "reference")
+    theirs = paper_values.load(table, "reference")
     theirs = theirs[theirs["experiment"].isin(experiments)].dropna(axis="columns", how="all")
     theirs = theirs[(theirs["trials"] <= trials) & (theirs["alpha"] == alpha)]
     theirs = theirs if only is None else theirs[theirs["epsilon"].isin(only)]
@@ -41,7 +41,7 @@ def witness(experiments, *, trials, alpha, runs, seed, table="ldp_auditor", only
         return theirs.reindex(columns=[*theirs, "their se", "this run", "se", "exact", "z"])
     grid = [{key: value for key, value in row.items() if value == value} for row in theirs[keys].to_dict("records")]
     grid = [cell | {"alpha": alpha, "runs": runs, "faithful": True} for cell in grid]
-    table = sweep(Audit.cell, grid, seed=seed, store=paths.STORE, label="beside the released code")
+    table = sweep(Audit.cell, grid, seed=seed, label="beside the released code")
     ours = plots.summary(table, keys).rename(columns={"mean": "this run"})  # in the order of the grid
     beside = theirs.join(ours.drop(columns=keys), validate="1:1")
     beside["their se"] = beside["se"] * runs**0.5 * [overlap(*shape) for shape in zip(beside["seeds"], beside["cores"])]
@@ -50,7 +50,7 @@ def witness(experiments, *, trials, alpha, runs, seed, table="ldp_auditor", only
 
 
 def pluses(theirs, **names):
-    """Rows of a figure for what the released code found; `names` as in `ldpkit.plots.tidy`."""
+    """Rows of a figure for what the released code found; `names` as in `ldpbook.plots.tidy`."""
     return plots.tidy(theirs, sources={"released code": "released code"}, **names)
 
 

@@ -1,4 +1,4 @@
-"""The networks that stand in for those of the LDP-SGD paper, beyond what `ldpkit.nets` has: a small CNN and a small LSTM.
+"""The networks that stand in for those of the LDP-SGD paper, beyond what `ldpbook.nets` has: a small CNN and a small LSTM.
 
 The paper's section 5 has a simple CNN and an LSTM; these sizes are ours, small enough to train while a page is executed.
 """
@@ -6,7 +6,7 @@ The paper's section 5 has a simple CNN and an LSTM; these sizes are ours, small 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ldpkit.nets import Dense, Layer, Net, Relu, uniform
+from ldpbook.nets import Dense, Layer, Net, Relu, uniform
 
 
 class Conv(Dense):

@@ -11,8 +11,9 @@ import networks
 import numpy as np
 import pandas as pd
 
-from ldpkit import datasets, nets, plots, streams
-from ldpkit.attacks import gradient as crafts
+from ldpbook import crafting, datasets, nets, plots
+from ldpkit import streams
+from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import audit_gradient
 from ldpkit.mechanisms import LDPSGD
 
@@ -134,12 +135,12 @@ def craft(name, adversary, net, pairs, seed, images=None):
     x, y, *_ = records(name, seed, images)
     rng = streams.generator(seed, "pairs", name, adversary)
     if adversary == "dummy":
-        return crafts.dummy(net.d)
+        return dummy(net.d)
     if adversary == "collusion":
-        return crafts.collude(net, x, y, pairs, rng, teach(name, rng))
-    if adversary in crafts.FLIPS:
-        return crafts.label_flip(net, x, y, pairs, rng, adversary)
-    return {"benign": crafts.benign, "gradient flip": crafts.gradient_flip}[adversary](net, x, y, pairs, rng)
+        return crafting.collude(net, x, y, pairs, rng, teach(name, rng))
+    if adversary in crafting.FLIPS:
+        return crafting.label_flip(net, x, y, pairs, rng, adversary)
+    return {"benign": crafting.benign, "gradient flip": crafting.gradient_flip}[adversary](net, x, y, pairs, rng)
 
 
 def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, alpha=0.05):

@@ -14,8 +14,9 @@ import scipy
 from numpy import vecdot as _dot
 from threadpoolctl import threadpool_limits
 
-from ldpkit import datasets, paths, streams
-from ldpkit.sweep import sweep
+from ldpbook import datasets, paths
+from ldpbook.stored import sweep
+from ldpkit import streams
 
 SIGMA = [75, 40, 27, 21, 9.5, 5]
 CANDIDATES = 8
@@ -209,7 +210,7 @@ def train(data, runs, seed, sigma=SIGMA, workers=None, before=None):
 def _made(data, sigma, parts, seed, workers):
     """Runs of some parts, as arrays."""
     grid = {"data": data, "sigma": sigma, "runs": RUNS_PER_CELL, "part": parts}
-    table = sweep(cell, grid, seed=seed, workers=workers, store=paths.STORE, label=f"DP-SGD on {data}")
+    table = sweep(cell, grid, seed=seed, workers=workers, label=f"DP-SGD on {data}")
     found = {name: np.array(table[name].tolist(), np.float32) for name in ("sigma", "truth", "loglik", "dot", "accuracy")}
     return found | {"truth": found["truth"].astype(np.int8)}
 

@@ -10,8 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 
-from ldpkit import datasets, paths, streams
-from ldpkit.sweep import sweep
+from ldpbook import datasets
+from ldpbook.stored import sweep
+from ldpkit import streams
 
 KNOWN = {"fair": 5_000, "adult": 40_000, "acs": 49_000, "acs with area": 49_000, "acs, Texas": 16_000}
 UNIVERSE = 1_000
@@ -80,4 +81,4 @@ def cell(data, sensitive, run, seed):
 def attack(asked, runs, seed, workers=None):
     """One row per pair of data and sensitive attribute, and run."""
     grid = [{"data": data, "sensitive": sensitive, "run": run} for data, sensitive in asked for run in range(runs)]
-    return sweep(cell, grid, seed=seed, workers=workers, store=paths.STORE, label="imputation")
+    return sweep(cell, grid, seed=seed, workers=workers, label="imputation")

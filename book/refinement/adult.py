@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ldpkit import datasets, optimize, streams
+from ldpbook import datasets
+from ldpkit import optimize, streams
 from ldpkit.attacks import Guess
 
 BUDGETS = [2 + i / 4 for i in range(33)]

@@ -5,7 +5,8 @@ import functools
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from ldpkit import marks, optimize, plots, published
+from ldpbook import paper_values, plot_style, plots
+from ldpkit import optimize
 
 PROTOCOLS = ["GRR", "SUE", "BLH", "SHE", "SS", "OUE", "OLH", "THE", "ASS", "AUE", "ALH", "ATHE"]
 """Row by row: basic, optimised, adaptive."""
@@ -14,7 +15,7 @@ PROTOCOLS = ["GRR", "SUE", "BLH", "SHE", "SS", "OUE", "OLH", "THE", "ASS", "AUE"
 @functools.cache
 def digitised(item):
     """The paper's curves of one figure: ``mechanism``, ``k`` (empty if the curve holds for all), ``x``, ``value``."""
-    table = published.load("refinement")
+    table = paper_values.load("refinement")
     table = table[table["item"].str.startswith(item)].reset_index(drop=True)
     parts = table["series"].str.extract(r"(?P<mechanism>\w+)(?:\[k=(?P<k>\d+)\])?")
     return parts.assign(k=parts["k"].astype(float), x=table["x"].astype(float), value=table["value"])
@@ -32,7 +33,7 @@ def hashed(laws):
 
 def released(cells, value):
     """What the released code returned for the settings of `cells`, and beside it ``here``, what `cells` hold."""
-    theirs = published.load("refinement", "reference")[["mechanism", "k", "epsilon", value]]
+    theirs = paper_values.load("refinement", "reference")[["mechanism", "k", "epsilon", value]]
     return theirs.merge(cells[["mechanism", "k", "epsilon", value]].rename(columns={value: "here"}))
 
 
@@ -48,7 +49,7 @@ def judge(boards, theirs, value):
 def power(x, digits=0):
     """A very large or small number with so many digits and a power of ten."""
     mantissa, _, exponent = f"{x:.{digits}e}".partition("e")
-    return f"{mantissa}·{marks.power(10, int(exponent))}" if x else "0"
+    return f"{mantissa}·{plot_style.power(10, int(exponent))}" if x else "0"
 
 
 def by_size(cells, value, item, *more, panel="{mechanism}", **look):

@@ -110,7 +110,7 @@ class Released:
 
     @property
     def folder(self) -> str:
-        """Where the release is installed, below `ldpkit.paths.PACKAGES`; the book's own package is everywhere."""
+        """Where the release is installed, below `ldpbook.paths.PACKAGES`; the book's own package is everywhere."""
         return "ldpkit" if self.package == "ldpkit" else f"{self.package}-{self.version}"
 
     @functools.cached_property

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hall import Released
 
-from ldpkit import paths
+from ldpbook import paths
 from ldpkit.mechanisms import Program
 
 HERE = Path(__file__).parent

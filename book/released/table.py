@@ -28,7 +28,7 @@ import scipy.stats
 from hall import ALPHA, Released, audit_released
 
 import ldpkit
-from ldpkit import paths
+from ldpbook import paths
 from ldpkit.pools import Processes, count, isolated
 
 HERE = Path(__file__).parent

@@ -1,5 +1,5 @@
-"""Attacks on randomised gradients: five ways to craft two gradients, two rules to tell which one
-was randomised.
+"""Attacks on randomised gradients: pairs of gradients, and two rules that tell which one was
+randomised.
 
 A rule answers *first* or *second*. Its errors are named as in the paper: a false
 positive answers second although the first gradient was randomised, a false
@@ -12,7 +12,6 @@ The lune rule is ours: the set where the likelihood ratio is as large as it can 
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,25 +19,9 @@ import numpy as np
 
 from .. import checks
 from ..mechanisms.gradient import GradientMechanism
-from ..nets import Net
 from ..types import Array, Rates, Rng
 
-__all__ = [
-    "Pairs",
-    "dummy",
-    "benign",
-    "label_flip",
-    "gradient_flip",
-    "collude",
-    "Cosine",
-    "Lune",
-    "RULES",
-    "FLIPS",
-]
-
-FLIPS = ("random", "next", "runner_up")
-"""Which wrong label `label_flip` takes; the paper does not say."""
-
+__all__ = ["Pairs", "dummy", "Cosine", "Lune", "RULES"]
 
 # --- pairs of gradients ---------------------------------------------------------------------------
 
@@ -118,67 +101,6 @@ def dummy(d: int, norm: float = 1.0) -> Pairs:
     d, norm = checks.integer("d", d, 2), checks.real("norm", norm, 0, closed="()")
     first = np.full((1, d), norm / math.sqrt(d))
     return Pairs("dummy", first, -first)
-
-
-def _draw(y: Array, count: int, rng: Rng, least: int = 1) -> Array:
-    checks.generator(rng)
-    checks.integer("records", len(y), least)
-    return rng.integers(0, len(y), checks.integer("count", count, 1))
-
-
-def benign(net: Net, x: Array, y: Array, count: int, rng: Rng) -> Pairs:
-    """Return `count` pairs of gradients of two different records."""
-    first = _draw(y, count, rng, least=2)
-    second = (first + rng.integers(1, len(y), count)) % len(y)
-    return Pairs("benign", net.gradients(x[first], y[first]), net.gradients(x[second], y[second]))
-
-
-def label_flip(net: Net, x: Array, y: Array, count: int, rng: Rng, flip: str = "random") -> Pairs:
-    """Return `count` pairs of gradients of one record with its label and with a wrong one.
-
-    Parameters
-    ----------
-    flip : {"random", "next", "runner_up"}
-        The wrong label: uniform among the others, the next number, or the likeliest for the net.
-    """
-    at = _draw(y, count, rng)
-    x, y = x[at], y[at]
-    if checks.one_of("flip", flip, FLIPS) == "runner_up":
-        odds = net.predict(x)
-        odds[np.arange(count), y] = -1
-        wrong = odds.argmax(axis=1)
-    else:
-        wrong = (y + (rng.integers(1, net.classes, count) if flip == "random" else 1)) % net.classes
-    return Pairs("label flip", net.gradients(x, y), net.gradients(x, wrong))
-
-
-def gradient_flip(
-    net: Net, x: Array, y: Array, count: int, rng: Rng, name: str = "gradient flip"
-) -> Pairs:
-    """Return `count` pairs of a record's gradient and its negative."""
-    at = _draw(y, count, rng)
-    first = net.gradients(x[at], y[at])
-    return Pairs(name, first, -first)
-
-
-def collude(
-    net: Net, x: Array, y: Array, count: int, rng: Rng, teach: Callable[[Net, Array, Array], object]
-) -> Pairs:
-    """Return `count` pairs as `gradient_flip` makes them from the model of a server that helps.
-
-    The server hands out a model that has never seen the client's label, so that the gradient is
-    long.
-
-    Parameters
-    ----------
-    teach : callable
-        ``teach(net, x, y)`` trains the fresh net on the records of one class.
-    """
-    checks.generator(rng)
-    checks.instance("teach", teach, Callable, "callable")
-    malicious = net.fresh(rng)
-    teach(malicious, x[y == 0], y[y == 0])
-    return gradient_flip(malicious, x[y != 0], y[y != 0], count, rng, "collusion")
 
 
 # --- rules ----------------------------------------------------------------------------------------

@@ -7,19 +7,20 @@ observed rates: biased upwards, infinite if one error never occurs, no bound.
 
 import functools
 import time
+import zipfile
 from dataclasses import KW_ONLY, MISSING, dataclass
 from typing import Self
 
 import numpy as np
 
-from .. import checks, datasets, nets, stats, streams
+from .. import checks, stats, streams
 from ..attacks import gradient as crafts
 from ..attacks.gradient import RULES, Pairs
 from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
-from ..types import Array, Rates
-from .base import ALPHA, Auditor, Checked, called, given
+from ..types import Rates
+from .base import ALPHA, Auditor, called, given
 from .errors import (
     BOUNDS,
     MAX_TRIALS,
@@ -35,97 +36,35 @@ from .result import AuditResult
 
 # fmt: off
 __all__ = [
-    "GradientAudit", "Crafted", "audit_gradient", "ADVERSARIES",
+    "GradientAudit", "audit_gradient", "read", "ADVERSARIES",
     "epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"
 ]
 # fmt: on
 
-ADVERSARIES = ("dummy", "flip", "label", "benign", "collusion")
-"""Who crafts the pairs of `Crafted`; all but the first need a network."""
-
-_DIMENSION = 4810  # parameters of the network of the digits
+ADVERSARIES = ("dummy", "file")
+"""Whose gradients are audited by name: those that need no network, or those of a file."""
 
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 
-@dataclass(frozen=True)
-class Crafted(Checked):
-    """An adversary's pairs of gradients, crafted when they are asked for.
-
-    All adversaries but the dummy train a small network on handwritten digits first.
-
-    Parameters
-    ----------
-    adversary : str
-        Who crafts them, one of `ADVERSARIES`.
-    dimension : int, optional
-        Of the dummy gradient; 4810 by default, the parameters of the network of the digits.
-    norm : float
-        Of the dummy gradient.
-    iterations : int
-        Training before, 100 records each; in [0, 10^6].
-    flip : str
-        Wrong label of the adversary ``label``, one of `ldpkit.attacks.gradient.FLIPS`.
-    seed : int
-        Of training and pairs, non-negative.
+def read(path: str) -> Pairs:
+    """Return the pairs of gradients of a file of NumPy (``.npz``): two arrays of shape (M, d),
+    ``first`` and ``second``.
 
     Raises
     ------
     ValueError
-        Naming the parameter that is out of range or does not belong to the adversary.
+        If it is no such file, or if its arrays are no `Pairs`.
     """
-
-    adversary: str = given(MISSING, checks.one_of, ADVERSARIES)
-    dimension: int | None = None
-    norm: float = 1.0
-    iterations: int = given(100, checks.integer, 0, 10**6)
-    flip: str = given("random", checks.one_of, crafts.FLIPS)
-    seed: int = given(1, checks.integer, 0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.adversary == "dummy":
-            crafts.dummy(self.d, self.norm)
-        elif self.dimension is not None:
-            raise ValueError(
-                "dimension belongs to the adversary dummy; the network of the digits has"
-                f" {_DIMENSION} parameters"
-            )
-
-    @property
-    def d(self) -> int:
-        """Length of a gradient."""
-        return _DIMENSION if self.dimension is None else self.dimension
-
-    def pairs(self) -> Pairs:
-        """Craft them.
-
-        Raises
-        ------
-        ModuleNotFoundError
-            If the digits are not installed.
-        """
-        return _craft(self)
-
-
-@functools.lru_cache(maxsize=2)  # the cells of a grid share it
-def _craft(asked: Crafted) -> Pairs:
-    if asked.adversary == "dummy":
-        return crafts.dummy(asked.d, asked.norm)
-    x, y = datasets.digits()
-    rng = streams.generator(asked.seed, "audit-gradient", asked.adversary)
-
-    def teach(net: nets.Net, x: Array, y: Array, rounds: int = 20) -> nets.Net:
-        return nets.train(net, x, y, rounds=rounds, lr=0.2, rng=rng)
-
-    net = teach(nets.mlp([64, 64, 10], rng), x, y, asked.iterations)
-    if asked.adversary == "collusion":
-        return crafts.collude(net, x, y, 1000, rng, teach)
-    if asked.adversary == "label":
-        return crafts.label_flip(net, x, y, 1000, rng, asked.flip)
-    return {"benign": crafts.benign, "flip": crafts.gradient_flip}[asked.adversary](
-        net, x, y, 1000, rng
-    )
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            first, second = file["first"], file["second"]
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            "pairs must be a file of NumPy (.npz) with the arrays first and second, each of shape"
+            f" (pairs, d), got {path}: {error}"
+        ) from None
+    return Pairs("file", first, second)
 
 
 @dataclass(frozen=True)
@@ -135,7 +74,7 @@ class GradientAudit(Auditor):
     Parameters
     ----------
     mechanism : GradientMechanism
-    pairs : Pairs or Crafted
+    pairs : Pairs
         A fresh one is drawn in every trial.
     attack : {"cosine", "lune"}
         The paper's rule, or the strongest event; see `ldpkit.attacks.gradient`.
@@ -157,7 +96,7 @@ class GradientAudit(Auditor):
     mechanism: GradientMechanism = given(
         MISSING, checks.instance, GradientMechanism, "a randomiser of gradients"
     )
-    pairs: Pairs | Crafted = given(MISSING, checks.instance, (Pairs, Crafted), "Pairs of gradients")
+    pairs: Pairs = given(MISSING, checks.instance, Pairs, "Pairs of gradients")
     attack: str = given("cosine", checks.one_of, RULES)
     _: KW_ONLY
     trials: int = given(500, checks.integer, 1, MAX_TRIALS // 2)
@@ -166,11 +105,11 @@ class GradientAudit(Auditor):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        d = self.pairs.d if isinstance(self.pairs, Crafted) else self.pairs.first.shape[1]
-        if d != self.mechanism.d:
-            raise ValueError(
-                f"gradients must have the mechanism's dimension {self.mechanism.d}, got {d}"
-            )
+        d = self.pairs.first.shape[1]
+        checks.need(
+            d == self.mechanism.d,
+            f"gradients must have the mechanism's dimension {self.mechanism.d}, got {d}",
+        )
         checks.need(
             self.faithful or self.mechanism.grid is None,
             "faithful must be True for a mechanism with a grid: its laws are those before rounding",
@@ -186,9 +125,7 @@ class GradientAudit(Auditor):
         dimension: int | None = None,
         norm: float = 1.0,
         clip: float = 1.0,
-        iterations: int = 100,
-        flip: str = "random",
-        start: int = 1,
+        pairs: str | None = None,
         trials: int = 1000,
         alpha: float = ALPHA,
         faithful: bool = False,
@@ -197,29 +134,41 @@ class GradientAudit(Auditor):
 
         Parameters
         ----------
-        adversary, dimension, norm, iterations, flip
-            See `Crafted`.
+        adversary : str
+            Who crafts the gradients, one of `ADVERSARIES`.
         epsilon : float
             Budget of one report.
         mechanism : str
             A name of `ldpkit.mechanisms.GRADIENT`.
         rule : str
             The test: the audit's `attack`.
+        dimension : int, optional
+            Of the dummy gradient; 4810 by default, the parameters of a small network.
+        norm : float
+            Of the dummy gradient.
         clip : float
             Clipping norm.
-        start : int
-            Seed of training and pairs: cells with the same one audit the same gradients.
+        pairs : str, optional
+            File of the adversary ``file``; see `read`.
         trials : int
             In all: even; half with each gradient.
         alpha, faithful
             See `GradientAudit`.
         """
         make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
-        with called(seed="start"):
-            crafted = Crafted(adversary, dimension, norm, iterations, flip, start)
+        own = checks.one_of("adversary", adversary, ADVERSARIES) == "dummy"
+        checks.need(
+            own == (pairs is None), "pairs must be given with the adversary file, and only then"
+        )
+        checks.need(own or dimension is None, "dimension belongs to the adversary dummy")
+        crafted = (
+            crafts.dummy(4810 if dimension is None else dimension, norm)
+            if pairs is None
+            else read(pairs)
+        )
         with called(attack="rule"):
             return cls(
-                make(crafted.d, epsilon, clip),
+                make(crafted.first.shape[1], epsilon, clip),
                 crafted,
                 rule,
                 trials=halved(trials, "gradient"),
@@ -228,14 +177,9 @@ class GradientAudit(Auditor):
             )
 
     @functools.cached_property
-    def crafted(self) -> Pairs:
-        """The pairs, as they are used."""
-        return self.pairs if isinstance(self.pairs, Pairs) else self.pairs.pairs()
-
-    @functools.cached_property
     def rates(self) -> Rates:
         """Exact false-positive and false-negative rate."""
-        return RULES[self.attack].rates(self.mechanism, self.crafted)
+        return RULES[self.attack].rates(self.mechanism, self.pairs)
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the errors of the rule, and judge them.
@@ -249,7 +193,7 @@ class GradientAudit(Auditor):
             differ much.
         """
         mechanism, rule, start = self.mechanism, RULES[self.attack], time.perf_counter()
-        own, crafted = mechanism.parameters, self.crafted
+        own, crafted = mechanism.parameters, self.pairs
         name = "gradient", mechanism.name, own, crafted.name, rule.name, self.faithful
         with Progress(2 * self.trials, "reports", mechanism.name) as progress:
             kept, missed = (
@@ -277,7 +221,7 @@ class GradientAudit(Auditor):
 
     def _count(self, first: bool, seed: int, name: tuple[object, ...], progress: Progress) -> int:
         """Answers *first* on real reports of one input."""
-        mechanism, pairs, rule = self.mechanism, self.crafted, RULES[self.attack]
+        mechanism, pairs, rule = self.mechanism, self.pairs, RULES[self.attack]
         found, size = 0, max(1, _CELLS // mechanism.d)
         for start in range(0, self.trials, size):
             rng = streams.generator(seed, *name, start)
@@ -292,7 +236,7 @@ class GradientAudit(Auditor):
 
 def audit_gradient(
     mechanism: GradientMechanism,
-    pairs: Pairs | Crafted,
+    pairs: Pairs,
     rule: str = "cosine",
     *,
     trials: int = 1000,

@@ -194,7 +194,7 @@ def _segmented(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]
         ]
         yield [[_records(mechanism, s), _records(mechanism, c)] for s, c in zip(squad, cells)]
         means = mechanism.broadcast(
-            *mechanism.tally_counts(sum(s.sum(axis=0) for s in squad)), means
+            *mechanism.tally_counts(np.sum([s.sum(axis=0) for s in squad], axis=0)), means
         )
 
 

@@ -26,13 +26,19 @@ def commands() -> "click.Group":
     return cli
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def main(
+    arguments: Sequence[str] | None = None,
+    command: "click.Command | None" = None,
+    name: str = "ldpkit",
+) -> NoReturn:
     """Run the command line; every error becomes one line and a status.
 
     Parameters
     ----------
     arguments : sequence of str, optional
         Given by a caller in Python, who then handles interrupts too.
+    command, name : click.Command, str
+        Another command that keeps these rules, and how it is called.
     """
     if arguments is None:
         interrupt.listen()  # before anything that takes time
@@ -42,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         if sys.stdout is None:  # a result that nobody can get is none
             raise OSError("standard output is closed")
-        result = commands().main(arguments, prog_name="ldpkit", standalone_mode=False)
+        result = (command or commands()).main(arguments, prog_name=name, standalone_mode=False)
     except click.Abort:
         message, status = "interrupted", interrupt.STATUS
     except SystemExit:  # click's answer to a pipe that was closed: status 1 is a violation's
@@ -52,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except ValueError as error:
         message, status = str(error), 2
     except ModuleNotFoundError as error:
-        from ..depends import missing
+        from ..digests import missing
 
         message = str(missing(error))
     except (ImportError, OSError, MemoryError) as error:

@@ -5,7 +5,7 @@ import click
 
 from ..attacks import gradient as crafts
 from ..auditors import AuditResult, GradientAudit, ShuffleAudit
-from ..auditors.gradient import ADVERSARIES, Crafted
+from ..auditors.gradient import ADVERSARIES
 from ..mechanisms import GRADIENT
 from ..types import Word
 from .base import as_json, cli, conclude, options, strict
@@ -18,13 +18,10 @@ MECHANISMS = {name.lower(): name for name in GRADIENT}
 @cli.command("audit-gradient")
 @options(
     GradientAudit.of,
-    Crafted,
     GradientAudit,
-    without=("start",),
     adversary={"type": click.Choice(ADVERSARIES)},
     mechanism={"type": click.Choice(list(MECHANISMS)), "default": "ldp-sgd"},
     rule={"type": click.Choice(list(crafts.RULES))},
-    flip={"type": click.Choice(crafts.FLIPS)},
 )
 @options(GradientAudit.run)
 @strict
@@ -34,7 +31,7 @@ def audit_gradient(
     ctx: click.Context, /, mechanism: str, seed: int, strict: bool, as_json: bool, **words: Word
 ) -> None:
     """Audit a randomised gradient: can the server tell which of two gradients a client sent?"""
-    result = GradientAudit.of(mechanism=MECHANISMS[mechanism], start=seed, **words).run(seed)[0]
+    result = GradientAudit.of(mechanism=MECHANISMS[mechanism], **words).run(seed)[0]
     _write(ctx, result, f"{result.parameters['adversary']}, {result.attack} rule", as_json, strict)
 
 

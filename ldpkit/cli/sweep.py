@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from .. import checks, depends, pools
+from .. import checks, digests, pools
 from .. import sweep as hall
 from ..auditors import AUDITS
 from ..mechanisms import MECHANISMS
@@ -159,7 +159,7 @@ class Plan:
     def sources(self) -> str:
         """Digest of the code of the clients under audit; empty if there are none."""
         named = sorted({str(cell.get("mechanism")) for cell in self.cells})
-        found = [depends.identity(load(name)) for name in named if ":" in name]
+        found = [digests.identity(load(name)) for name in named if ":" in name]
         return digest(found)[:16] if found else ""
 
     def _check(self, **cell: object) -> None:

@@ -1,6 +1,8 @@
 """Reports of any form: whatever JSON can write, and what stands for it in Python."""
 
+import itertools
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -87,13 +89,12 @@ def parsed(text: str) -> Any:
     ValueError
         If the text is no JSON, names a key of an object twice, or has too many levels.
     """
-    try:
-        found = json.loads(text, object_pairs_hook=_pairs)
-    except RecursionError:
-        raise ValueError(f"more than {_DEEPEST} levels") from None
-    if text.count("[") + text.count("{") > _DEEPEST:
-        plain(found)
-    return found
+    if text.count("[") + text.count("{") > _DEEPEST:  # how deep json can go differs among Pythons
+        brackets = re.sub(r'"(?:[^"\\]|\\.)*"|[^][{}"]', "", text)
+        levels = itertools.accumulate(1 if each in "[{" else -1 for each in brackets)
+        if max(levels, default=0) > _DEEPEST:
+            raise ValueError(f"more than {_DEEPEST} levels")
+    return json.loads(text, object_pairs_hook=_pairs)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

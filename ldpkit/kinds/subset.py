@@ -144,7 +144,7 @@ class Selection(Subset, SupportLaw, Repeatable, Listed, Crafted):
     @property
     def q(self) -> float:  # type: ignore[override]  # follows from the other fields
         """Probability that one given other value is a member."""
-        return self.pair_law()[[1, 2]].sum()
+        return float(self.pair_law()[[1, 2]].sum())
 
     def read(self, reports: Reports, sender: str) -> Array:
         return super().read(shaped(reports, (None, self.omega), sender), sender)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import checks, depends
+from .. import checks, digests
 from ..kinds.anything import parsed, repeated
 from ..types import Array, Reports, Rng
 from .client import Client, ClientError
@@ -195,7 +195,7 @@ def _parquet(path: Path) -> Iterator[Any]:
     try:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError as error:
-        raise depends.missing(error) from None
+        raise digests.missing(error) from None
     number = 0
     try:
         with parquet.ParquetFile(path) as file:

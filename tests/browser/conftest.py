@@ -97,7 +97,7 @@ class Server:
         self.log = Path(folder) / "server.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "book/_tools/live.py", "--port", str(port), *options],
+                [sys.executable, "-m", "ldpbook", "live", "--port", str(port), *options],
                 cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
         self.link = next(line.strip() for line in self.process.stdout if "#token=" in line)

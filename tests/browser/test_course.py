@@ -4,17 +4,13 @@ on a phone, in both themes, without scripts."""
 import csv
 import json
 import re
-import sys
 
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from browser.conftest import HTML, PAGES, ROOT
-
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import lessons
+from ldpbook import lessons
 
 LESSONS = lessons.lessons(ROOT)
 BOARD = ROOT / "_build" / "scoreboard.csv"

@@ -8,7 +8,6 @@ import json
 import re
 import signal
 import socket
-import sys
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +18,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from tornado import httpclient, websocket
 
 from browser.conftest import HTML, ROOT, Server
-
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import parameters as parameters_of_the_book
+from ldpbook import parameters as parameters_of_the_book
 
 PAGE = "book/ldp_auditor/fig1"
 FIGURE = "fig-ldp-auditor-1"

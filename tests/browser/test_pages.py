@@ -1,20 +1,16 @@
 """The built book in a real browser: every page loads, is complete, and asks nobody else for
 anything.
 
-Links are checked without a browser, by `book/_tools/check_pages.py`.
+Links are checked without a browser, by `book/ldpbook/check_pages.py`.
 """
 
-import sys
 from urllib.parse import urlencode
 
 import pytest
 import yaml
 
 from browser.conftest import PAGES, ROOT
-
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import searching
+from ldpbook import searching
 
 
 def luminance(page, selector):

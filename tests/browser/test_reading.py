@@ -5,7 +5,6 @@ import csv
 import io
 import itertools
 import json
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import pandas as pd
@@ -13,10 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from browser.conftest import HTML, PAGES, ROOT, serve
-
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import acronyms
+from ldpbook import acronyms
 
 FIGURE_PAGE = "book/ldp_auditor/fig1"
 SCANNED = [
@@ -109,7 +105,7 @@ def test_every_figure_says_what_made_it_and_gives_its_picture_and_data(page, sit
     assert figures.count() == page.locator("article .made-by").count() >= 1
     for i, name in enumerate(figures.evaluate_all("all => all.map(f => f.id)")):
         made = page.locator(".made-by").nth(i)
-        assert "ldpkit.plots" in made.inner_text() and "fig1.ipynb" in made.inner_text()
+        assert "ldpbook.plots" in made.inner_text() and "fig1.ipynb" in made.inner_text()
         assert page.locator(made.locator("a").first.get_attribute("href")).count() == 1
         svg = page.request.get(made.get_by_text("SVG").evaluate("a => a.href")).text()
         assert ElementTree.fromstring(svg).tag.endswith("svg")

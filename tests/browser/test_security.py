@@ -6,20 +6,16 @@ import http.server
 import json
 import secrets
 import socket
-import sys
 import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from chaos import scripts
 from jupyter_core.paths import jupyter_runtime_dir
 
 from browser.conftest import HTML, ROOT, Server
-
-sys.path.append(str(ROOT / "tests"))
-
-from chaos import scripts
 
 PROTOCOL = "v1.token.websocket.jupyter.org"
 KERNEL = "00000000-0000-0000-0000-000000000000"

@@ -1,16 +1,9 @@
 """The slides of every paper play in a browser, from a file, and ask nobody for anything."""
 
-import sys
-
 import pytest
 
 from browser.conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import execute
-import front
-import slides
+from ldpbook import execute, front, slides
 
 # every slide once, with all its parts shown: what is higher or wider than a slide, and pictures that did not come
 WALK = """async () => {

@@ -1,10 +1,10 @@
 /* Live pages, second part: the form of parameters. A control for each, by its type; the parameters' cell is the truth, and both
-   stay in step. Meaning, range, stops and the paper's value come from the parameter's comment (book/_tools/parameters.py). */
+   stay in step. Meaning, range, stops and the paper's value come from the parameter's comment (book/ldpbook/parameters.py). */
 (() => {
   "use strict";
   const { make } = ldpkit.live;
 
-  /* ---- values: the same rules as book/_tools/parameters.py ---- */
+  /* ---- values: the same rules as book/ldpbook/parameters.py ---- */
   const INTEGER = /^[+-]?(0(_?0)*|[1-9](_?\d)*)$/, TEXT = /^("[^"\\\n]*"|'[^'\\\n]*')$/;
   const FLOAT = /^[+-]?(\d(_?\d)*\.?|(\d(_?\d)*)?\.\d(_?\d)*)([eE][+-]?\d+)?$/, NUMBER = { test: (v) => INTEGER.test(v) || (/[.eE]/.test(v) && FLOAT.test(v)) };
   const ODD = /[^\S ]/; // other blanks than the space: Python takes some for the end of a line, and some for no blank at all

@@ -1,0 +1,123 @@
+"""Short names explained: on hover everywhere, in words where a page uses one first, and all of them in the glossary."""
+
+import functools
+import re
+from collections.abc import Sequence
+
+import yaml
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+from . import paths
+
+Wanted = dict[tuple[int, int], str]
+"""Words to be put where a short name is used: by index of the text, and start in it."""
+
+FILE = paths.ROOT / "book" / "acronyms.yml"
+_VERBATIM = (nodes.literal, nodes.FixedTextElement, nodes.citation, nodes.math, nodes.math_block, nodes.raw, nodes.abbreviation,
+             addnodes.desc_signature, nodes.term)  # fmt: skip
+_BLOCKS = (nodes.paragraph, nodes.caption, nodes.row)  # where words may be added; headings only get the hover
+_STYLES = (nodes.strong, nodes.emphasis, nodes.inline, nodes.reference)
+
+
+@functools.cache
+def table() -> dict[str, str]:
+    """What each short name stands for, from the one file that says so."""
+    found: dict[str, str] = yaml.safe_load(FILE.read_text())["stands_for"]
+    return found
+
+
+@functools.cache
+def pattern() -> re.Pattern[str]:
+    """Any short name, whole, also with an s behind."""
+    longest = sorted(table(), key=len, reverse=True)
+    return re.compile(r"(?<![\w+])(" + "|".join(map(re.escape, longest)) + r")(?=(?:'?s|’s)?(?![\w+]))")
+
+
+def glossary() -> str:
+    """The short names as a Sphinx glossary: the search puts its terms first, and pages can refer to them."""
+    return "\n".join(["```{glossary}", ":sorted:", "", *(f"{name}\n  {words}\n" for name, words in table().items()), "```"])
+
+
+def _within(node: nodes.Node | None, kinds: type[nodes.Node] | tuple[type[nodes.Node], ...]) -> nodes.Node | None:
+    while node is not None and not isinstance(node, kinds):
+        node = node.parent
+    return node
+
+
+def _says(block: nodes.Element, words: str) -> bool:
+    return words.lower() in " ".join(block.astext().replace("’", "'").split()).lower()
+
+
+def _part_of_a_name(text: str, use: re.Match[str]) -> bool:
+    """Whether a hyphen makes the short name a part of another one, as in LDP-Auditor."""
+    return bool(re.search(r"\w-$", text[: use.start()]) or re.match(r"-\w", text[use.end() :]))
+
+
+def _first_uses(texts: Sequence[nodes.Text]) -> Wanted:
+    """Where each short name is to be put in words; running text before tables."""
+    best: dict[str, tuple[bool, int, int, nodes.Element]] = {}
+    for index, text in enumerate(texts):
+        block, row = _within(text, _BLOCKS), _within(text, nodes.row)
+        if block is None or _within(text, nodes.title):
+            continue
+        late = row is not None
+        for use in pattern().finditer(text):
+            if not _part_of_a_name(text, use) and (use.group() not in best or late < best[use.group()][0]):
+                best[use.group()] = late, index, use.start(), row or block
+    return {(index, start): table()[name] for name, (_, index, start, block) in best.items() if not _says(block, table()[name])}
+
+
+def _marked(text: nodes.Text, index: int, wanted: Wanted) -> tuple[list[nodes.Node], str]:
+    """The nodes that take the place of one text, and words to be put behind the style (bold, a link) that it ends."""
+    found, behind, at = [], "", 0
+    depth = _open_brackets(text)
+    for use in pattern().finditer(text):
+        name = use.group(1)
+        found += [nodes.Text(text[at : use.start()]), nodes.abbreviation(name, name, explanation=table()[name])]
+        at = use.end()
+        if (index, use.start()) in wanted:
+            ending = re.sub(r"^('?s|’s)?.*", r"\1", text[at:], flags=re.S)
+            at += len(ending)
+            inside = depth + text.count("(", 0, at) - text.count(")", 0, at) > 0
+            said = f" [{table()[name]}]" if inside else f" ({table()[name]})"
+            found.append(nodes.Text(ending))
+            if at == len(text) and isinstance(text.parent, _STYLES):
+                behind = said
+            else:
+                found.append(nodes.Text(said))
+    return [n for n in [*found, nodes.Text(text[at:])] if n.astext()], behind
+
+
+def hinted(text: nodes.Text) -> list[nodes.Node]:
+    """A text in which short names only say under the mouse what they stand for."""
+    return _marked(text, 0, {})[0]
+
+
+def _open_brackets(text: nodes.Text) -> int:
+    """How many brackets are open in the block where this text begins."""
+    block, before = _within(text, _BLOCKS), ""
+    for other in block.findall(nodes.Text) if block is not None else ():
+        if other is text:
+            break
+        before += other
+    return before.count("(") - before.count(")")
+
+
+def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Explain the short names of one page."""
+    texts = [t for t in doctree.findall(nodes.Text) if _within(t, _VERBATIM) is None and pattern().search(t)]
+    wanted = _first_uses(texts)
+    marked = [_marked(text, index, wanted) for index, text in enumerate(texts)]
+    for text, (found, behind) in zip(texts, marked, strict=True):
+        outer = text.parent
+        text.parent.replace(text, found)
+        while behind and isinstance(outer.parent, _STYLES) and outer is outer.parent[-1]:
+            outer = outer.parent
+        if behind:
+            outer.parent.insert(outer.parent.index(outer) + 1, nodes.Text(behind))
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("doctree-resolved", explain)

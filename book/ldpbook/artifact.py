@@ -1,0 +1,112 @@
+"""Fill in what ARTIFACT.md takes from elsewhere, and write the manifest of the regenerated items (``codecheck.yml``).
+
+Claims come from the ledger, what was found from ``data/expected_claims.csv``, times from ``durations.csv``.
+"""
+
+import contextlib
+import io
+import math
+import sys
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from . import execute, paths
+from .figures import short
+from .front import PAPERS
+
+MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plateau", "ldp_auditor/falls_with_k", "ldp_auditor/gm_worst",
+        "ldp_auditor/below_composition", "ldp_auditor/rsfd_grr_tightest", "ldp_auditor/guess_sees_fault",
+        "refinement/orders_lower", "refinement/two_orders", "refinement/alh_dominates", "refinement/rate_follows_formula",
+        "refinement/adaptive_objective",
+        "kv_auditor/record_tighter", "kv_auditor/fewer_keys_less", "kv_auditor/grr_mostly_first", "kv_auditor/oue_above_guess",
+        "rad/exact_below_worst", "rad/success_beyond_record", "rad/advantage_within_record", "rad/better_than_ldp_auditor",
+        "rad/grr_near_perfect",
+        "ldp_sgd/dummy_reaches", "ldp_sgd/collusion_reaches", "ldp_sgd/measured_below_theory",
+        "ldp_sgd/clients_2")  # fmt: skip
+"""The claims on which the conclusions of the five papers rest."""
+EXAMPLE = "audit --mechanism GRR --k 10 --epsilon 1 --seed 1"
+SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
+
+
+def claims(root: Path) -> str:
+    """The main claims: what the paper says, what counts as holding, what the release found, and the page."""
+    ledger = (
+        pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))])
+        .set_index("id")
+        .fillna("")
+    )
+    found = pd.read_csv(root / "data" / "expected_claims.csv", dtype=str).set_index("id")["verdict"]
+    lines = ["| paper, place | claim | holds if | found | page |", "|---|---|---|---|---|"]
+    for name in MAIN:
+        row = ledger.loc[name]
+        tolerance = f" within {row.tolerance}" if row.tolerance not in ("", "0") else ""
+        test = f"{row.cells}: {SIGNS[row.relation]} {row.published}{tolerance}".removeprefix(": ")
+        lines.append(f"| {PAPERS[row.paper]}, {row.place} | {row.claim} | {test} | {found[name]} | {row.page} |")
+    counts = found.str.partition(":")[0].value_counts()
+    return "\n".join([*lines, "", f"All {len(found)} claims: {', '.join(f'{n} {word}' for word, n in counts.items())}."])
+
+
+def minutes(seconds: float) -> str:
+    return "under 1 minute" if seconds < 60 else f"{math.ceil(seconds / 60)} minutes"
+
+
+def experiments(root: Path) -> str:
+    """Every figure and table of the papers: the command that regenerates it alone, and the time that takes."""
+    seconds, items = execute.delivered_seconds(execute.Project(root)), pd.read_csv(root / "data" / "items.csv")
+    lines = ["| item | command | machine |", "|---|---|---|"]
+    for page, group in items.groupby("page", sort=False):
+        names = ", ".join(short(item) for item in group["item"])
+        paper = PAPERS[group["item"].iloc[0].partition("/")[0]]
+        lines.append(f"| {paper}: {names} | `make page NB={page}` | {minutes(seconds.get(f'book/{page}', math.nan))} |")
+    return "\n".join(lines)
+
+
+def times(root: Path) -> str:
+    seconds = execute.delivered_seconds(execute.Project(root))
+    return "\n".join([
+        "| what | machine, two cores | person |",
+        "|---|---|---|",
+        "| `make test`, with the installation | 8 minutes | 1 minute: start it, read its last line |",
+        "| `make book SCALE=smoke` | 5 minutes | 2 minutes: open the page whose address it prints |",
+        f"| `make book`, everything at the papers' own scale | {minutes(sum(seconds.values()) / 2 + 60)} | 10 minutes: scoreboard, claims, any figure |",
+        "| `.venv` and `_build` | 2.5 GB of disk | |",
+    ])  # fmt: skip
+
+
+def audit() -> str:
+    """What the example of an audit prints."""
+    from ldpkit.cli import main as command
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        command(EXAMPLE.split())
+    lines = [line for line in said.getvalue().strip().splitlines() if not line.startswith("seconds")]
+    return "\n".join(["```", *lines, "```"])
+
+
+def filled(root: Path, text: str) -> str:
+    """The appendix with every generated part in place."""
+    for name, part in {"times": times(root), "audit": audit(), "claims": claims(root), "experiments": experiments(root)}.items():
+        head, mark, rest = text.partition(f"<!-- {name} -->\n")
+        text = head + mark + part + "\n" + rest[rest.index("<!-- end -->") :]
+    return text
+
+
+def manifest(root: Path) -> str:
+    """The manifest of CODECHECK: the files in which the items are regenerated."""
+    cited = yaml.safe_load((root / "CITATION.cff").read_text())
+    items = pd.read_csv(root / "data" / "items.csv")
+    listed = [{"file": f"_build/executed/book/{page}.ipynb", "comment": f"{PAPERS[item.partition('/')[0]]}: {short(item)}"}
+              for item, page in zip(items["item"], items["page"], strict=True)]  # fmt: skip
+    about = {"version": "https://codecheck.org.uk/spec/config/1.0", "paper": {"title": cited["title"], "authors": cited["authors"]},
+             "manifest": listed}  # fmt: skip
+    return yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=130)
+
+
+def main() -> None:
+    root = paths.ROOT
+    (root / "ARTIFACT.md").write_text(filled(root, (root / "ARTIFACT.md").read_text()))
+    (root / "codecheck.yml").write_text(manifest(root))
+    print("written   ARTIFACT.md, codecheck.yml", file=sys.stderr)

@@ -1,0 +1,97 @@
+"""What the explorer of the scoreboard loads: every comparison, claim and erratum, as one classic script.
+
+A page that lies in a file may not fetch. Words are coded by their place in a
+list, numbers have six digits, or all where six would hide a difference.
+"""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sphinx.application import Sphinx
+
+from . import acronyms, errata, figures, front, scoreboard
+
+WORDS = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
+NUMBERS = ("x", "published", "published_error", "reproduced", "reproduced_se", "exact")
+_TOLD = ("published", "reproduced", "exact")  # beside each other in the table
+SCRIPT = "_static/board.data.js"
+_MEASURES = {"LDP", "DP", "GDP", "RAD", "ReRo", "TV", "ASR", "MSE", "EPG", "TPR", "FPR", "FNR", "KV", "HKV", "VKV", "SKV", "SHKV",
+             "LSTM"}  # fmt: skip
+
+
+def protocol(series: str) -> str:
+    """The first protocol that the name of a series mentions; empty if there is none."""
+    named = (use.group(1) for use in acronyms.pattern().finditer(str(series)))
+    return next((name for name in named if name not in _MEASURES), "")
+
+
+def digits(*values: float) -> list[float | None]:
+    """The numbers in six digits, or as many more as tell different ones apart; what is none is null."""
+    told = {value for value in values if math.isfinite(value)}
+    short = {value: float(f"{value:.6g}") for value in told}
+    if len(set(short.values())) < len(told):
+        short = {value: value for value in told}
+    return [short.get(value) for value in values]
+
+
+def place(x: float | str) -> float | str | None:
+    """Where on the axis a comparison stands: a number, or words."""
+    try:
+        return digits(float(x))[0]
+    except ValueError:
+        return str(x)
+
+
+def _coded(column: pd.Series) -> tuple[list[str], list[int]]:
+    """The words of a column, and for every row the place of its word."""
+    codes, words = pd.factorize(column.fillna("").astype(str))
+    return list(words), codes.tolist()
+
+
+def data(root: Path) -> dict[str, Any]:
+    """All that the explorer shows; empty tables where the book was not executed."""
+    board, claims = (
+        pd.read_csv(path) if (path := root / "_build" / name).exists() else pd.DataFrame()
+        for name in ("scoreboard.csv", "claims.csv")
+    )
+    items = pd.read_csv(root / "data" / "items.csv")
+    words: dict[str, Any] = {name: [[], []] for name in WORDS}
+    numbers: dict[str, list[Any]] = {name: [] for name in NUMBERS}
+    if len(board):
+        board["protocol"], board["verdict"] = board["series"].map(protocol), scoreboard.held(board)
+        words = {name: _coded(board[name]) for name in WORDS}
+        told = [digits(*row) for row in board[list(_TOLD)].astype(float).to_numpy().tolist()]
+        numbers = {name: [digits(value)[0] for value in board[name].astype(float)] for name in NUMBERS if name != "x"}
+        numbers["x"] = [place(value) for value in board["x"]]
+        numbers |= {name: [row[i] for row in told] for i, name in enumerate(_TOLD)}
+    return {
+        "words": words,
+        "numbers": numbers,
+        "papers": front.PAPERS,
+        "items": {row.item: [figures.short(row.item), row.title, row.page] for row in items.itertuples()},
+        "claims": claims.reindex(columns=["id", "paper", "place", "claim", "relation", "published", "found", "verdict", "page"])
+        .astype(object).where(lambda t: t.notna(), None).values.tolist(),
+        "errata": [[e.name, e.title, e.effect, e.affects] for e in errata.entries(root)],
+    }  # fmt: skip
+
+
+def _scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """The page with the explorer loads its data, and no other page does."""
+    if "data-board" in context.get("body", ""):
+        app.add_css_file("board.css")
+        for script in ("board.data.js", "board.js"):
+            app.add_js_file(script, loading_method="defer")
+
+
+def _write(app: Sphinx, failure: Exception | None) -> None:
+    if not failure and app.builder.format == "html" and not app.config.ldpkit_variant:
+        text = json.dumps(data(Path(app.srcdir)), separators=(",", ":"), ensure_ascii=False)
+        (Path(app.outdir) / SCRIPT).write_text(f"globalThis.ldpkitBoard={text};\n", encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", _scripts)
+    app.connect("build-finished", _write)

@@ -1,0 +1,159 @@
+"""Build the book: execute what changed, build the site if anything it shows changed, check every page.
+
+One build at a time works in a checkout. A build that was killed leaves only
+whole results behind; the next one goes on from there.
+"""
+
+import argparse
+import calendar
+import collections
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from . import check_pages, execute, expected, paths, supply
+
+SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
+         "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
+
+LARGEST = 120_000_000
+"""Bytes of a whole site."""
+SOURCES = 4  # of one function, whose finished cells are kept
+
+
+@contextlib.contextmanager
+def alone(project: execute.Project) -> Iterator[int]:
+    """Hold the build folder: a second build in the same checkout is refused, an unwritable folder is named."""
+    try:
+        project.build.mkdir(parents=True, exist_ok=True)
+        lock = (project.build / ".lock").open("a+")
+    except OSError as error:
+        raise SystemExit(f"The build folder {project.build} cannot be written: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise SystemExit(f"Another build works in {project.root} ({lock.read().strip()}): wait for it, or stop it") from None
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}")
+        lock.flush()
+        yield lock.fileno()
+
+
+def state(project: execute.Project, sources: str) -> dict[str, str]:
+    """The digest of the `sources` that the site was made from, and that of every file that the site consists of."""
+    html = project.build / "html"
+    found = {path.relative_to(html).as_posix(): path for path in sorted(html.rglob("*")) if path.is_file()}
+    return {"": sources} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
+
+
+def epoch(root: Path) -> str:
+    """The date of what is built, in seconds: that of the last commit, or of the release where there are no commits."""
+    with contextlib.suppress(FileNotFoundError, subprocess.CalledProcessError):
+        return subprocess.run(
+            ["git", "log", "-1", "--format=%ct"], cwd=root, capture_output=True, text=True, check=True
+        ).stdout.strip()
+    released = yaml.safe_load((root / "CITATION.cff").read_text())["date-released"]
+    return str(calendar.timegm(time.strptime(str(released), "%Y-%m-%d")))
+
+
+def site(project: execute.Project, *held: int) -> int:
+    """Build the site unless it shows what is there already; return the exit status. Who writes holds what is `held`."""
+    stamp, log = project.build / "site.json", project.build / "sphinx.log"
+    sources = project.digest(*SHOWN)  # before Sphinx reads them: what is edited during the build is not shown
+    with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
+        known, now = dict(json.loads(stamp.read_text())), state(project, sources)
+        if known == now:
+            print("current   the site", flush=True)
+            return 0
+        changed = sorted(name for name, _ in set(known.items()) ^ set(now.items()) if name)
+        if changed and known.get("") == sources:  # pages that are made again were taken away before
+            print(
+                f"damaged   the site: {len(set(changed))} files were changed, such as {changed[0]}; it is built again", flush=True
+            )
+    stamp.unlink(missing_ok=True)
+    shutil.rmtree(project.build / "html", ignore_errors=True)  # nothing stays that no present page has
+    start = time.perf_counter()
+    dated = os.environ | {"SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or epoch(project.root)}
+    with log.open("w") as output:
+        done = execute.jupyter_book(["-W", "-n", "."], project.root, held, env=dated, stdout=output, stderr=subprocess.STDOUT)
+    if done.returncode:
+        print(log.read_text(), file=sys.stderr)
+        return done.returncode
+    shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of what is in `executed`
+    (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(supply.document(project.root), indent=1))
+    print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
+    stamp.write_text(json.dumps(state(project, sources)))
+    return 0
+
+
+def sizes(html: Path) -> dict[str, int]:
+    """How many bytes each part of a site has: its folders, and the files beside them."""
+    found: collections.Counter[str] = collections.Counter()
+    for path in html.rglob("*"):
+        if path.is_file():
+            parts = path.relative_to(html).parts
+            found[
+                "/".join(parts[: 2 if parts[0] == "_static" and len(parts) > 2 else 1]) if len(parts) > 1 else "files beside them"
+            ] += path.stat().st_size
+    return dict(found)
+
+
+def summary(project: execute.Project, found: dict[str, int], seconds: float) -> list[str]:
+    """What a reviewer asks at the end: sizes, the largest process, what was found, and whether the release found the same."""
+    peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
+    release = expected.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
+    listed = [f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])]
+    return [*listed, *release, f"The book is at _build/html/index.html: {sum(found.values()) / 1e6:.0f} MB; largest process {peak} MB; "
+                               f"{seconds / 60:.1f} minutes"]  # fmt: skip
+
+
+def prune(project: execute.Project) -> None:
+    """Remove the finished cells of all but the last four sources of every function, and what somebody killed has left."""
+    used: dict[str, dict[str, float]] = {}
+    cells = {path: path.stat().st_mtime for path in (project.build / "sweeps").glob("*-*-*.*")}
+    for path, changed in cells.items():
+        function, source, _ = path.name.split("-")
+        sources = used.setdefault(function, {})
+        sources[source] = max(changed, sources.get(source, 0.0))
+    kept = {(function, source) for function, own in used.items() for source in sorted(own, key=lambda s: own[s])[-SOURCES:]}
+    old = [path for path in cells if tuple(path.name.split("-")[:2]) not in kept]
+    left = [path for path, changed in cells.items() if path.suffix == ".tmp" and time.time() - changed > 3600]
+    for path in {*old, *left}:
+        path.unlink()
+    if old:
+        print(f"removed   {len(old)} finished cells of functions that were edited since", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
+    parser.add_argument("--jobs", type=execute.jobs, help="notebooks at a time; by default as many as there are cores")
+    options = parser.parse_args()
+    project, start = execute.Project(paths.ROOT), time.perf_counter()
+    failed: int | str
+    with alone(project) as lock:
+        try:
+            failed = execute.run(project.root, options.scale, options.jobs) or site(project, lock) or check_pages.report(project)
+        except OSError as error:  # a full disk, say: what is finished is whole and stays
+            failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
+        except KeyboardInterrupt:
+            failed = "Interrupted. What is finished is kept; the next build goes on from there."
+    if not failed:
+        prune(project)
+        found = sizes(project.build / "html")
+        print("\n".join(summary(project, found, time.perf_counter() - start)))
+        if sum(found.values()) > LARGEST:
+            failed = f"The site is larger than {LARGEST / 1e6:.0f} MB"
+    sys.exit(failed if isinstance(failed, str) else bool(failed))

@@ -1,0 +1,111 @@
+"""Check that every page of the table of contents was built, is not empty, and that every link inside the book leads somewhere.
+
+Also that the data of every figure travel with it.
+"""
+
+import collections
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from . import paths
+from .execute import Project
+
+
+def words(path: Path) -> int:
+    """Number of words in the article of a built page."""
+    html = path.read_text(encoding="utf-8")
+    article = re.search(r"<article\b.*?</article>", html, flags=re.S)
+    return len(re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", article.group(0), flags=re.S).split()) if article else 0
+
+
+class _Links(HTMLParser):
+    """Addresses that a page refers to, the places in it that can be referred to, and how often each identifier is given."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.anchors = {""}
+        self.ids: collections.Counter[str] = collections.Counter()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value for name, value in attrs if value}
+        self.ids.update(value for name, value in given.items() if name == "id")
+        self.anchors |= {value for name, value in given.items() if name in ("id", "name")}
+        self.targets |= {value for name, value in given.items() if name in ("href", "src")}
+
+
+def broken_links(folder: Path) -> list[str]:
+    """Return one line per link between the pages, or to a file beside them, that leads nowhere or to two places.
+
+    Nothing is fetched.
+    """
+    pages = {path: _Links(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))
+             if "_static" not in path.parts}  # fmt: skip
+    found = []
+    for path, links in pages.items():
+        found += [f"{path.relative_to(folder)} has {n} places called {i}" for i, n in sorted(links.ids.items()) if n > 1]
+        for target in sorted(links.targets):
+            to = urlsplit(target)
+            if to.scheme or to.netloc:
+                continue
+            there = (path.parent / unquote(to.path)).resolve() if to.path else path
+            if not there.exists():
+                found.append(f"{path.relative_to(folder)} links to {target}, which is not there")
+            elif there in pages and unquote(to.fragment) not in pages[there].anchors and there.stem != "search":
+                found.append(f"{path.relative_to(folder)} links to {target}: there is no such place on that page")
+    return found
+
+
+def problems(project: Project) -> list[str]:
+    """Return one line per page that is missing, nearly empty, or built from a notebook never executed."""
+    found = []
+    for page in project.pages():
+        if not project.html(page).exists():
+            found.append(f"{page} was not built")
+        elif words(project.html(page)) < 30:
+            found.append(f"{page} is empty")
+        elif project.source(page).exists() and not project.executed(page).exists():
+            found.append(f"{page} shows a notebook that was not executed")
+    return found
+
+
+def unsaid(project: Project) -> list[str]:
+    """Return one line per figure that shows no table."""
+    found = []
+    for page in project.notebooks():
+        path = project.executed(page)
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.exists() else []
+        for cell in cells:
+            name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
+            shown = [output for output in cell.get("outputs", []) if "image/svg+xml" in output.get("data", {})]
+            found += [f"{page}: {name} has no data" for output in shown if name and "text/csv" not in output["data"]]
+    return found
+
+
+def located(project: Project) -> list[str]:
+    """Return one line per page that names the folder in which it was built."""
+    built = ((page, project.html(page)) for page in project.pages())
+    return [
+        f"{page} names {project.root}"
+        for page, path in built
+        if path.exists() and str(project.root) in path.read_text(encoding="utf-8")
+    ]
+
+
+def report(project: Project) -> int:
+    """Print what is wrong with the built book; return how much."""
+    found = problems(project) + unsaid(project) + located(project) + broken_links(project.html("index").parent)
+    for line in found:
+        print(line, file=sys.stderr)
+    print(f"{len(project.pages())} pages in the table of contents, {len(found)} problems")
+    return len(found)
+
+
+def main() -> None:
+    """Say what is wrong with the built pages."""
+    sys.exit(bool(report(Project(paths.ROOT))))

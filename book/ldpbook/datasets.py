@@ -1,0 +1,239 @@
+"""Data that travel with the checkout or a dependency, and files fetched on request.
+
+Only `download` uses the network. What it fetches are the original files, and
+nothing is read whose SHA-256 differs from theirs; there is no substitute for a
+file that is missing. See ``data/README.md`` for sources and licences.
+"""
+
+import gzip
+import hashlib
+import os
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+import numpy as np
+
+from ldpkit import checks, cli
+from ldpkit.progress import Progress
+from ldpkit.types import Array
+
+from . import paths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# fmt: off
+__all__ = [
+    "FILES", "adult_ages", "adult_hours", "digits", "fair", "folder", "download", "images", "adult"
+]
+# fmt: on
+
+SOURCES = {
+    "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist",
+    "fashion_mnist": ("https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"),
+    "adult": "https://archive.ics.uci.edu/ml/machine-learning-databases/adult",
+}
+FILES = {
+    "mnist": {
+        "train-images-idx3-ubyte.gz": ("440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+        "train-labels-idx1-ubyte.gz": ("3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+        "t10k-images-idx3-ubyte.gz": ("8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+        "t10k-labels-idx1-ubyte.gz": ("f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
+    },
+    "fashion_mnist": {
+        "train-images-idx3-ubyte.gz": ("3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
+        "train-labels-idx1-ubyte.gz": ("a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"),
+        "t10k-images-idx3-ubyte.gz": ("346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"),
+        "t10k-labels-idx1-ubyte.gz": ("67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"),
+    },
+    "adult": {
+        "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+        "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    },
+}
+"""SHA-256 of the original files, as their publishers distribute them."""
+_LARGEST = 2**25
+"""Bytes; the largest of them has 26,421,880."""
+# of the same files of MNIST, decompressed: by these an array in another container is known to be
+# the original
+_UNPACKED = {
+    "train-images-idx3-ubyte.gz": ("ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+    "train-labels-idx1-ubyte.gz": ("65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+    "t10k-images-idx3-ubyte.gz": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1-ubyte.gz": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+}
+_COLUMNS = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country income"
+).split()
+
+
+def adult_ages() -> "pd.Series":
+    """Return how many of the 48,842 people of the Adult data have each age, a series indexed by age
+    17 to 90."""
+    import pandas as pd
+
+    return pd.read_csv(paths.data("adult_age_counts.csv"), index_col=0)["count_all"]
+
+
+def adult_hours() -> "pd.Series":
+    """Return how many of the 32,561 training records of Adult work each number of hours a week,
+    indexed 0 to 100."""
+    import pandas as pd
+
+    return pd.read_csv(paths.data("adult_hours_counts.csv"), index_col=0)["count_train"]
+
+
+def digits() -> tuple[Array, Array]:
+    """Return the 1,797 handwritten digits of scikit-learn: images in [0, 1], float array (n, 8, 8,
+    1), and labels 0 to 9.
+    """
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    return found.images[..., None] / 16, found.target.astype(np.int64)
+
+
+def fair() -> "pd.DataFrame":
+    """Return Fair's survey of 6,366 married women (1978) from statsmodels; ``affair`` says whether
+    there was one."""
+    from statsmodels.api import datasets as shipped
+
+    table = shipped.fair.load_pandas().data
+    return table.drop(columns="affairs").assign(affair=table["affairs"] > 0)
+
+
+def folder() -> Path:
+    """Where fetched files lie: the environment variable ``LDPKIT_DATA``, or a folder beside what is
+    built (`paths`)."""
+    return Path(os.environ.get("LDPKIT_DATA") or paths.BUILD / "data")
+
+
+def download(name: str, base: str | None = None) -> None:
+    """Fetch the original files of one data set that are not there yet, and check them.
+
+    Parameters
+    ----------
+    name : {"mnist", "fashion_mnist", "adult"}
+    base : str, optional
+        Address of a mirror that has the files in folders called like the data
+        sets; the environment variable ``LDPKIT_DATA_URL``, or the publishers, by default.
+
+    Raises
+    ------
+    ConnectionError
+        Naming the file that cannot be fetched or is not the original.
+    """
+    checks.one_of("data set", name, FILES)
+    import pooch  # slow to import, and seldom needed
+
+    pooch.get_logger().setLevel("WARNING")
+    base = base or os.environ.get("LDPKIT_DATA_URL")
+    source = f"{base.rstrip('/')}/{name}" if base else SOURCES[name]
+
+    def fetch(url: str, place: str, _: object) -> None:
+        with open(place, "wb") as file:
+            pooch.HTTPDownloader()(url, _Limited(file), None)
+
+    for file, known in FILES[name].items():
+        try:
+            pooch.retrieve(f"{source}/{file}", f"sha256:{known}", file, folder() / name, downloader=fetch)
+        except Exception as error:  # of the network or of the checksum; pooch keeps no file in either case
+            raise ConnectionError(f"file {name}/{file} could not be fetched from {source}: {error}") from error
+
+
+class _Limited:
+    """A file that takes no more than the largest original."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.flush = file, file.flush
+
+    def write(self, part: bytes) -> None:
+        if self.file.tell() + len(part) > _LARGEST:
+            raise OSError(f"it has more than {_LARGEST} bytes, as no original has")
+        self.file.write(part)
+
+
+def _read(name: str, file: str) -> bytes:
+    """Content of an original file, after checking that it is one."""
+    path = folder() / name / file
+    help_ = f"`make data` fetches it, or set LDPKIT_DATA to a folder that holds {name}/{file}"
+    checks.need(path.exists(), f"file {path} of {name} is missing; {help_}", FileNotFoundError)
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    checks.need(found == FILES[name][file], f"file {path} is not the original (its SHA-256 is {found}); remove it, then {help_}")
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
+def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return (pixels, labels) of the training and of the test images of ``"mnist"`` or
+    ``"fashion_mnist"``.
+
+    Pixels are scaled to [-1, 1], float32 array (n, 784). MNIST may also lie in
+    the folder as ``mnist.npz`` with the arrays of Keras; their content is
+    checked against the original.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If a file is missing, or is not the original; says how to get it.
+    """
+    checks.one_of("data set", name, ("mnist", "fashion_mnist"))
+    packed, found = folder() / f"{name}.npz", []
+    for file, key in zip(FILES[name], ("x_train", "y_train", "x_test", "y_test")):
+        if name == "mnist" and packed.exists():
+            try:
+                array = np.load(packed)[key]
+            except Exception as error:  # of the container, whatever is wrong with it
+                raise ValueError(f"array {key} cannot be read from {packed}: {error}; remove it, then `make data`") from error
+            head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
+            checks.need(
+                hashlib.sha256(head + array.tobytes()).hexdigest() == _UNPACKED[file],
+                f"array {key} of {packed} is not that of the original {file}; remove it, then `make data`",
+            )
+        else:
+            content = _read(name, file)
+            size = struct.unpack(f">{content[3]}I", content[4 : 4 + 4 * content[3]])
+            array = np.frombuffer(content, np.uint8, offset=4 + 4 * len(size)).reshape(size)
+        found.append(array.reshape(len(array), -1) / np.float32(127.5) - 1 if key[0] == "x" else array.astype(np.int64))
+    return (found[0], found[1]), (found[2], found[3])
+
+
+def adult() -> "pd.DataFrame":
+    """Return the 48,842 records of Adult, training and test data in this order, one column per
+    attribute.
+
+    ``?`` stays a category; the full stop behind the labels of the test data is removed.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If a file is missing, or is not the original; says how to get it.
+    """
+    import pandas as pd
+
+    lines = [line for file in FILES["adult"] for line in _read("adult", file).decode().splitlines()]
+    rows = [line.rstrip(".").split(", ") for line in lines if line and not line.startswith("|")]
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    numeric = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
+    return table.astype(dict.fromkeys(numeric, int))
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--base", help="Address of a mirror.  [default: LDPKIT_DATA_URL, else the publishers]")
+def data(names: tuple[str, ...], base: str | None) -> None:
+    """Fetch and check data sets (mnist, fashion_mnist, adult; all by default)."""
+    wanted = [checks.one_of("data set", name, FILES) for name in names or FILES]
+    with Progress(len(wanted), "data sets", more=lambda: f", in {folder()}") as progress:
+        for name in wanted:
+            download(name, base)
+            click.echo(f"{name} is in {folder()}")
+            progress.add()
+
+
+def main() -> None:
+    """Run the command."""
+    cli.main(command=data, name="python -m ldpbook datasets")

@@ -1,0 +1,212 @@
+"""Which files a piece of code depends on, read from its imports.
+
+A stored result may be used again exactly as long as nothing changed that it was
+computed from. This module answers what that is: it follows the imports of a
+source text through the package and through helper files beside it. Modules are
+followed whole; the ``__init__`` files, which only collect names from many
+modules, are followed name by name, so that a page about key-value mechanisms
+does not depend on the gradient mechanisms that happen to be exported beside
+them. Where a name cannot be followed (a package used as a value, a name that
+its ``__init__`` does not bind), everything in that package counts.
+
+Two assumptions make this safe, and tests hold the package to them: modules act
+on nothing but their own names when they are imported, and no module imports
+another one by a computed name (a reader's own client excepted).
+"""
+
+import ast
+import hashlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+from ldpkit import digests
+
+__all__ = ["Graph", "PACKAGE", "used"]
+
+Node = tuple[str, str | None]
+"""A module, or the path of a helper file, and the name wanted of it; ``None`` means all of it."""
+
+
+class Graph:
+    """The imports of a package, as its files were when this was made.
+
+    Parameters
+    ----------
+    *roots : path
+        Folders of the packages. Their files are read now, so that a digest taken
+        later describes the code that this process runs, not a later edit.
+    """
+
+    def __init__(self, *roots: Path) -> None:
+        paths = {
+            ".".join([root.name, *p.relative_to(root).with_suffix("").parts]): p
+            for root in roots
+            for p in sorted(root.rglob("*.py"))
+        }
+        self.names = {root.name for root in roots}
+        self.modules = {module.removesuffix(".__init__"): path for module, path in paths.items()}
+        self._content = {path: path.read_bytes() for path in self.modules.values()}
+        self._found: dict[Node, list[Node]] = {}
+
+    def read(self, path: Path) -> bytes:
+        """Return the content of a file; that of the package's own files as it was when the graph
+        was made."""
+        return self._content[path] if path in self._content else path.read_bytes()
+
+    def files(self, source: str, folder: Path | None = None) -> list[Path]:
+        """List the files that a source text depends on.
+
+        Parameters
+        ----------
+        source : str
+            Python code.
+        folder : path, optional
+            Where the code lies: modules of this folder are followed as well.
+
+        Returns
+        -------
+        list of paths
+            Sorted; includes the ``__init__`` files that Python executes on the way.
+
+        Raises
+        ------
+        SyntaxError
+            If the code, or a file it leads to, is no Python.
+        """
+        todo = self._needs(ast.parse(source), "", folder)
+        seen: set[Node] = set()
+        found: set[Path] = set()
+        while todo:
+            node = todo.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            module = node[0]
+            if module not in self.modules:
+                found.add(Path(module))
+                todo += self._needs(ast.parse(self.read(Path(module))), "", folder)
+                continue
+            found |= {self.modules[start] for start in itertools.accumulate(module.split("."), "{}.{}".format)}
+            if node not in self._found:
+                self._found[node] = self._next(*node)
+            todo += self._found[node]
+        return sorted(found)
+
+    def digest(self, source: str, folder: Path | None = None) -> str:
+        """Return a digest of a source text and of the files it depends on, by name and content.
+
+        Code that knows where the checkout's data lie depends on all of them, but for what builds
+        are compared with (``expected_*``).
+        """
+        sha = hashlib.sha256(source.encode())
+        found = self.files(source, folder)
+        if (knows := self.modules.get("ldpbook.paths")) in found:
+            found += sorted(
+                path
+                for path in (knows.parents[2] / "data").rglob("*")
+                if path.is_file() and not path.name.startswith("expected_")
+            )
+        for path in found:
+            sha.update(f"\0{path.parent.name}/{path.name}\0".encode() + self.read(path))
+        return sha.hexdigest()
+
+    def direct(self, module: str) -> set[str]:
+        """Return the modules of the package that the source of `module` imports, wherever in the
+        file."""
+        tree = ast.parse(self.read(self.modules[module]))
+        return {node[0] for _, node in self._imports(tree, self._package(module), None)} - {module}
+
+    def _is_package(self, module: str) -> bool:
+        return module in self.modules and self.modules[module].name == "__init__.py"
+
+    def _package(self, module: str) -> str:
+        return module if self._is_package(module) else module.rpartition(".")[0]
+
+    def _imports(self, tree: ast.AST, package: str, folder: Path | None) -> Iterator[tuple[str, Node]]:
+        """Yield every name that an import binds, with what it is bound to."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name in self.modules:  # without `as` the import binds the package, and with it everything
+                        yield (
+                            alias.asname or alias.name.partition(".")[0],
+                            (alias.name if alias.asname else alias.name.partition(".")[0], None),
+                        )
+                    elif folder and (folder / f"{alias.name}.py").exists():
+                        yield alias.asname or alias.name, (str(folder / f"{alias.name}.py"), None)
+            elif isinstance(node, ast.ImportFrom):
+                parts = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+                source = ".".join([*parts, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    if f"{source}.{alias.name}" in self.modules:
+                        yield alias.asname or alias.name, (f"{source}.{alias.name}", None)
+                    elif source in self.modules:
+                        by_name = self._is_package(source) and alias.name != "*"
+                        yield alias.asname or alias.name, (source, alias.name if by_name else None)
+                    elif folder and (folder / f"{source}.py").exists():
+                        yield alias.asname or alias.name, (str(folder / f"{source}.py"), None)
+
+    def _needs(self, tree: ast.AST, package: str, folder: Path | None) -> list[Node]:
+        """List what a tree imports; of a package of which it only uses attributes, those
+        attributes."""
+        bare, attributes = used(tree)
+        found: list[Node] = []
+        for name, (module, wanted) in self._imports(tree, package, folder):
+            if wanted is None and self._is_package(module) and module not in self.names and name not in bare | {"*"}:
+                found += [(module, attribute) for attribute in attributes.get(name, ())]
+            else:
+                found.append((module, wanted))
+        return found
+
+    def _next(self, module: str, wanted: str | None) -> list[Node]:
+        """List what a module, or one name of an ``__init__``, leads to."""
+        tree = ast.parse(self.read(self.modules[module]))
+        if wanted is None:
+            below = [(other, None) for other in self.modules if other.startswith(f"{module}.")]
+            return [*self._needs(tree, self._package(module), None), *below]
+        if f"{module}.{wanted}" in self.modules:
+            return [(f"{module}.{wanted}", None)]
+        imported = list(self._imports(tree, module, None))
+        found: list[Node] = []
+        todo, seen = [wanted], set()
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                sources = [node for other, node in imported if other == name]
+                makers = [statement for statement in tree.body if name in _bound(statement)]
+                if name == wanted and not makers and not sources:
+                    return [(module, None)]
+                found += sources
+                todo += [part for statement in makers for names in used(statement) for part in names]
+        return found
+
+
+def used(tree: ast.AST) -> tuple[set[str], dict[str, set[str]]]:
+    """Return the names that a tree uses by themselves, and the attributes of those it uses through
+    them."""
+    attributes: dict[str, set[str]] = {}
+    owners = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attributes.setdefault(node.value.id, set()).add(node.attr)
+            owners.add(id(node.value))
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in owners}, attributes
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement of a module's top level may bind or change."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return set()
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, ast.Expr):  # a call may change whatever it names
+        return set() if isinstance(statement.value, ast.Constant) else used(statement)[0] | set(used(statement)[1])
+    inner = {id(name) for node in ast.walk(statement) if isinstance(node, ast.comprehension) for name in ast.walk(node.target)}
+    stored = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in inner]
+    return {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+
+
+PACKAGE = Graph(Path(digests.__file__).parent, Path(__file__).parent)
+"""The imports of both packages, as their files were when this process began."""

@@ -1,0 +1,89 @@
+"""The errata as data: which figures each touches and how gravely; links from those figures' pages."""
+
+import functools
+import html
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from . import figures
+
+PAGE = "book/errata"
+EFFECTS = ("wording", "number", "figure", "conclusion")
+"""What changes for the paper, from the least to the gravest."""
+_ENTRY = re.compile(r"^\(([a-z-]+-\d+)\)=\n### (.*?)\n(.*?)(?=^\([a-z-]+-\d+\)=\n|^## |\Z)", flags=re.M | re.S)
+_EFFECT = re.compile(r"^- \*\*Effect\*\*: (\w+); (.*?)\.$", flags=re.M | re.S)
+_SIGNS = {r"\omega": "ω", r"\varepsilon": "ε", "10^8": "10⁸", "$": ""}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One erratum: its label, its title without TeX, its effect, and the items that it touches."""
+
+    name: str
+    title: str
+    effect: str
+    affects: tuple[str, ...]
+
+
+@functools.cache
+def entries(root: Path) -> tuple[Entry, ...]:
+    """All errata that stand, in their order; those that were withdrawn have no effect and are left out."""
+    found = []
+    for name, title, body in _ENTRY.findall((root / f"{PAGE}.md").read_text(encoding="utf-8")):
+        if effect := _EFFECT.search(body):
+            for tex, sign in _SIGNS.items():
+                title = title.replace(tex, sign)
+            found.append(Entry(name, title, effect[1], tuple(re.findall(r"\w+/\w+", effect[2]))))
+    return tuple(found)
+
+
+@functools.cache
+def _pages(root: Path) -> dict[str, str]:
+    """The page of every item, below book/."""
+    pages: dict[str, str] = pd.read_csv(root / "data" / "items.csv").set_index("item")["page"].to_dict()
+    return pages
+
+
+def linked(root: Path, text: str) -> str:
+    """The source of the page with the items of every effect as links."""
+
+    def links(match: re.Match[str]) -> str:
+        items = re.sub(r"\w+/\w+", lambda item: f"[{figures.short(item[0])}](/book/{_pages(root)[item[0]]})", match[2])
+        return f"- **Effect**: **{match[1]}**; {items}."
+
+    return _EFFECT.sub(links, text)
+
+
+def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
+    if docname == PAGE:
+        source[0] = linked(Path(app.srcdir), source[0])
+
+
+def _mark(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Make a card of every entry; name at the head of a figure's page the entries that touch it."""
+    if app.builder.format != "html" or app.config.ldpkit_variant:
+        return
+    root = Path(app.srcdir)
+    if page == PAGE:
+        effects = {entry.name: entry.effect for entry in entries(root)}
+        for section in doctree.findall(nodes.section):
+            for name in section["ids"] + section["names"]:
+                if name in effects:
+                    section["classes"] += ["erratum", f"erratum-{effects[name]}"]
+    touching = [e for e in entries(root) if any(f"book/{_pages(root)[item]}" == page for item in e.affects)]
+    if touching:
+        to = app.builder.get_relative_uri(page, PAGE)
+        links = "; ".join(f'<a href="{to}#{e.name}">{html.escape(e.title.partition(". ")[2])}</a> ({e.effect})' for e in touching)
+        line = f'<p class="page-errata"><strong>Errata</strong> that touch this page: {links}.</p>'
+        section = next(doctree.findall(nodes.section))
+        section.insert(2, nodes.raw("", line, format="html"))
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", _fill)
+    app.connect("doctree-resolved", _mark, priority=600)  # after the line on what the page needs

@@ -1,0 +1,478 @@
+"""Execute the book's notebooks, several at a time, and skip those whose results are current.
+
+A notebook's result depends on its code, its parameters, the files of ldpkit and
+the helpers beside it that its imports lead to, the data, the audited packages
+and the locked environment; a digest of all of them is kept beside the executed
+copy. A notebook that fails leaves no executed copy and no page behind.
+Afterwards the comparisons of all notebooks are merged into one table, and a
+difference from a paper that nobody explains is an error.
+
+Long notebooks start first, so that no core waits for the last one; how long
+each takes is known from its last execution here, or from ``durations.csv``.
+"""
+
+import argparse
+import contextlib
+import csv
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from tqdm import tqdm
+
+from . import claims_page
+from .parameters import Parameter, refuse
+from .parameters import of as declared
+
+if TYPE_CHECKING:  # processes that execute a notebook do without
+    import pandas as pd
+
+    from .dependencies import Graph
+
+Json = dict[str, Any]
+"""What a JSON or YAML file holds: a notebook, a record, parameters."""
+
+SHARED = ("data/**/*", "book/packages/*.txt", "requirements.lock")
+EXPECTED = {name: f"data/expected_{name}.csv" for name in ("scoreboard", "claims")}
+"""What the release's book found: results, on which no page depends."""
+LIMIT = 3600
+"""Seconds that a cell of a notebook may take."""
+PARTS = (".ipynb", ".csv", ".claims.csv", ".json", ".tmp")
+RESULTS = PARTS[:3]
+
+
+class Project:
+    """Where the book's parts lie under one root."""
+
+    def __init__(self, root: str | Path, build: str | Path = "_build") -> None:
+        self.root = Path(root).resolve()
+        self.build = self.root / build
+
+    def notebooks(self) -> list[str]:
+        """Pages of the table of contents that are notebooks, in its order."""
+        return [page for page in self.pages() if self.source(page).exists()]
+
+    def pages(self) -> list[str]:
+        """All pages of the table of contents, in its order."""
+
+        def walk(node: Any) -> Iterator[str]:
+            if isinstance(node, dict):
+                for key, value in node.items():
+                    if key in ("root", "file"):
+                        yield re.sub(r"\.(md|ipynb)$", "", value)
+                    else:
+                        yield from walk(value)
+            elif isinstance(node, list):
+                for value in node:
+                    yield from walk(value)
+
+        return list(walk(yaml.safe_load((self.root / "_toc.yml").read_text())))
+
+    def source(self, page: str) -> Path:
+        return self.root / f"{page}.ipynb"
+
+    def executed(self, page: str, suffix: str = ".ipynb") -> Path:
+        return self.build / "executed" / f"{page}{suffix}"
+
+    @property
+    def packages(self) -> tuple[Path, Path]:
+        """Folders of the two packages that pages import."""
+        return self.root / "ldpkit", self.root / "book" / "ldpbook"
+
+    def html(self, page: str) -> Path:
+        return self.build / "html" / f"{page}.html"
+
+    def digest(self, *patterns: str) -> str:
+        """Digest of the files that match, by name and content."""
+        sha = hashlib.sha256(sys.version.encode())
+        found = {p for pattern in patterns for p in self.root.glob(pattern) if p.is_file() and p.suffix != ".pyc"}
+        for path in sorted(found - {self.root / name for name in EXPECTED.values()}):
+            sha.update(path.relative_to(self.root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        return sha.hexdigest()
+
+
+def overrides(scale: Json, page: str, known: dict[str, Parameter]) -> Json:
+    """What `scale` says of the `known` parameters of a page, by its own entry or for all pages, or an exit that says what is wrong."""
+    given: Json = {name: value for name, value in scale.get("*", {}).items() if name in known} | scale.get(page, {})
+    if wrong := refuse(known, given):
+        raise SystemExit(f"{page}: {'; '.join(wrong)}; its parameters are {', '.join(known) or 'none'}")
+    return given
+
+
+def load_scale(project: Project, name: str) -> Json:
+    """Read a scale's parameter file as ``ldpkit sweep`` reads YAML; ``paper`` is what the notebooks themselves say."""
+    from ldpkit.cli import sweep
+
+    if name == "paper":
+        return {}
+    path = project.root / "book" / "scales" / f"{name}.yml"
+    if not path.exists():
+        known = ["paper", *sorted(p.stem for p in path.parent.glob("*.yml"))]
+        raise SystemExit(f"SCALE must be one of {', '.join(known)}, got {name!r}")
+    try:
+        found: Json = sweep.parsed(path.read_bytes()) or {}
+    except (yaml.YAMLError, ValueError) as error:
+        raise SystemExit(f"{path.name} cannot be read: {error}") from None
+    return found
+
+
+def key(project: Project, page: str, parameters: Json, shared: str, graph: "Graph") -> str:
+    """Digest of everything the executed copy of `page` depends on."""
+    notebook = json.loads(project.source(page).read_text())
+    cells = [
+        [cell["cell_type"], "".join(cell["source"]), {m: cell["metadata"].get(m) for m in ("tags", "mystnb")}]
+        for cell in notebook["cells"]
+    ]
+    code = "\n".join(source for kind, source, _ in cells if kind == "code")
+    try:
+        reached = graph.digest(code, project.source(page).parent)
+    except SyntaxError as error:  # it cannot run either, and says so when executed
+        reached = str(error)
+    parts = [cells, parameters, shared, reached]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _sha(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
+
+
+def _check(known: Json) -> str:
+    """Vouch for all else that a record says."""
+    rest = {name: value for name, value in known.items() if name != "check"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def record(project: Project, page: str) -> Json:
+    """What is known about the executed copy of `page`; empty if there is none, or none that is whole."""
+    try:
+        found: Any = json.loads(project.executed(page, ".json").read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and found.get("check") == _check(found) else {}
+
+
+def current(project: Project, page: str, wanted: str) -> bool:
+    """Whether the executed copy of `page` is there, whole, and made from what `wanted` describes."""
+    known = record(project, page)
+    if not known and project.executed(page, ".json").exists():
+        print(f"damaged   {page}: what is known about it was changed; it is made again", flush=True)
+    if known.get("key") != wanted:
+        return False
+    if known["sha256"] != [_sha(project.executed(page, part)) for part in RESULTS]:
+        print(f"damaged   {page}: the executed copy was changed; it is made again", flush=True)
+        return False
+    return True
+
+
+def _delivered(project: Project) -> Path:
+    return project.root / "book" / "ldpbook" / "durations.csv"
+
+
+def deliver(project: Project) -> None:
+    """Write the measured times to the file that new checkouts start from."""
+    rows = sorted(durations(project).items(), key=lambda row: -row[1])
+    _write(_delivered(project), "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
+
+
+def delivered_seconds(project: Project) -> dict[str, float]:
+    path = _delivered(project)
+    return {page: float(s) for page, s in csv.reader(path.read_text().splitlines()[1:])} if path.exists() else {}
+
+
+def durations(project: Project) -> dict[str, float]:
+    """Seconds that each notebook takes: as measured here, else as delivered, else endless."""
+    delivered = delivered_seconds(project)
+    return {page: record(project, page).get("seconds") or delivered.get(page, math.inf) for page in project.notebooks()}
+
+
+def expected(project: Project) -> dict[str, float]:
+    """Seconds that an executed page took at the papers' own scale; pages of which nothing is known are left out.
+
+    They are the delivered times, not those of this build, so that equal builds give equal pages.
+    """
+    return {page: seconds for page, seconds in delivered_seconds(project).items() if record(project, page)}
+
+
+def whole(project: Project) -> bool:
+    """Whether every page was executed, and with its own parameters: those of the papers."""
+    return all(record(project, page).get("parameters") == {} for page in project.notebooks())
+
+
+def forget(project: Project, page: str) -> None:
+    """Remove every trace of an earlier result of `page`."""
+    for path in (*(project.executed(page, part) for part in PARTS), project.html(page)):
+        path.unlink(missing_ok=True)
+
+
+def versions() -> dict[str, str]:
+    """What the pages' results may depend on: Python, the package, and what it computes with."""
+    names = ("ldpkit", "numpy", "scipy", "numba", "pandas", "matplotlib")
+    return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
+
+
+def jobs(text: str) -> int:
+    """How many notebooks are executed at a time, from a command line."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
+    return int(text)
+
+
+def _begin(cores: int) -> None:
+    """Let sweeps of this process use so many cores, and end it when the runner ends, even if that was killed."""
+    os.environ["LOKY_MAX_CPU_COUNT"] = str(cores)
+
+    def watch() -> None:
+        if parent := parent_process():
+            connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+_BOOK = """
+import os, sys, threading
+threading.Thread(target=lambda: os._exit(os.read(int(sys.argv.pop(1)), 1) == b""), daemon=True).start()
+from jupyter_book.cli.main import main
+main()
+"""
+
+
+def jupyter_book(arguments: list[str], cwd: Path, held: tuple[int, ...] = (), **given: Any) -> "subprocess.CompletedProcess[str]":
+    """Run Jupyter Book in a process that ends with this one, and until it has ended holds what is `held`: the lock of a build."""
+    ended, life = os.pipe()
+    with open(ended, "rb"), open(life, "wb"):
+        command = [sys.executable, "-c", _BOOK, str(ended), "build", "--all", "--keep-going", "-q", *arguments]
+        return subprocess.run(command, cwd=cwd, pass_fds=[ended, *held], text=True, **given)
+
+
+def _write(path: Path, text: bytes) -> None:
+    """Write a file whole or not at all."""
+    unfinished = path.with_suffix(".tmp")
+    try:
+        unfinished.write_bytes(text)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)  # there only if that failed
+
+
+def settled(text: str) -> str:
+    """An executed notebook with the names that pandas draws for its tables, and addresses of objects, counted instead."""
+    for pattern, name in ((r"\bT_[0-9a-f]{5}(?=_|\b)", "T_{:05x}"), (r"(?<= at )0x[0-9a-f]+(?=>)", "0x{:012x}")):
+        known = {found: name.format(i) for i, found in enumerate(dict.fromkeys(re.findall(pattern, text)))}
+        text = "".join(known.get(part, part) for part in re.split(f"({pattern})", text))
+    return text
+
+
+def joined(outputs: list[Json]) -> list[Json]:
+    """Outputs with neighbouring pieces of a stream in one: how many there are depends on how busy the machine is."""
+    found: list[Json] = []
+    for output in outputs:
+        if output["output_type"] == "stream" and found and found[-1].get("name") == output["name"]:
+            found[-1]["text"] += output["text"]
+        else:
+            found.append(output)
+    return found
+
+
+def shorten() -> None:
+    """Take another temporary folder if the names of sockets in it would be too long for any system (103 signs)."""
+    if len(tempfile.gettempdir()) > 60:
+        short = [folder for folder in ("/tmp", "/var/tmp") if os.access(folder, os.W_OK | os.X_OK)]
+        tempfile.tempdir = os.environ["TMPDIR"] = short[0] if short else tempfile.gettempdir()
+
+
+@contextlib.contextmanager
+def _notes(place: Path, page: str) -> Iterator[None]:
+    """Print afterwards what ldpkit noted about damaged files while a page ran: it belongs to the build, not to the notebook."""
+    place.touch()
+    os.environ["LDPKIT_NOTES"] = str(place)
+    try:
+        yield
+    finally:
+        del os.environ["LDPKIT_NOTES"]
+        for note in place.read_text(encoding="utf-8").splitlines():
+            print(f"damaged   {page}: {note}", file=sys.stderr, flush=True)
+
+
+def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: str | Path = "_build") -> float:
+    """Execute one notebook; return its wall time, or raise with the cell and the error."""
+    import papermill
+    from traitlets.config import Config
+
+    shorten()
+    project = Project(root, build)
+    target = project.executed(page)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.environ.update(TQDM_DISABLE="1", LDPKIT_SCOREBOARD=str(project.executed(page, ".csv")))
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        # sockets in a folder of their own: kernels that run side by side must not share names
+        sockets = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
+        with _notes(Path(folder, "notes"), page):
+            notebook = papermill.execute_notebook(
+                str(project.source(page)),
+                None,
+                parameters=parameters,
+                cwd=str(project.source(page).parent),
+                kernel_name="python3",
+                progress_bar=False,
+                execution_timeout=LIMIT,
+                config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
+            )
+    seconds = time.perf_counter() - start
+    for part in (notebook, *notebook.cells):  # times of this run would make equal results differ
+        part.metadata.pop("papermill", None)
+        part.metadata.pop("execution", None)
+        if "injected-parameters" in part.metadata.get("tags", []):
+            part["id"] = "injected-parameters"
+        if "outputs" in part:
+            part["outputs"] = joined(part["outputs"])
+    _write(target, settled(json.dumps(notebook, indent=1, ensure_ascii=False)).encode())
+    known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in RESULTS], "seconds": round(seconds, 1),
+             "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),
+             "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+             "versions": versions()}  # fmt: skip
+    known["check"] = _check(known)
+    _write(project.executed(page, ".json"), json.dumps(known, indent=1).encode())
+    return seconds
+
+
+def explain(error: Any) -> str:
+    """Name the failing cell and its error in a few lines, without the colours of the traceback."""
+    name = type(error).__name__
+    if name == "PapermillExecutionError":  # known by name: this process does without papermill
+        return f"cell {error.cell_index}: {error.ename}: {error.evalue}"
+    if name == "CellTimeoutError":
+        source = str(error).partition("contents:")[2].strip(" -\n").partition("\n")[0]
+        return f"the cell that begins with {source!r} was not finished within {LIMIT} s"
+    return f"{name}: {error}"
+
+
+def merge_scoreboards(project: Project) -> "pd.DataFrame":
+    """Write ``_build/scoreboard.csv`` and ``_build/figures.csv``; return the rows that differ without an explanation."""
+    import pandas as pd
+
+    from . import figures
+
+    found = [pd.read_csv(path) for page in project.notebooks() if (path := project.executed(page, ".csv")).exists()]
+    if not found:
+        return pd.DataFrame()
+    board = pd.concat([table for table in found if len(table)], ignore_index=True)
+    _write(project.build / "scoreboard.csv", board.to_csv(index=False).encode())
+    _write(project.build / "figures.csv", figures.table(project.root, board).to_csv(index=False).encode())
+    print("scoreboard " + ", ".join(f"{n} {v}" for v, n in board["verdict"].value_counts().items()), flush=True)
+    return board[board["verdict"] == "differs"]
+
+
+def merge_claims(project: Project) -> list[str]:
+    """Write ``_build/claims.csv``; return the rows of the ledger that nothing evaluates although something should, or nothing can fail."""
+    import pandas as pd
+
+    if not (project.root / "data" / "claims").is_dir():  # nothing is claimed
+        return []
+    wrong = claims_page.missing(project.root)
+    pages = [page for page in project.notebooks() if project.executed(page).exists()]
+    found = [pd.read_csv(path) for page in pages if (path := project.executed(page, ".claims.csv")).exists()]
+    table = claims_page.merged(project.root, found)
+    _write(project.build / "claims.csv", table.to_csv(index=False).encode())
+    print("claims " + ", ".join(f"{n} {word}" for word, n in claims_page.counts(table).items()), flush=True)
+    judged = {name for rows in found for name in rows["id"]}
+    due = table[table["code"].notna() & ("book/" + table["page"].fillna("")).isin(pages) & ~table["id"].isin(judged)]
+    asleep = table[table["found"].notna() & (table["mutant"].fillna("") == "")]
+    return (wrong + [f"{name}: its page ran and gave no verdict" for name in due["id"]]
+            + [f"{name}: no table under its negation turns its verdict" for name in asleep["id"]])  # fmt: skip
+
+
+def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter: str = "") -> int:
+    """Execute what is not current, of one chapter or of all; return the number of failures.
+
+    So many notebooks are executed at a time as `jobs` says, or as there are cores; they share the cores.
+    """
+    from ldpkit import pools  # not at the top: processes that execute a notebook do without numba
+
+    from . import dependencies
+
+    shorten()
+    project = Project(root)
+    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), dependencies.Graph(*project.packages)
+    seconds = durations(project)
+    todo = []
+    for page in (page for page in project.notebooks() if page.startswith(f"book/{chapter}")):
+        try:
+            known = declared(json.loads(project.source(page).read_text()))
+        except ValueError as error:
+            raise SystemExit(f"{page}: {error}") from None
+        parameters = overrides(chosen, page, known)
+        wanted = key(project, page, parameters, shared, graph)
+        if current(project, page, wanted):
+            print(f"current   {page}", flush=True)
+        else:
+            forget(project, page)
+            todo.append((page, parameters, wanted))
+    failures = 0
+    start = time.perf_counter()
+    bar = tqdm(total=len(todo), desc="notebooks", disable=None, leave=False)
+    # one process executes one notebook: the environment of its kernel is its own
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["papermill"])  # which takes seconds to import
+    cores = pools.count(None)
+    jobs = max(1, min(jobs or cores, len(todo)))
+    share = (max(1, cores // jobs),)
+    try:
+        executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=share, max_tasks_per_child=1)
+    except OSError as error:
+        raise SystemExit(
+            f"No process can be started, since semaphores lie in /dev/shm, which cannot be written: {error}"
+        ) from None
+    with executor as pool:
+        todo.sort(key=lambda task: -seconds[task[0]])
+        futures = {pool.submit(execute, project.root, *task): task[0] for task in todo}
+        for future in as_completed(futures):
+            page = futures[future]
+            try:
+                bar.write(f"executed  {page} {future.result():.1f} s", file=sys.stdout)
+            except Exception as error:
+                failures += 1
+                forget(project, page)
+                bar.write(f"FAILED    {page}: {explain(error)}", file=sys.stderr)
+            bar.update()
+            sys.stdout.flush()
+    bar.close()
+    if todo:
+        print(_summary(project, [task[0] for task in todo], time.perf_counter() - start), flush=True)
+    differing = merge_scoreboards(project)
+    for row in differing.itertuples():
+        print(f"DIFFERS   {row.item} {row.series} {row.x}: published {row.published}, this run {row.reproduced} "
+              f"(se {row.reproduced_se}), exact {row.exact}", file=sys.stderr)  # fmt: skip
+    unjudged = merge_claims(project)
+    for line in unjudged:
+        print(f"CLAIM     {line}", file=sys.stderr)
+    return failures + len(differing) + len(unjudged)
+
+
+def _summary(project: Project, pages: list[str], wall: float) -> str:
+    """Where the time went: the longest notebooks executed now, all of them together, and the largest process."""
+    known = {page: found for page in pages if (found := record(project, page))}
+    longest = sorted(known, key=lambda page: -known[page]["seconds"])
+    lines = [f"{known[page]['seconds']:8.1f} s {known[page]['peak_mb']:6} MB  {page}" for page in longest[:10]]
+    lines += [f"          and {len(longest) - 10} shorter ones"] if len(longest) > 10 else []
+    busy = sum(found["seconds"] for found in known.values())
+    peak = max((found["peak_mb"] for found in known.values()), default=0)
+    return "\n".join([*lines, f"{len(pages)} notebooks in {wall:.1f} s ({busy:.1f} s one after the other); "
+                              f"largest process {peak} MB"])  # fmt: skip

@@ -1,0 +1,119 @@
+"""Exact grids for the explorers, where a value takes longer than a slider may: written from the package, read by the pages.
+
+Run as a script to write them anew; a test compares a sample of them with the package. An entry may be recomputed alone.
+"""
+
+import functools
+import itertools
+import json
+import math
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from ldpkit.auditors import KVAudit, expected, shuffle
+from ldpkit.auditors.kv import AUDITORS
+from ldpkit.mechanisms import KEY_VALUE, make
+
+from . import paths
+
+STATIC = paths.ROOT / "book" / "_static" / "explore"
+CHAINS = {"SUE": "L-SUE", "OUE": "L-OSUE", "GRR": "L-GRR"}
+Entry = float | list[float | None] | None
+
+
+def rounded(value: float | None) -> float | None:
+    """Six digits; what has no number is null in the page."""
+    return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
+
+
+def rounds(protocol: str, attack: str, noise: str, k: int, epsilon: float, tau: int) -> Entry:
+    """Expected statistic of a million users whose value is collected `tau` times."""
+    if noise == "chained":
+        if protocol not in CHAINS:
+            return None
+        target = make(CHAINS[protocol], k=k, epsilon=epsilon, first=epsilon / 2, tau=tau)
+    else:
+        target = make(protocol, k=k, epsilon=epsilon, tau=tau)
+    found = expected(target, attack, trials=10**6)
+    return None if found is None else rounded(found[0])
+
+
+def shuffled(epsilon: float, delta: float, clients: int) -> Entry:
+    """Epsilon of the two batches, of all batches by the blanket, and by the closed form."""
+    laws = (shuffle.pair_delta, shuffle.blanket_delta)
+    exact = [shuffle.solve(functools.partial(law, clients, epsilon), delta, epsilon) for law in laws]
+    proved = clients >= shuffle.least_clients(epsilon, delta)
+    return [*map(rounded, exact), rounded(shuffle.closed_bound(clients, epsilon, delta) if proved else None)]
+
+
+def keyvalue(mechanism: str, auditor: str, epsilon: float, ownership: float) -> Entry:
+    """What an auditor sees of a key-value mechanism without noise, round by round."""
+    own = {"k": 4, "share": 0.5} if mechanism.startswith("PCKV") else {"k": 1}
+    try:
+        return [float(f"{v:.6g}") for v in KVAudit.of(mechanism, auditor, epsilon=epsilon, ownership=ownership, **own).limits]
+    except ValueError:  # an auditor that does not look at this mechanism
+        return None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A function, and the values of its parameters in the order of the file: the last moves fastest."""
+
+    function: Callable[..., Entry]
+    axes: dict[str, list[Any]]
+
+    @property
+    def settings(self) -> list[tuple[Any, ...]]:
+        return list(itertools.product(*self.axes.values()))
+
+
+GRIDS = {
+    "rounds": Grid(rounds, {
+        "protocol": ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE"],
+        "attack": ["guess", "tight"],
+        "noise": ["fresh", "chained"],
+        "k": [10, 100],
+        "epsilon": [0.25, 0.5, 1, 2, 4],
+        "tau": [1, 2, 3, 5, 10, 20, 50, 100, 200, 500],
+    }),
+    "shuffle": Grid(shuffled, {
+        "epsilon": [0.5, 1, 1.5, 2, 3, 4, 5, 6],
+        "delta": [1e-4, 1e-6, 1e-8],
+        "clients": [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000],
+    }),
+    "keyvalue": Grid(keyvalue, {
+        "mechanism": list(KEY_VALUE),
+        "auditor": list(AUDITORS),
+        "epsilon": [0.5, 1, 2, 4, 6, 8],
+        "ownership": [0.25, 0.5, 0.75, 1],
+    }),
+}  # fmt: skip
+
+
+def _entry(grid: str, setting: tuple[Any, ...]) -> Entry:
+    return GRIDS[grid].function(*setting)
+
+
+def written(name: str, values: list[Entry]) -> str:
+    """The script that a page loads: a page from a file may not fetch."""
+    data = json.dumps({"axes": GRIDS[name].axes, "values": values}, separators=(",", ":"))
+    return f"globalThis.ldpkit = Object.assign(globalThis.ldpkit || {{}}, {{ {name}Grid: {data} }});\n"
+
+
+def read(name: str) -> dict[str, Any]:
+    """What is stored in the script of a grid."""
+    text = (STATIC / f"{name}.data.js").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text[text.index("Grid: ") + 6 : text.rindex(" });")])
+    return found
+
+
+def main() -> None:
+    with ProcessPoolExecutor() as pool:
+        for name in sys.argv[1:] or GRIDS:
+            settings = GRIDS[name].settings
+            values = list(pool.map(_entry, [name] * len(settings), settings, chunksize=4))
+            (STATIC / f"{name}.data.js").write_text(written(name, values), encoding="utf-8")
+            print(f"{name}: {len(settings)} settings")

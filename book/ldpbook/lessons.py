@@ -1,0 +1,200 @@
+"""The course: answer boxes that check themselves, what each page needs, and all solutions in one file.
+
+The number that a box accepts is never written in a page. It comes from the
+executed notebook (`:glue:`), or from the laws in the reader's browser at the
+moment of the click (`:law:`, `:with:`, `:take:`).
+"""
+
+import ast
+import functools
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from .execute import Project
+
+LEVELS = {1: ("●○○", "easy"), 2: ("●●○", "takes thought"), 3: ("●●●", "hard")}
+SOLUTIONS = "_course/solutions.md"
+_BOX = re.compile(r"^````\{(exercise|solution)\}([^\n]*)\n(.*?)^````$", flags=re.M | re.S)
+_GLUED = "scrapbook"  # where the executed notebook keeps a value: see myst_nb.glue
+_FORM = """\
+<p class="quiz-answer"><input type="text" inputmode="decimal" autocomplete="off" size="10" aria-labelledby="{0}"> \
+<button type="button">Check</button> <span role="status"></span></p><details class="quiz-why"><summary>The answer, and why</summary>"""
+
+
+@functools.cache
+def needs(root: Path) -> dict[str, dict[str, Any]]:
+    """What the map says of each page: ``level``, ``minutes`` (of lessons), ``needs``."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load((root / "book" / "course" / "map.yml").read_text())
+    return {f"book/{page}": said | {"needs": [f"book/{name}" for name in said.get("needs", [])]} for page, said in found.items()}
+
+
+def lessons(root: Path) -> list[str]:
+    """The pages of the course that are lessons, in their order."""
+    return [page for page, said in needs(root).items() if "minutes" in said]
+
+
+def _texts(project: Project, page: str) -> list[str]:
+    """The running text of a page's source, by cell."""
+    if not project.source(page).exists():
+        return [(project.root / f"{page}.md").read_text(encoding="utf-8")]
+    cells = json.loads(project.source(page).read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+
+
+def title(project: Project, page: str) -> str:
+    """A page's first heading."""
+    return _texts(project, page)[0].partition("\n")[0].removeprefix("# ")
+
+
+def glued(notebook: dict[str, Any], name: str) -> float | None:
+    """A number that an executed notebook glued under a name; None if there is none."""
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            if output.get("metadata", {}).get(_GLUED, {}).get("name") == name:
+                text = next(iter(output["data"].values()))
+                try:
+                    return float(ast.literal_eval("".join(text)))
+                except (ValueError, SyntaxError):
+                    return None
+    return None
+
+
+class Quiz(SphinxDirective):
+    """A question with a box for a number, and below it the answer with its reason for who asks, or has no scripts."""
+
+    has_content, required_arguments, final_argument_whitespace = True, 1, True
+    option_spec: ClassVar = dict.fromkeys(("glue", "law", "with", "take"), directives.unchanged_required) | {"tolerance": float}
+
+    def run(self) -> list[nodes.Node]:
+        said = self.options
+        if set(said) not in ({"glue", "tolerance"}, {"law", "with", "take", "tolerance"}) or not said["tolerance"] > 0:
+            raise self.error("a quiz needs tolerance, and either glue, or law, with and take")
+        name = f"quiz-{self.env.new_serialno('quiz') + 1}"
+        data = {"tolerance": f"{said['tolerance']:g}"}
+        if "glue" in said:
+            path = Project(self.env.app.srcdir, self.env.app.config.ldpkit_build).executed(self.env.docname)
+            value = glued(json.loads(path.read_text(encoding="utf-8")), said["glue"]) if path.exists() else None
+            if value is None:
+                raise self.error(f"{self.env.docname} glued no number as {said['glue']}")
+            data["answer"] = repr(value)
+        else:
+            json.loads(said["with"])
+            data |= {"law": said["law"], "with": said["with"], "take": said["take"]}
+        question, messages = self.state.inline_text(self.arguments[0], self.lineno)
+        attributes = "".join(f' data-{key}="{html.escape(value)}"' for key, value in data.items())
+        why = nodes.container()
+        self.state.nested_parse(self.content, self.content_offset, why)
+        return [
+            nodes.raw("", f'<div class="quiz" data-quiz="{name}"{attributes}>', format="html"),
+            nodes.paragraph("", "", *question, ids=[name], classes=["quiz-question"]),
+            nodes.raw("", _FORM.format(name), format="html"),
+            *why.children,
+            nodes.raw("", "</details></div>", format="html"),
+            *messages,
+        ]
+
+
+def _head(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Under the title of a page: how hard it is, and what it needs."""
+    said = needs(Path(app.srcdir)).get(page)
+    if said is None or app.builder.format != "html" or app.config.ldpkit_variant:
+        return
+    marks, words = LEVELS[said["level"]]
+    parts = [f'<span aria-hidden="true">{marks}</span> {words}']
+    if "minutes" in said:
+        order = lessons(Path(app.srcdir))
+        parts.insert(0, f"Lesson {order.index(page) + 1} of {len(order)}")
+        parts.append(f"{said['minutes']} minutes")
+    if known := [to for to in said["needs"] if to in app.env.titles]:  # a chapter built alone has no other pages
+        links = (
+            f'<a href="{app.builder.get_relative_uri(page, to)}">{html.escape(app.env.titles[to].astext())}</a>' for to in known
+        )
+        parts.append("needs " + ", ".join(links))
+    line = f'<p class="page-needs">{" · ".join(parts)} · <a href="{app.builder.get_relative_uri(page, "book/course/index")}#what-needs-what">map</a></p>'
+    next(doctree.findall(nodes.section), doctree).insert(1, nodes.raw("", line, format="html"))
+
+
+def cards(project: Project) -> str:
+    """The lessons as tiles."""
+    lines = []
+    for number, page in enumerate(lessons(project.root), 1):
+        said = needs(project.root)[page]
+        lines.append(f'<li><a href="{page.rpartition("/")[2]}.html"><span class="item-name">{number}. '
+                     f'{html.escape(title(project, page).partition(": ")[2].capitalize())}</span> <span class="item-state">'
+                     f'{LEVELS[said["level"]][1]}, {said["minutes"]} minutes</span></a></li>')  # fmt: skip
+    return "```{raw} html\n" + '<ul class="item-grid">\n' + "\n".join(lines) + "\n</ul>\n```"
+
+
+def captions(project: Project) -> dict[str, str]:
+    """Above which caption of the contents each page stands."""
+    parts = yaml.safe_load((project.root / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    return {chapter["file"]: part["caption"] for part in parts for chapter in part["chapters"]}
+
+
+def chart(project: Project) -> str:
+    """Which page needs which, as a table for every part of the contents."""
+    above = captions(project)
+    parts: dict[str, list[str]] = {}
+    for page, said in needs(project.root).items():
+        wanted = ", ".join(f"[{title(project, need)}](/{need})" for need in said["needs"]) or "nothing"
+        parts.setdefault(above[page], []).append(
+            f"* - [{title(project, page)}](/{page})\n  - {LEVELS[said['level']][0]}\n  - {wanted}"
+        )
+    head = "```{list-table}\n:header-rows: 1\n:widths: 9 2 9\n\n* - page\n  - level\n  - needs\n"
+    return "\n\n".join(f"### {part}\n\n{head}{chr(10).join(rows)}\n```" for part, rows in parts.items())
+
+
+def boxes(text: str, kind: str) -> list[tuple[str, str]]:
+    """Argument and body of every exercise, or solution, of a text."""
+    return [(argument.strip(), body) for name, argument, body in _BOX.findall(text) if name == kind]
+
+
+def solutions(project: Project) -> str:
+    """All exercises of the course with their solutions, for whoever teaches."""
+    parts = ["# Solutions of the course\n"]
+    for page in lessons(project.root):
+        text = _texts(project, page)[-1]
+        parts.append(f"## {title(project, page)}\n")
+        for (name, asked), (_, body) in zip(boxes(text, "exercise"), boxes(text, "solution"), strict=True):
+            task = re.sub(r"^:label:.*\n|^```.*?^```\n", "", asked, flags=re.M | re.S).strip()
+            parts.append(f"### {name}\n\n{task}\n\n**Solution.** {body.removeprefix(':class: dropdown').strip()}\n")
+    return "\n".join(parts)
+
+
+def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
+    if docname == "book/course/index":
+        project = Project(app.srcdir, app.config.ldpkit_build)
+        source[0] = source[0].replace("<!-- lessons -->", cards(project)).replace("<!-- map -->", chart(project))
+
+
+def _scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Pages with answer boxes load their script, and the laws if a box asks them."""
+    body = context.get("body", "")
+    if "data-quiz=" in body:
+        for script in ("laws.js",) * ("data-law=" in body and "data-explorer=" not in body) + ("quiz.js",):
+            app.add_js_file(script, loading_method="defer")
+
+
+def _write(app: Sphinx, failure: Exception | None) -> None:
+    """The file of solutions, beside the pages."""
+    if not failure and app.builder.format == "html" and not app.config.ldpkit_variant:
+        path = Path(app.outdir) / SOLUTIONS
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(solutions(Project(app.srcdir)), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    app.add_directive("quiz", Quiz)
+    app.connect("source-read", _fill)
+    app.connect("doctree-resolved", _head)
+    app.connect("html-page-context", _scripts)
+    app.connect("build-finished", _write)

@@ -1,0 +1,169 @@
+"""Serve the built book and JupyterLab from one address, so that the book's pages can run their own cells.
+
+One Jupyter server, on the loopback interface only, with a token. The token is made here for this one server, handed to
+it inside this process (not on a command line that other users could read), and printed once, in the fragment of a link:
+browsers send fragments to no server, so no log can hold it. The page that the link opens keeps the token in the storage of
+its tab and shows it with every request (`identity`); new tabs of the same address ask the open ones for it.
+"""
+
+import argparse
+import contextlib
+import math
+import os
+import secrets
+import signal
+import sys
+import time
+from subprocess import DEVNULL
+from typing import Any
+
+import psutil
+from jupyter_client.manager import KernelManager
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager, ServerKernelManager
+from jupyterlab.labapp import LabApp
+from tornado import web
+
+from ldpkit import checks
+
+from . import paths
+from .execute import Project
+from .identity import refuse_bodies, settle
+
+FIRST = "book/intro"
+IDLE = 3600  # seconds without use after which a kernel is stopped
+
+
+def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: str) -> list[str]:
+    """Settings given as arguments: they win over a user's own Jupyter configuration."""
+    return [
+        f"--ServerApp.ip={ip}",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=50",
+        f"--ServerApp.root_dir={project.root}",
+        f"--ServerApp.extra_static_paths={project.build / 'html'}",
+        "--ServerApp.open_browser=False",
+        "--ServerApp.allow_root=True",  # containers and classrooms; nobody else can reach the server
+        "--ServerApp.base_url=/",
+        "--ServerApp.allow_origin=",
+        "--ServerApp.allow_origin_pat=",
+        "--ServerApp.allow_remote_access=False",
+        "--ServerApp.disable_check_xsrf=False",
+        "--Application.log_level=ERROR",  # of this server and its extensions; warnings tell readers nothing
+        "--ServerApp.kernel_manager_class=ldpbook.live.Kernels",
+        "--AsyncMappingKernelManager.kernel_manager_class=ldpbook.live.Kernel",
+        "--ServerApp.kernel_websocket_connection_class=ldpbook.live.Connection",
+        "--ServerApp.identity_provider_class=ldpbook.identity.Identity",
+        f"--IdentityProvider.token={token}",
+        f"--MappingKernelManager.cull_idle_timeout={idle}",
+        f"--MappingKernelManager.cull_interval={min(60, idle)}",
+        "--MappingKernelManager.cull_connected=True",
+        f"--LabApp.app_settings_dir={project.root / 'book' / 'ldpbook' / 'lab'}",  # JupyterLab asks for no news and no updates
+    ]
+
+
+class Entrance(APIHandler):
+    """The address at which a page sees whether the token that it has still holds."""
+
+    @web.authenticated
+    def get(self) -> None:
+        self.set_status(204)
+        self.finish()
+
+
+class Kernel(ServerKernelManager):
+    """A kernel that takes along what its cells started, even in sessions of their own and if it crashed."""
+
+    mark = ""  # in the environment, which all of them inherit
+    left = math.inf  # when its last page left it, by the clock that never goes back
+
+    async def _async_pre_start_kernel(self, **given: Any) -> Any:
+        self.mark = secrets.token_hex(8)
+        env = {**given.pop("env", os.environ), "LDPKIT_KERNEL": self.mark}
+        return await super()._async_pre_start_kernel(**given, env=env)
+
+    async def _async_shutdown_kernel(self, now: bool = False, restart: bool = False) -> None:
+        await KernelManager._async_shutdown_kernel(self, now=now, restart=restart)
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, ProcessLookupError):  # gone, or another user's
+                if process.environ().get("LDPKIT_KERNEL") == self.mark:
+                    process.kill()
+
+    shutdown_kernel = _async_shutdown_kernel
+
+
+class Kernels(AsyncMappingKernelManager):
+    """Kernels that say nothing in the server's terminal, because a cell's output goes to its page, and that end with their page."""
+
+    async def start_kernel(self, **arguments: Any) -> str:  # type: ignore[override]  # the server names every argument
+        quiet: dict[str, Any] = {"extra_arguments": ["--log-level=CRITICAL"], "stdout": DEVNULL, "stderr": DEVNULL}
+        return await super().start_kernel(**arguments, **quiet)
+
+    def notify_connect(self, kernel_id: str) -> None:
+        untyped: Any = super()
+        untyped.notify_connect(kernel_id)
+        if kernel_id in self:
+            self._kernels[kernel_id].left = math.inf
+
+    def notify_disconnect(self, kernel_id: str) -> None:
+        untyped: Any = super()
+        untyped.notify_disconnect(kernel_id)
+        if kernel_id in self and not self._kernel_connections[kernel_id]:
+            self._kernels[kernel_id].left = time.monotonic()
+
+    async def cull_kernel_if_idle(self, kernel_id: str) -> None:
+        """End a page's kernel, busy or not, soon after the page; JupyterLab may come back to its own until the idle time is over."""
+        gone = time.monotonic() - self._kernels[kernel_id].left
+        parent: Any = self.parent
+        untyped: Any = super()
+        sessions = await parent.session_manager.list_sessions()
+        if gone > self.cull_interval and kernel_id not in {session["kernel"]["id"] for session in sessions}:
+            await untyped.shutdown_kernel(kernel_id, now=True)
+        else:
+            self.cull_busy = gone > 0  # a page that waits for its cell keeps the kernel
+            await untyped.cull_kernel_if_idle(kernel_id)
+
+
+class Connection(ZMQChannelsWebsocketConnection):
+    """A page's way to its kernel, which the page may have left before the kernel answered."""
+
+    async def prepare(self) -> None:
+        await super().prepare()  # type: ignore[no-untyped-call]  # it has no types
+        if self.websocket_handler.connection is not self:
+            raise web.Finish
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--port", type=int, default=8888, help="first port to try")
+    parser.add_argument("--idle", type=int, default=IDLE, help="seconds without use after which a kernel is stopped")
+    parser.add_argument("--ip", choices=("127.0.0.1", "0.0.0.0"), default="127.0.0.1",
+                        help="0.0.0.0 only in a container whose port is published on its host's loopback interface")  # fmt: skip
+    options = parser.parse_args()
+    try:
+        checks.integer("port", options.port, 1, 65535)
+        checks.integer("idle", options.idle, 1)
+    except ValueError as error:
+        parser.exit(2, f"{error}\n")
+    project = Project(paths.ROOT)
+    if not project.html(FIRST).exists():
+        sys.exit("The book is not built yet: run `make book`, or `make book SCALE=smoke` for a first look.")
+
+    settle()
+    token = secrets.token_urlsafe(32)
+    server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle, options.ip))
+    server.no_browser_open_file = True  # it would hold the token
+    server.web_app.add_handlers(".*", [("/api/live", Entrance)])
+    refuse_bodies(server.web_app, server.identity_provider)
+
+    def stop(*_: object) -> None:
+        print("\nStopped; open pages say so.", flush=True)
+        server.stop(from_signal=True)
+
+    signal.signal(signal.SIGINT, stop)  # Jupyter would ask first
+    signal.signal(signal.SIGTERM, stop)
+    link = f"http://127.0.0.1:{server.port}/static/{FIRST}.html#token={token}"
+    # once the loop runs, the port is open
+    server.io_loop.add_callback(print, f"\nThe book, ready to run (Ctrl-C stops it):\n\n  {link}\n", flush=True)
+    server.start()

@@ -1,0 +1,198 @@
+"""Small networks in NumPy with one gradient per record, and the federated loop that trains them.
+
+The audit of randomised gradients needs the gradient of the loss of every single
+record; deep-learning packages hand out the sum over a batch.
+
+Other layers than those here plug in by the verbs of `Layer`.
+"""
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ldpkit import checks
+from ldpkit.types import Array, Rng
+
+__all__ = ["Layer", "Dense", "Relu", "Net", "mlp", "train"]
+
+Shape: TypeAlias = tuple[int, ...]
+Memory: TypeAlias = Any  # what a layer hands itself from the way there to the way back
+
+
+class Layer(ABC):
+    """What a network is made of; without parameters, unless a subclass says otherwise.
+
+    A layer knows the shapes of its parameters, not the parameters. Weights multiply from the right.
+    """
+
+    shapes: tuple[Shape, ...] = ()
+
+    def start(self, rng: Rng) -> list[Array]:
+        """Draw the parameters."""
+        return [uniform(rng, shape, self.shapes[0][0]) for shape in self.shapes]
+
+    @abstractmethod
+    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Memory]:
+        """Return the output and what `backward` needs."""
+
+    @abstractmethod
+    def backward(self, parameters: list[Array], kept: Memory, slope: Array) -> tuple[Array, list[Array]]:
+        """Return the slope of every record's loss at the input, and at the parameters."""
+
+
+def uniform(rng: Rng, shape: Shape, inputs: int) -> Array:
+    """Initial parameters of a layer with so many inputs."""
+    return rng.uniform(-1, 1, shape) / math.sqrt(inputs)
+
+
+class Dense(Layer):
+    """All inputs weighted for every output, and a shift."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        self.shapes = (inputs, outputs), (outputs,)
+
+    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Memory]:
+        flat = x.reshape(len(x), -1)
+        return flat @ parameters[0] + parameters[1], (flat, x.shape)
+
+    def backward(self, parameters: list[Array], kept: Memory, slope: Array) -> tuple[Array, list[Array]]:
+        flat, shape = kept
+        return (slope @ parameters[0].T).reshape(shape), [flat[:, :, None] * slope[:, None], slope]
+
+
+class Relu(Layer):
+    """Nothing below zero."""
+
+    def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Memory]:
+        return np.maximum(x, 0), x > 0
+
+    def backward(self, parameters: list[Array], kept: Memory, slope: Array) -> tuple[Array, list[Array]]:
+        return slope * kept, []
+
+
+class Net:
+    """A classifier with softmax, cross-entropy loss and one flat parameter vector.
+
+    Parameters
+    ----------
+    layers : list
+        From records to scores.
+    rng : numpy.random.Generator
+        Draws the initial parameters.
+    dtype : type
+        Of parameters and gradients.
+
+    Attributes
+    ----------
+    theta : float array, shape (d,)
+        All parameters, layer by layer.
+    d, classes : int
+    """
+
+    def __init__(self, layers: Sequence[Layer], rng: Rng, dtype: type = float) -> None:
+        checks.generator(rng)
+        self.layers, self.dtype = layers, dtype
+        self.theta: Array = np.concatenate([p.ravel() for layer in layers for p in layer.start(rng)]).astype(dtype)
+        self.d, self.classes = self.theta.size, layers[-1].shapes[1][0]
+
+    def fresh(self, rng: Rng) -> "Net":
+        """Return a net of the same layers with newly drawn parameters."""
+        return Net(self.layers, rng, self.dtype)
+
+    def _forward(self, x: Array) -> tuple[Array, list[tuple[Layer, list[Array], Memory]]]:
+        kept, at = [], 0
+        for layer in self.layers:
+            own: list[Array] = []
+            for shape in layer.shapes:
+                own.append(self.theta[at : at + math.prod(shape)].reshape(shape))
+                at += own[-1].size
+            x, memory = layer.forward(own, x)
+            kept.append((layer, own, memory))
+        odds = np.exp(x - x.max(axis=1, keepdims=True))
+        return odds / odds.sum(axis=1, keepdims=True), kept
+
+    def predict(self, x: Array) -> Array:
+        """Return the probability of each class, shape (n, classes)."""
+        return self._forward(x)[0]
+
+    def accuracy(self, x: Array, y: Array) -> float:
+        """Return the share of records whose likeliest class is their label."""
+        return float((self.predict(x).argmax(axis=1) == y).mean())
+
+    def gradients(self, x: Array, y: Array) -> Array:
+        """Return the gradient of the loss of every record, shape (n, d), for labels `y`."""
+        checks.need(
+            len(checks.values(y, self.classes, "labels")) == len(x),
+            f"labels must be one for each of the {len(x)} records, got {len(y)}",
+        )
+        if len(y) > 100:  # what a hundred records need stays in the cache
+            return np.concatenate([self.gradients(x[i : i + 100], y[i : i + 100]) for i in range(0, len(y), 100)])
+        slope, kept = self._forward(x)
+        slope[np.arange(len(y)), y] -= 1
+        own: list[Array] = []
+        for layer, parameters, memory in reversed(kept):
+            slope, found = layer.backward(parameters, memory, slope)
+            own[:0] = found
+        return np.concatenate([g.reshape(len(y), -1) for g in own], axis=1)
+
+
+def mlp(sizes: Sequence[int], rng: Rng) -> Net:
+    """Return dense layers with ReLU between; `sizes` from inputs to classes."""
+    checks.need(
+        len(checks.instance("sizes", sizes, (list, tuple), "a list of layer sizes")) >= 2,
+        f"sizes must name inputs and classes at least, got {sizes!r}",
+    )
+    sizes = [checks.integer("sizes", size, 1) for size in sizes]
+    layers: list[Layer] = [part for i, o in itertools.pairwise(sizes) for part in (Dense(i, o), Relu())]
+    return Net(layers[:-1], rng)
+
+
+def train(
+    net: Net,
+    x: Array,
+    y: Array,
+    *,
+    rounds: int,
+    lr: float,
+    rng: Rng,
+    clients: int = 100,
+    mechanism: Any = None,
+    clip: float | None = None,
+) -> Net:
+    """Train in a federation: every round some clients send a gradient and the server takes a step.
+
+    Parameters
+    ----------
+    net : Net
+        Changed in place, and returned.
+    x, y : array
+        Records and labels; every client holds one, drawn with replacement.
+    rounds, clients : int
+        Steps, and gradients per step.
+    lr : float
+        Learning rate, above 0.
+    rng : numpy.random.Generator
+    mechanism : GradientMechanism, optional
+        Randomises every gradient at the client; the server steps along its estimate of the mean.
+        Without it the clients send what they have.
+    clip : float, optional
+        Longest step direction that the server accepts; longer ones are shortened.
+    """
+    lr, rounds = checks.real("lr", lr, 0, closed="()"), checks.integer("rounds", rounds, 0)
+    clients, _ = checks.integer("clients", clients, 1), checks.integer("records", len(y), 1)
+    checks.generator(rng)
+    if clip is not None:
+        checks.real("clip", clip, 0, closed="()")
+    for _ in range(rounds):
+        at = rng.integers(0, len(y), clients)
+        sent = net.gradients(x[at], y[at])
+        step = sent.mean(axis=0) if mechanism is None else mechanism.estimate(mechanism.perturb(sent, rng))
+        if clip is not None:
+            length = float(np.linalg.norm(step))
+            step = step * min(1, clip / max(length, 1e-300))
+        net.theta -= (lr * step).astype(net.dtype)
+    return net

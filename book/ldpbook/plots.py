@@ -1,0 +1,359 @@
+"""Figures of one look from tidy tables: readable in grey, safe for the colour-blind, every value at
+its true place.
+
+`figure` draws a table whose rows are points: the `panel` and the `series` that a point belongs to,
+the `source` that it comes from, `x`, `y` and the half-length of its `error` bar. Facets, shared
+scales, hues and palettes are seaborn's; here is what the book wants beyond them: given error bars,
+one legend for series and sources, lines of claims, the floor of a logarithmic axis. The table stays
+attached to the figure, and is what a reader downloads.
+"""
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import scipy
+import seaborn as sns
+from cycler import cycler
+from matplotlib.figure import Figure
+from pandas.api.typing import DataFrameGroupBy
+from pandas.io.formats.style import Styler
+
+from ldpkit import checks
+from ldpkit.types import Array
+
+from . import plot_style
+from .plot_style import COLOURS, MARKERS, SOURCES
+
+__all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show"]
+
+_RARE = 25  # events of all runs together, fewer of which have no bell-shaped law
+_SPEC = "application/vnd.ldpkit.figure+json"  # the form of what `figure` was called with
+COLUMNS = ["panel", "series", "source", "x", "y", "error"]
+
+
+def use() -> None:
+    """Set the book's style for all figures that follow; in a notebook their tables travel with
+    them."""
+    mpl.rcParams.update(
+        {
+            "figure.facecolor": "white",
+            "savefig.facecolor": "white",
+            "figure.dpi": 110,
+            "axes.prop_cycle": cycler(color=COLOURS),
+            "axes.grid": True,
+            "grid.alpha": 0.35,
+            "grid.linewidth": 0.6,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": 10.5,
+            "axes.labelsize": 10,
+            "font.size": 9.5,
+            "legend.frameon": False,
+            "legend.fontsize": 9,
+            "lines.linewidth": 1.1,
+            "lines.markersize": 5,
+            "svg.hashsalt": "ldpkit",
+            "svg.fonttype": "path",
+        }
+    )
+    try:
+        from IPython import get_ipython
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+    except ImportError:
+        return
+    set_matplotlib_formats("svg", "png", metadata={"Date": None})  # type: ignore[no-untyped-call]  # it has no types
+    if shell := get_ipython():
+        shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure, **_: _bundle(figure))
+
+
+def attach(figure: Figure, table: pd.DataFrame, **said: object) -> Figure:
+    """Attach the table that a figure shows, and what else is `said` about it, to a figure that
+    `figure` cannot draw."""
+    checks.instance("figure", figure, Figure, "a matplotlib figure")
+    figure.ldpkit = (table, said)  # type: ignore[attr-defined]  # travels with the figure, wherever it goes
+    return figure
+
+
+def data(figure: Figure) -> pd.DataFrame:
+    """Return the table that a figure shows; an error if none is attached."""
+    checks.instance("figure", figure, Figure, "a matplotlib figure")
+    if not hasattr(figure, "ldpkit"):
+        raise ValueError("figure must have a table: draw it by plots.figure, or plots.attach one")
+    table: pd.DataFrame = figure.ldpkit[0]
+    return table
+
+
+def _bundle(figure: Figure) -> dict[str, object] | None:
+    """What travels with a displayed figure: its table, and what `figure` was told."""
+    if not hasattr(figure, "ldpkit"):
+        return None
+    table, said = figure.ldpkit
+    text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+    return {"text/csv": text} | ({_SPEC: said} if "kind" in said else {})
+
+
+def tidy(
+    cells: pd.DataFrame,
+    *,
+    x: str,
+    panel: str = "",
+    series: str = "",
+    along: str = "",
+    sources: Mapping[str, str | tuple[str, str]] | None = None,
+    claim: Mapping[str, str | float] | None = None,
+) -> pd.DataFrame:
+    """Return the rows for `figure` that stand beside each other in the columns of `cells`; what is
+    missing is no row.
+
+    Parameters
+    ----------
+    cells : pandas.DataFrame
+        One row per place on the horizontal axis, for example from `summary`. Where a column
+        ``faithful`` is true, what this run found is of real reports.
+    x : str
+        Column of the horizontal axis.
+    panel, series : str
+        Names with columns in braces, ``"k = {k}"``.
+    along : str, optional
+        Column by which a line runs, if it is not the one of `x`.
+    sources : dict, optional
+        For each source the column of its values, or the two of values and errors. By default those
+        of `summary`, with the standard error of *exact* where no event is rare.
+    claim : dict, optional
+        Lines of claims: a name, and the column (one value for each x of a panel) or the level.
+    """
+    if {"chance", "se"} <= set(cells):  # of few events no standard error tells how far they may lie
+        cells = cells.assign(se=cells["se"].where(cells["chance"].isna()))
+    law = ("exact", "se") if "se" in cells else "exact"
+    sources = {"this run": ("mean", "spread"), "exact": law} if sources is None else sources
+    wanted = [c for given in sources.values() for c in ([given] if isinstance(given, str) else given)]
+    wanted += [level for level in (claim or {}).values() if isinstance(level, str)]
+    checks.columns(cells, [x, *wanted, *([along] if along else [])])
+    rows, order, found = cells.to_dict("records"), along or x, []
+    for source, given in sources.items():
+        value, error = (given, "") if isinstance(given, str) else given
+        real = f"{source}, real reports"
+        found += [
+            (
+                panel.format_map(r),
+                series.format_map(r),
+                real if source == "this run" and r.get("faithful") else source,
+                r[x],
+                r[value],
+                r[error] if error else None,
+                r[order],
+            )
+            for r in rows
+        ]
+    for name, level in (claim or {}).items():
+        found += dict.fromkeys(
+            (panel.format_map(r), name, "claim", r[x], r[level], None, r[order])
+            if isinstance(level, str)
+            else (panel.format_map(r), name, "claim", None, level, None, None)
+            for r in rows
+        )
+    table = pd.DataFrame(found, columns=[*COLUMNS, "order"]).astype({"y": float, "error": float})
+    if pd.api.types.is_numeric_dtype(cells[order]):
+        group = table.groupby(COLUMNS[:3], sort=False).ngroup()
+        table = table.iloc[np.lexsort((table["order"].astype(float), group))].astype({"x": float})
+    return table[COLUMNS].dropna(subset="y", ignore_index=True)
+
+
+def figure(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    kind: str = "lines",
+    xscale: str = "linear",
+    yscale: str = "linear",
+    floor: float | None = None,
+    ylim: tuple[float | None, float | None] = (None, None),
+    columns: int = 4,
+    size: tuple[float, float] = (2.9, 2.5),
+    share: str = "xy",
+    own: bool = False,
+    palette: str | None = None,
+    error: str = "mean ± sd",
+    z: bool = False,
+) -> Figure:
+    """Draw one figure from one table.
+
+    Runs are markers (filled where they are real reports, hollow where they are drawn from the exact
+    law), joined by a thin line in a panel without exact ones; exact values are lines, claims black
+    broken ones. The paper's points are black crosses beside runs, else a broad grey line; those of
+    released code are black pluses.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The columns `COLUMNS`, sources of `SOURCES`. Rows are joined in their order; a row without
+        `x` is a line across its panel, one without `y` a line up. The error of *exact* is the
+        standard error of what runs find, and is not drawn.
+    x, y : str
+        What the axes are called.
+    kind : {"lines", "bars"}
+        ``"bars"`` groups by `x`, in order of appearance; exact values are dashes then.
+    xscale, yscale : {"linear", "log", "symlog"}
+        ``"symlog"`` is linear from 0 to the smallest value above it.
+    floor : float, optional
+        Lower edge of a logarithmic vertical axis; markers of smaller values stand on it, the table
+        keeps the values.
+    ylim : (float or None, float or None)
+        Ends of the vertical axis, where the data do not decide.
+    columns, size : int, (float, float)
+        Panels in a row, and inches of one.
+    share : {"xy", "x", "y", ""}
+        The scales that panels share.
+    own : bool
+        Whether panels show different series: colours start anew in each, and each has a legend of
+        its series.
+    palette : str, optional
+        Name of one of seaborn's palettes, for series that have an order.
+    error : str
+        What the markers of runs with an error bar are.
+    z : bool
+        Whether *exact* is the expectation of what the runs measure, so that deviations can be
+        judged by it.
+    """
+    for name, value, allowed in (
+        ("kind", kind, ("lines", "bars")), ("xscale", xscale, ("linear", "log", "symlog")),
+        ("yscale", yscale, ("linear", "log", "symlog")), ("share", share, ("xy", "x", "y", "")),
+    ):  # fmt: skip
+        checks.one_of(name, value, allowed)
+    checks.columns(table, COLUMNS)
+    checks.need(list(table) == COLUMNS, f"table must have the columns {', '.join(COLUMNS)} alone, got {', '.join(table)}")
+    for source in table["source"].unique():
+        checks.one_of("source", source, SOURCES)
+    if kind == "lines":
+        for place in table["x"]:
+            checks.instance("x", place, numbers.Real | None, "a number where lines are drawn")
+    if kind == "bars" and yscale == "linear" and not (table["y"] < 0).any():
+        ylim = (0 if ylim[0] is None else ylim[0], ylim[1])
+    columns = checks.integer("columns", columns, 1)
+    floor = None if floor is None else checks.real("floor", floor, 0, closed="()")
+    spec = {
+        "x": x, "y": y, "kind": kind, "xscale": xscale, "yscale": yscale, "floor": floor,
+        "ylim": ylim, "columns": columns, "size": size, "share": share, "own": own,
+        "palette": palette, "error": error, "z": z,
+    }  # fmt: skip
+    shown = (
+        table
+        if len(table)
+        else pd.DataFrame([("nothing to draw at these parameters", "", "exact", *[math.nan] * 3)], columns=COLUMNS)
+    )
+    looks = plot_style.looks(shown, own, palette)
+    grid = sns.FacetGrid(
+        shown,
+        col="panel",
+        hue="series",
+        col_wrap=min(columns, shown["panel"].nunique()),
+        sharex="x" in share,
+        sharey="y" in share,
+        height=size[1],
+        aspect=size[0] / size[1],
+        dropna=False,
+    )
+    grid.figure.set_layout_engine("constrained")
+    places = {name: i for i, name in enumerate(table.loc[table["source"] != "claim", "x"].dropna().unique())}
+    for (_, column, hue), rows in grid.facet_data():
+        if len(rows):
+            draw = plot_style.bars if kind == "bars" else plot_style.curves
+            beside = set(shown.loc[shown["panel"] == rows["panel"].iloc[0], "source"])
+            draw(grid.axes.flat[column], rows, looks[grid.hue_names[hue]], beside, floor if yscale == "log" else None, places)
+    grid.set_titles("{col_name}")
+    for panel, axis in grid.axes_dict.items():
+        here = shown[shown["panel"] == panel]
+        plot_style.upright(axis, shown if "y" in share else here, yscale, floor, ylim)
+        if kind == "bars":
+            names = [name if isinstance(name, str) else f"{name:g}" for name in places]
+            long = 0.1 * sum(map(len, names)) > size[0]
+            axis.set_xticks(range(len(names)), names, **({"rotation": 35, "ha": "right"} if long else {}))
+            axis.grid(axis="x", visible=False)
+        else:
+            plot_style.along(axis, shown if "x" in share else here, xscale)
+    words = {"paper": "the paper", "released code": "the released code"}
+    words["exact"] = "exact expectation" if z else "exact"
+    barred = table["error"].notna() & (table["source"] != "exact")
+    words |= {s: f"{s}, {error}" for s in table.loc[barred, "source"].unique()}
+    plot_style.legends(grid, shown, looks, own, kind == "bars", words)
+    grid.figure.supxlabel(x, fontsize=10)
+    grid.figure.supylabel(y, fontsize=10)
+    return attach(grid.figure, table, **spec)
+
+
+def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon")) -> pd.DataFrame:
+    """Collapse the runs of each cell.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `by`, and ``mean`` and ``spread`` (standard deviation) of
+        the statistic over the runs, its ``exact`` expectation, and the exact
+        standard error ``se`` of the mean; ``exact`` and ``se`` are empty where
+        no law is known. ``faithful`` if the table has it: whether all reports are real.
+        ``chance`` if the table has counts and exact rates, and an event or its
+        opposite is rare: how likely counts as far from them are (exact, two-sided).
+        A single rare event moves such a statistic by many standard errors.
+    """
+    checks.columns(table, [*by, "epsilon_emp", "exact_epsilon_emp", "exact_sd"])
+    cell = (
+        table.groupby(list(by), sort=False, dropna=False)
+        .agg(
+            mean=("epsilon_emp", "mean"),
+            spread=("epsilon_emp", "std"),
+            exact=("exact_epsilon_emp", "first"),
+            sd=("exact_sd", "first"),
+            runs=("epsilon_emp", "size"),
+        )
+        .reset_index()
+    )
+    if "faithful" in table:
+        cell["faithful"] = table.groupby(list(by), sort=False, dropna=False)["faithful"].all().to_numpy()
+    if {"tp", "fp", "trials", "exact_tpr", "exact_fpr"} <= set(table):
+        cell["chance"] = _chance(table.groupby(list(by), sort=False, dropna=False))
+    cell["spread"] = cell["spread"].fillna(0.0)
+    cell[["exact", "sd"]] = cell[["exact", "sd"]].astype(float)
+    cell["se"] = cell.pop("sd") / cell.pop("runs") ** 0.5
+    return cell
+
+
+def _chance(cells: DataFrameGroupBy) -> Array:
+    """Smallest probability of counts as far from the exact rates, with a factor of two for both;
+    NaN where none is rare."""
+    trials, found, rare = cells["trials"].sum().to_numpy(), [], []
+    for count, rate in (("tp", "exact_tpr"), ("fp", "exact_fpr")):
+        hits, share = cells[count].sum().to_numpy(), cells[rate].first().to_numpy(float)
+        law = scipy.stats.binom(trials, share)
+        found.append(2 * np.minimum(law.cdf(hits), law.sf(hits - 1)))
+        rare.append(trials * np.minimum(share, 1 - share) < _RARE)
+    return np.where(np.any(rare, axis=0), np.minimum(1, 2 * np.min(found, axis=0)), np.nan)
+
+
+def show(table: pd.DataFrame, precision: int = 3, index: bool = False, bold: str | None = None) -> Styler:
+    """Return a table in the book's look.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    precision : int
+        Decimals of floating-point numbers; missing values stay empty, thousands are set apart by
+        commas, and what these decimals would show as zero has a power of ten.
+    index : bool
+        Whether to show the row labels.
+    bold : str, optional
+        A boolean column: rows where it is true are set in bold.
+    """
+    checks.columns(table, [bold] if bold else [])
+    precision = checks.integer("precision", precision, 0)
+    style = table.style.format(lambda entry: plot_style.written(entry, precision), na_rep="")
+    style = style.set_table_attributes('class="dataframe"')
+    for axis in (0, 1):
+        style = style.format_index(lambda label: f"{label:g}" if isinstance(label, float) else label, axis=axis)
+    if bold:
+        style = style.apply(lambda row: ["font-weight: bold" if row[bold] else ""] * len(row), axis=1)
+    return style if index else style.hide(axis="index")

@@ -1,0 +1,255 @@
+"""What each built page says about its own making: the source and data of every figure, and the run behind the page.
+
+Facts of one run (when, how long, with which versions) come from the record beside the executed notebook; the notebook
+itself stays free of them, so that equal runs give equal bytes.
+"""
+
+import ast
+import functools
+import html
+import importlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from . import execute, parameters
+from .execute import Json, Project
+
+_DATA = "text/csv"  # ldpbook.plots stores what a figure shows in this form
+_IMAGE = "image/svg+xml"
+_NO_SOURCE = {"ldpbook.plots.use", "ldpbook.plots.show", "ldpbook.claims.judge", "ldpbook.paper_values.Scoreboard"}
+"""What shows or judges, and makes nothing that a figure draws."""
+
+
+@functools.cache
+def _load(path: Path, stamp: int) -> Json:
+    found: Json = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def load(path: Path) -> Json | None:
+    """A JSON file, read once as long as it does not change; None if it is not there."""
+    return _load(path, path.stat().st_mtime_ns) if path.exists() else None
+
+
+def _joined(value: str | list[str]) -> str:
+    return "".join(value)
+
+
+def figures(notebook: Json) -> Iterator[tuple[int, str, str, str | None]]:
+    """Yield ``(cell index, name, svg, csv)`` of every figure with a name; `csv` is None where the axes gave none."""
+    for index, cell in enumerate(notebook["cells"]):
+        name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
+        shown = [o["data"] for o in cell.get("outputs", []) if _IMAGE in o.get("data", {})]
+        if name and shown:
+            yield index, name, _joined(shown[0][_IMAGE]), _joined(shown[0][_DATA]) if _DATA in shown[0] else None
+
+
+def _imports(tree: ast.AST) -> dict[str, str]:
+    """Names that the notebook's imports bind, with where they come from."""
+    bound: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            bound |= {(a.asname or a.name.split(".")[0]): (a.name if a.asname else a.name.split(".")[0]) for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            bound |= {(a.asname or a.name): f"{node.module}.{a.name}" for a in node.names}
+    return bound
+
+
+def _callable(name: str) -> bool:
+    """Whether a dotted name of the package is a function or class."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        return callable(getattr(importlib.import_module(module), attribute))
+    except (ImportError, AttributeError):
+        return False
+
+
+def functions(notebook: Json) -> dict[int, list[str]]:
+    """The package's functions used by each code cell, by the cell's index, as full names in order of appearance."""
+    trees = {}
+    for index, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] == "code":
+            try:
+                trees[index] = ast.parse(re.sub(r"^[%!].*$", "", _joined(cell["source"]), flags=re.M))
+            except SyntaxError:
+                continue
+    bound: dict[str, str] = {}
+    for tree in trees.values():
+        bound |= _imports(tree)
+    used = {}
+    for index, tree in trees.items():
+        names = []
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                root, dot, rest = ast.unparse(node).partition(".")
+                if root in bound and re.fullmatch(r"[\w.]*", rest):
+                    names.append(bound[root] + dot + rest)
+        used[index] = [n for n in dict.fromkeys(names) if n.startswith(("ldpbook.", "ldpkit.")) and _callable(n)]
+    return used
+
+
+def built_with(notebook: Json) -> dict[str, str]:
+    """Literals that papermill put in the place of the notebook's own, by name."""
+    for cell in notebook["cells"]:
+        if parameters.INJECTED in cell["metadata"].get("tags", []):
+            return dict(re.findall(r"^(\w+) = (.+)$", _joined(cell["source"]), flags=re.M))
+    return {}
+
+
+def live_data(page: str, notebook: Json, seconds: float | None = None) -> Json:
+    """What the live page's script has to know: every code cell, also those not shown, the parameters, the time it takes."""
+    cells = [
+        {"index": i, "source": _joined(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}
+        for i, c in enumerate(notebook["cells"])
+        if c["cell_type"] == "code" and parameters.INJECTED not in c["metadata"].get("tags", [])
+    ]
+    built = built_with(notebook)
+    form = [p.specification() | {"built": built.get(p.name, p.literal)} for p in parameters.of(notebook).values()]
+    return {"page": page, "notebook": f"{page}.ipynb", "folder": page.rpartition("/")[0], "cells": cells, "parameters": form,
+            "seconds": seconds}  # fmt: skip
+
+
+def _link(app: Sphinx, page: str, name: str) -> str:
+    """A function's name, linked to its documentation if it has one."""
+    known: dict[str, Any] = app.env.get_domain("py").data["objects"]
+    entry = known.get(name) or next(
+        (o for n, o in known.items() if n.startswith(name.rpartition(".")[0] + ".")
+         and n.endswith("." + name.rpartition(".")[2])), None)  # fmt: skip
+    shown = f"<code>{html.escape(name)}</code>"
+    if entry is None:
+        return shown
+    return f'<a href="{app.builder.get_relative_uri(page, entry.docname)}#{entry.node_id}">{shown}</a>'
+
+
+def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], index: int, name: str, data: str | None) -> str:
+    up = "../" * page.count("/")
+    ours = used.get(index, [])
+    earlier = list(dict.fromkeys(n for i in sorted(used) if i < index for n in used[i] if n not in {*ours, *_NO_SOURCE}))
+    parts = [f'Made by <a href="#cell-{index}">cell {index + 1}</a> of <code>{html.escape(page)}.ipynb</code>']
+    if ours:
+        parts.append("drawn with " + ", ".join(_link(app, page, n) for n in ours))
+    if earlier:
+        parts.append("from " + ", ".join(_link(app, page, n) for n in earlier))
+    files = [f'<a href="{up}_figures/{name}.svg" download>SVG</a>']
+    if data:
+        files.append(f'<a href="{up}_figures/{name}.csv" download>data as CSV</a>')
+    return f'<p class="made-by">{"; ".join(parts)}. Download: {", ".join(files)}.</p>'
+
+
+def _run_record(page: str, notebook: Json, record: Json | None, variant: bool) -> str:
+    """The page's foot: which run it shows. When that was, and how long it took, stands on one page of the book alone."""
+    up = "../" * page.count("/")
+    changed = ", ".join(f"{n} = {v}" for n, v in built_with(notebook).items())
+    rows = [("Executed notebook", f'<a href="{up}_executed/{page}.ipynb" download>{page.rpartition("/")[2]}.ipynb</a>')]
+    if record and variant:
+        rows += [("Executed", f"{html.escape(record['executed'])}, in {record['seconds']:.1f} s")]
+    elif record:
+        rows += [("Executed", f'<a href="{up}book/execution.html">when, and how long it took</a>')]
+    rows.append(("Parameters", html.escape(changed) + " (else as in the notebook)" if changed else "as in the notebook"))
+    if record and record.get("versions"):
+        rows.append(("Versions", html.escape(", ".join(f"{n} {v}" for n, v in record["versions"].items()))))
+    listed = "".join(f"<div><dt>{term}</dt><dd>{text}</dd></div>" for term, text in rows)
+    return f'<aside class="run-record" aria-label="How this page was made"><dl>{listed}</dl></aside>'
+
+
+def _beside(app: Sphinx, page: str, notebook: Json, index: int, name: str) -> str:
+    """The book's own figure, for a page that shows a variant; nothing if the book has none."""
+    if not (Project(app.srcdir).build / "html" / f"_figures/{name}.svg").exists():
+        return ""
+    alt = notebook["cells"][index]["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+    return (f'<figure class="book-figure"><figcaption>In the book</figcaption><img src="{"../" * page.count("/")}_book/{name}.svg" '
+            f'alt="The book\'s figure: {html.escape(alt)}"></figure>')  # fmt: skip
+
+
+def _variant(app: Sphinx, page: str) -> str:
+    """The head of a page that shows a variant: what was changed, and where the book's own is."""
+    book = Project(app.srcdir)
+    changed = f"<p>Run with {html.escape(app.config.ldpkit_variant)}; everything else is as in the notebook.</p>"
+    if book.html(page).exists():
+        own = ", ".join(f"{n} = {v!r}" for n, v in execute.record(book, page).get("parameters", {}).items())
+        link = os.path.relpath(book.html(page), (app.outdir / page).parent)
+        said = (f'<p>Every figure compares your run with the book\'s, which was made with {html.escape(own) or "its own parameters"}. '
+                f'The rest stands on <a href="{link}">the book\'s page</a>.</p>')  # fmt: skip
+    else:
+        said = "<p>The book is not built here (<code>make book</code>), so its figures cannot be compared with yours.</p>"
+    return f'<aside class="variant" aria-label="Your variant"><p><strong>Your variant of this page</strong></p>{changed}{said}</aside>'
+
+
+def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Give every code cell an anchor, every figure its origin and files, every notebook page its foot."""
+    project = Project(app.srcdir, app.config.ldpkit_build)
+    notebook = load(project.executed(page))
+    if notebook is None or not project.source(page).exists() or app.builder.format != "html":
+        return
+    drawn, used = {i: (name, data) for i, name, _, data in figures(notebook)}, functions(notebook)
+    for cell in list(doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code")):
+        index = cell["cell_index"]
+        cell["ids"].append(f"cell-{index}")
+        if index in drawn:
+            if app.config.ldpkit_variant:
+                cell.append(nodes.raw("", _beside(app, page, notebook, index, drawn[index][0]), format="html"))
+            cell.append(nodes.raw("", _made_by(app, page, used, index, *drawn[index]), format="html"))
+    foot = nodes.raw(
+        "", _run_record(page, notebook, load(project.executed(page, ".json")), bool(app.config.ldpkit_variant)), format="html"
+    )
+    top = next(doctree.findall(nodes.section), doctree)
+    top.append(foot)
+    if app.config.ldpkit_variant:
+        top.insert(1, nodes.raw("", _variant(app, page), format="html"))
+
+
+def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Load the live script; on a page with a notebook, tell it where the page's cells are.
+
+    The scripts of thebe, Jupyter Book's own way to live code, go: they are added twice, which is an error in every
+    browser's console, and can only run on a third party's machines.
+    """
+    project = Project(app.srcdir, app.config.ldpkit_build)
+    own: dict[str, Any] = {}
+    if doctree is not None and project.source(page).exists() and project.executed(page).exists():
+        own = {"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"}
+    scripts = context["script_files"]
+    scripts[:] = [s for s in scripts if "thebe" not in f"{s.filename} {s.attributes.get('body', '')}".lower()]
+    app.add_js_file("live.js", loading_method="defer", **own)
+
+
+def write_files(app: Sphinx, failure: Exception | None) -> None:
+    """Put executed notebooks, figures, their data and the live pages' cells beside the pages; name what has no name."""
+    if failure or app.builder.format != "html":
+        return
+    project, target = Project(app.srcdir, app.config.ldpkit_build), app.outdir
+    for path in target.rglob("*.html"):  # the theme's arrows beside sections have no name for a screen reader
+        path.write_text(path.read_text().replace("<summary><span", '<summary aria-label="Pages of this section"><span'))
+    seconds = execute.expected(project)
+    for page in sorted(app.env.found_docs):
+        notebook = load(project.executed(page))
+        if notebook is None or not project.source(page).exists():
+            continue
+        texts = {f"_live/{page}.json": json.dumps(live_data(page, notebook, seconds.get(page)), ensure_ascii=False)}
+        for _, name, svg, data in figures(notebook):
+            book = Project(app.srcdir).build / "html" / f"_figures/{name}.svg"
+            if app.config.ldpkit_variant and book.exists():
+                texts |= {f"_book/{name}.svg": book.read_text(encoding="utf-8")}
+            texts |= {f"_figures/{name}.svg": svg} | ({f"_figures/{name}.csv": data} if data else {})
+        for name, content in texts.items():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_text(content, encoding="utf-8")
+        copy = target / "_executed" / f"{page}.ipynb"
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(project.executed(page), copy)
+
+
+def setup(app: Sphinx) -> None:
+    app.add_config_value("ldpkit_build", "_build", "env")
+    app.add_config_value("ldpkit_variant", "", "env")  # what a page apart from the book was run with
+    app.connect("doctree-resolved", annotate)
+    app.connect("html-page-context", add_script)
+    app.connect("build-finished", write_files)

@@ -1,0 +1,136 @@
+"""Make what a release passes on, from the archive of the last commit: sources, wheel and book, and nothing of the history.
+
+The sources are built and checked in a folder of their own, with an environment of their own. Every phrase of the letters to
+maintainers is compared with them and with the built site (`letters.py`). Without the letters nobody knows whether a finding
+is given away: then the same files are made, but into a folder of another name, and the program ends with an error.
+"""
+
+import argparse
+import datetime
+import gzip
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from . import letters, paths
+from .build import epoch
+from .bundle import plain
+
+ROOT = paths.ROOT
+
+
+def unpacked(root: Path, place: Path) -> Path:
+    """The files of the last commit of `root`, in a new folder."""
+    tree, packed = place / "ldpkit", place / "sources.tar"
+    tree.mkdir(parents=True)
+    done = subprocess.run(["git", "archive", "-o", packed, "HEAD"], cwd=root, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"A release is made from the last commit of a clone, and {root} is none: {done.stderr.strip()}")
+    with tarfile.open(packed) as archive:
+        archive.extractall(tree, filter="data")
+    packed.unlink()
+    return tree
+
+
+def packed(folder: Path, target: Path, date: int) -> Path:
+    """An archive of a folder: equal bytes for equal files, whoever packs them, when, where and in which order."""
+    paths = sorted((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.as_posix())
+    with (
+        target.open("wb") as raw,
+        gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for path in paths:
+            member = plain(archive.gettarinfo(path, path.relative_to(folder).as_posix()))
+            member.mtime, member.mode = date, 0o755 if member.mode & 0o100 else 0o644
+            with path.open("rb") as file:
+                archive.addfile(member, file)
+    return target
+
+
+def packages(tree: Path, target: Path, date: int) -> list[Path]:
+    """The archive of the sources (an sdist) and the wheel of a tree: equal bytes under any umask, path, time zone and order."""
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        copy, made = Path(folder) / "ldpkit", Path(folder) / "made"
+        shutil.copytree(tree, copy)  # a build leaves files beside what it builds
+        for path in copy.rglob("*"):
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "uv",
+            "build",
+            "-q",
+            "--no-build-isolation",
+            "-p",
+            sys.executable,
+            "-o",
+            made,
+            copy,
+        ]
+        subprocess.run(command, env=os.environ | {"SOURCE_DATE_EPOCH": str(date), "TZ": "UTC"}, umask=0o022, check=True)
+        wheel, sources = next(made.glob("*.whl")), next(made.glob("*.tar.gz"))
+        with tarfile.open(sources) as archive:
+            archive.extractall(made / "sources", filter="data")
+        return [packed(made / "sources", target / sources.name, date), Path(shutil.copy(wheel, target / wheel.name))]
+
+
+def book(tree: Path, scale: str) -> Path:
+    """Build the book in a tree, with an environment, stores and caches of its own; return its site."""
+    own = {"XDG_CACHE_HOME": str(tree / "_build" / "cache"), "NUMBA_CACHE_DIR": str(tree / "_build" / "numba")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
+    if subprocess.run(["make", "book", f"SCALE={scale}"], cwd=tree, env=environment).returncode:
+        raise SystemExit(f"The book could not be built in {tree}: nothing was released")
+    return tree / "_build" / "html"
+
+
+def checked(kept: list[letters.Letter], *folders: Path) -> None:
+    """End the program if anything in folders gives a letter away."""
+    if hits := letters.found(kept, *folders):
+        raise SystemExit("\n".join([*hits, f"{len(hits)} phrases of letters that are not published: nothing was released"]))
+
+
+def sums(made: list[Path]) -> str:
+    """The check sums of files, as `sha256sum --check` reads them."""
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
+    parser.add_argument("--packages", action="store_true", help="sources and wheel alone, in _build/dist, compared with nothing")
+    options = parser.parse_args()
+    if options.packages:
+        with tempfile.TemporaryDirectory() as place:
+            made = packages(unpacked(ROOT, Path(place)), ROOT / "_build" / "dist", int(epoch(ROOT)))
+        print(sums(made), end="")
+        return
+    kept = letters.read()
+    target = ROOT / "_build" / ("release" if kept else "draft")
+    shutil.rmtree(target, ignore_errors=True)
+    date = int(epoch(ROOT))
+    os.environ["SOURCE_DATE_EPOCH"] = str(date)
+    with tempfile.TemporaryDirectory(dir=target.parent) as place:
+        tree = unpacked(ROOT, Path(place))
+        checked(kept, tree)
+        made = packages(tree, Path(place) / "made", date)
+        site = book(tree, options.scale)
+        checked(kept, site)
+        version = made[0].name.removeprefix("ldpkit-")
+        made.append(packed(site, made[0].with_name(f"ldpkit-book-{version}"), date))
+        (Path(place) / "made" / "SHA256SUMS").write_text(sums(made))
+        (Path(place) / "made").rename(target)
+    print((target / "SHA256SUMS").read_text(), end="")
+    for letter in kept:
+        print(f"letter to {letter.name}: {letter.state(datetime.date.today())}")
+    if not kept:
+        raise SystemExit(
+            f"No release: {target.relative_to(ROOT)} was compared with no letter to maintainers. "
+            "Set LDPKIT_LETTERS to the folder of the letters (SECURITY.md)"
+        )

@@ -1,0 +1,127 @@
+"""The scoreboard page: every number beside the paper's and the exact one, one folded table per item."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ldpbook.comparisons import AGREES, SIGN, WORDS
+
+from . import figures, front
+
+_CURVE = 12  # a series of more points than this is shown as one row
+_MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
+         "other-data": "◇ on other data", "no-published-value": "· not printed"}  # fmt: skip
+
+
+def _number(x: str | float, digits: int = 4) -> str:
+    """So many digits of a number, all of a whole one; other text as it is."""
+    try:
+        x = float(x)
+    except ValueError:
+        return str(x)
+    return "" if math.isnan(x) else f"{x:,.0f}" if x.is_integer() and abs(x) < 1e15 else f"{x:.{digits}g}"
+
+
+def _apart(*values: float) -> list[str]:
+    """The numbers in as few digits, four at least, as tell different ones apart."""
+    for digits in range(4, 18):
+        shown = [_number(x, digits) for x in values]
+        if len(set(shown)) == len({float(x) for x in values}):
+            break
+    return shown
+
+
+def _table(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A list table in MyST, with relative column widths."""
+    lines = ["```{list-table}", ":header-rows: 1", ":widths: " + " ".join(map(str, widths)), ""]
+    for row in [header, *rows]:
+        lines += [("* - " if i == 0 else "  - ") + str(cell) for i, cell in enumerate(row)]
+    return "\n".join([*lines, "```"])
+
+
+def _counted(rows: pd.DataFrame) -> str:
+    """How many comparisons ended how, in words."""
+    counts = rows["verdict"].value_counts()
+    return "".join(f"; {text}: {counts[v]:,}" for v, text in _MARK.items() if v in counts)
+
+
+def _rows(printed: pd.DataFrame) -> Iterator[tuple[str, ...]]:
+    """One row per number; a digitised curve of many points with one verdict takes one row."""
+    for (series, verdict, how, kind), group in printed.fillna({"note": ""}).groupby(
+        ["series", "verdict", "how", "kind"], sort=False
+    ):
+        made = f"{how}; {kind}"
+        if len(group) > _CURVE:
+            apart = (group["reproduced"] - group["published"]).abs() / group["published"].abs().clip(lower=1e-12)
+            note = group["note"][apart.idxmax()]
+            yield series, f"{len(group)} points", "curve", f"furthest {100 * apart.max():.2g} %", "", made, _said(verdict, note)
+            continue
+        for r in group.itertuples():
+            both = (r.published, r.reproduced)
+            published, reproduced = _apart(*both) if "differs" in verdict else map(_number, both)
+            published = {"=": "", "<=": "≤ ", ">=": "≥ "}[r.relation] + published
+            spread = f" ± {r.reproduced_se:.2g}" if r.reproduced_se else ""
+            yield series, _number(r.x), published, reproduced + spread, _number(r.exact), made, _said(verdict, r.note)
+
+
+def _said(verdict: str, note: str) -> str:
+    """A verdict with what was assumed for it or explains it."""
+    return _MARK[verdict] + (f": {note}" if note else "")
+
+
+def _furthest(rows: pd.DataFrame, what: str) -> Iterator[str]:
+    """How far the furthest of numbers with an error lies from the exact ones, if there are any."""
+    rows = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
+    if len(rows):
+        z = ((rows["reproduced"] - rows["exact"]).abs() / rows["reproduced_se"]).max()
+        yield f"{what} beside exact ones: {len(rows):,}; the furthest is {z:.2f} standard errors away."
+
+
+def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
+    """One item: its name, state and counts on the line that is always shown, its comparisons folded under it."""
+    page, state = root / "book" / f"{item.page}.ipynb", figures.state(rows)
+    parts = [f"````{{dropdown}} **{figures.short(item.item)}** {item.title}. **{figures.SIGNS[state]} {state}**" + _counted(rows)]
+    if page.exists():
+        parts.append(f"[The page with this {figures.short(item.item).split()[0].lower()}](/book/{item.page}.ipynb).")
+    code = rows["how"] == "released code"
+    parts += [
+        *_furthest(rows[~code], "Simulated numbers"),
+        *_furthest(rows[code], "Numbers of the authors' code, run for this book,"),
+    ]
+    printed = rows[rows["published"].notna()]
+    if len(printed):
+        header = ("series", "x", "published", "this run ± se", "exact", "how; against", "verdict")
+        parts.append(_table((5, 2, 3, 4, 2, 4, 7), header, _rows(printed)))
+    return "\n\n".join([*parts, "````"])
+
+
+def _crossed(board: pd.DataFrame) -> str:
+    """How many comparisons ended how, by how the number was made and what it was held against."""
+    rows = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
+    return _table((4, 4, 7), ("how", "held against", "verdicts"), rows)
+
+
+def held(board: pd.DataFrame) -> pd.Series:
+    """The verdicts of a board as they are shown: words and signs earn no tick, they hold."""
+    words = board["kind"].isin((WORDS, SIGN)) & (board["verdict"] == "reproduced")
+    return board["verdict"].mask(words, "holds")
+
+
+def page(root: Path, path: Path) -> str:
+    """The page's generated part as MyST: a summary of each paper, then its items."""
+    if not path.exists():
+        return "The book has not been executed yet: run `make book`."
+    board, items = pd.read_csv(path), pd.read_csv(root / "data" / "items.csv")
+    board["verdict"] = held(board)
+    parts = [f"All {len(board):,} comparisons: {{download}}`scoreboard.csv </{path.relative_to(root)}>`."]
+    if board["published"].isna().all():
+        parts.append("Nothing was compared with a paper: the papers' numbers belong to the papers' scale, `make book`.")
+    for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
+        ours = board[board["item"].isin(group["item"])]
+        parts += [f"## {front.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
+        parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
+    parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{_crossed(board)}\n\n````"]
+    return "\n\n".join(parts)

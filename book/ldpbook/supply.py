@@ -1,0 +1,165 @@
+"""What the book is made with: every release that is installed, by name, version, check sum and licence.
+
+Run as a script, this writes the check sums into the pins of the audited packages and of the benchmark, as `make lock` does,
+and the licences that installed releases state into `licences.csv`. The build lists the locked releases, and what they bring
+into the site of others, in the site as a CycloneDX document.
+"""
+
+import argparse
+import csv
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import uuid
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ldpkit
+
+from . import paths
+
+ROOT = paths.ROOT
+FOLDERS = ("book/packages", "book/released/pins", "book/released/pins/heavy", "benchmarks", "book/ldpbook")
+LICENCES = ROOT / "book" / "ldpbook" / "licences.csv"
+"""By release, its licence as an SPDX expression: of old releases, whose metadata have none, as their texts were read."""
+PINS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.txt"))]
+
+
+class Release(NamedTuple):
+    """One line of a lock: what is pinned, where it is installed, and the check sums of its files."""
+
+    name: str
+    version: str
+    marker: str
+    hashes: tuple[str, ...]
+
+
+class Part(NamedTuple):
+    """A work of others in the site; `version` is what its files say, if they say it."""
+
+    name: str
+    npm: str
+    version: str
+    licence: str
+
+
+PARTS = {
+    "pydata-sphinx-theme": [
+        Part("Bootstrap", "bootstrap", "5.3.3", "MIT"),
+        Part("Popper", "%40popperjs/core", "", "MIT"),
+        Part("Font Awesome Free", "%40fortawesome/fontawesome-free", "6.5.2", "CC-BY-4.0 AND OFL-1.1 AND MIT"),
+    ],
+    "sphinx-copybutton": [Part("clipboard.js", "clipboard", "2.0.8", "MIT")],
+    "sphinx-mathjax-offline": [
+        Part("MathJax", "mathjax", "3.2.2", "Apache-2.0"),
+        Part("Speech Rule Engine", "speech-rule-engine", "4.0.6", "Apache-2.0"),
+        Part("mhchemParser", "mhchemparser", "4.1.1", "Apache-2.0"),
+    ],
+}  # fmt: skip
+"""What locked releases bring into the site, by the release that does."""
+
+
+def licences() -> dict[str, str]:
+    """The licence of every locked release, by name."""
+    with LICENCES.open(newline="") as file:
+        return {row["release"]: row["licence"] for row in csv.DictReader(file)}
+
+
+def stated(name: str) -> str:
+    """The licence that an installed release states in its metadata."""
+    try:
+        told: Any = importlib.metadata.metadata(name)
+    except importlib.metadata.PackageNotFoundError:  # it is for another system
+        return ""
+    return told.get("License-Expression", "")
+
+
+def releases(text: str) -> list[Release]:
+    """Read a lock."""
+    found = []
+    for line in text.replace("\\\n", " ").splitlines():
+        pin, *hashes = line.split("--hash=sha256:")
+        requirement, _, marker = pin.partition(";")
+        name, equals, version = requirement.strip().partition("==")
+        if equals:
+            found.append(Release(name, version, marker.strip(), tuple(h.strip() for h in hashes)))
+    return found
+
+
+def hashed(path: Path) -> str:
+    """The text of a file of pins with the check sums that the package index gives now; comments and order stay."""
+    lines = [line.removesuffix(" \\") for line in path.read_text().splitlines() if not line.startswith("    --hash=")]
+    done = subprocess.run(
+        [Path(sys.executable).parent / "uv", "pip", "compile", "-q", "-", "--no-deps", "--universal", "--python-version", "3.11",
+         "--generate-hashes", "--no-header", "--no-annotate"],
+        input="\n".join(lines), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    sums = {release.name: release.hashes for release in releases(done.stdout)}
+    return "".join(" \\\n    ".join([line, *(f"--hash=sha256:{h}" for h in sums.get(line.partition("==")[0], ()))]) + "\n"
+                   for line in lines)  # fmt: skip
+
+
+def document(root: Path) -> dict[str, Any]:
+    """The locked releases as a CycloneDX document, which is the same for the same lock."""
+    lock, project = (root / "requirements.lock").read_text(), tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    known = licences()
+
+    def component(name: str, version: str, purl: str, licence: str) -> dict[str, Any]:
+        purl = f"pkg:{purl}@{version}" if version else f"pkg:{purl}"
+        said = {"version": version} if version else {}
+        return {"type": "library", "bom-ref": purl, "name": name, **said, "purl": purl, "licenses": [{"expression": licence}]}
+
+    components = []
+    for release in releases(lock):
+        parts = [component(part.name, part.version, f"npm/{part.npm}", part.licence) for part in PARTS.get(release.name, ())]
+        components.append(component(release.name, release.version, f"pypi/{release.name}", known[release.name]) | {
+            "hashes": [{"alg": "SHA-256", "content": content} for content in release.hashes],
+            "properties": [{"name": "installed where", "value": release.marker or "everywhere"}],
+        } | ({"components": parts} if parts else {}))  # fmt: skip
+    own = {"type": "application", "bom-ref": project["name"], "name": project["name"], "version": ldpkit.__version__,
+           "licenses": [{"license": {"id": project["license"]}}]}  # fmt: skip
+    return {"bomFormat": "CycloneDX", "specVersion": "1.6", "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(components))}",
+            "version": 1, "metadata": {"component": own}, "components": components}  # fmt: skip
+
+
+def resolve(upgrade: bool) -> None:
+    """Write both lock files: what makes the book, and what tests and checks add to it."""
+    main, more = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
+    command = [str(Path(sys.executable).parent / "uv"), "pip", "compile", "-q", "--universal", "--python-version", "3.11", "--generate-hashes",
+               "--no-header", "--no-annotate", "--no-emit-package", "ldpkit", *(["--upgrade"] if upgrade else [])]  # fmt: skip
+    subprocess.run([*command, "--group", "pyproject.toml:make", "book/pyproject.toml", "-o", main], cwd=ROOT, check=True)
+    known = {release.name for release in releases(main.read_text())}
+    with tempfile.TemporaryDirectory() as folder:
+        every = Path(folder, more.name)
+        every.write_text(more.read_text())  # releases that it names are kept
+        subprocess.run(
+            [*command, "--group", "pyproject.toml:dev", "-c", main, "pyproject.toml", "-o", every], cwd=ROOT, check=True
+        )
+        blocks = re.split(r"^(?=\S)", every.read_text(), flags=re.M)
+    more.write_text("".join(block for block in blocks if block.partition("==")[0] not in known))
+
+
+def main() -> None:
+    """Write all lock files and the licences of what they name."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--upgrade", action="store_true", help="take the newest releases")
+    resolve(parser.parse_args().upgrade)
+    for path in PINS:
+        path.write_text(hashed(path))
+    names = sorted(
+        {
+            release.name
+            for lock in ("requirements.lock", "requirements-dev.lock")
+            for release in releases((ROOT / lock).read_text())
+        }
+    )
+    known = licences()
+    rows = [(name, stated(name) or known.get(name, "")) for name in names]
+    with LICENCES.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("release", "licence"), *rows])
+    if unknown := [name for name, licence in rows if not licence]:
+        sys.exit(f"{LICENCES.relative_to(ROOT)} must say under which licence these come, for they do not: {', '.join(unknown)}")

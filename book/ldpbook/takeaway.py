@@ -1,0 +1,221 @@
+"""What a reader takes away: one zip for each paper, and for links to a page its words and picture.
+
+The zips have the same bytes for the same book: entries in order, one date for all.
+"""
+
+import base64
+import csv
+import html
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from . import execute, front, parameters, provenance
+from .execute import Project
+
+FOLDER, _PNG = "_papers", "image/png"
+_DATE = (1980, 1, 1, 0, 0, 0)  # the first one that a zip knows
+_LONG = 180  # signs of a description
+COLUMNS = {
+    "panel": "facet of the figure",
+    "series": "what is joined by one line or has one hue",
+    "source": "paper, released code, this run (by real reports where it says so), exact, or claim",
+    "x": "place on the horizontal axis",
+    "y": "value; NaN and infinities are left out",
+    "error": "half-length of the error bar, in the units of y",
+    "family": "family of mechanisms, see the page of the figure",
+    "mechanism": "name of the mechanism",
+    "epsilon": "claimed budget",
+    "parameter": "the parameter that was chosen",
+    "symbol": "what it is called",
+    "asr": "attacker's success rate",
+    "mse": "mean squared error of one user",
+    "epg": "expected poisoning gain",
+}
+"""The columns of all tables of figures."""
+BOARD = {
+    "item": "figure or table of the paper",
+    "series": "which of its numbers",
+    "x": "at which place of the horizontal axis, or which row",
+    "published": "what the paper gives; empty if it prints nothing",
+    "published_error": "how far the printed or digitised form may be off",
+    "reproduced": "this run; of released code what that gave",
+    "reproduced_se": "its standard error, 0 if it was computed exactly",
+    "exact": "exact mathematics, where known",
+    "verdict": "see the scoreboard",
+    "note": "what explains a difference, or was assumed",
+    "relation": "how ours should stand to the published value",
+    "how": "how our number was made",
+    "kind": "what it is held against",
+}
+README = """\
+{title}: figures, data and notebooks
+====================================
+
+Made by ldpkit {version}; how the numbers came about is in the book.
+
+figures/       every figure as SVG (and PNG), and the table that it shows as CSV
+notebooks/     executed notebooks, with their outputs; they need ldpkit of this version
+parameters.csv every parameter of every notebook: value in this book, and meaning with range and the paper's value
+dictionary.csv every column of every table, with its meaning
+comparisons.csv this paper's rows of the scoreboard
+CITATION.cff   how to cite
+"""
+
+
+def pictures(notebook: execute.Json) -> dict[str, bytes]:
+    """The PNG of every figure with a name, if it was made."""
+    found = {}
+    for cell in notebook["cells"]:
+        name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
+        shown = [o["data"][_PNG] for o in cell.get("outputs", []) if _PNG in o.get("data", {})]
+        if name and shown:
+            found[name] = base64.b64decode("".join(shown[0]))
+    return found
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of a paper's zip."""
+    version = re.search(r'^version = "(.*)"', (project.root / "pyproject.toml").read_text(), flags=re.M)
+    yield "README.txt", README.format(title=front.PAPERS[paper], version=version[1] if version else "").encode()
+    yield "CITATION.cff", (project.root / "CITATION.cff").read_bytes()
+    board = project.root / "_build" / "scoreboard.csv"
+    if board.exists():
+        rows = pd.read_csv(board, dtype=str, keep_default_na=False)
+        yield "comparisons.csv", rows[rows["item"].str.startswith(f"{paper}/")].to_csv(index=False).encode()
+    used, columns = [("notebook", "parameter", "value", "meaning")], [("table", "column", "meaning")]
+    for page in project.notebooks():
+        if not page.startswith(f"book/{paper}/") or (notebook := provenance.load(project.executed(page))) is None:
+            continue
+        name, changed = page.rpartition("/")[2], provenance.built_with(notebook)
+        yield f"notebooks/{name}.ipynb", project.executed(page).read_bytes()
+        used += [(name, p.name, changed.get(p.name, p.literal), p.meaning) for p in parameters.of(notebook).values()]
+        for figure, png in pictures(notebook).items():
+            yield f"figures/{figure}.png", png
+        for _, figure, svg, data in provenance.figures(notebook):
+            yield f"figures/{figure}.svg", svg.encode()
+            if data:
+                yield f"figures/{figure}.csv", data.encode()
+                columns += [(f"figures/{figure}.csv", c, COLUMNS[c]) for c in data.partition("\n")[0].split(",")]
+    if board.exists():
+        columns += [("comparisons.csv", c, BOARD[c]) for c in rows]
+    yield "parameters.csv", _table(used)
+    yield "dictionary.csv", _table(columns)
+
+
+def archive(project: Project, paper: str) -> bytes:
+    """The zip of a paper, always with the same bytes for the same contents."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as zipped:
+        for name, content in sorted(entries(project, paper)):
+            about = zipfile.ZipInfo(f"{paper}/{name}", _DATE)
+            about.compress_type, about.external_attr, about.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
+            zipped.writestr(about, content, compresslevel=9)
+    return out.getvalue()
+
+
+def _offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """On the first page of a paper: its zip."""
+    paper = page.removeprefix("book/").removesuffix("/index")
+    if paper in front.PAPERS and app.builder.format == "html" and not app.config.ldpkit_variant:
+        line = (f'<p class="take-away">Take it with you: <a href="../../{FOLDER}/{paper}.zip" download>figures, data with a dictionary, '
+                "executed notebooks, parameters and citation</a> in one zip.</p>")  # fmt: skip
+        next(doctree.findall(nodes.section)).append(nodes.raw("", line, format="html"))
+
+
+def _first(project: Project, page: str) -> str:
+    """The picture for links to a page: its first figure, else its chapter's, else the book's; empty if there is none."""
+    near = [page, *(p for p in project.notebooks() if p.rpartition("/")[0] == page.rpartition("/")[0]), *project.notebooks()]
+    for other in near:
+        notebook = provenance.load(project.executed(other)) if project.source(other).exists() else None
+        for name in pictures(notebook) if notebook else ():
+            return name
+    return ""
+
+
+def described(doctree: nodes.document) -> str:
+    """The first sentences of a page, without formulas."""
+    for paragraph in doctree.findall(nodes.paragraph):
+        if isinstance(paragraph.parent, (nodes.section, nodes.document)):
+            text = " ".join(re.sub(r"\s+", " ", paragraph.astext().replace("\\varepsilon", "ε").replace("\\", "")).split())
+            if len(text) > 40:
+                return text if len(text) <= _LONG else text[: _LONG - 1].rpartition(" ")[0] + "…"
+    return ""
+
+
+def _heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Title, words and picture of a page for whoever is sent a link; addresses are whole if the host is known (html_baseurl)."""
+    if doctree is None or app.config.ldpkit_variant:
+        return
+    base = app.config.html_baseurl.rstrip("/") + "/" if app.config.html_baseurl else ""
+    project, said = Project(app.srcdir, app.config.ldpkit_build), described(doctree)
+    tags = {
+        "og:type": "article",
+        "og:site_name": app.config.project or app.config.html_title,
+        "og:title": re.sub(r"<[^>]+>", "", context["title"]),
+    }
+    if said:
+        tags["og:description"] = said
+    if picture := _first(project, page):
+        tags["og:image"] = (base or "../" * page.count("/")) + f"_figures/{picture}.png"
+    lines = [f'<meta property="{name}" content="{html.escape(text)}">' for name, text in tags.items()]
+    if said:
+        lines.append(f'<meta name="description" content="{html.escape(said)}">')
+    context["metatags"] = context.get("metatags", "") + "\n".join(lines)
+
+
+def _write(app: Sphinx, failure: Exception | None) -> None:
+    """The zips and pictures beside the pages; what no page needs goes."""
+    if failure or app.builder.format != "html" or app.config.ldpkit_variant:
+        return
+    project, out = Project(app.srcdir, app.config.ldpkit_build), Path(app.outdir)
+    (out / FOLDER).mkdir(exist_ok=True)
+    for paper in front.PAPERS:
+        (out / FOLDER / f"{paper}.zip").write_bytes(archive(project, paper))
+    for page in project.notebooks():
+        notebook = provenance.load(project.executed(page))
+        for name, png in pictures(notebook).items() if notebook else ():
+            (out / "_figures" / f"{name}.png").write_bytes(png)
+    lighten(out)
+
+
+def lighten(out: Path) -> None:
+    """Take away what the theme brings and no page needs: the icons as a script, since its style sheet has the same as a font;
+    the index of the search, but on the page that searches; the fonts in their second form, and maps for those who mend the theme;
+    the forms of MathJax that no page loads."""
+    loaded: set[str] = set()
+    for path in out.rglob("*.html"):
+        unused = r"scripts/fontawesome\.js" + (
+            "" if path == out / "search.html" else r"|searchtools\.js|language_data\.js|searchindex\.js"
+        )
+        text = path.read_text(encoding="utf-8")
+        loaded |= set(re.findall(r"/mathjax/([\w-]+\.js)", text))
+        path.write_text(re.sub(rf'[ \t]*<script[^>]* src="[^"]*(?:{unused})[^"]*"></script>\n?', "", text), encoding="utf-8")
+    static = out / "_static"
+    forms = [path for path in static.glob("mathjax/*-*.js") if path.name not in loaded]
+    for path in {
+        *forms,
+        *static.rglob("*.map"),
+        *static.rglob("fontawesome.js*"),
+        *static.rglob("vendor/fontawesome/webfonts/*.ttf"),
+    }:
+        path.unlink()
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("doctree-resolved", _offer, priority=400)  # before the foot of the page
+    app.connect("html-page-context", _heads)
+    app.connect("build-finished", _write, priority=600)  # after the figures were written

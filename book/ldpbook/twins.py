@@ -1,0 +1,125 @@
+"""The interactive twin of every figure that `plots.figure` drew: its data, from the executed notebook into the page.
+
+The table and what the figure was told travel in the notebook beside the picture, so that no page writes a figure twice. Few
+data stand in the page itself; many come in a script of their own, which a page from a file may load and which is loaded
+only by readers who come near the figure.
+"""
+
+import csv
+import html
+import io
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from . import provenance
+from .execute import Json, Project
+
+SPEC = "application/vnd.ldpkit.figure+json"  # ldpbook.plots stores what a figure was told in this form
+CODED = ("panel", "series", "source")
+INLINE = 60_000
+"""Characters up to which data stand in the page."""
+
+
+def _number(text: str) -> float | int | str | None:
+    """A value as JSON knows it, with the digits of the table; text where it is none, as for infinity."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text or None
+    if not math.isfinite(value):
+        return None if math.isnan(value) else text
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
+
+
+def data(spec: Json, table: str) -> Json:
+    """What the script draws: the specification, the names, and the rows of the table with names counted."""
+    rows = list(csv.reader(io.StringIO(table)))[1:]
+    names = {column: list(dict.fromkeys(row[i] for row in rows)) for i, column in enumerate(CODED)}
+    place = [{name: i for i, name in enumerate(known)} for known in names.values()]
+    coded = [[*(place[i][row[i]] for i in range(3)), *map(_number, row[3:])] for row in rows]
+    told = json.loads(json.dumps(spec), parse_constant=lambda _: None)  # an end of an axis may be no number
+    return {"spec": told, "names": names, "rows": coded}
+
+
+def of(notebook: Json) -> Iterator[tuple[int, str, Json]]:
+    """Yield ``(cell index, name, data)`` of every figure with a twin."""
+    for index, name, _, table in provenance.figures(notebook):
+        for output in notebook["cells"][index]["outputs"]:
+            if SPEC in output.get("data", {}) and table:
+                yield index, name, data(output["data"][SPEC], table)
+                break
+
+
+def called(page: str, name: str) -> str:
+    """What a twin is called in the whole book."""
+    return f"{page.removeprefix('book/')}/{name}"
+
+
+def written(found: Json) -> str:
+    """Data as text that may stand in a page and in a script."""
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+
+
+def element(page: str, name: str, found: Json) -> str:
+    """What stands beside the picture in the page."""
+    where, text = f'data-twin="{html.escape(called(page, name))}"', written(found)
+    if len(text) > INLINE:
+        return f'<div {where} data-src="{"../" * page.count("/")}_figures/{name}.js"></div>'
+    return f'<div {where}><script type="application/json">{text}</script></div>'
+
+
+def _found(app: Sphinx, page: str) -> Iterator[tuple[int, str, Json]]:
+    """The twins of a page, if it is one of a book in HTML; of a variant the book's, which take the variant's run into their axes."""
+    project, book = Project(app.srcdir, app.config.ldpkit_build), Project(app.srcdir)
+    notebook = provenance.load(project.executed(page))
+    if notebook is None or not project.source(page).exists() or app.builder.format != "html":
+        return
+    whole = provenance.load(book.executed(page)) if app.config.ldpkit_variant and book.html(page).exists() else None
+    books, tables = (
+        {name: found for _, name, found in of(whole)} if whole else {},
+        {n: t for _, n, _, t in provenance.figures(notebook)},
+    )
+    for index, name, found in of(notebook):
+        drawn = books.get(name)
+        run = {"csv": tables[name], "label": app.config.ldpkit_variant}
+        yield index, name, drawn | {"run": run} if drawn and drawn["rows"] and found["rows"] else found
+
+
+def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Put every twin into the figure that holds its picture."""
+    twins = {index: (name, found) for index, name, found in _found(app, page)}
+    for cell in doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code"):
+        if cell["cell_index"] not in twins:
+            continue
+        for figure in list(cell.findall(nodes.figure))[:1]:
+            figure.insert(1, nodes.raw("", element(page, *twins[cell["cell_index"]]), format="html"))
+
+
+def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Pages with a twin load the script, and no other page does: before the text, since it draws what is seen first."""
+    if "data-twin=" in context.get("body", ""):
+        app.add_css_file("twin.css")
+        app.add_js_file("twin.js")
+
+
+def write_files(app: Sphinx, failure: Exception | None) -> None:
+    """Write the scripts that bring what is too much for a page."""
+    if failure:
+        return
+    for page in sorted(app.env.found_docs):
+        for _, name, found in _found(app, page):
+            if len(text := written(found)) > INLINE:
+                (Path(app.outdir) / "_figures" / f"{name}.js").write_text(
+                    f"ldpkit.twin.bring({json.dumps(called(page, name))}, {text});\n", encoding="utf-8")  # fmt: skip
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("doctree-resolved", annotate)
+    app.connect("html-page-context", add_script)
+    app.connect("build-finished", write_files)

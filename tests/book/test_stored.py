@@ -1,0 +1,247 @@
+"""What is stored is whole, says how it was made and agrees with the laws; the command that makes it again goes on where it stopped.
+
+False alarms: comparisons with a law allow five standard errors, 6e-7 each, unless they say otherwise.
+"""
+
+import importlib.util
+import itertools
+import json
+import math
+from pathlib import Path
+
+import adult
+import dpsgd
+import imputation
+import numpy as np
+import other_priors
+import pandas as pd
+import pytest
+import scipy
+import seen_twice
+import standins
+from click.testing import CliRunner
+from curves import PROTOCOLS
+
+from ldpbook import paths
+from ldpkit import optimize
+from ldpkit.attacks.reconstruct import finite_law, rad_exact
+from ldpkit.mechanisms import ASS, GRR
+from ldpkit.streams import generator
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "data" / "results"
+
+
+def stored(name, **options):
+    return pd.read_csv(RESULTS / f"{name}.csv", **options)
+
+
+@pytest.fixture(scope="module")
+def command():
+    """The command line that makes stored runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        spec = importlib.util.spec_from_file_location("stored", ROOT / "benchmarks" / "stored.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield module
+
+
+def test_every_record_of_a_stored_run_names_a_command_that_is_there(command):
+    found = [json.loads(path.read_text()) for path in RESULTS.glob("*.json")]
+    ours = [said for said in found if "stored.py" in said.get("command", "")]
+    assert len(ours) >= 3 and all(
+        said["seconds"] > 0 and "numpy" in said["versions"] for said in ours
+    )
+    assert {said["command"].split()[2] for said in ours} <= set(command.cli.commands)
+    readme = (ROOT / "data" / "README.md").read_text()
+    assert all(f"stored.py {name}" in readme for name in command.cli.commands)
+
+
+# --- DP-SGD, Figure 3 of RAD
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"), [("8001", "multiple of 40, got 8001"), ("0", "0 is not in the range x>=40")]
+)
+def test_a_number_of_runs_that_does_not_fit_is_one_line(command, runs, said):
+    kept = (RESULTS / "rad_dpsgd_mnist.npz").read_bytes()
+    found = CliRunner().invoke(command.cli, ["images", "mnist", "--runs", runs])
+    assert (found.exit_code, found.output.splitlines()[-1][:7]) == (2, "Error: ")
+    assert said in found.output and (RESULTS / "rad_dpsgd_mnist.npz").read_bytes() == kept
+
+
+@pytest.fixture
+def few(monkeypatch, tmp_path):
+    """Parts of eight runs, kept in a folder of this test."""
+    monkeypatch.setattr(dpsgd, "RUNS_PER_CELL", 8)
+    monkeypatch.setattr(paths, "STORE", tmp_path)
+    return lambda runs, seed=1, **given: dpsgd.train("digits", runs, seed, [75, 5], 1, **given)
+
+
+def test_runs_that_go_on_are_those_made_at_once(few):
+    whole, first = few(24), few(8)
+    more = few(24, before=first)
+    assert list(more) == list(whole) and all((more[name] == whole[name]).all() for name in whole)
+    rounded = first | {"loglik": first["loglik"] * np.float32(1.01)}  # as another processor would
+    assert (few(8, before=rounded)["loglik"] == rounded["loglik"]).all()
+
+
+def test_runs_of_another_seed_or_more_than_asked_are_not_taken_over(few):
+    first = few(16)
+    with pytest.raises(ValueError, match="before must hold runs of seed 2, got others"):
+        few(24, seed=2, before=first)
+    with pytest.raises(ValueError, match="runs must be at least the 16 that there are, got 8"):
+        few(8, before=first)
+
+
+def test_stored_images_have_every_candidate_equally_often():
+    for data, runs in (("mnist", 2000), ("fashion_mnist", 160)):
+        table = dpsgd.load(data)
+        for sigma in dpsgd.SIGMA:
+            counts = np.bincount(table["truth"][table["sigma"] == np.float32(sigma)], minlength=8)
+            assert counts.min() == counts.max() >= runs // 8
+
+
+# --- Adult, Figure 1 of refinement
+
+
+def test_stored_populations_are_all_there_and_their_rates_follow_the_law():
+    table = stored("refinement_adult")
+    assert set(zip(table["protocol"], table["epsilon"])) == set(
+        itertools.product(PROTOCOLS, adult.BUDGETS)
+    )
+    assert len(table) == 396 and (table["runs"] == 100).all() and (table["k"] == 100).all()
+    for row in table[table["epsilon"].isin([2, 6, 10])].itertuples():
+        law = optimize.success(
+            optimize.build(row.protocol, 100, row.epsilon, grid="published", law="published")
+        )
+        assert abs(row.asr - law) <= 5 * math.sqrt(law * (1 - law) / 48_842 / row.runs), row
+
+
+def test_populations_made_now_look_like_the_stored_ones():
+    table = stored("refinement_adult").set_index(["protocol", "epsilon"])
+    for name in ("OUE", "ASS"):
+        now, kept = adult.made(name, 100, 4.0, 4, seed=9), table.loc[(name, 4.0)]
+        assert abs(now["mse"] - kept["mse"]) <= 5 * kept["mse_sd"] * math.sqrt(
+            1 / 4 + 1 / kept["runs"]
+        )
+
+
+# --- imputation, Table 1 of RAD
+
+
+def test_stored_imputation_is_whole_and_its_baseline_is_that_of_the_counts():
+    counts = pd.read_csv(ROOT / "data" / "acs_counts.csv")
+    assert counts.groupby("data")["people"].sum().to_dict() == {"acs": 54_364, "acs, Texas": 18_051}
+    common = {"acs": counts[counts["data"] == "acs"]["people"].max() / 54_364,
+              "acs, Texas": counts[counts["data"] == "acs, Texas"]["people"].max() / 18_051}  # fmt: skip
+    for name, asked in imputation.STORED.items():
+        table = stored(f"rad_table1_{name}")
+        assert [
+            *table[["data", "sensitive"]].drop_duplicates().itertuples(index=False, name=None)
+        ] == asked
+        for data, rows in table.groupby("data"):
+            assert len(rows) == 5 * rows["sensitive"].nunique()
+            if share := common.get(data):
+                assert abs(rows["majority"].mean() - share) <= 5 * math.sqrt(
+                    share * (1 - share) / 5000
+                )
+                assert (rows["rero"] > rows["majority"]).all()
+
+
+# --- photographs, Figures 4, 5 and 8 of LDP-SGD
+
+
+def test_stored_measurements_of_photographs_follow_their_law():
+    five, training = stored("sgd_cifar10_five"), stored("sgd_cifar10_training")
+    assert set(five["adversary"]) == set(standins.ADVERSARIES) and len(five) == 200
+    assert set(training["iteration"]) == {0, 10, 30, 100, 300, 1000} and len(training) == 120
+    for table in (five, training):
+        z = (table["epsilon_emp"] - table["exact_epsilon_emp"]) / table["exact_sd"]
+        assert abs(z.mean()) <= 5 / math.sqrt(len(z)) and 0.6 < z.std() < 1.4
+    rates = [(1 - training[name] * np.tanh(2)) / 2 for name in ("A1", "A2")]
+    limit = np.maximum(*(np.log((1 - a) / b) for a, b in (rates, rates[::-1])))
+    assert limit.to_numpy() == pytest.approx(training["limit"].to_numpy(), abs=1e-6)
+
+
+# --- other priors
+
+
+def test_the_exponential_mechanism_publishes_by_its_density():
+    z = np.full(20_000, 0.3)
+    theta = other_priors.publish(5.0, z, generator(1, "exponential"))
+    edges = np.linspace(0, 1, 2001)
+    middle = (edges[1:] + edges[:-1]) / 2
+    law = np.cumsum(other_priors.density(5.0, middle, 0.3)) / 2000
+    assert law[-1] == pytest.approx(1, abs=1e-6)
+    gap = np.abs(np.searchsorted(np.sort(theta), edges[1:]) / len(z) - law).max()
+    assert gap <= scipy.stats.kstwo(len(z)).isf(1e-6)
+
+
+@pytest.mark.parametrize("shape, epsilon", [((1, 1), 2.0), ((2, 5), 8.0)])
+def test_the_integral_is_the_limit_of_theorem_43_on_finitely_many_records(shape, epsilon):
+    prior, found = scipy.stats.beta(*shape), []
+    for m in (100, 200):
+        edges = np.linspace(0, 1, m + 1)
+        z = (edges[1:] + edges[:-1]) / 2
+        law = other_priors.density(epsilon, z, z[:, None])
+        near = np.abs(z[:, None] - z) < 0.2
+        found.append(rad_exact(law / law.sum(1, keepdims=True), np.diff(prior.cdf(edges)), near))
+    limit = 2 * found[1] - found[0]  # the error of a finite list is first order in 1 / m
+    assert other_priors.exact(prior, epsilon, 0.2) == pytest.approx(limit, rel=0.01)
+    mean, se = other_priors.nested(prior, epsilon, 0.2, 500, 500, seed=1)
+    assert abs(mean - limit) <= 5 * se + 0.02 * limit  # its bias
+
+
+def test_counted_reports_have_the_law_of_all_reports():
+    mechanism, uniform = GRR(3, 1.0), np.full(3, 1 / 3)
+    one, whole = finite_law(mechanism), np.ones((3, 1))
+    for _ in range(3):
+        whole = (whole[:, :, None] * one[:, None, :]).reshape(3, -1)
+    counted = other_priors.counts_law(mechanism, 3)
+    assert counted.sum(1) == pytest.approx(np.ones(3), abs=1e-12)
+    assert rad_exact(counted, uniform, side=range(3)) == pytest.approx(
+        rad_exact(whole, uniform, side=range(3)), abs=1e-12
+    )
+    found = other_priors.composed(3, 1.0, 3, 6000, seed=1)
+    assert (
+        abs(found["mean"] - found["exact"]) <= 5 * found["se"] and found["exact"] < found["bound"]
+    )
+
+
+def test_runs_are_taken_as_often_as_the_prior_says():
+    table = {"truth": np.arange(80) % 4}
+    kept = other_priors.as_drawn(table, np.arange(80) < 40, np.array([0.5, 0.25, 0.25, 0]))
+    assert (
+        np.bincount(table["truth"][kept], minlength=4).tolist() == [10, 5, 5, 0] and kept.max() < 40
+    )
+
+
+# --- linkage and change
+
+
+def test_the_advantage_against_a_change_is_that_of_all_pairs_of_subsets():
+    for k, epsilon, omega in ((5, 1.0, 2), (6, 2.5, 3), (5, 3.0, 1)):
+        mechanism = ASS(k, epsilon, omega)
+        law = finite_law(mechanism)
+        same = np.einsum("vi,vj->ij", law, law) / k
+        other = (np.outer(law.sum(0), law.sum(0)) - k * same) / (k * (k - 1))
+        assert seen_twice.changed_exact(mechanism) == pytest.approx(
+            np.maximum(same - other, 0).sum(), abs=1e-12
+        )
+        weights = seen_twice.evidence(mechanism, mechanism.kind.reports)
+        one, two = (np.repeat(weights, len(weights), axis=0), np.tile(weights, (len(weights), 1)))
+        assert seen_twice.odds(one, two) == pytest.approx((same / other).ravel())
+
+
+def test_linkage_without_evidence_is_a_draw_and_with_all_of_it_reaches_the_ceiling():
+    blind, sure = (
+        seen_twice.linked("GRR", 100, e, people=5, trials=3000, seed=1) for e in (1e-3, 14)
+    )
+    assert abs(blind["linked"] - 1 / 5) <= 5 * max(blind["linked_se"], 1e-3)
+    assert sure["linked"] == pytest.approx(
+        sure["ceiling"], abs=0.01
+    )  # a report is false once in 10^4
+    found = seen_twice.cell("ASS", 100, 4.0, people=5, trials=3000, seed=1)
+    assert abs(found["advantage"] - found["exact"]) <= 5 * found["advantage_se"]

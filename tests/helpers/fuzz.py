@@ -1,0 +1,48 @@
+"""``make fuzz``: the tests of all that is read from outside, with other seeds until time is over.
+
+A round is one run of `test_fuzz.py`. Its seed is printed where it fails, and repeats it:
+``FUZZ_EXAMPLES=... pytest --hypothesis-seed=... tests/ldpkit/test_fuzz.py``.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+FILE = Path(__file__).parents[1] / "ldpkit/test_fuzz.py"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="make fuzz", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--seconds", type=float, default=600, help="no round begins later")
+    parser.add_argument("--seed", type=int, default=1, help="of the first round")
+    parser.add_argument("--examples", type=int, default=500, help="of every test in a round")
+    options = parser.parse_args()
+    begun, seed, passed, failed = time.monotonic(), options.seed, 0, 0
+    while time.monotonic() - begun < options.seconds:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FILE)]
+        command += [f"--hypothesis-seed={seed}", "--hypothesis-show-statistics"]
+        environment = os.environ | {"FUZZ_EXAMPLES": str(options.examples)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        passed += sum(map(int, re.findall(r"- (\d+) passing", done.stdout)))
+        failed += len(re.findall(r"^FAILED", done.stdout, flags=re.M)) or (done.returncode != 0)
+        if done.returncode:
+            print(
+                f"FAILED    seed {seed}, {options.examples} examples of every test\n{done.stdout}{done.stderr}",
+                flush=True,
+            )
+        print(
+            f"{time.monotonic() - begun:7.0f} s  seed {seed}: {passed:,} examples passed, {failed} tests failed so far",
+            flush=True,
+        )
+        seed += 1
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

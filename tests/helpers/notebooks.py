@@ -1,0 +1,57 @@
+"""The notebooks of the book as their sources say them."""
+
+import json
+import re
+
+from ldpbook import execute, paths
+
+ROOT = paths.ROOT
+PROJECT = execute.Project(ROOT)
+
+
+NOTEBOOKS = PROJECT.notebooks()
+
+
+def notebook(*cells):
+    """A notebook whose first cell is the parameter cell."""
+    made = [
+        {
+            "cell_type": "code",
+            "id": f"c{i}",
+            "metadata": {"tags": ["parameters"]} if i == 0 else {},
+            "source": source,
+            "outputs": [],
+            "execution_count": None,
+        }
+        for i, source in enumerate(cells)
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return json.dumps(
+        {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    )
+
+
+def cells_of(page):
+    return json.loads(PROJECT.source(page).read_text())["cells"]
+
+
+BLOCK = re.compile(r"^````\{(exercise|solution)\}([^\n]*)\n(.*?)^````$", flags=re.M | re.S)
+
+
+def blocks(page, kind):
+    """Argument and body of every directive of one kind among the exercises of a page."""
+    found = BLOCK.findall("".join(cells_of(page)[-1]["source"]))
+    return [(argument.strip(), body) for name, argument, body in found if name == kind]
+
+
+def labels(page):
+    return [
+        re.search(r"^:label: (\S+)$", body, flags=re.M)[1] for _, body in blocks(page, "exercise")
+    ]
+
+
+def code(body):
+    return "".join(re.findall(r"^```python\n(.*?)^```$", body, flags=re.M | re.S))
+
+
+SOLUTIONS = [(page, label, body) for page in NOTEBOOKS for label, body in blocks(page, "solution")]

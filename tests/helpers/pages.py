@@ -1,0 +1,71 @@
+"""Pages that run inside this process, cell after cell, as a kernel would run them."""
+
+import contextlib
+import sys
+import types
+import warnings
+
+import matplotlib.pyplot as plt
+
+from ldpbook import plots
+
+TAG = "parameters"
+
+
+@contextlib.contextmanager
+def shell():
+    """A shell for `get_ipython` to find, which displays what a cell returns and keeps none of it;
+    afterwards there is none."""
+    from IPython.core.displaypub import CapturingDisplayPublisher
+    from IPython.core.interactiveshell import InteractiveShell
+
+    main = sys.modules["__main__"]
+    made = InteractiveShell.instance(
+        user_module=types.ModuleType("__main__"), colors="nocolor", cache_size=0
+    )
+    sys.modules["__main__"] = made.user_module
+    made.display_pub = CapturingDisplayPublisher()
+    try:
+        yield made
+    finally:
+        InteractiveShell.clear_instance()
+        sys.modules["__main__"] = main
+
+
+def failure(made, cells, values, draw=False):
+    """What goes wrong when the cells of a page run with `values`; None if nothing does. To lay its
+    figures out (`draw`) takes longer than all the rest."""
+    problems = []
+    made.reset(new_session=False)
+    made.display_pub.outputs.clear()
+    made.showtraceback = lambda *_, **__: problems.append(
+        sys.exc_info()[1]
+    )  # also by what displays a result
+    made.showsyntaxerror = made.showtraceback
+    for i, cell in enumerate(cells):
+        if cell["cell_type"] != "code":
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for kind in (
+                DeprecationWarning,
+                PendingDeprecationWarning,
+                ImportWarning,
+                ResourceWarning,
+            ):
+                warnings.simplefilter("ignore", kind)
+            made.run_cell("".join(cell["source"]))
+            try:
+                for figure in map(plt.figure, plt.get_fignums()):
+                    plots.data(figure)
+                    if draw:
+                        figure.draw_without_rendering()
+            except Exception as error:
+                problems.append(error)
+            finally:
+                plt.close("all")
+        if problems:
+            return f"cell {i}: {type(problems[0]).__name__}: {problems[0]}"
+        if TAG in cell["metadata"].get("tags", []):
+            made.user_ns.update(values)
+    return None

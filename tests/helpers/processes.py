@@ -1,0 +1,51 @@
+"""Real processes that hear real signals."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+LIMIT = 120  # seconds after which a process counts as one that never ends
+
+
+def heard():
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # whatever the shell that started the tests wants
+
+
+@contextlib.contextmanager
+def started(*command, cwd=None):
+    """A process that leads a group of its own, as a shell starts it."""
+    process = subprocess.Popen(
+        [*map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        start_new_session=True,
+        preexec_fn=heard,
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def until(process, text):
+    """Read standard error up to a line that holds this text."""
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"{text!r} was never said")
+
+
+def interrupted(process):
+    """Press Ctrl-C: every process of the group hears it. Return what is said from then on."""
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
+    assert out == "" and "Traceback" not in err and "KeyboardInterrupt" not in err
+    return err

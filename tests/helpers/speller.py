@@ -1,0 +1,66 @@
+"""A report type, a mechanism and an attack that nobody has heard of."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpkit.kinds import Kind
+from ldpkit.mechanisms import FrequencyOracle
+
+
+@dataclass(frozen=True)
+class Word(Kind):
+    """One word."""
+
+    k: int
+    name = "word"
+
+    def read(self, reports, sender):
+        reports = np.asarray(reports)
+        if reports.dtype.kind != "U":
+            raise ValueError(f"reports of {sender} must be words, got {reports.dtype}")
+        return reports
+
+
+@dataclass(frozen=True)
+class Speller(FrequencyOracle):
+    """Spells the value, or that of another user, with the odds of randomised response."""
+
+    k: int
+    epsilon: float
+    name = "Speller"
+
+    @property
+    def kind(self):
+        return Word(self.k)
+
+    def perturb(self, values, rng):
+        keep = math.exp(self.epsilon) / (math.exp(self.epsilon) + self.k - 1)
+        other = (values + rng.integers(1, self.k, len(values))) % self.k
+        return np.array(
+            [f"value {v}" for v in np.where(rng.random(len(values)) < keep, values, other)]
+        )
+
+    def estimate(self, reports):
+        raise AssertionError("nobody asked")
+
+    variance = estimate
+
+
+class Spelt:
+    """Does the report spell the first value?"""
+
+    name = "spelt"
+
+    def declare(self, mechanism, trials, tail):
+        return self
+
+    def accepts(self, mechanism, reports, pair, rng):
+        return mechanism.read(reports) == f"value {pair[0]}"
+
+    def rates(self, mechanism, pair=None):
+        return None
+
+    def sample(self, mechanism, trials, truth, rng, pair=None):
+        raise AssertionError("there is no law to draw from")

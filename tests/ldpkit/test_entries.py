@@ -1,0 +1,206 @@
+"""Audits that look at every entry of every report, of all inputs: what they find, what they say of what they could not
+have found, and how they go on after a pause."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from edges import changed
+from entry_clients import CLEAR, CORRECT, answer, buffering, failing, of_ten, one_late, rarely
+
+from ldpkit.auditors import AnytimeAudit, audit
+from ldpkit.mechanisms import Client
+from ldpkit.mechanisms.client import ClientError
+from ldpkit.sequential import Screen, read
+
+ALPHA = 0.01
+
+
+def client(function, inputs=2, seed=5, epsilon=1.0, **given):
+    """A client of reports of any form; `function` is as in `entry_clients`."""
+    rng, count = np.random.default_rng(seed), iter(range(10**9))
+    return Client(
+        lambda v: function(v, rng, next(count)), report="any", values=list(range(inputs)), epsilon=epsilon, **given
+    )  # fmt: skip
+
+
+def learned(function, trials, inputs=2, seed=1, **given):
+    return audit(
+        client(function, inputs, **given), "learned", until="sure", trials=trials, seed=seed
+    )
+
+
+@pytest.mark.parametrize("name", ["dict_70_fields", "in_base64", "depth_6", "bit_70_of_integer"])
+def test_what_is_in_the_clear_is_refuted_and_named(name):
+    result = learned(CLEAR[name], 200)
+    assert result.violated and result.reports <= 70
+    assert (
+        result.counts["tp"] > result.counts["fp"]
+        and result.counts["first"] <= result.asked[0] + result.asked[1]
+    )
+
+
+def test_an_input_that_is_sent_one_report_late_is_refuted():
+    result = learned(one_late(), 1000)
+    assert result.violated and result.event.startswith("one report late: ")
+    assert not any(learned(buffering(), 400, seed=seed).violated for seed in range(3))
+
+
+def test_all_inputs_are_asked_and_the_one_that_leaks_is_named():
+    result = learned(of_ten, 500, inputs=10)
+    assert result.violated and len(result.asked) == 10 and 3 in result.pair
+    assert "10 inputs (0, 1, 2," in result.verdict
+    assert min(result.asked) > 0 and result.reports <= 60
+    few = Client(lambda v: v % 2, 100, "any", 1.0)
+    assert (
+        len(AnytimeAudit(few, "learned").inputs) == 32
+        and max(AnytimeAudit(few, "learned").inputs) == 99
+    )
+
+
+def test_none_found_is_said_only_of_an_audit_that_could_have_found_something():
+    found = learned(CORRECT["binary"], 2000)
+    assert (
+        found.status == "none found"
+        and found.one_in >= 10
+        and f"one report of {found.one_in:,}" in found.verdict
+    )
+    few = learned(CORRECT["binary"], 100)
+    assert few.status == "inconclusive" and few.one_in < 10
+    same = learned(lambda v, rng, t: {"x": 7}, 2000)
+    assert same.status == "inconclusive" and "same" in same.verdict
+    wide = learned(lambda v, rng, t: {f"f{t}_{i}": 1 for i in range(300)}, 200)
+    assert wide.status == "inconclusive" and "not looked at" in wide.verdict
+
+
+RUNS = 12
+
+
+def test_what_is_said_to_be_found_is_found():
+    """Clients that send the input in one report of M are refuted with probability .9: of 12 fewer than 7 are with
+    probability 5e-4."""
+    said = learned(CORRECT["binary"], 1500)
+    assert 10 <= said.one_in < 100
+
+    def leaking(v, rng, t):
+        return {"own": answer(v, rng), **({"debug": v} if rng.random() < 1 / said.one_in else {})}
+
+    found = [learned(leaking, 1500, seed=seed).violated for seed in range(RUNS)]
+    assert sum(found) >= 7
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.2])
+def test_what_delta_allows_is_not_said_to_be_found(delta):
+    """With delta an input in the clear at a rate below it is no violation."""
+    planned = AnytimeAudit(client(CORRECT["binary"], delta=delta), "learned", trials=3000)
+    said = planned.run(1)[0]
+    assert said.one_in < 1 / delta
+    assert said.status == ("inconclusive" if delta > 0.1 else "none found")
+
+
+def test_a_client_of_many_values_is_asked_for_one_report_at_a_time():
+    sizes = []
+
+    def each(values, rng):
+        sizes.append(values.shape)
+        if values[0] and rng.random() < 0.5:
+            raise RuntimeError("no")
+        return rng.integers(0, 2, len(values)).tolist()
+
+    found = audit(
+        Client(each, 2, "any", 1.0, on_error="report"), "learned", until="sure", trials=1000
+    )
+    assert found.violated and set(sizes) == {(1,)}
+
+
+def test_a_failure_is_an_observation_if_one_wants_so():
+    with pytest.raises(ClientError, match="--on-error report"):
+        learned(failing(0.2), 1000)
+    result = learned(failing(0.2), 2000, on_error="report")
+    assert result.violated and result.event
+    with pytest.raises(ValueError, match="on_error"):
+        Client(lambda v: 1, 2, "value", 1.0, on_error="report")
+
+
+def test_something_that_is_no_report_is_an_observation_if_one_wants_so():
+    def wrong(v, rng, t):
+        return object() if v and rng.random() < 0.5 else 1
+
+    assert learned(wrong, 1000, on_error="report").violated
+
+
+def each(function):
+    return lambda values, rng: [function(v, rng, 0) for v in values]
+
+
+@pytest.mark.parametrize(
+    "reports, cuts",
+    [
+        (each(CORRECT["one_of_ten"]), (5, 300, 301)),
+        (each(rarely(0.01)), (5, 300, 301)),
+        (lambda values, rng: [0, *values[:-1]], (3, 20)),
+    ],
+    ids=["correct", "rare", "late"],
+)
+def test_an_audit_goes_on_as_if_it_had_never_stopped(reports, cuts):
+    """Of reports that can be repeated."""
+    planned = AnytimeAudit(
+        Client(reports, report="any", values=[0, 1], epsilon=1.0), "learned", trials=1500
+    )
+    whole = planned.start(3)
+    whole.go()
+    state = None
+    for cut in cuts:
+        part = planned.start(3, state)
+        part.go(trials=cut)
+        state = json.loads(json.dumps(part.state()))
+    rest = planned.start(3, state)
+    rest.go()
+    one, other = rest.result.row(), whole.result.row()
+    own, others = one.pop("directions"), other.pop("directions")
+    assert rest.rounds == whole.rounds
+    for a, b in ((one | {"seconds": 0}, other | {"seconds": 0}), *zip(own, others, strict=True)):
+        assert a | {"e_value": 0} == b | {"e_value": 0}
+        assert a["e_value"] == pytest.approx(b["e_value"], rel=1e-9)  # sums of other parts
+    assert rest.purse.log == pytest.approx(whole.purse.log, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"table": lambda a: a + 2**40}, {"door": lambda a: a - 2**40}, {"chosen": lambda a: a * 0 + 2.0**40},
+        {"chosen": lambda a: a * math.nan}, {"paths_cuts": lambda a: a + 99}, {"coupled": lambda a: a - 1},
+        {"bets_raw": lambda a: a[:1]}, {"table_keys": lambda a: a.astype(float)}, {"missed": lambda a: a + 0.5},
+        {"paths_hashes": lambda a: np.arange(2**16, dtype=np.uint64)},
+    ],
+)  # fmt: skip
+def test_a_state_that_would_lead_outside_of_the_tables_is_refused(change):
+    grid, rng = np.array([0.5, 1.0]), np.random.default_rng(1)
+    screen = Screen(grid, 1.0, 0.0)
+    for _ in range(6):
+        sides = rng.integers(0, 2, screen.room)
+        reports = [[int(x), *rng.integers(0, 2, 9).tolist()] for x in sides]
+        screen.see(read(reports), reports, sides)
+        screen.play(len(sides))
+    state = json.loads(json.dumps(screen.state()))
+    again = Screen(grid, 1.0, 0.0)
+    again.restore(state)
+    assert (again.log == screen.log).all() and again.bets.chosen[0][1:] == screen.bets.chosen[0][1:]
+    with pytest.raises(ValueError, match="state must hold"):
+        Screen(grid, 1.0, 0.0).restore(changed(state, **change))
+
+
+def test_wealth_is_looked_at_after_couples_of_reports():
+    """A bet on the input of the report before is fair given all couples of reports before, and not given the first
+    report of a couple."""
+    for seed in range(6):
+        planned = AnytimeAudit(client(one_late()), "learned", trials=1000)
+        course = planned.start(seed)
+        course.go()
+        assert course.result.violated and course.rounds % 2 == 0
+    course, known = AnytimeAudit(client(CORRECT["one_of_ten"], 3), "learned").start(1), []
+    for trials in (40, 41, 42):
+        course.go(trials=trials)
+        known.append(course.purse.log)
+    assert course.rounds == 126 and known[0] == known[1] != known[2]

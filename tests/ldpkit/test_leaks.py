@@ -1,0 +1,68 @@
+"""Clients that leak, found by what is learned of their reports alone, and clients that do not.
+
+Seeds are fixed. A client that keeps its claim is accused with probability alpha at most, whatever
+is learned: two audits at alpha = .01 both accuse by chance with probability 1e-4 at most.
+"""
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from ldpkit import betting
+from ldpkit.auditors import AnytimeAudit, audit
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+spec = importlib.util.spec_from_file_location("leaks", BENCHMARKS / "leaks.py")
+leaks = importlib.util.module_from_spec(spec)
+sys.modules["leaks"] = leaks  # where its dataclass looks for its module
+spec.loader.exec_module(leaks)
+LEAKS = leaks.leaks()
+
+
+def learned(name, trials=1000, seed=1, **given):
+    client = leaks.audited(*leaks.fresh(name, 5))
+    return audit(client, "learned", until="sure", trials=trials, seed=seed, **given)
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("last bit unnoised", "entry 16 is "),
+        ("missing clipping", "the report is at most "),
+        ("seeded per user", ""),
+        ("memoised", ""),
+        ("parity leak", "the sum of the report is "),
+        ("two-bit correlation", "the relation of entries 3 and 6 of the report is "),
+        ("JSON key order", "the place of field k"),
+    ],
+)
+def test_a_leak_is_found_and_said_with_few_reports(name, words):
+    result = learned(name)
+    limit = math.log(100) / betting.joint_growth(*LEAKS[name].rates, 1.0)
+    assert result.status == "violation" and result.stopped == "violation"
+    assert result.event.startswith(words), result.event
+    assert words or "reports of an input are the same" in result.warnings[0]
+    assert result.reports <= 5 * limit
+
+
+def test_what_was_found_is_declared_to_another_audit():
+    client = leaks.audited(*leaks.fresh("missing clipping", 0))
+    planned = AnytimeAudit(client, "learned", trials=1000)
+    course = planned.start(3)
+    course.go()
+    found = course.found
+    fresh = AnytimeAudit(client, found, trials=1000).run(seed=4)[0]
+    assert fresh.status == "violation" and fresh.event == found.words
+
+
+@pytest.mark.parametrize("name", leaks.sound())
+def test_a_client_that_keeps_its_claim_is_hardly_ever_accused(name):
+    function, values = leaks.sound()[name]
+    client = leaks.audited(function, values)
+    accused = [
+        audit(client, "learned", until="sure", trials=60, seed=seed).violated for seed in range(2)
+    ]
+    assert not all(accused)

@@ -1,0 +1,162 @@
+"""Files that commands write: new ones or their own, never somebody else's; and what a message
+repeats of what was given."""
+
+import ast
+import os
+import stat
+from pathlib import Path
+
+import click
+import pytest
+
+from ldpkit.cli import commands
+from ldpkit.cli.messages import brief
+from ldpkit.store import replace
+
+TOOLS = Path(__file__).parents[2] / "book" / "ldpbook"
+AUDIT = "audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --trials 40"
+LINES = {
+    ("audit", "--save"): AUDIT,
+    ("audit", "--html"): AUDIT,
+    ("resume", "--html"): "resume kept.state --trials 40",
+    ("sweep", "--out"): "sweep grid.yml --workers 1",
+}
+GRID = "audit: rad\nseed: 1\ngrid: {mechanism: GRR, m: 5, epsilon: 1, reports: 30}\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, call):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.yml").write_text(GRID)
+    assert call(f"{AUDIT} --trials 20 --save kept.state")[0] == 0
+    return tmp_path
+
+
+def test_every_option_that_names_an_output_is_here():
+    found = {
+        (name, option.opts[0])
+        for name, command in commands().commands.items()
+        for option in command.params
+        if isinstance(option.type, click.Path) and not option.type.exists and option.type.file_okay
+    }
+    assert found == set(LINES)
+
+
+def test_no_tool_of_the_book_takes_the_path_of_an_output():
+    """What they write lies in the build; a new argument belongs into this list or into `LINES`."""
+    known = {"notebook", "parameters", "name", "scale", "jobs", "port", "idle", "ip", "packages"}
+    for path in TOOLS.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
+                assert ast.literal_eval(node.args[0]).lstrip("-") in known, path
+
+
+def strangers():
+    Path("thesis.txt").write_text("three years of work\n")
+    Path("thesis.txt").chmod(0o600)
+    Path("link").symlink_to("thesis.txt")
+    Path("broken").symlink_to("nothing")
+    os.mkfifo("pipe")
+    Path("folder").mkdir()
+    return ["thesis.txt", "link", "broken", "pipe", "folder", "missing/file", "grid.yml"]
+
+
+def looks():
+    """What lies in this folder, links not followed."""
+    return {
+        path.name: (path.lstat().st_mode, path.read_bytes() if path.is_file() else None)
+        for path in Path().iterdir()
+        if path.name != "kept.state"
+    }
+
+
+@pytest.mark.parametrize("option", LINES, ids=" ".join)
+def test_nothing_else_is_replaced(here, call, option):
+    names = strangers()
+    before = looks()
+    for name in names:
+        status, out, err = call(f"{LINES[option]} {option[1]} {name}")
+        assert (status, out, err.count("\n")) == (2, "", 1), (name, err)
+        assert name in err and looks() == before
+
+
+@pytest.mark.parametrize("option", LINES, ids=" ".join)
+def test_a_file_of_its_own_is_replaced_and_keeps_its_mode(here, call, option):
+    line = f"{LINES[option]} {option[1]} own"
+    Path("own").touch()  # as mktemp makes one
+    Path("own").chmod(0o640)
+    assert call(line)[0] == 0
+    text = Path("own").read_text()
+    assert stat.S_IMODE(Path("own").stat().st_mode) == 0o640 and text
+    Path("own").chmod(0o600)
+    assert call(line)[0] == 0
+    assert stat.S_IMODE(Path("own").stat().st_mode) == 0o600
+    assert Path("own").read_text()[:40] == text[:40]
+
+
+def test_an_audit_that_is_kept_behind_a_link_is_not_replaced(here, call):
+    Path("link").symlink_to("kept.state")
+    before = Path("kept.state").read_bytes()
+    assert call("resume link --trials 40")[0] == 2
+    assert Path("link").is_symlink() and Path("kept.state").read_bytes() == before
+
+
+def test_two_outputs_are_two_files(here, call):
+    status, out, err = call(f"{AUDIT} --save both --html both")
+    assert (status, out) == (2, "") and "--save and --html must name two files" in err
+    assert not Path("both").exists()
+
+
+def test_what_lies_where_an_unfinished_file_goes_is_not_written_through(here):
+    Path("thesis.txt").write_text("three years of work\n")
+    Path(f"page.{os.getpid()}.tmp").symlink_to("thesis.txt")
+    replace(Path("page"), "new")
+    assert Path("thesis.txt").read_text() == "three years of work\n"
+    assert Path("page").read_text() == "new" and not Path("page").is_symlink()
+    Path("link").symlink_to("thesis.txt")
+    with pytest.raises(ValueError, match="output must be a new or a regular file, got link"):
+        replace(Path("link"), "new")
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+def test_a_sweep_is_described_by_a_file_of_moderate_size(here, call):
+    os.mkfifo("pipe.yml")
+    Path("huge.yml").touch()
+    os.truncate("huge.yml", 2**33)  # a file of holes
+    Path("endless.yml").symlink_to("huge.yml")
+    for name, why in (
+        ("pipe.yml", "a sweep is described by a regular file"),
+        ("huge.yml", "longer than 262,144 bytes"),
+        ("endless.yml", "longer than 262,144 bytes"),
+    ):
+        status, out, err = call(f"sweep {name} --workers 1")
+        assert (status, out, err) == (2, "", f"ldpkit: {name}: {why}\n")
+
+
+@pytest.mark.parametrize(
+    "given, shown",
+    [
+        ("k must be an integer, got 'five'", "k must be an integer, got 'five'"),
+        ("a\n  b\tc", "a b c"),
+        ("got " + "x" * 100_000 + ", not y", None),
+        ("got '" + "x y " * 25_000 + "', not y", None),
+        ('got "' + "x y " * 25_000 + '", not y', None),
+        ("got [" + "1, " * 33_000 + "1], not y", None),
+        ("the client's word " + "and " * 100 + "the user's", None),
+    ],
+)
+def test_a_message_repeats_little_of_a_long_value(given, shown):
+    found = brief(given)
+    assert found == shown if shown else len(found) < 2100
+    if shown is None:
+        assert found[:4] == given[:4] and found[-5:] == given[-5:]
+        assert (" characters)... " in found) == (len(given) > 2000)
+
+
+@pytest.mark.parametrize("line", ["audit --mechanism {}", "{}", "audit --{}", "sweep {}", "data {}",
+                                  "audit --mechanism GRR --k {}", "plan --rate {}"])  # fmt: skip
+def test_every_error_is_short(here, call, line):
+    status, out, err = call(line.format("x" * 100_000))
+    assert status in (2, 4) and out == "" and err.count("\n") == 1 and 20 < len(err) < 2500

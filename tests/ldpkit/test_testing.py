@@ -1,0 +1,672 @@
+"""The checks that strangers run: passed by every registered mechanism, and each failed by a mutant
+that breaks one promise.
+
+Seeds are fixed, and correct code fails for another seed with probability `FALSE_ALARM` = 1e-4 per
+mechanism at most.
+"""
+
+import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from laws import DELTA
+from speller import Speller, Spelt
+
+from ldpkit.attacks import Guess, TwoValueTest
+from ldpkit.auditors import audit
+from ldpkit.kinds import HASH_REPORT, IndependentBits
+from ldpkit.kinds.base import ROUTES, Named, Scored, shaped
+from ldpkit.kinds.number import Interval
+from ldpkit.kinds.rounds import Rounds
+from ldpkit.mechanisms import (
+    AGM,
+    AGRR,
+    CMS,
+    GM,
+    GRR,
+    HCMS,
+    HM,
+    HR,
+    LHO,
+    MECHANISMS,
+    OLH,
+    OUE,
+    PM,
+    RAPPOR,
+    RSFD,
+    SHE,
+    SS,
+    BucketFlip,
+    Chained,
+    Client,
+    FaultyUE,
+    Repeated,
+    make,
+    takes,
+)  # fmt: skip
+from ldpkit.mechanisms.base import FrequencyOracle, SupportOracle
+from ldpkit.mechanisms.sketch import CountMeanSketch
+from ldpkit.mechanisms.unary import UnaryEncoding
+from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
+from ldpkit.testing import draws as drawn
+from ldpkit.testing.case import Case, tail
+
+# --- whoever keeps the promises -------------------------------------------------------------------
+
+GIVEN = {
+    "epsilon": 1.0,
+    "delta": DELTA,
+    "g": 3,
+    "omega": 1,
+    "p": 0.7,
+    "theta": 0.65,
+    "first": 0.5,
+    "tau": 2,
+    "t": 2,
+    "h": 2,
+    "cohorts": 512,
+    "keep": 0.75,
+    "flip": 0.5,
+    "d": 2,
+    "m": 16,
+    "hashes": 1024,
+    "buckets": 2,
+    "bits": 1,
+}
+DIFFERS = (
+    "records that differ in every attribute are told apart by the amplified budget; the claim is"
+    " about one attribute"
+)
+FIXED = (
+    "estimates of a sketch are unbiased over the choice of its functions, of which these are a few"
+)
+TWICE = "the own bit is drawn twice: this is the fault that it was made for"
+
+
+def registered():
+    for name in MECHANISMS:
+        sizes = (4, 6) if name == "dBitFlipPM" else (2, 5) if takes(name, "k") else (None,)
+        for k in sizes:
+            wanted = {
+                key: value
+                for key, value in (GIVEN | {"k": k}).items()
+                if value is not None and takes(name, key)
+            }
+            yield make(
+                name,
+                **{
+                    key: value
+                    for key, value in wanted.items()
+                    if not (name.startswith("L-") and key == "protocol")
+                },
+            )
+
+
+VARIANTS = [
+    GRR(100, 3.0),
+    SS(30, 0.5),
+    HR(100, 4.0),
+    SHE(20, 5.0),
+    SHE(20, 5.0, 2.0**-20),
+    GM(3, 1.0, 0.02, 2.0**-10),
+    FaultyUE(5, 1.0, "OUE"),
+    BucketFlip(8, 1.0, 4, 2),
+    HR(2, 0.5),
+    HR(10, 1.0),
+    HR(7, 4.0),
+    HM(100, 4.0),
+    HM(9, 0.5, 3),
+    HCMS(30, 3.0, 4, 3),
+    RAPPOR(5, 2.0, 5, 3, 16),
+    RAPPOR(3, 8.0, 128, 1, 512),
+    CMS(30, 1.0, 4, 3),
+    CMS(100, 3.0, 8, 16),
+    PM(0.01),
+    PM(5.0),
+    *(Repeated(m, 3) for m in (GRR(5, 1.0), SS(9, 0.5), OUE(4, 0.5), SHE(4, 0.5))),
+    Repeated(AGM(5, 1.0, 0.02), 2),
+    *(Repeated(m, 3, memoise=True) for m in (GRR(5, 1.0), GM(5, 1.0, 0.02))),
+    Chained(3, 2.0, 1.5, 1, "SUE"),
+    Chained(3, 2.0, 1.0, 5, "GRR"),
+    RSFD(3, 3, 0.5, "SUE-r"),
+    RSFD(3, 4, 1.0, "GRR"),
+]
+
+
+def excuses(mechanism):
+    """Names of the checks that a mechanism fails, and why."""
+    if isinstance(mechanism, RSFD):
+        return {"budget": DIFFERS, "claim": DIFFERS}
+    if isinstance(mechanism, CountMeanSketch) and mechanism.hashes < 100:
+        return {"estimate": FIXED}
+    if isinstance(mechanism, RAPPOR) and mechanism.cohorts < 100:
+        return {"estimate": FIXED}
+    return {"budget": TWICE, "claim": TWICE} if isinstance(mechanism, FaultyUE) else {}
+
+
+@pytest.mark.parametrize("mechanism", [*registered(), *VARIANTS], ids=str)
+def test_every_mechanism_of_the_package_keeps_its_promises(mechanism):
+    found = check_mechanism(mechanism, expected_failures=excuses(mechanism)).outcomes
+    assert list(found) == list(CHECKS)
+    unlisted = [name for name, outcome in found.items() if outcome.startswith("does not apply")]
+    assert {
+        "value",
+        "parameters",
+        "generator",
+        "inputs",
+        "read",
+        "pair",
+        "rates",
+        "client",
+        "estimate",
+        "null",
+        "repeats",
+    }.isdisjoint(unlisted), found
+
+
+@pytest.mark.parametrize("mechanism", [*registered(), *VARIANTS], ids=str)
+def test_every_exact_number_says_how_it_is_found(mechanism):
+    for attack in (Guess(), TwoValueTest(1.0)):
+        if not isinstance(mechanism.kind, Named if attack.name == "guess" else Scored):
+            continue
+        route, rates = attack.route(mechanism), attack.rates(mechanism)
+        assert route in ROUTES and (rates is None or route != "simulate")
+
+
+def test_what_has_no_law_is_checked_as_far_as_its_reports_reach():
+    found = check_mechanism(Repeated(HR(3, 0.5), 3)).outcomes
+    assert {found[name] for name in ("read", "estimate", "null", "repeats")} == {"passed"}
+
+
+def grr_client(values, rng):
+    keep = math.exp(1) / (math.exp(1) + 4)
+    return np.where(
+        rng.random(len(values)) < keep, values, (values + rng.integers(1, 5, len(values))) % 5
+    )
+
+
+def test_a_client_is_checked_as_far_as_its_reports_reach():
+    found = check_mechanism(Client(grr_client, 5, "value", 1.0)).outcomes
+    assert {name for name, outcome in found.items() if outcome == "passed"} == {
+        "value", "parameters", "generator", "inputs", "pair", "null", "claim", "repeats"}  # fmt: skip
+    assert found["client"] == "does not apply: no law of the reports is known"
+    own = np.random.default_rng(1)
+    alone = Client(
+        lambda value: int(value) if own.random() < 0.5 else int(own.integers(5)), 5, "value", 2.0
+    )
+    found = check_mechanism(alone).outcomes
+    assert found["null"] == "passed"
+    assert all("randomness is its own" in found[name] for name in ("generator", "repeats"))
+
+
+def test_inputs_need_not_hold_the_proposed_pair_but_each_must_be_one():
+    assert check_mechanism(PM(1.0), inputs=[-0.5, 0.5]).outcomes["client"] == "passed"
+    assert check_mechanism(GRR(5, 1.0), inputs=[0, 2]).outcomes["pair"] == "passed"
+    with pytest.raises(AssertionError, match="inputs must be told apart .* from others, got -5"):
+        check_mechanism(PM(1.0), inputs=[-5, 0.1, 0.5])
+
+
+def test_laws_of_numbers_are_asked_between_the_ends_too(monkeypatch):
+    right = Interval.score_rates
+
+    def flat(self, threshold, pair):
+        return right(self, threshold, pair) if abs(pair[0] - pair[1]) == 2 else (0.2, 0.1)
+
+    monkeypatch.setattr(Interval, "score_rates", flat)
+    with pytest.raises(AssertionError, match="client: attack tight on"):
+        check_mechanism(PM(1.0))
+
+
+def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
+    found = check_mechanism(
+        Speller(4, 2.0),
+        attacks=[Spelt()],
+        expected_failures={"estimate": "nobody asks", "read": "takes all words"},
+    )
+    assert found.outcomes["null"] == found.outcomes["repeats"] == "passed"
+    assert found.outcomes["rates"] == "does not apply: no law of the reports is known"
+
+
+# --- mutants --------------------------------------------------------------------------------------
+
+
+def mutant(base=OUE, **changes):
+    """A mechanism with a law and a client of its own, written as `base` is, of which something is
+    changed."""
+    root = SupportOracle if issubclass(base, SupportOracle) else FrequencyOracle
+    line = [cls for cls in reversed(base.__mro__) if issubclass(cls, root) and cls is not root]
+    body = {
+        name: thing
+        for cls in line
+        for name, thing in vars(cls).items()
+        if not name.startswith(("__", "_abc_"))
+    }
+    body |= {"__annotations__": {"k": int, "epsilon": float}, "__module__": __name__}
+    body |= {"perturb": lambda self, values, rng: base.perturb(self, values, rng)}
+    return dataclass(frozen=True)(type("Mutant", (root,), body | changes))(3, 1.0)
+
+
+def changed_kind(base=IndependentBits, **changes):
+    """A property `kind` whose laws are changed."""
+    cls = dataclass(frozen=True)(type("MutantKind", (base,), changes))
+    return property(lambda self: cls(self.k, self.p, self.q))
+
+
+@dataclass
+class Loose(UnaryEncoding):
+    k: int
+    epsilon: float
+    name, p, q = "Loose", 0.5, 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Lonely(OUE):
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+
+class Loyal(Repeated):
+    def read(self, reports):
+        return [
+            self.mechanism.read(r)
+            for r in (reports if isinstance(reports, list) else self.mechanism.read(reports))
+        ]
+
+
+class Apart(Loyal):
+    def read(self, reports):
+        if isinstance(reports, list) and len(reports) != self.tau:
+            raise ValueError("too few")
+        return super().read(reports)
+
+
+def bits(self, values, rng):
+    """The client of unary encoding, for the mutants to spoil."""
+    return OUE.perturb(self, values, rng)
+
+
+def scribbled(self, values, rng):
+    reports = bits(self, values, rng)
+    values[:] = 0
+    return reports
+
+
+def one_coin(self, values, rng):
+    """All users of a call share their noise."""
+    return np.where(
+        np.arange(self.k) == values[:, None], rng.random() < self.p, rng.random(self.k) < self.q
+    ).astype(np.uint8)
+
+
+CALLS = []
+
+
+def wearing(self, values, rng):
+    """A client that makes other noise in every call."""
+    CALLS.append(len(values))
+    return bits(self, values, np.random.default_rng([len(CALLS), int(rng.integers(2**32))]))
+
+
+def steep(self):
+    grown = np.exp(np.float64(30 * self.epsilon))
+    return float(grown / (1 + grown))
+
+
+class Louder(GRR):
+    """Whatever it does, it does with twice the budget."""
+
+    def perturb(self, values, rng):
+        return GRR(self.k, 2 * self.epsilon).perturb(values, rng)
+
+    def estimate(self, reports):
+        return GRR(self.k, 2 * self.epsilon).estimate(reports)
+
+    def variance(self, n, frequency=0.0):
+        return GRR(self.k, 2 * self.epsilon).variance(n, frequency)
+
+
+def curt(self):
+    if self.k != 3 or self.epsilon != 1:
+        raise ValueError("bad")
+
+
+MUTANTS = [
+    ("value", Loose(3, 1.0), "it must be frozen, but k can be set"),
+    ("value", Lonely(3, 1.0), "a copy made from its fields differs"),
+    (
+        "value",
+        mutant(__reduce__=lambda self: (OUE, (3, 2.0))),
+        "its parameters change on the way to a process",
+    ),
+    (
+        "parameters",
+        mutant(__post_init__=lambda self: None),
+        "k = nan must be refused by a ValueError, it is accepted",
+    ),
+    (
+        "parameters",
+        mutant(__post_init__=curt),
+        "the error that refuses k = nan must name k and nan: bad",
+    ),
+    (
+        "generator",
+        mutant(perturb=lambda self, v, rng: bits(self, v, np.random.default_rng())),
+        "different reports with the same generator",
+    ),
+    (
+        "generator",
+        mutant(perturb=lambda self, v, rng: bits(self, v, np.random.default_rng(1))),
+        "it takes nothing from the generator",
+    ),
+    (
+        "generator",
+        mutant(perturb=lambda self, v, rng: bits(self, v, rng) ^ (np.random.rand() < 0)),  # noqa: NPY002
+        "draws from a global random state",
+    ),
+    ("inputs", mutant(perturb=scribbled), "it changes the array of values that it was given"),
+    (
+        "inputs",
+        mutant(GRR, perturb=lambda self, v, rng: np.squeeze(GRR.perturb(self, v, rng))),
+        "it raises ValueError",
+    ),
+    (
+        "read",
+        mutant(read=lambda self, reports: reports),
+        "nothing in the place of reports must be refused by a ValueError, it is accepted",
+    ),
+    (
+        "read",
+        mutant(read=lambda self, reports: 1 - OUE.read(self, reports)),
+        "reports that were read differ when they are read again",
+    ),
+    (
+        "read",
+        mutant(SHE, read=lambda self, reports: shaped(reports, (None, 3), "it")),
+        "an array of another type must be refused",
+    ),
+    (
+        "read",
+        mutant(OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)),
+        "an entry out of range must be refused",
+    ),
+    (
+        "read",
+        Loyal(GRR(3, 1.0), 3),
+        "a list with one array too few must be refused by a ValueError, it is accepted",
+    ),
+    (
+        "read",
+        Apart(GRR(3, 1.0), 3),
+        "a list about different users must be refused by a ValueError, it is accepted",
+    ),
+    (
+        "pair",
+        mutant(pair=lambda self, pair=None: pair or (0, 2)),
+        "the pair (0, 0) must be refused by a ValueError, it is accepted",
+    ),
+    (
+        "pair",
+        mutant(pair=lambda self, pair=None: tuple(sorted(OUE.pair(self, pair)))),
+        "does not accept its own pair as (2, 0)",
+    ),
+    (
+        "rates",
+        mutant(kind=changed_kind(guess_rates=lambda self, pair: (0.5, 0.5))),
+        "guesses about 0 have chances that sum to 1.5",
+    ),
+    (
+        "rates",
+        mutant(kind=changed_kind(score_rates=lambda self, t, pair: (1.5, 0.1))),
+        "which are no probabilities",
+    ),
+    (
+        "rates",
+        mutant(kind=changed_kind(score_rates=lambda self, t, pair: (0.1, 0.2))),
+        "likelier under the second input",
+    ),
+    ("budget", FaultyUE(3, 1.0), "epsilon 1 is claimed, (0, 1) lose 1.68027"),
+    (
+        "budget",
+        mutant(kind=changed_kind(loss=lambda self, pair: 0.9)),
+        "the loss between (0, 1) is said to be 0.9, an event has more",
+    ),
+    (
+        "routes",
+        mutant(kind=changed_kind(law=lambda self, v, p=None: np.full(8, 1 / 7))),
+        "the listed laws of (0, 1) sum to 1.14285714",
+    ),
+    (
+        "budget",
+        mutant(GRR, delta=1e-3, p=AGRR(3, 1.0, 0.1).p, q=AGRR(3, 1.0, 0.1).q),
+        "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001",
+    ),
+    (
+        "routes",
+        mutant(kind=changed_kind(reports=property(lambda self: OUE(3, 1.0).kind.reports[::-1]))),
+        "its listed reports",
+    ),
+    (
+        "routes",
+        mutant(kind=changed_kind(success=lambda self: 0.5)),
+        "attack guess on (0, 1) has the rates (0.5, 0.25)",
+    ),
+    (
+        "routes",
+        mutant(
+            kind=changed_kind(
+                wins=lambda self, tau: IndependentBits(self.k, self.p**tau, self.q).wins(tau)
+            )
+        ),
+        "attack guess on two rounds has the rates",
+    ),
+    (
+        "routes",
+        mutant(
+            kind=changed_kind(repeated=lambda self, tau: Rounds(replace(self, p=self.p**tau), tau))
+        ),
+        "on two rounds has the rates",
+    ),
+    (
+        "routes",
+        mutant(kind=changed_kind(loss=lambda self, pair: 1.1)),
+        "the loss between (0, 1) is said to be 1.1, reports have",
+    ),
+    (
+        "client",
+        mutant(
+            perturb=lambda self, v, rng: FaultyUE.perturb(
+                FaultyUE(self.k, self.epsilon, "OUE"), v, rng
+            )
+        ),
+        "accepts",
+    ),
+    ("client", mutant(perturb=lambda self, v, rng: bits(self, np.roll(v, 1), rng)), "accepts"),
+    (
+        "client",
+        mutant(GRR, perturb=lambda self, v, rng: np.where(rng.random(len(v)) < self.p, v, 0)),
+        "accepts",
+    ),
+    (
+        "rounds",
+        mutant(
+            kind=changed_kind(
+                repeated=lambda self, tau: Rounds(IndependentBits(self.k, 0.6, self.q), tau)
+            )
+        ),
+        "one round",
+    ),
+    (
+        "rounds",
+        mutant(kind=changed_kind(repeated=lambda self, tau: Rounds(self, tau + 1))),
+        "one round has the rates",
+    ),
+    ("estimate", mutant(estimate=lambda self, r: OUE.estimate(self, r) + 0.05), "by chance"),
+    (
+        "estimate",
+        mutant(estimate=lambda self, r: np.clip(OUE.estimate(self, r), 0, 1)),
+        "by chance",
+    ),
+    (
+        "estimate",
+        mutant(variance=lambda self, n, f=0.0: 1.5 * OUE.variance(self, n, f)),
+        "times what is stated",
+    ),
+    (
+        "extremes",
+        mutant(q=property(lambda self: 1 / (math.exp(30 * self.epsilon) + 1))),
+        "it raises OverflowError",
+    ),
+    ("extremes", mutant(p=property(steep)), "it raises RuntimeWarning"),
+    (
+        "extremes",
+        mutant(
+            kind=changed_kind(loss=lambda self, pair: math.log(self.k) if self.k < 9 else math.nan)
+        ),
+        "no number",
+    ),
+    ("claim", Louder(5, 1.0), "20000 real reports per input and attack guess prove 1."),
+    ("null", mutant(perturb=one_coin), "two groups of 20000 reports of"),
+    (
+        "null",
+        Client(lambda v, rng: np.full(len(v), rng.integers(5)), 5, "value", 1.0),
+        "two groups of 20000 reports of 0 are told apart",
+    ),
+    (
+        "power",
+        mutant(perturb=lambda self, v, rng: bits(self, rng.integers(0, self.k, len(v)), rng)),
+        "its law says more than half",
+    ),
+    ("repeats", mutant(perturb=wearing), "an audit by attack guess does not repeat"),
+]
+
+
+@pytest.mark.parametrize(("name", "broken", "sentence"), MUTANTS)
+def test_a_mutant_fails_the_check_of_what_it_breaks(name, broken, sentence):
+    with pytest.raises(AssertionError) as error:
+        next(check for check in checks(broken) if str(check) == name)()
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "sentence"),
+    [
+        (
+            "variance",
+            lambda self, n, frequency=0.0: 2.0,
+            "estimates from one round have another variance",
+        ),
+        ("delta", property(lambda self: 0.1), "one round costs another epsilon or delta"),
+        (
+            "perturb",
+            lambda self, values, rng: [1 - self.mechanism.perturb(values, rng)] * self.tau,
+            "one round differs from one report",
+        ),
+    ],
+)
+def test_several_rounds_that_do_not_begin_with_one_are_found(name, changed, sentence, monkeypatch):
+    monkeypatch.setattr(Repeated, name, changed)
+    with pytest.raises(AssertionError, match=sentence):
+        CHECKS["rounds"](Case(OUE(3, 1.0), 1, None, None))
+
+
+def test_an_audit_that_depends_on_its_threads_is_found(monkeypatch):
+    monkeypatch.setattr(drawn, "audit", lambda **given: audit(**given | {"seed": given["threads"]}))
+    with pytest.raises(
+        AssertionError, match="an audit by attack guess depends on the number of threads"
+    ):
+        CHECKS["repeats"](Case(OUE(3, 1.0), 1, None, None))
+
+
+def test_every_check_is_failed_by_a_mutant_and_says_what_it_asks_for():
+    assert {name for name, _, _ in MUTANTS} == set(CHECKS)
+    assert all(
+        (check.__doc__ or "").strip() and "\n" not in check.__doc__ for check in CHECKS.values()
+    )
+
+
+# --- the report -----------------------------------------------------------------------------------
+
+
+def test_all_failures_come_in_one_error():
+    broken = mutant(perturb=scribbled, estimate=lambda self, r: OUE.estimate(self, r) + 0.05)
+    with pytest.raises(AssertionError) as error:
+        check_mechanism(broken)
+    lines = str(error.value).splitlines()
+    assert lines[0] == "Mutant(k=3, epsilon=1.0) fails 2 of 17 checks"
+    assert [line.strip().split(":")[0] for line in lines[1:]] == ["inputs", "estimate"]
+
+
+def test_an_expected_failure_that_passes_is_reported():
+    with pytest.raises(
+        AssertionError, match=r"budget: passed, but it was expected to fail: I thought so"
+    ):
+        check_mechanism(GRR(3, 1.0), expected_failures={"budget": "I thought so"})
+    with pytest.raises(
+        AssertionError,
+        match=(
+            r"budget: does not apply: no epsilon is claimed, but it was expected to fail: why not"
+        ),
+    ):
+        check_mechanism(LHO(3, 3), expected_failures={"budget": "why not"})
+    with pytest.raises(
+        ValueError,
+        match="expected_failures must be one of value, .* got 'bugdet'; did you mean 'budget'",
+    ):
+        check_mechanism(GRR(3, 1.0), expected_failures={"bugdet": "typing"})
+
+
+def test_the_outcome_shows_as_a_table():
+    lines = repr(
+        check_mechanism(FaultyUE(3, 1.0), expected_failures={"budget": TWICE, "claim": TWICE})
+    ).splitlines()
+    assert lines[0] == "FaultyUE(k=3, epsilon=1.0, protocol='SUE')" and len(lines) == 1 + len(
+        CHECKS
+    )
+    assert (
+        lines[1] == "  value       passed" and f"  budget      fails as expected: {TWICE}" in lines
+    )
+
+
+@pytest.mark.parametrize("check", checks(HR(3, 1.0)), ids=str)
+def test_checks_can_be_run_one_by_one(check):
+    assert check() is None
+
+
+@pytest.mark.parametrize("wrong", [3, "GRR", GRR, None])
+def test_what_is_no_mechanism_is_refused(wrong):
+    with pytest.raises(
+        ValueError,
+        match="mechanism must be a mechanism whose reports can be read, or a Client, got",
+    ):
+        check_mechanism(wrong)
+    with pytest.raises(ValueError, match="seed must be an integer >= 0, got -1"):
+        checks(GRR(3, 1.0), seed=-1)
+
+
+def test_the_tails_of_counts_are_exact():
+    assert tail(7, 10, 0.5) == pytest.approx(
+        2 * sum(math.comb(10, i) for i in (7, 8, 9, 10)) / 1024
+    )
+    assert tail(10, 10, 1 + 1e-16) == 1.0 and tail(9, 10, 1.0) == 0.0
+
+
+def test_the_share_is_divided_by_the_number_of_comparisons():
+    judge = Case(GRR(3, 1.0), 1, None, None).judge
+    least = FALSE_ALARM / 5 / 100
+    assert judge([(1.01 * least, "rare")] + [(1.0, "")] * 99) is None
+    with pytest.raises(AssertionError, match="rare"):
+        judge([(0.99 * least, "rare")] + [(1.0, "")] * 99)
+
+
+def test_the_example_in_the_book_prints_what_the_page_shows(capsys):
+    page = (Path(__file__).parents[2] / "book" / "api" / "testing.md").read_text()
+    codes, shown = (
+        re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "text")
+    )
+    names = {"__name__": __name__}
+    with pytest.raises(AssertionError) as error:
+        exec(codes[0], names)
+    exec(codes[1], names)
+    assert [f"AssertionError: {error.value}\n", capsys.readouterr().out] == shown

@@ -1,0 +1,627 @@
+"""Sweeps from a file, on this machine and on a Dask cluster of real processes; the same bytes from
+every way.
+
+Nothing here is statistical. The cluster lives on loopback and is shared by the file; its scheduler
+gives up on a task when one worker died of it, so that what is tested is ldpkit's own second
+attempt. The cluster never gives up on a worker that a loaded machine is slow to start again: it
+would close the new one, with whatever cell it computes by then.
+"""
+
+import importlib.metadata
+import itertools
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import dask
+import pandas as pd
+import pytest
+from distributed import KilledWorker, LocalCluster
+from sweep_cells import failing, fragile
+
+import ldpkit.pools
+from ldpkit import pools
+from ldpkit.auditors import AUDITS, RADAudit
+from ldpkit.cli import sweep as command
+from ldpkit.sweep import SweepError, sweep
+
+pytestmark = pytest.mark.xdist_group("cluster")  # one cluster serves all tests of this file
+
+ROOT = Path(__file__).parents[2]
+GRIDS = {
+    "audit": {
+        "mechanism": ["GRR", "OUE", "OLH"],
+        "k": [5],
+        "epsilon": [0.5, 2.0],
+        "trials": [500],
+        "faithful": [False, True],
+    },
+    "kv": {
+        "mechanism": ["PCKV-UE", "PCKV-GRR"],
+        "k": [2, 3],
+        "epsilon": [1.0],
+        "users": [10000],
+        "runs": [2],
+    },
+    "rad": {
+        "mechanism": ["GRR", "SS", "OUE"],
+        "m": [4, 8],
+        "epsilon": [1.0],
+        "reports": [1000],
+        "faithful": [False, True],
+    },
+    "gradient": {
+        "adversary": ["dummy"],
+        "epsilon": [1.0, 4.0],
+        "dimension": [60, 80],
+        "trials": [100],
+    },
+    "shuffle": {"epsilon": [1.0, 2.0], "clients": [1000], "trials": [100, 200]},
+}
+
+
+@pytest.fixture(scope="module")
+def address():
+    with (
+        dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": 0,
+                "distributed.deploy.lost-worker-timeout": "1h",
+            }
+        ),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def executor(address):
+    with pools.connect(address) as client:
+        yield client.get_executor(pure=False)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return {
+        audit: sweep(AUDITS[audit].cell, grid, seed=3, workers=1).to_csv(index=False)
+        for audit, grid in GRIDS.items()
+    }
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# --- the same bytes -------------------------------------------------------------------------------
+
+
+def test_the_cell_of_every_auditor_is_tested_here():
+    assert GRIDS.keys() == AUDITS.keys()
+
+
+@pytest.mark.parametrize("audit", GRIDS)
+def test_any_number_of_processes_gives_the_same_bytes(audit, tables):
+    for workers in (2, 4):
+        assert (
+            sweep(AUDITS[audit].cell, GRIDS[audit], seed=3, workers=workers).to_csv(index=False)
+            == tables[audit]
+        )
+
+
+def test_a_dask_cluster_gives_the_same_bytes(executor, tables, tmp_path):
+    for audit, grid in GRIDS.items():
+        found = sweep(
+            AUDITS[audit].cell,
+            grid,
+            seed=3,
+            executor=executor,
+            store=tmp_path,
+            table=tmp_path / "table.csv",
+        )
+        assert found.to_csv(index=False) == tables[audit] == (tmp_path / "table.csv").read_text()
+        assert (
+            sweep(AUDITS[audit].cell, grid, seed=3, workers=1, store=tmp_path).to_csv(index=False)
+            == tables[audit]
+        )
+
+
+@pytest.mark.parametrize("where", ["--workers 1", "--scheduler"])
+def test_the_command_gives_the_same_bytes(where, call, here, tables, address):
+    for audit, grid in GRIDS.items():
+        (here / f"{audit}.yml").write_text(json.dumps({"audit": audit, "seed": 3, "grid": grid}))
+        status, out, err = call(
+            f"sweep {audit}.yml {where}{' ' + address if 'scheduler' in where else ''}"
+        )
+        rows = tables[audit].count("\n") - 1
+        assert (status, err) == (0, "") and re.match(
+            rf"(\d+) of \1 cells finished, {rows} rows in {audit}\.csv", out
+        )
+        assert (here / f"{audit}.csv").read_text() == tables[audit]
+
+
+def test_a_notebook_gives_the_same_bytes(tmp_path, tables):
+    import nbformat
+
+    (tmp_path / "grids.json").write_text(json.dumps(GRIDS))
+    source = (
+        "import json\nfrom ldpkit.auditors import AUDITS, RADAudit\nfrom ldpkit.sweep import"
+        " sweep\nfor audit, grid in json.load(open('grids.json')).items():\n   "
+        " sweep(AUDITS[audit].cell, grid, seed=3, workers=2, table=audit + '.csv')"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    notebook.metadata.kernelspec = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
+    nbformat.write(notebook, tmp_path / "in.ipynb")
+    command = [
+        sys.executable,
+        "-m",
+        "papermill",
+        "in.ipynb",
+        "out.ipynb",
+    ]  # a process of its own: its own event loop
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    for audit in GRIDS:
+        assert (tmp_path / f"{audit}.csv").read_text() == tables[audit]
+
+
+# --- a cluster that loses workers -----------------------------------------------------------------
+
+
+def test_a_killed_worker_of_a_cluster_costs_only_its_cell(executor, tmp_path):
+    grid = {"x": range(8), "marks": str(tmp_path), "fatal": [[2]]}
+    found = sweep(fragile, grid, seed=1, executor=executor, table=tmp_path / "table.csv")
+    assert (tmp_path / "2").exists()  # it did die
+    undisturbed = sweep(fragile, grid, seed=1, workers=1).to_csv(index=False)
+    assert found.to_csv(index=False) == (tmp_path / "table.csv").read_text() == undisturbed
+
+
+def test_a_cell_that_always_kills_its_worker_is_reported_while_the_others_finish(
+    executor, tmp_path
+):
+    grid = {"x": range(4), "marks": str(tmp_path), "fatal": [[0]], "always": True}
+    with pytest.raises(
+        SweepError, match="1 of 4 .*\ncell {'x': 0, .* failed: KilledWorker"
+    ) as caught:
+        sweep(fragile, grid, seed=1, executor=executor)
+    assert caught.value.table["x"].tolist() == [1, 2, 3] and isinstance(
+        caught.value.failures[0][1], KilledWorker
+    )
+    assert executor.submit(abs, -1).result() == 1
+
+
+def test_a_failing_cell_of_a_cluster_is_reported_while_the_others_finish(executor):
+    with pytest.raises(
+        SweepError,
+        match="2 of 5 .*\ncell {'x': 1} failed: ArithmeticError: no half of 1\ncell {'x': 3}",
+    ) as caught:
+        sweep(failing, {"x": range(5)}, seed=1, executor=executor)
+    assert caught.value.table["half"].tolist() == [0, 1, 2]
+
+
+def test_workers_with_other_versions_are_refused_naming_both(call, here, address):
+    config(here, GOOD)
+    own, other = pools.versions(), pools.versions() | {"numba": "0.1"}
+
+    def pretend(versions):
+        ldpkit.pools.versions = lambda: versions
+
+    with pools.connect(address) as client:
+        client.run(pretend, other)
+        try:
+            message = (
+                rf"has numba 0\.1 instead of {re.escape(own['numba'])}: give it the same"
+                r" environment"
+            )
+            with pytest.raises(
+                RuntimeError, match="worker tcp://.* cannot take part: .*" + message
+            ):
+                pools.connect(address)
+            status, out, err = call(f"sweep sweep.yml --scheduler {address}")
+            assert (status, out, err.count("\n")) == (4, "", 1) and re.search(message, err)
+            assert [path.name for path in here.iterdir()] == ["sweep.yml"]
+            with pytest.raises(SweepError, match=message):  # a worker that joined after the check
+                sweep(failing, {"x": [2, 4]}, seed=1, executor=client.get_executor(pure=False))
+        finally:
+            client.run(pretend, own)
+
+
+def test_an_address_without_a_scheduler_is_refused(call, here):
+    config(here, GOOD)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        with pytest.raises(
+            ConnectionError,
+            match=f"no Dask scheduler answers at tcp://127.0.0.1:{port} within 0.5 s",
+        ):
+            pools.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
+    with pytest.raises(ConnectionError, match="within 0.5 s"):
+        pools.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
+    status, out, err = call("sweep sweep.yml --scheduler nonsense")
+    assert (status, out) == (
+        4,
+        "",
+    ) and "no Dask scheduler answers at nonsense within 5 s (missing port number" in err
+    assert [path.name for path in here.iterdir()] == ["sweep.yml"]
+
+
+def test_without_distributed_the_extra_is_named(call, here, monkeypatch):
+    config(here, GOOD)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    status, out, err = call("sweep sweep.yml --scheduler tcp://127.0.0.1:8786")
+    assert (status, out) == (4, "") and "pip install 'ldpkit[cluster]'" in err
+    assert "cluster" in importlib.metadata.metadata("ldpkit").get_all("Provides-Extra")
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+GOOD = {
+    "audit": "rad",
+    "seed": 1,
+    "grid": {"mechanism": ["GRR", "OUE"], "m": [4], "epsilon": [1]},
+    "fixed": {"reports": 1000},
+}
+
+
+def config(folder, found):
+    text = found if isinstance(found, str) else json.dumps(found)
+    (folder / "sweep.yml").write_text(text)
+
+
+def test_out_and_store_come_from_the_command_or_the_file_or_its_name(call, here):
+    config(here, GOOD)
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    config(here, GOOD | {"out": "named.csv"})
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    assert call("sweep sweep.yml --workers 1 --out given.csv --store kept")[0] == 0
+    found = {path.name for path in here.iterdir()}
+    assert found == {
+        "sweep.yml",
+        "sweep.csv",
+        "sweep.cells",
+        "named.csv",
+        "named.cells",
+        "given.csv",
+        "kept",
+    }
+    assert (
+        (here / "sweep.csv").read_text()
+        == (here / "given.csv").read_text()
+        == (here / "named.csv").read_text()
+    )
+
+
+def test_a_sweep_takes_clients_and_pairs_and_knows_them_edited(here, monkeypatch):
+    """In processes of its own, as users start it: workers find the client where the command was
+    given, and leave nothing to be said after it."""
+    source = (
+        "import numpy as np\ndef loud(values, rng):\n    return np.where(rng.random(len(values))"
+    )
+    (here / "grown.py").write_text(f"{source} < 0.9, values, 2)\n")
+    cell = {"mechanism": "grown:loud", "report": "value", "k": 3, "epsilon": 1.0}
+    grid = [
+        cell,
+        cell | {"epsilon": 9.0, "pair": [1, 2]},
+        {"mechanism": "GRR", "k": 3, "epsilon": 1.0},
+    ]
+    config(here, {"audit": "audit", "seed": 3, "grid": grid, "fixed": {"trials": 2000}})
+    command = [sys.executable, "-P", "-m", "ldpkit", "sweep", "sweep.yml", "--workers", "2",
+               "--allow", "grown"]  # fmt: skip
+
+    def swept():
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+        assert (done.returncode, done.stderr) == (0, "")
+        return pd.read_csv("sweep.csv")
+
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    table = swept()
+    # value 0 is sent or replaced by 2: epsilon is infinite; 1 000 reports show more than 1
+    assert table["violated"].tolist() == [True, False, False]
+    assert table["faithful"].tolist() == [True, True, False] and table["pair"][1] == "[1, 2]"
+    (here / "grown.py").write_text(f"{source} < 0.01, values, 2)\n")
+    assert not swept()["violated"].any()
+    config(here, {"audit": "audit", "seed": 3, "grid": [cell | {"tau": 3}]})
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.returncode == 2 and "parameter of a client must be one of k, report" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "mechanism, values, allow, asked",
+    [
+        ("spy:report", None, "", "spy"),
+        ("spy:report", None, "--allow sp --allow spy.inner --allow grid", "spy"),
+        ("ldpkit.mechanisms.client:load", ["spy:report", "x:y"], "", "ldpkit.mechanisms.client"),
+        ("ldpkit.mechanisms.client:os.system", ["touch ran", "true"], "", "ldpkit.mechanisms.client"),
+        ("spy:report", None, "--allow spy", None),
+        ("deep.spy:report", None, "--allow deep", None),
+    ],
+)  # fmt: skip
+def test_a_grid_imports_only_what_its_user_allows(
+    call, here, monkeypatch, mechanism, values, allow, asked
+):
+    """What lies beside it is imported, and a program run, by nobody else's word."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("spy", "deep", "deep.spy"):
+        sys.modules.pop(name, None)
+    (here / "deep").mkdir()
+    for name in ("spy.py", "deep/spy.py"):
+        (here / name).write_text("open('ran', 'w')\ndef report(values, rng): return values\n")
+    cell = {"mechanism": mechanism, "epsilon": 9.0, "trials": 20}
+    cell |= {"report": "any", "values": values} if values else {"report": "value", "k": 3}
+    config(
+        here,
+        {"audit": "audit", "seed": 1, "grid": [{"mechanism": "GRR", "k": 3, "epsilon": 1}, cell]},
+    )
+    status, out, err = call(f"sweep sweep.yml --workers 1 {allow}")
+    if asked is None:
+        assert (status, err) == (0, "") and (here / "ran").exists()
+    else:
+        assert (status, out, err.count("\n")) == (2, "", 1) and not (here / "ran").exists()
+        assert (
+            f"client '{mechanism}' would be imported and run as you: --allow {asked} lets it" in err
+        )
+        assert str(here) not in sys.path and "spy" not in sys.modules
+
+
+def test_no_file_allows_itself_anything(call, here):
+    config(here, GOOD | {"allow": ["spy"]})
+    status, _, err = call("sweep sweep.yml")
+    assert status == 2 and "key must be one of audit, seed, grid, fixed, out, got 'allow'" in err
+
+
+def test_failed_cells_give_status_4_and_the_same_command_computes_only_them(
+    call, here, monkeypatch
+):
+    monkeypatch.setattr(RADAudit, "cell", failing)
+    config(here, GOOD | {"grid": {"x": [0, 1, 2]}, "fixed": None})
+    monkeypatch.setattr(command.Plan, "_check", lambda *_, **cell: None)
+    status, out, err = call("sweep sweep.yml --workers 1")
+    assert (status, err) == (4, "ldpkit: cell {'x': 1} failed: ArithmeticError: no half of 1\n")
+    assert out.startswith("2 of 3 cells finished, 2 rows in sweep.csv")
+    assert (
+        pd.read_csv("sweep.csv")["x"].tolist() == [0, 2]
+        and len(list(Path("sweep.cells").iterdir())) == 2
+    )
+
+
+def test_numbers_in_scientific_notation_are_numbers(call, here):
+    config(
+        here,
+        "audit: rad\nseed: 1e0\ngrid: {mechanism: GRR, m: [4], epsilon: [1e-1, 2.5e0, 1E0]}\nfixed:"
+        " {reports: 1e3}\n",
+    )
+    plan = command.read("sweep.yml")
+    assert [cell["epsilon"] for cell in plan.cells] == [0.1, 2.5, 1] and plan.seed == 1
+    assert all(cell["reports"] == 1000 and isinstance(cell["reports"], int) for cell in plan.cells)
+
+
+def test_the_parameters_of_the_grid_come_first_and_cells_may_be_listed(call, here):
+    config(
+        here,
+        GOOD
+        | {
+            "grid": [
+                {"m": 4, "mechanism": "GRR", "epsilon": 1},
+                {"m": 5, "mechanism": "SS", "epsilon": 2},
+            ]
+        },
+    )
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    assert pd.read_csv("sweep.csv").columns.tolist()[:4] == ["m", "mechanism", "epsilon", "reports"]
+
+
+BOMB = "audit: rad\nseed: 1\ngrid:\n  a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"  {b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in itertools.pairwise("abcdefg")
+)
+RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (
+            "audit: rad\nseed: 1\ngird: {m: [4]}\n",
+            "key must be one of audit, seed, grid, fixed, out, got 'gird'; did you mean 'grid'?",
+        ),
+        (
+            "audit: rad\nseed: 1\n",
+            "key grid is missing; the keys are audit, seed, grid, fixed, out",
+        ),
+        (
+            "audit: rda\nseed: 1\ngrid: {m: [4]}\n",
+            "audit must be one of audit, kv, rad, gradient, shuffle, got 'rda'; did you mean",
+        ),
+        ("audit: rad\nseed: -1\ngrid: {m: [4]}\n", "seed must be an integer >= 0, got -1"),
+        ("audit: rad\nseed: 1\nseed: 2\n", "key 'seed' is given twice"),
+        ("audit: rad\nseed: 1\ngrid: {m: []}\n", "grid must hold at least one cell, got {'m': []}"),
+        ("audit: rad\nseed: 1\ngrid: {}\n", "grid must hold at least one cell, got {}"),
+        (
+            "audit: rad\nseed: 1\ngrid: 4\n",
+            "grid must map parameters to lists of values, or list cells, got 4",
+        ),
+        ("audit: rad\nseed: 1\ngrid: [4]\n", "grid must map names of parameters to values, got 4"),
+        (
+            "audit: rad\nseed: 1\ngrid: {4: [4]}\n",
+            "grid must map names of parameters to values, got {4: [4]}",
+        ),
+        (
+            "audit: rad\nseed: 1\ngrid: {m: [2020-01-01]}\n",
+            "must be plain numbers, strings, lists or dictionaries, got date",
+        ),
+        (RAD + "fixed: [4]\n", "fixed must map names of parameters to values, got [4]"),
+        (RAD + "fixed: {m: 4}\n", "m must be given in the grid or fixed, not in both"),
+        (
+            RAD + "fixed: {seed: 4}\n",
+            "seed stands beside the grid; every cell derives its own from it",
+        ),
+        (
+            RAD + "fixed: {trials: 4}\n",
+            "parameter of audit rad must be one of mechanism, m, epsilon, reports, alpha, faithful, runs, got",
+        ),
+        (
+            RAD + "fixed: {alpha: 2}\n",
+            "cell {'mechanism': 'GRR', 'm': 4, 'epsilon': 1, 'alpha': 2}: alpha must be a number in [1e-100, 1), got 2",
+        ),
+        (RAD + "fixed: {runs: 0}\n", "runs must be an integer >= 1, got 0"),
+        (RAD + "out: 4\n", "out must be the name of a file, got 4"),
+        (
+            "audit: rad\nseed: 1\ngrid: {m: [4]}\n",
+            "cell {'m': 4}: audit rad needs mechanism, epsilon",
+        ),
+        (
+            "audit: audit\nseed: 1\ngrid: {mechanism: [OEU], k: [4], epsilon: [1]}\n",
+            "got 'OEU'; did you mean 'OUE'?",
+        ),
+        (
+            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], trails: [5]}\n",
+            "got 'trails'; did you mean 'trials'?",
+        ),
+        (
+            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1, 31]}\n",
+            "epsilon must be a number in [1e-06, 30], got 31",
+        ),
+        (
+            "audit: audit\nseed: 1\ngrid: {mechanism: [OUE], k: [4], epsilon: [1], omega: [2]}\n",
+            "OUE does not take omega",
+        ),
+        (
+            "audit: kv\nseed: 1\ngrid: {mechanism: [PCKV-UE], k: [4], epsilon: [1], user: [9]}\n",
+            "got 'user'; did you mean 'users'?",
+        ),
+        (
+            "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], auditor: [skv], squads: [[-1, 1]]}\n",
+            "squads must",
+        ),
+        (
+            "audit: kv\nseed: 1\ngrid: {mechanism: [CPP-UE], k: [1], epsilon: [1], minimum: [0]}\n",
+            "minimum must be an integer >= 1",
+        ),
+        (
+            "audit: gradient\nseed: 1\ngrid: {adversary: [dummy], epsilon: [1], trials: [3]}\n",
+            "trials must be even",
+        ),
+        (
+            "audit: gradient\nseed: 1\ngrid: {adversary: [file], epsilon: [1], pairs: [a.npz], dimension: [3]}\n",
+            "dimension belongs to the adversary",
+        ),
+        (
+            "audit: shuffle\nseed: 1\ngrid: {epsilon: [2], clients: [10]}\n",
+            "must be an integer >= 974, got 10",
+        ),
+        ("audit: [\n", "not YAML"),
+        (
+            f"{RAD}fixed: {'[' * 5000}{']' * 5000}",
+            "values are nested too deeply, or hold themselves",
+        ),
+        (f"{RAD}fixed: &a [*a]", "values are nested too deeply, or hold themselves"),
+        (BOMB, "at most 1000000 values can be written out, got 12345691"),
+        (
+            json.dumps(GOOD | {"grid": {name: [*range(10)] for name in "abcdefghi"}}),
+            "grid must have at most 1000000 cells, got 1000000000",
+        ),
+        ("- 4\n", "a sweep is described by keys and values, got [4]"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_status_2_and_leaves_nothing(call, here, text, message):
+    config(here, text)
+    status, out, err = call("sweep sweep.yml")
+    assert (
+        (status, out, err.count("\n")) == (2, "", 1)
+        and err.startswith("ldpkit: sweep.yml: ")
+        and message in err
+    )
+    assert [path.name for path in here.iterdir()] == ["sweep.yml"]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("missing.yml", "File 'missing.yml' does not exist"),
+        ("sweep.yml --workers 0", "workers must be an integer >= 1, got 0"),
+        (
+            "sweep.yml --workers 2 --scheduler tcp://127.0.0.1:8786",
+            "with --scheduler the cluster has its own",
+        ),
+        (
+            "sweep.yml --out missing/table.csv",
+            "out must be a file in an existing folder, got missing/table.csv",
+        ),
+    ],
+)
+def test_bad_options_are_one_line_and_status_2(call, here, text, message):
+    config(here, GOOD)
+    status, out, err = call(f"sweep {text}")
+    assert (status, out, err.count("\n")) == (2, "", 1) and message in err
+    assert [path.name for path in here.iterdir()] == ["sweep.yml"]
+
+
+FOREIGN = {
+    "sweep.yml": None,
+    "grid.csv": "k,epsilon\n1,2\n",
+    "notes.txt": "one line\n",
+    "picture.png": b"\x89PNG\r\n\x1a\n\xff\xfe",
+    "device": "a pipe",
+}
+
+
+@pytest.mark.parametrize("way", ["relative", "absolute", "option"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_no_sweep_wrote_is_never_overwritten(call, here, name, way):
+    place = here / name
+    config(
+        here, GOOD if way == "option" else GOOD | {"out": str(place) if way == "absolute" else name}
+    )
+    if name == "device":
+        os.mkfifo(place)
+    elif FOREIGN[name] is not None:
+        place.write_bytes(
+            FOREIGN[name] if isinstance(FOREIGN[name], bytes) else FOREIGN[name].encode()
+        )
+    before = None if name == "device" else place.read_bytes()
+    status, out, err = call("sweep sweep.yml --workers 1" + f" --out {name}" * (way == "option"))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "out must be a new file or a table that a sweep wrote, got " in err
+    assert place.is_fifo() if before is None else place.read_bytes() == before
+    assert {path.name for path in here.iterdir()} == {"sweep.yml", name}
+
+
+def test_a_description_called_as_its_table_is_not_overwritten(call, here):
+    (here / "grid.csv").write_text(json.dumps(GOOD))
+    assert call("sweep grid.csv")[0] == 2
+    assert json.loads((here / "grid.csv").read_text()) == GOOD
+
+
+def test_a_table_of_another_sweep_finished_or_not_is_replaced(call, here):
+    config(here, {"audit": "audit", "seed": 1, "grid": GRIDS["audit"], "out": "one.csv"})
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    config(here, GOOD | {"out": "one.csv"})
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    (here / "one.csv").write_text("mechanism,k,epsilon,trials,faithful\n")  # no cell was finished
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    assert len(pd.read_csv("one.csv")) == 2
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_page_runs(call, here):
+    page = (ROOT / "book" / "sweeps.md").read_text()
+    example = re.search(r"```\{?(?:code-block)?\}? ?ya?ml\n(.*?)```", page, re.S)[1]
+    config(here, example)
+    assert call("sweep sweep.yml --workers 1")[0] == 0
+    plan = command.read("sweep.yml")
+    assert pd.read_csv(plan.out)["mechanism"].nunique() == len(
+        {cell["mechanism"] for cell in plan.cells}
+    )

@@ -1,0 +1,71 @@
+"""Damage that a build mends is told to the person who builds, and is in no executed notebook."""
+
+import json
+import re
+from pathlib import Path
+
+from ldpbook import execute
+
+ROOT = Path(__file__).parents[2]
+
+
+HELPER = """
+from ldpkit import sweep
+
+def one(x, seed):
+    return {"y": x}
+
+def half(x):
+    return x / 2
+
+def table():
+    return sweep.sweep(one, {"x": [1]}, seed=1, workers=1, store="kept")
+"""
+STORED = """
+from pathlib import Path
+import helper
+helper.table()
+for path in Path("kept").iterdir():
+    path.write_text("[]")
+print(len(helper.table()))
+"""
+COMPILED = """
+from ldpkit import compiled
+compiled.CACHE = Path("code").resolve()
+compiled.kernel(helper.half)(1.0)
+for path in Path("code").rglob("*.nbi"):
+    path.write_bytes(b"no code")
+print(compiled.kernel(helper.half)(1.0))
+"""
+
+
+def page(folder, *cells):
+    """A project of one page, whose first cell holds the parameters."""
+    (folder / "book").mkdir()
+    (folder / "book" / "helper.py").write_text(HELPER)
+    made = [
+        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": source, "outputs": [],
+         "execution_count": None}
+        for i, source in enumerate(cells)
+    ]  # fmt: skip
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    text = {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "book" / "one.ipynb").write_text(json.dumps(text))
+    return execute.Project(folder)
+
+
+def test_damage_is_told_to_whoever_builds_and_is_in_no_executed_notebook(
+    tmp_path, monkeypatch, capfd
+):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    for name in ("TQDM_DISABLE", "LDPKIT_SCOREBOARD"):  # which a runner of pages sets for good
+        monkeypatch.setenv(name, "")
+    project = page(tmp_path, STORED, COMPILED)
+    execute.execute(project.root, "book/one", {}, "any")
+    told = capfd.readouterr().err
+    assert re.search(r"^damaged   book/one: stored result \S+ of {'x': 1} is damaged;", told, re.M)
+    assert re.search(r"^damaged   book/one: compiled code in \S+ is damaged \(\S+\);", told, re.M)
+    found = project.executed("book/one").read_text()
+    assert not re.search(f"damaged|Warning|{ROOT}|{tmp_path}", found)
+    cells = json.loads(found)["cells"]
+    assert [[out["text"] for out in cell["outputs"]] for cell in cells] == [["1\n"], ["0.5\n"]]

@@ -1,0 +1,190 @@
+"""A wheel in an environment of its own: what `pip install ldpkit` gives, without a checkout and
+without the extras."""
+
+import importlib.metadata
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import ldpkit
+
+ROOT = Path(ldpkit.__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def built(source, folder):
+    """The wheel and the archive of the sources, made with the locked tools alone."""
+    command = [sys.executable, "-m", "uv", "build", "-q", "--no-build-isolation", "-p"]
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
+    subprocess.run([*command, sys.executable, "-o", folder, source], env=environment, check=True)
+    return next(folder.glob("*.whl")), next(folder.glob("*.tar.gz"))
+
+
+def required():
+    """What a plain installation brings: the releases that `dependencies` names, and theirs."""
+    todo, found = list(PROJECT["dependencies"]), {}
+    while todo:
+        wanted = Requirement(todo.pop())
+        if wanted.name not in found and (
+            not wanted.marker or wanted.marker.evaluate({"extra": ""})
+        ):
+            found[wanted.name] = importlib.metadata.distribution(wanted.name)
+            todo += found[wanted.name].requires or []
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Run the installed command, or Python, far from the checkout; nothing is there but what a
+    plain installation brings."""
+    folder = tmp_path_factory.mktemp("installed")
+    uv, home = [sys.executable, "-m", "uv"], folder / "home"
+    home.mkdir()
+    subprocess.run([*uv, "venv", "-q", "-p", sys.executable, folder / "venv"], check=True)
+    python = folder / "venv" / "bin" / "python"
+    source = folder / "source"  # a build leaves files beside what it builds
+    leave = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("ldpkit", "tests"):
+        shutil.copytree(ROOT / name, source / name, ignore=leave)
+    for name in ("pyproject.toml", "LICENSE", "NOTICE", "README.md"):
+        shutil.copy(ROOT / name, source)
+    wheel, _ = built(source, folder / "built")
+    subprocess.run([*uv, "pip", "install", "-q", "--no-deps", "-p", python, wheel], check=True)
+    site = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
+    )
+    for release in required().values():
+        tops = {file.parts[0] for file in release.files} - {"..", "__pycache__"}
+        for top in tops:
+            (Path(site.stdout.strip()) / top).symlink_to(release.locate_file(top))
+    environment = {"HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}"}
+
+    def run(*arguments):
+        command = python.parent / "ldpkit" if arguments[0] == "ldpkit" else python
+        return subprocess.run(
+            [command, *arguments[1:]], cwd=home, env=environment, capture_output=True, text=True
+        )
+
+    return run, home, Path(site.stdout.strip())
+
+
+def test_wheel_and_archive_hold_the_module_and_what_it_has_to_say_and_are_made_again(installed):
+    folder = installed[1].parent
+    wheel, archive = next((folder / "built").glob("*.whl")), next((folder / "built").glob("*.gz"))
+    sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / "ldpkit").rglob("*.py")}
+    sources |= {"ldpkit/py.typed"}
+    name = f"ldpkit-{ldpkit.__version__}"
+    with zipfile.ZipFile(wheel) as found:
+        assert set(found.namelist()) == sources | {
+            f"{name}.dist-info/{part}"
+            for part in (
+                "METADATA",
+                "RECORD",
+                "WHEEL",
+                "entry_points.txt",
+                "licenses/LICENSE",
+                "licenses/NOTICE",
+                "top_level.txt",
+            )
+        }
+    with tarfile.open(archive) as found:
+        held = {m.name.removeprefix(f"{name}/") for m in found if m.isfile()}
+    said = {"LICENSE", "NOTICE", "README.md", "PKG-INFO", "pyproject.toml", "setup.cfg"}
+    other = held - sources - said
+    assert sources | said <= held
+    assert all(path.startswith(("ldpkit.egg-info/", "tests/")) for path in other)
+    again, _ = built(folder / "source", folder / "again")
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+HEAVY = {"IPython", "jupyterlab", "matplotlib", "pandas", "pyarrow", "seaborn", "tornado"}
+
+
+def test_it_is_light(installed):
+    assert {"click", "numba", "numpy", "scipy"} <= set(required()) and len(required()) < 15
+    code = f"import importlib.util as u; print([n for n in {sorted(HEAVY)} if u.find_spec(n)])"
+    assert installed[0]("python", "-c", code).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "command, extra",
+    [
+        ("sweep grid.yml", "tables"),
+        ("sweep grid.yml --scheduler tcp://127.0.0.1:8786", "cluster"),
+        (
+            "audit --recordings a.parquet b.parquet --report any --epsilon 1 --attack learned --until-sure",
+            "parquet",
+        ),
+    ],
+)
+def test_a_missing_extra_is_named_in_one_line_with_status_four(installed, command, extra):
+    run, home, _ = installed
+    for name in ("a.parquet", "b.parquet"):
+        (home / name).touch()
+    (home / "grid.yml").write_text(
+        "audit: rad\nseed: 1\ngrid: {mechanism: GRR, m: 5, epsilon: 1}\n"
+    )
+    found = run("ldpkit", *command.split())
+    assert (found.returncode, found.stdout, found.stderr.count("\n")) == (4, "", 1)
+    assert f"missing: pip install 'ldpkit[{extra}]'" in found.stderr
+    assert extra in PROJECT["optional-dependencies"]
+
+
+CLIENT = """
+import numpy as np
+
+def client(values, rng):
+    return np.eye(10, dtype=np.uint8)[np.asarray(values).astype(int) % 10]
+"""
+NODE = """#!{python}
+import sys
+for line in sys.stdin:
+    print(line.strip(), flush=True)
+"""
+
+
+def shown():
+    """The commands of the README that need no extra; what is asked for afterwards, made smaller."""
+    text = (ROOT / "README.md").read_text()
+    lines = [line.partition("  #")[0] for line in re.findall(r"^\$ ldpkit (.*)", text, flags=re.M)]
+    return [line.replace("5e6", "5e4") for line in lines if not line.startswith("sweep")]
+
+
+def test_the_readmes_examples_run(installed):
+    """A client in Python, a program that stands for one in JavaScript, two recordings: all of them
+    send what they hold. So audits end soon."""
+    run, home, _ = installed
+    (home / "mine.py").write_text(CLIENT)
+    (home / "node").write_text(NODE.format(python=sys.executable))
+    (home / "node").chmod(0o755)
+    for name, report in (("first", 1), ("second", 2)):
+        (home / f"{name}.jsonl").write_text(f"{report}\n" * 500)
+    assert len(shown()) > 15
+    for line in shown():
+        found = run("ldpkit", *shlex.split(line))
+        assert found.returncode in (0, 1), (line, found.stderr)
+    block = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
+    found = run("python", "-c", f"{block}\nprint(result.verdict)")
+    assert found.returncode == 0 and found.stdout.startswith("No violation found"), found.stderr
+
+
+def test_it_audits_and_writes_nothing_into_itself(installed):
+    run, home, site = installed
+    before = {path for path in site.rglob("*") if "__pycache__" not in path.parts}
+    line = "audit --mechanism GRR --k 5 --epsilon 1 --trials 1000 --faithful"
+    assert run("ldpkit", *line.split()).returncode == 0
+    assert {path for path in site.rglob("*") if "__pycache__" not in path.parts} == before
+    run("ldpkit", *line.replace("GRR", "OUE").split())
+    assert (home / ".cache" / "ldpkit" / "numba").is_dir()

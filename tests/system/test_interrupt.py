@@ -1,0 +1,370 @@
+"""One Ctrl-C ends every command at once: status 130, what is known, no traceback, and no process is
+left behind.
+
+Real processes and real signals. A test waits for what the process says of itself, never for time.
+That nothing is left is seen at the end of its output: it comes when the last process that holds the
+stream has ended. What a command computes here would run for days, so a command that did not end at
+once would not end at all.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import psutil
+import pytest
+from processes import LIMIT, heard, interrupted, started, until
+
+SCRIPT = Path(sys.executable).parent / "ldpkit"
+CLIENTS = """
+import sys, threading
+
+calls = 0
+
+def stuck(here):
+    sys.stderr.write(f"stuck in {here}\\n")  # in one piece: other threads write, too
+    threading.Event().wait()
+
+def slow(value):
+    global calls
+    calls += 1
+    if calls >= 5000:
+        stuck("a call")
+    return value
+
+def many(values, rng):
+    if len(values) > 10_000 and threading.current_thread() is not threading.main_thread():
+        stuck("a chunk")
+    return values
+
+def spinning(values, rng):
+    print("spinning", file=sys.stderr, flush=True)
+    spin(10**18)
+    return values
+
+def steady(value):
+    return value
+"""
+KERNEL = """
+import numba, sys
+
+@numba.njit(nogil=True)
+def spin(turns):
+    x = 1
+    for _ in range(turns):
+        x ^= x << 13
+        x ^= x >> 7
+        x ^= x << 17
+    return x
+
+"""
+
+
+def client(folder, name, *options, before=""):
+    (folder / "clients_here.py").write_text(before + CLIENTS)
+    given = "--report value --k 10 --epsilon 5 --trials 100000".split()
+    return started(
+        SCRIPT, "audit", "--client", f"clients_here:{name}", *given, *options, cwd=folder
+    )
+
+
+# --- whatever runs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_client_of_one_value_is_interrupted_within_a_call(tmp_path, threads):
+    with client(tmp_path, "slow", "--threads", threads) as process:
+        until(process, "stuck in a call")
+        found = interrupted(process)
+    # another thread may have got stuck as well, and have said so
+    said = next(line for line in found.splitlines() if line.startswith("ldpkit"))
+    count = re.fullmatch(
+        r"ldpkit: interrupted after ([\d,]+) of 200,000 reports: tp = ([\d,]+) of ([\d,]+)", said
+    )
+    begun, hits, counted = (int(number.replace(",", "")) for number in count.groups())
+    assert 1000 <= hits == counted <= begun <= 5000
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_client_is_interrupted_within_a_chunk(tmp_path, threads):
+    with client(tmp_path, "many", "--threads", threads) as process:
+        until(process, "stuck in a chunk")
+        found = interrupted(process).splitlines()  # another thread may say that it is stuck
+        assert "ldpkit: interrupted after 0 of 200,000 reports" in found
+
+
+def test_a_kernel_is_interrupted_in_a_thread(tmp_path):
+    with client(tmp_path, "spinning", before=KERNEL) as process:
+        until(process, "spinning")
+        assert interrupted(process).startswith("ldpkit: interrupted")
+
+
+def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
+    with client(
+        tmp_path,
+        "steady",
+        before=KERNEL + "spin(1)\nprint('spinning', file=sys.stderr)\nspin(10**18)\n",
+    ) as process:
+        until(process, "spinning")
+        assert interrupted(process) == "ldpkit: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    "command, stuck",
+    [
+        ("audit --mechanism OUE --k 5 --epsilon 1", "ldpkit.attacks.Guess.sample"),
+        ("audit-kv --mechanism pckv-ue --epsilon 1", "ldpkit.auditors.KVAudit.run"),
+        (
+            "audit-gradient --adversary dummy --epsilon 1 --faithful",
+            "ldpkit.mechanisms.LDPSGD.perturb",
+        ),
+        ("audit-shuffle --epsilon 1 --clients 1000 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
+        ("refine --family ue --k 10 --epsilon 1", "ldpkit.optimize.refine"),
+        ("rad --mechanism GRR --m 10 --epsilon 1", "ldpkit.cli.rad.rad_uniform"),
+        ("calibrate --mechanism grr --m 2 --risk 0.1", "ldpkit.cli.rad.run_calibrate"),
+    ],
+)
+def test_every_command_is_interrupted_in_its_work(command, stuck):
+    owner, _, name = stuck.rpartition(".")
+    code = f"""
+import sys, pkgutil, ldpkit.cli
+ldpkit.cli.commands()
+def spin(*given, **named):
+    print("stuck", file=sys.stderr, flush=True)
+    while True:
+        pass
+setattr(pkgutil.resolve_name({owner!r}), {name!r}, spin)
+sys.argv[1:] = {command.split()!r}
+ldpkit.cli.main()
+"""
+    with started(sys.executable, "-c", code) as process:
+        until(process, "stuck")
+        assert re.fullmatch(
+            r"ldpkit: interrupted( after 0 of [\d,]+ (reports|trials|data sets).*)?\n",
+            interrupted(process),
+        )
+
+
+@pytest.mark.parametrize("command", [[SCRIPT], [sys.executable, "-m", "ldpkit"]])
+def test_a_command_is_interrupted_while_it_is_imported(command, monkeypatch):
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    with started(*command, "list") as process:
+        until(process, "numpy._core")  # far from all, and after the handler was set
+        assert [
+            line for line in interrupted(process).splitlines() if "import time" not in line
+        ] == ["ldpkit: interrupted"]
+
+
+def test_a_download_is_interrupted():
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with started(
+            sys.executable,
+            "-m",
+            "ldpbook",
+            "datasets",
+            "mnist",
+            "adult",
+            "--base",
+            f"http://127.0.0.1:{silent.getsockname()[1]}",
+        ) as process:
+            connection, _ = silent.accept()
+            with connection:
+                assert interrupted(process).startswith(
+                    "ldpkit: interrupted after 0 of 2 data sets, in "
+                )
+
+
+def test_an_interrupt_that_the_shell_wants_ignored_is_ignored():
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); from ldpkit.cli import"
+        " interrupt, main\n"
+    )
+    code += (
+        "interrupt.listen(); signal.raise_signal(signal.SIGINT); sys.argv[1:] = ['list']; main()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (0, "") and "GRR" in found.stdout
+
+
+def test_a_caller_in_python_handles_interrupts_itself():
+    code = "import signal, ldpkit.cli\nfrom ldpkit.attacks import Guess\n"
+    code += "Guess.sample = lambda *given: signal.raise_signal(signal.SIGINT)\n"
+    code += "ldpkit.cli.main('audit --mechanism OUE --k 5 --epsilon 1 --trials 10'.split())"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=heard
+    )
+    assert (found.returncode, found.stdout, found.stderr.strip()) == (
+        130,
+        "",
+        "ldpkit: interrupted",
+    )
+
+
+# --- on a terminal --------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def terminal(*command, cwd):
+    """A process in a terminal, and a function that reads the terminal until a pattern was written
+    or all have ended."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 100))
+
+    def own():
+        heard()
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+    command = [*map(str, command)]
+    process = subprocess.Popen(
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=cwd,
+        start_new_session=True,
+        preexec_fn=own,
+    )
+    os.close(theirs)
+    seen = ""
+
+    def read(pattern=None):
+        nonlocal seen
+        while pattern is None or not re.search(pattern, seen):
+            try:
+                more = os.read(ours, 4096).decode()
+            except OSError:  # nobody holds the other end any more
+                more = ""
+            if not more:
+                assert pattern is None, f"{pattern!r} was never written: {seen!r}"
+                break
+            seen += more
+        return seen
+
+    try:
+        yield ours, process, read
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        os.close(ours)
+
+
+def test_a_terminal_shows_reports_per_second_and_the_time_left_and_a_pipe_nothing(tmp_path):
+    (tmp_path / "clients_here.py").write_text(CLIENTS.replace("calls >= 5000", "False"))
+    given = "audit --client clients_here:slow --report value --k 10 --epsilon 20 --trials".split()
+    with terminal(SCRIPT, *given, "1e9", cwd=tmp_path) as (keyboard, process, read):
+        read(r"/2\.00G \[\d\d:\d\d<[\d:]+, [\d.]+k? reports/s\]")
+        os.write(keyboard, b"\x03")
+        said = read().splitlines()[-1]
+        assert process.wait(LIMIT) == 130
+    assert re.fullmatch(
+        r"ldpkit: interrupted after [\d,]+ of 2,000,000,000 reports(: tp = .*)?", said
+    )
+    piped = subprocess.run(
+        [SCRIPT, *given, "1e4", "--json"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert piped.stderr == "" and json.loads(piped.stdout)["trials"] == 10_000
+
+
+def test_an_interrupted_sweep_says_what_is_kept_and_goes_on(tmp_path):
+    grid = [
+        {"trials": n, "mechanism": "GRR", "k": 5, "epsilon": 1}
+        for n in (10, 20, 10**12, 10**12, 10**12)
+    ]
+    (tmp_path / "grid.yml").write_text(json.dumps({"audit": "audit", "seed": 1, "grid": grid}))
+    with terminal(SCRIPT, "sweep", "grid.yml", "--workers", "2", cwd=tmp_path) as (
+        keyboard,
+        process,
+        read,
+    ):
+        read(r"grid: +40%.* 2/5 \[")
+        os.write(keyboard, b"\x03")
+        said = read().replace("\r", "").splitlines()
+        assert process.wait(LIMIT) == 130
+    # Python's own keeper of semaphores may outlive the command for a moment, and speak
+    said = [line for line in said if "resource_tracker" not in line]
+    assert (
+        said[-1]
+        == "ldpkit: interrupted after 2 of 5 cells, kept in grid.cells: the next run goes on from"
+        " there"
+    )
+    assert (
+        "Traceback" not in "".join(said)
+        and len(list((tmp_path / "grid.cells").glob("*.json"))) == 2
+    )
+    with terminal(SCRIPT, "sweep", "grid.yml", "--workers", "1", cwd=tmp_path) as (
+        keyboard,
+        process,
+        read,
+    ):
+        read(r"grid: +40%.* 2/5 \[")
+        os.write(keyboard, b"\x03")
+        assert "interrupted after 2 of 5 cells" in read()
+        assert process.wait(LIMIT) == 130
+
+
+def test_workers_hear_no_interrupt_while_they_start(tmp_path):
+    (tmp_path / "grid.yml").write_text(json.dumps({
+        "audit": "audit", "seed": 1, "fixed": {"mechanism": "GRR", "k": 5, "epsilon": 1},
+        "grid": {"trials": [10**12, 10**12 - 1]},
+    }))  # fmt: skip
+    with started(SCRIPT, "sweep", "grid.yml", "--workers", "2", cwd=tmp_path) as process:
+        while not any(
+            "popen_loky" in " ".join(child.cmdline())
+            for child in psutil.Process(process.pid).children()
+        ):
+            assert process.poll() is None
+        assert interrupted(process).startswith(
+            "ldpkit: interrupted after 0 of 2 cells, kept in grid.cells"
+        )
+
+
+# --- killed: nobody is left to compute for --------------------------------------------------------
+
+ENDLESS = """
+import sys
+from ldpkit.mechanisms import Client
+from ldpkit.sweep import sweep
+
+def cell(x, seed):
+    print("computing", file=sys.stderr, flush=True)
+    while True:
+        pass
+
+def report(value):
+    print("computing", file=sys.stderr, flush=True)
+    while True:
+        pass
+"""
+KILLED = {
+    "workers": "sweep(endless_here.cell, {'x': [1, 2, 3]}, seed=1, workers=2)",
+    "a client's own process": (
+        "Client(endless_here.report, 3, 'value', 1.0).afresh(numpy.zeros(9, int), 1)"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", KILLED)
+def test_nobody_computes_on_when_the_first_process_was_killed(tmp_path, what):
+    (tmp_path / "endless_here.py").write_text(ENDLESS)
+    code = f"import numpy, endless_here; from endless_here import *; {KILLED[what]}"
+    with started(sys.executable, "-c", code, cwd=tmp_path) as process:
+        if what == "workers":
+            until(process, "computing")
+        else:
+            while not psutil.Process(process.pid).children():
+                assert process.poll() is None
+        left = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        assert left and not psutil.wait_procs(left, timeout=LIMIT)[1]

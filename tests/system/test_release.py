@@ -1,0 +1,390 @@
+"""What leaves this checkout: archives that stand alone, and nothing that waits for its maintainers."""
+
+import datetime
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ldpbook import bundle, letters, release
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_pytest_alone_collects_files_of_one_name_and_needs_none_of_its_private_modules():
+    pair = ["tests/system/test_live.py", "tests/browser/test_live.py"]
+    options = ["--collect-only", "-q", "-p", "no:cacheprovider"]
+    bare = Path(sys.executable).with_name("pytest")
+    done = subprocess.run([bare, *options, *pair], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert all(f"\n{path}::" in f"\n{done.stdout}" for path in pair)
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert options["testpaths"] == ["tests"]  # nothing of what was built or installed
+    for path in (ROOT / "tests").rglob("*.py"):
+        assert not re.search(r"^(from|import) _pytest", path.read_text(), flags=re.M), path
+
+
+def test_every_file_of_data_has_its_row():
+    """A row names files or patterns in its first column; a pattern of the whole folder of results
+    stands for the records beside tables alone."""
+    text = (ROOT / "data" / "README.md").read_text()
+    rows = [row.split(" | ") for row in re.findall(r"^\| .* \|$", text, flags=re.M)[1:]]
+    named = [name for first, *_ in rows for name in re.findall(r"`([^`]+)`", first)]
+    files = [p for p in (ROOT / "data").rglob("*") if p.is_file() and p.name != "README.md"]
+    for path in files:
+        short = path.relative_to(ROOT / "data").as_posix()
+        assert any(fnmatch.fnmatch(short, name) for name in named), short
+    for name in named:
+        assert any((ROOT / "data").glob(name)), name
+    for result in (ROOT / "data" / "results").glob("*.[cn]*"):
+        said = next(" ".join(row) for row in rows if f"`results/{result.name}`" in row[0])
+        versions = "ldpkit 0." in said or "SAVE=1" in said or result.stem in BESIDE
+        assert result.with_suffix(".json").exists() or versions, result.name
+
+
+BESIDE = {"sgd_cifar10_training"}
+"""Tables whose record lies beside the other table of one run."""
+
+
+def test_the_citation_names_every_paper_and_the_notice_every_source():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    cited = {reference["title"] for reference in citation["references"]}
+    bibliography = (ROOT / "book" / "references.bib").read_text()
+    keys = ("arcolezi2024", "arcolezi2025", "xu2025", "guerrabalboa2026", "ldpsgd2024")
+    for key in keys:
+        entry = bibliography.partition(f"{{{key},")[2]
+        title = re.search(r"title = \{(.*)\}", entry)[1].replace("{", "").replace("}", "")
+        assert title in cited, title
+    assert len(cited) == len(keys)
+    notice = " ".join((ROOT / "NOTICE").read_text().split())
+    for source in ("Adult", "SDNist", "CIFAR-10", "CC BY-SA 3.0", "ldp-audit", "DP-Sniper"):
+        assert source in notice, source
+
+
+# --- archives ---------------------------------------------------------------------------------------
+
+IGNORED = [".git", *(ROOT / ".gitignore").read_text().replace("/", "").split()]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Sources and wheel, made twice: files that others may read and files for the owner alone, in
+    folders of other names, written in another order, in other time zones."""
+    folder, found = tmp_path_factory.mktemp("made"), []
+    for name, mask, zone in (("one", 0o022, "UTC"), ("two, longer", 0o077, "Asia/Kathmandu")):
+        source, reverse = folder / name / "source", name != "one"
+        before = os.umask(mask)
+        try:
+            shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*IGNORED))
+            for path in sorted(source.glob("*/*"), reverse=reverse):
+                if path.is_file():  # written again: another place in the folder, and other rights
+                    text = path.read_bytes()
+                    path.unlink()
+                    path.write_bytes(text)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("TZ", zone)
+                found.append(release.packages(source, folder / name / "made", 1_700_000_000))
+        finally:
+            os.umask(before)
+    return folder, found
+
+
+def test_sources_and_wheel_are_the_same_bytes_whoever_makes_them(made):
+    for first, second in zip(*made[1], strict=True):
+        assert first.name == second.name and first.read_bytes() == second.read_bytes()
+
+
+def test_the_archive_of_the_sources_holds_every_file_and_its_tests_run(made):
+    folder, ((sources, _), _) = made
+    with tarfile.open(sources) as archive:
+        archive.extractall(folder, filter="data")
+    (place,) = folder.glob("ldpkit-*")
+    held = {p.relative_to(place) for p in place.rglob("*") if p.is_file()}
+    copy = folder / "one" / "source"
+    assert {p.relative_to(copy) for p in copy.rglob("*") if p.is_file()} <= held
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "row or unpublished or cores",
+         "tests/ldpkit/test_pools.py", "tests/system/test_release.py"],
+        cwd=place, env=os.environ | {"PYTHONPATH": f"{place}:{place / 'book'}"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 4
+
+
+def test_the_workflow_calls_the_script_which_tests_an_archive_too():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
+    steps = [step.get("run", "") for step in workflow["jobs"]["check"]["steps"]]
+    assert sum(step.endswith(".ci/run") for step in steps) == 1
+    script = (ROOT / ".ci" / "run").read_text()
+    _, _, tested = script.partition("git archive HEAD | tar -x")
+    for path in re.findall(r"tests/[\w/]+\.py", tested):
+        assert (ROOT / path).exists(), path
+    assert "tests/system/test_release.py" in tested
+
+
+def test_the_workflow_signs_all_that_it_adds_to_a_release_and_runs_nothing_where_it_may_sign():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]
+    signing = [name for name, job in jobs.items() if "attestations" in job.get("permissions", {})]
+    assert signing == ["archive"]
+    archive, build = jobs["archive"], jobs["build"]["steps"]
+    assert archive["permissions"]["id-token"] == "write" and archive["needs"] == [
+        "check",
+        "build",
+        "everything",
+    ]
+    steps = archive["steps"]
+    used = [step.get("uses", "").partition("@")[0] for step in steps]
+    assert "actions/checkout" not in used
+    signed = used.index("actions/attest-build-provenance")
+    (added,) = [i for i, step in enumerate(steps) if "gh release upload" in step.get("run", "")]
+    assert signed < added and steps[signed]["with"]["subject-path"] == "dist/*"
+    assert "dist/* " in steps[added]["run"]
+    taken = {step["with"]["name"] for step in steps if "download-artifact" in step.get("uses", "")}
+    kept = [step for step in build if "upload-" in step.get("uses", "")]
+    assert taken == {step["with"].get("name", "github-pages") for step in kept}
+    assert any(step.get("run", "").endswith("ldpbook release --packages") for step in build)
+    assert kept[-1]["with"]["path"] == "_build/dist"
+
+
+@pytest.mark.parametrize(
+    "said, status, expected",
+    [
+        ("ERROR:pip_audit._cli:Could not connect to PyPI's vulnerability feed", 1, 4),
+        ("requests.exceptions.ConnectionError: Max retries exceeded with url: /json", 1, 4),
+        ("Found 1 known vulnerability in 1 package", 1, 1),
+        ("No known vulnerabilities found", 0, 0),
+    ],
+)
+def test_what_could_not_be_looked_up_is_told_from_what_was_found(tmp_path, said, status, expected):
+    """The tool itself says whether it was answered: make knows no address."""
+    text = (ROOT / "Makefile").read_text()
+    assert not re.search(r"pypi\.org|socket", text)
+    recipe = re.search(r"^vulnerabilities:.*\n((?:\t.*\n)+)", text, flags=re.M)[1]
+    (tmp_path / "Makefile").write_text(f"vulnerabilities:\n{recipe}")
+    tool = tmp_path / "_build" / "pip-audit" / "bin" / "pip-audit"
+    tool.parent.mkdir(parents=True)
+    tool.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit {status}\n')
+    tool.chmod(0o755)
+    done = subprocess.run(
+        ["make", "vulnerabilities"], cwd=tmp_path, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}
+    )  # fmt: skip
+    assert said in done.stderr and ("nothing was looked up" in done.stderr) == (expected == 4)
+    assert done.returncode == (2 if expected else 0)
+    assert not expected or f"Error {expected}" in done.stderr
+
+
+def test_the_notice_names_what_a_bundle_passes_on(tmp_path):
+    notice = (ROOT / "NOTICE").read_text()
+    for path in bundle.wanted(ROOT, tmp_path):
+        if path.is_relative_to(ROOT):
+            name = path.relative_to(ROOT)
+            pattern = name.parent / "*.txt"
+            assert str(name) in notice or str(pattern) in notice, name
+
+
+# --- letters to maintainers -------------------------------------------------------------------------
+
+LETTER = """---
+published: {published}
+sent: {sent}
+release: faulty-1.0
+clients: [Faulty]
+words: ['a wooden_coin betrays']
+---
+# To the maintainers
+
+The true answer always stands in the first of the three places of the list.
+
+```python
+from faulty import Faulty
+print(Faulty().report(3))
+```
+"""
+LONG = "the true answer always stands in the first of the three places"
+GIVEN_AWAY = {
+    "page.html": "<p>A <code>wooden_coin</code>\n <b>betrays</b> it</p>",
+    "_sources/page.ipynb": '["A wooden_coin\\n",\n    "betrays it"]',
+    "searchindex.js": 'titles:["A Wooden_Coin Betrays"]',
+    "page.md": f"| {LONG.title()} |",
+    "table.csv": LONG.replace(" ", ","),
+    "program.py": f"near = x < 3  # {LONG}\nfar = x > 4\n",
+}
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A folder with one letter, which is not published."""
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    (folder / "faulty.md").write_text(LETTER.format(published="false", sent="2026-11-01"))
+    monkeypatch.setenv("LDPKIT_LETTERS", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("name", GIVEN_AWAY)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_phrase_of_a_letter_is_found_in_whatever_form_it_stands(kept, tmp_path, name, packed):
+    site = tmp_path / "site"
+    path = site / name
+    path.parent.mkdir(parents=True)
+    (site / "index.html").write_text(
+        "<p>betrays, the wooden_coin; the true answer stands first</p>"
+    )
+    assert letters.found(letters.read(), site) == []
+    if packed:
+        with zipfile.ZipFile(site / "paper.zip", "w") as archive:
+            archive.writestr(name, GIVEN_AWAY[name])
+    else:
+        path.write_text(GIVEN_AWAY[name])
+    found = letters.found(letters.read(), site)
+    assert found and all(Path(name).name in line and "the letter faulty" in line for line in found)
+    (kept / "faulty.md").write_text(LETTER.format(published="true", sent="2026-11-01"))
+    assert letters.found(letters.read(), site) == []
+
+
+@pytest.mark.parametrize(
+    "sent, published, said",
+    [
+        ("null", "false", "not sent"),
+        ("2026-11-01", "false", "sent 2026-11-01, 1 days left"),
+        ("2026-10-31", "false", "sent 2026-10-31, 90 days are over"),
+        ("null", "true", "published"),
+    ],
+)
+def test_a_letter_says_how_many_days_are_left(kept, sent, published, said):
+    (kept / "faulty.md").write_text(LETTER.format(published=published, sent=sent))
+    assert letters.read()[0].state(datetime.date(2027, 1, 29)) == said
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (("sent: 2026-11-01\n", ""), "must say published, sent, release, clients, words"),
+        (("sent: 2026-11-01", "sent: soon"), "sent cannot be 'soon'"),
+        (
+            ("sent: 2026-11-01", "sent: 2026-11-01 12:00:00"),
+            "sent cannot be datetime.datetime(2026",
+        ),
+        (("published: false", "published: no idea"), "published cannot be 'no idea'"),
+        (("words: ['a wooden_coin betrays']", "words: []"), "words cannot be []"),
+    ],
+)
+def test_a_letter_that_cannot_be_read_ends_a_release(kept, change, said):
+    path = kept / "faulty.md"
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(SystemExit, match=re.escape(said)):
+        letters.read()
+    path.unlink()
+    with pytest.raises(SystemExit, match="LDPKIT_LETTERS must name a folder with letters"):
+        letters.read()
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    """Make a release of a small tree, with a page instead of a book."""
+    root = tmp_path / "root"
+
+    def packages(tree, target, date):
+        target.mkdir()
+        names = ("ldpkit-1.tar.gz", "ldpkit-1.whl")
+        for name in names:
+            (target / name).write_bytes(b"made")
+        return [target / name for name in names]
+
+    def make(source="nothing", page="nothing"):
+        def unpacked(root, place):
+            (place / "tree").mkdir()
+            (place / "tree" / "source.md").write_text(source)
+            return place / "tree"
+
+        def book(tree, scale):
+            (tree / "site").mkdir()
+            (tree / "site" / "page.html").write_text(page)
+            return tree / "site"
+
+        for function in (packages, unpacked, book):
+            monkeypatch.setattr(release, function.__name__, function)
+        release.main()
+
+    (root / "_build").mkdir(parents=True)
+    (root / "CITATION.cff").write_text("date-released: 2026-01-02\n")
+    monkeypatch.setattr(release, "ROOT", root)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["release"])
+    return root / "_build", make
+
+
+PRODUCTS = ["SHA256SUMS", "ldpkit-1.tar.gz", "ldpkit-1.whl", "ldpkit-book-1.tar.gz"]
+
+
+def test_a_release_was_compared_with_the_letters(kept, make, capsys):
+    folder, make = make
+    make()
+    assert sorted(path.name for path in (folder / "release").iterdir()) == PRODUCTS
+    assert "letter to faulty: sent 2026-11-01" in capsys.readouterr().out
+    assert [path.name for path in folder.iterdir()] == ["release"]
+
+
+@pytest.mark.parametrize("place", ["source", "page"])
+def test_nothing_is_released_that_gives_a_letter_away(kept, make, place):
+    folder, make = make
+    with pytest.raises(SystemExit, match="phrases of letters that are not published: nothing"):
+        make(**{place: LONG})
+    assert not list(folder.iterdir())
+
+
+def test_what_was_compared_with_no_letter_is_no_release(make, monkeypatch):
+    folder, make = make
+    monkeypatch.delenv("LDPKIT_LETTERS", raising=False)
+    with pytest.raises(SystemExit, match="^No release: _build/draft .* Set LDPKIT_LETTERS"):
+        make(page=LONG)
+    assert [path.name for path in folder.iterdir()] == ["draft"]
+    assert sorted(path.name for path in (folder / "draft").iterdir()) == PRODUCTS
+
+
+def test_the_packages_alone_need_no_letters_and_no_book(make, monkeypatch, capsys):
+    folder, make = make
+    monkeypatch.delenv("LDPKIT_LETTERS", raising=False)
+    monkeypatch.setattr(sys, "argv", ["release", "--packages"])
+    make(page=LONG)
+    assert [path.name for path in folder.iterdir()] == ["dist"]
+    made = {path.name for path in (folder / "dist").iterdir()}
+    assert made == {line.split()[1] for line in capsys.readouterr().out.splitlines()}
+    assert made and made < set(PRODUCTS)
+
+
+def test_a_release_is_made_from_a_commit_and_not_from_the_folder(tmp_path):
+    root, git = tmp_path / "root", ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    root.mkdir()
+    with pytest.raises(SystemExit, match="A release is made from the last commit of a clone"):
+        release.unpacked(root, tmp_path / "none")
+    (root / "kept").write_text("committed")
+    for command in (["init", "-q"], ["add", "kept"], ["commit", "-qm", "a"]):
+        subprocess.run([*git, *command], cwd=root, check=True)
+    (root / "kept").write_text("changed")
+    (root / "other").touch()
+    tree = release.unpacked(root, tmp_path / "place")
+    assert {path.name: path.read_text() for path in tree.iterdir()} == {"kept": "committed"}
+
+
+def test_nothing_in_the_tree_says_that_it_is_unpublished():
+    refused = re.compile(
+        r"""^\W*published["']?\s*[:=,]\s*["']?(false|no|off)\b""", flags=re.M | re.I
+    )
+    assert refused.search("---\npublished: false\n") and refused.search('"published": no')
+    for folder, inside, names in os.walk(ROOT):
+        inside[:] = [name for name in inside if name not in IGNORED]
+        for name in names:
+            if name.endswith((".md", ".yml", ".yaml", ".csv")):
+                path = Path(folder) / name
+                assert not refused.search(path.read_text(errors="replace")), path
