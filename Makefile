@@ -26,11 +26,9 @@ override PARAMS := $(value PARAMS)
 override SCALE := $(value SCALE)
 override JOBS := $(value JOBS)
 override BENCH := $(value BENCH)
-override CHAOS := $(value CHAOS)
-override FUZZ := $(value FUZZ)
 SOURCE ?= https://github.com/hharcolezi/ldp-audit
 override SOURCE := $(value SOURCE)
-export NB NAME IP PARAMS SCALE JOBS BENCH CHAOS FUZZ SOURCE
+export NB NAME IP PARAMS SCALE JOBS BENCH SOURCE
 
 # nor does what a caller set for another Python
 unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH PYTHONOPTIMIZE PYTHONWARNINGS PYTHONSTARTUP
@@ -40,7 +38,7 @@ export PYDEVD_DISABLE_FILE_VALIDATION = 1
 export OMP_WAIT_POLICY = passive
 export OPENBLAS_NUM_THREADS = 1
 
-# a machine without a network installs from what `make bundle` brought along
+# a machine without a network installs from what `python -m ldpbook bundle` brought along
 ifneq ($(wildcard wheels),)
 export PIP_NO_INDEX = 1
 export PIP_FIND_LINKS = $(CURDIR)/wheels
@@ -50,7 +48,7 @@ export UV_FIND_LINKS = $(CURDIR)/wheels
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help check book slides released chapter page reproduce chaos test fuzz variants mutants coverage browser bench reference lab live data links expected vulnerabilities bundle release artifact packages lock clean
+.PHONY: help book page chapter lab test check bench data release lock clean packages heavy
 
 help:  ## say what each command does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -58,90 +56,33 @@ help:  ## say what each command does
 book: $(READY) packages  ## execute all notebooks and build the book (SCALE=smoke for a first look)
 	@$(BIN)/python -m ldpbook build --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"}
 
-slides: $(READY) _build/reveal/.ready  ## cut one slide show per paper from the built book, in _build/slides (run `make book` before)
-	@$(BIN)/python -m ldpbook slides
-
-released: $(READY) packages $(HEAVY)  ## install the heavy released packages too, and audit every client of that chapter
-	@$(BIN)/python book/released/table.py
-	@$(BIN)/python -m ldpbook letters
-
 chapter: $(READY) packages  ## execute and build one chapter alone: NAME=kv_auditor (and SCALE=smoke)
 	@$(BIN)/python -m ldpbook chapter --scale "$$SCALE" $${JOBS:+--jobs "$$JOBS"} -- "$$NAME"
 
 page: $(READY) packages  ## run one page with other parameters: NB=ldp_auditor/fig2 PARAMS="k=[2,10]" (and SCALE=smoke)
 	@$(BIN)/python -m ldpbook page --scale "$$SCALE" -- "$$NB" "$$PARAMS"
 
-reproduce: $(READY)  ## build the last commit twice, in two folders, and compare every file (SCALE=smoke for less)
-	@$(BIN)/python -m ldpbook reproduce --scale "$$SCALE"
-
-chaos: $(DEV) packages  ## kill, damage and misuse everything on purpose (CHAOS="lines --size 0.1": some; SAVE=1: keep the table)
-	@cd tests/system && $(call from,../../)/python -m chaos $(if $(SAVE),--save) $$CHAOS
-
 test: $(DEV) packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/ldpkit tests/book
 
-check: $(DEV) packages _build/reveal/.ready  ## what a release is checked with besides: types and form, installations, kills, every change of a page, Chromium (run `make book` before)
-	VARIANTS=all $(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/system tests/book/test_variants.py
-	$(BIN)/python -m pytest -q tests/browser
-	$(BIN)/python tests/helpers/mutants.py
-	cd tests/system && $(call from,../../)/python -m chaos
-
-fuzz: $(DEV) packages  ## read files and addresses made by grammar and mutation, for 10 minutes (FUZZ="--seconds 3600 --seed 7")
-	$(BIN)/python tests/helpers/fuzz.py $$FUZZ
-
-variants: $(DEV) packages  ## run every page with every change of one parameter, and all that it suggests to try
-	VARIANTS=all $(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/book/test_variants.py
-
-mutants: $(DEV) packages  ## break one law at a time and see whether its page notices (SAVE=1: for the book)
-	$(BIN)/python tests/helpers/mutants.py $(if $(SAVE),--save)
-
-# numba tells which lines it compiles, if it compiles them: so not from its cache
-coverage: $(DEV) packages  ## run the test suite and say which lines of ldpkit it does not reach
-	@rm -rf _build/coverage && mkdir -p _build/coverage
-	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=_build/coverage/numba COVERAGE_FILE=_build/coverage/data \
-	  $(BIN)/python -m coverage run -m pytest -q tests/ldpkit tests/book
-	@cd _build/coverage && COVERAGE_FILE=data $(call from,../../)/python -m coverage combine -q --rcfile=../../pyproject.toml
-	@COVERAGE_FILE=_build/coverage/data $(BIN)/python -m coverage report
-
-browser: $(DEV) _build/reveal/.ready  ## test the built book in Chromium (run `make book` before)
-	$(BIN)/python -m pytest -q tests/browser
-
-links: $(READY)  ## check the links that lead out of the book (needs the network)
-	@$(BIN)/jupyter-book build --builder linkcheck --keep-going -q .
+check: $(DEV) packages  ## check all that a release is checked with besides: types, installations, kills, every parameter, Chromium (after `make book`)
+	@for what in system variants browser mutants chaos; do $(BIN)/python -m ldpbook $$what || exit; done
 
 bench: $(READY) _build/bench/venv/.ready  ## measure how long audits take, beside the published way (SAVE=1: for the book)
 	$(BIN)/python benchmarks/bench.py $(if $(SAVE),--save) $$BENCH
 
-reference: $(READY) _build/reference/venv/.ready _build/reference/ldp-audit/.ready  ## repeat audits with the released code of LDP-Auditor (needs the network; ALL=1: all of them)
-	$(BIN)/python benchmarks/repeat.py $(if $(ALL),--all)
-
-lab: $(READY) packages  ## run the built book's cells in the browser, beside JupyterLab (also: make live); IP=0.0.0.0 only in a container
+lab: $(READY) packages  ## run the built book's cells in the browser, beside JupyterLab; IP=0.0.0.0 only in a container
 	@$(BIN)/python -m ldpbook live --ip "$${IP:-127.0.0.1}"
-
-live: lab
-
-expected: $(READY)  ## keep what this build found as what the builds of others are compared with
-	@$(BIN)/python -m ldpbook expected
-
-vulnerabilities: $(READY) _build/pip-audit/.ready  ## look the locked releases up in the data base of known vulnerabilities (needs the network)
-	@said=_build/pip-audit/said; status=0; \
-	_build/pip-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock 2>$$said || status=$$?; \
-	if grep -qiE "could not connect|ConnectionError" $$said; then status=4; tail -n 1 $$said >&2; \
-	  echo "The data base of known vulnerabilities cannot be reached from here: nothing was looked up" >&2; else cat $$said >&2; fi; exit $$status
-
-bundle: $(READY)  ## one file with the sources and all that is installed, for a machine without a network
-	@$(BIN)/python -m ldpbook bundle
 
 release: $(READY)  ## make sources, wheel and book of the last commit, compared with the letters that LDPKIT_LETTERS names
 	@$(BIN)/python -m ldpbook release --scale "$$SCALE"
-
-artifact: $(READY)  ## fill in ARTIFACT.md and codecheck.yml from the ledger, the recorded times and what was found
-	@$(BIN)/python -m ldpbook artifact
 
 data: $(READY)  ## fetch MNIST, Fashion-MNIST and Adult, and check them
 	$(BIN)/python -m ldpbook datasets
 
 packages: $(PACKAGES) $(RELEASED)
+
+heavy: packages $(HEAVY)
 
 # A target `ready` holds what was installed: a new date of its sources alone installs nothing, and a folder without
 # it is unfinished and made again from nothing, whenever it was killed.

@@ -1,38 +1,76 @@
-"""The commands of the book: ``python -m ldpbook COMMAND``; each is the function ``main`` of a module of
-its name."""
+"""The commands of the book: ``python -m ldpbook COMMAND``."""
 
 import importlib
+import os
+import subprocess
 import sys
 
-COMMANDS = {
-    "build": "execute all notebooks and build the book",
-    "page": "run one page with other parameters",
-    "chapter": "execute and build one chapter alone",
-    "live": "serve the built book and JupyterLab, so that its cells run in the browser",
-    "check_pages": "check that every page was built and every link leads somewhere",
-    "datasets": "fetch MNIST, Fashion-MNIST and Adult, and check them",
-    "slides": "cut one slide show per paper from the built book",
+from .paths import ROOT
+
+PYTEST = ["-m", "pytest", "-q"]
+MODULES = {
+    "build": "execute all notebooks and build the book (make book)",
+    "page": "run one page with other parameters (make page)",
+    "chapter": "execute and build one chapter alone (make chapter)",
+    "live": "serve the built book and JupyterLab, so that its cells run in the browser (make lab)",
+    "check_pages": "check that every page was built and that every link leads somewhere",
+    "datasets": "fetch MNIST, Fashion-MNIST and Adult, and check them (make data)",
+    "slides": "cut one slide show per paper from the built book, in _build/slides",
     "expected": "keep what this build found, and how long it took, for the builds of others",
     "explore": "compute the grids behind the explorers",
-    "artifact": "fill in ARTIFACT.md and codecheck.yml",
-    "letters": "check what is known of letters to maintainers",
-    "supply": "bring a lock file into the form in which it is kept",
-    "bundle": "one file with the sources and all that is installed",
-    "reproduce": "build the last commit twice and compare every file",
-    "release": "make sources, wheel and book of the last commit",
+    "artifact": "fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README",
+    "letters": "run the scripts of the letters whose releases are installed",
+    "supply": "write lock files, check sums and licences (make lock)",
+    "bundle": "make one file with the sources and all that is installed, for a machine without a network",
+    "reproduce": "build the last commit twice, in two folders, and compare every file",
+    "release": "make sources, wheel and book of the last commit (make release)",
 }
+"""Commands that are the function ``main`` of a module of their name."""
+PROGRAMS = {
+    "system": ("test installations, kills, clusters and servers", [*PYTEST, "-n", "auto", "--dist", "loadgroup", "tests/system"]),
+    "variants": ("run every page with every change of one parameter, and all that it suggests to try",
+                 [*PYTEST, "-n", "auto", "--dist", "loadgroup", "tests/system/test_variants.py"]),
+    "browser": ("test the built book in Chromium", [*PYTEST, "tests/browser"]),
+    "mutants": ("break one exact distribution at a time and see whether its page notices", ["tests/helpers/mutants.py"]),
+    "faults": ("make one small fault in the code at a time and see whether a test fails", ["tests/helpers/faults.py"]),
+    "chaos": ("kill, damage and misuse everything on purpose", ["-m", "chaos"]),
+    "fuzz": ("read files and addresses made by grammar and mutation", ["tests/helpers/fuzz.py"]),
+    "coverage": ("test, and list the lines of ldpkit that no test reaches", ["tests/helpers/covered.py"]),
+    "links": ("check the links that lead out of the book (needs the network)",
+              ["-m", "jupyter_book.cli.main", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
+    "reference": ("repeat audits with the released code of LDP-Auditor (needs the network)", ["benchmarks/repeat.py"]),
+    "released": ("audit every released client, with the heavy packages too", ["book/released/table.py"]),
+    "vulnerabilities": ("look the locked releases up among the known vulnerabilities (needs the network)",
+                        ["book/ldpbook/vulnerabilities.py"]),
+}  # fmt: skip
+"""Commands that are a program of the checkout."""
+PLAYER = "_build/reveal/.ready"
+FILES = {
+    "slides": [PLAYER],
+    "browser": [PLAYER],
+    "released": ["heavy"],
+    "vulnerabilities": ["_build/pip-audit/.ready"],
+    "reference": ["_build/reference/venv/.ready", "_build/reference/ldp-audit/.ready"],
+}
+"""What make has to have made before."""
+SETTINGS = {"variants": {"VARIANTS": "all"}, "chaos": {"PYTHONPATH": str(ROOT / "tests" / "system")}}
 
 
 def main() -> None:
-    """Run the command that the first word names."""
+    """Run the command that the first word names; what follows belongs to the command."""
+    known = MODULES | {name: what for name, (what, _) in PROGRAMS.items()}
     name = sys.argv[1] if len(sys.argv) > 1 else ""
-    if name not in COMMANDS:
-        width = max(map(len, COMMANDS))
-        lines = [f"  {word:{width}}  {what}" for word, what in COMMANDS.items()]
+    if name not in known:
+        lines = [f"  {word:{max(map(len, known))}}  {what}" for word, what in known.items()]
         print("\n".join(["usage: python -m ldpbook COMMAND ...", "", *lines]), file=sys.stderr)
         sys.exit(0 if name in ("-h", "--help") else 2)
-    sys.argv = [f"python -m ldpbook {name}", *sys.argv[2:]]
-    sys.exit(importlib.import_module(f"ldpbook.{name}").main())
+    if name in FILES and (made := subprocess.run(["make", "-s", f"VENV={sys.prefix}", *FILES[name]], cwd=ROOT).returncode):
+        sys.exit(made)
+    if name in MODULES:
+        sys.argv = [f"python -m ldpbook {name}", *sys.argv[2:]]
+        sys.exit(importlib.import_module(f"ldpbook.{name}").main())
+    command = [sys.executable, *PROGRAMS[name][1], *sys.argv[2:]]
+    sys.exit(subprocess.run(command, cwd=ROOT, env=os.environ | SETTINGS.get(name, {})).returncode)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Claims come from the ledger, what was found from ``data/expected_claims.csv``, t
 
 import contextlib
 import io
+import json
 import math
 import sys
 from pathlib import Path
@@ -105,8 +106,17 @@ def manifest(root: Path) -> str:
     return yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=130)
 
 
+def picture(root: Path, notebook: Path) -> None:
+    """Keep the first figure of an executed page as the picture of the README."""
+    outputs = [output for cell in json.loads(notebook.read_text())["cells"] for output in cell.get("outputs", [])]
+    svg = next(output["data"]["image/svg+xml"] for output in outputs if "image/svg+xml" in output.get("data", {}))
+    (root / "book" / "_static" / "readme.svg").write_text("".join(svg))
+
+
 def main() -> None:
+    """Fill in both files, and draw the README's picture anew."""
     root = paths.ROOT
     (root / "ARTIFACT.md").write_text(filled(root, (root / "ARTIFACT.md").read_text()))
     (root / "codecheck.yml").write_text(manifest(root))
-    print("written   ARTIFACT.md, codecheck.yml", file=sys.stderr)
+    picture(root, execute.Project(root).executed("book/ldp_auditor/gap"))
+    print("written   ARTIFACT.md, codecheck.yml, book/_static/readme.svg", file=sys.stderr)

@@ -23,7 +23,7 @@ This archive has the sources and everything that is installed, for Python {versi
 
 
 def wanted(root: Path, folder: Path) -> list[Path]:
-    """Every file of pins that `make book`, `make slides` and `make test` install from, and what the lock has for other patches of this Python."""
+    """Every file of pins that `make book`, `python -m ldpbook slides` and `make test` install from, and what the lock has for other patches of this Python."""
     lock = root / "requirements.lock"
     minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     first, last = ({"python_full_version": f"{minor}.{patch}"} for patch in (0, 99))

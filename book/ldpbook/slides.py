@@ -1,4 +1,4 @@
-"""`make slides`: one slide show for each paper, cut from the built pages, so that no text and no figure is kept twice.
+"""`python -m ldpbook slides`: one slide show for each paper, cut from the built pages, so that no text and no figure is kept twice.
 
 A show is one HTML file beside the built site, whose figures and formulas it uses, played by reveal.js, whose files lie beside it:
 right and left lead from page to page, down and up through a page's figures, Escape shows all, S opens the speaker's view with what

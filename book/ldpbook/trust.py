@@ -11,7 +11,7 @@ def page(root: Path) -> str:
     """The page's generated part as MyST: how many, by what, and all of them."""
     path = root / TABLE
     if not path.exists():
-        return "No law has been broken yet: run `make mutants SAVE=1`."
+        return "No law has been broken yet: run `python -m ldpbook mutants --save`."
     with path.open() as file:
         rows = list(csv.DictReader(file))
     made = json.loads(path.with_suffix(".json").read_text())

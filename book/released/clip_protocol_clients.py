@@ -1,4 +1,4 @@
-"""Sketches of clip-protocol; installed by `make released` only."""
+"""Sketches of clip-protocol; installed by `python -m ldpbook released` only."""
 
 from hall import Released
 

@@ -1,4 +1,4 @@
-"""RAPPOR in Java as Android ships it: a program that is asked line by line (`RapporAudit.java`); installed by `make released` only."""
+"""RAPPOR in Java as Android ships it: a program that is asked line by line (`RapporAudit.java`); installed by `python -m ldpbook released` only."""
 
 import math
 from pathlib import Path

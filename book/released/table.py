@@ -35,7 +35,7 @@ HERE = Path(__file__).parent
 ADAPTERS = (flwr_clients, opendp_clients, pure_ldp_clients, multi_freq_ldpy_clients, diffprivlib_clients, ldp_toolbox_clients,
             pydp_clients, clip_protocol_clients, rappor_clients, ldpkit_clients)  # fmt: skip
 COLUMNS = "package,version,client,claim,stated,verdict,exact,lower,reports,event,fixed_in,delta".split(",")
-STORED = HERE / "stored.csv"  # rows that `make book` does not make again: what `make released` last found
+STORED = HERE / "stored.csv"  # rows that `make book` does not make again: what `python -m ldpbook released` last found
 HEAVY = {path.stem for kind in ("heavy", "debian") for path in (HERE / "pins" / kind).glob("*.txt")}
 SLOW = {"multi-freq-ldpy-0.2.5"}  # each of its clients is compiled when it is first called, which takes longer than the audit
 
@@ -58,7 +58,7 @@ def light(client: Released) -> bool:
 
 
 def stored() -> dict[str, dict[str, Any]]:
-    """The rows that `make released` kept, by path."""
+    """The rows that `python -m ldpbook released` kept, by path."""
     return pd.read_csv(STORED, index_col="path").to_dict("index") if STORED.exists() else {}
 
 
@@ -212,7 +212,7 @@ def store(found: pd.DataFrame) -> None:
     heavy = {path for path, client in clients().items() if not light(client)}
     kept = found[found["path"].isin(heavy) & found["lower"].notna()].copy()
     kept["verdict"] += " (stored)"
-    kept["command"], kept["made"] = "make released", time.strftime("%Y-%m-%d", time.gmtime())
+    kept["command"], kept["made"] = "python -m ldpbook released", time.strftime("%Y-%m-%d", time.gmtime())
     kept["with"] = f"Python {platform.python_version()}, ldpkit {ldpkit.__version__}, numpy {np.__version__}"
     kept.set_index("path").to_csv(STORED, float_format="%.6g")
 

@@ -1,7 +1,8 @@
 """The book's runner and its sources: nothing stale, nothing hidden, nothing half done."""
 
-import ast
+import itertools
 import json
+import math
 import os
 import re
 import shutil
@@ -23,7 +24,6 @@ ROOT = Path(__file__).parents[2]
 
 
 GRAPH = dependencies.Graph(*PROJECT.packages)
-DRAWS = r"^figure\b.* = "  # at the left margin: not a definition
 
 
 @pytest.fixture
@@ -32,12 +32,19 @@ def project(tmp_path):
     (tmp_path / "_toc.yml").write_text(
         "format: jb-book\nroot: book/one\nchapters:\n- file: book/two\n"
     )
-    (tmp_path / "book" / "one.ipynb").write_text(
-        notebook("trials = 3  # reports, at least 1", "print('ran with', trials)")
-    )
-    (tmp_path / "book" / "two.ipynb").write_text(notebook("seed = 1  # any", "print(seed)"))
-    (tmp_path / "book" / "scales" / "smoke.yml").write_text('"*": {trials: 1}\n')
-    return execute.Project(tmp_path)
+    made = execute.Project(tmp_path)
+    write(made, "one", "print('ran with', trials)")
+    write(made, "two", "print(seed)", parameters="seed = 1  # any")
+    scale(made, '"*": {trials: 1}')
+    return made
+
+
+def write(project, page, *cells, parameters="trials = 3  # reports, at least 1"):
+    project.source(f"book/{page}").write_text(notebook(parameters, *cells))
+
+
+def scale(project, text):
+    (project.root / "book" / "scales" / "smoke.yml").write_text(f"{text}\n")
 
 
 def text(project, page):
@@ -52,21 +59,24 @@ def test_runner_executes_once_and_again_only_what_changed(project, capsys):
     assert execute.run(project.root, scale="smoke", jobs=2) == 0
     assert text(project, "book/one") == "ran with 1\n"
     assert "current   book/two" in capsys.readouterr().out
-    project.source("book/two").write_text(notebook("seed = 2  # any", "print(seed)"))
+    write(project, "two", "print(seed)", parameters="seed = 2  # any")
+    scale(project, "book/one: {trials: 1e0}")  # a whole number with an exponent
     assert execute.run(project.root, scale="smoke", jobs=1) == 0
     out = capsys.readouterr().out
     assert "current   book/one" in out and "executed  book/two" in out
+    assert re.search(r"^ +\d+\.\d s +\d+ MB  book/two$", out, flags=re.M)  # where the time went
     assert project.executed("book/two").read_bytes() != before
 
 
-@pytest.mark.parametrize("jobs, share", [(None, 2), (1, 4), (2, 2), (8, 2)])
-def test_notebooks_that_run_side_by_side_share_the_cores(project, monkeypatch, jobs, share):
+def test_notebooks_that_run_side_by_side_share_the_cores(project, monkeypatch):
     monkeypatch.setattr(pools, "count", lambda workers: 4)
-    code = "import os\nprint(os.environ['LOKY_MAX_CPU_COUNT'])"
     for page in ("one", "two"):
-        project.source(f"book/{page}").write_text(notebook("trials = 3  # at least 1", code))
-    assert execute.run(project.root, jobs=jobs) == 0
-    assert [text(project, f"book/{page}") for page in ("one", "two")] == [f"{share}\n"] * 2
+        write(project, page, "import os\nprint(os.environ['LOKY_MAX_CPU_COUNT'])")
+    for jobs, share in [(None, 2), (1, 4), (8, 2)]:
+        assert execute.run(project.root, jobs=jobs) == 0
+        assert [text(project, f"book/{page}") for page in ("one", "two")] == [f"{share}\n"] * 2
+        for page in ("one", "two"):
+            execute.forget(project, f"book/{page}")
 
 
 def test_a_system_without_room_for_semaphores_is_named(project, monkeypatch):
@@ -74,25 +84,28 @@ def test_a_system_without_room_for_semaphores_is_named(project, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", refuse)
-    with pytest.raises(SystemExit, match="semaphores lie in /dev/shm.*Permission denied"):
+    with pytest.raises(SystemExit, match="/dev/shm.*Permission denied"):
         execute.run(project.root, jobs=2)
 
 
-@pytest.mark.parametrize("tool", [build, chapter], ids=["build", "chapter"])
-@pytest.mark.parametrize("given", ["0", "-1", "two", "1.5"])
-def test_no_number_of_notebooks_at_a_time_is_made_another(tool, given, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["tool", "--jobs", given])
-    with pytest.raises(SystemExit) as ended:
-        tool.main()
-    assert ended.value.code == 2
-    assert f"--jobs: must be an integer >= 1, got {given!r}" in capsys.readouterr().err
+def test_no_number_of_notebooks_at_a_time_is_made_another(monkeypatch, capsys):
+    for tool, given in itertools.product((build, chapter), ("0", "-1", "two", "1.5")):
+        monkeypatch.setattr(sys, "argv", ["tool", "--jobs", given])
+        with pytest.raises(SystemExit) as ended:
+            tool.main()
+        assert ended.value.code == 2 and repr(given) in capsys.readouterr().err
 
 
 def test_equal_runs_give_equal_bytes(project):
+    """In how many pieces a cell prints depends on how busy the machine is."""
     table = "import pandas as pd\npd.DataFrame({'x': [trials, 2]}).style.hide(axis='index')"
-    more = "two = object(), object()\nprint(*two, two[0])"
-    project.source("book/one").write_text(
-        notebook("trials = 3  # reports, at least 1", table, more)
+    printed = "import sys\nfor i in range(3):\n    print(i)\n    sys.stdout.flush()\n"
+    write(
+        project,
+        "one",
+        table,
+        "two = object(), object()\nprint(*two, two[0])",
+        f"{printed}display(3)\nprint(4)",
     )
     found = []
     for _ in range(2):
@@ -101,9 +114,11 @@ def test_equal_runs_give_equal_bytes(project):
         execute.forget(project, "book/one")
     assert found[0] == found[1] and b"T_00000_row0_col0" in found[0]
     said = json.loads(found[0])["cells"]
-    assert [cell["id"] for cell in said] == ["c0", "injected-parameters", "c1", "c2"]
+    assert [cell["id"] for cell in said] == ["c0", "injected-parameters", "c1", "c2", "c3"]
     first, second, again = re.findall(r"0x\w+", "".join(said[3]["outputs"][0]["text"]))
     assert first == again != second  # what was told apart still is
+    pieces = ["".join(output.get("text", "")) for output in said[4]["outputs"]]
+    assert pieces == ["0\n1\n2\n", "", "4\n"]
 
 
 def test_a_temporary_folder_with_a_long_name_is_no_obstacle(project, tmp_path):
@@ -113,11 +128,9 @@ def test_a_temporary_folder_with_a_long_name_is_no_obstacle(project, tmp_path):
         "import sys; from ldpbook import execute;"
         f" sys.exit(execute.run({str(project.root)!r}, jobs=1))"
     )
-    environment = os.environ | {"TMPDIR": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"TMPDIR": str(folder)}, check=True
     )
-    assert done.returncode == 0, done.stderr
     assert text(project, "book/one") == "ran with 3\n"
 
 
@@ -141,168 +154,106 @@ def test_saved_outputs_do_not_make_a_notebook_stale(project):
     assert execute.key(project, "book/one", {}, "shared", GRAPH) == wanted
 
 
-@pytest.mark.parametrize(
-    "name", ["data/published/x.csv", "requirements.lock", "book/packages/p-1.txt"]
-)
-def test_results_depend_on_code_data_and_environment(project, name):
-    before = project.digest(*execute.SHARED)
-    (project.root / name).parent.mkdir(parents=True, exist_ok=True)
-    (project.root / name).write_text("changed")
-    assert project.digest(*execute.SHARED) != before
+def test_results_depend_on_data_and_environment_but_not_on_what_the_release_found(project):
+    held = ("data/published/x.csv", "requirements.lock", "book/packages/p-1.txt")
+    for name, counts in [
+        *((n, True) for n in held),
+        *((n, False) for n in execute.EXPECTED.values()),
+    ]:
+        before = project.digest(*execute.SHARED)
+        (project.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (project.root / name).write_text("changed")
+        assert (project.digest(*execute.SHARED) != before) == counts, name
 
 
 def test_a_result_depends_on_the_modules_and_helpers_it_imports_and_on_no_others(project):
     package = project.root / "ldpkit"
     package.mkdir()
-    for name, source in {
-        "__init__": "",
-        "a": "x = 1",
-        "b": "from .a import x",
-        "c": "",
-        "d": "",
-    }.items():
-        (package / f"{name}.py").write_text(source)
-    for name in ("helper", "idle"):
-        (project.root / "book" / f"{name}.py").write_text(
-            "import ldpkit.d as d" if name == "helper" else ""
-        )
-    project.source("book/one").write_text(
-        notebook("seed = 1  # any", "from ldpkit.b import x\nimport helper")
-    )
+    needed = {  # and whether page one uses it
+        "ldpkit/__init__": ("", True),
+        "ldpkit/a": ("x = 1", True),
+        "ldpkit/b": ("from .a import x", True),
+        "ldpkit/c": ("", False),
+        "ldpkit/d": ("", True),
+        "book/helper": ("import ldpkit.d as d", True),
+        "book/idle": ("", False),
+    }
+    for name, (source, _) in needed.items():
+        (project.root / f"{name}.py").write_text(source)
+    write(project, "one", "from ldpkit.b import x\nimport helper")
 
     def now(page):
         return execute.key(project, page, {}, "shared", dependencies.Graph(package))
 
     one, two = now("book/one"), now("book/two")
-    for path, stale in {
-        "ldpkit/a": True,
-        "ldpkit/b": True,
-        "ldpkit/c": False,
-        "ldpkit/d": True,
-        "ldpkit/__init__": True,
-        "book/helper": True,
-        "book/idle": False,
-    }.items():
-        file = project.root / f"{path}.py"
-        before = file.read_text()
-        file.write_text(f"{before}\ny = 2")
-        assert (now("book/one") != one) == stale, path
-        assert now("book/two") == two
-        file.write_text(before)
+    for name, (source, stale) in needed.items():
+        (project.root / f"{name}.py").write_text(f"{source}\ny = 2")
+        assert (now("book/one") != one) == stale and now("book/two") == two, name
+        (project.root / f"{name}.py").write_text(source)
     assert now("book/one") == one
 
 
-def test_a_notebook_that_is_no_python_is_named_and_the_others_are_executed(project, capfd):
-    project.source("book/one").write_text(notebook("trials = 3  # reports, at least 1", "1 +"))
-    assert execute.run(project.root, jobs=2) == 1
-    assert "FAILED    book/one: cell 1: SyntaxError" in capfd.readouterr().err
-    assert project.executed("book/two").exists()
-
-
 def test_long_notebooks_start_first_as_measured_here_or_as_delivered(project, capsys):
-    (project.root / "book" / "ldpbook").mkdir()
-    (project.root / "book" / "ldpbook" / "durations.csv").write_text(
-        "page,seconds\nbook/one,3\nbook/two,90.5\n"
-    )
+    known = project.root / "book" / "ldpbook" / "durations.csv"
+    known.parent.mkdir()
+    known.write_text("page,seconds\nbook/one,3\nbook/two,90.5\n")
     assert execute.durations(project) == {"book/one": 3.0, "book/two": 90.5}
     assert execute.run(project.root, jobs=1) == 0
-    lines = [
-        line.split()[1]
-        for line in capsys.readouterr().out.splitlines()
-        if line.startswith("executed")
-    ]
-    assert lines == ["book/two", "book/one"]
+    said = re.findall(r"^executed +(\S+)", capsys.readouterr().out, flags=re.M)
+    assert said == ["book/two", "book/one"]
     assert max(execute.durations(project).values()) < 90  # now measured
     execute.deliver(project)
-    delivered = (project.root / "book" / "ldpbook" / "durations.csv").read_text().splitlines()
-    assert delivered[0] == "page,seconds" and sorted(
-        line.partition(",")[0] for line in delivered[1:]
-    ) == ["book/one", "book/two"]
+    assert set(pd.read_csv(known)["page"]) == {"book/one", "book/two"}
     project.executed("book/two", ".json").unlink()
-    (project.root / "book" / "ldpbook" / "durations.csv").unlink()
-    assert execute.durations(project)["book/two"] == float(
-        "inf"
-    )  # nothing is known: it may be long
-
-
-def test_the_end_of_a_run_says_where_the_time_went(project, capsys):
-    execute.run(project.root, jobs=2)
-    out = capsys.readouterr().out
-    assert re.search(r"^ +\d+\.\d s +\d+ MB  book/(one|two)$", out, flags=re.M)
-    assert re.search(
-        r"^2 notebooks in \d+\.\d s \(\d+\.\d s one after the other\); largest process \d+ MB$",
-        out,
-        flags=re.M,
-    )
+    known.unlink()
+    assert execute.durations(project)["book/two"] == math.inf  # nothing is known: it may be long
 
 
 # --- the build as a whole -------------------------------------------------------------------------
 
 
-def test_of_many_edits_a_build_keeps_the_last_and_nothing_that_was_left_unfinished(project, capsys):
+def test_of_many_edits_a_build_keeps_the_last_and_nothing_that_was_left_unfinished(project):
     store = project.build / "sweeps"
     store.mkdir(parents=True)
-    for function, sources in (("aaaaaaaa", 6), ("bbbbbbbb", 1)):
-        for age in range(sources):
-            for cell in "xy":
-                path = store / f"{function}-{age:08}-{cell}.json"
-                path.touch()
-                os.utime(path, (1000 - age, 1000 - age))
-    unfinished = [store / f"aaaaaaaa-00000000-x.json.{process}.tmp" for process in (1, 2)]
-    for path in unfinished:
-        path.touch()
-    os.utime(unfinished[0], (1, 1))
-    build.prune(project)
-    kept = {path.name for path in store.iterdir()}
-    last = {f"aaaaaaaa-{age:08}-{cell}.json" for age in range(4) for cell in "xy"}
-    assert kept == last | {f"bbbbbbbb-00000000-{c}.json" for c in "xy"} | {unfinished[1].name}
-    assert capsys.readouterr().out == (
-        "removed   4 finished cells of functions that were edited since\n"
-    )
-    build.prune(project)
-    assert capsys.readouterr().out == "" and {path.name for path in store.iterdir()} == kept
+    ages = {f"aaaaaaaa-{age:08}-{cell}.json": age for age in range(6) for cell in "xy"}
+    ages |= {"bbbbbbbb-00000000-x.json": 0, "aaaaaaaa-00000000-x.json.1.tmp": 999}
+    for name, age in ages.items():
+        (store / name).touch()
+        os.utime(store / name, (1000 - age, 1000 - age))
+    (store / "aaaaaaaa-00000000-x.json.2.tmp").touch()  # of a build that works now
+    kept = {name for name, age in ages.items() if age < 4} | {"aaaaaaaa-00000000-x.json.2.tmp"}
+    for _ in range(2):
+        build.prune(project)
+        assert {path.name for path in store.iterdir()} == kept
 
 
-def test_a_second_build_in_the_same_checkout_is_refused(project):
+def test_a_second_build_in_the_same_checkout_is_refused_and_no_folder_is_named(project):
     with (
         build.alone(project),
-        pytest.raises(
-            SystemExit,
-            match=(
-                f"Another build works in .* [(]process {os.getpid()}, since .*wait for it, or"
-                " stop it"
-            ),
-        ),
+        pytest.raises(SystemExit, match=f"process {os.getpid()}, since "),
         build.alone(project),
     ):
         raise AssertionError("two builds at once")
     with build.alone(project):  # and is welcome afterwards
         pass
-
-
-def test_a_build_folder_that_cannot_be_written_is_named(project):
+    shutil.rmtree(project.build)
     project.build.write_text("a file where the folder should be")
-    with (
-        pytest.raises(SystemExit, match="The build folder .*_build cannot be written: File exists"),
-        build.alone(project),
-    ):
+    with pytest.raises(SystemExit, match="_build.*File exists"), build.alone(project):
         raise AssertionError("built nowhere")
 
 
 def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
-    project, monkeypatch, capsys
+    project, monkeypatch
 ):
-    built = []
+    built, site = [], project.build / "html"
+    files = ("book/one.html", "searchindex.js", "_images/one.svg", "_static/a.js", "_live/a.json")
 
     def jupyter_book(command, cwd, **_):
         assert {"--all", "-W", "-n", "--keep-going"} <= set(command) and cwd == project.root
         built.append(1)
-        project.html("book/one").parent.mkdir(parents=True, exist_ok=True)
-        project.html("book/one").write_text("page")
-        for name in ("searchindex.js", "_images/one.svg", "_static/live.js", "_live/one.json"):
-            path = project.build / "html" / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(name)
+        for name in files:
+            (site / name).parent.mkdir(parents=True, exist_ok=True)
+            (site / name).write_text("made")
         return types.SimpleNamespace(returncode=0)
 
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
@@ -310,26 +261,21 @@ def test_a_site_is_built_again_only_if_what_it_shows_or_the_site_itself_changed(
     project.build.mkdir()
     for name in ("pyproject.toml", "requirements.lock"):  # what the bill of materials is made from
         shutil.copy(ROOT / name, project.root)
-    for change, times in (
-        (lambda: None, 1),
-        (lambda: None, 1),
-        (lambda: (project.root / "book" / "text.md").write_text("new"), 2),
-        (lambda: project.html("book/one").write_text("spoilt"), 3),
-        (lambda: (project.build / "site.json").write_text("{tru"), 4),
-        (lambda: (project.build / "scoreboard.csv").write_text("new"), 5),
-        (lambda: None, 5),
-        (lambda: (project.build / "html" / "searchindex.js").unlink(), 6),
-        (lambda: (project.build / "html" / "_images" / "one.svg").write_text(""), 7),
-        (lambda: (project.build / "html" / "_static" / "live.js").unlink(), 8),
-        (lambda: (project.build / "html" / "_live" / "one.json").write_text(""), 9),
-        (lambda: (project.build / "html" / "left.html").write_text("of another build"), 10),
-        (lambda: (project.build / "site.json").write_text("[1]"), 11),
-    ):
+    spoils = [
+        lambda: None,
+        lambda: (project.root / "book" / "text.md").write_text("new"),
+        lambda: (project.build / "site.json").write_text("{tru"),
+        lambda: (project.build / "site.json").write_text("[1]"),
+        lambda: (project.build / "scoreboard.csv").write_text("new"),
+        lambda: (site / "left.html").write_text("of another build"),
+        lambda: (site / files[1]).unlink(),
+        *(lambda name=name: (site / name).write_text("spoilt") for name in files),
+    ]
+    for times, change in enumerate(spoils, 1):
         change()
-        assert build.site(project) == 0 and len(built) == times
-        assert not (project.build / "html" / "left.html").exists()
-        assert (project.build / "html" / "sbom.cdx.json").exists()
-    assert capsys.readouterr().out.count("current   the site") == 2
+        for _ in range(2):
+            assert build.site(project) == 0 and len(built) == times
+            assert not (site / "left.html").exists() and (site / "sbom.cdx.json").exists()
 
 
 def test_a_source_that_is_edited_during_the_build_is_shown_by_the_next_build(project, monkeypatch):
@@ -354,13 +300,12 @@ def test_nobody_builds_on_when_the_build_was_killed_and_who_writes_holds_the_loc
     project, tmp_path
 ):
     (tmp_path / "jupyter_book" / "cli").mkdir(parents=True)
-    (tmp_path / "jupyter_book" / "__init__.py").touch()
-    (tmp_path / "jupyter_book" / "cli" / "__init__.py").touch()
-    (tmp_path / "jupyter_book" / "cli" / "main.py").write_text(
-        "import sys\ndef main():\n    open('begun', 'w').close()\n    while True:\n        pass\n"
-    )
+    for name in ("__init__", "cli/__init__", "cli/main"):
+        (tmp_path / "jupyter_book" / f"{name}.py").write_text(
+            "def main():\n    open('begun', 'w').close()\n    while True:\n        pass\n"
+        )
     code = (
-        "import sys; from ldpbook import build, execute;"
+        "from ldpbook import build, execute;"
         f" project = execute.Project({str(project.root)!r})\n"
         "with build.alone(project) as lock:\n    build.site(project, lock)"
     )
@@ -393,95 +338,72 @@ def test_a_site_with_warnings_is_no_site(project, monkeypatch, capsys):
 
 
 def test_failing_notebook_is_named_with_its_cell_and_leaves_no_page(project, capfd):
-    execute.run(project.root, jobs=2)
     page = project.html("book/one")
-    page.parent.mkdir(parents=True)
-    page.write_text("old")
-    project.source("book/one").write_text(
-        notebook(
-            "trials = 3  # reports, at least 1", "1 + 1", "raise ValueError('k must be an integer')"
-        )
-    )
-    assert execute.run(project.root, jobs=2) == 1
-    error = capfd.readouterr().err
-    assert (
-        "FAILED    book/one: cell 2: ValueError: k must be an integer" in error
-        and "Traceback" not in error
-    )
-    assert not page.exists() and not project.executed("book/one").exists()
-    assert project.executed("book/two").exists()
+    for cells, said in [
+        (["1 + 1", "raise ValueError('k is no integer')"], "cell 2: ValueError: k is no integer"),
+        (["1 +"], "cell 1: SyntaxError"),
+    ]:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text("old")
+        write(project, "one", *cells)
+        assert execute.run(project.root, jobs=2) == 1
+        error = capfd.readouterr().err
+        assert f"FAILED    book/one: {said}" in error and "Traceback" not in error
+        assert not page.exists() and not project.executed("book/one").exists()
+        assert project.executed("book/two").exists()
 
 
 def test_a_cell_that_never_ends_is_stopped_and_named(project, monkeypatch):
     monkeypatch.setattr(execute, "LIMIT", 2)
     monkeypatch.setattr(os, "environ", os.environ.copy())  # a worker of the build keeps what is set
-    project.source("book/one").write_text(
-        notebook("trials = 3  # reports, at least 1", "endless = True\nwhile endless:\n    pass")
-    )
+    write(project, "one", "endless = True\nwhile endless:\n    pass")
     with pytest.raises(Exception) as caught:
         execute.execute(project.root, "book/one", {}, "key")
-    assert execute.explain(caught.value) == (
-        "the cell that begins with 'endless = True' was not finished within 2 s"
-    )
+    said = execute.explain(caught.value)
+    assert "'endless = True'" in said and "within 2 s" in said
     assert not project.executed("book/one").exists()
 
 
-def test_damaged_executed_copy_is_noticed_and_made_again(project, capsys):
-    execute.run(project.root, jobs=2)
-    whole = project.executed("book/one").read_bytes()
-    project.executed("book/one").write_bytes(whole[:-40])
+def test_a_damaged_copy_record_or_table_is_noticed_and_made_again(project, capsys):
+    boards(project, one=f"p/fig1,s,1,2,0,2,0,2,reproduced,,{WORDS}\n")
     assert execute.run(project.root, jobs=2) == 0
-    assert "damaged   book/one" in capsys.readouterr().out
-    assert project.executed("book/one").read_bytes() == whole
+    copy, record, board = (project.executed("book/one", s) for s in (".ipynb", ".json", ".csv"))
+    for path, spoil in [
+        (copy, lambda text: text[:-40]),
+        (record, lambda text: text.replace('"seconds": ', '"seconds": 9')),  # a page shows it
+        (record, lambda text: text.replace('"sha256"', '"sha257"')),
+        (record, lambda text: f"[{text}]"),
+        (record, lambda text: ""),
+        (board, lambda text: text[:-20]),
+        (board, lambda text: ""),
+        (board, lambda text: None),
+    ]:
+        whole = {kept: kept.read_bytes() for kept in (copy, board)}
+        text = spoil(path.read_text())
+        path.unlink() if text is None else path.write_text(text)
+        assert execute.run(project.root, jobs=1) == 0
+        said = capsys.readouterr().out
+        assert "damaged   book/one" in said and "executed  book/one" in said
+        assert all(kept.read_bytes() == found for kept, found in whole.items())
+        assert execute.record(project, "book/one")["parameters"] == {}
 
 
-@pytest.mark.parametrize(
-    "spoilt",
-    [
-        lambda text: text.replace('"seconds": ', '"seconds": 9'),  # which a page would show
-        lambda text: text.replace('"sha256"', '"sha257"'),
-        lambda text: f"[{text}]",
-        lambda text: "",
-    ],
-)
-def test_a_damaged_record_is_noticed_and_the_page_made_again(project, capsys, spoilt):
-    execute.run(project.root, jobs=2)
-    record = project.executed("book/one", ".json")
-    record.write_text(spoilt(record.read_text()))
-    assert execute.run(project.root, jobs=1) == 0
-    said = capsys.readouterr().out
-    assert "damaged   book/one: what is known" in said and "executed  book/one" in said
-    assert execute.record(project, "book/one")["parameters"] == {}
-
-
-@pytest.mark.parametrize("scale, said", [
-    ("book/one: {trails: 1}", "book/one: there is no parameter trails; its parameters are trials"),
-    ("book/one: {trials: 0}", "book/one: trials must be an integer of at least 1, got 0"),
-    ("book/one: {trials: x}", "book/one: trials must be an integer of at least 1, got 'x'"),
-    ("book/one: {trials: 1, trials: 2}", "smoke.yml cannot be read: key 'trials' is given twice"),
-    ("book/one: {", "smoke.yml cannot be read"),
-])  # fmt: skip
-def test_a_scale_that_no_page_can_follow_is_refused(project, scale, said):
-    (project.root / "book" / "scales" / "smoke.yml").write_text(scale + "\n")
-    with pytest.raises(SystemExit, match=said):
-        execute.run(project.root, scale="smoke")
-
-
-def test_a_parameter_without_a_word_about_it_is_refused(project):
-    project.source("book/two").write_text(notebook("seed = 1", "print(seed)"))
-    with pytest.raises(SystemExit, match="book/two: not a parameter line: 'seed = 1'"):
-        execute.run(project.root)
-
-
-def test_an_unknown_scale_is_refused(project):
-    with pytest.raises(SystemExit, match="SCALE must be one of paper, smoke, got 'huge'"):
+def test_a_scale_that_no_page_can_follow_is_refused(project):
+    for given, said in [
+        ("book/one: {trails: 1}", "book/one: .*trails.* trials"),
+        ("book/one: {trials: 0}", "book/one: trials must be .* got 0"),
+        ("book/one: {trials: x}", "book/one: trials must be .* got 'x'"),
+        ("book/one: {trials: 1, trials: 2}", "smoke.yml .*trials"),
+        ("book/one: {", "smoke.yml"),
+    ]:
+        scale(project, given)
+        with pytest.raises(SystemExit, match=said):
+            execute.run(project.root, scale="smoke")
+    with pytest.raises(SystemExit, match="SCALE"):
         execute.run(project.root, scale="huge")
-
-
-def test_a_scale_may_write_a_whole_number_with_an_exponent(project):
-    (project.root / "book" / "scales" / "smoke.yml").write_text("book/one: {trials: 1e1}\n")
-    assert execute.run(project.root, scale="smoke") == 0
-    assert "ran with 10\n" in text(project, "book/one")
+    write(project, "two", "print(seed)", parameters="seed = 1")
+    with pytest.raises(SystemExit, match="book/two: .*seed = 1"):  # without a word about it
+        execute.run(project.root)
 
 
 WORDS = "=,closed form,printed number"
@@ -495,11 +417,10 @@ def boards(project, **rows):
         "item,title,page\np/fig1,One,one\np/fig2,Two,two\n"
     )
     for page, row in rows.items():
-        write = (
-            "import os\nwith open(os.environ['LDPKIT_SCOREBOARD'], 'w') as file:\n   "
-            f" file.write({header + row!r})"
+        opened = "import os\nwith open(os.environ['LDPKIT_SCOREBOARD'], 'w') as file:\n"
+        write(
+            project, page, f"{opened}    file.write({header + row!r})", parameters="seed = 1  # any"
         )
-        project.source(f"book/{page}").write_text(notebook("seed = 1  # any", write))
 
 
 def test_unexplained_difference_fails_and_boards_are_merged(project, capsys):
@@ -536,35 +457,17 @@ def test_a_site_is_called_damaged_only_if_nothing_it_shows_was_made_again(
         assert ("damaged   the site: 1 files were changed" in capsys.readouterr().out) is damaged
 
 
-def test_a_damaged_table_of_comparisons_is_noticed_and_made_again(project, capsys):
-    boards(project, one=f"p/fig1,s,1,2,0,2,0,2,reproduced,,{WORDS}\n")
-    assert execute.run(project.root, jobs=2) == 0
-    board = project.executed("book/one", ".csv")
-    whole = board.read_bytes()
-    for spoilt in (whole[:-20], b"", None):
-        board.write_bytes(spoilt) if spoilt is not None else board.unlink()
-        assert execute.run(project.root, jobs=1) == 0
-        assert "damaged   book/one" in capsys.readouterr().out and board.read_bytes() == whole
+def test_missing_empty_unexecuted_and_located_pages_are_reported(project):
+    def show(*bodies):
+        for page, body in zip(("book/one", "book/two"), bodies):
+            project.html(page).parent.mkdir(parents=True, exist_ok=True)
+            project.html(page).write_text(f"<article class='x'>{body}</article>")
 
-
-def test_missing_empty_and_unexecuted_pages_are_reported(project):
     assert check_pages.problems(project) == ["book/one was not built", "book/two was not built"]
-    for page, body in (("book/one", "word " * 40), ("book/two", "two words")):
-        project.html(page).parent.mkdir(parents=True, exist_ok=True)
-        project.html(page).write_text(f"<article class='x'>{body}</article>")
-    assert check_pages.problems(project) == [
-        "book/one shows a notebook that was not executed",
-        "book/two is empty",
-    ]
-
-
-def test_a_page_that_names_the_folder_of_its_build_is_reported(project):
-    for page, body in (
-        ("book/one", f"PosixPath('{project.root}/x')"),
-        ("book/two", "released.csv"),
-    ):
-        project.html(page).parent.mkdir(parents=True, exist_ok=True)
-        project.html(page).write_text(f"<article>{body}</article>")
+    show("word " * 40, "two words")
+    found = ["book/one shows a notebook that was not executed", "book/two is empty"]
+    assert check_pages.problems(project) == found
+    show(f"PosixPath('{project.root}/x')", "released.csv")
     assert check_pages.located(project) == [f"book/one names {project.root}"]
 
 
@@ -573,23 +476,14 @@ def test_figures_without_a_table_are_reported(project):
         "figure = plots.figure(pd.DataFrame([('', '', 'exact', 1, 2, None)],"
         " columns=plots.COLUMNS), x='k', y='rate')"
     )
-    made = json.loads(
-        notebook(
-            "seed = 1  # any",
-            "import pandas as pd\nfrom ldpbook import plots\nplots.use()",
-            good,
-            "import matplotlib.pyplot as plt\nfigure = plt.figure()\nfigure.add_subplot()",
-        )
-    )
+    bad = "import matplotlib.pyplot as plt\nfigure = plt.figure()\nfigure.add_subplot()"
+    start = "import pandas as pd\nfrom ldpbook import plots\nplots.use()"
+    made = json.loads(notebook("seed = 1  # any", start, good, bad))
     for cell, name in zip(made["cells"][2:], ("fig-good", "fig-bad")):
         cell["metadata"]["mystnb"] = {"figure": {"name": name}}
     project.source("book/two").write_text(json.dumps(made))
     assert execute.run(project.root, jobs=1) == 0
     assert check_pages.unsaid(project) == ["book/two: fig-bad has no data"]
-
-
-def code_of(page):
-    return [cell for cell in cells_of(page) if cell["cell_type"] == "code"]
 
 
 def test_the_reference_shows_every_module_for_readers():
@@ -601,55 +495,40 @@ def test_the_reference_shows_every_module_for_readers():
 
 
 def test_every_page_of_the_contents_has_a_source():
-    for page in PROJECT.pages():
-        assert PROJECT.source(page).exists() or (ROOT / f"{page}.md").exists(), page
+    sources = {page: (PROJECT.source(page), ROOT / f"{page}.md") for page in PROJECT.pages()}
+    assert [page for page, found in sources.items() if not any(p.exists() for p in found)] == []
 
 
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_source_notebooks_carry_no_outputs(page):
-    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code_of(page))
-
-
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_every_parameter_says_what_it_means(page):
-    tagged = [cell for cell in code_of(page) if "parameters" in cell["metadata"].get("tags", [])]
-    assert len(tagged) == 1
-    for line in "".join(tagged[0]["source"]).splitlines():
-        assert re.match(r"^\w+ = .+  # \w.{10,}$", line), line
-
-
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_notebooks_are_short_titled_and_end_with_something_to_try_and_exercises(page):
-    trees = [ast.parse("".join(cell["source"])) for cell in code_of(page)]
-    prose = ["".join(cell["source"]) for cell in cells_of(page) if cell["cell_type"] == "markdown"]
-    assert sum(isinstance(node, ast.stmt) for tree in trees for node in ast.walk(tree)) <= 75
+def lacks(page):
+    """What the source of a notebook lacks."""
+    cells = [cell for cell in cells_of(page) if cell["cell_type"] == "code"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    tagged = [s for c, s in zip(cells, sources) if "parameters" in c["metadata"].get("tags", [])]
+    prose = ["".join(c["source"]) for c in cells_of(page) if c["cell_type"] == "markdown"]
     unfenced = re.sub(r"^(`{3,}).*?^\1$", "", "\n".join(prose), flags=re.M | re.S)
-    assert sum(line.startswith("# ") for line in unfenced.splitlines()) == 1
-    assert "## Try it" in prose[-2] and prose[-2].count("\n1. ") + prose[-2].count("\n2. ") == 2
-    assert (
-        cells_of(page)[-1]["source"][0] == "## Exercises\n"
-    )  # tests/test_exercises.py says what follows
+    if any(cell["outputs"] or cell["execution_count"] is not None for cell in cells):
+        yield "is saved with outputs"
+    if len(tagged) != 1:
+        yield "has no parameter cell, or several"
+    for line in "".join(tagged).splitlines():
+        if not re.match(r"^\w+ = .+  # \w.{10,}$", line):
+            yield f"does not say what {line} means"
+    if len(re.findall(r"^# ", unfenced, flags=re.M)) != 1:
+        yield "has no title, or several"
+    for cell, source in zip(cells, sources):
+        if re.search(r"^figure\b.* = ", source, flags=re.M):  # at the margin: not a definition
+            meta = cell["metadata"].get("mystnb", {"figure": {}, "image": {}})
+            named = meta["figure"].get("name", "").startswith("fig-")
+            if not named or not meta["figure"].get("caption") or not meta["image"].get("alt"):
+                yield f"has no name, caption or alternative text for {source}"
+        if re.search(r"https?://|urlopen|requests\.|pip install|subprocess", source):
+            yield "fetches or installs"
+        if re.search(r"published=\s*\d", source):  # the data folder has the papers' numbers
+            yield "types a paper's number"
 
 
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_every_figure_has_name_caption_and_alt_text(page):
-    drawing = [c for c in code_of(page) if re.search(DRAWS, "".join(c["source"]), flags=re.M)]
-    for cell in drawing:
-        meta = cell["metadata"].get("mystnb", {})
-        assert meta["figure"]["name"].startswith("fig-") and len(meta["figure"]["caption"]) > 30
-        assert len(meta["image"]["alt"]) > 30
-
-
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_notebooks_fetch_nothing_and_install_nothing(page):
-    source = "\n".join("".join(cell["source"]) for cell in code_of(page))
-    assert not re.search(r"https?://|urlopen|requests\.|pip install|subprocess", source)
-
-
-def test_numbers_of_papers_enter_through_the_data_folder_only():
-    for page in NOTEBOOKS:
-        for cell in code_of(page):
-            assert not re.search(r"published=\s*\d", "".join(cell["source"])), page
+def test_no_source_notebook_lacks_anything():
+    assert [(page, lack) for page in NOTEBOOKS for lack in lacks(page)] == []
 
 
 def test_a_build_is_held_to_what_the_release_found():
@@ -660,23 +539,12 @@ def test_a_build_is_held_to_what_the_release_found():
     release = expected.stored(board)
     assert release["tolerance"].tolist() == pytest.approx([0.05 * 2**0.5, 2e-6])
     assert not any(map(len, expected.differences(board, release).values()))
-    moved = board.assign(
-        reproduced=[1.06, 2.00001, 9.0], verdict=["reproduced", "differs", "other-data"]
-    )
+    verdicts = ["reproduced", "differs", "other-data"]
+    moved = board.assign(reproduced=[1.06, 2.00001, 9.0], verdict=verdicts)
     found = expected.differences(moved, release)
     assert [rows["series"].tolist() for rows in found.values()] == [["exact"], ["exact"], [], []]
     renamed = expected.differences(board.assign(series=["drawn", "new", "seconds"]), release)
     assert [len(rows) for rows in renamed.values()] == [0, 0, 1, 1]
-
-
-def test_no_page_depends_on_what_the_release_found(project):
-    (project.root / "data").mkdir()
-    before = project.digest(*execute.SHARED)
-    for name in execute.EXPECTED.values():
-        (project.root / name).write_text("found")
-    assert project.digest(*execute.SHARED) == before
-    (project.root / "data" / "printed.csv").write_text("1")
-    assert project.digest(*execute.SHARED) != before
 
 
 def test_two_builds_are_compared_file_by_file(tmp_path):
@@ -693,49 +561,26 @@ def test_two_builds_are_compared_file_by_file(tmp_path):
     assert (common, unequal) == (2, ["executed/book/a.ipynb", "html/one.html", "html/two.html"])
 
 
-def test_what_a_cell_prints_in_pieces_is_one_output(project):
-    """How many pieces there are depends on how busy the machine is."""
-    printed = (
-        "import sys\nfor i in range(3):\n    print(i)\n    sys.stdout.flush()\ndisplay(3)\nprint(4)"
-    )
-    project.source("book/one").write_text(notebook("trials = 3  # reports, at least 1", printed))
-    assert execute.run(project.root, jobs=1) == 0
-    cells = json.loads(project.executed("book/one").read_text())["cells"]
-    (outputs,) = [cell["outputs"] for cell in cells if cell["outputs"]]
-    assert [output.get("text") for output in outputs] == ["0\n1\n2\n", None, "4\n"]
-
-
 def test_only_pages_without_a_seed_and_times_may_differ_between_builds(tmp_path):
     page = tmp_path / "html" / "book" / "ldp_sgd" / "fig7.html"
     page.parent.mkdir(parents=True)
     page.write_text(
         '<img src="../../_images/1a2b.svg"><a href="../../_figures/fig-ldp-sgd-7a.csv">'
     )
-    may = [
-        "executed/book/ldp_sgd/fig7.ipynb",
-        "html/_figures/fig-ldp-sgd-7a.csv",
-        "html/_images/1a2b.svg",
-        "released.csv",
-    ]
-    must = [
-        "executed/book/ldp_sgd/fig4.ipynb",
-        "html/_images/3c4d.svg",
-        "scoreboard.csv",
-        "html/.buildinfo",
-    ]
-    assert reproduce.excused((tmp_path,), may + must) == {*may}
-    known = execute.Project(ROOT).notebooks()
-    assert {*reproduce.MEASURED, *reproduce.SEEDLESS} <= {*known}
+    may = "executed/book/ldp_sgd/fig7.ipynb html/_figures/fig-ldp-sgd-7a.csv"
+    may = [*may.split(), "html/_images/1a2b.svg", "released.csv"]
+    must = "executed/book/ldp_sgd/fig4.ipynb html/_images/3c4d.svg scoreboard.csv html/.buildinfo"
+    assert reproduce.excused((tmp_path,), may + must.split()) == {*may}
+    assert {*reproduce.MEASURED, *reproduce.SEEDLESS} <= {*NOTEBOOKS}
 
 
 def test_a_chapter_is_executed_alone_and_as_the_book_would(project, capsys):
-    (project.root / "_toc.yml").write_text(
-        "format: jb-book\nroot: book/one\nchapters:\n- file: book/part/two\n"
-    )
+    toc = project.root / "_toc.yml"
+    toc.write_text(toc.read_text().replace("two", "part/two"))
     (project.root / "book" / "part").mkdir()
     project.source("book/two").rename(project.source("book/part/two"))
     assert chapter.pages(project, "part") == ["book/part/two"]
-    with pytest.raises(SystemExit, match="NAME must be one of part, got 'parts'"):
+    with pytest.raises(SystemExit, match="NAME"):
         chapter.pages(project, "parts")
     assert execute.run(project.root, chapter="part/") == 0
     assert not project.executed("book/one").exists()
@@ -747,10 +592,8 @@ def test_a_site_is_dated_by_its_commit_or_by_the_release(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     (tmp_path / "CITATION.cff").write_text("date-released: 2026-01-02\n")
     assert build.epoch(tmp_path) == "1767312000"
-    dated = os.environ | {"GIT_COMMITTER_DATE": "2026-01-03T00:00:00Z"}
-    for command in (
-        ["init", "-q"],
-        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a", "--allow-empty"],
-    ):
-        subprocess.run(["git", *command], cwd=tmp_path, env=dated, check=True)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-03T00:00:00Z")
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], [*who, "commit", "-qm", "a", "--allow-empty"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
     assert build.epoch(tmp_path) == "1767398400"

@@ -114,7 +114,7 @@ def test_the_other_statuses_are_those_of_the_table(status):
     assert code == 2 and "KeyError" in said and "Traceback" not in said
     code, said = status(line.replace("1e5", "5"), 1.0)
     assert code == 3 and "nconclusive" in said
-    readme = (ROOT / "README.md").read_text()
+    readme = (ROOT / "book" / "command_line.md").read_text()
     assert set(re.findall(r"^\| (\d+) \|", readme, flags=re.M)) == {*rows, "130"}
 
 

@@ -20,25 +20,31 @@ ROOT = Path(__file__).parents[2]
 
 
 PROJECT = execute.Project(ROOT)
-ALL = [
-    (name, p)
-    for name in PROJECT.notebooks()
-    for p in parameters.of(json.loads(PROJECT.source(name).read_text())).values()
-]
 
 
-def made(line):
-    return parameters.parse(line)
+def test_every_parameter_of_the_book_allows_its_own_value_and_all_that_its_control_offers():
+    wrong = []
+    for name in PROJECT.notebooks():
+        for p in parameters.of(json.loads(PROJECT.source(name).read_text())).values():
+            own, told = parameters._evaluate(p.literal), p.control()
+            stops = [parameters._evaluate(stop) for stop in told["stops"]]
+            good = p.problem(own) is None and p.meaning and p.expects()
+            good = good and (not p.paper or "paper" in p.paper)
+            # the comment has to state the range
+            good = good and (p.kind not in ("integer", "number") or p.low is not None)
+            good = good and not [v for v in stops if p.problem([v] if p.many else v)]
+            if told["control"] == "slider":
+                good = good and stops == sorted(set(stops)) and 2 <= len(stops) <= 100
+            if told["control"] in ("slider", "choice"):
+                good = good and {p.literal, told["mark"]} <= set(told["stops"])
+                good = good and (told["by"] == "book" or p.paper)
+            if told["control"] == "chips":
+                good = good and set(own) <= set(stops)
+            wrong += [] if good else [(name, p.name)]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("name, p", ALL, ids=[f"{name}-{p.name}" for name, p in ALL])
-def test_every_parameter_of_the_book_allows_its_own_value_and_says_what_it_expects(name, p):
-    assert p.problem(parameters._evaluate(p.literal)) is None
-    assert p.meaning and p.expects()
-    assert not p.paper or "paper" in p.paper
-    assert p.kind not in ("integer", "number") or p.low is not None, (
-        "the comment has to state the range"
-    )
+made = parameters.parse
 
 
 def test_a_line_is_read_into_value_meaning_range_and_paper():
@@ -46,120 +52,85 @@ def test_a_line_is_read_into_value_meaning_range_and_paper():
     assert (p.name, p.literal, p.kind, p.low, p.high) == ("trials", "1_000_000", "integer", 1, None)
     assert (p.meaning, p.paper) == ("reports per input, at least 1", "the paper: 1,000,000")
     p = made("k = [25, 50]  # domain sizes, at least 2 (the paper: these)")
-    assert (
-        p.many
-        and p.paper == "the paper: [25, 50]"
-        and p.expects() == "a list of integers of at least 2"
-    )
+    assert p.many and p.paper == "the paper: [25, 50]"
     p = made('grid = "published"  # where to look: "published" (100 rates) or None (ours)')
     assert p.none and p.kind == "text" and p.paper == ""
     p = made("delta = [0, 1e-7]  # allowed failures, in [0, 1) (the paper: these)")
     assert (p.low, p.high, p.low_open, p.high_open) == (0, 1, False, True)
     p = made("faithful = False  # every report in full: the same law, some minutes more (try it)")
     assert p.cost == "some minutes more" and p.specification()["cost"] == p.cost
-    assert (
-        made("whole = [4, 8]  # points, at least 2 (the paper: 4, 8; 16 takes minutes)").cost
-        == "16 takes minutes"
-    )
+    p = made("whole = [4, 8]  # points, at least 2 (the paper: 4, 8; 16 takes minutes)")
+    assert p.cost == "16 takes minutes"
     p = made("epsilon = 4  # budget, in [1e-6, 14]")
-    assert p.cost == ""
-    assert p.kind == "number"  # the range says that it need not be whole
+    assert (p.cost, p.kind) == ("", "number")  # the range says that it need not be whole
 
 
-@pytest.mark.parametrize(
-    "line, good, bad",
-    [
-        (
-            "trials = 5  # reports, at least 1",
-            [1, 10**9],
-            [0, -1, 2.0, True, "5", None, [5], float("inf")],
-        ),
-        (
-            "alpha = 0.01  # significance, in (0, 1)",
-            [0.5, 1e-9],
-            [0, 1, 1.5, "x", float("nan"), [0.1]],
-        ),
-        (
-            "k = [2, 3]  # sizes, at least 2",
-            [[2], (5, 6)],
-            [[], 2, [1], [2.5], ["a"], [True], [[2]]],
-        ),
-        ("epsilon = [0.5, 1]  # budgets, in [1e-6, 22]", [[1], [0.1, 22]], [[0], [23], 1]),
-        ("grid = 'a'  # name, or None for ours", ["b", None], [1, ["b"]]),
-        ("faithful = False  # every report in full", [True], [1, 0, "True", None]),
-        ("norm = 0.5  # length, above 0", [1e-9, 7], [0, -1]),
-        ("trials = 4  # trials, even, at least 2", [2, 10**6], [0, 3, -2]),
-        ("runs = 400  # runs, a multiple of 40", [40, 80], [0, 20, 41]),
-        ("users = 100  # users, in [1, 10^12]", [1, 10**12], [0, 10**12 + 1, 1.5]),
-        ("images = None  # path of a file", [None, "x.npz", 3], []),
-        ("cells = [[1, 2], [3, 4]]  # budget and clients", [[[5, 6]]], [5, [5], "x"]),
-        ("k = 100  # domain, one of 25, 100, 200", [25, 200], [26, 50, 201, "25", 25.5]),
-        ('rule = "a"  # how, or "b", "c c" (the paper: a)', ["a", "c c"], ["d", "paper", 1, None]),
-        ('rule = "a"  # "a" or None for ours', ["a", None], ["b"]),
-        ('names = ["a", "b"]  # some of "a", "b", "c"', [["c"], ["a", "c"]], [["d"], [], "a"]),
-        (
-            "ends = [4, 24]  # a pair: bits and buckets, at least 2",
-            [[2, 2]],
-            [[4], [2, 3, 4], [1, 2], 4],
-        ),
-        ("filter = None  # of rare outputs, at least 0 (6 there)", [None, 0, 2.5], [-1, "x", [1]]),
-    ],
-)
-def test_values_are_judged_by_type_and_range(line, good, bad):
-    p = made(line)
-    assert [v for v in good if p.problem(v)] == []
-    assert [v for v in bad if not p.problem(v)] == []
-    assert all(p.problem(v).startswith(f"{p.name} must be {p.expects()}, got ") for v in bad)
+JUDGED = [
+    ("trials = 5  # reports, at least 1", [1, 10**9], [0, -1, 2.0, True, "5", None, [5], float("inf")]),
+    ("alpha = 0.01  # significance, in (0, 1)", [0.5, 1e-9], [0, 1, 1.5, "x", float("nan"), [0.1]]),
+    ("k = [2, 3]  # sizes, at least 2", [[2], (5, 6)], [[], 2, [1], [2.5], ["a"], [True], [[2]]]),
+    ("epsilon = [0.5, 1]  # budgets, in [1e-6, 22]", [[1], [0.1, 22]], [[0], [23], 1]),
+    ("grid = 'a'  # name, or None for ours", ["b", None], [1, ["b"]]),
+    ("faithful = False  # every report in full", [True], [1, 0, "True", None]),
+    ("norm = 0.5  # length, above 0", [1e-9, 7], [0, -1]),
+    ("trials = 4  # trials, even, at least 2", [2, 10**6], [0, 3, -2]),
+    ("runs = 400  # runs, a multiple of 40", [40, 80], [0, 20, 41]),
+    ("users = 100  # users, in [1, 10^12]", [1, 10**12], [0, 10**12 + 1, 1.5]),
+    ("images = None  # path of a file", [None, "x.npz", 3], []),
+    ("cells = [[1, 2], [3, 4]]  # budget and clients", [[[5, 6]]], [5, [5], "x"]),
+    ("k = 100  # domain, one of 25, 100, 200", [25, 200], [26, 50, 201, "25", 25.5]),
+    ('rule = "a"  # how, or "b", "c c" (the paper: a)', ["a", "c c"], ["d", "paper", 1, None]),
+    ('rule = "a"  # "a" or None for ours', ["a", None], ["b"]),
+    ('names = ["a", "b"]  # some of "a", "b", "c"', [["c"], ["a", "c"]], [["d"], [], "a"]),
+    ("ends = [4, 24]  # a pair: bits and buckets, at least 2", [[2, 2]], [[4], [2, 3, 4], [1, 2], 4]),
+    ("filter = None  # of rare outputs, at least 0 (6 there)", [None, 0, 2.5], [-1, "x", [1]]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name, p", ALL, ids=[f"{name}-{p.name}" for name, p in ALL])
-def test_whatever_a_control_offers_is_allowed_and_the_notebooks_own_is_among_it(name, p):
-    told = p.control()
-    stops = [parameters._evaluate(stop) for stop in told["stops"]]
-    assert [v for v in stops if p.problem([v] if p.many else v)] == []
-    if told["control"] == "slider":
-        assert stops == sorted(set(stops)) and 2 <= len(stops) <= 100
-    if told["control"] in ("slider", "choice"):
-        assert p.literal in told["stops"] and told["mark"] in told["stops"]
-        assert told["by"] == "book" or p.paper
-    if told["control"] == "chips":
-        assert set(parameters._evaluate(p.literal)) <= set(stops)
+def test_values_are_judged_by_type_and_range():
+    wrong = []
+    for line, good, bad in JUDGED:
+        p = made(line)
+        wrong += [(line, v) for v in good if p.problem(v)]
+        said = f"{p.name} must be {p.expects()}, got "
+        wrong += [(line, v) for v in bad if not (p.problem(v) or "").startswith(said)]
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "line, control, stops, mark, by",
-    [
-        ("k = 4  # size, in [2, 6] (the paper: 5)", "slider", "2 3 4 5 6", "5", "paper"),
-        ("k = 4  # size, in [2, 6] (the paper does not say)", "slider", "2 3 4 5 6", "4", "book"),
-        ("k = 4  # size, in [2, 6] (the paper: 8)", "slider", "2 3 4 5 6", "4", "book"),
-        ("b = 4  # points, even, in [2, 8]", "slider", "2 4 6 8", "4", "book"),
-        ("alpha = 0.2  # level, in (0, 1) (the paper: 0.2)", "slider", None, "0.2", "paper"),
-        ("n = 1_000  # users, in [1, 10^12] (the paper: 10^4)", "slider", None, "10_000", "paper"),
-        ("k = 100  # domain, one of 25, 100", "choice", "25 100", "100", "book"),
-        ('r = "a"  # rule, or "b" (the paper: a)', "choice", '"a" "b"', '"a"', "paper"),
-        ('grid = "a"  # "a" or None for ours', "choice", '"a" None', '"a"', "book"),
-        ("faithful = False  # every report in full", "flag", "", None, None),
-        ("d = [1e-4, 1_000, 2.0]  # sizes, above 0", "text", "", None, None),  # in no order
-        ("d = [1e-4, 2.0, 1_000]  # sizes, above 0", "chips", "1e-4 2.0 1_000", None, None),
-        ("k = [4, 3]  # keys, in [2, 4]", "chips", "4 3", None, None),
-        ('s = ["a"]  # some of "a", "b"', "chips", '"a" "b"', None, None),
-        ("seed = 1  # non-negative integer", "text", "", None, None),
-        ("side = [0, 0, 1]  # labels, at least 0", "text", "", None, None),
-        ("both = [4, 24]  # a pair: bits and buckets, at least 2", "text", "", None, None),
-        ("e = [i / 2 for i in range(9)]  # budgets, in [0, 4]", "text", "", None, None),
-        ("cells = [[1, 2]]  # budget and clients", "text", "", None, None),
-        ("images = None  # path of a file", "text", "", None, None),
-        ("filter = None  # of rare outputs, at least 0", "text", "", None, None),
-    ],
-)
-def test_a_control_follows_from_the_line(line, control, stops, mark, by):
-    told = made(line).specification()
-    assert told["control"] == control
-    assert stops is None or told["stops"] == stops.split()
-    assert (told.get("mark"), told.get("by")) == (mark, by)
+CONTROLS = [
+    ("k = 4  # size, in [2, 6] (the paper: 5)", "slider", "2 3 4 5 6", "5", "paper"),
+    ("k = 4  # size, in [2, 6] (the paper does not say)", "slider", "2 3 4 5 6", "4", "book"),
+    ("k = 4  # size, in [2, 6] (the paper: 8)", "slider", "2 3 4 5 6", "4", "book"),
+    ("b = 4  # points, even, in [2, 8]", "slider", "2 4 6 8", "4", "book"),
+    ("alpha = 0.2  # level, in (0, 1) (the paper: 0.2)", "slider", None, "0.2", "paper"),
+    ("n = 1_000  # users, in [1, 10^12] (the paper: 10^4)", "slider", None, "10_000", "paper"),
+    ("k = 100  # domain, one of 25, 100", "choice", "25 100", "100", "book"),
+    ('r = "a"  # rule, or "b" (the paper: a)', "choice", '"a" "b"', '"a"', "paper"),
+    ('grid = "a"  # "a" or None for ours', "choice", '"a" None', '"a"', "book"),
+    ("faithful = False  # every report in full", "flag", "", None, None),
+    ("d = [1e-4, 1_000, 2.0]  # sizes, above 0", "text", "", None, None),  # in no order
+    ("d = [1e-4, 2.0, 1_000]  # sizes, above 0", "chips", "1e-4 2.0 1_000", None, None),
+    ("k = [4, 3]  # keys, in [2, 4]", "chips", "4 3", None, None),
+    ('s = ["a"]  # some of "a", "b"', "chips", '"a" "b"', None, None),
+    ("seed = 1  # non-negative integer", "text", "", None, None),
+    ("side = [0, 0, 1]  # labels, at least 0", "text", "", None, None),
+    ("both = [4, 24]  # a pair: bits and buckets, at least 2", "text", "", None, None),
+    ("e = [i / 2 for i in range(9)]  # budgets, in [0, 4]", "text", "", None, None),
+    ("cells = [[1, 2]]  # budget and clients", "text", "", None, None),
+    ("images = None  # path of a file", "text", "", None, None),
+    ("filter = None  # of rare outputs, at least 0", "text", "", None, None),
+]
 
 
-def test_a_slider_over_powers_of_ten_is_fine_near_the_value_and_reaches_the_ends():
+def test_a_control_follows_from_the_line():
+    wrong = []
+    for line, control, stops, mark, by in CONTROLS:
+        told = made(line).specification()
+        found = (told["control"], told.get("mark"), told.get("by"))
+        if found != (control, mark, by) or stops not in (None, " ".join(told["stops"])):
+            wrong.append((line, told))
+    assert wrong == []
+    # a slider over powers of ten is fine near the value and reaches the ends
     stops = made("epsilon = 2.0  # budget, in [1e-6, 22] (the paper: 2)").control()["stops"]
     assert stops[:3] == ["1e-6", "0.002", "0.003"] and stops[-2:] == ["20", "22"]
     assert "2.0" in stops and "2" not in stops  # as the notebook has it
@@ -174,110 +145,51 @@ def test_a_line_of_changes_is_split_into_names_and_values():
     assert repr(whole) == repr({"trials": 10**6, "k": [100, -2], "t": (30, {"a": 10**15})})
     left = "{'a': 1.5, 'b': 0.001, 'c': 2.0, 'd': 1e+16, 'e': '1e6'}"
     assert repr(parameters.read("a=1.5e0 b=1e-3 c=2.0 d=1e16 e='1e6'")) == left
-    for text, message in [
-        ("k", "expected name=value"),
-        ("k=open('x')", "k must be a plain Python value"),
-        ("k=", "k must be a plain"),
-        ("k=[1", "k must be a plain"),
-        ("k=1 b=2 k=3", "^k is given twice$"),
-    ]:
-        with pytest.raises(ValueError, match=message):
+    for text in ("k", "k=open('x')", "k=", "k=[1", "k=1 b=2 k=3"):
+        with pytest.raises(ValueError, match="k"):
             parameters.read(text)
 
 
 def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "ldpbook", "page", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, "-m", "ldpbook", "page", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize(
-    "arguments, said",
-    [
-        (
-            ["ldp_auditor/fgi2"],
-            [
-                "There is no notebook ldp_auditor/fgi2 (did you mean ldp_auditor/fig2?)",
-                "background/statistics",
-            ],
-        ),
-        (
-            ["ldp_auditor/fig2", "trails=3"],
-            ["there is no parameter trails", "trials = 1_000_000  # an integer of at least 1"],
-        ),
-        (
-            ["ldp_auditor/fig2", "k=2 alpha=0"],
-            [
-                "k must be a list of integers of at least 2, got 2",
-                "alpha must be a number in (0, 1), got 0",
-            ],
-        ),
-        (
-            ["ldp_auditor/fig2", "trials=1.5e0 k=[1e-3]"],
-            [
-                "trials must be an integer of at least 1, got 1.5",
-                "k must be a list of integers of at least 2, got [0.001]",
-            ],
-        ),
-        (["book/ldp_auditor/fig2.ipynb", "k"], ["expected name=value, got 'k'", "epsilon = [0.25"]),
-    ],
-)
-def test_a_wrong_notebook_name_or_value_is_refused_with_the_valid_ones(arguments, said):
-    done = run(*arguments)
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert all(words in done.stderr for words in said)
+def test_a_wrong_notebook_name_or_value_is_refused_with_the_valid_ones():
+    for arguments, said in [
+        (["ldp_auditor/fgi2"], ["ldp_auditor/fig2", "background/statistics"]),
+        (["ldp_auditor/fig2", "trails=3"], ["trails", "trials = 1_000_000  # an integer of at"]),
+        (["ldp_auditor/fig2", "k=2 alpha=0"], ["k must be", "got 2", "alpha must be", "got 0"]),
+        (["book/ldp_auditor/fig2.ipynb", "k"], ["got 'k'", "epsilon = [0.25"]),
+    ]:
+        done = run(*arguments)
+        assert done.returncode == 1 and "Traceback" not in done.stderr
+        assert [words for words in said if words not in done.stderr] == [], done.stderr
 
 
 def test_what_is_said_to_make_reaches_the_page_as_it_was_written(tmp_path):
-    traces = [tmp_path / name for name in ("nb", "params", "quoted")]
-    said = [
-        f"NB=$(shell touch {traces[0]})",
-        f"PARAMS=k=$(shell touch {traces[1]}) 'it' `touch {traces[2]}`",
-    ]
-    make = [
-        "make",
-        "-s",
-        "-o",
-        ".venv/ready",
-        "-o",
-        "packages",
-        f"BIN={Path(sys.executable).parent}",
-        "page",
-    ]
+    nb, params, quoted = (tmp_path / name for name in ("nb", "params", "quoted"))
+    said = [f"NB=$(shell touch {nb})", f"PARAMS=k=$(shell touch {params}) 'it' `touch {quoted}`"]
+    make = ["make", "-s", "-o", ".venv/ready", "-o", "packages", "page"]
+    make.append(f"BIN={Path(sys.executable).parent}")
     for given, words in [
-        (said, f"no notebook {said[0][3:]}"),
-        (["NB=rad/fig1", said[1]], f"value, got {said[1][9:]!r}"),
-        (["NB=rad/fig1", "SCALE=huge"], "SCALE must be one of paper, smoke, got 'huge'"),
+        (said, said[0][3:]),
+        (["NB=rad/fig1", said[1]], repr(said[1][9:])),
+        (["NB=rad/fig1", "SCALE=huge"], "'huge'"),
     ]:
         done = subprocess.run([*make, *given], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 2 and words in done.stderr, done.stderr
-    assert not any(path.exists() for path in traces)
+    assert not list(tmp_path.iterdir())
 
 
 def test_variants_of_a_page_lie_side_by_side_in_folders_that_say_what_they_are():
-    folders = [
-        page.folder("book/rad/fig1", scale, values)
-        for scale, values in [
-            ("paper", {}),
-            ("smoke", {}),
-            ("paper", {"k": [2, 10], "trials": 5}),
-            ("paper", {"k": [2], "trials": 5}),
-            ("paper", {"k": "2"}),
-            ("paper", {"k": 2}),
-            ("paper", {"k": list(range(99))}),
-            ("paper", {"k": list(range(98))}),
-        ]
-    ]
+    values = [{"k": [2, 10], "trials": 5}, {"k": [2], "trials": 5}, {"k": "2"}, {"k": 2}]
+    values += [{}, {"k": list(range(99))}, {"k": list(range(98))}]
+    folders = [page.folder("book/rad/fig1", "paper", v) for v in values]
+    folders.append(page.folder("book/rad/fig1", "smoke", {}))
     assert len(set(folders)) == len(folders)
-    assert (
-        folders[2].startswith("_build/page/rad-fig1/k-2-10-trials-5-")
-        and "/smoke-own-parameters-" in folders[1]
-    )
-    assert folders[2] == page.folder("book/rad/fig1", "paper", {"trials": 5, "k": [2, 10]})
+    assert folders[0].startswith("_build/page/rad-fig1/k-2-10-trials-5-")
+    assert folders[0] == page.folder("book/rad/fig1", "paper", {"trials": 5, "k": [2, 10]})
     assert all(re.fullmatch(r"[\w/.-]{1,100}", name) for name in folders)
 
 
@@ -286,38 +198,30 @@ def test_a_variant_is_built_apart_from_the_book_says_what_it_is_and_survives_lat
 ):
     name, place = "background/mechanisms", ROOT / "_build" / "page" / "background-mechanisms"
     shutil.rmtree(place, ignore_errors=True)
-    kept = {
-        p: p.read_bytes()
-        for s in (".ipynb", ".json")
-        if (p := PROJECT.executed(f"book/{name}", s)).exists()
-    }
+    paths = [PROJECT.executed(f"book/{name}", suffix) for suffix in (".ipynb", ".json")]
+    kept = {path: path.read_bytes() for path in paths if path.exists()}
     done = run("--scale", "smoke", name, "epsilon=3")
     assert done.returncode == 0, done.stderr
-    html = Path(
-        urllib.request.url2pathname(
-            urllib.parse.urlsplit(re.search(r"file://\S+", done.stdout).group()).path
-        )
-    )
-    assert html.is_relative_to(place) and "epsilon = 3" in html.read_text()
-    assert (html.parents[2] / "_figures").exists() and (
-        html.parents[2] / "_executed" / "book" / f"{name}.ipynb"
-    ).exists()
+    address = urllib.parse.urlsplit(re.search(r"file://\S+", done.stdout).group())
+    html = Path(urllib.request.url2pathname(address.path))
+    assert html.is_relative_to(place)
+    assert (html.parents[2] / "_executed" / "book" / f"{name}.ipynb").exists()
     head = re.search(r'<aside class="variant".*?</aside>', html.read_text(), flags=re.S).group()
-    assert "Your variant" in head and "epsilon = 3" in head
-    built = PROJECT.html(f"book/{name}").exists()
-    assert ("compares your run with the book's" if built else "The book is not built here") in head
+    assert "epsilon = 3" in head
     beside = re.findall(r'<figure class="book-figure">.*?src="([^"]+)"', html.read_text())
-    assert bool(beside) == built and all((html.parent / source).exists() for source in beside)
+    drawn = [path.name for path in (html.parents[2] / "_figures").glob("*.svg")]
+    assert drawn and len(beside) == len(
+        [one for one in drawn if (PROJECT.build / "html" / "_figures" / one).exists()]
+    )
+    assert all((html.parent / source).exists() for source in beside)
     assert all(path.read_bytes() == text for path, text in kept.items())
 
     before = html.read_bytes()
     monkeypatch.setattr(page, "execute", lambda *_: 1 / 0)
     for epsilon in (3, 4):
-        with pytest.raises(SystemExit, match=f"FAILED    book/{name}: ZeroDivisionError"):
+        with pytest.raises(SystemExit, match="ZeroDivisionError"):
             page.make(ROOT, f"book/{name}", "smoke", {"epsilon": epsilon})
-    assert html.read_bytes() == before and [
-        p for p in place.iterdir() if html.is_relative_to(p)
-    ] == list(place.iterdir())
+    assert html.read_bytes() == before and len(list(place.iterdir())) == 1
     shutil.rmtree(place)
 
 
@@ -329,35 +233,19 @@ def test_the_functions_behind_a_cell_are_found_by_their_full_names():
     ]
     cells = [{"cell_type": "code", "metadata": {}, "source": s} for s in sources]
     used = provenance.functions({"cells": cells})
-    assert used[1] == ["ldpkit.sweep.sweep"] and used[2] == [
-        "ldpbook.plots.use",
-        "ldpbook.plots.figure",
-    ]
+    assert used[1] == ["ldpkit.sweep.sweep"]
+    assert used[2] == ["ldpbook.plots.use", "ldpbook.plots.figure"]
 
 
 def test_the_live_page_knows_hidden_cells_and_what_the_book_was_built_with():
-    cell = {
-        "cell_type": "code",
-        "metadata": {"tags": ["parameters"]},
-        "source": "trials = 5  # reports, at least 1",
-    }
-    injected = {
-        "cell_type": "code",
-        "metadata": {"tags": ["injected-parameters"]},
-        "source": "# Parameters\ntrials = 3\n",
-    }
-    hidden = {"cell_type": "code", "metadata": {"tags": ["remove-cell"]}, "source": "x = trials"}
-    data = provenance.live_data(
-        "book/a/b",
-        {
-            "cells": [
-                cell,
-                injected,
-                {"cell_type": "markdown", "metadata": {}, "source": ""},
-                hidden,
-            ]
-        },
-    )
+    said = [
+        ("code", ["parameters"], "trials = 5  # reports, at least 1"),
+        ("code", ["injected-parameters"], "# Parameters\ntrials = 3\n"),
+        ("markdown", [], ""),
+        ("code", ["remove-cell"], "x = trials"),
+    ]
+    cells = [{"cell_type": k, "metadata": {"tags": tags}, "source": s} for k, tags, s in said]
+    data = provenance.live_data("book/a/b", {"cells": cells})
     assert [c["index"] for c in data["cells"]] == [0, 3] and data["cells"][0]["parameters"]
     assert (data["folder"], data["notebook"]) == ("book/a", "book/a/b.ipynb")
     assert data["parameters"][0]["built"] == "3" and data["parameters"][0]["literal"] == "5"
@@ -365,24 +253,19 @@ def test_the_live_page_knows_hidden_cells_and_what_the_book_was_built_with():
 
 def test_a_reader_is_told_the_delivered_time_whatever_this_build_took(tmp_path):
     project = execute.Project(tmp_path)
+    pages = [f"book/{name}" for name in "abcd"]
     (tmp_path / "_toc.yml").write_text(
-        "root: book/a\nchapters: [{file: book/b}, {file: book/c}, {file: book/d}]"
+        f"root: book/a\nchapters: [{', '.join(f'{{file: {p}}}' for p in pages[1:])}]"
     )
     (tmp_path / "book" / "ldpbook").mkdir(parents=True)
-    (tmp_path / "book" / "ldpbook" / "durations.csv").write_text(
-        "page,seconds\nbook/a,30\nbook/b,30\nbook/c,30\n"
-    )
-    for name, seconds, changed in [
-        ("book/a", 2.0, {}),
-        ("book/b", 2.0, {"trials": 5}),
-        ("book/d", 4.0, {}),
-    ]:
-        project.executed(name, ".json").parent.mkdir(parents=True, exist_ok=True)
-        known = {"seconds": seconds, "parameters": changed}
-        text = json.dumps(known | {"check": execute._check(known)})
-        project.executed(name, ".json").write_text(text)
-    for name in "abcd":
-        (tmp_path / "book" / f"{name}.ipynb").touch()
+    durations = tmp_path / "book" / "ldpbook" / "durations.csv"
+    durations.write_text("page,seconds\n" + "".join(f"{page},30\n" for page in pages[:3]))
+    for page_, changed in zip([pages[0], pages[1], pages[3]], [{}, {"trials": 5}, {}]):
+        record, known = project.executed(page_, ".json"), {"seconds": 2.0, "parameters": changed}
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(json.dumps(known | {"check": execute._check(known)}))
+    for page_ in pages:
+        project.source(page_).touch()
     assert execute.expected(project) == {"book/a": 30, "book/b": 30}
 
 
@@ -393,18 +276,9 @@ def test_times_of_a_build_are_not_in_the_index_that_equal_builds_share():
 
 
 def test_the_grid_shows_every_item_once_with_words_for_its_state(tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "_build").mkdir()
-    (tmp_path / "book" / "rad").mkdir(parents=True)
+    for folder in ("data", "_build", "book/rad"):
+        (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "book" / "rad" / "fig1.ipynb").touch()
-    rows = [
-        "rad/fig1,One & two,rad/fig1",
-        "rad/fig2,Two,rad/fig2",
-        "rad/table1,Three,rad/table1",
-        "rad/fig3,Four,rad/fig3",
-        "rad/fig4,Five,rad/fig4",
-    ]
-    (tmp_path / "data" / "items.csv").write_text("item,title,page\n" + "\n".join(rows) + "\n")
     states = {
         "rad/fig1": "reproduced where printed, rest exact",
         "rad/fig2": "differs, explained",
@@ -412,19 +286,20 @@ def test_the_grid_shows_every_item_once_with_words_for_its_state(tmp_path):
         "rad/fig4": "other data",
         "rad/table1": "not in this build",
     }
+    pd.DataFrame([(i, "One & two", i) for i in states], columns=["item", "title", "page"]).to_csv(
+        tmp_path / "data" / "items.csv", index=False
+    )
     pd.DataFrame(
         [(item, state, 3, 2, 1, item) for item, state in states.items()],
         columns=["item", "state", "compared", "agree", "differ", "page"],
     ).to_csv(tmp_path / "_build" / "figures.csv", index=False)
     shown = front.grid(tmp_path)
-    assert (
-        shown.count("<li ") == 5 and '<a href="rad/fig1.html">' in shown and shown.count("<a ") == 1
-    )
+    assert shown.count("<li ") == 5 and shown.count("<a ") == 1
+    assert '<a href="rad/fig1.html">' in shown
     assert "One &amp; two" in shown and "✓ Figure 1" in shown and "– Table 1" in shown
-    for name in ("reproduced", "differs", "nothing", "other", "not"):
-        assert f'class="item-{name}"' in shown
     for state in states.values():
         assert f'<span class="item-state">{state}' in shown and f"{state}: 1" in shown
+        assert f'class="item-{state.split()[0].strip(",")}"' in shown
     assert "rest exact: 2 of 3 agree<" in shown and "other data<" in shown
     (tmp_path / "_build" / "figures.csv").unlink()
     assert front.grid(tmp_path).count("– ") == 6  # a tile each, and the legend
@@ -432,50 +307,29 @@ def test_the_grid_shows_every_item_once_with_words_for_its_state(tmp_path):
 
 def test_links_to_pages_that_are_not_there_become_text():
     text = "[here](ldp_auditor/index), [not](no_such/page), [out](https://example.org)"
-    assert (
-        front.only_existing(ROOT, text)
-        == "[here](ldp_auditor/index), not, [out](https://example.org)"
-    )
-
-
-def test_every_item_has_a_name_of_its_paper():
-    items = pd.read_csv(ROOT / "data" / "items.csv")
-    assert len(items) == 48 and set(items["item"].str.split("/").str[0]) == set(front.PAPERS)
+    assert front.only_existing(ROOT, text) == text.replace("[not](no_such/page)", "not")
 
 
 def test_names_in_the_glossary_exist_in_the_module():
-
-    code = "\n".join(
-        path.read_text()
-        for path in [*(ROOT / "ldpkit").rglob("*.py"), *(ROOT / "book").rglob("*.ipynb")]
-    )
-    rows = [
-        line.split(" | ")
-        for line in (ROOT / "book" / "notation.md").read_text().splitlines()
-        if line.startswith("| ")
-    ]
-    names = {
-        word
-        for row in rows
-        if len(row) > 2
-        for span in re.findall(r"`([^`]+)`", row[2])
-        for word in re.findall(r"[A-Za-z_][A-Za-z_0-9]+", span)
-    }
-    assert len(names) > 60 and [n for n in sorted(names) if not re.search(rf"\b{n}\b", code)] == []
+    paths = [*(ROOT / "ldpkit").rglob("*.py"), *(ROOT / "book").rglob("*.ipynb")]
+    known = set(re.findall(r"\w+", "\n".join(path.read_text() for path in paths)))
+    table = re.findall(r"^\| .*", (ROOT / "book" / "notation.md").read_text(), flags=re.M)
+    cells = [row.split(" | ")[2] for row in table if row.count(" | ") > 1]
+    spans = [span for cell in cells for span in re.findall(r"`([^`]+)`", cell)]
+    names = {word for span in spans for word in re.findall(r"[A-Za-z_][A-Za-z_0-9]+", span)}
+    assert names and names - known == set()
 
 
 def test_links_that_lead_nowhere_are_found_without_the_network(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x.html").write_text(
-        '<h1 id="top"></h1><a href="../y.html#here"></a><a href="#top"></a><img'
-        ' src="https://e.org/i">'
+        '<h1 id="top"></h1><a href="../y.html#here"></a><a href="#top"></a>'
+        '<img src="https://e.org/i">'
     )
     (tmp_path / "y.html").write_text(
-        '<p id="here"><i id="here"></i><a href="a/x.html"></a><a href="a/x.html#gone"></a><a'
-        ' href="no.csv"></a><a href="mailto:x"></a>'
+        '<p id="here"><i id="here"></i><a href="a/x.html"></a><a href="a/x.html#gone"></a>'
+        '<a href="no.csv"></a><a href="mailto:x"></a>'
     )
-    assert check_pages.broken_links(tmp_path) == [
-        "y.html has 2 places called here",
-        "y.html links to a/x.html#gone: there is no such place on that page",
-        "y.html links to no.csv, which is not there",
-    ]
+    found = check_pages.broken_links(tmp_path)
+    assert len(found) == 3 and all(said.startswith("y.html ") for said in found)
+    assert [w for w, said in zip(("here", "a/x.html#gone", "no.csv"), found) if w not in said] == []

@@ -273,7 +273,7 @@ def test_a_page_of_another_origin_can_neither_start_nor_talk_to_a_kernel(page, l
 
 
 def test_no_script_that_is_handed_to_a_page_runs_and_the_page_works_on(browser, live, site):
-    """By query, fragment, storages, the window's name and fields; `make chaos` tries more."""
+    """By query, fragment, storages, the window's name and fields; `python -m ldpbook chaos` tries more."""
     for base, entrance in ((site, ""), (f"{live.base}/static", live.link)):
         found = scripts.attacks(browser, base, HTML, 1, range(1, 12), entrance)
         assert [problem for _, problem in found if problem] == []

@@ -1,4 +1,4 @@
-"""``make fuzz``: the tests of all that is read from outside, with other seeds until time is over.
+"""``python -m ldpbook fuzz``: the tests of all that is read from outside, with other seeds until time is over.
 
 A round is one run of `test_fuzz.py`. Its seed is printed where it fails, and repeats it:
 ``FUZZ_EXAMPLES=... pytest --hypothesis-seed=... tests/ldpkit/test_fuzz.py``.
@@ -17,7 +17,7 @@ FILE = Path(__file__).parents[1] / "ldpkit/test_fuzz.py"
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="make fuzz", description=(__doc__ or "").partition("\n")[0]
+        prog="python -m ldpbook fuzz", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--seconds", type=float, default=600, help="no round begins later")
     parser.add_argument("--seed", type=int, default=1, help="of the first round")

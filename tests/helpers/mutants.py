@@ -1,8 +1,8 @@
 """Break one law of ldpkit at a time, and see whether its page notices.
 
-    python tests/mutants.py          # every mutant of mutants.yml; `make mutants`
-    python tests/mutants.py --save   # and keep the table that the book shows
-    python tests/mutants.py NAME ... # only these
+    python tests/helpers/mutants.py          # every mutant of mutants.yml; `python -m ldpbook mutants`
+    python tests/helpers/mutants.py --save   # and keep the table that the book shows
+    python tests/helpers/mutants.py NAME ... # only these
 
 A mutant changes what one function returns, while its module is imported: no file is
 touched. The page runs in a process of its own with few reports, cell after cell as a
@@ -203,7 +203,7 @@ def save(lines):
         out = csv.DictWriter(file, COLUMNS)
         out.writeheader()
         out.writerows(known[m["law"]] for m in mutants() if m["law"] in known)
-    made = {"command": "make mutants SAVE=1", "Python": platform.python_version()}
+    made = {"command": "python -m ldpbook mutants --save", "Python": platform.python_version()}
     made["date"] = datetime.date.today().isoformat()
     TABLE.with_suffix(".json").write_text(json.dumps(made, indent=1) + "\n")
 

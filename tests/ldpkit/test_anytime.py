@@ -34,23 +34,23 @@ def named(k, v):
     return Declared(lambda reports: reports == v, f"the report is {v}")
 
 
-@pytest.mark.parametrize("attack", ["guess", "tight", ["guess", "tight"]])
-def test_a_leak_is_found_and_said(attack):
-    result = audit(leaking(), attack, until="sure", trials=10**5)
-    assert result.status == "violation" and result.stopped == "violation"
-    assert result.e_value >= 1 / ALPHA and -(-sum(result.asked) // 2) == result.reports
-    assert 20 < result.reports < 20_000 and "names" in result.event
-    assert json.loads(json.dumps(result.row(), allow_nan=False))["reports"] == result.trials
-    first = result.trajectory[0]
-    assert first[0] == 8 and result.trajectory[-1][0] == result.reports
+def test_a_leak_is_found_and_said():
+    for attack in ("guess", "tight", ["guess", "tight"]):
+        result = audit(leaking(), attack, until="sure", trials=10**5)
+        assert result.status == result.stopped == "violation", attack
+        assert result.e_value >= 1 / ALPHA and -(-sum(result.asked) // 2) == result.reports
+        assert 20 < result.reports < 20_000 and "names" in result.event, attack
+        assert json.loads(json.dumps(result.row(), allow_nan=False))["reports"] == result.trials
+        path = result.trajectory
+        assert path[0][0] == 8 and path[-1][0] == result.reports, attack
 
 
-@pytest.mark.parametrize("given", [{}, {"faithful": True, "trials": 20_000}, {"pair": (3, 1)}])
-def test_a_kept_claim_is_approached_and_not_refuted(given):
-    result = audit(GRR(5, 1.0), "tight", until="sure", **{"trials": 200_000} | given)
-    assert result.status == "none found" and result.stopped == "budget spent"
-    assert 0.85 < result.lower < 1.0 and result.e_value < 1 / ALPHA
-    assert result.faithful is given.get("faithful", False)
+def test_a_kept_claim_is_approached_and_not_refuted():
+    for given in ({}, {"faithful": True, "trials": 20_000}, {"pair": (3, 1)}):
+        result = audit(GRR(5, 1.0), "tight", until="sure", **{"trials": 200_000} | given)
+        assert (result.status, result.stopped) == ("none found", "budget spent"), given
+        assert 0.85 < result.lower < 1.0 and result.e_value < 1 / ALPHA, given
+        assert result.faithful is given.get("faithful", False)
 
 
 def test_the_bound_stops_the_audit_where_it_is_told_to():
@@ -66,22 +66,22 @@ def test_too_few_reports_are_inconclusive():
     assert result.status == "inconclusive" and "could show nothing" in result.verdict
 
 
-@pytest.mark.parametrize("target", [GRR(5, 1.0), leaking(claim=2.0)], ids=["law", "client"])
-@pytest.mark.parametrize("cuts", [[1], [9, 100], [8, 27, 2000, 2999]])
-def test_an_audit_that_was_kept_goes_on_as_if_it_had_never_stopped(target, cuts):
-    planned = AnytimeAudit(target, "tight", trials=3000)
-    whole = planned.start(7)
-    whole.go()
-    state = None
-    for cut in cuts:
-        part = planned.start(1 if state else 7, state)
-        part.go(trials=cut)
-        state = json.loads(json.dumps(part.state()))
-    rest = planned.start(1, state)
-    rest.go()
-    assert rest.result.counts == whole.result.counts and rest.rounds == whole.rounds
-    assert rest.result.lower == whole.result.lower and rest.stopped == whole.stopped
-    assert rest.purse.log == pytest.approx(whole.purse.log, abs=1e-9)
+def test_an_audit_that_was_kept_goes_on_as_if_it_had_never_stopped():
+    for target in (GRR(5, 1.0), leaking(claim=2.0)):
+        planned = AnytimeAudit(target, "tight", trials=3000)
+        whole = planned.start(7)
+        whole.go()
+        for cuts in ([1], [9, 100], [8, 27, 2000, 2999]):
+            state = None
+            for cut in cuts:
+                part = planned.start(1 if state else 7, state)
+                part.go(trials=cut)
+                state = json.loads(json.dumps(part.state()))
+            rest = planned.start(1, state)
+            rest.go()
+            assert rest.result.counts == whole.result.counts and rest.rounds == whole.rounds, cuts
+            assert rest.result.lower == whole.result.lower and rest.stopped == whole.stopped, cuts
+            assert rest.purse.log == pytest.approx(whole.purse.log, abs=1e-9), cuts
 
 
 def test_an_audit_goes_on_after_a_violation_and_raises_the_bound():
@@ -128,8 +128,8 @@ def test_a_bound_is_wrong_as_rarely_as_promised(delta):
     the time. The bound exceeds the truth in all of them together as often as a binomial count with
     that rate allows at `P_MIN`; and not hardly ever."""
     q, runs, wrong = 0.2, 1500, 0
-    p = math.e * q * (1 - delta) + delta if not delta else math.exp(0.5) * q + delta
-    claim = 1.0 if not delta else 0.5
+    claim = 0.5 if delta else 1.0
+    p = math.exp(claim) * q + delta
     draw = np.random.default_rng(2)
     for _ in range(runs):
         purse = tracked(claim, delta, 0.05, [None])
@@ -220,22 +220,23 @@ def clear(values, rng):
     return np.array(values)
 
 
-@pytest.mark.parametrize("claim", [i / 100 for i in range(1, 500)] + [10.7])
-def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit(claim):
-    purse = tracked(claim, 0.0, ALPHA, [None], rule=COINS)
-    assert purse.grid[purse.at] == claim
-    symbols = np.tile(np.array([1, 2], np.uint8), 1 + math.ceil(13 * math.exp(min(claim, 6))))[None]
-    bet(purse, symbols)  # the event in every report of the first input and in no other
-    assert purse.refuted is (purse.e_value >= 1 / ALPHA)
-    assert purse.refuted is (claim < 9)  # more reports would be needed at 10.7
+def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit():
+    for claim in [i / 100 for i in range(1, 500)] + [10.7]:
+        purse = tracked(claim, 0.0, ALPHA, [None], rule=COINS)
+        assert purse.grid[purse.at] == claim
+        pairs = 1 + math.ceil(13 * math.exp(min(claim, 6)))
+        # the event in every report of the first input and in no other
+        bet(purse, np.tile(np.array([1, 2], np.uint8), pairs)[None])
+        assert purse.refuted is (purse.e_value >= 1 / ALPHA), claim
+        assert purse.refuted is (claim < 9), claim  # more reports would be needed at 10.7
 
 
-@pytest.mark.parametrize("claim", [0.23, 0.41, 0.46, 0.94, 1.61, 3.79])
-def test_refuted_violated_and_the_e_value_are_one_thing(claim):
-    result = audit(Client(clear, 2, "value", claim), "tight", until="sure", trials=10**5)
-    assert result.violated and result.status == "violation" and result.stopped == "violation"
-    assert result.e_value >= 1 / ALPHA and result.row()["violated"]
-    assert f"epsilon = {claim:g} is refuted" in result.verdict
+def test_refuted_violated_and_the_e_value_are_one_thing():
+    for claim in (0.23, 0.41, 0.46, 0.94, 1.61, 3.79):
+        result = audit(Client(clear, 2, "value", claim), "tight", until="sure", trials=10**5)
+        assert result.violated and result.status == result.stopped == "violation", claim
+        assert result.e_value >= 1 / ALPHA and result.row()["violated"], claim
+        assert f"epsilon = {claim:g} is refuted" in result.verdict
 
 
 def test_a_won_audit_stops_although_a_smaller_claim_is_not_rejected():
@@ -324,19 +325,19 @@ def test_a_state_is_of_use_to_its_own_audit_only(tmp_path):
     course = planned.start()
     course.go()
     state = json.loads(json.dumps(course.state()))
-    others = {
-        "epsilon": AnytimeAudit(leaking(claim=1.5), "tight"),
-        "alpha": AnytimeAudit(leaking(claim=0.5), "tight", alpha=0.05),
-        "delta": AnytimeAudit(leaking(claim=0.5), "tight", delta=0.1),
-        "inputs": AnytimeAudit(leaking(claim=0.5), "tight", pair=(3, 4)),
-        "attack": AnytimeAudit(leaking(claim=0.5), "guess"),
-        "arguments": AnytimeAudit(leaking(epsilon=3.0, claim=0.5), "tight"),
-        "client": AnytimeAudit(Client(clear, 10, "bits", 0.5), "tight"),
-        "object": AnytimeAudit(Client(OUE(10, 2.0).perturb, 10, "bits", 0.5), "tight"),
-    }
-    for name, other in others.items():
+    own = leaking(claim=0.5)
+    for name, target, attack, given in [
+        ("epsilon", leaking(claim=1.5), "tight", {}),
+        ("alpha", own, "tight", {"alpha": 0.05}),
+        ("delta", own, "tight", {"delta": 0.1}),
+        ("inputs", own, "tight", {"pair": (3, 4)}),
+        ("attack", own, "guess", {}),
+        ("arguments", leaking(epsilon=3.0, claim=0.5), "tight", {}),
+        ("client", Client(clear, 10, "bits", 0.5), "tight", {}),
+        ("object", Client(OUE(10, 2.0).perturb, 10, "bits", 0.5), "tight", {}),
+    ]:
         with pytest.raises(ValueError, match=f"same audit: .*{name} was "):
-            other.start(1, state)
+            AnytimeAudit(target, attack, **given).start(1, state)
     with pytest.raises(ValueError, match="release was '0'"):
         planned.start(1, state | {"about": state["about"] | {"release": "0"}})
     assert planned.start(1, state).rounds == state["rounds"]

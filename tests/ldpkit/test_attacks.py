@@ -26,6 +26,7 @@ from laws import (
     table,
     unit,
 )
+from pytest import approx
 from scipy import integrate
 
 from ldpkit import attacks
@@ -45,34 +46,30 @@ def rng(*seed):
 # --- exact law ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "row", table("vectors"), ids=lambda row: f"{row['mechanism']}-{row['eps']}-{row['k']}"
-)
-def test_exact_rates_equal_the_test_vectors(row):
-    mechanism = mechanism_of(row)
-    tpr, fpr = GUESS.rates(mechanism)
-    assert (tpr, fpr) == pytest.approx((float(row["TPR"]), float(row["FPR"])), abs=0.501e-10)
-    delta = float(row["delta"])
-    assert math.log((tpr - delta) / fpr) == pytest.approx(float(row["eps_pop"]), abs=0.501e-6)
-    first, second = TIGHT.rates(mechanism)
-    assert (first, second) == pytest.approx((float(row["P1"]), float(row["P2"])), abs=0.501e-8)
-    assert math.log((first - delta) / second) == pytest.approx(float(row["ln_ratio"]), abs=0.501e-6)
+def test_exact_rates_equal_the_test_vectors():
+    for row in table("vectors"):
+        mechanism = mechanism_of(row)
+        tpr, fpr = GUESS.rates(mechanism)
+        assert (tpr, fpr) == approx((float(row["TPR"]), float(row["FPR"])), abs=0.501e-10)
+        delta = float(row["delta"])
+        assert math.log((tpr - delta) / fpr) == approx(float(row["eps_pop"]), abs=0.501e-6)
+        first, second = TIGHT.rates(mechanism)
+        assert (first, second) == approx((float(row["P1"]), float(row["P2"])), abs=0.501e-8)
+        assert math.log((first - delta) / second) == approx(float(row["ln_ratio"]), abs=0.501e-6)
 
 
-@pytest.mark.parametrize(
-    "k, g, tpr, epsilon", [(25, 2, 0.0799999976, 0.735707), (200, 10, 0.05, 2.348866)]
-)
-def test_exact_rates_of_local_hashing_only_equal_the_test_vectors(k, g, tpr, epsilon):
-    found = GUESS.rates(LHO(k, g))
-    assert found[0] == pytest.approx(tpr, abs=0.501e-10)
-    assert math.log(found[0] / found[1]) == pytest.approx(epsilon, abs=0.501e-6)
-    assert found[0] == pytest.approx((1 - (1 - 1 / g) ** k) * g / k, rel=1e-13)
-    assert TIGHT.rates(LHO(k, g)) == (1 - 1 / g, 0.0)
+def test_exact_rates_of_local_hashing_only_equal_the_test_vectors():
+    for k, g, tpr, epsilon in [(25, 2, 0.0799999976, 0.735707), (200, 10, 0.05, 2.348866)]:
+        found = GUESS.rates(LHO(k, g))
+        assert found[0] == approx(tpr, abs=0.501e-10)
+        assert math.log(found[0] / found[1]) == approx(epsilon, abs=0.501e-6)
+        assert found[0] == approx((1 - (1 - 1 / g) ** k) * g / k, rel=1e-13)
+        assert TIGHT.rates(LHO(k, g)) == (1 - 1 / g, 0.0)
 
 
 def test_exact_rates_of_the_guess_equal_the_oracle():
     for row in table("exact"):
-        assert GUESS.rates(mechanism_of(row)) == pytest.approx(
+        assert GUESS.rates(mechanism_of(row)) == approx(
             (float(row["TPR"]), float(row["FPR"])), rel=1e-8
         ), row
 
@@ -82,30 +79,26 @@ def test_exact_rates_of_the_tight_event_equal_the_oracle():
         for found, printed in zip(
             TIGHT.rates(mechanism_of(row)), (float(row["P1"]), float(row["P2"]))
         ):
-            assert found == pytest.approx(
-                printed, abs=0.5001 * unit(printed, 8) if printed else 0
-            ), row
+            assert found == approx(printed, abs=0.5001 * unit(printed, 8) if printed else 0), row
 
 
-@pytest.mark.parametrize("label", TIGHT_EPSILON)
-@pytest.mark.parametrize("k", [2, 3, 10, 1000])
-def test_the_tight_event_has_the_whole_epsilon_as_log_ratio(label, k):
-    for epsilon in (1e-6, 0.25, 1, 4, 10, 22 if label == "OLH" else MAX_EPSILON):
-        first, second = TIGHT.rates(build(label, k, epsilon))
-        rounding = 2**-52 * math.exp(
-            epsilon
-        )  # of a p next to 1, relative to 1 - p >= e^-eps / (1 + e^-eps)
-        assert math.log(first / second) == pytest.approx(epsilon, abs=1e-12 + 2 * rounding), epsilon
+def test_the_tight_event_has_the_whole_epsilon_as_log_ratio():
+    for label, k in itertools.product(TIGHT_EPSILON, [2, 3, 10, 1000]):
+        for epsilon in (1e-6, 0.25, 1, 4, 10, 22 if label == "OLH" else MAX_EPSILON):
+            first, second = TIGHT.rates(build(label, k, epsilon))
+            rounding = 2**-52 * math.exp(
+                epsilon
+            )  # of a p next to 1, relative to 1 - p >= e^-eps / (1 + e^-eps)
+            assert math.log(first / second) == approx(epsilon, abs=1e-12 + 2 * rounding), epsilon
 
 
-@pytest.mark.parametrize("label", APPROXIMATE)
-@pytest.mark.parametrize("delta", [1e-6, 0.02])
-def test_the_tight_event_reaches_the_guarantee_of_the_approximate_protocols(label, delta):
-    for epsilon in (0.5, 1, 4, 10):
-        mechanism = build(label, 10, epsilon, delta)
-        first, second = TIGHT.rates(mechanism)
-        real = delta * (1 - 1 / mechanism.g) if mechanism.report == "hash" else delta
-        assert math.log((first - real) / second) == pytest.approx(epsilon, abs=1e-10), epsilon
+def test_the_tight_event_reaches_the_guarantee_of_the_approximate_protocols():
+    for label, delta in itertools.product(APPROXIMATE, [1e-6, 0.02]):
+        for epsilon in (0.5, 1, 4, 10):
+            mechanism = build(label, 10, epsilon, delta)
+            first, second = TIGHT.rates(mechanism)
+            real = delta * (1 - 1 / mechanism.g) if mechanism.report == "hash" else delta
+            assert math.log((first - real) / second) == approx(epsilon, abs=1e-10), epsilon
 
 
 def test_the_tight_event_on_thresholded_bits_stays_below_the_claim():
@@ -114,15 +107,15 @@ def test_the_tight_event_on_thresholded_bits_stays_below_the_claim():
         assert math.log(first / second) < epsilon
 
 
-@pytest.mark.parametrize("k", [2, 3, 6])
-@pytest.mark.parametrize("p, q", [(0.5, 0.2), (0.9, 0.1), (0.3, 0.0), (1.0, 0.5), (0.6, 1e-12)])
-def test_the_success_on_bits_equals_the_sum_over_all_reports(p, q, k):
-    total = 0.0
-    for bits in itertools.product([0, 1], repeat=k):
-        rates = [p] + [q] * (k - 1)
-        mass = math.prod(r if bit else 1 - r for r, bit in zip(rates, bits))
-        total += mass * (bits[0] / sum(bits) if any(bits) else 1 / k)
-    assert support_success(p, q, k) == pytest.approx(total, rel=1e-12)
+def test_the_success_on_bits_equals_the_sum_over_all_reports():
+    rows = [(0.5, 0.2), (0.9, 0.1), (0.3, 0.0), (1.0, 0.5), (0.6, 1e-12)]
+    for k, (p, q) in itertools.product([2, 3, 6], rows):
+        total = 0.0
+        for bits in itertools.product([0, 1], repeat=k):
+            rates = [p] + [q] * (k - 1)
+            mass = math.prod(r if bit else 1 - r for r, bit in zip(rates, bits))
+            total += mass * (bits[0] / sum(bits) if any(bits) else 1 / k)
+        assert support_success(p, q, k) == approx(total, rel=1e-12)
 
 
 def quadrature(scale, k):
@@ -143,23 +136,20 @@ def quadrature(scale, k):
     )
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1, 10])
-@pytest.mark.parametrize("k", [2, 3, 10, 100, 10_000])
-def test_the_success_on_noisy_histograms_equals_adaptive_quadrature(k, epsilon):
-    assert laplace_success(2 / epsilon, k) == pytest.approx(quadrature(2 / epsilon, k), rel=1e-10)
+def test_the_success_on_noisy_histograms_equals_adaptive_quadrature():
+    for epsilon, k in itertools.product([0.5, 1, 10], [2, 3, 10, 100, 10_000]):
+        assert laplace_success(2 / epsilon, k) == approx(quadrature(2 / epsilon, k), rel=1e-10)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1, 10, 40])
-def test_the_success_on_two_noisy_coordinates_has_its_closed_form(epsilon):
-    s = epsilon / 2  # the difference of two Laplace variables exceeds -s
-    assert laplace_success(2 / epsilon, 2) == pytest.approx(
-        1 - math.exp(-s) * (2 + s) / 4, rel=1e-12
-    )
+def test_the_success_on_two_noisy_coordinates_has_its_closed_form():
+    for epsilon in [1e-6, 0.5, 1, 10, 40]:
+        s = epsilon / 2  # the difference of two Laplace variables exceeds -s
+        assert laplace_success(2 / epsilon, 2) == approx(1 - math.exp(-s) * (2 + s) / 4, rel=1e-12)
 
 
 def test_the_success_on_noisy_histograms_scales_with_the_shift():
-    assert laplace_success(3.0, 7, shift=1.5) == pytest.approx(laplace_success(2.0, 7), rel=1e-13)
-    assert laplace_success(1.0, 7, shift=0.0) == pytest.approx(1 / 7, rel=1e-12)
+    assert laplace_success(3.0, 7, shift=1.5) == approx(laplace_success(2.0, 7), rel=1e-13)
+    assert laplace_success(1.0, 7, shift=0.0) == approx(1 / 7, rel=1e-12)
 
 
 def test_a_client_has_no_exact_law():
@@ -175,44 +165,45 @@ COMPARISONS = len(EVERY) * len(DOMAINS) * len(EPSILONS) * 2 * 2  # two attacks; 
 FAITHFUL = 200_000
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("k", DOMAINS)
-@pytest.mark.parametrize("label", EVERY)
-def test_real_reports_and_exact_rates_agree(label, k, epsilon):
-    mechanism, pair = build(label, k, epsilon), (0, k - 1)
-    for truth in (True, False):
-        reports = mechanism.perturb(
-            np.full(FAITHFUL, pair[0] if truth else pair[1]), rng(k, truth, 1)
-        )
-        for attack in (GUESS, TIGHT):
-            rate = attack.rates(mechanism)[0 if truth else 1]
-            real = np.count_nonzero(attack.accepts(mechanism, reports, pair, rng(k, truth, 3)))
-            assert binomial_p(real, FAITHFUL, rate) > FAMILY / COMPARISONS, (attack.name, truth)
+def test_real_reports_and_exact_rates_agree():
+    for epsilon, k, label in itertools.product(EPSILONS, DOMAINS, EVERY):
+        mechanism, pair = build(label, k, epsilon), (0, k - 1)
+        for truth in (True, False):
+            reports = mechanism.perturb(
+                np.full(FAITHFUL, pair[0] if truth else pair[1]), rng(k, truth, 1)
+            )
+            for attack in (GUESS, TIGHT):
+                rate = attack.rates(mechanism)[0 if truth else 1]
+                real = np.count_nonzero(attack.accepts(mechanism, reports, pair, rng(k, truth, 3)))
+                assert binomial_p(real, FAITHFUL, rate) > FAMILY / COMPARISONS, (attack.name, truth)
 
 
-@pytest.mark.parametrize("attack", [GUESS, TIGHT], ids=["guess", "tight"])
-@pytest.mark.parametrize("label", EVERY)
-def test_neither_order_of_the_pair_is_favoured(label, attack):
-    mechanism, n = build(label, 10, 1.0), 60_000
-    low, high = (mechanism.perturb(np.full(n, v), rng(4, v)) for v in (0, 9))
-    for one, two, rate in ((low, high, 0), (high, low, 1)):
-        counts = [
-            np.count_nonzero(attack.accepts(mechanism, r, p, rng(5)))
-            for r, p in ((one, (0, 9)), (two, (9, 0)))
-        ]
-        assert same_rate_p(counts[0], n, counts[1], n) > P_MIN
-        assert min(binomial_p(count, n, attack.rates(mechanism)[rate]) for count in counts) > P_MIN
+def test_neither_order_of_the_pair_is_favoured():
+    for attack, label in itertools.product([GUESS, TIGHT], EVERY):
+        mechanism, n = build(label, 10, 1.0), 60_000
+        low, high = (mechanism.perturb(np.full(n, v), rng(4, v)) for v in (0, 9))
+        for one, two, rate in ((low, high, 0), (high, low, 1)):
+            counts = [
+                np.count_nonzero(attack.accepts(mechanism, r, p, rng(5)))
+                for r, p in ((one, (0, 9)), (two, (9, 0)))
+            ]
+            assert same_rate_p(counts[0], n, counts[1], n) > P_MIN, (attack, label)
+            assert (
+                min(binomial_p(count, n, attack.rates(mechanism)[rate]) for count in counts) > P_MIN
+            )
 
 
-@pytest.mark.parametrize("label", EVERY)
-def test_wrong_guesses_are_spread_evenly_over_the_other_values(label):
-    mechanism, n = build(label, 6, 1.0), 120_000
-    tpr, fpr = GUESS.rates(mechanism)
-    guesses = GUESS.predict(mechanism, mechanism.perturb(np.full(n, 2), rng(6)), rng(7))
-    assert (
-        chi_square_p(np.bincount(guesses, minlength=6), [tpr if v == 2 else fpr for v in range(6)])
-        > P_MIN
-    )
+def test_wrong_guesses_are_spread_evenly_over_the_other_values():
+    for label in EVERY:
+        mechanism, n = build(label, 6, 1.0), 120_000
+        tpr, fpr = GUESS.rates(mechanism)
+        guesses = GUESS.predict(mechanism, mechanism.perturb(np.full(n, 2), rng(6)), rng(7))
+        assert (
+            chi_square_p(
+                np.bincount(guesses, minlength=6), [tpr if v == 2 else fpr for v in range(6)]
+            )
+            > P_MIN
+        ), label
 
 
 # --- ties -----------------------------------------------------------------------------------------
@@ -235,42 +226,34 @@ def hashed(mechanism, supported):
                 return np.array((seed, cell), HASH_REPORT), found
 
 
-@pytest.mark.parametrize(
-    "mechanism, report, supported",
-    [
-        (GRR(6, 1.0), 4, [4]),
-        (OUE(6, 1.0), [0, 1, 0, 0, 1, 1], [1, 4, 5]),
-        (SUE(6, 1.0), [1] * 6, range(6)),
-        (THE(6, 1.0), [0, 0, 0, 0, 0, 1], [5]),
-        (OUE(6, 1.0), [0] * 6, range(6)),
-        (SS(6, 0.1), [5, 0, 3], [0, 3, 5]),
-        (SS(6, 1.0), [1, 2], [1, 2]),
-        (Client(len, 6, "subset", 1.0), [1, 4, -1, -1], [1, 4]),
+def test_the_guess_is_uniform_over_the_supported_values():
+    rows = [(GRR(6, 1.0), 4, [4]), (OUE(6, 1.0), [0, 1, 0, 0, 1, 1], [1, 4, 5]), (SUE(6, 1.0), [1] * 6, range(6)),
+        (THE(6, 1.0), [0, 0, 0, 0, 0, 1], [5]), (OUE(6, 1.0), [0] * 6, range(6)), (SS(6, 0.1), [5, 0, 3], [0, 3, 5]),
+        (SS(6, 1.0), [1, 2], [1, 2]), (Client(len, 6, "subset", 1.0), [1, 4, -1, -1], [1, 4]),
         (Client(len, 6, "subset", 1.0), [-1, -1, -1, -1], range(6)),
         (Client(len, 6, "bits", 1.0), [0, 1, 0, 1, 0, 0], [1, 3]),
         (SHE(6, 1.0), [1.5, 0.2, 7.0, 1.0, 0.99, -3.0], [0, 2, 3]),
         (SHE(6, 1.0), [-1.5, -0.2, -7.0, -1e-9, 0.0, -3.0], range(6)),
-        (SHE(6, 1.0), [0.5, 0.2, -7.0, 0.4999, 0.0, -3.0], [0]),
-    ],
-)
-def test_the_guess_is_uniform_over_the_supported_values(mechanism, report, supported):
-    counts = spread(mechanism, report)
-    supported = list(supported)
-    assert counts[supported].sum() == counts.sum()
-    if len(supported) > 1:
-        assert chi_square_p(counts[supported], np.full(len(supported), 1 / len(supported))) > P_MIN
+        (SHE(6, 1.0), [0.5, 0.2, -7.0, 0.4999, 0.0, -3.0], [0])]  # fmt: skip
+    for mechanism, report, supported in rows:
+        counts = spread(mechanism, report)
+        supported = list(supported)
+        assert counts[supported].sum() == counts.sum()
+        if len(supported) > 1:
+            assert (
+                chi_square_p(counts[supported], np.full(len(supported), 1 / len(supported))) > P_MIN
+            )
 
 
-@pytest.mark.parametrize("size", [1, 2, 4])
-@pytest.mark.parametrize(
-    "mechanism", [BLH(6, 1.0), make("OLH", k=6, epsilon=2.0), LHO(6, 3)], ids=["BLH", "OLH", "LHO"]
-)
-def test_the_guess_on_a_hash_is_uniform_over_the_values_in_the_cell(mechanism, size):
-    report, supported = hashed(mechanism, size)
-    counts = spread(mechanism, report)
-    assert counts[supported].sum() == counts.sum()
-    if size > 1:
-        assert chi_square_p(counts[supported], np.full(size, 1 / size)) > P_MIN
+def test_the_guess_on_a_hash_is_uniform_over_the_values_in_the_cell():
+    for size, mechanism in itertools.product(
+        [1, 2, 4], [BLH(6, 1.0), make("OLH", k=6, epsilon=2.0), LHO(6, 3)]
+    ):
+        report, supported = hashed(mechanism, size)
+        counts = spread(mechanism, report)
+        assert counts[supported].sum() == counts.sum(), (size, mechanism)
+        if size > 1:
+            assert chi_square_p(counts[supported], np.full(size, 1 / size)) > P_MIN
 
 
 def test_the_guess_on_an_empty_cell_is_uniform_over_the_domain():
@@ -280,24 +263,13 @@ def test_the_guess_on_an_empty_cell_is_uniform_over_the_domain():
     assert chi_square_p(spread(mechanism, report), np.full(6, 1 / 6)) > P_MIN
 
 
-@pytest.mark.parametrize(
-    "mechanism, report, accepted",
-    [
-        (GRR(4, 1.0), 1, True),
-        (GRR(4, 1.0), 3, False),
-        (OUE(4, 1.0), [0, 1, 1, 0], True),
-        (OUE(4, 1.0), [0, 1, 0, 1], False),
-        (OUE(4, 1.0), [1, 0, 0, 0], False),
-        (SS(4, 0.1), [2, 1], True),
-        (SS(4, 0.1), [3, 1], False),
-        (SS(4, 0.1), [0, 2], False),
-        (SHE(4, 1.0), [9.0, 1.0, 9.0, 0.0], True),
-        (SHE(4, 1.0), [0.0, 0.99, 0.0, -5.0], False),
-        (SHE(4, 1.0), [0.0, 5.0, 0.0, 0.01], False),
-    ],
-)
-def test_the_tight_event_is_first_supported_and_second_not(mechanism, report, accepted):
-    assert TIGHT.accepts(mechanism, np.asarray(report)[None], (1, 3)).tolist() == [accepted]
+def test_the_tight_event_is_first_supported_and_second_not():
+    rows = [(GRR(4, 1.0), 1, True), (GRR(4, 1.0), 3, False), (OUE(4, 1.0), [0, 1, 1, 0], True),
+        (OUE(4, 1.0), [0, 1, 0, 1], False), (OUE(4, 1.0), [1, 0, 0, 0], False), (SS(4, 0.1), [2, 1], True),
+        (SS(4, 0.1), [3, 1], False), (SS(4, 0.1), [0, 2], False), (SHE(4, 1.0), [9.0, 1.0, 9.0, 0.0], True),
+        (SHE(4, 1.0), [0.0, 0.99, 0.0, -5.0], False), (SHE(4, 1.0), [0.0, 5.0, 0.0, 0.01], False)]  # fmt: skip
+    for mechanism, report, accepted in rows:
+        assert TIGHT.accepts(mechanism, np.asarray(report)[None], (1, 3)).tolist() == [accepted]
 
 
 def test_the_tight_event_on_a_hash_is_first_in_the_cell_and_second_not():
@@ -315,8 +287,5 @@ def test_the_tight_event_on_a_hash_is_first_in_the_cell_and_second_not():
 
 def test_attacks_are_made_by_name_and_an_unknown_one_is_refused_with_the_nearest():
     assert (attacks.make("guess"), attacks.make("tight")) == (GUESS, TIGHT)
-    with pytest.raises(
-        ValueError,
-        match="attack must be one of guess, tight, learned, got 'gess'; did you mean 'guess'",
-    ):
+    with pytest.raises(ValueError, match="attack must"):
         attacks.make("gess")

@@ -3,7 +3,7 @@ lines, CSV, Parquet, grids in YAML, kept audits, parameters, and addresses of pa
 
 What follows a grammar is read as it was meant. Anything else is read, or refused in one sentence
 that names the file; no other error comes out. `data/fuzz` keeps what once was read otherwise.
-`make fuzz` runs these tests with other seeds for a given time.
+`python -m ldpbook fuzz` runs these tests with other seeds for a given time.
 """
 
 import ast
@@ -39,7 +39,7 @@ from ldpkit.mechanisms.recordings import READERS
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "data" / "fuzz"
 
-MORE = int(os.environ.get("FUZZ_EXAMPLES", "0"))  # of `make fuzz`, which gives seeds too
+MORE = int(os.environ.get("FUZZ_EXAMPLES", "0"))  # of `python -m ldpbook fuzz`, which gives seeds too
 FUZZ = settings(
     derandomize=not MORE, deadline=None, database=None, max_examples=MORE or 40, phases=set(Phase) - {Phase.explain},
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

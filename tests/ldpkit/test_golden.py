@@ -2,7 +2,7 @@
 fixed seeds.
 
 They tell which numbers an edit changed, not which numbers are right: the laws and oracle tables do
-that. Where streams change on purpose, `python tests/test_golden.py` writes the rows anew, and the
+that. Where streams change on purpose, `python tests/ldpkit/test_golden.py` writes the rows anew, and the
 edit says why. Counts are compared as they are; what is computed from them may round differently on
 another processor.
 """

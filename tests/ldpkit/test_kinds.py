@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 from laws import P_MIN, binomial_p, chi_square_p, estimation_p
+from pytest import approx
 from speller import Speller, Spelt, Word
 
 from ldpkit.attacks import ATTACKS, Guess, TwoValueTest
@@ -30,16 +31,16 @@ def rng(*seed):
 # --- a kind that nobody has heard of: the steps of "Adding a mechanism" ---------------------------
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_refuses_a_kind_it_cannot_read_and_names_both(attack):
-    with pytest.raises(
-        ValueError, match=f"attack {attack} cannot read the word reports of Speller"
-    ):
-        audit(Speller(4, 1.0), attack, trials=100)
-    with pytest.raises(
-        ValueError, match=f"attack {attack} cannot read the word reports of Speller"
-    ):
-        ATTACKS[attack].accepts(Speller(4, 1.0), np.array(["value 0"]), (0, 1), rng(1))
+def test_an_attack_refuses_a_kind_it_cannot_read_and_names_both():
+    for attack in ATTACKS:
+        with pytest.raises(
+            ValueError, match=f"attack {attack} cannot read the word reports of Speller"
+        ):
+            audit(Speller(4, 1.0), attack, trials=100)
+        with pytest.raises(
+            ValueError, match=f"attack {attack} cannot read the word reports of Speller"
+        ):
+            ATTACKS[attack].accepts(Speller(4, 1.0), np.array(["value 0"]), (0, 1), rng(1))
 
 
 def test_what_an_audit_cannot_do_without_is_named():
@@ -80,30 +81,28 @@ def test_a_kind_without_a_law_is_audited_by_its_reports():
 # --- Hadamard response, count mean sketch, piecewise mechanism ------------------------------------
 
 
-@pytest.mark.parametrize(
-    "mechanism", [HR(2, 0.5), HR(9, 3.0), CMS(9, 3.0), PM(0.01), PM(3.0)], ids=str
-)
-def test_the_tight_event_attains_the_whole_epsilon(mechanism):
-    first, second = TIGHT.rates(mechanism)
-    assert math.log(first / second) == pytest.approx(mechanism.epsilon, rel=1e-9)
+def test_the_tight_event_attains_the_whole_epsilon():
+    for mechanism in [HR(2, 0.5), HR(9, 3.0), CMS(9, 3.0), PM(0.01), PM(3.0)]:
+        first, second = TIGHT.rates(mechanism)
+        assert math.log(first / second) == approx(mechanism.epsilon, rel=1e-9)
 
 
-@pytest.mark.parametrize("k", [2, 3, 6, 7])
-def test_the_law_of_a_hadamard_response_is_that_of_its_matrix(k):
-    mechanism, matrix = HR(k, 1.3), np.ones((1, 1))
-    while len(matrix) < mechanism.order:
-        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    plus = matrix[1 : k + 1] > 0
-    law = np.where(plus, mechanism.p, 1 - mechanism.p) / (mechanism.order / 2)
-    assert np.array([mechanism.kind.law(v) for v in range(k)]) == pytest.approx(law, rel=1e-14)
-    assert np.abs(np.log(law[:, None] / law)).max() == pytest.approx(1.3)
-    size = plus.sum(axis=0)
-    named = np.where(size > 0, plus[0] / np.maximum(size, 1), 1 / k)
-    assert GUESS.rates(mechanism, (0, 1)) == pytest.approx(
-        (law[0] @ named, law[1] @ named), rel=1e-13
-    )
-    seen = np.bincount(mechanism.perturb(np.full(60_000, k - 1), rng(k)), minlength=mechanism.order)
-    assert chi_square_p(seen, law[k - 1]) > P_MIN
+def test_the_law_of_a_hadamard_response_is_that_of_its_matrix():
+    for k in [2, 3, 6, 7]:
+        mechanism, matrix = HR(k, 1.3), np.ones((1, 1))
+        while len(matrix) < mechanism.order:
+            matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+        plus = matrix[1 : k + 1] > 0
+        law = np.where(plus, mechanism.p, 1 - mechanism.p) / (mechanism.order / 2)
+        assert np.array([mechanism.kind.law(v) for v in range(k)]) == approx(law, rel=1e-14)
+        assert np.abs(np.log(law[:, None] / law)).max() == approx(1.3), k
+        size = plus.sum(axis=0)
+        named = np.where(size > 0, plus[0] / np.maximum(size, 1), 1 / k)
+        assert GUESS.rates(mechanism, (0, 1)) == approx((law[0] @ named, law[1] @ named), rel=1e-13)
+        seen = np.bincount(
+            mechanism.perturb(np.full(60_000, k - 1), rng(k)), minlength=mechanism.order
+        )
+        assert chi_square_p(seen, law[k - 1]) > P_MIN
 
 
 def test_the_guess_from_a_sketch_follows_from_all_its_signs():
@@ -118,15 +117,15 @@ def test_the_guess_from_a_sketch_follows_from_all_its_signs():
             )
             support = signs[row]
             found[j] += chance / 4 * (support[1] / support.sum() if support.any() else 1 / 5)
-    assert GUESS.rates(mechanism, pair) == pytest.approx(found, rel=1e-12)
+    assert GUESS.rates(mechanism, pair) == approx(found, rel=1e-12)
 
 
 def test_a_piecewise_density_sums_to_one_and_its_ratio_is_the_budget():
     mechanism = PM(1.0)
     kind = mechanism.kind
     inside = kind.density * (kind.high - 1)
-    assert inside + kind.density / kind.ratio * (kind.high + 1) == pytest.approx(1, rel=1e-14)
-    assert inside == pytest.approx(mechanism.p) and kind.ratio == pytest.approx(math.e)
+    assert inside + kind.density / kind.ratio * (kind.high + 1) == approx(1, rel=1e-14)
+    assert inside == approx(mechanism.p) and kind.ratio == approx(math.e)
     edges = np.linspace(kind.low, kind.high, 41)
     seen = np.histogram(mechanism.perturb(np.full(60_000, 0.4), rng(3)), edges)[0]
     left = float(kind.left(0.4))
@@ -137,13 +136,14 @@ def test_a_piecewise_density_sums_to_one_and_its_ratio_is_the_budget():
     assert chi_square_p(seen, law) > P_MIN
 
 
-@pytest.mark.parametrize("value", [-1.0, -0.3, 0.0, 1.0])
-def test_piecewise_reports_are_unbiased_with_the_stated_variance(value):
-    mechanism, n = PM(0.7), 2000
-    estimates = [
-        [mechanism.estimate(mechanism.perturb(np.full(n, value), rng(i, n)))] for i in range(200)
-    ]
-    assert estimation_p(np.array(estimates), value, mechanism.variance(n, value)) > P_MIN
+def test_piecewise_reports_are_unbiased_with_the_stated_variance():
+    for value in [-1.0, -0.3, 0.0, 1.0]:
+        mechanism, n = PM(0.7), 2000
+        estimates = [
+            [mechanism.estimate(mechanism.perturb(np.full(n, value), rng(i, n)))]
+            for i in range(200)
+        ]
+        assert estimation_p(np.array(estimates), value, mechanism.variance(n, value)) > P_MIN
 
 
 def test_a_sketch_estimates_without_bias_over_the_choice_of_hash_functions():
@@ -155,42 +155,6 @@ def test_a_sketch_estimates_without_bias_over_the_choice_of_hash_functions():
         mechanism.estimate(mechanism.perturb(values, rng(5))) - [0.4, 0.3, 0.2, 0.1]
     ) / mechanism.variance(10_000) ** 0.5
     assert np.abs(z).max() < 5.5  # false alarm 1.5e-7
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: HR(2**20, 1.0), "k must be an integer in [2, 1048575], got 1048576"),
-        (lambda: CMS(10, 1.0, 1), "m must be an integer in [2, 65536], got 1"),
-        (lambda: CMS(10, 1.0, 4, 0), "hashes must be an integer in [1, 65536], got 0"),
-        (lambda: CMS(2**20, 1.0, 4, 2**10), "k times hashes must be at most 2^28"),
-        (lambda: PM(0), "epsilon must be a number in [1e-06, 30], got 0"),
-        (
-            lambda: PM(1.0).pair((1, 1)),
-            "pair must hold two different numbers in [-1, 1], got (1, 1)",
-        ),
-        (lambda: PM(1.0).pair((0, 2)), "pair must be a number in [-1, 1], got 2"),
-        (
-            lambda: PM(1.0).perturb([2.0], rng(1)),
-            "values must be a number in [-1, 1] everywhere, got 2.0",
-        ),
-        (lambda: PM(1.0).read([[1.0]]), "reports of PM must have shape (n) with n >= 1"),
-        (lambda: PM(1.0).read([9.0]), "reports of PM must be a number in"),
-        (lambda: HR(3, 1.0).read([4]), "reports must lie in 0..3, got 4"),
-        (
-            lambda: CMS(3, 1.0).read(np.zeros(2)),
-            "reports of CMS must have shape (n) with n >= 1 and type",
-        ),
-        (
-            lambda: CMS(3, 1.0).read(np.zeros(2, CMS(3, 1.0).kind.form)),
-            "reports of CMS must hold signs 1 and -1, got 0",
-        ),
-    ],
-)
-def test_bad_parameters_and_reports_are_refused(call, message):
-    with pytest.raises(ValueError, match="^") as error:
-        call()
-    assert message in str(error.value)
 
 
 def test_the_new_protocols_are_made_by_name():

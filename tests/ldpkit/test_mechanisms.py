@@ -9,8 +9,8 @@ import itertools
 import math
 
 import numpy as np
-import pytest
 from laws import EVERY, P_MIN, binomial_p, build, chi_square_p
+from pytest import approx
 from scipy import stats
 
 from ldpkit.mechanisms import GRR, OUE, SHE, SS, THE
@@ -28,39 +28,30 @@ def rng(seed=1):
 # --- reports --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [2, 3, 10])
-@pytest.mark.parametrize("label", SUPPORT)
-def test_each_value_is_supported_as_often_as_p_and_q_say(label, k):
-    mechanism, own, n = build(label, k, 1.0), k // 2, 50_000
-    counts = mechanism.support_counts(mechanism.perturb(np.full(n, own), rng(k)))
-    for value, count in enumerate(counts):
-        assert binomial_p(count, n, mechanism.p if value == own else mechanism.q) > P_MIN, value
+def test_each_value_is_supported_as_often_as_p_and_q_say():
+    for k, label in itertools.product([2, 3, 10], SUPPORT):
+        mechanism, own, n = build(label, k, 1.0), k // 2, 50_000
+        counts = mechanism.support_counts(mechanism.perturb(np.full(n, own), rng(k)))
+        for value, count in enumerate(counts):
+            assert binomial_p(count, n, mechanism.p if value == own else mechanism.q) > P_MIN, value
 
 
-@pytest.mark.parametrize(
-    "label, shape, kind",
-    [
-        ("GRR", (6,), "i"),
-        ("SS", (6, 3), "i"),
-        ("SUE", (6, 8), "u"),
-        ("OUE", (6, 8), "u"),
-        ("THE", (6, 8), "u"),
-        ("SHE", (6, 8), "f"),
-        ("BLH", (6,), "V"),
-        ("LHO", (6,), "V"),
-    ],
-)
-def test_reports_have_the_promised_shape_and_type(label, shape, kind):
-    mechanism = build(label, 8, 0.5)
-    reports = mechanism.perturb([0, 1, 2, 3, 6, 7], rng())
-    assert reports.shape == shape and reports.dtype.kind == kind
+def test_reports_have_the_promised_shape_and_type():
+    rows = [("GRR", (6,), "i"), ("SS", (6, 3), "i"), ("SUE", (6, 8), "u"), ("OUE", (6, 8), "u"), ("THE", (6, 8), "u"),
+        ("SHE", (6, 8), "f"), ("BLH", (6,), "V"), ("LHO", (6,), "V")]  # fmt: skip
+    for label, shape, kind in rows:
+        mechanism = build(label, 8, 0.5)
+        reports = mechanism.perturb([0, 1, 2, 3, 6, 7], rng())
+        assert reports.shape == shape and reports.dtype.kind == kind
 
 
-@pytest.mark.parametrize("k, own", [(2, 0), (2, 1), (5, 0), (5, 3)])
-def test_grr_reports_follow_their_whole_law(k, own):
-    grr = GRR(k, 1.0)
-    counts = np.bincount(grr.perturb(np.full(N, own), rng(7)), minlength=k)
-    assert chi_square_p(counts, [grr.p if value == own else grr.q for value in range(k)]) > P_MIN
+def test_grr_reports_follow_their_whole_law():
+    for k, own in [(2, 0), (2, 1), (5, 0), (5, 3)]:
+        grr = GRR(k, 1.0)
+        counts = np.bincount(grr.perturb(np.full(N, own), rng(7)), minlength=k)
+        assert (
+            chi_square_p(counts, [grr.p if value == own else grr.q for value in range(k)]) > P_MIN
+        )
 
 
 def subset_law(ss, own):
@@ -73,17 +64,16 @@ def subset_law(ss, own):
     return reports, np.array(law)
 
 
-@pytest.mark.parametrize(
-    "k, epsilon, own, size", [(2, 1.0, 1, 1), (5, 0.5, 0, 2), (5, 0.5, 4, 2), (6, 0.1, 2, 3)]
-)
-def test_ss_reports_follow_their_whole_law_in_every_order(k, epsilon, own, size):
-    ss = SS(k, epsilon)
-    assert ss.omega == size
-    reports, law = subset_law(ss, own)
-    assert law.sum() == pytest.approx(1, abs=1e-12)
-    index = {report: i for i, report in enumerate(reports)}
-    found = [index[tuple(report)] for report in ss.perturb(np.full(N, own), rng(8)).tolist()]
-    assert chi_square_p(np.bincount(found, minlength=law.size), law) > P_MIN
+def test_ss_reports_follow_their_whole_law_in_every_order():
+    rows = [(2, 1.0, 1, 1), (5, 0.5, 0, 2), (5, 0.5, 4, 2), (6, 0.1, 2, 3)]
+    for k, epsilon, own, size in rows:
+        ss = SS(k, epsilon)
+        assert ss.omega == size
+        reports, law = subset_law(ss, own)
+        assert law.sum() == approx(1, abs=1e-12), (k, epsilon, own)
+        index = {report: i for i, report in enumerate(reports)}
+        found = [index[tuple(report)] for report in ss.perturb(np.full(N, own), rng(8)).tolist()]
+        assert chi_square_p(np.bincount(found, minlength=law.size), law) > P_MIN, (k, epsilon, own)
 
 
 def test_successive_ss_reports_are_independent():
@@ -103,40 +93,41 @@ def test_the_first_ss_report_of_a_call_follows_the_law_too():
     assert chi_square_p(np.bincount(found, minlength=law.size), law) > P_MIN
 
 
-@pytest.mark.parametrize("k, epsilon", [(10, 0.5), (30, 1.0), (100, 0.25)])
-def test_the_place_of_the_true_value_in_an_ss_report_is_uniform(k, epsilon):
-    ss = SS(k, epsilon)
-    reports = ss.perturb(np.full(100_000, 3), rng(11))
-    places = np.nonzero(reports == 3)[1]
-    assert (
-        chi_square_p(np.bincount(places, minlength=ss.omega), np.full(ss.omega, 1 / ss.omega))
-        > P_MIN
-    )
-    assert (np.diff(np.sort(reports, axis=1)) > 0).all()
+def test_the_place_of_the_true_value_in_an_ss_report_is_uniform():
+    for k, epsilon in [(10, 0.5), (30, 1.0), (100, 0.25)]:
+        ss = SS(k, epsilon)
+        reports = ss.perturb(np.full(100_000, 3), rng(11))
+        places = np.nonzero(reports == 3)[1]
+        assert (
+            chi_square_p(np.bincount(places, minlength=ss.omega), np.full(ss.omega, 1 / ss.omega))
+            > P_MIN
+        ), (k, epsilon)
+        assert (np.diff(np.sort(reports, axis=1)) > 0).all(), (k, epsilon)
 
 
-@pytest.mark.parametrize("label", BITS)
-def test_bits_are_jointly_independent(label):
-    mechanism, own = build(label, 3, 1.0), 1
-    reports = mechanism.perturb(np.full(N, own), rng(12))
-    rates = [mechanism.p if value == own else mechanism.q for value in range(3)]
-    law = [
-        math.prod(r if bit else 1 - r for r, bit in zip(rates, bits))
-        for bits in itertools.product([0, 1], repeat=3)
-    ]
-    assert chi_square_p(np.bincount(reports @ [4, 2, 1], minlength=8), law) > P_MIN
+def test_bits_are_jointly_independent():
+    for label in BITS:
+        mechanism, own = build(label, 3, 1.0), 1
+        reports = mechanism.perturb(np.full(N, own), rng(12))
+        rates = [mechanism.p if value == own else mechanism.q for value in range(3)]
+        law = [
+            math.prod(r if bit else 1 - r for r, bit in zip(rates, bits))
+            for bits in itertools.product([0, 1], repeat=3)
+        ]
+        assert chi_square_p(np.bincount(reports @ [4, 2, 1], minlength=8), law) > P_MIN, label
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-def test_she_noise_is_laplace_on_every_coordinate_and_independent(epsilon):
-    she = SHE(3, epsilon)
-    noise = (she.perturb(np.full(N, 1), rng(13)) - [0, 1, 0]) / she.scale
-    for column in noise.T:
-        assert stats.kstest(column, "laplace").pvalue > P_MIN
-    quartiles = np.searchsorted([-math.log(2), 0, math.log(2)], noise)
-    assert (
-        chi_square_p(np.bincount(quartiles @ [16, 4, 1], minlength=64), np.full(64, 1 / 64)) > P_MIN
-    )
+def test_she_noise_is_laplace_on_every_coordinate_and_independent():
+    for epsilon in [0.1, 1.0, 10.0]:
+        she = SHE(3, epsilon)
+        noise = (she.perturb(np.full(N, 1), rng(13)) - [0, 1, 0]) / she.scale
+        for column in noise.T:
+            assert stats.kstest(column, "laplace").pvalue > P_MIN, epsilon
+        quartiles = np.searchsorted([-math.log(2), 0, math.log(2)], noise)
+        assert (
+            chi_square_p(np.bincount(quartiles @ [16, 4, 1], minlength=64), np.full(64, 1 / 64))
+            > P_MIN
+        ), epsilon
 
 
 def test_the_bits_are_the_thresholded_noisy_histogram():
@@ -154,13 +145,13 @@ def test_variance_of_a_rare_value_is_the_default():
     assert (
         oue.variance(100)
         == oue.variance(100, 0.0)
-        == pytest.approx(4 * math.e / (math.e - 1) ** 2 / 100, rel=1e-12)
+        == approx(4 * math.e / (math.e - 1) ** 2 / 100, rel=1e-12)
     )
 
 
 def test_estimates_of_a_noiseless_protocol_are_the_frequencies():
     values = np.repeat([0, 1, 4], [5, 3, 2])
     for mechanism in (GRR(5, MAX_EPSILON), SS(5, MAX_EPSILON)):
-        assert mechanism.estimate(mechanism.perturb(values, rng())) == pytest.approx(
+        assert mechanism.estimate(mechanism.perturb(values, rng())) == approx(
             [0.5, 0.3, 0, 0, 0.2], abs=1e-9
         )

@@ -7,12 +7,14 @@ certified bounds fail with probability below 0.01 each for a wrong reason, and t
 fixed. A correct package fails this file with probability below 5e-5.
 """
 
+import functools
 import itertools
 import math
 
 import numpy as np
 import pytest
 from laws import P_MIN, chi_square_p, estimation_p, least_p, table, unit
+from pytest import approx
 
 from ldpkit import attacks
 from ldpkit.attacks import TwoValueTest
@@ -37,78 +39,53 @@ def variants(row):
     return [RSFD(int(row["k"]), int(row["d"]), float(row["eps"]), base) for base in bases]
 
 
-# --- exact laws of the guess ----------------------------------------------------------------------
+def test_exact_rates_equal_the_test_vectors():
+    rows = [(2, 2, 1, "GRR", 0.6580301397, 0.654528), (2, 2, 1, "SUE", 0.5890375830, 0.359988),
+        (2, 2, 1, "OUE", 0.5790150699, 0.318731), (100, 10, 4, "GRR", 0.0934335095, 2.322706),
+        (100, 10, 4, "SUE", 0.0318345392, 1.180269), (100, 10, 4, "OUE", 0.0550825504, 1.752855)]  # fmt: skip
+    for k, d, epsilon, base, tpr, population in rows:
+        for fake in [""] if base == "GRR" else ["-z", "-r"]:
+            one, two = GUESS.rates(RSFD(k, d, epsilon, base + fake))
+            assert one == approx(tpr, abs=0.501e-10)
+            assert two == approx((1 - one) / (k - 1), rel=1e-12)
+            assert math.log(one / two) == approx(population, abs=0.501e-6)
 
 
-@pytest.mark.parametrize(
-    "k, d, epsilon, base, tpr, population",
-    [
-        (2, 2, 1, "GRR", 0.6580301397, 0.654528),
-        (2, 2, 1, "SUE", 0.5890375830, 0.359988),
-        (2, 2, 1, "OUE", 0.5790150699, 0.318731),
-        (100, 10, 4, "GRR", 0.0934335095, 2.322706),
-        (100, 10, 4, "SUE", 0.0318345392, 1.180269),
-        (100, 10, 4, "OUE", 0.0550825504, 1.752855),
-    ],
-)
-def test_exact_rates_equal_the_test_vectors(k, d, epsilon, base, tpr, population):
-    for fake in [""] if base == "GRR" else ["-z", "-r"]:
-        one, two = GUESS.rates(RSFD(k, d, epsilon, base + fake))
-        assert one == pytest.approx(tpr, abs=0.501e-10) and two == pytest.approx(
-            (1 - one) / (k - 1), rel=1e-12
-        )
-        assert math.log(one / two) == pytest.approx(population, abs=0.501e-6)
-
-
-def test_exact_rates_of_the_guess_equal_the_oracle():
+def test_rates_and_the_expected_statistic_of_the_guess_equal_the_oracle():
     assert len(ROWS) == 192
     for row in ROWS:
         for mechanism in variants(row):
             found = GUESS.rates(mechanism)
-            assert found == pytest.approx((float(row["TPR"]), float(row["FPR"])), rel=1e-8), row
-
-
-def test_the_expected_statistic_of_the_guess_equals_the_oracle():
+            assert found == approx((float(row["TPR"]), float(row["FPR"])), rel=1e-8), row
     for row in ROWS[::4]:
         found, printed = expected(variants(row)[0])[0], float(row["eps_emp_mean"])
-        assert found == pytest.approx(printed, abs=0.51 * unit(printed, 5)), row
+        assert found == approx(printed, abs=0.51 * unit(printed, 5)), row
 
 
-@pytest.mark.parametrize(
-    "k, d, plateau", [(2, 2, 1.0986), (2, 10, 0.2007), (100, 2, 4.6151), (100, 10, 2.4941)]
-)
-def test_the_guess_on_grr_levels_off_because_the_adversary_does_not_know_the_attribute(
-    k, d, plateau
-):
-    assert math.log(1 + k / (d - 1)) == pytest.approx(plateau, abs=0.501e-4)
-    found = [
-        math.log(one / two) for one, two in (GUESS.rates(RSFD(k, d, e)) for e in (1, 4, 10, 20, 27))
-    ]
-    assert found == sorted(found) and found[-1] == pytest.approx(
-        math.log(1 + k / (d - 1)), abs=1e-8
-    )
-
-
-@pytest.mark.parametrize("base", ["SUE", "OUE"])
-@pytest.mark.parametrize("k, d", [(2, 2), (7, 3), (100, 10), (MIXED, 3)])
-def test_the_guess_cannot_tell_how_the_other_attributes_are_faked(base, k, d):
-    for epsilon in (0.1, 1, 10):
-        assert GUESS.rates(RSFD(k, d, epsilon, f"{base}-z")) == GUESS.rates(
-            RSFD(k, d, epsilon, f"{base}-r")
+def test_the_guess_knows_neither_the_attribute_nor_how_the_others_are_faked():
+    rows = [(2, 2, 1.0986), (2, 10, 0.2007), (100, 2, 4.6151), (100, 10, 2.4941)]
+    for k, d, printed in rows:  # so on GRR it levels off
+        plateau, rates = (
+            math.log(1 + k / (d - 1)),
+            [GUESS.rates(RSFD(k, d, e)) for e in (1, 4, 10, 20, 27)],
         )
+        found = [math.log(one / two) for one, two in rates]
+        assert found == sorted(found) and found[-1] == approx(plateau, abs=1e-8), (k, d)
+        assert plateau == approx(printed, abs=0.501e-4), (k, d)
+    sizes, budgets = [(2, 2), (7, 3), (100, 10), (MIXED, 3)], (0.1, 1, 10)
+    for base, size, epsilon in itertools.product(["SUE", "OUE"], sizes, budgets):
+        rates = [GUESS.rates(RSFD(*size, epsilon, base + fake)) for fake in ("-z", "-r")]
+        assert rates[0] == rates[1], (base, size, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1, 10, 27])
-@pytest.mark.parametrize("d", [2, 10])
-def test_the_sampled_attribute_is_reported_at_the_amplified_budget(d, epsilon):
-    mechanism = RSFD(5, d, epsilon, "SUE-z")
-    assert math.expm1(mechanism.amplified) == pytest.approx(d * math.expm1(epsilon), rel=1e-12)
-    assert mechanism.attribute(1) == SUE(5, mechanism.amplified)
-    assert RSFD(5, d, epsilon, "OUE-r").attribute(0) == OUE(5, mechanism.amplified)
-    assert RSFD(MIXED, 3, 1.0).attribute(2) == GRR(7, RSFD(MIXED, 3, 1.0).amplified)
-
-
-# --- the guarantee and the strongest test, by enumeration -----------------------------------------
+def test_the_sampled_attribute_is_reported_at_the_amplified_budget():
+    for epsilon, d in itertools.product([1e-6, 0.5, 1, 10, 27], [2, 10]):
+        m = RSFD(5, d, epsilon, "SUE-z")
+        assert math.expm1(m.amplified) == approx(d * math.expm1(epsilon), rel=1e-12), m
+        assert m.attribute(1) == SUE(5, m.amplified)
+        assert RSFD(5, d, epsilon, "OUE-r").attribute(0) == OUE(5, m.amplified)
+    mixed = RSFD(MIXED, 3, 1.0)
+    assert mixed.attribute(2) == GRR(7, mixed.amplified)
 
 
 def components(mechanism, j):
@@ -128,229 +105,147 @@ def components(mechanism, j):
 
 def law_of(mechanism, record):
     """Probability of every tuple of reports for one record."""
-    parts = [components(mechanism, j) for j in range(mechanism.d)]
-    total = 0.0
+    parts, total = [components(mechanism, j) for j in range(mechanism.d)], 0.0
     for sampled in range(mechanism.d):
-        shape = [
-            real[record[j]] if j == sampled else fake for j, (_, real, fake) in enumerate(parts)
-        ]
-        product = shape[0]
-        for factor in shape[1:]:
-            product = np.multiply.outer(product, factor)
-        total = total + product / mechanism.d
+        laws = [part[1][record[j]] if j == sampled else part[2] for j, part in enumerate(parts)]
+        total = total + functools.reduce(np.multiply.outer, laws) / mechanism.d
     return total.ravel()
 
 
 SMALL = [RSFD(k, d, 1.0) for k in (2, 3) for d in (2, 3)]
-SMALL += [
-    RSFD(k, d, e, base)
-    for k, d, e in ((2, 2, 1.0), (3, 2, 0.5), (2, 3, 2.0), (3, 3, 1.0))
-    for base in BASES[1:]
-]
+SIZES = ((2, 2, 1.0), (3, 2, 0.5), (2, 3, 2.0), (3, 3, 1.0))
+SMALL += [RSFD(*size, base) for size in SIZES for base in BASES[1:]]
 
 
-@pytest.mark.parametrize("mechanism", SMALL, ids=str)
-def test_only_the_amplified_budget_holds_if_all_attributes_change(mechanism):
-    k, d = mechanism.k, mechanism.d
-    first, last = (law_of(mechanism, [value] * d) for value in (0, k - 1))
-    assert first.sum() == pytest.approx(1, rel=1e-12)
-    assert np.log(first / last).max() == pytest.approx(mechanism.amplified, rel=1e-10)
-    assert mechanism.amplified > mechanism.epsilon
+def test_epsilon_holds_if_one_attribute_changes_and_only_the_amplified_budget_if_all_do():
+    for m in SMALL:
+        k, d, epsilon, fake = m.k, m.d, m.epsilon, m.base.endswith("r")
+        first, last = (law_of(m, [value] * d) for value in (0, k - 1))
+        assert first.sum() == approx(1, rel=1e-12), m
+        assert np.log(first / last).max() == approx(m.amplified, rel=1e-10), m
+        assert m.amplified > epsilon, m
+        start, other = (law_of(m, [value] + [0] * (d - 1)) for value in (0, 1))
+        found = np.abs(np.log(start / other)).max()
+        if fake:
+            # random fake bits: a vector with a single one, at the true value, is far likelier if
+            # sampled than one without it is if faked; `least` is the sampled law over the fake one
+            # of all ones but at the true value
+            odds = math.exp(m.amplified)
+            least = (d - 1) / (1 + (k - 1) * odds)
+            up, down = odds / (odds + k - 1), 1 / (odds + k - 1)
+            assert found == approx(math.log((up + least) / (down + least)), rel=1e-10), m
+            assert k == 2 or found > 1.05 * epsilon, m
+        assert (fake and k > 2) or found == approx(epsilon, rel=1e-10), m
 
 
-@pytest.mark.parametrize("mechanism", SMALL, ids=str)
-def test_epsilon_holds_if_one_attribute_changes_except_for_random_fake_bits_on_three_values_or_more(
-    mechanism,
-):
-    start, other = (law_of(mechanism, [value] + [0] * (mechanism.d - 1)) for value in (0, 1))
-    found = np.abs(np.log(start / other)).max()
-    if mechanism.base.endswith("r"):
-        # a bit vector with a single one, at the true value, is far likelier if sampled than one
-        # without it is if faked
-        k, d, odds = mechanism.k, mechanism.d, math.exp(mechanism.amplified)
-        least = 1 / (
-            1 + (k - 1) * odds
-        )  # of the sampled law over the fake one: all ones but at the true value
-        up, down = odds / (odds + k - 1), 1 / (odds + k - 1)
-        assert found == pytest.approx(
-            math.log((up + (d - 1) * least) / (down + (d - 1) * least)), rel=1e-10
-        )
-        assert k == 2 or found > 1.05 * mechanism.epsilon
-    if mechanism.k == 2 or not mechanism.base.endswith("r"):
-        assert found == pytest.approx(mechanism.epsilon, rel=1e-10)
+def test_the_strongest_test_equals_the_enumeration_of_all_tuples():
+    for m in SMALL:
+        k, d = m.k, m.d
+        one, two = law_of(m, [0] * d), law_of(m, [k - 1] * d)
+        parts = [components(m, j)[0] for j in range(d)]
+        index = np.array([*itertools.product(*(range(len(p)) for p in parts))])
+        bits = np.stack([p[index[:, j]] for j, p in enumerate(parts)])
+        reports = [r.argmax(axis=1) for r in bits] if m.base == "GRR" else list(bits)
+        # it reads the two audited values of every attribute: add up the tuples that agree there
+        seen = bits[:, :, [0, k - 1]].swapaxes(0, 1).reshape(len(one), -1)
+        view = np.unique(seen, axis=0, return_inverse=True)[1].ravel()
+        ratio = (np.bincount(view, one) / np.bincount(view, two))[view]
+        for level in np.unique(np.round(ratio, 9)):
+            inside, test = ratio >= level - 1e-8, TwoValueTest(float(level) - 1e-8)
+            assert test.rates(m) == approx((one[inside].sum(), two[inside].sum()), rel=1e-10)
+            assert (test.accepts(m, reports, (0, k - 1)) == inside).all(), (m, level)
 
 
-@pytest.mark.parametrize("mechanism", SMALL, ids=str)
-def test_the_strongest_test_equals_the_enumeration_of_all_tuples(mechanism):
-    k, d = mechanism.k, mechanism.d
-    one, two = law_of(mechanism, [0] * d), law_of(mechanism, [k - 1] * d)
-    parts = [components(mechanism, j)[0] for j in range(d)]
-    index = np.array(list(itertools.product(*(range(len(p)) for p in parts))))
-    bits = np.stack([p[index[:, j]] for j, p in enumerate(parts)])
-    reports = [r.argmax(axis=1) for r in bits] if mechanism.base == "GRR" else list(bits)
-    # the test reads the two audited values of every attribute: add up the tuples that agree there
-    seen = bits[:, :, [0, k - 1]].swapaxes(0, 1).reshape(len(one), -1)
-    view = np.unique(seen, axis=0, return_inverse=True)[1].ravel()
-    ratio = (np.bincount(view, one) / np.bincount(view, two))[view]
-    for level in np.unique(np.round(ratio, 9)):
-        inside = ratio >= level - 1e-8
-        test = TwoValueTest(float(level) - 1e-8)
-        assert test.rates(mechanism) == pytest.approx(
-            (one[inside].sum(), two[inside].sum()), rel=1e-10
-        )
-        assert (test.accepts(mechanism, reports, (0, k - 1)) == inside).all()
-
-
-def test_exact_rates_of_the_strongest_test_equal_the_oracle_at_its_threshold():
+def test_rates_and_the_chosen_threshold_of_the_strongest_test_equal_the_oracle():
     assert len(EVENTS) == 320
     for row in EVENTS:
         threshold = float(row["event"].split(">= ")[1])
         threshold -= 0.501 * unit(threshold, 5)  # printed with five digits
-        rates = TwoValueTest(threshold).rates(variants(row)[0])
-        for found, printed in zip(rates, (float(row["P1"]), float(row["P2"]))):
-            assert found == pytest.approx(printed, abs=0.501 * unit(printed, 6)), row
+        mechanism = variants(row)[0]
+        for found, side in zip(TwoValueTest(threshold).rates(mechanism), ("P1", "P2")):
+            printed = float(row[side])
+            assert found == approx(printed, abs=0.501 * unit(printed, 6)), row
+        if row["k"] in ("2", "100") and row["eps"] in ("1", "4"):
+            found, printed = expected(mechanism, "tight")[0], float(row["eps_emp_mean_T1e6"])
+            assert printed - 3e-3 < found < printed + 1e-3, row
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_the_chosen_threshold_is_as_good_as_that_of_the_oracle(base):
-    rows = [
-        row for row in EVENTS if row["mechanism"] == f"RS+FD[{base}]" and row["k"] in ("2", "100")
-    ]
-    for row in [row for row in rows if row["eps"] in ("1", "4")]:
-        found, printed = expected(variants(row)[0], "tight")[0], float(row["eps_emp_mean_T1e6"])
-        assert printed - 3e-3 < found < printed + 1e-3, row
+def test_the_certified_bound_exceeds_the_claim_and_never_the_amplified_budget():
+    for base, size, epsilon in itertools.product(BASES, [(2, 2), (100, 10)], (0.5, 1.0)):
+        m = RSFD(*size, epsilon, base)
+        tight, guess = (audit(m, attack, trials=300_000) for attack in ("tight", "guess"))
+        assert tight.claim == epsilon and tight.violated, m
+        assert epsilon < tight.lower < m.amplified and guess.lower < m.amplified, m
 
 
-@pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("k, d", [(2, 2), (100, 10)])
-def test_the_certified_bound_exceeds_the_claim_and_never_the_amplified_budget(base, k, d):
-    for epsilon in (0.5, 1.0):
-        mechanism = RSFD(k, d, epsilon, base)
-        result = audit(mechanism, "tight", trials=300_000)
-        assert (
-            result.claim == epsilon
-            and result.violated
-            and epsilon < result.lower < mechanism.amplified
-        )
-        assert audit(mechanism, "guess", trials=300_000).lower < mechanism.amplified
+def test_fast_samples_real_reports_and_exact_rates_agree():
+    for base, (k, d) in itertools.product(BASES, [(2, 2), (3, 4), (10, 3)]):
+        m = RSFD(k, d, 0.9, base)
+        tests = (GUESS, TIGHT.declare(m, 10_000, 0.0025), TwoValueTest(1.01))
+        for number, attack in enumerate(tests):
+            assert least_p(attack, m, 10 * d + number, real=15_000) > P_MIN, (m, attack)
 
 
-# --- simulation -----------------------------------------------------------------------------------
+def test_a_tuple_of_reports_follows_its_whole_law():
+    for base in BASES:
+        mechanism, n = RSFD((2, 3), 2, 0.9, base), 40_000
+        reports = mechanism.perturb(np.tile([1, 2], (n, 1)), rng(2))
+        parts = [components(mechanism, j)[0] for j in (0, 1)]
+        code = 0
+        for j, (part, seen) in enumerate(zip(parts, reports)):
+            bits = part if base != "GRR" else np.arange(len(part))[:, None]
+            seen = seen if base != "GRR" else seen[:, None]
+            code = code * len(part) + (seen[:, None, :] == bits).all(axis=2).argmax(axis=1)
+        law = law_of(mechanism, [1, 2])
+        assert chi_square_p(np.bincount(code, minlength=law.size), law) > P_MIN, base
 
 
-@pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("k, d", [(2, 2), (3, 4), (10, 3)])
-def test_fast_samples_real_reports_and_exact_rates_agree(base, k, d):
-    mechanism = RSFD(k, d, 0.9, base)
-    for number, attack in enumerate(
-        (GUESS, TIGHT.declare(mechanism, 10_000, 0.0025), TwoValueTest(1.01))
-    ):
-        assert least_p(attack, mechanism, 10 * d + number, real=15_000) > P_MIN, attack
+def test_domains_of_different_sizes_are_perturbed_and_guessed_as_their_laws_say():
+    for base in BASES:
+        m = RSFD(MIXED, 3, 0.9, base)
+        reports = m.perturb(np.array([[0, 1, 6], [2, 0, 3]]), rng(3))
+        assert [r.shape for r in reports] == [(2,) if base == "GRR" else (2, k) for k in MIXED], m
+        assert (m.sizes, m.kind.domain, m.width) == (MIXED, 2, 12)
+        assert least_p(GUESS, m, 4, real=60_000) > P_MIN, m
+        real, fast = (audit(m, trials=5000, faithful=faithful) for faithful in (True, False))
+        assert real.exact == fast.exact, m
+        with pytest.raises(ValueError, match="needs equal domain sizes"):
+            audit(m, "tight", trials=1000)
+        same = RSFD((4, 4), 2, 1.0, base)
+        assert expected(same, "tight") == expected(RSFD(4, 2, 1.0, base), "tight")
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_a_tuple_of_reports_follows_its_whole_law(base):
-    mechanism, n = RSFD((2, 3), 2, 0.9, base), 40_000
-    reports = mechanism.perturb(np.tile([1, 2], (n, 1)), rng(2))
-    parts = [components(mechanism, j)[0] for j in (0, 1)]
-    code = 0
-    for j, (part, seen) in enumerate(zip(parts, reports)):
-        bits = part if base != "GRR" else np.arange(len(part))[:, None]
-        seen = seen if base != "GRR" else seen[:, None]
-        code = code * len(part) + (seen[:, None, :] == bits).all(axis=2).argmax(axis=1)
-    law = law_of(mechanism, [1, 2])
-    assert chi_square_p(np.bincount(code, minlength=law.size), law) > P_MIN
+def test_estimates_are_unbiased_in_every_attribute_and_vary_as_their_formula_says():
+    n, repeats, truth = 400, 800, [np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.1, 0.9, 0.0])]
+    users = [np.repeat(np.arange(len(f)), np.rint(n * f).astype(int)) for f in truth]
+    values = np.stack([np.tile(one, repeats) for one in users], axis=1)
+    for base in BASES:
+        m = RSFD((4, 3), 2, 2.0, base)
+        parts = zip(*(np.split(r, repeats) for r in m.perturb(values, rng(6))))
+        first, second = map(np.array, zip(*(m.estimate(list(part)) for part in parts)))
+        assert estimation_p(first, truth[0], m.variance(n, truth[0])) > P_MIN, m
+        assert estimation_p(second, truth[1], second.var(axis=0, ddof=1)) > P_MIN, m
+        # each user's report supports the value with chance p or q, independently
+        m, (p, q) = RSFD(4, 2, 4.0, base), RSFD(4, 2, 4.0, base).support(0)
+        zero, half = q * (1 - q), (p * (1 - p) + q * (1 - q)) / 2
+        assert m.variance(100) == approx(zero / (100 * (p - q) ** 2), rel=1e-12)
+        assert m.variance(100, 0.5) == approx(half / (100 * (p - q) ** 2), rel=1e-12)
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_domains_of_different_sizes_are_perturbed_and_guessed_as_their_laws_say(base):
-    mechanism = RSFD(MIXED, 3, 0.9, base)
-    reports = mechanism.perturb(np.array([[0, 1, 6], [2, 0, 3]]), rng(3))
-    assert [r.shape for r in reports] == [(2,) if base == "GRR" else (2, size) for size in MIXED]
-    assert (mechanism.sizes, mechanism.kind.domain, mechanism.width) == (MIXED, 2, 12)
-    assert least_p(GUESS, mechanism, 4, real=60_000) > P_MIN
-    assert audit(mechanism, trials=5000, faithful=True).exact == audit(mechanism, trials=5000).exact
-
-
-@pytest.mark.parametrize("base", BASES)
-def test_the_strongest_test_refuses_domains_of_different_sizes(base):
-    with pytest.raises(
-        ValueError,
-        match=r"tight test needs equal domain sizes of all attributes, got k = \(3, 2, 7\)",
-    ):
-        audit(RSFD(MIXED, 3, 1.0, base), "tight", trials=1000)
-    same = RSFD((4, 4), 2, 1.0, base)
-    assert expected(same, "tight") == expected(RSFD(4, 2, 1.0, base), "tight")
-
-
-@pytest.mark.parametrize("base", BASES)
-def test_estimates_are_unbiased_in_every_attribute_and_vary_as_their_formula_says(base):
-    mechanism, n, repeats = RSFD((4, 3), 2, 2.0, base), 400, 800
-    truth = [np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.1, 0.9, 0.0])]
-    given = [
-        np.tile(np.repeat(np.arange(len(f)), np.rint(n * f).astype(int)), repeats) for f in truth
-    ]
-    values = np.stack(given, axis=1)
-    parts = zip(*(np.split(r, repeats) for r in mechanism.perturb(values, rng(6))))
-    estimates = [mechanism.estimate(list(part)) for part in parts]
-    assert (
-        estimation_p([e[0] for e in estimates], truth[0], mechanism.variance(n, truth[0])) > P_MIN
-    )
-    second = np.array([e[1] for e in estimates])
-    assert estimation_p(second, truth[1], second.var(axis=0, ddof=1)) > P_MIN
-
-
-@pytest.mark.parametrize("base", BASES)
-def test_estimates_of_given_users_vary_as_those_of_every_other_mechanism(base):
-    mechanism, n, f = RSFD(4, 2, 4.0, base), 100, 0.5
-    p, q = mechanism.support(
-        0
-    )  # each user's report supports the value with chance p or q, independently
-    wanted = (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)
-    assert mechanism.variance(n) == pytest.approx(q * (1 - q) / (n * (p - q) ** 2), rel=1e-12)
-    assert mechanism.variance(n, f) == pytest.approx(wanted, rel=1e-12)
-
-
-# --- making one, and bad input --------------------------------------------------------------------
-
-
-def test_it_is_made_by_its_name():
+def test_it_is_made_by_its_name_and_refuses_what_does_not_fit():
     for base in BASES:
         assert make(f"RSFD[{base}]", k=5, d=3, epsilon=1.0) == RSFD(5, 3, 1.0, base)
         assert RSFD(5, 3, 1.0, base).name == f"RSFD[{base}]"
+        m = RSFD(MIXED, 3, 1.0, base)
+        for values in ([[0, 1, 2, 0]], [[0, 2, 0]], [[3, 0, 0]], [[0, -1, 0]], [[0.0, 1.0, 2.0]]):
+            with pytest.raises(ValueError, match="values must"):
+                m.perturb(values, rng())
+        with pytest.raises(ValueError, match="must have 3 components"):
+            m.estimate(m.perturb([[0, 1, 2]], rng())[:2])
+        with pytest.raises(ValueError, match="pair must"):
+            audit(m, pair=(0, 2), trials=10)
     assert RSFD([2, 3], 2, 1.0) == RSFD((2, 3), 2, 1.0) and hash(RSFD([2, 3], 2, 1.0))
-
-
-@pytest.mark.parametrize(
-    "given, message",
-    [
-        ({"d": 1}, "d must be an integer >= 2, got 1"),
-        ({"d": 2.0}, "d must be an integer >= 2, got 2.0"),
-        ({"k": 1}, r"k must be an integer in \[2, "),
-        ({"k": (3, 1, 2)}, r"k must be an integer in \[2, .* got 1"),
-        ({"k": (3, 2)}, "k must be one integer or 3 of them, one per attribute, got 2"),
-        ({"k": (3, 2, 4.0)}, "k must be an integer in"),
-        ({"base": "SUE"}, "base must be one of GRR, SUE-z, SUE-r, OUE-z, OUE-r, got 'SUE'"),
-        ({"epsilon": 0}, r"epsilon must be a number in \[1e-06, "),
-        ({"epsilon": 28}, r"epsilon must be a number in \[1e-06, 27\], got 28"),
-        ({"k": (3, 2, 4), "epsilon": math.nan}, "epsilon must be a number in"),
-    ],
-)
-def test_bad_parameters_are_refused(given, message):
-    with pytest.raises(ValueError, match=message):
-        RSFD(**({"k": 5, "d": 3, "epsilon": 1.0} | given))
-
-
-@pytest.mark.parametrize("base", BASES)
-def test_records_and_tuples_of_a_wrong_shape_or_range_are_refused(base):
-    mechanism = RSFD(MIXED, 3, 1.0, base)
-    for values in ([0, 1, 2], [[0, 1]], [[0, 1, 2, 0]]):
-        with pytest.raises(ValueError, match=r"values must have shape \(n, 3\), got"):
-            mechanism.perturb(values, rng())
-    for values in ([[0, 2, 0]], [[3, 0, 0]], [[0, -1, 0]], [[0.0, 1.0, 2.0]]):
-        with pytest.raises(ValueError, match="values must"):
-            mechanism.perturb(values, rng())
-    with pytest.raises(ValueError, match=r"reports of RSFD\[.*\] must have 3 components, got 2"):
-        mechanism.estimate(mechanism.perturb([[0, 1, 2]], rng())[:2])
-    with pytest.raises(ValueError, match=r"pair must be an integer in \[0, 1\], got 2"):
-        audit(mechanism, pair=(0, 2), trials=10)
+    for given, name in [(((3, 2, 4.0), 3, 1.0), "k"), ((5, 3, 0), "epsilon"), ((5, 3, 28), "epsilon"),
+                        (((3, 2, 4), 3, math.nan), "epsilon")]:  # fmt: skip
+        with pytest.raises(ValueError, match=f"{name} must"):
+            RSFD(*given)

@@ -1,4 +1,4 @@
-"""The harness that breaks things on purpose, in short: `make chaos` does the same at length.
+"""The harness that breaks things on purpose, in short: `python -m ldpbook chaos` does the same at length.
 
 What is drawn comes from fixed seeds; nothing is judged by chance.
 """

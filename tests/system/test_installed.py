@@ -157,7 +157,7 @@ for line in sys.stdin:
 
 def shown():
     """The commands of the README that need no extra; what is asked for afterwards, made smaller."""
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "book" / "command_line.md").read_text()
     lines = [line.partition("  #")[0] for line in re.findall(r"^\$ ldpkit (.*)", text, flags=re.M)]
     return [line.replace("5e6", "5e4") for line in lines if not line.startswith("sweep")]
 
@@ -175,7 +175,7 @@ def test_the_readmes_examples_run(installed):
     for line in shown():
         found = run("ldpkit", *shlex.split(line))
         assert found.returncode in (0, 1), (line, found.stderr)
-    block = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
+    block = (ROOT / "book" / "command_line.md").read_text().partition("```python\n")[2].partition("```")[0]
     found = run("python", "-c", f"{block}\nprint(result.verdict)")
     assert found.returncode == 0 and found.stdout.startswith("No violation found"), found.stderr
 

@@ -5,7 +5,7 @@ The build under test is real: the book's runner, papermill, kernels, and a sweep
 worker processes and are stored; in turn with it runs a script with the same sweep. Both are killed
 with SIGKILL at moments drawn from a fixed seed; each time either the first process alone (its
 helpers have to notice) or its whole process group. Which moment a draw hits depends on the machine;
-what is asserted does not. A few kills belong to the suite; ``make chaos CHAOS=kills`` kills a build
+what is asserted does not. A few kills belong to the suite; ``python -m ldpbook chaos kills`` kills a build
 like this one 50 times.
 """
 

@@ -1,4 +1,4 @@
-"""``make chaos``: all parts of the harness, and the table of what they found."""
+"""``python -m ldpbook chaos``: all parts of the harness, and the table of what they found."""
 
 import argparse
 import csv
@@ -33,7 +33,7 @@ PARTS = {
 
 def main() -> None:
     """Run the parts that are named, or all."""
-    parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ldpbook chaos", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--seed", type=int, default=1, help="draws all harms")
     parser.add_argument(

@@ -5,7 +5,7 @@ A variant changes one parameter of one page: a list loses or keeps an element or
 number goes to an end of its stated range or between, a choice is made otherwise. Pages run inside
 this process, cell after cell, as a kernel would run them; a cell that raises, warns or cannot show
 what it returns fails the variant. A twentieth of all variants, drawn with a fixed seed, belongs to
-the suite; ``make variants`` runs all of them.
+`make check`; ``python -m ldpbook variants`` runs all of them.
 """
 
 import json
