@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .auditors import AuditResult, audit, audits
     from .mechanisms import Client
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _FROM = {
     "audit": "auditors",

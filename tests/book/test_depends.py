@@ -3,6 +3,7 @@ against what really runs."""
 
 import ast
 import importlib.metadata
+import itertools
 import json
 import linecache
 import platform
@@ -45,145 +46,98 @@ TOY = {
     "whole.py": "from . import room\nroom.register(room)",
     "part.py": "from . import room as r\nr.table['a']\nr.low",
     "room/__init__.py": (
-        "from ..low import low\nfrom .a import a_thing\nfrom .b import b_thing as bee,"
-        " unused\nNAMES = [x for x in (bee,)]\nNAMES += [bee]\ntable = {x: 0 for x in"
-        " (a_thing,)}\nloud = {}\nloud.update(other=bee)\n"
+        "from ..low import low\nfrom .a import a_thing\nfrom .b import b_thing as bee, unused\n"
+        "NAMES = [x for x in (bee,)]\nNAMES += [bee]\n"
+        "table = {x: 0 for x in (a_thing,)}\nloud = {}\nloud.update(other=bee)\n"
     ),
     "room/a.py": "a_thing = 'a'",
     "room/b.py": "from ..other import *\nb_thing = unused = 'b'",
+    "../helper.py": "import second\n",
+    "../second.py": "from toy.room import low\nimport helper\n",
+}
+A, B = ["room/__init__.py", "room/a.py"], ["room/__init__.py", "room/b.py", "other.py"]
+ROOM = [*A, *B, "low.py"]
+REACHED = {
+    "import math": [],
+    "import toy.low as low": ["low.py"],
+    "from toy.room.a import a_thing": A,
+    "from toy.room import a_thing": A,
+    "from toy.room import low": ["room/__init__.py", "low.py"],
+    "from toy.room import bee": B,
+    "from toy.room import NAMES": B,
+    "from toy.room import table": A,
+    "from toy.room import loud": B,
+    "from toy.room import a": A,
+    "from toy.room import *": ROOM,
+    "from toy.room import made_by_magic": ROOM,
+    "from toy import room\nroom.a_thing": A,
+    "from toy import room\nprint(room.a_thing, room)": ROOM,
+    "def f():\n    from toy import pick": ["pick.py", *A],
+    "from toy import part": ["part.py", *A, "low.py"],
+    "from toy import whole": ["whole.py", *ROOM],
+    "from helper import x": ["../helper.py", "../second.py", "room/__init__.py", "low.py"],
+    "import toy.low": [name for name in TOY if name != "__init__.py" and ".." not in name],
 }
 
 
 @pytest.fixture
 def toy(tmp_path):
+    (tmp_path / "toy" / "room").mkdir(parents=True)
     for name, text in TOY.items():
-        (tmp_path / "toy" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "toy" / name).write_text(text)
-    (tmp_path / "helper.py").write_text("import second\n")
-    (tmp_path / "second.py").write_text("from toy.room import low\nimport helper\n")
     return tmp_path
 
 
-def reached(toy, source):
-    graph = Graph(toy / "toy")
-    return {
-        p.relative_to(toy).as_posix().removeprefix("toy/") for p in graph.files(source, toy)
-    } - {"__init__.py"}
-
-
-@pytest.mark.parametrize(
-    ("source", "files"),
-    {
-        "import math": set(),
-        "import toy.low as low": {"low.py"},
-        "from toy.room.a import a_thing": {"room/__init__.py", "room/a.py"},
-        "from toy.room import a_thing": {"room/__init__.py", "room/a.py"},
-        "from toy.room import low": {"room/__init__.py", "low.py"},
-        "from toy.room import bee": {"room/__init__.py", "room/b.py", "other.py"},
-        "from toy.room import NAMES": {"room/__init__.py", "room/b.py", "other.py"},
-        "from toy.room import table": {"room/__init__.py", "room/a.py"},
-        "from toy.room import loud": {"room/__init__.py", "room/b.py", "other.py"},
-        "from toy.room import a": {"room/__init__.py", "room/a.py"},
-        "from toy.room import *": {
-            "room/__init__.py",
-            "room/a.py",
-            "room/b.py",
-            "other.py",
-            "low.py",
-        },
-        "from toy.room import made_by_magic": {
-            "room/__init__.py",
-            "room/a.py",
-            "room/b.py",
-            "other.py",
-            "low.py",
-        },
-        "from toy import room\nroom.a_thing": {"room/__init__.py", "room/a.py"},
-        "from toy import room\nprint(room.a_thing, room)": {
-            "room/__init__.py",
-            "room/a.py",
-            "room/b.py",
-            "other.py",
-            "low.py",
-        },
-        "def f():\n    from toy import pick": {"pick.py", "room/__init__.py", "room/a.py"},
-        "from toy import part": {"part.py", "room/__init__.py", "room/a.py", "low.py"},
-        "from toy import whole": {
-            "whole.py",
-            "room/__init__.py",
-            "room/a.py",
-            "room/b.py",
-            "other.py",
-            "low.py",
-        },
-        "from helper import x": {"../helper.py", "../second.py", "room/__init__.py", "low.py"},
-        "import toy.low": set(TOY) - {"__init__.py"},
-    }.items(),
-)
-def test_imports_are_followed_to_the_files_that_matter(toy, source, files):
-    found = {
-        f"../{name}" if name in ("helper.py", "second.py") else name
-        for name in reached(toy, source)
-    }
-    assert found == files
+def test_imports_are_followed_to_the_files_that_matter(toy):
+    graph, wrong = Graph(toy / "toy"), []
+    for source, files in REACHED.items():
+        found = {path.resolve() for path in graph.files(source, toy)} - {toy / "toy/__init__.py"}
+        if found != {(toy / "toy" / name).resolve() for name in files}:
+            wrong.append((source, found))
+    assert wrong == []
+    with pytest.raises(SyntaxError):
+        graph.files("from toy import", toy)
 
 
 def test_a_digest_changes_with_a_file_that_matters_and_only_then(toy):
-    def digest(source):
-        return Graph(toy / "toy").digest(source, toy)
+    old = Graph(toy / "toy")
 
-    before = [digest("from toy.room import a_thing"), digest("from helper import x")]
-    (toy / "toy/room/b.py").write_text("b_thing = unused = 'new'")
-    assert [digest("from toy.room import a_thing"), digest("from helper import x")] == before
-    (toy / "toy/low.py").write_text("def low(): return 2")
-    assert digest("from toy.room import a_thing") == before[0]
-    assert digest("from helper import x") != before[1]
-    (toy / "toy/room/a.py").write_text("a_thing = 'new'")
-    assert digest("from toy.room import a_thing") != before[0]
+    def digests(graph=None):
+        graph = graph or Graph(toy / "toy")
+        return [
+            graph.digest(f"from {name}", toy)
+            for name in ("toy.room import a_thing", "helper import x")
+        ]
+
+    before = digests(old)
+    for name, changed in (("room/b", []), ("low", [1]), ("room/a", [0, 1])):
+        (toy / f"toy/{name}.py").write_text("a_thing = b_thing = unused = low = 'new'")
+        after = digests()
+        assert [i for i in (0, 1) if after[i] != before[i]] == changed, name
+    assert digests(old) == before  # it speaks of the code that was there when it was made
 
 
 def test_code_that_knows_where_the_data_lie_depends_on_them(tmp_path):
-    book = tmp_path / "book" / "ldpbook"
+    book, data = tmp_path / "book" / "ldpbook", tmp_path / "data"
     book.mkdir(parents=True)
-    (tmp_path / "data").mkdir()
-    for name, text in {
-        "__init__": "",
-        "paths": "",
-        "reader": "from . import paths",
-        "low": "",
-    }.items():
+    data.mkdir()
+    sources = {"__init__": "", "paths": "", "reader": "from . import paths", "low": ""}
+    for name, text in sources.items():
         (book / f"{name}.py").write_text(text)
 
     def digests():
         return [Graph(book).digest(f"from ldpbook import {name}") for name in ("reader", "low")]
 
     before = digests()
-    (tmp_path / "data" / "counts.csv").write_text("1,2")
+    (data / "counts.csv").write_text("1,2")
     after = digests()
     assert after[0] != before[0] and after[1] == before[1]
-    (tmp_path / "data" / "expected_counts.csv").write_text("1,2")  # what builds are compared with
+    (data / "expected_counts.csv").write_text("1,2")  # what builds are compared with
     assert digests() == after
 
 
-def test_a_graph_speaks_of_the_code_that_was_there_when_it_was_made(toy):
-    graph = Graph(toy / "toy")
-    before = graph.digest("from toy import low")
-    (toy / "toy/low.py").write_text("def low(): return 2")
-    assert (
-        graph.digest("from toy import low")
-        == before
-        != Graph(toy / "toy").digest("from toy import low")
-    )
-
-
-def test_code_that_is_no_python_is_refused(toy):
-    with pytest.raises(SyntaxError):
-        reached(toy, "from toy import")
-
-
 def ran(call):
-    """Files of the package of which functions ran during a call; compiled kernels are seen by their
-    Python side only."""
+    """Files of the package whose functions ran; compiled kernels show their Python side only."""
     seen = set()
 
     def watch(frame, event, _):
@@ -199,48 +153,38 @@ def ran(call):
     return seen
 
 
+MECHANISMS = {
+    "SS": {}, "OLH": {}, "THE": {}, "AGM": {"delta": 1e-5}, "SUE": {"tau": 3}, "RSFD[GRR]": {"d": 2},
+    "dBitFlipPM": {"buckets": 6, "bits": 2}, "L-OSUE": {"first": 0.5},
+}  # fmt: skip
+
+
+def audits():
+    given = {"k": 6, "epsilon": 1.0, "trials": 500, "seed": 1}
+    cases = itertools.product(MECHANISMS.items(), ("guess", "tight"), (False, True))
+    for (name, extra), attack, faithful in cases:
+        Audit.cell(mechanism=name, attack=attack, faithful=faithful, **given, **extra)
+
+
+def kv_audits():
+    for name in ("PCKV-UE", "PCKV-GRR"):
+        KVAudit.cell(mechanism=name, k=3, epsilon=1.0, padding=1, users=1000, runs=2, seed=1)
+
+
 RUNS = {
-    "from ldpkit.auditors import Audit": [
-        lambda name=name, attack=attack, extra=extra: Audit.cell(
-            mechanism=name,
-            attack=attack,
-            k=6,
-            epsilon=1.0,
-            trials=500,
-            faithful=faithful,
-            seed=1,
-            **extra,
-        )
-        for name, extra in {
-            "SS": {},
-            "OLH": {},
-            "THE": {},
-            "AGM": {"delta": 1e-5},
-            "SUE": {"tau": 3},
-            "RSFD[GRR]": {"d": 2},
-            "dBitFlipPM": {"buckets": 6, "bits": 2},
-            "L-OSUE": {"first": 0.5},
-        }.items()
-        for attack in ("guess", "tight")
-        for faithful in (False, True)
-    ],
-    "from ldpkit.auditors import KVAudit": [
-        lambda m=m: KVAudit.cell(
-            mechanism=m, k=3, epsilon=1.0, padding=1, users=1000, runs=2, seed=1
-        )
-        for m in ("PCKV-UE", "PCKV-GRR")
-    ],
-    "from ldpkit.auditors import audit_kv\nfrom ldpkit.mechanisms import PCKVGRR": [
-        lambda: audit_kv(PCKVGRR(4, 1.0, 2), users=2000, seed=1)
-    ],
-    "from ldpkit.auditors import rad_result": [lambda: rad_result(300, 1000, 5, "GRR")],
-    "from ldpkit.auditors import calibrate": [lambda: calibrate("laplace", 0.2, 10)],
-    "from ldpkit.auditors import audit_gradient\nfrom ldpkit.mechanisms import LDPSGD\nfrom ldpkit.attacks.gradient import dummy": [
-        lambda: audit_gradient(LDPSGD(50, 1.0), dummy_pair(), trials=200, seed=1)
-    ],
-    "from ldpkit.auditors import audit_shuffle": [
-        lambda: audit_shuffle(1.0, 500, faithful=True, trials=200, seed=1)
-    ],
+    "from ldpkit.auditors import Audit": audits,
+    "from ldpkit.auditors import KVAudit": kv_audits,
+    "from ldpkit.auditors import audit_kv\nfrom ldpkit.mechanisms import PCKVGRR": lambda: audit_kv(
+        PCKVGRR(4, 1.0, 2), users=2000, seed=1
+    ),
+    "from ldpkit.auditors import rad_result": lambda: rad_result(300, 1000, 5, "GRR"),
+    "from ldpkit.auditors import calibrate": lambda: calibrate("laplace", 0.2, 10),
+    "from ldpkit.auditors import audit_gradient\nfrom ldpkit.mechanisms import LDPSGD\nfrom ldpkit.attacks.gradient import dummy": lambda: (
+        audit_gradient(LDPSGD(50, 1.0), dummy_pair(), trials=200, seed=1)
+    ),
+    "from ldpkit.auditors import audit_shuffle": lambda: audit_shuffle(
+        1.0, 500, faithful=True, trials=200, seed=1
+    ),
 }
 
 
@@ -250,69 +194,55 @@ def dummy_pair():
     return dummy(50)
 
 
-@pytest.mark.parametrize("source", RUNS)
-def test_nothing_runs_that_the_imports_do_not_show(source):
-    known = set(PACKAGE.files(source))
-    for call in RUNS[source]:
-        seen = ran(call)
-        assert seen and seen <= known, seen - known
-    assert known < set(OWN.values())
+def test_nothing_runs_that_the_imports_do_not_show():
+    wrong = []
+    for source, call in RUNS.items():
+        known, seen = set(PACKAGE.files(source)), ran(call)
+        assert seen and known < set(OWN.values()), source
+        wrong += [(source, path) for path in seen - known]
+    assert wrong == []
 
 
 def test_chapters_do_not_depend_on_each_others_mechanisms():
-    def of(page):
-        notebook = json.loads((ROOT.parent / "book" / f"{page}.ipynb").read_text())
-        text = "\n".join(
-            "".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"
+    wrong = []
+    for page, needed, foreign in [
+        ("kv_auditor/tables", "pckv kv_pages", "subset hashing"),
+        ("ldp_auditor/fig2", "subset hashing", "pckv nets"),
+        ("ldp_sgd/fig4", "nets standins", "pckv unary"),
+        ("refinement/fig6", "optimize poison", "nets"),
+    ]:
+        path = ROOT.parent / "book" / f"{page}.ipynb"
+        cells = json.loads(path.read_text())["cells"]
+        text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+        found = {found.stem for found in PACKAGE.files(text, path.parent)}
+        good = set(needed.split()) <= found and not set(foreign.split()) & found
+        wrong += [] if good else [(page, found)]
+    assert wrong == []
+
+
+HIDES = {"import_module", "__import__", "__subclasses__", "singledispatch", "exec"}
+"""Names by which a module could use code that no import shows."""
+
+
+def test_modules_import_by_written_names_and_do_nothing_else_when_imported():
+    wrong = []
+    for module in sorted(set(OWN) - {"ldpkit", "ldpkit.__main__", "ldpkit.mechanisms.client"}):
+        tree = ast.parse(PACKAGE.modules[module].read_bytes())
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        hides = HIDES & (
+            names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         )
-        return {p.name for p in PACKAGE.files(text, ROOT.parent / "book" / page.partition("/")[0])}
-
-    assert {"pckv.py", "kv_pages.py"} <= of("kv_auditor/tables") and not {
-        "subset.py",
-        "hashing.py",
-    } & of("kv_auditor/tables")
-    assert {"subset.py", "hashing.py"} <= of("ldp_auditor/fig2") and not {
-        "pckv.py",
-        "nets.py",
-    } & of("ldp_auditor/fig2")
-    assert {"nets.py", "standins.py"} <= of("ldp_sgd/fig4") and not {"pckv.py", "unary.py"} & of(
-        "ldp_sgd/fig4"
-    )
-    assert {"optimize.py", "poison.py"} <= of("refinement/fig6") and "nets.py" not in of(
-        "refinement/fig6"
-    )
-
-
-@pytest.mark.parametrize(
-    "module", sorted(set(OWN) - {"ldpkit", "ldpkit.__main__", "ldpkit.mechanisms.client"})
-)
-def test_modules_import_by_written_names_and_do_nothing_else_when_imported(module):
-    tree = ast.parse(PACKAGE.modules[module].read_bytes())
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} - {
-        "eval"
-    }  # a network's method
-    assert not names & {
-        "import_module",
-        "__import__",
-        "__subclasses__",
-        "singledispatch",
-        "exec",
-        "eval",
-    }
-    for statement in (
-        tree.body
-    ):  # at the top level nothing but names: no calls for their effect, no changes of other modules
-        assert (
-            not isinstance(statement, ast.Expr)
-            or isinstance(statement.value, ast.Constant)
-            or module.startswith("ldpkit.cli")
-        ), module
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        assert all(
-            isinstance(t, (ast.Name, ast.Tuple)) or ast.unparse(t) in ("plt.rcParams",)
-            for t in targets
-        ), module
+        wrong += [(module, name) for name in hides | ({"eval"} & names)]  # networks have .eval()
+        for one in tree.body:  # no calls for their effect, no changes of other modules
+            call = isinstance(one, ast.Expr) and not isinstance(one.value, ast.Constant)
+            targets = one.targets if isinstance(one, ast.Assign) else []
+            names = all(
+                isinstance(t, (ast.Name, ast.Tuple)) or ast.unparse(t) == "plt.rcParams"
+                for t in targets
+            )
+            if (call and not module.startswith("ldpkit.cli")) or not names:
+                wrong.append((module, ast.unparse(one)))
+    assert wrong == []
 
 
 # --- functions ------------------------------------------------------------------------------------
@@ -332,38 +262,26 @@ def notebook(monkeypatch, *sources, **names):
 
 def test_a_function_of_a_notebook_counts_with_everything_it_uses(monkeypatch):
     cell = "def cell(x, seed):\n    return {'y': helper(x) + offset}\n"
+    helper = "def helper(x):\n    return 2 * x\n"
 
     def identity(*sources, **names):
-        return stored.identity(notebook(monkeypatch, *sources, **names).cell)
+        return stored.identity(notebook(monkeypatch, *sources, **({"offset": 1} | names)).cell)
 
-    helper = "def helper(x):\n    return 2 * x\n"
-    first = identity(helper, cell, offset=1)
-    assert (
-        first
-        == identity(helper, cell, offset=1, unused=5)
-        == identity("# said first\n" + helper, cell, offset=1)
-    )
+    first = identity(helper, cell)
+    assert first == identity(helper, cell, unused=5) == identity("# said first\n" + helper, cell)
     others = [
         identity(helper, cell, offset=2),
-        identity(helper.replace("2", "3"), cell, offset=1),
-        identity(helper, cell.replace("+", "-"), offset=1),
-        identity(helper, cell.replace("seed", "seed, z=1"), offset=1),
-        identity("from ldpkit.stats import epsilon_lower as helper\n", cell, offset=1),
-        identity("from ldpkit.stats import clopper_pearson as helper\n", cell, offset=1),
+        identity(helper.replace("2", "3"), cell),
+        identity(helper, cell.replace("+", "-")),
+        identity(helper, cell.replace("seed", "seed, z=1")),
+        identity("from ldpkit.stats import epsilon_lower as helper\n", cell),
+        identity("from ldpkit.stats import clopper_pearson as helper\n", cell),
     ]
     assert len({first, *others}) == 7
+    assert identity("def helper(x):\n    return x and cell(0, 1)['y']\n", cell)  # recursion ends
 
 
-def test_recursion_in_a_notebook_ends(monkeypatch):
-    module = notebook(
-        monkeypatch,
-        "def cell(x, seed):\n    return {'y': x and cell(x - 1, seed)['y'] + other(x)}\n",
-        "def other(x):\n    return x and cell(0, 1)['y']\n",
-    )
-    assert stored.identity(module.cell) == stored.identity(module.cell)
-
-
-def test_values_that_a_function_holds_count():
+def test_functions_differ_by_the_values_they_hold_by_name_and_by_what_they_reach():
     def make(power):
         def cell(x, seed):
             return {"y": x**power}
@@ -371,28 +289,32 @@ def test_values_that_a_function_holds_count():
         return cell
 
     assert stored.identity(make(2)) == stored.identity(make(2)) != stored.identity(make(3))
-
-
-def test_functions_of_one_file_differ_by_name_and_those_of_the_package_by_what_they_reach():
     assert stored.identity(Audit.cell) != stored.identity(KVAudit.cell)
     assert stored.identity(dummy_pair) != stored.identity(ran)
 
 
-def test_versions_of_the_libraries_count(monkeypatch):
-    before = stored.identity(Audit.cell)
-    monkeypatch.setattr(digests.platform, "python_version", lambda: "3.99.0")
+def test_versions_of_the_libraries_count_also_where_one_is_absent(monkeypatch):
+    before, real = stored.identity(Audit.cell), importlib.metadata.version
+    absent = {"scikit-learn", "statsmodels"}
+
+    def version(name):
+        if name in absent:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return real(name)
+
+    with monkeypatch.context() as there:
+        there.setattr(digests.platform, "python_version", lambda: "3.99.0")
+        assert stored.identity(Audit.cell) != before
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert {name for name, found in digests.versions().items() if found == "absent"} == absent
     assert stored.identity(Audit.cell) != before
 
 
 def test_what_has_no_source_is_refused():
     names = {}
     exec("def cell(seed):\n    return {}", names)
-    with pytest.raises(TypeError, match="func must be defined in a file or a notebook"):
-        stored.identity(names["cell"])
-    for thing in (print, PCKVGRR, LDPSGD(5, 1.0).perturb, "name", None):
-        with pytest.raises(
-            TypeError, match="func must be a function to have its results stored, got"
-        ):
+    for thing in (names["cell"], print, PCKVGRR, LDPSGD(5, 1.0).perturb, "name", None):
+        with pytest.raises(TypeError, match="func"):
             stored.identity(thing)
 
 
@@ -407,34 +329,14 @@ SILENT = {
 def test_versions_name_every_library_that_computes():
     trees = [ast.parse(path.read_bytes()) for path in OWN.values()]
     nodes = [node for tree in trees for node in ast.walk(tree)]
-    imported = {
-        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
-    }
-    imported |= {
-        node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level
-    }
-    foreign = (
-        {name.partition(".")[0] for name in imported} - set(sys.stdlib_module_names) - {"ldpkit"}
-    )
+    found = [n.names for n in nodes if isinstance(n, ast.Import)]
+    imported = {alias.name for names in found for alias in names}
+    imported |= {n.module for n in nodes if isinstance(n, ast.ImportFrom) and not n.level}
+    known = set(sys.stdlib_module_names) | {"ldpkit"}
+    foreign = {name.partition(".")[0] for name in imported} - known
     assert foreign >= SILENT
     found = digests.versions()
     assert found.pop("Python") == platform.python_version()
     owner = importlib.metadata.packages_distributions()
-    assert set(found) == {owner[name][0] for name in foreign - SILENT}
-    assert found == {name: importlib.metadata.version(name) for name in found}
-
-
-def test_a_library_that_is_not_there_counts_as_absent(monkeypatch):
-    before, real = stored.identity(Audit.cell), importlib.metadata.version
-
-    def version(name):
-        if name in ("scikit-learn", "statsmodels"):
-            raise importlib.metadata.PackageNotFoundError(name)
-        return real(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", version)
-    assert {name for name, found in digests.versions().items() if found == "absent"} == {
-        "scikit-learn",
-        "statsmodels",
-    }
-    assert stored.identity(Audit.cell) != before
+    computing = {owner[name][0] for name in foreign - SILENT}
+    assert found == {name: importlib.metadata.version(name) for name in computing}

@@ -23,7 +23,7 @@ WALK = """async () => {
 @pytest.fixture(scope="module")
 def shows():
     project = execute.Project(ROOT)
-    slides.main(project)
+    slides.main()
     return project.build / "slides"
 
 

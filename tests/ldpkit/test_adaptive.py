@@ -31,9 +31,10 @@ N = 100_000
 TWO = (0.3, 2.0)
 SMALL = [ASS(k, e, w) for k, w in ((2, 1), (4, 1), (4, 2), (4, 3), (5, 4)) for e in TWO]
 SMALL += [ALH(k, e, g) for k, g in ((2, 2), (2, 5), (3, 3), (4, 2)) for e in TWO]
-for _k in (2, 4):
-    SMALL += [AUE(_k, e, p) for e, p in ((0.3, 0.1), (1.0, 0.5), (2.0, 0.9), (2.0, 0.999))]
-    SMALL += [ATHE(_k, e, theta) for e, theta in ((0.3, 0.5), (2.0, 0.0), (2.0, 0.7), (4.0, 1.0))]
+ODDS = ((0.3, 0.1), (1.0, 0.5), (2.0, 0.9), (2.0, 0.999))
+EDGES = ((0.3, 0.5), (2.0, 0.0), (2.0, 0.7), (4.0, 1.0))
+SMALL += [AUE(k, e, p) for k in (2, 4) for e, p in ODDS]
+SMALL += [ATHE(k, e, theta) for k in (2, 4) for e, theta in EDGES]
 
 
 def rng(*seed):

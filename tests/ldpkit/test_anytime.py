@@ -21,17 +21,13 @@ from ldpkit.stats import down
 ALPHA = 0.01
 
 
-def leaking(k=10, epsilon=2.0, claim=1.0):
-    """A client with twice the epsilon that it claims."""
-    return Client(functools.partial(_bits, OUE(k, epsilon)), k, "bits", claim)
-
-
 def _bits(mechanism, values, rng):
     return mechanism.perturb(values, rng)
 
 
-def named(k, v):
-    return Declared(lambda reports: reports == v, f"the report is {v}")
+def leaking(k=10, epsilon=2.0, claim=1.0):
+    """A client with twice the epsilon that it claims."""
+    return Client(functools.partial(_bits, OUE(k, epsilon)), k, "bits", claim)
 
 
 def test_a_leak_is_found_and_said():
@@ -53,15 +49,12 @@ def test_a_kept_claim_is_approached_and_not_refuted():
         assert result.faithful is given.get("faithful", False)
 
 
-def test_the_bound_stops_the_audit_where_it_is_told_to():
+def test_an_audit_stops_where_it_is_told_to():
     result = audit(GRR(5, 1.0), "tight", until="sure", within=0.2, trials=10**6)
     assert 0.8 <= result.lower < 1 and result.reports < 10**5
     assert result.stopped == "the bound is within 0.2 of the claim"
     slow = AnytimeAudit(GRR(5, 1.0), "tight", max_time=0.0).run()[0]
     assert slow.stopped == "time is up" and slow.reports == 8
-
-
-def test_too_few_reports_are_inconclusive():
     result = audit(leaking(), "tight", until="sure", trials=4)
     assert result.status == "inconclusive" and "could show nothing" in result.verdict
 
@@ -154,12 +147,11 @@ def test_declared_rates_are_as_fast_as_they_can_be():
     error = 5 * used.std() / math.sqrt(used.size)
     assert low - error <= used.mean() <= high + error
     assert used.mean() <= 1.15 * low + error
-    plain = AnytimeAudit(Client(flip, 2, "value", 1.0), named(2, 1), both=False, alpha=0.05)
+    unknown = Declared(event.function, event.words)
+    plain = AnytimeAudit(Client(flip, 2, "value", 1.0), unknown, both=False, alpha=0.05)
     found = [plain.run(seed)[0].reports for seed in range(100)]
     assert np.mean(found) <= 1.9 * -math.log(0.05) / betting.linear_growth(*rates, 1.0)[0] * 1.3
-
-
-def test_nothing_is_expected_where_nothing_is_known_or_nothing_leaks():
+    # nothing is expected where nothing is known or nothing leaks
     assert AnytimeAudit(GRR(5, 1.0), "tight").expected == (math.inf, math.inf)
     assert AnytimeAudit(leaking(), "tight").expected is None
 
@@ -229,9 +221,6 @@ def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit():
         bet(purse, np.tile(np.array([1, 2], np.uint8), pairs)[None])
         assert purse.refuted is (purse.e_value >= 1 / ALPHA), claim
         assert purse.refuted is (claim < 9), claim  # more reports would be needed at 10.7
-
-
-def test_refuted_violated_and_the_e_value_are_one_thing():
     for claim in (0.23, 0.41, 0.46, 0.94, 1.61, 3.79):
         result = audit(Client(clear, 2, "value", claim), "tight", until="sure", trials=10**5)
         assert result.violated and result.status == result.stopped == "violation", claim
@@ -356,13 +345,15 @@ def test_rates_are_learned_by_coins():
 
 
 def test_bounds_are_never_rounded_up():
-    assert down(0.99996) == "0.9999" and down(0.5, 6) == "0.500000" and down(1e-9) == "0.0000"
-    assert down(101.7, 0) == "101"
+    assert [down(0.99996), down(0.5, 6), down(1e-9), down(101.7, 0)] == [
+        "0.9999",
+        "0.500000",
+        "0.0000",
+        "101",
+    ]
 
 
 def test_a_live_client_is_told_once_that_independence_changes_nothing():
-    found = [
-        audit(leaking(), "tight", until="sure", independent=i, trials=50) for i in (None, True)
-    ]
-    assert found[0].e_value == found[1].e_value
-    assert not found[0].warnings and len(found[1].warnings) == 1
+    given = {"until": "sure", "trials": 50}
+    plain, told = (audit(leaking(), "tight", independent=i, **given) for i in (None, True))
+    assert plain.e_value == told.e_value and not plain.warnings and len(told.warnings) == 1

@@ -43,9 +43,6 @@ def rng(*seed):
     return np.random.default_rng(seed or 1)
 
 
-# --- exact law ------------------------------------------------------------------------------------
-
-
 def test_exact_rates_equal_the_test_vectors():
     for row in table("vectors"):
         mechanism = mechanism_of(row)
@@ -67,18 +64,13 @@ def test_exact_rates_of_local_hashing_only_equal_the_test_vectors():
         assert TIGHT.rates(LHO(k, g)) == (1 - 1 / g, 0.0)
 
 
-def test_exact_rates_of_the_guess_equal_the_oracle():
+def test_exact_rates_equal_the_oracle():
     for row in table("exact"):
-        assert GUESS.rates(mechanism_of(row)) == approx(
-            (float(row["TPR"]), float(row["FPR"])), rel=1e-8
-        ), row
-
-
-def test_exact_rates_of_the_tight_event_equal_the_oracle():
+        printed = float(row["TPR"]), float(row["FPR"])
+        assert GUESS.rates(mechanism_of(row)) == approx(printed, rel=1e-8), row
     for row in table("tight"):
-        for found, printed in zip(
-            TIGHT.rates(mechanism_of(row)), (float(row["P1"]), float(row["P2"]))
-        ):
+        for found, side in zip(TIGHT.rates(mechanism_of(row)), ("P1", "P2")):
+            printed = float(row[side])
             assert found == approx(printed, abs=0.5001 * unit(printed, 8) if printed else 0), row
 
 
@@ -86,36 +78,29 @@ def test_the_tight_event_has_the_whole_epsilon_as_log_ratio():
     for label, k in itertools.product(TIGHT_EPSILON, [2, 3, 10, 1000]):
         for epsilon in (1e-6, 0.25, 1, 4, 10, 22 if label == "OLH" else MAX_EPSILON):
             first, second = TIGHT.rates(build(label, k, epsilon))
-            rounding = 2**-52 * math.exp(
-                epsilon
-            )  # of a p next to 1, relative to 1 - p >= e^-eps / (1 + e^-eps)
-            assert math.log(first / second) == approx(epsilon, abs=1e-12 + 2 * rounding), epsilon
-
-
-def test_the_tight_event_reaches_the_guarantee_of_the_approximate_protocols():
-    for label, delta in itertools.product(APPROXIMATE, [1e-6, 0.02]):
-        for epsilon in (0.5, 1, 4, 10):
-            mechanism = build(label, 10, epsilon, delta)
-            first, second = TIGHT.rates(mechanism)
-            real = delta * (1 - 1 / mechanism.g) if mechanism.report == "hash" else delta
-            assert math.log((first - real) / second) == approx(epsilon, abs=1e-10), epsilon
-
-
-def test_the_tight_event_on_thresholded_bits_stays_below_the_claim():
+            # of a p next to 1, relative to 1 - p >= e^-eps / (1 + e^-eps)
+            rounding = 2**-52 * math.exp(epsilon)
+            wanted = approx(epsilon, abs=1e-12 + 2 * rounding)
+            assert math.log(first / second) == wanted, (label, k)
+    for label, delta, epsilon in itertools.product(APPROXIMATE, [1e-6, 0.02], (0.5, 1, 4, 10)):
+        m = build(label, 10, epsilon, delta)
+        first, second = TIGHT.rates(m)
+        real = delta * (1 - 1 / m.g) if m.report == "hash" else delta
+        assert math.log((first - real) / second) == approx(epsilon, abs=1e-10), m
     for epsilon in (0.25, 1, 4, 10):
         first, second = TIGHT.rates(THE(10, epsilon))
         assert math.log(first / second) < epsilon
+    client = Client(lambda values, rng: values, 5, "value", 1.0)  # it has no exact law
+    assert GUESS.rates(client) is None and TIGHT.rates(client) is None
 
 
 def test_the_success_on_bits_equals_the_sum_over_all_reports():
-    rows = [(0.5, 0.2), (0.9, 0.1), (0.3, 0.0), (1.0, 0.5), (0.6, 1e-12)]
-    for k, (p, q) in itertools.product([2, 3, 6], rows):
-        total = 0.0
-        for bits in itertools.product([0, 1], repeat=k):
-            rates = [p] + [q] * (k - 1)
-            mass = math.prod(r if bit else 1 - r for r, bit in zip(rates, bits))
-            total += mass * (bits[0] / sum(bits) if any(bits) else 1 / k)
-        assert support_success(p, q, k) == approx(total, rel=1e-12)
+    rates = [(0.5, 0.2), (0.9, 0.1), (0.3, 0.0), (1.0, 0.5), (0.6, 1e-12)]
+    for k, (p, q) in itertools.product([2, 3, 6], rates):
+        bits, rate = np.array([*itertools.product([0, 1], repeat=k)]), np.array([p] + [q] * (k - 1))
+        named = np.where(bits.any(axis=1), bits[:, 0] / np.maximum(bits.sum(axis=1), 1), 1 / k)
+        total = np.where(bits, rate, 1 - rate).prod(axis=1) @ named
+        assert support_success(p, q, k) == approx(total, rel=1e-12), (p, q, k)
 
 
 def quadrature(scale, k):
@@ -130,34 +115,20 @@ def quadrature(scale, k):
 
     edge = math.log(k) - shift  # where the largest of the others usually lies
     knots = sorted({-60.0, -shift, 0.0, edge - 2, edge, edge + 2, edge + 8, 60.0})
-    return sum(
-        integrate.quad(density, *ends, epsabs=0, epsrel=1e-12)[0]
-        for ends in itertools.pairwise(knots)
-    )
+    parts = itertools.pairwise(knots)
+    return sum(integrate.quad(density, *ends, epsabs=0, epsrel=1e-12)[0] for ends in parts)
 
 
 def test_the_success_on_noisy_histograms_equals_adaptive_quadrature():
     for epsilon, k in itertools.product([0.5, 1, 10], [2, 3, 10, 100, 10_000]):
         assert laplace_success(2 / epsilon, k) == approx(quadrature(2 / epsilon, k), rel=1e-10)
-
-
-def test_the_success_on_two_noisy_coordinates_has_its_closed_form():
     for epsilon in [1e-6, 0.5, 1, 10, 40]:
         s = epsilon / 2  # the difference of two Laplace variables exceeds -s
-        assert laplace_success(2 / epsilon, 2) == approx(1 - math.exp(-s) * (2 + s) / 4, rel=1e-12)
-
-
-def test_the_success_on_noisy_histograms_scales_with_the_shift():
+        closed = 1 - math.exp(-s) * (2 + s) / 4
+        assert laplace_success(2 / epsilon, 2) == approx(closed, rel=1e-12)
     assert laplace_success(3.0, 7, shift=1.5) == approx(laplace_success(2.0, 7), rel=1e-13)
     assert laplace_success(1.0, 7, shift=0.0) == approx(1 / 7, rel=1e-12)
 
-
-def test_a_client_has_no_exact_law():
-    client = Client(lambda values, rng: values, 5, "value", 1.0)
-    assert GUESS.rates(client) is None and TIGHT.rates(client) is None
-
-
-# --- pairwise agreement ---------------------------------------------------------------------------
 
 DOMAINS, EPSILONS = [2, 3, 10, 100], [0.5, 3.0]
 FAMILY = 1e-4
@@ -167,125 +138,77 @@ FAITHFUL = 200_000
 
 def test_real_reports_and_exact_rates_agree():
     for epsilon, k, label in itertools.product(EPSILONS, DOMAINS, EVERY):
-        mechanism, pair = build(label, k, epsilon), (0, k - 1)
-        for truth in (True, False):
-            reports = mechanism.perturb(
-                np.full(FAITHFUL, pair[0] if truth else pair[1]), rng(k, truth, 1)
-            )
+        m, pair = build(label, k, epsilon), (0, k - 1)
+        for truth, value in zip((True, False), pair):
+            reports = m.perturb(np.full(FAITHFUL, value), rng(k, truth, 1))
             for attack in (GUESS, TIGHT):
-                rate = attack.rates(mechanism)[0 if truth else 1]
-                real = np.count_nonzero(attack.accepts(mechanism, reports, pair, rng(k, truth, 3)))
-                assert binomial_p(real, FAITHFUL, rate) > FAMILY / COMPARISONS, (attack.name, truth)
+                rate = attack.rates(m)[pair.index(value)]
+                real = np.count_nonzero(attack.accepts(m, reports, pair, rng(k, truth, 3)))
+                assert binomial_p(real, FAITHFUL, rate) > FAMILY / COMPARISONS, (m, attack, truth)
 
 
-def test_neither_order_of_the_pair_is_favoured():
-    for attack, label in itertools.product([GUESS, TIGHT], EVERY):
-        mechanism, n = build(label, 10, 1.0), 60_000
-        low, high = (mechanism.perturb(np.full(n, v), rng(4, v)) for v in (0, 9))
-        for one, two, rate in ((low, high, 0), (high, low, 1)):
-            counts = [
-                np.count_nonzero(attack.accepts(mechanism, r, p, rng(5)))
-                for r, p in ((one, (0, 9)), (two, (9, 0)))
-            ]
-            assert same_rate_p(counts[0], n, counts[1], n) > P_MIN, (attack, label)
-            assert (
-                min(binomial_p(count, n, attack.rates(mechanism)[rate]) for count in counts) > P_MIN
-            )
-
-
-def test_wrong_guesses_are_spread_evenly_over_the_other_values():
+def test_neither_order_of_the_pair_is_favoured_and_wrong_guesses_are_spread_evenly():
     for label in EVERY:
-        mechanism, n = build(label, 6, 1.0), 120_000
-        tpr, fpr = GUESS.rates(mechanism)
-        guesses = GUESS.predict(mechanism, mechanism.perturb(np.full(n, 2), rng(6)), rng(7))
-        assert (
-            chi_square_p(
-                np.bincount(guesses, minlength=6), [tpr if v == 2 else fpr for v in range(6)]
-            )
-            > P_MIN
-        ), label
+        m, n = build(label, 10, 1.0), 60_000
+        low, high = (m.perturb(np.full(n, v), rng(4, v)) for v in (0, 9))
+        for attack, (one, two, at) in itertools.product(
+            (GUESS, TIGHT), ((low, high, 0), (high, low, 1))
+        ):
+            seen = (attack.accepts(m, r, p, rng(5)) for r, p in ((one, (0, 9)), (two, (9, 0))))
+            counts = [np.count_nonzero(accepted) for accepted in seen]
+            assert same_rate_p(counts[0], n, counts[1], n) > P_MIN, (attack, label)
+            for count in counts:
+                assert binomial_p(count, n, attack.rates(m)[at]) > P_MIN, (attack, label)
+        m = build(label, 6, 1.0)
+        tpr, fpr = GUESS.rates(m)
+        guesses = GUESS.predict(m, m.perturb(np.full(120_000, 2), rng(6)), rng(7))
+        law = np.where(np.arange(6) == 2, tpr, fpr)
+        assert chi_square_p(np.bincount(guesses, minlength=6), law) > P_MIN, label
 
 
-# --- ties -----------------------------------------------------------------------------------------
-
-
-def spread(mechanism, report, n=60_000):
-    """How often each value is guessed when one report is seen n times."""
-    reports = np.repeat(np.asarray(report)[None], n, axis=0)
-    return np.bincount(GUESS.predict(mechanism, reports, rng(9)), minlength=mechanism.k)
-
-
-def hashed(mechanism, supported):
+def hashed(m, supported):
     """A report whose support set has the wanted size, and the set."""
-    for seed in range(100_000):
-        for cell in range(mechanism.g):
-            found = [
-                u for u in range(mechanism.k) if hash_cell(u, np.uint64(seed), mechanism.g) == cell
-            ]
-            if len(found) == supported:
-                return np.array((seed, cell), HASH_REPORT), found
+    for seed, cell in itertools.product(range(100_000), range(m.g)):
+        found = [u for u in range(m.k) if hash_cell(u, np.uint64(seed), m.g) == cell]
+        if len(found) == supported:
+            return np.array((seed, cell), HASH_REPORT), found
 
 
 def test_the_guess_is_uniform_over_the_supported_values():
     rows = [(GRR(6, 1.0), 4, [4]), (OUE(6, 1.0), [0, 1, 0, 0, 1, 1], [1, 4, 5]), (SUE(6, 1.0), [1] * 6, range(6)),
-        (THE(6, 1.0), [0, 0, 0, 0, 0, 1], [5]), (OUE(6, 1.0), [0] * 6, range(6)), (SS(6, 0.1), [5, 0, 3], [0, 3, 5]),
-        (SS(6, 1.0), [1, 2], [1, 2]), (Client(len, 6, "subset", 1.0), [1, 4, -1, -1], [1, 4]),
-        (Client(len, 6, "subset", 1.0), [-1, -1, -1, -1], range(6)),
-        (Client(len, 6, "bits", 1.0), [0, 1, 0, 1, 0, 0], [1, 3]),
-        (SHE(6, 1.0), [1.5, 0.2, 7.0, 1.0, 0.99, -3.0], [0, 2, 3]),
-        (SHE(6, 1.0), [-1.5, -0.2, -7.0, -1e-9, 0.0, -3.0], range(6)),
-        (SHE(6, 1.0), [0.5, 0.2, -7.0, 0.4999, 0.0, -3.0], [0])]  # fmt: skip
-    for mechanism, report, supported in rows:
-        counts = spread(mechanism, report)
-        supported = list(supported)
-        assert counts[supported].sum() == counts.sum()
-        if len(supported) > 1:
-            assert (
-                chi_square_p(counts[supported], np.full(len(supported), 1 / len(supported))) > P_MIN
-            )
-
-
-def test_the_guess_on_a_hash_is_uniform_over_the_values_in_the_cell():
-    for size, mechanism in itertools.product(
-        [1, 2, 4], [BLH(6, 1.0), make("OLH", k=6, epsilon=2.0), LHO(6, 3)]
-    ):
-        report, supported = hashed(mechanism, size)
-        counts = spread(mechanism, report)
-        assert counts[supported].sum() == counts.sum(), (size, mechanism)
-        if size > 1:
-            assert chi_square_p(counts[supported], np.full(size, 1 / size)) > P_MIN
-
-
-def test_the_guess_on_an_empty_cell_is_uniform_over_the_domain():
-    mechanism = make("OLH", k=6, epsilon=2.0)
-    report, supported = hashed(mechanism, 0)
-    assert supported == []
-    assert chi_square_p(spread(mechanism, report), np.full(6, 1 / 6)) > P_MIN
+            (THE(6, 1.0), [0, 0, 0, 0, 0, 1], [5]), (OUE(6, 1.0), [0] * 6, range(6)), (SS(6, 0.1), [5, 0, 3], [0, 3, 5]),
+            (SS(6, 1.0), [1, 2], [1, 2]), (Client(len, 6, "subset", 1.0), [1, 4, -1, -1], [1, 4]),
+            (Client(len, 6, "subset", 1.0), [-1, -1, -1, -1], range(6)),
+            (Client(len, 6, "bits", 1.0), [0, 1, 0, 1, 0, 0], [1, 3]),
+            (SHE(6, 1.0), [1.5, 0.2, 7.0, 1.0, 0.99, -3.0], [0, 2, 3]),
+            (SHE(6, 1.0), [-1.5, -0.2, -7.0, -1e-9, 0.0, -3.0], range(6)),
+            (SHE(6, 1.0), [0.5, 0.2, -7.0, 0.4999, 0.0, -3.0], [0])]  # fmt: skip
+    olh = make("OLH", k=6, epsilon=2.0)
+    hashes = [*itertools.product([BLH(6, 1.0), olh, LHO(6, 3)], [1, 2, 4]), (olh, 0)]
+    for m, size in hashes:
+        report, found = hashed(m, size)
+        rows.append((m, report, found or range(6)))  # an empty cell says nothing
+    for m, report, supported in rows:
+        reports, size = np.repeat(np.asarray(report)[None], 60_000, axis=0), len(supported)
+        counts = np.bincount(GUESS.predict(m, reports, rng(9)), minlength=m.k)
+        own = counts[list(supported)]
+        assert own.sum() == counts.sum(), (m, report)
+        assert size == 1 or chi_square_p(own, np.full(size, 1 / size)) > P_MIN, (m, report)
 
 
 def test_the_tight_event_is_first_supported_and_second_not():
     rows = [(GRR(4, 1.0), 1, True), (GRR(4, 1.0), 3, False), (OUE(4, 1.0), [0, 1, 1, 0], True),
-        (OUE(4, 1.0), [0, 1, 0, 1], False), (OUE(4, 1.0), [1, 0, 0, 0], False), (SS(4, 0.1), [2, 1], True),
-        (SS(4, 0.1), [3, 1], False), (SS(4, 0.1), [0, 2], False), (SHE(4, 1.0), [9.0, 1.0, 9.0, 0.0], True),
-        (SHE(4, 1.0), [0.0, 0.99, 0.0, -5.0], False), (SHE(4, 1.0), [0.0, 5.0, 0.0, 0.01], False)]  # fmt: skip
-    for mechanism, report, accepted in rows:
-        assert TIGHT.accepts(mechanism, np.asarray(report)[None], (1, 3)).tolist() == [accepted]
-
-
-def test_the_tight_event_on_a_hash_is_first_in_the_cell_and_second_not():
-    mechanism = BLH(6, 1.0)
-    reports = mechanism.perturb(np.zeros(200, int), rng(10))
-    cells = {
-        v: np.array([hash_cell(v, s, 2) for s in reports["seed"]]) == reports["cell"]
-        for v in (1, 3)
-    }
-    assert TIGHT.accepts(mechanism, reports, (1, 3)).tolist() == (cells[1] & ~cells[3]).tolist()
-
-
-# --- names ----------------------------------------------------------------------------------------
-
-
-def test_attacks_are_made_by_name_and_an_unknown_one_is_refused_with_the_nearest():
+            (OUE(4, 1.0), [0, 1, 0, 1], False), (OUE(4, 1.0), [1, 0, 0, 0], False), (SS(4, 0.1), [2, 1], True),
+            (SS(4, 0.1), [3, 1], False), (SS(4, 0.1), [0, 2], False), (SHE(4, 1.0), [9.0, 1.0, 9.0, 0.0], True),
+            (SHE(4, 1.0), [0.0, 0.99, 0.0, -5.0], False), (SHE(4, 1.0), [0.0, 5.0, 0.0, 0.01], False)]  # fmt: skip
+    for m, report, accepted in rows:
+        found = TIGHT.accepts(m, np.asarray(report)[None], (1, 3))
+        assert found.tolist() == [accepted], (m, report)
+    m = BLH(6, 1.0)
+    reports = m.perturb(np.zeros(200, int), rng(10))
+    one, two = ([hash_cell(v, s, 2) == cell for s, cell in reports] for v in (1, 3))
+    wanted = [a and not b for a, b in zip(one, two)]
+    assert TIGHT.accepts(m, reports, (1, 3)).tolist() == wanted
     assert (attacks.make("guess"), attacks.make("tight")) == (GUESS, TIGHT)
-    with pytest.raises(ValueError, match="attack must"):
+    with pytest.raises(ValueError, match="attack must be one of .*; did you mean 'guess'"):
         attacks.make("gess")

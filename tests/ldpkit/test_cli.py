@@ -45,32 +45,8 @@ def one(value):
 def raising(values, rng):
     raise RuntimeError("two\\nlines")
 
-def nan(values, rng):
-    return np.full((len(values), 10), np.nan)
-
-def short(values, rng):
-    return oue(values, rng)[1:]
-
-def narrow(values, rng):
-    return oue(values, rng)[:, 1:]
-
-def outside(values, rng):
-    return values + 10
-
-def mutating(values, rng):
-    values[0] = 1
-    return values
-
-def repeating(values, rng):
-    return [[1, 1]] * len(values)
-
 def exiting(values, rng):
     raise SystemExit(0)
-
-def three(a, b, c):
-    return a
-
-number = 3
 """
 TALKING = """
 import ctypes, os, subprocess
@@ -229,7 +205,7 @@ def test_a_mechanism_for_numbers_is_audited_without_a_domain(call):
 def test_help_and_version_exit_with_status_zero(call):
     for text in ("--help", "audit --help", "list -h", "--version"):
         status, out, err = call(text)
-        assert (status, err) == (0, "") and out
+        assert (status, err) == (0, "") and out, text
 
 
 # --- violations and clients -----------------------------------------------------------------------
@@ -271,8 +247,7 @@ def test_a_client_that_leaks_exits_with_status_one(here, call):
     for name, report in (("identity", "value"), ("one", "subset")):
         given = f"--client clients_here:{name} --report {report} --k 10 --epsilon 3 --trials 5000"
         status, out, err = call(f"audit {given}")
-        assert (status, err) == (1, ""), name
-        assert out.splitlines()[-1].startswith("VIOLATION: with 99 % confidence"), name
+        assert (status, err) == (1, "") and out.splitlines()[-1].startswith("VIOLATION: "), name
 
 
 def test_what_a_client_prints_is_no_part_of_the_result(here):
@@ -394,26 +369,16 @@ def test_bad_input_gives_status_two_and_one_line(call, here):
 
 
 def test_a_bad_client_gives_status_two_and_one_line(call, here):
-    rows = [
-        ("clients_here:number", "bits", "client 'clients_here:number' is not callable but a int"),
-        ("broken_here:f", "bits", "client 'broken_here:f' cannot be imported: SyntaxError"),
-        ("exiting_here:f", "bits", "client 'exiting_here:f' cannot be imported: SystemExit"),
-        ("clients_here:three", "bits", "client must take (values, rng) or (value)"),
-        ("clients_here:raising", "bits", "client clients_here:raising raised RuntimeError: two lines"),
-        ("clients_here:exiting", "bits", "client clients_here:exiting raised SystemExit"),
-        ("clients_here:nan", "bits", "client clients_here:nan must return 10 bits per user that are 0 or 1"),
-        ("clients_here:short", "bits", "client clients_here:short must return 100 reports, got 99"),
-        ("clients_here:narrow", "bits", "must return 10 bits per user, got shape (100, 9)"),
-        ("clients_here:identity", "subset", "must return a collection of distinct values in 0..9 per user"),
-        ("clients_here:outside", "value", "must return one integer in 0..9 per user, got 10"),
-        ("clients_here:mutating", "value", "client clients_here:mutating changed its input array"),
-        ("clients_here:repeating", "subset", "distinct values in 0..9 per user, got a repeated value"),
-    ]  # fmt: skip
-    given = "--k 10 --epsilon 1 --trials 100"
-    asked = [(f"audit --client {c} --report {report} {given}", said) for c, report, said in rows]
+    """What clients return is refused in `test_clients`."""
+    asked = [(f"audit --client {name} --report bits --k 10 --epsilon 1 --trials 100", said) for name, said in [
+        ("broken_here:f", "client 'broken_here:f' cannot be imported: SyntaxError"),
+        ("exiting_here:f", "client 'exiting_here:f' cannot be imported: SystemExit"),
+        ("clients_here:raising", "client clients_here:raising raised RuntimeError: two lines"),
+        ("clients_here:exiting", "client clients_here:exiting raised SystemExit"),
+        ("clients_here:identity", "client clients_here:identity must return 10 bits per user, got shape (100,)"),
+    ]]  # fmt: skip
     assert refused(call, asked) == []
-    some = [row for row in asked if "clients_here:nan" in row[0] or "exiting" in row[0]]
-    assert refused(lambda text: run(text, here), some) == []
+    assert refused(lambda text: run(text, here), asked[1::2]) == []
 
 
 def test_every_whole_number_is_read_in_one_way():

@@ -73,8 +73,6 @@ def curves(item):
     return rows.assign(mechanism=rows["series"].str.extract(r"^(\w+)", expand=False), k=k)
 
 
-# --- closed forms ---------------------------------------------------------------------------------
-
 # mechanism, k, epsilon, parameter ("-" if it has none), ASR, MSE; 8 digits for adaptive protocols,
 # 10 decimals else
 VECTORS = """
@@ -177,7 +175,7 @@ def test_the_published_success_of_local_hashing_is_its_closed_form():
     assert success(LHO(50, 5)) == Guess().success(LHO(50, 5))
 
 
-def test_the_exact_success_of_local_hashing_differs_from_the_published_one_as_far_as_known():
+def test_the_exact_success_differs_from_the_published_one_as_far_as_known_and_has_its_limits():
     assert success(BLH(2, 1.0), "published") == approx(0.731, abs=5e-4)
     assert success(BLH(2, 1.0)) == approx(0.616, abs=5e-4)
     assert success(OLH(100, 4.0)) == approx(0.2337876755, abs=0.501e-10)
@@ -189,17 +187,11 @@ def test_the_exact_success_of_local_hashing_differs_from_the_published_one_as_fa
     assert blh.abs().max() < 1e-8
     for k, epsilon in itertools.product([25, 100, 1000], (2, 4, 6, 8)):  # both choose one range
         assert refine("lh", k, epsilon) == refine("lh", k, epsilon, law="published"), (k, epsilon)
-
-
-def test_large_domains_approach_their_limits():
     for epsilon in (0.5, 2.0, 4.0):
         k, grown = 10**9, math.exp(epsilon)
         assert success(SUE(k, epsilon)) == approx(math.exp(epsilon / 2) / k, rel=1e-6)
         assert success(SHE(k, epsilon)) == approx(math.exp(epsilon / 2) / k, rel=1e-6)
         assert success(OUE(k, epsilon)) == approx((grown + 1) / (2 * k), rel=1e-6)
-
-
-# --- exact references -----------------------------------------------------------------------------
 
 
 def test_the_success_on_supports_equals_the_binomial_sum_in_fractions():
@@ -220,10 +212,8 @@ def decimal_success(p, q, k):
 
 def test_success_rates_along_a_grid_equal_many_digits():
     grids = {"ue": None, "lh": [2, 3, 60, 10**5, 2**32], "he": [0.0, 0.5, 0.77, 1.0]}
-    domains, budgets = (
-        [2, 100, 10_000, 10**6, MAX_DOMAIN],
-        (MIN_EPSILON, 0.5, 4.0, 12.0, MAX_EPSILON),
-    )
+    domains = [2, 100, 10_000, 10**6, MAX_DOMAIN]
+    budgets = (MIN_EPSILON, 0.5, 4.0, 12.0, MAX_EPSILON)
     with decimal.localcontext(prec=80):
         for family, k, epsilon in itertools.product(grids, domains, budgets):
             found = front(family, k, epsilon, grid=grids[family])
@@ -316,9 +306,6 @@ def test_extreme_domains_and_budgets_give_sound_numbers_or_one_clear_error():
             assert all(0 < found[key] < math.inf for key in ("asr", "mse")), (label, strategy)
 
 
-# --- grids and the weighted sum -------------------------------------------------------------------
-
-
 def test_the_published_grids_and_the_log_odds_of_the_own_one():
     for k, epsilon in ((3, 1.0), (25, 1.0), (100, 10.0), (1000, 6.0)):
         end = max(k - 1, round(math.exp(epsilon)) + 1)
@@ -369,9 +356,6 @@ def test_the_examples_of_the_text():
     for name, value in [*claims.items(), *legend.items()]:
         m = optimize.build(name.split()[0], 100, 4.0, **PAPER)
         assert round(float(getattr(m, NAMED[m.name])), 3) == approx(value, abs=1e-9), name
-
-
-# --- published curves -----------------------------------------------------------------------------
 
 
 def skipping(p, q, k):
@@ -468,7 +452,7 @@ def test_the_published_objectives_are_reproduced():
         assert np.abs(half - points["value"]).max() <= 3.7e-6, name
 
 
-def test_the_published_choices_by_weight_are_reproduced():
+def test_the_published_choices_by_weight_and_the_age_experiment_are_reproduced():
     for kind in ("parameter", "annotation_ASR", "annotation_MSE"):
         rows, key = curves(f"fig_weights_{kind}"), kind[-3:].lower()
         assert len(rows) == 44, kind
@@ -479,9 +463,6 @@ def test_the_published_choices_by_weight_are_reproduced():
                 assert getattr(m, NAMED[m.name]) == approx(row.value, abs=1.9e-5), row
             else:
                 assert f"{scores(m, 'published')[key]:.2f}" == f"{row.value:.2f}", row
-
-
-def test_the_published_lines_of_the_age_experiment_are_reproduced():
     # the axes end at 1 and 2.5e-5
     for kind, n, point in (("ASR", 1, 3.7e-7), ("MSE", 48_842, 1.3e-11)):
         rows = curves(f"fig_adult_analytical_{kind}")
@@ -491,8 +472,6 @@ def test_the_published_lines_of_the_age_experiment_are_reproduced():
         apart = (found[kind.lower()] / n - found["value"]).abs()
         assert apart.max() <= point and (apart / found["value"]).max() <= 1.1e-3, kind
 
-
-# --- strategies -----------------------------------------------------------------------------------
 
 # chosen parameters at k = 100: utopia, weighted, elbow, epsilon-constraint, hypervolume, chebyshev
 CHOICES = """
@@ -648,18 +627,12 @@ def test_the_poisoning_attack_is_the_one_that_is_given():
     assert scores(SHE(60, 3.0))["epg"] == math.inf
 
 
-# --- what the paper says, and what the grid hides -------------------------------------------------
-
-
-def test_the_published_grid_of_rates_falls_back_to_one_half():
+def test_the_published_grid_falls_back_to_one_half_and_that_of_log_odds_removes_the_jump():
     rows = everything().loc["AUE"]
     for k, first in {25: 7.75, 50: 8.75, 75: 9.25, 100: 9.5}.items():
         late = [e for e in BUDGETS if e > 5 and rows.loc[k, e]["parameter"] == 0.5]
         assert late == [e for e in BUDGETS if e >= first], k
         assert rows.loc[k, 10]["asr"] == approx(0.5, abs=0.02), k
-
-
-def test_the_grid_of_log_odds_removes_the_jump_and_lowers_the_objective():
     tables = everything().loc["AUE"], everything("exact", None).loc["AUE"]
     paper, own = ((t["asr"] + t["mse"]) / 2 for t in tables)
     lower = 1 - own / paper
@@ -709,7 +682,7 @@ def test_what_the_paper_says_of_success_rates_and_variances_is_wrong():
     assert (aue <= sue).sum() == 21
 
 
-def test_the_closed_forms_of_subset_selection():
+def test_subset_selection_has_its_closed_forms_and_weights_seldom_give_classical_protocols():
     for k, epsilon, w in [(50, 1, 13), (100, 4, 2), (100, 4, 7), (1000, 2, 119)]:
         m, grown = ASS(k, epsilon, w), math.exp(epsilon)
         assert success(m) == approx(grown / (w * grown + k - w), rel=1e-14)
@@ -717,9 +690,6 @@ def test_the_closed_forms_of_subset_selection():
         assert m.p == approx(w * grown / (w * grown + k - w), rel=1e-14)
         both = (grown * (w - 1) + k - w) * (w * grown + k - w - 1)
         assert m.variance(1) == approx(both / (w * (k - w) * (grown - 1) ** 2), rel=1e-12)
-
-
-def test_all_weight_on_the_variance_does_not_always_give_the_classical_protocol():
     only = {"weights": (0, 1, 0), **PAPER}
     assert (refine("ss", 100, 4, **only).omega, SS(100, 4).omega) == (1, 2)
     assert (refine("ss", 100, 3, **only).omega, SS(100, 3).omega) == (4, 5)
@@ -731,9 +701,6 @@ def test_all_weight_on_the_variance_does_not_always_give_the_classical_protocol(
     assert refine("ue", 100, 2, **many).p == approx(0.5, abs=0.005)
     assert refine("lh", 100, 2, **many) == ALH(100, 2, OLH(100, 2).g)
     assert refine("ss", 100, 2, **many) == ASS(100, 2, SS(100, 2).omega)
-
-
-# --- the other doors ------------------------------------------------------------------------------
 
 
 def test_refine_returns_an_ordinary_mechanism_with_plain_numbers():

@@ -211,14 +211,10 @@ def test_several_indices_are_local_hashing_without_a_hash():
 
 def test_sketches_and_filters_estimate_without_bias_over_the_choice_of_hash_functions():
     """As for `CMS`: |z| < 5.5 has a false alarm of 1.5e-7."""
-    values, truth = (
-        np.repeat(np.arange(4), [4000, 3000, 2000, 1000]),
-        np.array([0.4, 0.3, 0.2, 0.1]),
-    )
-    for m, seed, frequency in (
-        (HCMS(4, 2.0, 16, 2**15), 5, 0.0),
-        (RAPPOR(4, 2.0, 16, 2, 2**14), 7, truth),
-    ):
+    truth = np.array([0.4, 0.3, 0.2, 0.1])
+    values = np.repeat(np.arange(4), [4000, 3000, 2000, 1000])
+    rows = [(HCMS(4, 2.0, 16, 2**15), 5, 0.0), (RAPPOR(4, 2.0, 16, 2, 2**14), 7, truth)]
+    for m, seed, frequency in rows:
         error = m.estimate(m.perturb(values, rng(seed))) - truth
         assert np.abs(error / m.variance(10_000, frequency) ** 0.5).max() < 5.5, m
 

@@ -60,14 +60,14 @@ def test_golden_rates_of_the_cosine_rule_and_epsilon_of_the_dummy_by_norm():
     for norm, wanted in rows:
         found = [audit_gradient(LDPSGD(50, e), dummy(50, norm)).limit for e in GRID]
         assert found == approx(wanted, abs=1e-4), norm
-        assert found == approx([2 * math.atanh(min(1, norm) * math.tanh(e / 2)) for e in GRID]), (
-            norm
-        )
-    with pytest.raises(ValueError, match="alpha must"):
-        audit_gradient(LDPSGD(9, 1.0), dummy(9), alpha=0)
+        wanted = [2 * math.atanh(min(1, norm) * math.tanh(e / 2)) for e in GRID]
+        assert found == approx(wanted), norm
+    for name in ("alpha", "trials"):
+        with pytest.raises(ValueError, match=f"{name} must"):
+            audit_gradient(LDPSGD(9, 1.0), dummy(9), **{name: 0})
 
 
-def test_rates_follow_norms_and_angle_and_no_dimension():
+def test_rates_follow_norms_and_angle_and_the_lune_reaches_epsilon_at_every_angle():
     one, two, theta = 0.3, 0.8, 1.1
     for d in (2, 3, 500):
         fpr, fnr = COSINE.rates(LDPSGD(d, 2.0, 2.0), crafted(d, theta, 0.6, 1.6))
@@ -76,9 +76,6 @@ def test_rates_follow_norms_and_angle_and_no_dimension():
         fpr, fnr = LUNE.rates(LDPSGD(d, 2.0, 2.0), crafted(d, theta, 0.6, 1.6))
         assert fpr == approx(theta / math.pi * (0.5 - one * math.tanh(1) / 2))
         assert 1 - fnr == approx(theta / math.pi * (0.5 + two * math.tanh(1) / 2))
-
-
-def test_the_lune_reaches_epsilon_at_every_angle_and_nothing_exceeds_it():
     cells = itertools.product(GRID, [0.01, 1.0, math.pi], GRADIENT.values())
     for epsilon, theta, mechanism in cells:
         m, pairs = mechanism(20, epsilon), crafted(20, theta, 1.0, 3.0)
@@ -98,9 +95,7 @@ def test_the_lune_reaches_epsilon_at_every_angle_and_nothing_exceeds_it():
 
 def test_rates_average_over_the_pool():
     rows = [crafted(6, *given) for given in ((0.5, 0.2, 1), (2.0, 1, 0.4), (3.0, 2, 2))]
-    pool = Pairs(
-        "pool", *(np.vstack([getattr(r, side) for r in rows]) for side in ("first", "second"))
-    )
+    pool = Pairs("pool", *(np.vstack(g) for g in zip(*((r.first, r.second) for r in rows))))
     for rule, m in itertools.product(RULES.values(), (LDPSGD(6, 2.0), PrivUnit(6, 2.0))):
         assert rule.rates(m, pool) == approx(np.mean([rule.rates(m, r) for r in rows], axis=0))
 
@@ -367,11 +362,8 @@ def test_bounds_hold_in_1000_seeded_runs(epsilon):
 
 
 def test_the_lune_makes_benign_gradients_reach_epsilon():
-    m, pairs, given = (
-        LDPSGD(30, 4.0),
-        crafted(30, 1.5, 2.5, 3.0),
-        {"trials": 100_000, "faithful": True},
-    )
+    m, pairs = LDPSGD(30, 4.0), crafted(30, 1.5, 2.5, 3.0)
+    given = {"trials": 100_000, "faithful": True}
     cosine, lune = (audit_gradient(m, pairs, rule, **given) for rule in RULES)
     assert cosine.limit < 1.1 and lune.limit == approx(4)
     assert cosine.lower < 1.1 < 3.5 < lune.lower < 4
@@ -388,9 +380,8 @@ def test_results_repeat_and_carry_everything():
                 "claim": 2.0, "epsilon": 2.0, "faithful": faithful, "fpr": row["fp"] / 200,
                 "fnr": row["fn"] / 200}  # fmt: skip
         assert row | said == row
-        assert (
-            row["pooled"] == approx(pooled(row["fp"] + row["fn"], 400)) and row["infinite"] < 1e-6
-        )
+        assert row["infinite"] < 1e-6, faithful
+        assert row["pooled"] == approx(pooled(row["fp"] + row["fn"], 400)), faithful
         assert row["limit"] == approx(2 * math.atanh(0.9 * math.tanh(1))), faithful
         json.dumps(row, allow_nan=False)
         assert a.lower <= a.epsilon_emp and not a.violated, faithful
@@ -400,10 +391,8 @@ def test_the_stream_of_a_trial_does_not_depend_on_memory(monkeypatch):
     """Chunks have their own streams; the count over two chunks is the sum of two named ones."""
     m, pairs = LDPSGD(4, 1.0), dummy(4)
     monkeypatch.setattr(gradient, "_CELLS", 4 * 50)
-    audited, progress = (
-        gradient.GradientAudit(m, pairs, trials=100),
-        gradient.Progress(100, "trials"),
-    )
+    audited = gradient.GradientAudit(m, pairs, trials=100)
+    progress = gradient.Progress(100, "trials")
     parts = 0
     for start in (0, 50):
         own = streams.generator(1, "x", start)

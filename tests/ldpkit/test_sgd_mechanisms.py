@@ -66,7 +66,7 @@ def test_best_caps_and_their_noise():
         assert logit(1 - error) == approx(weaker, abs=5.01e-4)
 
 
-def test_the_two_levels_are_a_density_and_differ_by_exactly_epsilon():
+def test_the_two_levels_differ_by_exactly_epsilon_and_the_cap_chosen_is_the_best():
     for epsilon, d, mechanism in itertools.product([1e-6, 0.5, 4, 30], [2, 3, 20, 10**6], ALL):
         m = mechanism(d, epsilon)
         inside, outside = m.levels
@@ -74,9 +74,6 @@ def test_the_two_levels_are_a_density_and_differ_by_exactly_epsilon():
         assert m.q * inside + (1 - m.q) * outside == approx(1, abs=1e-12)
         assert logit(m.p) - logit(m.q) == approx(epsilon, abs=1e-2 if epsilon == 30 else 1e-8)
         assert 0 < m.q <= 0.5 and 0 < m.m < 10
-
-
-def test_the_cap_chosen_is_the_best_and_m_equals_gamma_there():
     for epsilon, mechanism in itertools.product([0.5, 2, 8], [PrivUnit, PrivUnitG]):
         best = mechanism(50, epsilon)
         grid = np.linspace(0, 0.9 if mechanism is PrivUnit else 4, 50)

@@ -10,13 +10,11 @@ import json
 import math
 
 import numpy as np
-import pytest
 from laws import P_MIN
 from pytest import approx
 from scipy import stats
 
 from ldpbook import paper_values
-from ldpkit import cli
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import audit_gradient, audit_shuffle
 from ldpkit.auditors.shuffle import (
@@ -47,26 +45,22 @@ def test_exact_columns_of_table_3():
     for row in TABLE:
         epsilon, n, closed, fpr, fnr, plugin, mean, tight, upper, old, half = row
         result = audit_shuffle(epsilon, n, DELTA, trials=1000)
-        assert result.claim == closed_bound(n, epsilon, DELTA) == approx(closed, abs=UNIT)
+        assert result.claim == closed_bound(n, epsilon, DELTA) == approx(closed, abs=UNIT), row
         assert threshold_rates(n, epsilon) == approx((fpr, fnr), abs=5.01e-6), row
-        assert result.limit == approx(plugin, abs=UNIT)
-        assert result.exact == approx(mean, abs=1.1e-3)
-        assert result.exact_sd / math.sqrt(10) == approx(0.0205, abs=1e-3)
-        assert result.estimates["tight"] == approx(tight, abs=UNIT)
-        assert result.estimates["upper"] == approx(upper, abs=UNIT)
-        assert solve(
-            lambda e: blanket_delta(n, epsilon, e, math.exp(-epsilon)), DELTA, epsilon
-        ) == approx(old, abs=UNIT), row
-        p = 1 / (1 + math.exp(-epsilon))
-        k = (n - 1) // 2
-        others = np.convolve(
-            stats.binom.pmf(np.arange(n - k), n - 1 - k, p),
-            stats.binom.pmf(np.arange(k + 1), k, 1 - p),
-        )
-        assert solve(lambda e: pair_delta(n, epsilon, e, others), DELTA, epsilon) == approx(
-            half, abs=1.01e-4
-        ), row
-        assert result.estimates["tight"] < result.estimates["upper"] < result.claim < epsilon
+        assert result.limit == approx(plugin, abs=UNIT), row
+        assert result.exact == approx(mean, abs=1.1e-3), row
+        assert result.exact_sd / math.sqrt(10) == approx(0.0205, abs=1e-3), row
+        assert result.estimates["tight"] == approx(tight, abs=UNIT), row
+        assert result.estimates["upper"] == approx(upper, abs=UNIT), row
+        p, k = 1 / (1 + math.exp(-epsilon)), (n - 1) // 2
+        laws = [
+            stats.binom.pmf(np.arange(m + 1), m, rate) for m, rate in ((n - 1 - k, p), (k, 1 - p))
+        ]
+        bounds = (lambda e: blanket_delta(n, epsilon, e, math.exp(-epsilon)), old, UNIT), (
+            lambda e: pair_delta(n, epsilon, e, np.convolve(*laws)), half, 1.01e-4)  # fmt: skip
+        for delta_at, printed, last in bounds:
+            assert solve(delta_at, DELTA, epsilon) == approx(printed, abs=last), row
+        assert result.estimates["tight"] < result.estimates["upper"] < result.claim < epsilon, row
 
 
 def test_printed_theory_follows_from_the_corrected_equation_only():
@@ -76,32 +70,19 @@ def test_printed_theory_follows_from_the_corrected_equation_only():
     for row in table.itertuples():
         epsilon, n = float(row.series.split("=")[1]), int(row.x)
         value, digits = closed_bound(n, epsilon, DELTA), len(str(row.value).split(".")[1])
-        assert float(row.value) in (
-            round(value, digits),
-            math.floor(value * 100) / 100,
-        )  # 0.4876 is printed as 0.48
-        as_printed = math.log1p(
-            (math.exp(epsilon) - 1)
-            * (
-                4 * math.sqrt(2 * math.log(4 / DELTA)) / (math.sqrt(math.exp(epsilon) + 1) * n)
-                + 4 / n
-            )
-        )
-        assert as_printed < 0.08
-
-
-def test_first_direction_of_the_pair():
-    one, two = pmfs(432, 1.0)
+        # 0.4876 is printed as 0.48
+        assert float(row.value) in (round(value, digits), math.floor(value * 100) / 100), row
+        root = math.sqrt(2 * math.log(4 / DELTA) / (math.exp(epsilon) + 1))
+        assert math.log1p((math.exp(epsilon) - 1) * (4 * root / n + 4 / n)) < 0.08, row
+    one, two = pmfs(432, 1.0)  # the first direction of the pair is the larger one
     e = math.exp(0.2034)
     assert np.maximum(one - e * two, 0).sum() > np.maximum(two - e * one, 0).sum()
-    assert solve(
-        lambda t: float(np.maximum(two - math.exp(t) * one, 0).sum()), DELTA, 1.0
-    ) == approx(0.1776, abs=UNIT)
-
-
-def test_required_clients():
+    found = solve(lambda t: float(np.maximum(two - math.exp(t) * one, 0).sum()), DELTA, 1.0)
+    assert found == approx(0.1776, abs=UNIT)
     assert [least_clients(e) for e in (1, 2, 4)] == [432, 974, 6454]
     assert 8 * math.log(2e6) * (math.exp(2) + 1) == approx(973.71, abs=0.005)
+    assert solve(lambda e: 0.0, 1e-6, 1.0) == 0.0
+    assert solve(lambda e: 0.5 * (1 - e), 0.25, 1.0) == approx(0.5)
 
 
 def test_laws_of_small_batches_by_enumeration():
@@ -109,21 +90,17 @@ def test_laws_of_small_batches_by_enumeration():
     n, epsilon = 4, 1.3
     p = 1 / (1 + math.exp(-epsilon))
     for last, law in zip((p, 1 - p), pmfs(n, epsilon)):
-        wanted = np.zeros(n + 1)
+        wanted, rates = np.zeros(n + 1), np.array([p, p, p, last])
         for leaning in itertools.product((0, 1), repeat=n):
-            chances = [p if b else 1 - p for b in leaning[:-1]] + [
-                last if leaning[-1] else 1 - last
-            ]
-            wanted[sum(leaning)] += math.prod(chances)
+            wanted[sum(leaning)] += np.where(leaning, rates, 1 - rates).prod()
         assert law == approx(wanted)
     # without delta nothing is gained by shuffling: one outcome has the ratio of a single report
     one, two = pmfs(n, epsilon)
     assert math.log(one[n] / two[n]) == approx(epsilon)
-    assert pair_delta(n, epsilon, epsilon) < 1e-15
-    assert pair_delta(n, epsilon, epsilon - 1e-3) > 0
+    assert pair_delta(n, epsilon, epsilon) < 1e-15 < pair_delta(n, epsilon, epsilon - 1e-3)
 
 
-def test_numerical_bound_by_enumeration():
+def test_the_numerical_bound_by_enumeration_covers_every_pair_tried():
     n, epsilon, shuffled = 6, 1.0, 0.3
     p, e = 1 / (1 + math.exp(-epsilon)), math.exp(shuffled)
     total = 0.0
@@ -135,17 +112,12 @@ def test_numerical_bound_by_enumeration():
     assert blanket_delta(n, epsilon, shuffled) == approx(total, rel=1e-12)
     assert blanket_delta(n, epsilon, epsilon) == approx(0, abs=1e-12)
     assert blanket_delta(n, epsilon, 1.5) == 0
-
-
-def test_the_numerical_bound_covers_every_pair_tried():
-    for epsilon, n in [(0.5, 30), (2, 200), (4, 3000)]:
-        p = 1 / (1 + math.exp(-epsilon))
-        laws = [stats.binom.pmf(np.arange(n), n - 1, rate) for rate in (p, 1 - p, 0.5)]
-        for shuffled in (0.05, 0.2, 0.45):
-            bound = blanket_delta(n, epsilon, shuffled)
-            assert all(
-                pair_delta(n, epsilon, shuffled, others) <= bound * (1 + 1e-9) for others in laws
-            )
+    rows = [(0.5, 30), (2, 200), (4, 3000)]
+    for (epsilon, n), shuffled in itertools.product(rows, (0.05, 0.2, 0.45)):
+        p, bound = 1 / (1 + math.exp(-epsilon)), blanket_delta(n, epsilon, shuffled)
+        for rate in (p, 1 - p, 0.5):
+            found = pair_delta(n, epsilon, shuffled, stats.binom.pmf(np.arange(n), n - 1, rate))
+            assert found <= bound * (1 + 1e-9), (epsilon, n, shuffled, rate)
 
 
 def test_a_million_clients():
@@ -160,93 +132,47 @@ def test_a_million_clients():
 
 
 def test_counts_follow_the_exact_rates():
-    for faithful in [False, True]:
-        trials = 600 if faithful else 200_000
-        result = audit_shuffle(1.0, 432, trials=trials, faithful=faithful, seed=3)
-        for found, rate in zip(result.counts.values(), threshold_rates(432, 1.0)):
+    for faithful, trials in [(False, 200_000), (True, 600)]:
+        one, two = (audit_shuffle(1.0, 432, trials=trials, faithful=faithful, seed=3) for _ in "12")
+        for found, rate in zip(one.counts.values(), threshold_rates(432, 1.0)):
             assert stats.binomtest(found, trials // 2, rate).pvalue > P_MIN, faithful
-        assert result.lower <= result.estimates["tight"] and not result.violated
-        assert result == audit_shuffle(1.0, 432, trials=trials, faithful=faithful, seed=3)
-
-
-def test_real_batches_differ_in_one_report():
-    """At a budget of 20 a report leans away with probability 2e-9."""
+        assert one.lower <= one.estimates["tight"] and not one.violated, faithful
+        assert one == two, faithful
+    # real batches differ in one report: at a budget of 20 it leans away with probability 2e-9
     for changed, leaning in ((False, 5), (True, 4)):
         found = _count(LDPSGD(8, 20.0), 5, changed, 200, np.random.default_rng(1))
-        assert found.tolist() == [leaning] * 200
+        assert found.tolist() == [leaning] * 200, changed
 
 
-def test_the_solver_stops_at_both_ends():
-    assert solve(lambda e: 0.0, 1e-6, 1.0) == 0.0
-    assert solve(lambda e: 0.5 * (1 - e), 0.25, 1.0) == approx(0.5)
+GRADIENT = "audit-gradient --epsilon 4 --json --adversary"
 
 
-# --- the command line -----------------------------------------------------------------------------
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        cli.main([str(a) for a in arguments])
-    return stop.value.code, *capsys.readouterr()
-
-
-def test_command_for_the_dummy_prints_what_python_returns(capsys):
-    code, out, err = run(
-        capsys, "audit-gradient", "--adversary", "dummy", "--epsilon", 4, "--seed", 5, "--json"
-    )
+def test_commands_print_what_python_returns(call, tmp_path):
+    status, out, err = call(f"{GRADIENT} dummy --seed 5")
     wanted = audit_gradient(LDPSGD(4810, 4.0), dummy(4810), trials=1000, seed=5).row()
     found = json.loads(out)
     del wanted["seconds"], found["seconds"]
-    assert (code, err) == (0, "") and found == wanted
-
-
-def test_command_reads_pairs_of_gradients_from_a_file(tmp_path, capsys):
+    assert (status, err) == (0, "") and found == wanted
     first = np.random.default_rng(1).normal(size=(20, 30))
     np.savez(tmp_path / "pairs.npz", first=first, second=-first)
-    given = ("audit-gradient", "--adversary", "file", "--pairs", tmp_path / "pairs.npz", "--epsilon", 4)  # fmt: skip
-    code, out, err = run(capsys, *given, "--rule", "lune", "--json")
+    status, out, err = call(f"{GRADIENT} file --pairs {tmp_path}/pairs.npz --rule lune")
     found = json.loads(out)
-    assert (code, err) == (0, "") and found["d"] == 30 and found["limit"] == approx(4)
-
-
-def test_command_takes_every_mechanism_and_rule(capsys):
-    for mechanism, cosine in [("privunit", 2.07), ("privunitg", 2.07), ("ldp-sgd", 4.0)]:
+    assert (status, err) == (0, "") and found["d"] == 30 and found["limit"] == approx(4)
+    for name, cosine in [("privunit", 2.07), ("privunitg", 2.07), ("ldp-sgd", 4.0)]:
         for rule, limit in (("cosine", cosine), ("lune", 4.0)):
-            code, out, _ = run(
-                capsys,
-                "audit-gradient",
-                "--adversary",
-                "dummy",
-                "--dimension",
-                1000,
-                "--epsilon",
-                4,
-                "--mechanism",
-                mechanism,
-                "--rule",
-                rule,
-                "--faithful",
-                "--trials",
-                "200",
-                "--json",
-            )
-            assert code == 0 and json.loads(out)["limit"] == approx(limit, abs=5e-3), (
-                mechanism,
-                cosine,
-            )
+            given = f"--dimension 1000 --mechanism {name} --rule {rule} --faithful --trials 200"
+            status, out, _ = call(f"{GRADIENT} dummy {given}")
+            assert status == 0 and json.loads(out)["limit"] == approx(limit, abs=5e-3), given
 
 
-def test_commands_print_tables_with_a_verdict(capsys):
-    code, out, _ = run(
-        capsys, "audit-gradient", "--adversary", "dummy", "--norm", 0.5, "--epsilon", 1
-    )
-    assert code == 0
-    assert "dummy, cosine rule, 1,000 trials" in out
-    assert "0.4706 without sampling noise" in out
-    assert out.rstrip().splitlines()[-1].startswith("No violation found")
-    code, out, _ = run(capsys, "audit-shuffle", "--epsilon", 2, "--clients", 974)
-    assert code == 0
-    assert "0.3287 exact epsilon of the two batches" in out
-    assert "epsilon = 0.9498, delta = 1e-06" in out
-    code, out, _ = run(capsys, "audit-gradient", "--adversary", "dummy", "--epsilon", 12)
-    assert code == 0 and "unknown as the paper computes it" in out  # no errors: infinite
+def test_commands_print_tables_with_a_verdict(call):
+    for command, said in {
+        "audit-gradient --adversary dummy --norm 0.5 --epsilon 1":
+            ["dummy, cosine rule, 1,000 trials", "0.4706 without sampling noise", "\nNo violation found"],
+        "audit-shuffle --epsilon 2 --clients 974":
+            ["0.3287 exact epsilon of the two batches", "epsilon = 0.9498, delta = 1e-06"],
+        # no errors: infinite
+        "audit-gradient --adversary dummy --epsilon 12": ["unknown as the paper computes it"],
+    }.items():  # fmt: skip
+        status, out, _ = call(command)
+        assert status == 0 and [text for text in said if text not in out] == [], command

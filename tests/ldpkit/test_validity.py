@@ -9,6 +9,7 @@ out. If every audit fails with probability alpha, more failures than a test allo
 gradient audits, `test_stats.py` for the bound itself.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -39,8 +40,8 @@ from ldpkit.mechanisms.base import MIN_EPSILON
 AUDITS, ALPHA = 1000, 0.2  # a large alpha leaves no room for a bound that fails twice as often
 
 
-def judge(failed, audits=AUDITS, alpha=ALPHA):
-    assert failed <= law.binom.isf(1e-6, audits, alpha), (failed, audits)
+def judge(failed, what):
+    assert failed <= law.binom.isf(1e-6, AUDITS, ALPHA), (what, failed)
 
 
 def shown(tpr, fpr, delta=0.0):
@@ -48,22 +49,17 @@ def shown(tpr, fpr, delta=0.0):
     return max(0.0, math.log((tpr - delta) / fpr)) if tpr > delta else 0.0
 
 
-PLAIN = "GRR SS FloorSS SUE OUE BLH OLH SHE THE FaultyUE".split()
-GIVEN = (
-    [(name, {"k": 4}) for name in PLAIN]
-    + [
-        ("ASS", {"k": 6, "omega": 3}),
-        ("AUE", {"k": 3, "p": 0.8}),
-        ("ALH", {"k": 3, "g": 5}),
-        ("ATHE", {"k": 3, "theta": 0.9}),
-    ]
-    + [(name, {"k": 4, "delta": 0.02}) for name in ("AGRR", "ASUE", "ABLH", "AGM", "GM")]
-    + [(name, {"k": 3, "tau": 3}) for name in ("GRR", "SS", "SUE", "BLH", "SHE")]
-    + [("GRR", {"k": 3, "tau": 3, "memoise": True}), ("AGM", {"k": 3, "tau": 2, "delta": 0.02})]
-    + [("dBitFlipPM", {"k": 6, "buckets": 3, "bits": 2})]
-    + [(f"L-{name}", {"k": 3, "first": None, "tau": 3}) for name in ("SUE", "OSUE", "OUE", "GRR")]
-    + [(f"RSFD[{base}]", {"k": 3, "d": 3}) for base in ("GRR", "SUE-z", "OUE-r")]
-)
+GIVEN = [
+    *((name, {"k": 4}) for name in "GRR SS FloorSS SUE OUE BLH OLH SHE THE FaultyUE".split()),
+    ("ASS", {"k": 6, "omega": 3}), ("AUE", {"k": 3, "p": 0.8}), ("ALH", {"k": 3, "g": 5}), ("ATHE", {"k": 3, "theta": 0.9}),
+    *((name, {"k": 4, "delta": 0.02}) for name in ("AGRR", "ASUE", "ABLH", "AGM", "GM")),
+    *((name, {"k": 3, "tau": 3}) for name in ("GRR", "SS", "SUE", "BLH", "SHE")),
+    ("GRR", {"k": 3, "tau": 3, "memoise": True}), ("AGM", {"k": 3, "tau": 2, "delta": 0.02}),
+    ("dBitFlipPM", {"k": 6, "buckets": 3, "bits": 2}),
+    *((f"L-{name}", {"k": 3, "first": None, "tau": 3}) for name in ("SUE", "OSUE", "OUE", "GRR")),
+    *((f"RSFD[{base}]", {"k": 3, "d": 3}) for base in ("GRR", "SUE-z", "OUE-r")),
+]  # fmt: skip
+PARTS = 6  # of the mechanisms, seconds each
 
 
 def built(name, given, epsilon):
@@ -72,34 +68,23 @@ def built(name, given, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [2 * MIN_EPSILON, 1.0])
-@pytest.mark.parametrize(
-    "name, given", GIVEN, ids=[" ".join([n, *(f"{k}={v}" for k, v in g.items())]) for n, g in GIVEN]
-)
-def test_counts_of_every_mechanism_give_a_bound_that_holds(name, given, epsilon):
-    m, tail = built(name, given, epsilon), stats.tail_mass(ALPHA, "valid")
-    few = epsilon < 1 or m.report in ("rounds", "tuple")  # these draw slowly
-    for trials in (12,) if few else (12, 300):
-        for attack in ATTACKS.values():
+@pytest.mark.parametrize("part", range(PARTS))
+def test_counts_of_every_mechanism_give_a_bound_that_holds(part, epsilon):
+    tail = stats.tail_mass(ALPHA, "valid")
+    for name, given in GIVEN[part::PARTS]:
+        m = built(name, given, epsilon)
+        leak = m.amplified if name.startswith("RSFD") else getattr(m, "true_epsilon", m.epsilon)
+        few = epsilon < 1 or m.report in ("rounds", "tuple")  # these draw slowly
+        for trials, attack in itertools.product((12,) if few else (12, 300), ATTACKS.values()):
             attack = attack.declare(m, trials, stats.tail_mass(ALPHA))
             rng = np.random.default_rng([trials, len(name)])
-            tp, fp = (
-                [attack.sample(m, trials, truth, rng) for _ in range(AUDITS)]
-                for truth in (True, False)
-            )
+            tp, fp = ([attack.sample(m, trials, truth, rng) for _ in range(AUDITS)]
+                      for truth in (True, False))  # fmt: skip
             rates = attack.rates(m)
             truth = m.epsilon if rates is None else shown(*rates, m.delta)
-            assert (
-                truth
-                <= (
-                    m.amplified
-                    if name.startswith("RSFD")
-                    else getattr(m, "true_epsilon", m.epsilon)
-                )
-                * (1 + 1e-6)
-                + 1e-9
-            )
+            assert truth <= leak * (1 + 1e-6) + 1e-9, m
             found = stats.epsilon_lower(tp, fp, trials, m.delta, tail=tail)
-            judge(np.count_nonzero(found > truth + 1e-9))
+            judge(np.count_nonzero(found > truth + 1e-9), m)
 
 
 @pytest.mark.parametrize("epsilon", [2 * MIN_EPSILON, 1.0])
@@ -112,11 +97,10 @@ def test_audits_of_frequency_protocols_hold(epsilon):
         for result in audits(m, list(ATTACKS.values()), trials=trials, alpha=ALPHA, seed=seed):
             attack = ATTACKS[result.attack].declare(m, trials, stats.tail_mass(ALPHA))
             rates = attack.rates(m)
-            failed[result.attack] += (
-                result.lower > (m.epsilon if rates is None else shown(*rates, m.delta)) + 1e-9
-            )
-    for count in failed.values():
-        judge(count)
+            truth = m.epsilon if rates is None else shown(*rates, m.delta)
+            failed[result.attack] += result.lower > truth + 1e-9
+    for name, count in failed.items():
+        judge(count, name)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.5])
@@ -124,118 +108,92 @@ def test_audits_of_clients_hold(epsilon):
     keep = math.exp(epsilon) / (math.exp(epsilon) + 3)
 
     def client(values, rng):
-        return np.where(
-            rng.random(len(values)) < keep, values, (values + rng.integers(1, 4, len(values))) % 4
-        )
+        kept, other = rng.random(len(values)) < keep, rng.integers(1, 4, len(values))
+        return np.where(kept, values, (values + other) % 4)
 
     m, failed = Client(client, 4, "value", max(epsilon, MIN_EPSILON)), {name: 0 for name in ATTACKS}
     for seed in range(AUDITS):
-        for result in audits(
-            m, list(ATTACKS.values()), trials=(3, 30, 300)[seed % 3], alpha=ALPHA, seed=seed
-        ):
+        given = {"trials": (3, 30, 300)[seed % 3], "alpha": ALPHA, "seed": seed}
+        for result in audits(m, list(ATTACKS.values()), **given):
             # one value is reported: both attacks look at its equality
             failed[result.attack] += result.lower > epsilon + 1e-9
             assert result.violated == (result.lower > m.epsilon)
-    for count in failed.values():
-        judge(count)
+    for name, count in failed.items():
+        judge(count, name)
 
 
-@pytest.mark.parametrize("epsilon", [MIN_EPSILON, 2.0])
-def test_audits_by_reconstruction_hold(epsilon):
+def test_audits_by_reconstruction_hold():
     """GRR reaches the bound for every mechanism, so its audits are tight; the others' intervals
     trust the protocol."""
-    failed = outside = 0
-    for seed in range(AUDITS):
-        protocol, m = ("GRR", "GRR", "SS", "OUE")[seed % 4], (2, 10, 50)[seed % 3]
-        result = rad_audit(
-            protocol, m, epsilon, reports=m * (1, 20, 400)[seed % 3], alpha=ALPHA, seed=seed
-        )
-        failed += result.lower > epsilon + 1e-7
-        outside += not result.interval[0] - 1e-7 <= epsilon <= result.interval[1] + 1e-7
-    judge(failed)
-    judge(outside)
+    for epsilon in (MIN_EPSILON, 2.0):
+        failed = outside = 0
+        for seed in range(AUDITS):
+            protocol, m = ("GRR", "GRR", "SS", "OUE")[seed % 4], (2, 10, 50)[seed % 3]
+            reports = m * (1, 20, 400)[seed % 3]
+            result = rad_audit(protocol, m, epsilon, reports=reports, alpha=ALPHA, seed=seed)
+            failed += result.lower > epsilon + 1e-7
+            outside += not result.interval[0] - 1e-7 <= epsilon <= result.interval[1] + 1e-7
+        judge(failed, ("lower", epsilon))
+        judge(outside, ("interval", epsilon))
 
 
-@pytest.mark.parametrize("estimator", ["valid", "split", "pooled"])
-def test_audits_of_equal_laws_find_nothing(estimator):
+def test_audits_of_equal_laws_find_nothing():
     laws = [
         oracle_law(GRR(5, 1.0), 0),
         oracle_law(OUE(4, 1.0), 1),
         PCKVUE(2, 1.0).law([(0, 1.0)]),
         CPPUE(1, 1.0).law([]),
     ]
-    found = [
-        audit_laws(
-            laws[s % 4],
-            laws[s % 4],
-            users=(4, 200, 10**7)[s % 3],
-            estimator=estimator,
-            alpha=ALPHA,
-            seed=s,
-        ).lower
-        for s in range(AUDITS)
-    ]
-    judge(np.count_nonzero(np.array(found) > 0))
+    for estimator in ("valid", "split", "pooled"):
+        failed = 0
+        for s in range(AUDITS):
+            given = {"users": (4, 200, 10**7)[s % 3], "estimator": estimator, "alpha": ALPHA}
+            failed += audit_laws(laws[s % 4], laws[s % 4], seed=s, **given).lower > 0
+        judge(failed, estimator)
 
 
 @pytest.mark.parametrize("estimator", ["valid", "split"])
 def test_audits_of_key_values_hold(estimator):
     """Every auditor that has a bound, in the first round, against the log ratio of the laws it
     compares."""
+    ue, grr = CPPUE(1, 2.0, rounds=1), CPPGRR(1, 2.0, rounds=1)
     plays = [
-        (PCKVUE(2, 2.0), "hkv"),
-        (PCKVGRR(2, 2.0), "hkv"),
-        (PCKVUE(2, 2.0), "vkv"),
-        (CPPUE(1, 2.0, rounds=1), "hkv"),
-        (CPPGRR(1, 2.0, rounds=1), "probe"),
-        (CPPUE(1, 2.0, rounds=1), "vkv"),
-        (CPPUE(1, 2.0, rounds=1), "ldp"),
-        (CPPGRR(1, 2.0, rounds=1), "skv"),
-    ]
+        (PCKVUE(2, 2.0), "hkv"), (PCKVGRR(2, 2.0), "hkv"), (PCKVUE(2, 2.0), "vkv"), (ue, "hkv"),
+        (grr, "probe"), (ue, "vkv"), (ue, "ldp"), (grr, "skv"),
+    ]  # fmt: skip
     failed = 0
     for seed in range(AUDITS):
-        m, auditor = plays[seed % len(plays)]
-        result = audit_kv(
-            m,
-            auditor,
-            users=(10, 500, 10**7)[seed % 3],
-            estimator=estimator,
-            ownership=(1.0, 0.5)[seed % 2],
-            squads=(-1.0,),
-            alpha=ALPHA,
-            seed=seed,
-        )[0]
+        given = {
+            "users": (10, 500, 10**7)[seed % 3],
+            "ownership": (1.0, 0.5)[seed % 2],
+            "seed": seed,
+        }
+        given |= {"estimator": estimator, "squads": (-1.0,), "alpha": ALPHA}
+        result = audit_kv(*plays[seed % len(plays)], **given)[0]
         failed += result.lower > result.limit + 1e-9
-    judge(failed)
+    judge(failed, estimator)
 
 
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, 3.0])
 @pytest.mark.parametrize("rule", ["cosine", "lune"])
 def test_audits_of_gradients_hold(rule, epsilon):
-    alpha, made = 0.2, [cls(6, epsilon) for cls in (LDPSGD, PrivUnit, PrivUnitG)]
-    near = Pairs("near", np.eye(6)[:1], np.eye(6)[1:2])
-    failed = 0
+    made = [cls(6, epsilon) for cls in (LDPSGD, PrivUnit, PrivUnitG)]
+    near, failed = Pairs("near", np.eye(6)[:1], np.eye(6)[1:2]), 0
     for seed in range(AUDITS):
         pairs, trials = (dummy(6), near)[seed % 2], (2, 40, 1000)[seed % 3]
-        result = audit_gradient(made[seed % 3], pairs, rule, trials=trials, alpha=alpha, seed=seed)
+        result = audit_gradient(made[seed % 3], pairs, rule, trials=trials, alpha=ALPHA, seed=seed)
         failed += result.lower > epsilon + 1e-9
-    judge(failed)
+    judge(failed, rule)
 
 
-@pytest.mark.parametrize(
-    "epsilon, clients, delta", [(MIN_EPSILON, 240, 1e-6), (0.5, 120, 0.01), (1.0, 500, 1e-6)]
-)
-def test_audits_of_shuffled_gradients_hold(epsilon, clients, delta):
-    fpr, fnr = threshold_rates(clients, epsilon)
-    truth = max(shown(1 - fpr, fnr, delta), shown(1 - fnr, fpr, delta))
-    found = [
-        audit_shuffle(epsilon, clients, delta, trials=(2, 60, 2000)[s % 3], alpha=ALPHA, seed=s)
-        for s in range(AUDITS)
-    ]
-    assert (
-        truth
-        <= found[0].estimates["tight"] + 1e-9
-        <= found[0].estimates["upper"] + 2e-9
-        <= epsilon + 3e-9
-    )
-    judge(sum(result.lower > truth + 1e-9 for result in found))
+def test_audits_of_shuffled_gradients_hold():
+    for epsilon, clients, delta in (MIN_EPSILON, 240, 1e-6), (0.5, 120, 0.01), (1.0, 500, 1e-6):
+        fpr, fnr = threshold_rates(clients, epsilon)
+        truth = max(shown(1 - fpr, fnr, delta), shown(1 - fnr, fpr, delta))
+        found = [
+            audit_shuffle(epsilon, clients, delta, trials=(2, 60, 2000)[s % 3], alpha=ALPHA, seed=s)
+            for s in range(AUDITS)
+        ]
+        tight, upper = (found[0].estimates[name] for name in ("tight", "upper"))
+        assert truth <= tight + 1e-9 <= upper + 2e-9 <= epsilon + 3e-9, epsilon
+        judge(sum(result.lower > truth + 1e-9 for result in found), epsilon)
