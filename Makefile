@@ -146,7 +146,7 @@ _build/reference/ldp-audit/.ready:
 	@rm -rf $(@D); mkdir -p $(dir $(@D)); \
 	git clone -q --no-checkout "$$SOURCE" $(@D) && git -C $(@D) checkout -q $(COMMIT) && touch $@ || { rm -rf $(@D); \
 	  echo "The released code, commit $(COMMIT), cannot be had from $$SOURCE. Where the network does not reach it, bring a clone of" \
-	    "https://github.com/hharcolezi/ldp-audit to this machine and call: make reference SOURCE=path/of/the/clone" >&2; exit 1; }
+	    "https://github.com/hharcolezi/ldp-audit to this machine and call: SOURCE=path/of/the/clone python -m ldpbook reference" >&2; exit 1; }
 
 # An environment that make did not make is only added to: if something in it would have to go, nothing is done.
 alien = test -x $(BIN)/python || { echo "VENV=$(VENV) is no environment of Python: it has no bin/python" >&2; exit 2; }; \

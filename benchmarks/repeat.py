@@ -1,8 +1,8 @@
 """Repeat a part of what `data/reference` holds, with the code that it came from, and compare.
 
-    python -m ldpbook reference                      # what took at most two seconds each; one run at one budget
-    python -m ldpbook reference --all                # everything: two hours
-    python -m ldpbook reference SOURCE=~/ldp-audit   # from a clone, where the network reaches no repository
+    python -m ldpbook reference         # at most two seconds each; one run at one budget
+    python -m ldpbook reference --all   # everything: two hours
+    SOURCE=~/ldp-audit python -m ldpbook reference   # from a clone, without the network
 
 Ends with status 1 if something differs by more than five standard errors.
 """

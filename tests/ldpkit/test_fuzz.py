@@ -39,7 +39,9 @@ from ldpkit.mechanisms.recordings import READERS
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "data" / "fuzz"
 
-MORE = int(os.environ.get("FUZZ_EXAMPLES", "0"))  # of `python -m ldpbook fuzz`, which gives seeds too
+MORE = int(
+    os.environ.get("FUZZ_EXAMPLES", "0")
+)  # of `python -m ldpbook fuzz`, which gives seeds too
 FUZZ = settings(
     derandomize=not MORE, deadline=None, database=None, max_examples=MORE or 40, phases=set(Phase) - {Phase.explain},
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

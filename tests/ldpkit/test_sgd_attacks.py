@@ -6,7 +6,6 @@ Real reports are compared with the exact rates. Counts are judged by fewer than 
 statistic are judged at five standard errors (one false alarm in 1.7 million).
 """
 
-import builtins
 import itertools
 import json
 import math
@@ -279,19 +278,6 @@ def test_generated_text_has_the_stated_mood():
         # a leading cue lies about the mood in one text of ten
         assert stats.binomtest(int(own.sum()), len(own), 0.9).pvalue > P_MIN, mood
     assert stats.binomtest(int(y.sum()), 4000, 0.5).pvalue > P_MIN
-
-
-def test_a_missing_package_is_named_with_its_extra(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name.split(".")[0] == "sklearn":
-            raise ModuleNotFoundError(f"No module named {name!r}")
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'ldpkit\[book\]'"):
-        datasets.digits()
 
 
 def test_expectation_spread_and_infinity_of_the_plugin_estimate():

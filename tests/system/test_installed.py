@@ -175,7 +175,12 @@ def test_the_readmes_examples_run(installed):
     for line in shown():
         found = run("ldpkit", *shlex.split(line))
         assert found.returncode in (0, 1), (line, found.stderr)
-    block = (ROOT / "book" / "command_line.md").read_text().partition("```python\n")[2].partition("```")[0]
+    block = (
+        (ROOT / "book" / "command_line.md")
+        .read_text()
+        .partition("```python\n")[2]
+        .partition("```")[0]
+    )
     found = run("python", "-c", f"{block}\nprint(result.verdict)")
     assert found.returncode == 0 and found.stdout.startswith("No violation found"), found.stderr
 
