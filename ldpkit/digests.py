@@ -1,5 +1,6 @@
 """Digests of code and versions of libraries, by which a stored result is known to be current."""
 
+import ast
 import hashlib
 import importlib.metadata
 import inspect
@@ -7,10 +8,11 @@ import os
 import platform
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-__all__ = ["code_digest", "damaged", "identity", "missing", "versions"]
+__all__ = ["code_digest", "damaged", "identity", "missing", "notebook", "used", "versions"]
 
 
 def _digest(folder: Path, names: str) -> str:
@@ -69,7 +71,8 @@ def identity(func: Callable[..., object], code: Callable[[object], str] | None =
     libraries.
 
     A function of the package counts with the whole package; a function of another file also with
-    the Python files beside it; a function of a notebook with everything that it uses. A class
+    the Python files beside it; a function of a notebook with everything of the notebook that it
+    uses, and with the Python files beside that. A class
     method of a file counts with its class, which is the one it was asked of. Values that a function
     holds (defaults, enclosed variables) count too.
 
@@ -110,17 +113,65 @@ def _file(owner: object) -> str | None:
     return getattr(sys.modules.get(getattr(owner, "__module__", None) or ""), "__file__", None)
 
 
-def _code(owner: object) -> str:
+def _code(owner: Any) -> str:
     """Digest of the code that a function or a class may depend on."""
+    path = _file(owner)
+    if path and owner.__module__.partition(".")[0] == __package__:
+        return _CODE
+    folder, text = (Path(path).parent, "") if path else (Path.cwd(), notebook(owner))
+    return _CODE + _digest(folder, "*.py") + text
+
+
+def notebook(func: Callable[..., object]) -> str:
+    """Return the source of a function of a notebook and of everything there that it uses, as one
+    text with imports.
+
+    Raises
+    ------
+    TypeError
+        If the source cannot be read.
+    """
+    return "\n".join(_sources(func, set()))
+
+
+def _sources(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
+    """Yield the source of a function and of what it uses, each once."""
     import cloudpickle
 
-    path, module = _file(owner), str(getattr(owner, "__module__", ""))
-    if path:
-        own = module.partition(".")[0] == __package__
-        return _CODE if own else _CODE + _digest(Path(path).parent, "*.py")
-    notebook = sys.modules[module]
-    cloudpickle.register_pickle_by_value(notebook)
     try:
-        return _CODE + hashlib.sha256(cloudpickle.dumps(owner)).hexdigest()
-    finally:
-        cloudpickle.unregister_pickle_by_value(notebook)
+        source = inspect.cleandoc("\n" + inspect.getsource(func))
+    except OSError:
+        raise TypeError(
+            f"func must be defined in a file or a notebook to have its results stored, got {func!r}"
+        ) from None
+    bare, attributes = used(ast.parse(source))
+    for name in sorted((bare | set(attributes)) & set(func.__globals__) - seen):
+        seen.add(name)
+        value = func.__globals__[name]
+        if inspect.ismodule(value):
+            yield f"import {value.__name__} as {name}"
+        elif getattr(value, "__module__", None) == func.__module__ and inspect.isfunction(value):
+            yield from _sources(value, seen)
+        elif (
+            hasattr(value, "__module__")
+            and hasattr(value, "__qualname__")
+            and value.__module__ != func.__module__
+        ):
+            yield f"from {value.__module__} import {value.__qualname__.partition('.')[0]} as {name}"
+        else:
+            yield f"{name} = {hashlib.sha256(cloudpickle.dumps(value)).hexdigest()!r}"
+    yield source
+
+
+def used(tree: ast.AST) -> tuple[set[str], dict[str, set[str]]]:
+    """Return the names that a tree uses by themselves, and the attributes of those it uses through
+    them."""
+    attributes: dict[str, set[str]] = {}
+    owners = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attributes.setdefault(node.value.id, set()).add(node.attr)
+            owners.add(id(node.value))
+    return {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in owners
+    }, attributes

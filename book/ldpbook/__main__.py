@@ -22,6 +22,7 @@ MODULES = {
     "letters": "run the scripts of the letters whose releases are installed",
     "supply": "write lock files, check sums and licences (make lock)",
     "bundle": "make one file with the sources and all that is installed, for a machine without a network",
+    "vulnerabilities": "look the locked releases up among the known vulnerabilities (needs the network)",
     "reproduce": "build the last commit twice, in two folders, and compare every file",
     "release": "make sources, wheel and book of the last commit (make release)",
 }
@@ -40,8 +41,6 @@ PROGRAMS = {
               ["-m", "jupyter_book.cli.main", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
     "reference": ("repeat audits with the released code of LDP-Auditor (needs the network)", ["benchmarks/repeat.py"]),
     "released": ("audit every released client, with the heavy packages too", ["book/released/table.py"]),
-    "vulnerabilities": ("look the locked releases up among the known vulnerabilities (needs the network)",
-                        ["book/ldpbook/vulnerabilities.py"]),
 }  # fmt: skip
 """Commands that are a program of the checkout."""
 PLAYER = "_build/reveal/.ready"

@@ -21,8 +21,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ldpkit import digests
+from ldpkit.digests import used
 
-__all__ = ["Graph", "PACKAGE", "used"]
+__all__ = ["Graph", "PACKAGE"]
 
 Node = tuple[str, str | None]
 """A module, or the path of a helper file, and the name wanted of it; ``None`` means all of it."""
@@ -181,18 +182,6 @@ class Graph:
                 found += sources
                 todo += [part for statement in makers for names in used(statement) for part in names]
         return found
-
-
-def used(tree: ast.AST) -> tuple[set[str], dict[str, set[str]]]:
-    """Return the names that a tree uses by themselves, and the attributes of those it uses through
-    them."""
-    attributes: dict[str, set[str]] = {}
-    owners = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            attributes.setdefault(node.value.id, set()).add(node.attr)
-            owners.add(id(node.value))
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in owners}, attributes
 
 
 def _bound(statement: ast.stmt) -> set[str]:

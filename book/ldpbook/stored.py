@@ -1,10 +1,7 @@
 """Stored sweeps: a finished cell is used again as long as nothing changed that it depends on."""
 
-import ast
-import hashlib
-import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +10,7 @@ from ldpkit import sweep as sweeps
 from ldpkit.sweep import cells
 
 from . import paths
-from .dependencies import PACKAGE, used
+from .dependencies import PACKAGE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,29 +43,5 @@ def _code(owner: Any) -> str:
     elif path:
         text, folder = Path(path).read_text(encoding="utf-8"), Path(path).parent
     else:
-        text, folder = "\n".join(_of_notebook(owner, set())), Path.cwd()
+        text, folder = digests.notebook(owner), Path.cwd()
     return PACKAGE.digest(text, folder)
-
-
-def _of_notebook(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
-    """Yield the source of a function and of everything in its notebook that it uses, as one text
-    with imports."""
-    import cloudpickle
-
-    try:
-        source = inspect.cleandoc("\n" + inspect.getsource(func))
-    except OSError:
-        raise TypeError(f"func must be defined in a file or a notebook to have its results stored, got {func!r}") from None
-    bare, attributes = used(ast.parse(source))
-    for name in sorted((bare | set(attributes)) & set(func.__globals__) - seen):
-        seen.add(name)
-        value = func.__globals__[name]
-        if inspect.ismodule(value):
-            yield f"import {value.__name__} as {name}"
-        elif getattr(value, "__module__", None) == func.__module__ and inspect.isfunction(value):
-            yield from _of_notebook(value, seen)
-        elif hasattr(value, "__module__") and hasattr(value, "__qualname__") and value.__module__ != func.__module__:
-            yield f"from {value.__module__} import {value.__qualname__.partition('.')[0]} as {name}"
-        else:
-            yield f"{name} = {hashlib.sha256(cloudpickle.dumps(value)).hexdigest()!r}"
-    yield source

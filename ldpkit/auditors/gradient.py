@@ -9,6 +9,7 @@ import functools
 import time
 import zipfile
 from dataclasses import KW_ONLY, MISSING, dataclass
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -44,6 +45,8 @@ __all__ = [
 ADVERSARIES = ("dummy", "file")
 """Whose gradients are audited by name: those that need no network, or those of a file."""
 
+_DUMMY = 4810  # dimension of the dummy gradient: the parameters of a small network
+_UNPACKED = 2**27  # bytes that a file of pairs may hold, however small it is
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 
@@ -54,12 +57,18 @@ def read(path: str) -> Pairs:
     Raises
     ------
     ValueError
-        If it is no such file, or if its arrays are no `Pairs`.
+        If it is no such file, if a small file would unpack to more than 128 MiB, or if its arrays
+        are no `Pairs`.
     """
     try:
+        checks.need(Path(path).is_file(), "no regular file is there")
+        with zipfile.ZipFile(path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+        most = max(_UNPACKED, 4 * Path(path).stat().st_size)
+        checks.need(size <= most, f"it unpacks to {size:,} bytes")
         with np.load(path, allow_pickle=False) as file:
             first, second = file["first"], file["second"]
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged file makes NumPy raise whatever it meets
         raise ValueError(
             "pairs must be a file of NumPy (.npz) with the arrays first and second, each of shape"
             f" (pairs, d), got {path}: {error}"
@@ -158,13 +167,17 @@ class GradientAudit(Auditor):
         make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
         own = checks.one_of("adversary", adversary, ADVERSARIES) == "dummy"
         checks.need(
-            own == (pairs is None), "pairs must be given with the adversary file, and only then"
+            own == (pairs is None),
+            f"pairs must be given with the adversary file, and only then, got {pairs!r}",
         )
-        checks.need(own or dimension is None, "dimension belongs to the adversary dummy")
+        for name, value, default in (("dimension", dimension, None), ("norm", norm, 1.0)):
+            checks.need(
+                own or value == default, f"{name} belongs to the adversary dummy, got {value!r}"
+            )
         crafted = (
-            crafts.dummy(4810 if dimension is None else dimension, norm)
-            if pairs is None
-            else read(pairs)
+            read(pairs)
+            if pairs is not None
+            else crafts.dummy(_DUMMY if dimension is None else dimension, norm)
         )
         with called(attack="rule"):
             return cls(

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import hashlib
 import inspect
 import itertools
 import os
@@ -157,9 +158,13 @@ class Plan:
                 raise ValueError(f"cell {cell}: {error}") from error
 
     def sources(self) -> str:
-        """Digest of the code of the clients under audit; empty if there are none."""
+        """Digest of the code of clients, and of the content of files, that the cells name; empty if
+        there are none."""
         named = sorted({str(cell.get("mechanism")) for cell in self.cells})
         found = [digests.identity(load(name)) for name in named if ":" in name]
+        for path in sorted({str(cell["pairs"]) for cell in self.cells if "pairs" in cell}):
+            with open(path, "rb") as file:
+                found.append(hashlib.file_digest(file, "sha256").hexdigest())
         return digest(found)[:16] if found else ""
 
     def _check(self, **cell: object) -> None:
@@ -301,7 +306,7 @@ def sweep(
         "a table that a sweep wrote",
         functools.partial(_table, plan),
     )
-    store = (store or out.with_suffix(".cells")) / plan.sources()  # an edited client is another one
+    store = (store or out.with_suffix(".cells")) / plan.sources()  # what was edited is another one
     executor, failures = None, []
     with contextlib.ExitStack() as stack:
         if scheduler is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 import pytest
+from commands import one_line, refused
 
 from ldpkit import streams
 from ldpkit.attacks import TwoValueTest
@@ -78,20 +79,6 @@ def here(tmp_path, monkeypatch):
 def run(text, folder=None):
     found = subprocess.run([SCRIPT, *text.split()], capture_output=True, text=True, cwd=folder)
     return found.returncode, found.stdout, found.stderr
-
-
-def one_line(err):
-    return err.startswith("ldpkit: ") and err.count("\n") == 1 and err.endswith("\n")
-
-
-def refused(call, rows):
-    """Rows of a command line and a part of its message that are not refused in one line."""
-    wrong = []
-    for text, message in rows:
-        status, out, err = call(text)
-        if (status, out) != (2, "") or not one_line(err) or message not in err:
-            wrong.append((text, status, out, err))
-    return wrong
 
 
 # --- what it prints -------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ Python's audit of the same seed.
 import itertools
 import json
 
+from commands import one_line, refused
+
 from ldpkit.auditors import audit
 from ldpkit.mechanisms import (
     AGM,
@@ -53,20 +55,6 @@ CASES = [
     ("dBitFlipPM --k 24 --epsilon 2 --buckets 12 --bits 4", BucketFlip(24, 2.0, 12, 4), ["k", "buckets", "bits"]),
     *((f"RSFD[{b}] --d 3 --epsilon 2", RSFD(5, 3, 2.0, b), ["k", "d", "base"]) for b in BASES),
 ]  # fmt: skip
-
-
-def one_line(err):
-    return err.startswith("ldpkit: ") and err.count("\n") == 1
-
-
-def refused(call, rows):
-    """Rows of a command line and a part of its message that are not refused in one line."""
-    wrong = []
-    for text, message in rows:
-        status, out, err = call(text)
-        if (status, out) != (2, "") or not one_line(err) or message not in err:
-            wrong.append((text, status, out, err))
-    return wrong
 
 
 def test_every_option_reaches_the_audit_and_appears_in_the_json(call):

@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from commands import refused
 
 import ldpkit
 from ldpkit import mechanisms
@@ -932,6 +933,7 @@ COMMANDS = [
     ("audit-gradient --adversary file --epsilon 1", "pairs must be given with the adversary file, and only then"),
     (f"{DUMMY} --pairs a.npz", "pairs must be given with the adversary file, and only then"),
     ("audit-gradient --adversary file --epsilon 1 --pairs no.npz", "pairs must be a file of NumPy (.npz) with the arrays first and second"),
+    ("audit-gradient --adversary file --epsilon 1 --pairs no.npz --norm 2", "norm belongs to the adversary dummy, got 2.0"),
     ("audit-gradient --adversary file --epsilon 1 --pairs no.npz --dimension 5", "dimension belongs to the adversary dummy"),
     ("audit-gradient --adversary evil --epsilon 1", "'--adversary': 'evil' is not one of"),
     ("audit-gradient --adversary dummy --epsilon 0", f"{EPSILON} 0"),
@@ -973,13 +975,7 @@ COMMANDS = [
 
 
 def test_bad_commands_exit_with_status_two_and_one_line(call):
-    wrong = []
-    for text, message in COMMANDS:
-        status, out, err = call(text)
-        one = (status, out) == (2, "") and err.startswith("ldpkit: ") and err.count("\n") == 1
-        if not one or message not in err:
-            wrong.append((text, status, out, err))
-    assert wrong == []
+    assert refused(call, COMMANDS) == []
 
 
 def test_every_option_of_every_command_is_tried():

@@ -5,11 +5,16 @@ Exact columns are met to half a unit of their last printed digit. Counts are jud
 p-values with `laws.P_MIN`.
 """
 
+import io
 import itertools
 import json
 import math
+import os
+import zipfile
 
 import numpy as np
+import pandas as pd
+from commands import refused
 from laws import P_MIN
 from pytest import approx
 from scipy import stats
@@ -163,6 +168,50 @@ def test_commands_print_what_python_returns(call, tmp_path):
             given = f"--dimension 1000 --mechanism {name} --rule {rule} --faithful --trials 200"
             status, out, _ = call(f"{GRADIENT} dummy {given}")
             assert status == 0 and json.loads(out)["limit"] == approx(limit, abs=5e-3), given
+
+
+def test_a_file_that_holds_no_pairs_is_refused(call, tmp_path):
+    """None of them is waited for, unpickled, or unpacked to what memory does not hold."""
+    first = np.ones((3, 4))
+
+    def saved(**arrays):
+        file = io.BytesIO()
+        np.savez(file, **arrays)
+        return file.getvalue()
+
+    good, bomb = saved(first=first, second=-first), io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": (2, 2**23)}
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("first.npy", "second.npy"):
+            with archive.open(name, "w") as part:
+                np.lib.format.write_array_header_1_0(part, header)
+                for _ in range(128):
+                    part.write(bytes(2**20))
+    contents = {
+        "empty": b"", "text": b"0.1 0.2", "cut": good[:-40], "bomb": bomb.getvalue(),
+        "harmed": good[:200] + bytes(20) + good[220:], "names": saved(one=first, two=first),
+        "objects": saved(first=np.array([print], dtype=object), second=first),
+        "shapes": saved(first=first, second=first[:, :2]), "words": saved(first=["a"], second=["b"]),
+    }  # fmt: skip
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    os.mkfifo(tmp_path / "pipe")
+    line = f"audit-gradient --epsilon 1 --adversary file --pairs {tmp_path}"
+    assert (
+        refused(call, [(f"{line}/{name}", "") for name in [*contents, "pipe", "missing", ""]]) == []
+    )
+
+
+def test_a_grid_notices_that_its_file_of_pairs_was_edited(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    grid = "grid: {adversary: [file], pairs: [pairs.npz], epsilon: [4], trials: [100]}"
+    (tmp_path / "grid.yml").write_text(f"audit: gradient\nseed: 1\n{grid}\n")
+    first, found = np.eye(1, 6), []
+    for second in (-first, np.eye(1, 6, 1), -first):
+        np.savez("pairs.npz", first=first, second=second)
+        assert call("sweep grid.yml --workers 1")[0] == 0
+        found.append(pd.read_csv("grid.csv")["limit"].item())
+    assert found[0] == approx(4) and found[1] < 2 and found[2] == found[0]
 
 
 def test_commands_print_tables_with_a_verdict(call):
