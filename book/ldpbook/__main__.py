@@ -38,7 +38,7 @@ PROGRAMS = {
     "fuzz": ("read files and addresses made by grammar and mutation", ["tests/helpers/fuzz.py"]),
     "coverage": ("test, and list the lines of ldpkit that no test reaches", ["tests/helpers/covered.py"]),
     "links": ("check the links that lead out of the book (needs the network)",
-              ["-m", "jupyter_book.cli.main", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
+              ["-c", "from jupyter_book.cli.main import main; main()", "build", "--builder", "linkcheck", "--keep-going", "-q", "."]),
     "reference": ("repeat audits with the released code of LDP-Auditor (needs the network)", ["benchmarks/repeat.py"]),
     "released": ("audit every released client, with the heavy packages too", ["book/released/table.py"]),
 }  # fmt: skip

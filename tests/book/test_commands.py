@@ -1,5 +1,6 @@
 """Every command that a reader is told to call exists."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -22,6 +23,12 @@ def test_every_command_that_is_named_exists():
         named = re.findall(r"python -m ldpbook ([a-z_]+)", text)
         wrong += [f"{path.name}: {name}" for name in named if name not in MODULES | PROGRAMS]
     assert wrong == []
+
+
+def test_every_command_has_its_program():
+    assert all(callable(importlib.import_module(f"ldpbook.{name}").main) for name in MODULES)
+    words = [word for _, command in PROGRAMS.values() for word in command if "/" in word]
+    assert words and [word for word in words if not (ROOT / word).exists()] == []
 
 
 def test_makefile_is_for_readers():

@@ -20,10 +20,11 @@ ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "tests" / "data" / "faults.csv"
 LIMIT = 200  # seconds; a test that does not end notices the fault, too
 TESTS = {
-    "stats": "stats verdicts sharper",
-    "betting": "betting sequential_bets",
-    "kinds": "kinds attacks approximate longitudinal multidimensional any_reports hashing mechanisms properties bits",
-    "attacks": "attacks rad_game poison sgd_attacks",
+    "stats": "ldpkit/stats ldpkit/verdicts ldpkit/sharper",
+    "betting": "ldpkit/betting ldpkit/sequential_bets",
+    "kinds": "ldpkit/kinds ldpkit/attacks ldpkit/approximate ldpkit/longitudinal ldpkit/multidimensional ldpkit/any_reports"
+    " ldpkit/hashing ldpkit/mechanisms ldpkit/properties ldpkit/bits",
+    "attacks": "ldpkit/attacks ldpkit/rad_game book/rad_dpsgd ldpkit/poison ldpkit/sgd_attacks",
 }
 """Which test files judge the faults of a part."""
 
@@ -38,7 +39,8 @@ def judged(row, copy):
         return None
     at = min(places, key=lambda i: abs(i + 1 - int(row["line"])))
     path.write_text("\n".join([*lines[:at], *new, *lines[at + len(old) :]]) + "\n")
-    files = [f"tests/ldpkit/test_{name}.py" for name in TESTS[row["group"]].split()]
+    names = [name.replace("/", "/test_") for name in TESTS[row["group"]].split()]
+    files = [f"tests/{name}.py" for name in names]
     own = {"PYTHONPATH": f"{copy}:{copy / 'book'}", "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
     with tempfile.TemporaryDirectory() as cache:  # machine code of other sources would hide a fault

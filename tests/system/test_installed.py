@@ -13,6 +13,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from packaging.requirements import Requirement
 
@@ -155,14 +156,18 @@ for line in sys.stdin:
 """
 
 
+PAGES = [(ROOT / name).read_text() for name in ("book/command_line.md", "README.md")]
+
+
 def shown():
-    """The commands of the README that need no extra; what is asked for afterwards, made smaller."""
-    text = (ROOT / "book" / "command_line.md").read_text()
-    lines = [line.partition("  #")[0] for line in re.findall(r"^\$ ldpkit (.*)", text, flags=re.M)]
-    return [line.replace("5e6", "5e4") for line in lines if not line.startswith("sweep")]
+    """The commands that the README and the page of the command line show and that need no extra;
+    what is asked for afterwards, made smaller."""
+    found = re.findall(r"^\$ ldpkit (.*)", "\n".join(PAGES), flags=re.M)
+    lines = [line.partition("  #")[0].replace("5e6", "5e4") for line in found]
+    return [line for line in lines if not line.startswith("sweep")]
 
 
-def test_the_readmes_examples_run(installed):
+def test_what_readme_and_command_line_show_runs(installed):
     """A client in Python, a program that stands for one in JavaScript, two recordings: all of them
     send what they hold. So audits end soon."""
     run, home, _ = installed
@@ -171,18 +176,15 @@ def test_the_readmes_examples_run(installed):
     (home / "node").chmod(0o755)
     for name, report in (("first", 1), ("second", 2)):
         (home / f"{name}.jsonl").write_text(f"{report}\n" * 500)
+    np.savez(home / "gradients.npz", first=np.eye(4), second=-np.eye(4))
     assert len(shown()) > 15
     for line in shown():
         found = run("ldpkit", *shlex.split(line))
         assert found.returncode in (0, 1), (line, found.stderr)
-    block = (
-        (ROOT / "book" / "command_line.md")
-        .read_text()
-        .partition("```python\n")[2]
-        .partition("```")[0]
-    )
-    found = run("python", "-c", f"{block}\nprint(result.verdict)")
-    assert found.returncode == 0 and found.stdout.startswith("No violation found"), found.stderr
+    blocks = [page.partition("```python\n")[2].partition("```")[0] for page in PAGES]
+    for block, said in zip(blocks, ("No violation found", "VIOLATION")):
+        found = run("python", "-c", block.replace("result.warnings", "print(result.verdict)  "))
+        assert found.returncode == 0 and found.stdout.startswith(said), (block, found.stderr)
 
 
 def test_it_audits_and_writes_nothing_into_itself(installed):
