@@ -28,9 +28,9 @@ import numpy as np
 
 from ldpbook.paths import BUILD, ROOT
 from ldpkit.auditors import Audit, audit, audit_kv
+from ldpkit.executors import Processes
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
 from ldpkit.mechanisms.grid import FINEST
-from ldpkit.pools import Processes
 from ldpkit.sweep import sweep
 
 PURE = "GRR SS SUE OUE BLH OLH SHE THE".split()

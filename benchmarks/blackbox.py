@@ -33,8 +33,8 @@ from series import Series, accused, found, measured
 
 from ldpbook.paths import ROOT
 from ldpkit import betting
-from ldpkit.auditors import AnytimeAudit
 from ldpkit.mechanisms import Client
+from ldpkit.sequential import SequentialAudit
 
 RESULTS = ROOT / "data" / "results"
 
@@ -70,7 +70,7 @@ def broken(runs, trials, minutes):
 
     def audit(name, run):
         client = leaks.audited(*leaks.fresh(name, run))
-        return AnytimeAudit(client, "learned", trials=trials, alpha=0.01)
+        return SequentialAudit(client, "learned", trials=trials, alpha=0.01)
 
     series = []
     for name, leak in leaks.leaks().items():
@@ -94,11 +94,11 @@ def everything(runs, minutes):
         function = entry_clients.numbered(make())
         given = {"values": list(range(k)), "epsilon": 1.0, "on_error": "report"}
         client = Client(function, report="any", **given)
-        return AnytimeAudit(client, "learned", trials=trials, alpha=0.01)
+        return SequentialAudit(client, "learned", trials=trials, alpha=0.01)
 
     def broken(name, run):
         client = leaks.audited(*leaks.fresh(name, run))
-        return AnytimeAudit(client, "learned", trials=most, alpha=0.01)
+        return SequentialAudit(client, "learned", trials=most, alpha=0.01)
 
     series = []
     for kind, some in (("clear", clear | entry_clients.UNUSUAL), ("correct", correct)):
@@ -157,7 +157,7 @@ def nonprivate(runs, trials, minutes):
     def audit(case, attack):
         client = leaks.audited(case.client, (0, 1), case.epsilon, case.delta)
         both = attack == "learned"  # who declares an event says whose it is
-        return AnytimeAudit(client, attack, trials=trials, alpha=means.ALPHA, both=both)
+        return SequentialAudit(client, attack, trials=trials, alpha=means.ALPHA, both=both)
 
     series = [
         Series({"mechanism": case.name, "epsilon": case.epsilon, "way": way}, runs,

@@ -11,8 +11,8 @@ import leaks
 import numpy as np
 from series import STORE, Series
 
-from ldpkit.auditors import AnytimeAudit, Declared
 from ldpkit.mechanisms import GRR, Client, recorded
+from ldpkit.sequential import Declared, SequentialAudit
 
 K, EPSILON, ALPHA = 5, 1.0, 0.01
 SHORT, LONG = 200, 20_000  # pairs of reports, where something is learned
@@ -33,8 +33,8 @@ def is_first(reports):
 
 
 def declared(pairs, run):
-    return AnytimeAudit(Client(respond, K, "value", EPSILON), Declared(is_first, "the report is 0"),
-                        pair=(0, 1), trials=pairs, alpha=ALPHA)  # fmt: skip
+    client, event = Client(respond, K, "value", EPSILON), Declared(is_first, "the report is 0")
+    return SequentialAudit(client, event, pair=(0, 1), trials=pairs, alpha=ALPHA)
 
 
 def recordings(pairs, run):
@@ -46,14 +46,14 @@ def recordings(pairs, run):
         made = respond(np.full(pairs, value), np.random.default_rng([run, value]))
         paths[-1].write_text("\n".join(map(json.dumps, made.tolist())) + "\n")
     source = recorded(*paths, "value", EPSILON, k=K)
-    return AnytimeAudit(source, Declared(is_first, "the report is 0"), pair=(0, K - 1),
+    return SequentialAudit(source, Declared(is_first, "the report is 0"), pair=(0, K - 1),
                         trials=pairs, alpha=ALPHA)  # fmt: skip
 
 
 def learned(pairs, run, inputs=(0, 1)):
     client = leaks.audited(answers, inputs, EPSILON)
     given = {"inputs": inputs} if len(inputs) > 2 else {}
-    return AnytimeAudit(client, "learned", trials=pairs, alpha=ALPHA, **given)
+    return SequentialAudit(client, "learned", trials=pairs, alpha=ALPHA, **given)
 
 
 def searched(pairs, run):
@@ -63,7 +63,7 @@ def searched(pairs, run):
 
 def sound(name, pairs, run):
     function, values = leaks.sound()[name]
-    return AnytimeAudit(leaks.audited(function, values), "learned", trials=pairs, alpha=ALPHA)
+    return SequentialAudit(leaks.audited(function, values), "learned", trials=pairs, alpha=ALPHA)
 
 
 def nulls(times=1.0):

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ldpkit import Client
-from ldpkit.kinds import hash_cell
 from ldpkit.mechanisms import GRR, OUE, SS, SUE
+from ldpkit.reports import hash_cell
 
 E, K = math.e, 8
 

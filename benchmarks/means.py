@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from ldpkit import betting
-from ldpkit.auditors import Declared
+from ldpkit.sequential import Declared
 
 ALPHA = 0.05
 

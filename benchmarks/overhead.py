@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
-from ldpkit.auditors import AnytimeAudit, Declared
 from ldpkit.mechanisms import GRR, OUE
+from ldpkit.sequential import Declared, SequentialAudit
 
 BET, LEARNED = 2_000_000, 50_000  # pairs
 
@@ -52,11 +52,11 @@ def rows():
         times = []
         for _ in range(2):  # the first time kernels are compiled, too
             source.at = 0
-            course = AnytimeAudit(source, attack, pair=(0, 1), trials=pairs).start()
+            started = SequentialAudit(source, attack, pair=(0, 1), trials=pairs).start()
             tick = time.process_time()
-            course.go()
+            started.go()
             times.append(time.process_time() - tick)
-            assert course.result.reports == pairs  # a claim that is kept: nothing ends it before
+            assert started.result.reports == pairs  # a claim that is kept: nothing ends it before
         seconds = min(times)
         yield {"audit": name, "reports": 2 * pairs, "seconds": seconds,
                "microseconds a report": seconds / (2 * pairs) * 1e6}  # fmt: skip

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from ldpbook.paths import BUILD
-from ldpkit.auditors import AnytimeAudit
+from ldpkit.sequential import SequentialAudit
 
 STORE = BUILD / "blackbox"
 ROUNDS = 100
@@ -38,21 +38,21 @@ class Series:
 
     labels: dict
     runs: int
-    audit: Callable[[int], AnytimeAudit]
+    audit: Callable[[int], SequentialAudit]
     known: dict = field(default_factory=dict)
     paused: bool = False
 
     def one(self, run):
         """Reports per input until the claim is refuted, or none, and the event."""
         tick, audit = time.process_time(), self.audit(run)
-        course = audit.start(run + 1)
+        started = audit.start(run + 1)
         if self.paused:
-            course.go(trials=int(np.random.default_rng(run).integers(1, audit.trials)))
-            if not course.purse.refuted:
-                course = audit.start(run + 1, json.loads(json.dumps(course.state())))
-        if not course.purse.refuted:
-            course.go()
-        found = course.result
+            started.go(trials=int(np.random.default_rng(run).integers(1, audit.trials)))
+            if not started.wealth.refuted:
+                started = audit.start(run + 1, json.loads(json.dumps(started.state())))
+        if not started.wealth.refuted:
+            started.go()
+        found = started.result
         return {
             "run": run,
             "reports": found.reports if found.violated else None,

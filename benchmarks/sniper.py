@@ -4,7 +4,7 @@ For every pair of inputs events are learned on 50,000 reports of each: threshold
 features, on how likely a report is by a table of frequencies, and on linear discriminants. Those
 that promise most are tried on fresh reports, twice, which choose their thresholds again; the best
 one is declared and counted in all that are left of the budget. The bound at confidence .9 is of
-both counts together (`ldpkit.sharper`): alpha = .1 is spent on this one question, which was
+both counts together (`ldpkit.buehler`): alpha = .1 is spent on this one question, which was
 declared before the reports that answer it were drawn.
 
 Reports are drawn, looked at and counted by compiled code, in chunks, by two threads.
@@ -24,8 +24,9 @@ from mechanisms import SUITE
 from numba import njit
 from series import STORE
 
-from ldpkit import stats, streams
-from ldpkit.sharper import epsilon_sharper
+from ldpkit import stats
+from ldpkit.buehler import epsilon_buehler
+from ldpkit.rng import generator
 
 ALPHA = 0.1
 LEARN, CHUNK, PIECE = 50_000, 2**17, 2**11
@@ -116,7 +117,7 @@ class Made:
         """Reports of one input to learn from."""
         if x not in self.kept:
             self.kept[x] = np.empty((LEARN, self.width))
-            rng = streams.generator(self.seed, self.name, list(x), "learn")
+            rng = generator(self.seed, self.name, list(x), "learn")
             self.pour(np.array(x), rng, self.kept[x])
         return self.kept[x]
 
@@ -128,7 +129,7 @@ class Made:
 
         def chunk(job):
             number, size = job
-            rng = streams.generator(self.seed, self.name, list(x), purpose, number)
+            rng = generator(self.seed, self.name, list(x), purpose, number)
             out, found, inputs = np.empty((PIECE, self.width)), [], np.array(x)
             for start in range(0, size, PIECE):
                 here = out[: min(PIECE, size - start)]
@@ -374,7 +375,7 @@ def measured(made, draws, seed):
         rest -= trial
     best, tick = candidates[0], time.perf_counter()
     a, b = (made.hits(x, rest, "count", best) for x in (best.first, best.second))
-    lower = epsilon_sharper(int(a), int(b), rest, ALPHA)
+    lower = epsilon_buehler(int(a), int(b), rest, ALPHA)
     theirs = max(made.published[:2])
     return {
         "mechanism": made.name, "first": " ".join(f"{v:g}" for v in best.first),

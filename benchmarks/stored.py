@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from ldpbook import datasets, paths
-from ldpkit import streams
+from ldpkit.rng import derive
 from ldpkit.sweep import sweep
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
@@ -143,7 +143,7 @@ def digits(reports, seed):
     start, rows = time.perf_counter(), []
     for name, grid, which in itertools.product(doubles.clients(), (None, doubles.GRID), (0, 1)):
         n = reports // 100 if name == "PrivUnit" else reports  # its quantiles take their time
-        event = doubles.counted(name, grid, which, n, streams.derive(seed, name, grid, which))
+        event = doubles.counted(name, grid, which, n, derive(seed, name, grid, which))
         sent = "grid" if grid else "doubles"
         rows.append({"client": name, "sent": sent, "input": which, "reports": n, "event": event})
         click.echo(rows[-1])

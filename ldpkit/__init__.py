@@ -3,8 +3,9 @@
 `audit` (or `audits`, with several attacks at once) takes a mechanism or anybody's `Client` and
 returns an `AuditResult`. From the bottom up: `stats` (bounds and expectations), `mechanisms`
 (clients), `attacks` (events and guesses that an adversary computes from reports), `auditors`
-(counts turned into statements about epsilon), `optimize` (protocols chosen against attacks),
-`sweep` and `pools` (grids to tables), and the command line.
+(counts turned into statements about epsilon), `sequential` (audits that bet and stop when sure),
+`refine` (protocols chosen against attacks), `sweep` and `executors` (grids to tables), and the
+command line.
 
 Each is imported when it is first used.
 """
@@ -25,8 +26,9 @@ _FROM = {
 }
 # fmt: off
 __all__ = [
-    "audit", "audits", "AuditResult", "Client", "mechanisms", "attacks", "auditors", "optimize",
-    "stats", "streams", "sweep", "pools", "testing", "kinds", "betting"
+    "audit", "audits", "AuditResult", "Client", "mechanisms", "reports", "attacks",
+    "auditors", "sequential", "refine", "stats", "exact", "betting", "rng", "sweep", "executors",
+    "testing"
 ]
 # fmt: on
 

@@ -30,7 +30,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from . import checks, stats
-from .compiled import kernel
+from .jit import kernel
 from .types import Array, Numbers, Rates
 
 __all__ = ["linear", "linear_growth", "joint", "joint_growth", "soft", "expected_pairs", "STAKES"]

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from . import checks, digests, pools, streams
+from . import checks, digests, executors
 from .progress import Progress
+from .rng import derive
 from .store import Store, replace
 from .types import Row
 
@@ -97,7 +98,7 @@ def _libraries() -> ThreadpoolController:
 
 
 def _run(func: Func, cell: Row, seed: int, wanted: dict[str, str]) -> str:
-    pools.require(wanted)
+    executors.require(wanted)
     with _libraries().limit(
         limits=1, user_api="blas"
     ):  # sums are formed in the same order whatever the number of cores
@@ -192,7 +193,7 @@ def _submit(pool: Executor, job: Job, limit: float | None) -> Future[str]:
     try:
         return (
             pool.within(limit, _run, *job)
-            if isinstance(pool, pools.Processes)
+            if isinstance(pool, executors.Processes)
             else pool.submit(_run, *job)
         )
     except BrokenExecutor as error:
@@ -235,7 +236,7 @@ def sweep(
         Local processes; the number of cores by default. 1 computes in this process.
     executor : concurrent.futures.Executor, optional
         Used instead of local processes, for example ``client.get_executor(pure=False)`` of a
-        client that `ldpkit.pools.connect` returns. It is left open.
+        client that `ldpkit.executors.connect` returns. It is left open.
     store : path, optional
         Folder of finished cells. Entries are keyed by cell, seed, function and its `identity`
         (not by the content of a file that a cell names), checked when read, and written whole or
@@ -273,7 +274,7 @@ def sweep(
     checks.instance("func", func, Callable, "callable")
     listed = cells(grid)
     seed = checks.integer("seed", seed, 0)
-    workers = pools.count(workers)
+    workers = executors.count(workers)
     if limit is not None:
         limit = checks.real("limit", limit, 0, closed="()")
         if executor is not None:
@@ -289,8 +290,7 @@ def sweep(
     }
     todo = [i for i, text in texts.items() if text is None]
     jobs = {
-        i: (func, listed[i], streams.derive(seed, "cell", listed[i]), pools.versions())
-        for i in todo
+        i: (func, listed[i], derive(seed, "cell", listed[i]), executors.versions()) for i in todo
     }
 
     def finished() -> "pd.DataFrame":
@@ -301,7 +301,7 @@ def sweep(
         )
 
     file = _Table(table, finished) if table is not None else None
-    own = pools.local(workers) if executor is None and (workers > 1 or limit) and todo else None
+    own = executors.local(workers) if executor is None and (workers > 1 or limit) and todo else None
     pool = executor or own
     outcomes = _there(jobs, pool, limit) if pool else _here(jobs)
     failures: dict[int, Exception] = {}
@@ -331,7 +331,7 @@ def sweep(
     except BaseException:
         if own:
             own.shutdown(wait=False, kill=True)
-            pools.local.cache_clear()
+            executors.local.cache_clear()
         raise
     finally:
         outcomes.close()

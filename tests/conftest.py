@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from ldpkit import cli, pools
+from ldpkit import cli, executors
 
 # what a shell starts in the background is deaf to interrupts, which some tests send
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -21,7 +21,7 @@ def pytest_collection_finish():
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     """Run as many workers as sweeps would: xdist sees no quota of a container."""
-    return pools.count(None)
+    return executors.count(None)
 
 
 @pytest.hookimpl(trylast=True)

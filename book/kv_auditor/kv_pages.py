@@ -9,9 +9,9 @@ from scipy import stats
 from ldpbook import paper_values, plots
 from ldpbook.comparisons import half_width
 from ldpbook.stored import cells, sweep
-from ldpkit import streams
-from ldpkit.auditors import KVAudit, audit_laws
+from ldpkit.auditors import KVAudit, audit_distributions
 from ldpkit.mechanisms import KeyValues
+from ldpkit.rng import derive, generator
 
 
 def designs(given, common, seed):
@@ -24,13 +24,13 @@ def designs(given, common, seed):
 
 
 def laws(given, epsilons, runs, seed, **common):
-    """Audit pairs of laws: `given` maps a series to a function of epsilon that returns the arguments of `audit_laws`."""
+    """Audit pairs of laws: `given` maps a series to a function of epsilon that returns the arguments of `audit_distributions`."""
     rows = []
     for series, make in given.items():
         for epsilon in epsilons:
             *pair, own = make(epsilon)
             for run in range(runs):
-                result = audit_laws(*pair, seed=streams.derive(seed, series, epsilon, run), **common | own)
+                result = audit_distributions(*pair, seed=derive(seed, series, epsilon, run), **common | own)
                 rows.append(result.row() | {"series": series, "epsilon": epsilon, "run": run})
     return pd.DataFrame(rows)
 
@@ -81,7 +81,7 @@ def counted(mechanism, pairs, users, seed):
     held = np.arange(users + 1) * len(pairs)
     crowd = KeyValues(held, np.tile(keys, users), np.tile(values, users), mechanism.k)
     law = mechanism.law(pairs)
-    reports = mechanism.perturb(crowd, streams.generator(seed, "law", mechanism.name))
+    reports = mechanism.perturb(crowd, generator(seed, "law", mechanism.name))
     seen = np.bincount(mechanism.encode(reports), minlength=law.size)
     return law, seen, *stats.chisquare(seen, law * users)
 
@@ -134,7 +134,7 @@ def ratings(seed, users=105_508, k=5_850):
     users, k : int
         People, each with at least one rating, and items.
     """
-    rng, item = streams.generator(seed, "ratings", users, k), streams.generator(0, "items", k)
+    rng, item = generator(seed, "ratings", users, k), generator(0, "items", k)
     share = item.permutation(1 / (np.arange(k) + 5.0))
     level = np.clip(item.normal(0.7, 0.25, k), -0.9, 0.95)
     user = np.repeat(np.arange(users), np.minimum(rng.zipf(2.5, users), k))

@@ -18,8 +18,8 @@ import pandas as pd
 
 from ldpbook import paths
 from ldpkit.auditors import rows
+from ldpkit.executors import isolated
 from ldpkit.mechanisms import Client
-from ldpkit.pools import isolated
 from ldpkit.sweep import sweep
 
 RELEASES = ("1.1.2", "1.2.0")

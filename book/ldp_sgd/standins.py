@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from ldpbook import crafting, datasets, nets, plots
-from ldpkit import streams
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import audit_gradient
 from ldpkit.mechanisms import LDPSGD
+from ldpkit.rng import derive, generator
 
 ROLES = {"noisy digits": "CIFAR-10", "digits": "FEMNIST", "even/odd": "CelebA", "made-up text": "Sent140"}
 """Each stand-in and the data set of the paper in whose place it is used."""
@@ -82,7 +82,7 @@ def records(name, seed, images=None):
     `images` is the path of an ``.npz`` file with ``x_train`` (bytes, (n, height, width) or (n, height, width, channels))
     and ``y_train``; it is read for the stand-in `OWN` only.
     """
-    rng = streams.generator(seed, "records", name)
+    rng = generator(seed, "records", name)
     if name == OWN:
         with np.load(images) as file:
             x, y = file["x_train"], file["y_train"].astype(int)
@@ -120,12 +120,12 @@ def teach(name, rng):
 def checkpoints(name, seed, iterations, images=None):
     """Train to every number of `iterations` (a rising tuple) and return a net for each."""
     x, y, *_ = records(name, seed, images)
-    rng = streams.generator(seed, "training", name)
+    rng = generator(seed, "training", name)
     net, found, done = network(name, x, y, rng), [], 0
     for rounds in iterations:
         teach(name, rng)(net, x, y, rounds - done)
         done = rounds
-        found.append(net.fresh(streams.generator(seed, "copy")))
+        found.append(net.fresh(generator(seed, "copy")))
         found[-1].theta = net.theta.copy()
     return found
 
@@ -133,7 +133,7 @@ def checkpoints(name, seed, iterations, images=None):
 def craft(name, adversary, net, pairs, seed, images=None):
     """Return the pairs of an adversary against a trained net; a label flip is called by its wrong label."""
     x, y, *_ = records(name, seed, images)
-    rng = streams.generator(seed, "pairs", name, adversary)
+    rng = generator(seed, "pairs", name, adversary)
     if adversary == "dummy":
         return dummy(net.d)
     if adversary == "collusion":
@@ -147,7 +147,7 @@ def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, al
     """Audit one pool of pairs several times; rows without what never changes."""
     rows = []
     for run in range(measurements):
-        own = streams.derive(seed, run)
+        own = derive(seed, run)
         result = audit_gradient(mechanism, pool, rule, trials=trials, alpha=alpha, seed=own, faithful=faithful)
         kept = ("epsilon", "fpr", "fnr", "epsilon_emp", "exact_epsilon_emp", "exact_sd", "limit", "pooled", "lower")
         rows.append({key: result.row()[key] for key in kept} | {"run": run})
@@ -158,7 +158,7 @@ def cell(name, adversary, training, pairs, epsilon, rule, trials, measurements, 
     """Audit one stand-in with one adversary at every budget; `start` seeds records and training."""
     net = checkpoints(name, start, (round(training * MAIN[name]),), images)[0]
     pool = craft(name, adversary, net, pairs, start, images)
-    return [row for e in epsilon for row in measure(pool, LDPSGD(net.d, e), rule, trials, measurements, streams.derive(seed, e))]
+    return [row for e in epsilon for row in measure(pool, LDPSGD(net.d, e), rule, trials, measurements, derive(seed, e))]
 
 
 def training_cell(name, iterations, pairs, epsilon, trials, measurements, start, seed, images=None):
@@ -172,7 +172,7 @@ def training_cell(name, iterations, pairs, epsilon, trials, measurements, start,
             state = {"iteration": rounds, "flip": flip, "accuracy": net.accuracy(x, y), "short": float(np.mean(one)),
                      "angle": float(np.mean(angle) / np.pi), "A1": float(np.mean(one * angle) / np.pi),
                      "A2": float(np.mean(two * angle) / np.pi)}  # fmt: skip
-            own = streams.derive(seed, rounds, flip)
+            own = derive(seed, rounds, flip)
             rows += [state | row for row in measure(pool, LDPSGD(net.d, epsilon), "cosine", trials, measurements, own)]
     return rows
 
@@ -180,10 +180,10 @@ def training_cell(name, iterations, pairs, epsilon, trials, measurements, start,
 def private_cell(epsilon, lr, rounds, every, pairs, start, seed):
     """Train a linear classifier of the digits with LDP-SGD (without noise if `epsilon` is None) and watch it."""
     x, y, held_x, held_y = records("digits", start)
-    net, rng, rows = nets.mlp([64, 10], streams.generator(start, "linear")), streams.generator(seed, "private"), []
+    net, rng, rows = nets.mlp([64, 10], generator(start, "linear")), generator(seed, "private"), []
     mechanism = None if epsilon is None else LDPSGD(net.d, epsilon)
     for done in range(0, rounds + 1, every):
-        at = streams.generator(start, "watch").integers(0, len(y), pairs)
+        at = generator(start, "watch").integers(0, len(y), pairs)
         length = np.minimum(1, np.linalg.norm(net.gradients(x[at], y[at]), axis=1))
         state = {"accuracy": net.accuracy(held_x, held_y), "length": float(np.mean(length))}
         rows.append({"round": done, "parameters": net.d} | state)

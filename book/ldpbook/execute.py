@@ -404,7 +404,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
 
     So many notebooks are executed at a time as `jobs` says, or as there are cores; they share the cores.
     """
-    from ldpkit import pools  # not at the top: processes that execute a notebook do without numba
+    from ldpkit import executors  # not at the top: processes that execute a notebook do without numba
 
     from . import dependencies
 
@@ -431,7 +431,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     # one process executes one notebook: the environment of its kernel is its own
     context = get_context("forkserver")
     context.set_forkserver_preload(["papermill"])  # which takes seconds to import
-    cores = pools.count(None)
+    cores = executors.count(None)
     jobs = max(1, min(jobs or cores, len(todo)))
     share = (max(1, cores // jobs),)
     try:

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from ldpbook import datasets, paths
 from ldpbook.stored import sweep
-from ldpkit import streams
+from ldpkit.rng import generator
 
 SIGMA = [75, 40, 27, 21, 9.5, 5]
 CANDIDATES = 8
@@ -170,7 +170,7 @@ def cell(data, sigma, runs, part, seed):
     """One batch of training runs, every candidate equally often; one row per run."""
     known, candidates, test = records(data)
     truth = np.arange(runs) % CANDIDATES
-    found = DPSGD(known, candidates, sigma, test=test).perturb(truth, streams.generator(seed, "dpsgd"))
+    found = DPSGD(known, candidates, sigma, test=test).perturb(truth, generator(seed, "dpsgd"))
     return [
         {"truth": int(z), **{name: np.round(run[name], 6).tolist() for name in ("loglik", "dot", "accuracy")}}
         for z, run in zip(truth, found)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 
 from ldpbook import datasets
 from ldpbook.stored import sweep
-from ldpkit import streams
+from ldpkit.rng import generator
 
 KNOWN = {"fair": 5_000, "adult": 40_000, "acs": 49_000, "acs with area": 49_000, "acs, Texas": 16_000}
 UNIVERSE = 1_000
@@ -70,7 +70,7 @@ def impute(known, targets, sensitive):
 def cell(data, sensitive, run, seed):
     """Train on the known records, guess the attribute of a universe of others."""
     table = table_of(data)
-    order = streams.generator(seed, "split").permutation(len(table))
+    order = generator(seed, "split").permutation(len(table))
     known = table.iloc[order[: KNOWN[data]]]
     universe = table.iloc[order[KNOWN[data] : KNOWN[data] + UNIVERSE]]
     truth = universe[sensitive].to_numpy()

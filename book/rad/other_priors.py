@@ -10,10 +10,10 @@ import math
 import numpy as np
 import scipy
 
-from ldpkit import streams
 from ldpkit.attacks.reconstruct import posterior_gain, rad_exact, score_runs
 from ldpkit.auditors import rad_bounds as bounds
 from ldpkit.mechanisms import GRR
+from ldpkit.rng import generator
 
 _CHUNK = 250  # outputs that are scored at once
 
@@ -57,7 +57,7 @@ def nested(prior, epsilon, eta, outer, inner, seed):
 
     For each output, `inner` records of the prior stand for the inner integral, and as many for the guesses.
     """
-    rng = streams.generator(seed, "nested", epsilon, outer, inner)
+    rng = generator(seed, "nested", epsilon, outer, inner)
     theta = publish(epsilon, prior.rvs(outer, random_state=rng), rng)
     best = []
     for part in np.array_split(theta, max(1, outer * inner // 250_000)):
@@ -83,7 +83,7 @@ def composed(m, epsilon, rounds, runs, seed):
     """Advantage of the adversary who knows the record after several reports of it: bound, exact, and from real reports."""
     mechanism, uniform = GRR(m, epsilon), np.full(m, 1 / m)
     tv = bounds.total_variation(bounds.tradeoff_support(mechanism))
-    rng = streams.generator(seed, "composed")
+    rng = generator(seed, "composed")
     truth = np.arange(runs) % m
     seen = sum((mechanism.perturb(truth, rng)[:, None] == np.arange(m)).astype(float) for _ in range(rounds))
     found = score_runs(posterior_gain(seen * math.log(mechanism.p / mechanism.q), uniform), truth, uniform, range(m))

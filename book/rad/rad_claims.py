@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ldpkit import stats
-from ldpkit.attacks.reconstruct import finite_law, rad_exact
+from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
 from ldpkit.auditors import calibrate, rad_bounds
 from ldpkit.auditors.rad import rad_uniform
 from ldpkit.mechanisms import GRR, OUE
@@ -32,7 +32,7 @@ def grr_reaches_worst():
     found = {}
     for prior in ([0.25] * 4, [0.7, 0.1, 0.1, 0.1], [0.5, 0.5, 0, 0]):
         for e in (0.5, 2.0):
-            law, prior = finite_law(GRR(4, e)), np.array(prior)
+            law, prior = finite_distribution(GRR(4, e)), np.array(prior)
             tv = rad_bounds.total_variation(rad_bounds.tradeoff_support(GRR(4, e)))
             found[f"prior {prior[0]:g} ..., epsilon = {e:g}"] = rad_exact(law, prior, side=range(4)) - tv * (1 - (prior**2).sum())
     return pd.Series(found)

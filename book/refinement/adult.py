@@ -3,8 +3,9 @@
 import numpy as np
 
 from ldpbook import datasets
-from ldpkit import optimize, streams
+from ldpkit import refine
 from ldpkit.attacks import Guess
+from ldpkit.rng import generator
 
 BUDGETS = [2 + i / 4 for i in range(33)]
 """Of the paper's figure."""
@@ -28,15 +29,15 @@ def adult(protocol, k, epsilon, runs, real_runs, seed):
     """Error and success rate over `runs` draws from the exact laws and `real_runs` with every report made."""
     counts = ages(k)
     n, truth = counts.sum(), counts / counts.sum()
-    mechanism = optimize.build(protocol, k, epsilon, grid="published", law="published")
+    mechanism = refine.build(protocol, k, epsilon, grid="published", law="published")
     drawn = []
     for run in range(runs):
-        drawn.append(squared_error(mechanism.sample_estimate(counts, streams.generator(seed, "drawn", run)), truth))
+        drawn.append(squared_error(mechanism.sample_estimate(counts, generator(seed, "drawn", run)), truth))
     errors, hits = populations(mechanism, k, real_runs, seed)
     return {
         "mse": np.mean(drawn), "mse_sd": np.std(drawn, ddof=1), "real_mse": np.mean(errors), "real_asr": np.mean(hits),
         "law_mse": mechanism.variance(n), "full_mse": float(mechanism.variance(n, 1 / k)),
-        "asr": optimize.success(mechanism), "law_asr": optimize.success(mechanism, "published"), "n": n,
+        "asr": refine.success(mechanism), "law_asr": refine.success(mechanism, "published"), "n": n,
     }  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def populations(mechanism, k, runs, seed):
     counts = ages(k)
     truth, values, errors, hits = counts / counts.sum(), np.repeat(np.arange(k), counts), [], []
     for run in range(runs):
-        rng = streams.generator(seed, "real", run)
+        rng = generator(seed, "real", run)
         reports = mechanism.perturb(values, rng)
         errors.append(squared_error(mechanism.estimate(reports), truth))
         hits.append(float(np.mean(Guess().predict(mechanism, reports, rng) == values)))
@@ -54,5 +55,5 @@ def populations(mechanism, k, runs, seed):
 
 def made(protocol, k, epsilon, runs, seed):
     """Mean error and success rate over `runs` populations (at least 2) whose every report is made, and their deviations."""
-    errors, hits = populations(optimize.build(protocol, k, epsilon, grid="published", law="published"), k, runs, seed)
+    errors, hits = populations(refine.build(protocol, k, epsilon, grid="published", law="published"), k, runs, seed)
     return {"mse": np.mean(errors), "mse_sd": np.std(errors, ddof=1), "asr": np.mean(hits), "asr_sd": np.std(hits, ddof=1)}

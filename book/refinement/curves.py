@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from ldpbook import paper_values, plot_style, plots
-from ldpkit import optimize
+from ldpkit import refine
 
 PROTOCOLS = ["GRR", "SUE", "BLH", "SHE", "SS", "OUE", "OLH", "THE", "ASS", "AUE", "ALH", "ATHE"]
 """Row by row: basic, optimised, adaptive."""
@@ -25,8 +25,7 @@ def hashed(laws):
     """The exact rates of local hashing, row by row; the paper's formula only holds for the mean number of colliding values."""
     rows = laws[laws["mechanism"].isin(["BLH", "OLH", "ALH"])]
     exact = [
-        optimize.success(optimize.build(r.mechanism, r.k, r.epsilon, grid="published", law="published"))
-        for r in rows.itertuples()
+        refine.success(refine.build(r.mechanism, r.k, r.epsilon, grid="published", law="published")) for r in rows.itertuples()
     ]
     return pd.Series(exact, rows.index)
 

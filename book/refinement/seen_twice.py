@@ -10,23 +10,24 @@ import numpy as np
 import scipy
 from adult import ages
 
-from ldpkit import optimize, streams
+from ldpkit import refine
+from ldpkit.rng import generator
 
 
 def evidence(mechanism, reports):
     """Likelihood of each report for every value, up to a factor of its own; array (n, k)."""
-    supported = np.asarray(mechanism.kind.tally(reports)) > 0
-    return np.where(supported, math.exp(mechanism.kind.loss((0, 1))), 1.0)
+    supported = np.asarray(mechanism.report_type.tally(reports)) > 0
+    return np.where(supported, math.exp(mechanism.report_type.loss((0, 1))), 1.0)
 
 
 def protocol(name, k, epsilon):
     """A protocol by name, its parameter chosen as the paper does."""
-    return optimize.build(name, k, epsilon, grid="published", law="published")
+    return refine.build(name, k, epsilon, grid="published", law="published")
 
 
 def linked(name, k, epsilon, people, trials, seed):
     """How often the second report of a person is found among those of so many people, whose ages are those of Adult."""
-    mechanism, rng = protocol(name, k, epsilon), streams.generator(seed, "linked")
+    mechanism, rng = protocol(name, k, epsilon), generator(seed, "linked")
     prior = ages(k) / ages(k).sum()
     values = rng.choice(k, (trials, people), p=prior)
     target = rng.integers(0, people, trials)
@@ -48,7 +49,7 @@ def odds(one, two):
 
 def changed(name, k, epsilon, trials, seed):
     """How much oftener the best test says *unchanged* of an unchanged value than of a changed one."""
-    mechanism, rng = protocol(name, k, epsilon), streams.generator(seed, "changed")
+    mechanism, rng = protocol(name, k, epsilon), generator(seed, "changed")
     said = []
     for move in (0, 1):
         values = rng.integers(0, k, trials)
@@ -61,7 +62,7 @@ def changed(name, k, epsilon, trials, seed):
 
 def changed_exact(mechanism):
     """The same of subset selection, from the law of how many values two subsets share."""
-    k, size, p = mechanism.k, mechanism.omega, mechanism.kind.p
+    k, size, p = mechanism.k, mechanism.omega, mechanism.report_type.p
     shared, law = np.arange(size + 1), 0.0
     for one, two in ((1, 1), (1, 0), (0, 1), (0, 0)):  # whether each subset holds the true value
         weight = (p if one else 1 - p) * (p if two else 1 - p)
@@ -79,6 +80,6 @@ def cell(name, k, epsilon, people, trials, seed):
     return (
         linked(name, k, epsilon, people, trials, seed)
         | changed(name, k, epsilon, trials, seed)
-        | optimize.scores(mechanism)
+        | refine.scores(mechanism)
         | known
     )

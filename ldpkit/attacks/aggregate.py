@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from .. import checks
-from ..compiled import kernel
+from ..jit import kernel
 from ..types import Array, ArrayLike, Rates, Rng
 from .reconstruct import checked_prior
 

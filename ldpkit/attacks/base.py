@@ -4,15 +4,15 @@ from dataclasses import is_dataclass
 from typing import Protocol, runtime_checkable
 
 from .. import checks
-from ..kinds import Kind, Named, Scored
 from ..mechanisms import LocalRandomizer
-from ..mechanisms.base import Verbs, lawful
+from ..mechanisms.base import Verbs, distribution_known
+from ..reports import Named, ReportType, Scored
 from ..types import Array, Pair, Rates, Reports, Rng
 
 __all__ = ["Attack", "able", "audited", "drawable", "handled"]
 
 
-def able(kind: Kind) -> list[str]:
+def able(kind: ReportType) -> list[str]:
     """Names of the attacks of a fixed event that can read this kind of report."""
     return [n for n, verbs in (("guess", Named), ("tight", Scored)) if isinstance(kind, verbs)]
 
@@ -38,7 +38,7 @@ def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) ->
     ValueError
         Naming the attack, the mechanism and its kind of report.
     """
-    kind = audited(mechanism).kind
+    kind = audited(mechanism).report_type
     if not isinstance(kind, verbs):
         own = "an attack of your own that can, see the page on your own mechanism"
         others = [f"attack {name}, which can" for name in able(kind)]
@@ -53,7 +53,7 @@ def drawable(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) -
     """Return `handled` kind after checking that its law speaks for the mechanism's client."""
     kind = handled(attack, mechanism, verbs)
     checks.need(
-        lawful(mechanism),
+        distribution_known(mechanism),
         f"mechanism must have a law of its own to draw from, got {mechanism!r}: make reports"
         " instead",
     )

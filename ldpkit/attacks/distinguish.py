@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from .. import checks
-from ..kinds import Named
 from ..mechanisms import LocalRandomizer
-from ..mechanisms.base import lawful
+from ..mechanisms.base import distribution_known
+from ..reports import Named
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import drawable, handled
 
@@ -76,10 +76,10 @@ class Guess:
         several rounds)."""
         kind = handled(self, mechanism, Named)
         pair = mechanism.pair(pair)
-        return kind.guess_rates(pair) if lawful(mechanism) else None
+        return kind.guess_rates(pair) if distribution_known(mechanism) else None
 
     def route(self, mechanism: LocalRandomizer) -> str:
-        """How the exact rates are found, one of `ldpkit.kinds.base.ROUTES`."""
+        """How the exact rates are found, one of `ldpkit.reports.base.ROUTES`."""
         return str(handled(self, mechanism, Named).guess_route)
 
     def sample(

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import checks
-from ..kinds import Scored
-from ..kinds.base import drawn
 from ..mechanisms import LocalRandomizer
-from ..mechanisms.base import lawful
+from ..mechanisms.base import distribution_known
+from ..reports import Scored
+from ..reports.base import drawn
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import drawable, handled
@@ -30,7 +30,7 @@ class TwoValueTest:
     """Accept if the report speaks as strongly as it can for the first value of the pair and against
     the second.
 
-    What that means each kind of report says by its `score` (see `ldpkit.kinds`).
+    What that means each kind of report says by its `score` (see `ldpkit.reports`).
     For a single reported value it is equality; for Laplace vectors, a first
     coordinate of at least 1 and a second of at most 0. For bits, hashes and
     subsets the event is "first supported, second not". Where the likelihood
@@ -94,10 +94,10 @@ class TwoValueTest:
         """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
         kind = handled(self, mechanism, Scored)
         threshold, pair = self._threshold(kind), mechanism.pair(pair)
-        return kind.score_rates(threshold, pair) if lawful(mechanism) else None
+        return kind.score_rates(threshold, pair) if distribution_known(mechanism) else None
 
     def route(self, mechanism: LocalRandomizer) -> str:
-        """How the exact rates are found, one of `ldpkit.kinds.base.ROUTES`."""
+        """How the exact rates are found, one of `ldpkit.reports.base.ROUTES`."""
         return str(handled(self, mechanism, Scored).score_route)
 
     def sample(

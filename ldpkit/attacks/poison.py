@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..kinds import Crafted
-from ..kinds.vector import Noisy
 from ..mechanisms import FrequencyOracle, SupportOracle
 from ..mechanisms.base import kind_with, oracle
+from ..reports import Crafted
+from ..reports.vector import Noisy
 from ..types import Array, Numbers, Rates, Rng
 
 __all__ = ["MaximalGain"]
@@ -77,7 +77,7 @@ class MaximalGain:
 
     def expected(self, mechanism: Any) -> float:
         """Expected gain; infinite for noisy vectors, whose coordinates have no bound."""
-        if isinstance(oracle(mechanism).kind, Noisy):
+        if isinstance(oracle(mechanism).report_type, Noisy):
             return math.inf
         supported = self.supported(mechanism)
         return float(self.gain(mechanism.p, mechanism.q, supported))

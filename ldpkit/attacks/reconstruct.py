@@ -19,14 +19,14 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..kinds import Listed
 from ..mechanisms import FrequencyOracle
 from ..mechanisms.base import kind_with
+from ..reports import Listed
 from ..types import Array, ArrayLike, Rates
 
 __all__ = [
     "kappa",
-    "finite_law",
+    "finite_distribution",
     "rad_exact",
     "optimal_attack",
     "attack_value",
@@ -102,7 +102,7 @@ def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, fl
     return float((prior**2).sum()), float(blind.max()), float(blind.min())
 
 
-def finite_law(mechanism: FrequencyOracle) -> Array:
+def finite_distribution(mechanism: FrequencyOracle) -> Array:
     """Law of every possible report of GRR, a unary encoding or SS, one column per report, for small
     domains.
 

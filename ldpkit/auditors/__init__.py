@@ -1,10 +1,8 @@
 """Auditors: from counts to statements about epsilon."""
 
-from .anytime import AnytimeAudit
 from .base import Auditor
 from .calibrate import calibrate
-from .compared import LawAudit, audit_laws
-from .events import Declared, Event
+from .compared import DistributionAudit, audit_distributions
 from .gradient import GradientAudit, audit_gradient
 from .kv import KVAudit, audit_kv
 from .ldp import Audit, audit, audits, expected, rows
@@ -14,9 +12,9 @@ from .shuffle import ShuffleAudit, audit_shuffle
 
 # fmt: off
 __all__ = [
-    "AUDITS", "Audit", "AnytimeAudit", "KVAudit", "LawAudit", "RADAudit", "GradientAudit",
-    "ShuffleAudit", "Auditor", "AuditResult", "Declared", "Event", "audit", "audits", "rows",
-    "expected", "audit_kv", "audit_laws", "audit_gradient", "audit_shuffle", "rad_audit",
+    "AUDITS", "Audit", "KVAudit", "DistributionAudit", "RADAudit", "GradientAudit",
+    "ShuffleAudit", "Auditor", "AuditResult", "audit", "audits", "rows",
+    "expected", "audit_kv", "audit_distributions", "audit_gradient", "audit_shuffle", "rad_audit",
     "rad_result", "calibrate"
 ]
 # fmt: on

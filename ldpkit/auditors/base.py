@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-from .. import checks, stats, streams
+from .. import checks, stats
 from ..checks import fix
+from ..rng import derive
 from ..types import Word
 from .result import AuditResult, Row
 
@@ -79,7 +80,7 @@ class Auditor(Checked, ABC):
         return [
             result.plain() | {"run": run}
             for run in range(checks.integer("runs", runs, 1))
-            for result in self.run(streams.derive(seed, "run", run))
+            for result in self.run(derive(seed, "run", run))
         ]
 
     @classmethod

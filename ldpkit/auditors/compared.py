@@ -15,13 +15,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks, streams
+from .. import checks
+from ..rng import generator
 from ..types import Array, Rng, Word
 from .base import Auditor, called, fix, given
-from .ratio import HALVED, check, statistic
+from .count_ratio import HALVED, check, statistic
 from .result import AuditResult, Row, too_few
 
-__all__ = ["LawAudit", "audit_laws"]
+__all__ = ["DistributionAudit", "audit_distributions"]
 
 Groups = list[list[Array]]  # pairs of counts to compare, one row per half of the users
 
@@ -112,7 +113,7 @@ class Compared(Auditor):
             ``separated`` has no bound and `lower` is 0: audit ``probe`` instead.
         """
         start, halves = time.perf_counter(), self.estimator in HALVED
-        rng = streams.generator(seed, "kv", *self.stream, halves)
+        rng = generator(seed, "kv", *self.stream, halves)
         played = list(self.play(Draw(self.trials, halves, rng)))
         seconds = (time.perf_counter() - start) / len(played)
         rounds = list(enumerate(zip(played, self.limits), 1))
@@ -174,7 +175,7 @@ def _best(outputs: int, estimator: str, alpha: float, users: int) -> float:
 
 
 @dataclass(frozen=True)
-class LawAudit(Compared):
+class DistributionAudit(Compared):
     """Compare two given laws over the same outputs.
 
     Parameters
@@ -186,7 +187,7 @@ class LawAudit(Compared):
     trials : int
         Users per group, in [1, 10^12].
     alpha, estimator, minimum, variation
-        See `ldpkit.auditors.ratio.statistic`.
+        See `ldpkit.auditors.count_ratio.statistic`.
     guess : float array, shape (outputs,), optional
         Audit one event only: a guess that hits with these probabilities, by output (`guess_rates`).
     mechanism, parameters, claim
@@ -251,7 +252,7 @@ class LawAudit(Compared):
         yield [counts if self.guess is None else [draw.thin(c, self.guess) for c in counts]]
 
 
-def audit_laws(
+def audit_distributions(
     first: ArrayLike,
     second: ArrayLike,
     *,
@@ -260,17 +261,17 @@ def audit_laws(
     seed: int = 1,
     **given: Word,
 ) -> AuditResult:
-    """Compare two given laws; the door to `LawAudit`.
+    """Compare two given laws; the door to `DistributionAudit`.
 
     Parameters
     ----------
     first, second, alpha, **given
-        The fields of `LawAudit`: ``estimator``, ``minimum``, ``variation``, ``guess``,
+        The fields of `DistributionAudit`: ``estimator``, ``minimum``, ``variation``, ``guess``,
         ``mechanism``, ``parameters``, ``attack``, ``claim``. The paper's alpha is 0.05.
     users : int
         The audit's `trials`.
     seed : int
     """
     with called(trials="users"):
-        audit = LawAudit(first, second, trials=users, alpha=alpha, **given)
+        audit = DistributionAudit(first, second, trials=users, alpha=alpha, **given)
     return audit.run(seed)[0]

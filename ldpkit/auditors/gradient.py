@@ -14,12 +14,13 @@ from typing import Self
 
 import numpy as np
 
-from .. import checks, stats, streams
+from .. import checks, stats
 from ..attacks import gradient as crafts
 from ..attacks.gradient import RULES, Pairs
 from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
+from ..rng import generator
 from ..types import Rates
 from .base import ALPHA, Auditor, called, given
 from .errors import (
@@ -213,7 +214,7 @@ class GradientAudit(Auditor):
                 self._count(side, seed, (*name, side), progress)
                 if self.faithful
                 else rule.sample(
-                    mechanism, self.trials, crafted, side, streams.generator(seed, *name, side)
+                    mechanism, self.trials, crafted, side, generator(seed, *name, side)
                 )
                 for side in (True, False)
             )
@@ -237,7 +238,7 @@ class GradientAudit(Auditor):
         mechanism, pairs, rule = self.mechanism, self.pairs, RULES[self.attack]
         found, size = 0, max(1, _CELLS // mechanism.d)
         for start in range(0, self.trials, size):
-            rng = streams.generator(seed, *name, start)
+            rng = generator(seed, *name, start)
             at = rng.integers(0, len(pairs.first), min(size, self.trials - start))
             pair = pairs.first[at], pairs.second[at]
             reports = mechanism.perturb(pair[0] if first else pair[1], rng)

@@ -17,20 +17,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks
-from ..kinds import Listed
-from ..kinds.listing import alphabet, chosen
 from ..mechanisms import KEY_VALUE, SupportOracle
 from ..mechanisms.base import kind_with
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
+from ..reports import Listed
+from ..reports.listing import alphabet, chosen
 from ..types import Array, Held, Word
 from .base import called, given
 from .compared import Compared, Draw, Groups
-from .ratio import HALVED
+from .count_ratio import HALVED
 from .result import AuditResult, Row
 
-__all__ = ["AUDITORS", "KVAudit", "audit_kv", "collapse", "guess_rates", "oracle_law"]
+__all__ = ["AUDITORS", "KVAudit", "audit_kv", "collapse", "guess_rates", "oracle_distribution"]
 
 AUDITORS = {
     "hkv": "whole records (or the given positions of PCKV-UE)",
@@ -86,7 +86,7 @@ def _guess_rates(length: int, target: int) -> Array:
     return np.where(size == 0, 1 / length, bits[:, target] / np.maximum(size, 1))
 
 
-def oracle_law(
+def oracle_distribution(
     mechanism: SupportOracle, value: int, positions: Iterable[int] | None = None
 ) -> Array:
     """Return the exact law of a frequency oracle's report for one value.
@@ -215,7 +215,8 @@ class KVAudit(Compared):
         Users per group, in [1, 10^12]. Under ``skv`` the users of a group are a squad or its
         imitators.
     alpha, estimator, minimum, variation
-        See `ldpkit.auditors.ratio.statistic`; residuals take ``released`` and ``printed`` only.
+        See `ldpkit.auditors.count_ratio.statistic`; residuals take ``released`` and
+        ``printed`` only.
     pairs : ((key, value), (key, value)), optional
         What the users of each group hold, if they hold anything. By default (0, +1) and (1, -1) for
         PCKV, (0, -1) and (0, +1) for CPP.

@@ -13,15 +13,15 @@ from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
-from .. import attacks, checks, stats, streams
+from .. import attacks, checks, stats
 from ..attacks import Attack
 from ..attacks.base import audited
 from ..mechanisms import LocalRandomizer
-from ..mechanisms.base import lawful
+from ..mechanisms.base import distribution_known
 from ..progress import Progress
+from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Word
-from . import sanity
-from .anytime import AnytimeAudit
+from . import independence
 from .base import ALPHA, fix, given
 from .pair import PairAudit, direction, judged, makeable
 from .result import AuditResult, Row
@@ -63,7 +63,7 @@ class Audit(PairAudit):
     faithful : bool
         Make every report in full, instead of drawing the counts from the exact law of the attack.
         Clients are always audited so, and so is a mechanism whose client was replaced
-        (`ldpkit.mechanisms.base.lawful`) or an attack of whose answers no law is known.
+        (`ldpkit.mechanisms.base.distribution_known`) or an attack of whose answers no law is known.
     pair : (input, input), optional
         The two audited inputs; those furthest apart by default.
     both : bool
@@ -95,7 +95,7 @@ class Audit(PairAudit):
         mechanism, chosen = audited(self.mechanism), [attacks.make(a) for a in self.named]
         if any(isinstance(a, attacks.Learned) for a in chosen):
             raise ValueError("attack learned needs until='sure': it learns while it bets")
-        if self.faithful or not lawful(mechanism):
+        if self.faithful or not distribution_known(mechanism):
             makeable(mechanism)
         published, pair = stats.tail_mass(self.alpha), tuple(mechanism.pair(self.pair))
         fix(
@@ -122,7 +122,7 @@ class Audit(PairAudit):
         own = zip(self.declared, self.rates)
         return (
             self.faithful
-            or not lawful(self.mechanism)
+            or not distribution_known(self.mechanism)
             or any(rates is None and _unknown(a, self.mechanism) for a, rates in own)
         )
 
@@ -165,7 +165,7 @@ class Audit(PairAudit):
             Saying what a client did wrong.
         """
         mechanism, chosen, trials, asked = self.mechanism, self.declared, self.trials, self.asked
-        foreign, faithful = not lawful(mechanism), self.real
+        foreign, faithful = not distribution_known(mechanism), self.real
         if faithful:
             makeable(mechanism)
             most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
@@ -175,33 +175,33 @@ class Audit(PairAudit):
         starts = range(0, trials, at_once)
         names = [a.name for a in chosen]
         name = "audit", mechanism.name, mechanism.parameters, names, faithful, [*asked[0]]
-        ordered = asked[0] if mechanism.kind.ordered else None
+        ordered = asked[0] if mechanism.report_type.ordered else None
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
             return [a.accepts(mechanism, reports, one, rng) for one in asked for a in chosen]
 
-        def count(job: tuple[str, int]) -> tuple[list[int], sanity.Glimpse | None]:
+        def count(job: tuple[str, int]) -> tuple[list[int], independence.BatchSummary | None]:
             side, index = job
             size = min(at_once, trials - starts[index])
-            rng, seen = streams.generator(seed, *name, side, index), None
+            rng, seen = generator(seed, *name, side, index), None
             if faithful:
                 value = asked[0][side == "fp"]
                 reports = mechanism.perturb(mechanism.inputs(value, size), rng)
                 events = judge(reports, rng)
                 hits = [int(np.count_nonzero(e)) for e in events]
                 if foreign:
-                    seen = sanity.glimpse(reports, events, ordered, keep=index < 16)
+                    seen = independence.summarise(reports, events, ordered, keep=index < 16)
             else:
                 hits = [a.sample(mechanism, size, side == "tp", rng, asked[0]) for a in chosen]
                 if self.both:  # this input is the other question's second one
-                    rng = streams.generator(seed, *name, side, index, "turned")
+                    rng = generator(seed, *name, side, index, "turned")
                     hits += [a.sample(mechanism, size, side != "tp", rng, asked[1]) for a in chosen]
             progress.add(size, side, *hits[: len(chosen)])
             return hits, seen
 
         start, jobs = time.perf_counter(), itertools.product(("tp", "fp"), range(len(starts)))
         found = {side: np.zeros(len(asked) * len(chosen), np.int64) for side in ("tp", "fp")}
-        glimpses: dict[str, list[sanity.Glimpse]] = {"tp": [], "fp": []}
+        summaries: dict[str, list[independence.BatchSummary]] = {"tp": [], "fp": []}
         with (
             Progress(2 * trials, "reports", mechanism.name) as progress,
             ThreadPoolExecutor(self.threads) as pool,
@@ -211,7 +211,7 @@ class Audit(PairAudit):
             while some := list(itertools.islice(jobs, _JOBS * self.threads)):
                 for (side, _), (hits, seen) in zip(some, spread(count, some)):
                     found[side] += hits
-                    glimpses[side] += [seen] if seen else []
+                    summaries[side] += [seen] if seen else []
         tail = stats.tail_mass(self.alpha, "valid") / (self.questions * len(asked))
         paper, valid = (self.deltas[0], stats.tail_mass(self.alpha)), (self.deltas[1], tail)
         counts = np.reshape([found["tp"], found["fp"]], (2, len(asked), -1))
@@ -222,11 +222,11 @@ class Audit(PairAudit):
             ]
             for i in range(len(chosen))
         ]
-        sound, claim = sanity.Findings(), mechanism.epsilon
+        sound, claim = independence.Findings(), mechanism.epsilon
         if foreign:
             convicted = any(one["lower"] > claim for each in turns for one in each)
-            sides, most = [*glimpses.values()], min(at_once, trials)
-            sound = sanity.examine(
+            sides, most = [*summaries.values()], min(at_once, trials)
+            sound = independence.examine(
                 mechanism, asked[0], sides, judge, trials, most, convicted, seed, *name
             )
         seconds = time.perf_counter() - start
@@ -274,20 +274,22 @@ def audit(
     until: str = "counted",
     **given: Word,
 ) -> AuditResult:
-    """Audit a mechanism or client with one attack; the door to `Audit` and `AnytimeAudit`.
+    """Audit a mechanism or client with one attack; the door to `Audit` and `SequentialAudit`.
 
     Parameters
     ----------
     mechanism, attack, **given
         The fields of `Audit`: ``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
-        ``questions``, ``threads``; or those of `AnytimeAudit`.
+        ``questions``, ``threads``; or those of `SequentialAudit`.
     seed : int
         See `Audit.run`.
     until : {"counted", "sure"}
         Count ``trials`` reports per input, or bet with that many at most and stop when sure.
     """
     if checks.one_of("until", until, ("counted", "sure")) == "sure":
-        return AnytimeAudit(mechanism, attack, **given).run(seed)[0]
+        from ..sequential import SequentialAudit
+
+        return SequentialAudit(mechanism, attack, **given).run(seed)[0]
     return audits(mechanism, [attack], seed=seed, **given)[0]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from .. import checks, mechanisms, stats
 from ..mechanisms import LocalRandomizer, client
 from ..types import Pair, Rates, Word
-from . import sanity
+from . import independence
 from .base import ALPHA, Auditor, given
 from .result import CLEAR, Row, in_the_clear, too_few
 
@@ -102,7 +102,7 @@ def direction(
 
 def judged(
     turns: list[Row],
-    sound: sanity.Findings,
+    sound: independence.Findings,
     trials: int,
     claim: float,
     delta: float,

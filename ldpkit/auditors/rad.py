@@ -22,11 +22,12 @@ from typing import Self
 import numpy as np
 import scipy
 
-from .. import checks, stats, streams
+from .. import checks, stats
 from ..attacks.distinguish import Guess, success_rate
 from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.subset import SubsetSelection
+from ..rng import generator
 from ..types import Word
 from .base import Auditor, given
 from .result import AuditResult, Row, too_few
@@ -303,7 +304,7 @@ class RADAudit(Auditor):
         """Count the reconstructed reports, and judge them; one result."""
         mechanism, m = self.mechanism, self.mechanism.k
         protocol = next(name for name, each in PROTOCOLS.items() if each is type(mechanism))
-        rng = streams.generator(seed, "reconstruct", protocol, m, mechanism.epsilon, self.faithful)
+        rng = generator(seed, "reconstruct", protocol, m, mechanism.epsilon, self.faithful)
         start = time.perf_counter()
         if self.faithful:
             chunk, guess = max(1, 2**22 // m), Guess()  # coordinates held in memory at once

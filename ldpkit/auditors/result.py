@@ -12,7 +12,7 @@ from ..stats import down
 from ..types import Pair, Row
 
 if TYPE_CHECKING:
-    from .shown import Drawing
+    from .report_html import Drawing
 
 __all__ = ["CLEAR", "LEAST", "STATUSES", "AuditResult", "Row", "finite", "in_the_clear", "too_few"]
 
@@ -246,7 +246,7 @@ class AuditResult:
 
     def plot(self) -> "Drawing":
         """Draw what is claimed, counted, expected and proven on one axis of epsilon."""
-        from .shown import line  # which nobody else waits for
+        from .report_html import line  # which nobody else waits for
 
         spread = self.exact_sd or 0.0
         return line(
@@ -263,7 +263,7 @@ class AuditResult:
 
     def _repr_html_(self) -> str:
         """A table and the drawing, for notebooks."""
-        from .shown import table
+        from .report_html import table
 
         kept = {
             key: value

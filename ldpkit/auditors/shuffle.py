@@ -21,10 +21,11 @@ from typing import Self
 import numpy as np
 import scipy
 
-from .. import checks, stats, streams
+from .. import checks, stats
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, made
+from ..rng import generator
 from ..types import Array, Rates, Rng
 from .base import ALPHA, Auditor, fix, given
 from .errors import MAX_TRIALS, halved, judged, lower_sides
@@ -291,9 +292,7 @@ class ShuffleAudit(Auditor):
         p, start, errors = float(scipy.special.expit(self.epsilon)), time.perf_counter(), []
         with Progress(2 * trials, "trials", "shuffled LDP-SGD") as progress:
             for changed in (False, True):
-                rng = streams.generator(
-                    seed, "shuffle", self.epsilon, clients, self.faithful, changed
-                )
+                rng = generator(seed, "shuffle", self.epsilon, clients, self.faithful, changed)
                 if self.faithful:
                     leaning = _count(LDPSGD(self.d, self.epsilon), clients, changed, trials, rng)
                 else:

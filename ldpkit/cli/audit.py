@@ -9,8 +9,8 @@ import click
 from .. import attacks, checks, stats
 from ..auditors import Audit, AuditResult
 from ..auditors.result import Row, finite
-from ..kinds.base import ROUTES, log_ratio
 from ..mechanisms import MECHANISMS, takes
+from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
 from .base import Count, Line, Number, as_json, aside, cli, conclude, options, strict, write
 from .sure import bets, refuse, sure
@@ -119,7 +119,7 @@ def rates(
             f"mechanism must have a known law for the attack {chosen.name}, got {target!r}: audit"
             " its reports"
         )
-    kind: Any = target.kind
+    kind: Any = target.report_type
     route = "unknown"
     if isinstance(chosen, attacks.Guess | attacks.TwoValueTest):
         route = chosen.route(target)

@@ -49,7 +49,7 @@ def _end(*_: object) -> None:
         teller.join(
             0.2
         )  # a stream that nobody reads, or a lock that is never released, holds up nothing
-        if pools := sys.modules.get("ldpkit.pools"):
+        if pools := sys.modules.get("ldpkit.executors"):
             pools._starting.acquire(timeout=0.5)  # and no other process starts
         for child in multiprocessing.active_children():
             if child.pid:

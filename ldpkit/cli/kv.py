@@ -4,7 +4,7 @@ import dataclasses
 
 import click
 
-from ..auditors import KVAudit, kv, ratio
+from ..auditors import KVAudit, count_ratio, kv
 from ..mechanisms import KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP
 from ..types import Word
@@ -53,9 +53,9 @@ _PCKV = {"k": 4, "share": 0.5}  # the paper's
 )
 @options(
     KVAudit,
-    ratio.statistic,
+    count_ratio.statistic,
     only=("ownership", "estimator", "minimum"),
-    estimator={"help": f"One of {', '.join(ratio.ESTIMATORS)}."},
+    estimator={"help": f"One of {', '.join(count_ratio.ESTIMATORS)}."},
 )
 @options(KVAudit.run)
 @strict

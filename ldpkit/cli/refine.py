@@ -4,7 +4,7 @@ import math
 
 import click
 
-from .. import optimize
+from .. import refine as refinement
 from ..attacks import MaximalGain
 from ..auditors.result import Row, finite
 from ..mechanisms import FrequencyOracle
@@ -14,7 +14,7 @@ __all__ = ["refine"]
 
 
 @cli.command()
-@click.option("--family", required=True, help=f"One of {', '.join(optimize.FAMILIES)}.")
+@click.option("--family", required=True, help=f"One of {', '.join(refinement.FAMILIES)}.")
 @click.option("--k", type=Count(), required=True, help="Domain size.")
 @click.option("--epsilon", type=float, required=True, help="Privacy budget.")
 @click.option(
@@ -38,7 +38,7 @@ __all__ = ["refine"]
     "--strategy",
     default="weighted",
     show_default=True,
-    help=f"One of {', '.join(optimize.STRATEGIES)}.",
+    help=f"One of {', '.join(refinement.STRATEGIES)}.",
 )
 @click.option(
     "--limit",
@@ -81,7 +81,7 @@ def refine(
     attack = MaximalGain(share, min(10, max(k, 1)) if targets is None else targets, frequency)
     law, grid = ("published", "published") if published else ("exact", None)
     weights = (w_asr, w_mse, w_epg)
-    chosen = optimize.refine(
+    chosen = refinement.refine(
         family,
         k,
         epsilon,
@@ -92,9 +92,9 @@ def refine(
         law=law,
         poisoning=attack,
     )
-    kind = optimize.FAMILIES[family]
+    kind = refinement.FAMILIES[family]
     protocols = [chosen, *(classical(k, epsilon) for classical in kind.classical)]
-    rows = [_row(m, kind.parameter) | optimize.scores(m, law, attack) for m in protocols]
+    rows = [_row(m, kind.parameter) | refinement.scores(m, law, attack) for m in protocols]
     plain = [{key: finite(value) for key, value in row.items()} for row in rows]
     empty = strategy == "hypervolume" and (
         rows[0]["mse"] >= 1 or (w_epg > 0 and rows[0]["epg"] >= 1)

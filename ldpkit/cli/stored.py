@@ -4,7 +4,7 @@ import shutil
 
 import click
 
-from ..compiled import CACHE
+from ..jit import CACHE
 from .base import cli
 
 __all__ = ["cache"]

@@ -13,13 +13,13 @@ from typing import Any
 import click
 
 from .. import __version__, attacks, betting, checks, stats
-from ..auditors import AnytimeAudit
-from ..auditors.course import Course
+from ..auditors.report_html import OPENING, counted, leading, page
 from ..auditors.result import Row
-from ..auditors.shown import OPENING, counted, leading, page
-from ..auditors.stopped import AnytimeResult
+from ..buehler import LEAST, MOST, epsilon_buehler
 from ..mechanisms import Client
-from ..sharper import LEAST, MOST, epsilon_sharper
+from ..sequential import SequentialAudit
+from ..sequential.loop import Run
+from ..sequential.result import SequentialResult
 from ..stats import down
 from ..store import replace, replaceable
 from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
@@ -64,7 +64,7 @@ def refuse(given: Row) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --until-sure")
 
 
-def planned(words: Row) -> AnytimeAudit:
+def planned(words: Row) -> SequentialAudit:
     """Return the audit that the options of ``ldpkit audit --until-sure`` describe."""
     if len(words["pair"]) > 1:
         raise click.UsageError("give one --pair, or --all-pairs of --inputs")
@@ -77,7 +77,7 @@ def planned(words: Row) -> AnytimeAudit:
                 "--all-pairs changes nothing: each input is held against the others", err=True
             )
     elif words["all_pairs"]:
-        kind: Any = target.kind
+        kind: Any = target.report_type
         inputs = list(range(min(kind.domain, _PAIRS + 1))) if inputs is None else inputs
         if len(inputs) > _PAIRS:
             raise click.UsageError(
@@ -87,7 +87,7 @@ def planned(words: Row) -> AnytimeAudit:
         if len(inputs) != 2 or pair is not None:
             raise click.UsageError("give two --inputs, or --all-pairs of them, and then no --pair")
         pair, inputs = (inputs[0], inputs[1]), None
-    return AnytimeAudit(
+    return SequentialAudit(
         target,
         list(words["attack"]) or "guess",
         delta=delta,
@@ -99,7 +99,7 @@ def planned(words: Row) -> AnytimeAudit:
 
 
 def sure(
-    ctx: click.Context, words: Row, as_json: bool, strict: bool, begun: Course | None = None
+    ctx: click.Context, words: Row, as_json: bool, strict: bool, begun: Run | None = None
 ) -> None:
     """Audit until sure, from the beginning or from where an audit was kept, and conclude."""
     for name, (what, opening) in _OUTPUTS.items():
@@ -108,26 +108,26 @@ def sure(
     if words["save"] and words["html"] and Path(words["save"]) == Path(words["html"]):
         raise click.UsageError(f"--save and --html must name two files, got {words['html']} twice")
     with aside():
-        course = begun or planned(words).start(words["seed"])
+        run = begun or planned(words).start(words["seed"])
         kept = time.monotonic()
-        for _ in course.pieces():
+        for _ in run.pieces():
             if words["save"] and time.monotonic() - kept > 1:
-                _keep(words, course)
+                _keep(words, run)
                 kept = time.monotonic()
-    result = course.result
+    result = run.result
     if words["save"]:
-        _keep(words, course)
+        _keep(words, run)
     if words["html"]:
         replace(Path(words["html"]), page(result, _repeat(words)))
     conclude(ctx, [(result, _table(result))], as_json, strict)
 
 
-def _keep(words: Row, course: Course) -> None:
+def _keep(words: Row, run: Run) -> None:
     """Write all that is needed to go on, whole or not at all."""
     plain = {
         name: str(value) if isinstance(value, Path) else value for name, value in words.items()
     }
-    text = {"ldpkit": __version__, "audit": plain, "course": course.state()}
+    text = {"ldpkit": __version__, "audit": plain, "run": run.state()}
     text["check"] = _check(text)
     replace(Path(words["save"]), json.dumps(text))
 
@@ -152,7 +152,7 @@ def _repeat(words: Row) -> str:
     return shlex.join(said)
 
 
-def _table(result: AnytimeResult) -> list[Line]:
+def _table(result: SequentialResult) -> list[Line]:
     claim = "none" if result.claim == math.inf else f"epsilon = {result.claim:g}"
     e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
     return [
@@ -194,7 +194,7 @@ def resume(
     """
     try:
         kept = _kept(file)
-        words, state = kept["audit"], kept["course"]
+        words, state = kept["audit"], kept["run"]
         words = words | {"save": str(file), "html": html, "max_time": max_time}
         words["pair"] = tuple(tuple(one) for one in words["pair"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -311,7 +311,7 @@ def bound(tp: int, fp: int, n: int, alpha: float, delta: float, as_json: bool) -
     low = float(stats.clopper_pearson(tp, n, tail)[0])
     high = float(stats.clopper_pearson(fp, n, tail)[1])
     able = n <= MOST and alpha >= LEAST  # which of the bounds is told is settled before any count
-    sharper = epsilon_sharper(tp, fp, n, alpha, delta) if able else None
+    sharper = epsilon_buehler(tp, fp, n, alpha, delta) if able else None
     row = {"tp": tp, "fp": fp, "n": n, "alpha": alpha, "delta": delta, "tpr_low": low,
            "fpr_high": high, "lower": lower, "sharper": sharper}  # fmt: skip
     level = stats.confidence(alpha, share=False)

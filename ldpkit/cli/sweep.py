@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from .. import checks, digests, pools
+from .. import checks, digests, executors
 from .. import sweep as hall
 from ..auditors import AUDITS
 from ..mechanisms import MECHANISMS
@@ -298,7 +298,7 @@ def sweep(
         raise click.UsageError(
             "--workers are processes of this machine; with --scheduler the cluster has its own"
         )
-    workers = None if scheduler else pools.count(workers)
+    workers = None if scheduler else executors.count(workers)
     plan, start = read(config, allow), time.monotonic()
     out = replaceable(
         "out",
@@ -310,7 +310,7 @@ def sweep(
     executor, failures = None, []
     with contextlib.ExitStack() as stack:
         if scheduler is not None:
-            client = stack.enter_context(pools.connect(scheduler))
+            client = stack.enter_context(executors.connect(scheduler))
             if not client.scheduler_info()["workers"]:
                 click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
             executor = client.get_executor(pure=False)

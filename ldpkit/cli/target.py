@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from ..auditors.result import Row
-from ..kinds.anything import parsed
 from ..mechanisms import (
     GRR,
     MECHANISMS,
@@ -22,6 +21,7 @@ from ..mechanisms import (
     takes,
 )
 from ..mechanisms.client import FORMS, ON_ERROR, load
+from ..reports.anything import parsed
 from .base import Command, aside, described, options
 
 __all__ = ["anything", "found", "made", "mechanism_options"]

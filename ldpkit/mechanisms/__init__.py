@@ -1,9 +1,10 @@
 """Client side of every audited protocol: one file per family, the same verbs everywhere."""
 
+import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..types import Word
@@ -13,20 +14,23 @@ from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gaussian import AGM, GM
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from .grr import AGRR, GRR
-from .hadamard import HM, HR
 from .hashing import ABLH, ALH, AOLH, BLH, LHO, OLH
 from .histogram import ATHE, SHE, THE
 from .keyvalue import KeyValues
-from .longitudinal import BucketFlip, Chained, Repeated
+from .longitudinal import Repeated
 from .multidimensional import BASES, RSFD
-from .numeric import PM, SW, Duchi, Hybrid, NumberOracle
 from .pckv import PCKV, PCKVGRR, PCKVUE
 from .program import Program
-from .rappor import RAPPOR
 from .recordings import recorded
-from .sketch import CMS, HCMS
 from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
+
+if TYPE_CHECKING:
+    from ..beyond.hadamard import HM, HR
+    from ..beyond.longitudinal import BucketFlip, Chained
+    from ..beyond.numeric import PM, SW, Duchi, Hybrid, NumberOracle
+    from ..beyond.rappor import RAPPOR
+    from ..beyond.sketch import CMS, HCMS
 
 # fmt: off
 __all__ = [
@@ -39,16 +43,52 @@ __all__ = [
 ]
 # fmt: on
 
-MECHANISMS: dict[str, Callable[..., LocalRandomizer]] = {
+_OWN: dict[str, Callable[..., LocalRandomizer]] = {
     m.name: m
     for m in (GRR, SS, FloorSS, SUE, OUE, BLH, OLH, SHE, THE, LHO, ASS, AUE, ALH, ATHE,
-              AGRR, ASUE, ABLH, AOLH, GM, AGM, HR, HM, CMS, HCMS,
-              RAPPOR, PM, Duchi, Hybrid, SW, BucketFlip, FaultyUE)
+              AGRR, ASUE, ABLH, AOLH, GM, AGM, FaultyUE)
 }  # fmt: skip
-MECHANISMS |= {
-    f"L-{name}": partial(Chained, protocol=name) for name in ("SUE", "OSUE", "OUE", "GRR")
+_OWN |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
+
+_FILES = {
+    "hadamard": ("HR", "HM"),
+    "sketch": ("CMS", "HCMS"),
+    "rappor": ("RAPPOR",),
+    "numeric": ("PM", "Duchi", "Hybrid", "SW", "NumberOracle"),
+    "longitudinal": ("Chained", "BucketFlip"),
 }
-MECHANISMS |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
+_BEYOND = {name: file for file, names in _FILES.items() for name in names}
+_LATER: dict[str, tuple[str, dict[str, str]]] = {
+    name: (name, {}) for name in _BEYOND if name not in ("NumberOracle", "Chained", "BucketFlip")
+}
+_LATER |= {"dBitFlipPM": ("BucketFlip", {})}
+_LATER |= {f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSUE", "OUE", "GRR")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _BEYOND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"ldpkit.beyond.{_BEYOND[name]}"), name)
+
+
+class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
+    """The mechanisms by name; a file of `ldpkit.beyond` is imported when one of its mechanisms is
+    asked for."""
+
+    def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
+        if name in _OWN:
+            return _OWN[name]
+        cls, fixed = _LATER[name]
+        return partial(__getattr__(cls), **fixed) if fixed else __getattr__(cls)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (*_OWN, *_LATER)
+
+    def __len__(self) -> int:
+        return len(_OWN) + len(_LATER)
+
+
+MECHANISMS = _Mechanisms()
 """The mechanisms by the names the literature gives them."""
 
 KEY_VALUE: dict[str, type[PCKV | CPP]] = {

@@ -8,14 +8,14 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 
 from .. import checks
-from ..kinds import Kind, Support
-from ..kinds.base import Independent
+from ..reports import ReportType, Support
+from ..reports.base import Independent
 from ..types import Array, ArrayLike, Input, Numbers, Pair, Reports, Rng, Row
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
     "MAX_EPSILON",
     "MAX_DOMAIN",
     "MAX_ROUNDS",
-    "lawful",
+    "distribution_known",
 ]
 
 Verbs = TypeVar("Verbs")
@@ -56,7 +56,13 @@ class Mechanism(ABC):
         The literature's abbreviation.
     epsilon, delta : float
         The claimed guarantee; ``epsilon = inf`` means that none is claimed.
+    exact : bool
+        Whether the distribution of the `report_type` is exactly that of `perturb`. Every class
+        states it anew: a subclass that does not is audited by real reports.
     """
+
+    exact: ClassVar[bool] = False
+    _client: ClassVar[Callable[..., object]]  # of which `exact` speaks: one put in its place is not
 
     if TYPE_CHECKING:  # fields of some mechanisms, constants or properties of others
 
@@ -82,6 +88,9 @@ class Mechanism(ABC):
 
     def __init_subclass__(cls, **more: object) -> None:
         super().__init_subclass__(**more)
+        if "exact" not in vars(cls):
+            cls.exact = False
+        cls._client = cls.perturb
         if isinstance(getattr(cls, "name", None), str) and "name" not in vars(cls):
             # what a subclass does is not said of its parent
             cls.name = cls.__name__  # type: ignore[method-assign, assignment]  # a property of some
@@ -134,13 +143,13 @@ class LocalRandomizer(Mechanism):
 
     @property
     @abstractmethod
-    def kind(self) -> Kind:
-        """What a report looks like, and the law of the reports, see `ldpkit.kinds`."""
+    def report_type(self) -> ReportType:
+        """What a report looks like, and the law of the reports, see `ldpkit.reports`."""
 
     @property
     def width(self) -> int:
         """Numbers in one user's report at most: how many reports fit into memory at once."""
-        return self.kind.width
+        return self.report_type.width
 
     def inputs(self, value: Input, n: int) -> Array:
         """Return the values of n users who all hold `value`."""
@@ -166,7 +175,7 @@ class LocalRandomizer(Mechanism):
         ValueError
             If their number, shape or type is another one, or an entry is out of range.
         """
-        return self.kind.read(reports, self.name)
+        return self.report_type.read(reports, self.name)
 
 
 class FrequencyOracle(LocalRandomizer):
@@ -192,7 +201,7 @@ class FrequencyOracle(LocalRandomizer):
     @property
     def report(self) -> str:
         """Name of the kind of report."""
-        return self.kind.name
+        return self.report_type.name
 
     def _users(self, values: ArrayLike, rng: Rng) -> Array:
         """The values that users hold, after checking them and the generator."""
@@ -200,7 +209,7 @@ class FrequencyOracle(LocalRandomizer):
         return checks.values(values, self.k)
 
     def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.kind, pair)
+        return pair_of_values(self.report_type, pair)
 
     @abstractmethod
     def estimate(self, reports: Reports) -> Array | list[Array]:
@@ -219,7 +228,7 @@ class FrequencyOracle(LocalRandomizer):
         """
 
 
-def pair_of_values(kind: Kind, pair: Input = None) -> Pair:
+def pair_of_values(kind: ReportType, pair: Input = None) -> Pair:
     """Return two different values of a domain, the first and the last unless given; see
     `LocalRandomizer.pair`."""
     pair = (0, kind.domain - 1) if pair is None else pair
@@ -240,7 +249,7 @@ def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:
 def kind_with(mechanism: FrequencyOracle, verbs: type[Verbs], wanted: str) -> Verbs:
     """Return the kind of a frequency oracle's reports if it has the `verbs`; otherwise the
     mechanism must do what is `wanted`."""
-    kind = oracle(mechanism).kind
+    kind = oracle(mechanism).report_type
     if not isinstance(kind, verbs):
         raise ValueError(
             f"mechanism must {wanted}, got {mechanism.name} with its {kind.name} reports"
@@ -248,50 +257,18 @@ def kind_with(mechanism: FrequencyOracle, verbs: type[Verbs], wanted: str) -> Ve
     return kind
 
 
-_SERVER = {
-    "name",
-    "estimate",
-    "variance",
-    "sample_estimate",
-    "support_counts",
-}  # what no report depends on
+def distribution_known(mechanism: object) -> bool:
+    """Whether counts may be sampled from an exact distribution instead of counted on real reports.
 
-
-def lawful(mechanism: object) -> bool:
-    """Whether the law of its kind of report speaks for the client `perturb` of a mechanism.
-
-    It does for the mechanisms of this package, and for a class that brings its probabilities and
-    its client together. It does not where a subclass, or an instance, replaces part of a mechanism
-    that has a client already: its probabilities are then those of one class, its reports those of
-    another, and only real reports tell.
+    A mechanism class states by its own `exact` that the distribution of its report type is that of
+    its `perturb`; the report type has to have one.
     """
-    if not isinstance(mechanism, LocalRandomizer) or not mechanism.kind.lawful:
-        return False
-    family, line = __name__.rpartition(".")[0], type(mechanism).__mro__
-    for i, cls in enumerate(line):
-        if not cls.__module__.startswith(family):
-            own = {n for n in vars(cls) if not n.startswith(("__", "_abc_"))} - _SERVER
-            made = [(c, getattr(c, "perturb", Mechanism.perturb)) for c in line[i + 1 :]]
-            clients = [
-                c for c, client in made if not getattr(client, "__isabstractmethod__", False)
-            ]
-            if any(hasattr(c, n) for c in clients for n in own):
-                return False
-        client = vars(cls).get("perturb")
-        if client is None:
-            continue
-        if getattr(client, "__module__", None) != cls.__module__:  # put there from outside
-            return False
-        above = getattr(line[i + 1], "perturb", Mechanism.perturb)
-        first = getattr(above, "__isabstractmethod__", False)
-        if not first and vars(cls).keys().isdisjoint(("kind", "p", "q")):
-            return False  # the law is that of another client
-    held = vars(mechanism)
-    replaced = held.keys() - mechanism.__dataclass_fields__.keys()  # type: ignore[attr-defined]  # a dataclass
-    known = (getattr(type(mechanism), n) for n in replaced if hasattr(type(mechanism), n))
-    if not all(isinstance(one, cached_property) for one in known):
-        return False
-    return all(lawful(part) for part in held.values() if isinstance(part, LocalRandomizer))
+    return (
+        isinstance(mechanism, LocalRandomizer)
+        and mechanism.exact
+        and getattr(mechanism.perturb, "__func__", None) is type(mechanism)._client
+        and mechanism.report_type.exact
+    )
 
 
 def share(frequency: Numbers) -> Numbers:
@@ -314,7 +291,7 @@ class SupportOracle(FrequencyOracle):
     if TYPE_CHECKING:
 
         @property
-        def kind(self) -> Support:
+        def report_type(self) -> Support:
             """A set of supported values."""
 
         @property
@@ -327,7 +304,7 @@ class SupportOracle(FrequencyOracle):
 
     def support_counts(self, reports: ArrayLike) -> Array:
         """Return how many reports support each value, shape (k,)."""
-        return self.kind.support_counts(self.read(reports))
+        return self.report_type.support_counts(self.read(reports))
 
     def estimate(self, reports: Array) -> Array:
         counts = self.support_counts(reports)
@@ -351,7 +328,7 @@ class SupportOracle(FrequencyOracle):
         """
         checks.generator(rng)
         counts = checks.counts(counts, self.k)
-        if not isinstance(self.kind, Independent):
+        if not isinstance(self.report_type, Independent):
             return self.estimate(self.perturb(np.repeat(np.arange(self.k), counts), rng))
         n = counts.sum()
         supported = rng.binomial(counts, self.p) + rng.binomial(n - counts, self.q)

@@ -17,15 +17,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import checks
-from ..kinds import Anything, Bits, Kind, Subset, Value
 from ..progress import made
+from ..reports import Anything, Bits, ReportType, Subset, Value
 from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row, Word
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
 
 __all__ = ["Client", "ClientError", "load", "named"]
 
 
-FORMS: dict[str, Callable[[int], Kind]] = {
+FORMS: dict[str, Callable[[int], ReportType]] = {
     kind.name: kind for kind in (Value, Bits, Subset, Anything)
 }
 """The kinds of report that a client may send, by name."""
@@ -155,7 +155,7 @@ class Client(LocalRandomizer):
     report : {"value", "bits", "subset", "any"}
         What a report is: one integer, k bits, a collection of distinct values, whose order is
         kept (that of a ``set``, which has none, is made ascending), or whatever JSON can write
-        (`ldpkit.kinds.anything.plain`).
+        (`ldpkit.reports.anything.plain`).
     epsilon, delta : float
         The guarantee the client claims.
     name : str
@@ -201,12 +201,12 @@ class Client(LocalRandomizer):
         )
 
     @property
-    def kind(self) -> Kind:
+    def report_type(self) -> ReportType:
         """What a report looks like; its law is unknown."""
         return FORMS[self.report](self.k)
 
     def pair(self, pair: Input = None) -> Pair:
-        return pair_of_values(self.kind, pair)
+        return pair_of_values(self.report_type, pair)
 
     def read(self, reports: Reports) -> Array:
         """Return the reports as they are: they were checked when the client made them."""
@@ -331,7 +331,7 @@ class Client(LocalRandomizer):
 
     def _as_any(self, reports: Reports) -> Array:
         try:
-            return self.kind.read(reports, self.called)
+            return self.report_type.read(reports, self.called)
         except ValueError as error:
             raise ClientError(str(error)) from None
 

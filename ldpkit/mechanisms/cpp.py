@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import checks
-from ..kinds.listing import alphabet
+from ..reports.listing import alphabet
 from ..types import Array, ArrayLike, Held, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, MAX_ROUNDS, Mechanism, share
 from .grr import respond, response_rates

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..kinds import Gaussian
+from ..reports import Gaussian
 from ..types import Array, ArrayLike, Rng
 from .grid import residue, rounded
 from .histogram import NoisyHistogram
@@ -41,7 +41,7 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
 
 class _Gaussian(NoisyHistogram):
     @property
-    def kind(self) -> Gaussian:
+    def report_type(self) -> Gaussian:
         """A vector with Gaussian noise."""
         return Gaussian(self.k, self.scale, self.grid)
 
@@ -89,6 +89,7 @@ class GM(_Gaussian):
     delta: float
     grid: float | None = None
     name = "GM"
+    exact = True
     limits = _Gaussian.limits | {"epsilon": partial(checks.real, low=1e-6, high=1)}
 
     @property
@@ -122,6 +123,7 @@ class AGM(_Gaussian):
     delta: float
     grid: float | None = None
     name = "AGM"
+    exact = True
 
     @cached_property
     def scale(self) -> float:

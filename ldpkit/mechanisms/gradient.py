@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
-from .. import checks, streams
+from .. import checks
+from ..rng import first_state
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, Mechanism
 from .grid import rounded, spacing
@@ -155,7 +156,7 @@ class GradientMechanism(Mechanism):
             gradients[zero] = rng.standard_normal((np.count_nonzero(zero), self.d))
             norms[zero] = np.linalg.norm(gradients[zero], axis=1)
         reports = np.empty_like(gradients)
-        dots, squares = normals(gradients, streams.state(rng), reports)
+        dots, squares = normals(gradients, first_state(rng), reports)
         scale, axis = self._place(p, towards, dots / norms, squares, rng)
         if axis is None:
             reports *= scale[:, None]

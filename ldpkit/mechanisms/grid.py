@@ -11,8 +11,9 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
-from .. import checks, streams
-from ..compiled import kernel
+from .. import checks
+from ..jit import kernel
+from ..rng import State, next_word
 from ..types import Array
 
 __all__ = ["FINEST", "COARSEST", "SLACK", "histograms", "residue", "rounded", "spacing"]
@@ -92,7 +93,7 @@ def _histograms(
     shift: int,
     ends: Array,
     starts: Array,
-    state: streams.State,
+    state: State,
 ) -> Array:
     out, one = np.empty((values.size, k)), np.int64(1 / grid)
     mask, top = (np.uint64(1) << np.uint64(shift)) - np.uint64(1), ends[-1]
@@ -100,20 +101,20 @@ def _histograms(
         for j in range(k):
             while True:
                 block = np.int64(0)
-                word, state = streams.step(state)
+                word, state = next_word(state)
                 while word >= top:  # what lies beyond the table has the same law again
                     block += ends.size
-                    word, state = streams.step(state)
+                    word, state = next_word(state)
                 at = starts[word >> np.uint64(56)]
                 while word >= ends[at]:
                     at += 1
                 while True:  # a uniform place in the block is kept with probability e^-x, x < 1/8
-                    word, state = streams.step(state)
+                    word, state = next_word(state)
                     place = np.int64(word & mask)
                     x, u = place * rate, np.int64(word << np.uint64(1) >> np.uint64(40)) * 2.0**-24
                     if u + 2.0**-24 <= 1 - x:
                         break
-                    more, state = streams.step(state)  # 53 bits more where 24 do not decide
+                    more, state = next_word(state)  # 53 bits more where 24 do not decide
                     if u + np.int64(more >> np.uint64(11)) * 2.0**-77 < math.exp(-x):
                         break
                 steps, negative = ((block + at) << shift) + place, np.int64(word) < 0
@@ -124,7 +125,7 @@ def _histograms(
     return out
 
 
-def histograms(values: Array, k: int, grid: float, scale: float, state: streams.State) -> Array:
+def histograms(values: Array, k: int, grid: float, scale: float, state: State) -> Array:
     """One-hot vectors plus discrete Laplace noise on a grid, float array (n, k).
 
     Parameters
@@ -136,7 +137,7 @@ def histograms(values: Array, k: int, grid: float, scale: float, state: streams.
     scale : float
         ``P(noise = j grid)`` is proportional to ``e^(-|j| grid / scale)``; in [1/16, 2^22].
     state : tuple
-        See `ldpkit.streams.state`.
+        See `ldpkit.rng.state`.
 
     Notes
     -----

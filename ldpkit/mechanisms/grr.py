@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kinds import Response
+from ..reports import Response
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import SupportOracle
 
@@ -49,9 +49,10 @@ class GRR(SupportOracle):
     k: int
     epsilon: float
     name = "GRR"
+    exact = True
 
     @property
-    def kind(self) -> Response:
+    def report_type(self) -> Response:
         """One value."""
         return Response(self.k, self.p, self.q)
 
@@ -89,3 +90,4 @@ class AGRR(GRR):
 
     delta: float
     name = "AGRR"
+    exact = True

@@ -1,5 +1,4 @@
-"""Local hashing: hash the value to a few cells with a user's own hash (see `ldpkit.kinds.hashed`),
-then respond."""
+"""Local hashing: hash the value to a few cells with a user's own hash, then respond."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import checks
-from ..kinds.hashed import HASH_REPORT, Hashed, cells
+from ..reports.hashed import HASH_REPORT, Hashed, cells
 from ..types import Array, ArrayLike, Rng
 from .base import MIN_EPSILON, SupportOracle
 from .grr import respond, response_rates
@@ -39,7 +38,7 @@ class LocalHashing(SupportOracle):
             """Hash range."""
 
     @property
-    def kind(self) -> Hashed:
+    def report_type(self) -> Hashed:
         """A hash function and a cell."""
         return Hashed(self.k, self.g, self.p)
 
@@ -82,6 +81,7 @@ class BLH(LocalHashing):
     k: int
     epsilon: float
     name = "BLH"
+    exact = True
 
     @property
     def g(self) -> int:
@@ -108,6 +108,7 @@ class OLH(LocalHashing):
     k: int
     epsilon: float
     name = "OLH"
+    exact = True
 
     limits = LocalHashing.limits | {"epsilon": partial(checks.real, low=MIN_EPSILON, high=22)}
 
@@ -123,7 +124,7 @@ class OLH(LocalHashing):
 
 @dataclass(frozen=True)
 class ALH(LocalHashing):
-    """Adaptive local hashing: the hash range is chosen, see `ldpkit.optimize.refine`.
+    """Adaptive local hashing: the hash range is chosen, see `ldpkit.refine.protocols.refine`.
 
     Parameters
     ----------
@@ -143,6 +144,7 @@ class ALH(LocalHashing):
     epsilon: float
     g: int
     name = "ALH"
+    exact = True
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,7 @@ class ABLH(BLH):
 
     delta: float
     name = "ABLH"
+    exact = True
 
 
 @dataclass(frozen=True)
@@ -185,6 +188,7 @@ class AOLH(OLH):
 
     delta: float
     name = "AOLH"
+    exact = True
 
     @property
     def g(self) -> int:
@@ -218,6 +222,7 @@ class LHO(LocalHashing):
     k: int
     g: int
     name = "LHO"
+    exact = True
     epsilon = math.inf
 
     @property

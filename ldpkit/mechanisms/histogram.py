@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
-from .. import checks, streams
-from ..compiled import kernel
-from ..kinds.vector import Laplace, Noisy
+from .. import checks
+from ..jit import kernel
+from ..reports.vector import Laplace, Noisy
+from ..rng import State, first_state
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import FrequencyOracle, share
 from .grid import SLACK, histograms, spacing
@@ -21,7 +22,7 @@ __all__ = ["NoisyHistogram", "SHE", "ThresholdedHistogram", "THE", "ATHE", "thre
 
 
 @kernel
-def _noisy(values: Array, k: int, scale: float, state: streams.State) -> Array:
+def _noisy(values: Array, k: int, scale: float, state: State) -> Array:
     out = np.empty((values.size, k))
     for i in range(values.size):
         state = laplace(out[i], state)
@@ -57,7 +58,7 @@ class NoisyHistogram(FrequencyOracle):
             """Scale or standard deviation of the noise."""
 
         @property
-        def kind(self) -> Noisy:
+        def report_type(self) -> Noisy:
             """A noisy vector."""
 
     def estimate(self, reports: ArrayLike) -> Array:
@@ -69,10 +70,10 @@ class NoisyHistogram(FrequencyOracle):
         checks.generator(rng)
         counts = checks.counts(counts, self.k)
         n = counts.sum()
-        return (counts + self.kind.total(n, rng)) / n
+        return (counts + self.report_type.total(n, rng)) / n
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        return self.kind.variance / checks.integer("n", n, 1) + 0.0 * share(frequency)
+        return self.report_type.variance / checks.integer("n", n, 1) + 0.0 * share(frequency)
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,10 @@ class SHE(NoisyHistogram):
     epsilon: float
     grid: float | None = None
     name = "SHE"
+    exact = True
 
     @property
-    def kind(self) -> Laplace:
+    def report_type(self) -> Laplace:
         """A vector with Laplace noise."""
         return Laplace(self.k, self.scale, self.grid)
 
@@ -119,7 +121,7 @@ class SHE(NoisyHistogram):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return noisy histograms, float array (n, k); see `Mechanism.perturb`."""
-        users, state = self._users(values, rng), streams.state(rng)
+        users, state = self._users(values, rng), first_state(rng)
         if self.grid is None:
             return _noisy(users, self.k, self.scale, state)
         return histograms(users, self.k, self.grid, self.scale, state)
@@ -180,6 +182,7 @@ class THE(ThresholdedHistogram):
     k: int
     epsilon: float
     name = "THE"
+    exact = True
 
     @cached_property
     def theta(self) -> float:
@@ -197,7 +200,7 @@ class THE(ThresholdedHistogram):
 
 @dataclass(frozen=True)
 class ATHE(ThresholdedHistogram):
-    """Adaptive thresholding: the threshold is chosen, see `ldpkit.optimize.refine`.
+    """Adaptive thresholding: the threshold is chosen, see `ldpkit.refine.protocols.refine`.
 
     Parameters
     ----------
@@ -217,3 +220,4 @@ class ATHE(ThresholdedHistogram):
     epsilon: float
     theta: float
     name = "ATHE"
+    exact = True

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from .. import checks
-from ..kinds import Attributes, SupportLaw
+from ..reports import Attributes, ExactSupport
 from ..types import Array, ArrayLike, Input, Numbers, Rates, Rng
 from .base import MAX_DOMAIN, FrequencyOracle, share, support_variance
 from .grr import GRR
@@ -54,6 +54,7 @@ class RSFD(FrequencyOracle):
     d: int
     epsilon: float
     base: str = "GRR"
+    exact = True
 
     limits = FrequencyOracle.limits | {
         "k": _checked_sizes,
@@ -97,9 +98,10 @@ class RSFD(FrequencyOracle):
         return family[self.base[:3]](self.sizes[j], self.amplified)
 
     @property
-    def kind(self) -> Attributes:
+    def report_type(self) -> Attributes:
         """One report per attribute."""
-        parts: tuple[SupportLaw, ...] = tuple(self.attribute(j).kind for j in range(self.d))
+        own = (self.attribute(j).report_type for j in range(self.d))
+        parts: tuple[ExactSupport, ...] = tuple(own)
         q, k = parts[0].q, min(self.sizes)
         one, none = (
             np.asarray(parts[0].pair_law()),

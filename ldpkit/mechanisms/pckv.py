@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 
 from .. import checks
-from ..compiled import kernel
-from ..kinds.listing import alphabet, chosen, listed_positions, product_law
+from ..jit import kernel
+from ..reports.listing import alphabet, chosen, listed_positions, product_distribution
 from ..types import Array, ArrayLike, Held, Numbers, Rng
 from .base import MAX_DOMAIN, Mechanism, share, support_variance
 from .grr import respond
@@ -259,12 +259,14 @@ class PCKVUE(PCKV):
         )
         other = np.array([self.b / 2, 1 - self.b, self.b / 2])
         keys, weights, means = self._components(pairs)
-        law = weights[~np.isin(keys, positions)].sum() * product_law([other] * len(positions))
+        without = product_distribution([other] * len(positions))
+        law = weights[~np.isin(keys, positions)].sum() * without
         for key, weight, mean in zip(keys, weights, means):
             if key in positions and weight > 0:
                 tilt = self.a * (1 - 2 * self.flip) * mean / 2
                 own = np.array([self.a / 2 - tilt, 1 - self.a, self.a / 2 + tilt])
-                law = law + weight * product_law([own if u == key else other for u in positions])
+                parts = [own if u == key else other for u in positions]
+                law = law + weight * product_distribution(parts)
         return law
 
     def encode(self, reports: Array, positions: Iterable[int] | None = None) -> Array:

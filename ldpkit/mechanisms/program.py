@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from .. import checks
-from ..kinds.anything import parsed
+from ..reports.anything import parsed
 from .client import ClientError, NoClientError
 
 __all__ = ["Program"]

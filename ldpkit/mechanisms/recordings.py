@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import checks, digests
-from ..kinds.anything import parsed, repeated
+from ..reports.anything import parsed, repeated
 from ..types import Array, Reports, Rng
 from .client import Client, ClientError
 

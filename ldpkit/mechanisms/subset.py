@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import checks, streams
-from ..compiled import kernel
-from ..kinds import Selection
+from .. import checks
+from ..jit import kernel
+from ..reports import Selection
+from ..rng import State, first_state, next_uniform
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import SupportOracle
 
@@ -16,7 +17,7 @@ __all__ = ["SubsetSelection", "SS", "FloorSS", "ASS", "inclusion_rates"]
 
 
 @kernel
-def _subsets(values: Array, k: int, size: int, keep: float, state: streams.State) -> Array:
+def _subsets(values: Array, k: int, size: int, keep: float, state: State) -> Array:
     """Uniformly ordered subsets; the true value is a member with probability `keep`."""
     out = np.empty((values.size, size), np.int64)
     deck = np.arange(k)  # any permutation serves as the next start, so it is never reset
@@ -27,15 +28,15 @@ def _subsets(values: Array, k: int, size: int, keep: float, state: streams.State
         while deck[j] != own:
             j -= 1
         deck[j], deck[k - 1] = deck[k - 1], deck[j]
-        u, state = streams.uniform(state)
+        u, state = next_uniform(state)
         include = u < keep
         for j in range(size - include):
-            u, state = streams.uniform(state)
+            u, state = next_uniform(state)
             r = j + int(u * (k - 1 - j))
             deck[j], deck[r] = deck[r], deck[j]
             out[i, j] = deck[j]
         if include:  # a random place: a fixed one would give the true value away
-            u, state = streams.uniform(state)
+            u, state = next_uniform(state)
             r = int(u * size)
             out[i, size - 1] = out[i, r]
             out[i, r] = own
@@ -68,7 +69,7 @@ class SubsetSelection(SupportOracle):
             """Subset size."""
 
     @property
-    def kind(self) -> Selection:
+    def report_type(self) -> Selection:
         """A set of fixed size."""
         absent = (self.k - self.omega) / (self.omega * math.exp(self.epsilon) + self.k - self.omega)
         return Selection(self.k, self.omega, self.p, absent)
@@ -86,7 +87,7 @@ class SubsetSelection(SupportOracle):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return subsets, int array (n, omega); see `Mechanism.perturb`."""
         users = self._users(values, rng)
-        return _subsets(users, self.k, self.omega, self.p, streams.state(rng))
+        return _subsets(users, self.k, self.omega, self.p, first_state(rng))
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ class SS(SubsetSelection):
     k: int
     epsilon: float
     name = "SS"
+    exact = True
 
     @property
     def omega(self) -> int:
@@ -134,6 +136,7 @@ class FloorSS(SS):
     """
 
     name = "FloorSS"
+    exact = True
 
     @property
     def omega(self) -> int:
@@ -143,7 +146,7 @@ class FloorSS(SS):
 
 @dataclass(frozen=True)
 class ASS(SubsetSelection):
-    """Adaptive subset selection: the subset's size is chosen, see `ldpkit.optimize.refine`.
+    """Adaptive subset selection: the subset's size is chosen, see `ldpkit.refine.protocols.refine`.
 
     Parameters
     ----------
@@ -164,6 +167,7 @@ class ASS(SubsetSelection):
     epsilon: float
     omega: int
     name = "ASS"
+    exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

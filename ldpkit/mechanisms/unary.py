@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import checks, streams
-from ..compiled import kernel
-from ..kinds import IndependentBits
+from .. import checks
+from ..jit import kernel
+from ..reports import IndependentBits
+from ..rng import State, first_state, next_uniform, next_word
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import SupportOracle
 
@@ -27,7 +28,7 @@ def _digits(rate: float) -> Array:
 
 
 @kernel
-def _ones(values: Array, k: int, own: float, digits: Array, state: streams.State) -> Array:
+def _ones(values: Array, k: int, own: float, digits: Array, state: State) -> Array:
     """Bits of 64 places at a time: digit by digit, a random word leaves the places undecided whose
     digits are equal so far."""
     n, lowest, every = values.size, np.uint64(0x0101010101010101), ~np.uint64(0)
@@ -36,7 +37,7 @@ def _ones(values: Array, k: int, own: float, digits: Array, state: streams.State
     for w in range(0, out.size, 8):
         ones, undecided = np.uint64(0), every
         for digit in all_places:
-            word, state = streams.step(state)
+            word, state = next_word(state)
             ones |= undecided & digit & ~word
             undecided &= ~(digit ^ word)
             if undecided == 0:
@@ -46,7 +47,7 @@ def _ones(values: Array, k: int, own: float, digits: Array, state: streams.State
     bits = out.view(np.uint8)[: n * k].reshape(n, k)
     for i in range(n):
         if values[i] >= 0:
-            u, state = streams.uniform(state)
+            u, state = next_uniform(state)
             bits[i, values[i]] = u < own
     return bits
 
@@ -54,14 +55,14 @@ def _ones(values: Array, k: int, own: float, digits: Array, state: streams.State
 def _bits(values: Array, k: int, own: float, other: float, rng: Rng) -> Array:
     """Independent bits: `own` is the chance of a one at the user's value, if it is not -1, and
     `other` elsewhere."""
-    return _ones(values, k, own, _digits(other), streams.state(rng))
+    return _ones(values, k, own, _digits(other), first_state(rng))
 
 
 class UnaryEncoding(SupportOracle):
     """Base of all protocols whose report is a vector of independent bits with rates `p` and `q`."""
 
     @property
-    def kind(self) -> IndependentBits:
+    def report_type(self) -> IndependentBits:
         """Independent bits."""
         return IndependentBits(self.k, self.p, self.q)
 
@@ -89,6 +90,7 @@ class SUE(UnaryEncoding):
     k: int
     epsilon: float
     name = "SUE"
+    exact = True
 
     @property
     def p(self) -> float:
@@ -120,6 +122,7 @@ class OUE(UnaryEncoding):
     k: int
     epsilon: float
     name = "OUE"
+    exact = True
 
     @property
     def p(self) -> float:
@@ -140,7 +143,7 @@ def other_rate(p: Numbers, epsilon: float) -> Numbers:
 
 @dataclass(frozen=True)
 class AUE(UnaryEncoding):
-    """Adaptive unary encoding: the rate of the true bit is chosen, see `ldpkit.optimize.refine`.
+    """Adaptive unary encoding: the rate of the true bit is chosen, see `ldpkit.refine`.
 
     Parameters
     ----------
@@ -162,6 +165,7 @@ class AUE(UnaryEncoding):
     epsilon: float
     p: float
     name = "AUE"
+    exact = True
 
     limits = UnaryEncoding.limits | {
         "p": functools.partial(checks.real, low=0, high=1, closed="()")
@@ -202,6 +206,7 @@ class ASUE(UnaryEncoding):
     epsilon: float
     delta: float
     name = "ASUE"
+    exact = True
 
     @property
     def p(self) -> float:
@@ -243,6 +248,7 @@ class FaultyUE(UnaryEncoding):
     epsilon: float
     protocol: str = "SUE"
     name = "FaultyUE"
+    exact = True
 
     limits = UnaryEncoding.limits | {
         "protocol": functools.partial(checks.one_of, allowed=("SUE", "OUE"))

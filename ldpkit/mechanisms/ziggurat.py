@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import streams
-from ..compiled import kernel
+from ..jit import kernel
+from ..rng import State, next_uniform, next_word
 from ..types import Array
 
 __all__ = ["normals", "combine", "laplace"]
@@ -59,32 +59,32 @@ _LAPLACE_HEIGHTS = np.exp(-_LAPLACE)
 
 
 @kernel
-def _place(edges: Array, state: streams.State) -> tuple[np.int64, float, streams.State]:
+def _place(edges: Array, state: State) -> tuple[np.int64, float, State]:
     """A layer, and a uniform place in it to either side of 0."""
-    word, state = streams.step(state)
+    word, state = next_word(state)
     layer = np.int64(word & np.uint64(_LAYERS - 1))
     return layer, (np.int64(word) >> np.int64(11)) * 2.0**-52 * edges[layer], state
 
 
 @kernel
-def _rare_normal(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
+def _rare_normal(layer: np.int64, x: float, state: State) -> tuple[float, State]:
     """Decide about a place outside the next layer; return it, a value of the tail, or 0 for another
     try."""
-    u, state = streams.uniform(state)
+    u, state = next_uniform(state)
     if layer:
         height = _NORMAL_HEIGHTS[layer] + u * (_NORMAL_HEIGHTS[layer + 1] - _NORMAL_HEIGHTS[layer])
         return (x if height < math.exp(-x * x / 2) else 0.0), state
     while True:
-        v, state = streams.uniform(state)
+        v, state = next_uniform(state)
         past = -math.log(1 - u) / _NORMAL[1]
         if -2 * math.log(1 - v) >= past * past:
             return math.copysign(_NORMAL[1] + past, x), state
-        u, state = streams.uniform(state)
+        u, state = next_uniform(state)
 
 
 @kernel
-def _rare_laplace(layer: np.int64, x: float, state: streams.State) -> tuple[float, streams.State]:
-    u, state = streams.uniform(state)
+def _rare_laplace(layer: np.int64, x: float, state: State) -> tuple[float, State]:
+    u, state = next_uniform(state)
     if layer:
         height = _LAPLACE_HEIGHTS[layer] + u * (
             _LAPLACE_HEIGHTS[layer + 1] - _LAPLACE_HEIGHTS[layer]
@@ -94,7 +94,7 @@ def _rare_laplace(layer: np.int64, x: float, state: streams.State) -> tuple[floa
 
 
 @kernel
-def laplace(out: Array, state: streams.State) -> streams.State:
+def laplace(out: Array, state: State) -> State:
     """Fill a row with Laplace noise of scale 1; return the next state."""
     for j in range(out.size):
         x = 0.0
@@ -107,7 +107,7 @@ def laplace(out: Array, state: streams.State) -> streams.State:
 
 
 @kernel
-def normals(gradients: Array, state: streams.State, out: Array) -> tuple[Array, Array]:
+def normals(gradients: Array, state: State, out: Array) -> tuple[Array, Array]:
     """Fill `out` with normals; return their products with the gradients and their squared
     lengths."""
     n, d = gradients.shape

@@ -1,14 +1,24 @@
-"""Sequential audits that look at every entry of reports of any form.
+"""Sequential audits: bets against the claim, after every report, until the claim is refuted.
 
-`columns` takes reports apart, `counts` counts what they show for each input, `bets` bets on what
-the counts of the past promise, and a `Screen` does all of it. `scores` bets on everything at once,
-as models foretell it. Bets are valid because each column depends on its own report alone.
+`SequentialAudit` is the planned audit, and `loop` runs it: draw reports, place the bets, refit the
+learner. `columns` takes reports of any form apart, `counts` counts what they show for each input,
+`bets` bets on what the counts of the past promise, and a `Screen` does all of it. `scores` bets on
+everything at once, as models predict it. `wealth` holds the wealth process of all bets. The bets
+are valid because each column depends on its own report alone.
 """
 
+from .audit import SequentialAudit
 from .bets import Bets, block_end
 from .columns import read
 from .counts import Counts
+from .events import Declared, Event
+from .result import SequentialResult
 from .scores import Scores
 from .screen import Entry, Screen
 
-__all__ = ["Bets", "Counts", "Entry", "Scores", "Screen", "block_end", "read"]
+# fmt: off
+__all__ = [
+    "SequentialAudit", "SequentialResult", "Declared", "Event", "Bets", "Counts", "Entry",
+    "Scores", "Screen", "block_end", "read"
+]
+# fmt: on

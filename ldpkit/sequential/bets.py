@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import kernel
+from ..jit import kernel
 from ..types import Array
 from .counts import Ranking
 from .ranking import MOST, spread, stake

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import kernel
-from ..kinds.anything import plain, rows
+from ..jit import kernel
+from ..reports.anything import plain, rows
 from ..types import Array
 from .records import INTEGER, NONE, ODD, REAL, ROOT, TRUTH, Records, chained, token
 
@@ -46,7 +46,7 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int 
     Parameters
     ----------
     reports : sequence
-        As `ldpkit.kinds.anything.plain` returns them, or an array.
+        As `ldpkit.reports.anything.plain` returns them, or an array.
     first : int
         Number of the first report. The number of its round decides in which reports of many entries
         the last places of numbers are looked at, so that it must not depend on the input.

@@ -17,7 +17,7 @@ from ..types import Array
 from .columns import read
 from .ranking import offer, rank, tell
 from .records import INTEGER, TRUTH, TYPES, Records
-from .tallies import (
+from .tallies import (  # fmt: skip
     AGREE,
     CATEGORY,
     DIFFER,
@@ -31,7 +31,7 @@ from .tallies import (
     count,
     cut,
     merge,
-)  # fmt: skip
+)
 
 __all__ = ["Counts", "Ranking"]
 

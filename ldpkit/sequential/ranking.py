@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from ..compiled import kernel
+from ..jit import kernel
 from ..types import Array
-from .tallies import (
+from .tallies import (  # fmt: skip
     ABOVE,
     BELOW,
     CATEGORY,
@@ -18,7 +18,7 @@ from .tallies import (
     ZERO,
     Paths,
     Values,
-)  # fmt: skip
+)
 
 __all__ = ["MOST", "offer", "promise", "rank", "spread", "stake", "tell"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import kernel
+from ..jit import kernel
 from ..types import Array
 
 __all__ = [

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..betting import soft_factor
-from ..compiled import kernel
+from ..jit import kernel
 from ..types import Array
 from .bets import dealt
 from .counts import NUMBER, Counts

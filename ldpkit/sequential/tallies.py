@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import kernel
+from ..jit import kernel
 from ..types import Array
 from .records import ODD, REAL, TYPES, mix
 

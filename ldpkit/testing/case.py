@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .. import attacks, streams
+from .. import attacks
 from ..attacks import Attack
 from ..attacks.base import able
+from ..rng import generator
 from ..types import Input, Numbers, Rates, Reports, Rng
 
 __all__ = [
@@ -115,12 +116,12 @@ class Case:
 
     def rng(self, *name: str | int) -> Rng:
         """Return the generator of this name."""
-        return streams.generator(self.seed, "testing", *name)
+        return generator(self.seed, "testing", *name)
 
     @cached_property
     def attacks(self) -> list[Attack]:
         """What reports are asked: the given attacks, or those that can read them."""
-        chosen = able(self.mechanism.kind) if self.chosen is None else self.chosen
+        chosen = able(self.mechanism.report_type) if self.chosen is None else self.chosen
         return [attacks.make(a).declare(self.mechanism, USERS, TAIL) for a in chosen]
 
     @cached_property
@@ -132,7 +133,7 @@ class Case:
         ValueError
             If a given input is in none of them.
         """
-        domain: int | None = getattr(self.mechanism.kind, "domain", None)
+        domain: int | None = getattr(self.mechanism.report_type, "domain", None)
         values, found, taken = self.inputs, [], set[int]()
         if values is None and domain is not None:
             values = range(domain) if domain <= 6 else (0, 1, domain // 2, domain - 1)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..attacks import Guess, TwoValueTest
-from ..kinds import Listed, Repeatable, Scored, Support
 from ..mechanisms import FrequencyOracle, Mechanism, Repeated
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
+from ..reports import Listed, Repeatable, Scored, Support
 from ..types import Array
 from .case import NO_LAW, TAIL, Case, close, need, same
 
@@ -32,7 +32,8 @@ def rates(case: Case) -> str | None:
         need(tpr >= fpr * (1 - 1e-9), f"{what}: the event is likelier under the second input")
     named = {pair: rates for attack, pair, rates in case.laws if isinstance(attack, Guess)}
     inputs = dict.fromkeys(first for first, _ in named)
-    whole = isinstance(case.mechanism.kind, Support) and len(inputs) == case.mechanism.kind.domain
+    kind = case.mechanism.report_type
+    whole = isinstance(kind, Support) and len(inputs) == kind.domain
     for x in inputs:
         total = next(tpr for (first, _), (tpr, _) in named.items() if first == x)
         total += sum(fpr for (_, second), (_, fpr) in named.items() if second == x)
@@ -45,7 +46,7 @@ def rates(case: Case) -> str | None:
 
 def budget(case: Case) -> str | None:
     """No event tells two inputs apart more than the claim, or the loss that is stated, allows."""
-    m, kind = case.mechanism, case.mechanism.kind
+    m, kind = case.mechanism, case.mechanism.report_type
     if (
         not case.laws
         or not isinstance(kind, Scored)
@@ -86,7 +87,7 @@ def budget(case: Case) -> str | None:
 
 def routes(case: Case) -> str | None:
     """Rates and loss are those that follow from the law written down report by report."""
-    m, kind = case.mechanism, case.mechanism.kind
+    m, kind = case.mechanism, case.mechanism.report_type
     if (
         not case.laws
         or not isinstance(kind, Listed)
@@ -152,7 +153,7 @@ def _two_rounds(case: Case, m: FrequencyOracle, kind: Any, tally: Array) -> None
 def rounds(case: Case) -> str | None:
     """One round is the mechanism itself, and a remembered report says what one report says."""
     m = case.mechanism
-    if not isinstance(m, FrequencyOracle) or not isinstance(m.kind, Repeatable):
+    if not isinstance(m, FrequencyOracle) or not isinstance(m.report_type, Repeatable):
         return "it is not made to be repeated"
     one = m.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
     for what, other in {
@@ -172,13 +173,14 @@ def rounds(case: Case) -> str | None:
         for attack, pair, rates in case.laws:
             if (
                 isinstance(attack, TwoValueTest)
-                and isinstance(m.kind, Scored)
-                and isinstance(other.kind, Scored)
+                and isinstance(m.report_type, Scored)
+                and isinstance(other.report_type, Scored)
             ):
-                attack = attack if m.kind.extreme is None else TwoValueTest(m.kind.extreme)
+                extreme = m.report_type.extreme
+                attack = attack if extreme is None else TwoValueTest(extreme)
                 need(
-                    close([other.kind.loss(pair)], [m.kind.loss(pair)]),
-                    f"{what} loses {other.kind.loss(pair)} between {pair}",
+                    close([other.report_type.loss(pair)], [m.report_type.loss(pair)]),
+                    f"{what} loses {other.report_type.loss(pair)} between {pair}",
                 )
             found = attack.rates(other, pair)
             need(
@@ -215,7 +217,7 @@ def extremes(case: Case) -> str | None:
                     all(0 <= rate <= 1 + 1e-9 for rate in rates),
                     f"attack {attack.name} has the rates {rates} {what}",
                 )
-            loss = m.kind.loss(m.pair()) if isinstance(m.kind, Scored) else None
+            loss = m.report_type.loss(m.pair()) if isinstance(m.report_type, Scored) else None
             need(loss is None or not math.isnan(loss), f"the largest loss is no number {what}")
             m.read(m.perturb(m.inputs(m.pair()[0], 2), case.rng("extremes")))
     return None if case.laws else NO_LAW

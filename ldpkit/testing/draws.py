@@ -66,7 +66,7 @@ def estimate(case: Case) -> str | None:
         drawn += made(values, min(many, groups - len(drawn)))
     found, truth = np.array(drawn), np.array([first])
     if isinstance(m, FrequencyOracle):  # what is estimated are values, or equal groups of them
-        truth = np.zeros(max(found.shape[1], m.kind.domain))
+        truth = np.zeros(max(found.shape[1], m.report_type.domain))
         truth[[first, second]] = share, 1 - share
         truth = truth.reshape(found.shape[1], -1).sum(axis=1)
     variance = np.broadcast_to(m.variance(size, truth), truth.shape)

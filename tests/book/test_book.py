@@ -18,7 +18,6 @@ from notebooks import NOTEBOOKS, PROJECT, cells_of, notebook
 
 from ldpbook import build, chapter, check_pages, dependencies, execute, expected, reproduce
 from ldpbook.paper_values import COLUMNS
-from ldpkit import pools
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,7 +68,7 @@ def test_runner_executes_once_and_again_only_what_changed(project, capsys):
 
 
 def test_notebooks_that_run_side_by_side_share_the_cores(project, monkeypatch):
-    monkeypatch.setattr(pools, "count", lambda workers: 4)
+    monkeypatch.setattr("ldpkit.executors.count", lambda workers: 4)
     for page in ("one", "two"):
         write(project, page, "import os\nprint(os.environ['LOKY_MAX_CPU_COUNT'])")
     for jobs, share in [(None, 2), (1, 4), (8, 2)]:

@@ -75,7 +75,7 @@ def test_the_table_in_the_book_is_about_this_list_and_every_mutant_was_noticed_b
 
 
 def test_a_page_turns_red_with_a_broken_law_and_is_green_without():
-    law = "ldpkit.kinds.base:SupportLaw.score_rates"
+    law = "ldpkit.reports.base:ExactSupport.score_rates"
     one = LISTED[law]
     sound = mutants.apart(one["page"], one["parameters"])
     assert sound["problem"] is None and len(sound["rows"]) > 10
@@ -86,14 +86,14 @@ def test_a_page_turns_red_with_a_broken_law_and_is_green_without():
 
 def test_what_no_law_has_made_is_no_witness():
     row = {"how": "drawn from the law", "published": None, "verdict": "differs", "x": 1, "kind": ""}
-    one = LISTED["ldpkit.kinds.laws:count_wins"]
+    one = LISTED["ldpkit.exact:count_wins"]
     line = mutants.judged(one, {"problem": None, "rows": [row]}, 0.0)
     assert line["red"] == 1 and "witness" not in line
     assert mutants.judged(one, {"problem": "stopped", "rows": []}, 0.0)["witness"] == "stopped"
 
 
 def test_a_law_that_is_not_there_cannot_be_broken():
-    finder = mutants.Finder("ldpkit.kinds.laws:nothing", "2 * x")
-    loader = finder.find_spec("ldpkit.kinds.laws", importlib.import_module("ldpkit.kinds").__path__)
+    finder = mutants.Finder("ldpkit.exact:nothing", "2 * x")
+    loader = finder.find_spec("ldpkit.exact", importlib.import_module("ldpkit.reports").__path__)
     with pytest.raises(ValueError, match="nothing"):
-        loader.loader.get_code("ldpkit.kinds.laws")
+        loader.loader.get_code("ldpkit.exact")

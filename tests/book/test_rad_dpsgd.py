@@ -26,7 +26,7 @@ from ldpkit.mechanisms.central import (
     gdp_mu,
     rdp_epsilon,
 )
-from ldpkit.streams import generator
+from ldpkit.rng import generator
 
 UNIFORM = np.full(4, 0.25)
 

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
 from ldpbook import paper_values
-from ldpkit import attacks, optimize
+from ldpkit import attacks, refine
 from ldpkit.auditors import Audit
 from ldpkit.mechanisms import FaultyUE, make
 
@@ -110,7 +110,7 @@ def test_both_real_packages_follow_the_model_of_the_fault_at_every_budget():
 
 def test_the_released_refinement_is_what_the_formulas_give():
     theirs = paper_values.load("refinement", "reference")
-    ours = optimize.table(
+    ours = refine.table(
         sorted(theirs["mechanism"].unique()),
         [25, 1000],
         sorted(theirs["epsilon"].unique()),

@@ -13,9 +13,9 @@ from scipy.special import rel_entr
 from scipy.stats import norm
 
 from ldpkit.attacks.gradient import Pairs
-from ldpkit.attacks.reconstruct import finite_law, rad_exact
+from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
 from ldpkit.auditors import audit_gradient, expected
-from ldpkit.auditors.ratio import statistic
+from ldpkit.auditors.count_ratio import statistic
 from ldpkit.mechanisms import AGM, GM, GRR, LDPSGD, FaultyUE, make
 
 BOOK = Path(__file__).parents[2] / "book"
@@ -90,7 +90,7 @@ def test_a_quarter_of_the_claim_of_gm_is_not_for_any_attack():
 
 
 def test_equation_5_holds_as_a_bound():
-    law = finite_law(GRR(4, 1.0))
+    law = finite_distribution(GRR(4, 1.0))
     stated = rad_exact(law, np.full(4, 0.25), side=range(4))
     rng = np.random.default_rng(1)
     for _ in range(50):

@@ -23,10 +23,10 @@ from click.testing import CliRunner
 from curves import PROTOCOLS
 
 from ldpbook import paths
-from ldpkit import optimize
-from ldpkit.attacks.reconstruct import finite_law, rad_exact
+from ldpkit import refine
+from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
 from ldpkit.mechanisms import ASS, GRR
-from ldpkit.streams import generator
+from ldpkit.rng import generator
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "data" / "results"
@@ -113,8 +113,8 @@ def test_stored_populations_are_all_there_and_their_rates_follow_the_law():
     )
     assert len(table) == 396 and (table["runs"] == 100).all() and (table["k"] == 100).all()
     for row in table[table["epsilon"].isin([2, 6, 10])].itertuples():
-        law = optimize.success(
-            optimize.build(row.protocol, 100, row.epsilon, grid="published", law="published")
+        law = refine.success(
+            refine.build(row.protocol, 100, row.epsilon, grid="published", law="published")
         )
         assert abs(row.asr - law) <= 5 * math.sqrt(law * (1 - law) / 48_842 / row.runs), row
 
@@ -196,7 +196,7 @@ def test_the_integral_is_the_limit_of_theorem_43_on_finitely_many_records(shape,
 
 def test_counted_reports_have_the_law_of_all_reports():
     mechanism, uniform = GRR(3, 1.0), np.full(3, 1 / 3)
-    one, whole = finite_law(mechanism), np.ones((3, 1))
+    one, whole = finite_distribution(mechanism), np.ones((3, 1))
     for _ in range(3):
         whole = (whole[:, :, None] * one[:, None, :]).reshape(3, -1)
     counted = other_priors.counts_law(mechanism, 3)
@@ -224,13 +224,13 @@ def test_runs_are_taken_as_often_as_the_prior_says():
 def test_the_advantage_against_a_change_is_that_of_all_pairs_of_subsets():
     for k, epsilon, omega in ((5, 1.0, 2), (6, 2.5, 3), (5, 3.0, 1)):
         mechanism = ASS(k, epsilon, omega)
-        law = finite_law(mechanism)
+        law = finite_distribution(mechanism)
         same = np.einsum("vi,vj->ij", law, law) / k
         other = (np.outer(law.sum(0), law.sum(0)) - k * same) / (k * (k - 1))
         assert seen_twice.changed_exact(mechanism) == pytest.approx(
             np.maximum(same - other, 0).sum(), abs=1e-12
         )
-        weights = seen_twice.evidence(mechanism, mechanism.kind.reports)
+        weights = seen_twice.evidence(mechanism, mechanism.report_type.reports)
         one, two = (np.repeat(weights, len(weights), axis=0), np.tile(weights, (len(weights), 1)))
         assert seen_twice.odds(one, two) == pytest.approx((same / other).ravel())
 

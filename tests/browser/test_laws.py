@@ -10,7 +10,7 @@ import pytest
 from scipy.special import logsumexp
 
 from browser.conftest import ROOT
-from ldpkit import attacks, betting, mechanisms, optimize, stats
+from ldpkit import attacks, betting, mechanisms, refine, stats
 from ldpkit.auditors import KVAudit, rad, rad_bounds, shuffle
 
 LAWS = ROOT / "book" / "_static" / "laws.js"
@@ -38,7 +38,7 @@ def some_rates(rng):
     own = {"protocol": str(rng.choice(["SUE", "OUE"]))} if given["mechanism"] == "FaultyUE" else {}
     target = mechanisms.make(given["mechanism"], k=given["k"], epsilon=given["epsilon"], **own)
     tpr, fpr = attacks.make(given["attack"]).rates(target)
-    loss = target.kind.loss(target.pair())
+    loss = target.report_type.loss(target.pair())
     close = 1e-8 if given["mechanism"] == "THE" else CLOSE
     return (
         given | own,
@@ -74,16 +74,14 @@ def some_bound(rng):
 
 def some_choice(rng):
     given = {
-        "family": str(rng.choice(list(optimize.FAMILIES))),
+        "family": str(rng.choice(list(refine.FAMILIES))),
         "k": int(logarithmic(rng, 3, 400)),
         "epsilon": logarithmic(rng, 0.1, 6),
         "weights": [*rng.uniform(0, 1, 2), float(rng.choice([0.0, rng.uniform()]))],
     }
-    chosen = optimize.refine(
-        given["family"], given["k"], given["epsilon"], weights=given["weights"]
-    )
-    found = optimize.scores(chosen)
-    parameter = getattr(chosen, optimize.FAMILIES[given["family"]].parameter)
+    chosen = refine.refine(given["family"], given["k"], given["epsilon"], weights=given["weights"])
+    found = refine.scores(chosen)
+    parameter = getattr(chosen, refine.FAMILIES[given["family"]].parameter)
     return (
         given,
         {key: found[key] for key in ("asr", "mse", "epg")} | {"parameter": parameter},

@@ -87,7 +87,7 @@ def same_rate_p(one, n_one, two, n_two):
 def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
     """Smallest p-value of real reports under both inputs: against the exact rates, or else against
     simulated rounds."""
-    pair, rates, found = (0, mechanism.kind.domain - 1), attack.rates(mechanism), []
+    pair, rates, found = (0, mechanism.report_type.domain - 1), attack.rates(mechanism), []
     for side, value in enumerate(pair):
         rng = np.random.default_rng([seed, side])
         reports = mechanism.perturb(mechanism.inputs(value, real), rng)

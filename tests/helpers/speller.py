@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpkit.kinds import Kind
 from ldpkit.mechanisms import FrequencyOracle
+from ldpkit.reports import ReportType
 
 
 @dataclass(frozen=True)
-class Word(Kind):
+class Word(ReportType):
     """One word."""
 
     k: int
@@ -32,7 +32,7 @@ class Speller(FrequencyOracle):
     name = "Speller"
 
     @property
-    def kind(self):
+    def report_type(self):
         return Word(self.k)
 
     def perturb(self, values, rng):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ldpkit import streams
+from ldpkit.rng import generator
 
 
 def square(x, seed, trace=None, forbidden=None):
@@ -22,7 +22,7 @@ def square(x, seed, trace=None, forbidden=None):
     return {
         "square": x * x,
         "third": x / 3,
-        "drawn": streams.generator(seed, "draw").random(),
+        "drawn": generator(seed, "draw").random(),
         "seed": seed,
     }
 
@@ -64,7 +64,7 @@ def fragile(x, seed, marks, fatal=(), always=False):
     if x in fatal and (always or not mark.exists()):
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return {"drawn": streams.generator(seed, "draw").random()}
+    return {"drawn": generator(seed, "draw").random()}
 
 
 def interrupting(x, seed, store=None):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ldpkit.auditors import audit
-from ldpkit.kinds.anything import plain
 from ldpkit.mechanisms import Client, ClientError
+from ldpkit.reports.anything import plain
 
 
 class Colour(enum.IntEnum):

@@ -30,7 +30,7 @@ from scipy import integrate, optimize, stats
 from ldpkit import attacks
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit, expected
-from ldpkit.kinds.laws import gaussian_success
+from ldpkit.exact import gaussian_success
 from ldpkit.mechanisms import AGM, AGRR, ASUE, GM, OLH, make
 from ldpkit.mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ldpkit.mechanisms.gaussian import gaussian_delta

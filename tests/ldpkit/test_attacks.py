@@ -30,10 +30,10 @@ from pytest import approx
 from scipy import integrate
 
 from ldpkit import attacks
-from ldpkit.kinds import HASH_REPORT, hash_cell
-from ldpkit.kinds.laws import laplace_success, support_success
+from ldpkit.exact import laplace_success, support_success
 from ldpkit.mechanisms import BLH, GRR, LHO, OUE, SHE, SS, SUE, THE, Client, make
 from ldpkit.mechanisms.base import MAX_EPSILON
+from ldpkit.reports import HASH_REPORT, hash_cell
 
 GUESS, TIGHT = attacks.ATTACKS["guess"], attacks.ATTACKS["tight"]
 TIGHT_EPSILON = ["GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE"]

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 from laws import EVERY, P_MIN, PURE, binomial_p, build, mechanism_of, table, unit
 
-from ldpkit import attacks, stats, streams
+from ldpkit import attacks, stats
 from ldpkit.auditors import Audit, AuditResult, audit, audits, expected, rows
 from ldpkit.mechanisms import GRR, LHO, OUE, PM, RAPPOR, SUE, Client, FaultyUE, make
+from ldpkit.rng import derive, generator, sequence
 
 TRIALS = 10**6
 
@@ -77,14 +78,14 @@ def test_audits_in_parallel_threads_do_not_disturb_each_other():
 
 
 def test_no_two_purposes_share_a_stream(monkeypatch):
-    used, original = [], streams.sequence
+    used, original = [], sequence
 
     def recorded(*name):
         sequence = original(*name)
         used.append(tuple(sequence.generate_state(4).tolist()))
         return sequence
 
-    monkeypatch.setattr(streams, "sequence", recorded)
+    monkeypatch.setattr("ldpkit.rng.sequence", recorded)
     audited = [
         OUE(5, 1.0),
         SUE(5, 1.0),
@@ -115,11 +116,11 @@ def test_both_inputs_and_all_chunks_draw_different_numbers():
 
 def test_a_stream_belongs_to_its_name_alone():
     one, other = ({"a": 1, "b": 2}, {"b": 2, "a": 1})
-    assert streams.derive(1, "cell", one) == streams.derive(1, "cell", other)
+    assert derive(1, "cell", one) == derive(1, "cell", other)
     names = [*(("cell", {"a": a}) for a in (1, 2, "1", 1.5)), ("run", 0), ("run", 1), ()]
-    found = [streams.derive(seed, *name) for seed in (0, 1, 2**70) for name in names]
+    found = [derive(seed, *name) for seed in (0, 1, 2**70) for name in names]
     assert len(set(found)) == len(found) and all(0 <= seed < 2**63 for seed in found)
-    drawn = [streams.generator(3, name).random() for name in ("x", "x", "y")]
+    drawn = [generator(3, name).random() for name in ("x", "x", "y")]
     assert drawn[0] == drawn[1] != drawn[2]
 
 

@@ -14,19 +14,18 @@ from pathlib import Path
 import pytest
 
 import ldpkit
-from ldpkit import streams
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import (
     AUDITS,
     Audit,
+    DistributionAudit,
     GradientAudit,
     KVAudit,
-    LawAudit,
     RADAudit,
     ShuffleAudit,
+    audit_distributions,
     audit_gradient,
     audit_kv,
-    audit_laws,
     audit_shuffle,
     audits,
     rad_audit,
@@ -34,6 +33,7 @@ from ldpkit.auditors import (
 from ldpkit.auditors.base import ALPHA
 from ldpkit.cli import commands
 from ldpkit.mechanisms import CPPUE, GRR, LDPSGD, OUE, PCKVUE, FloorSS
+from ldpkit.rng import derive
 
 WORDS = {
     "audit": {
@@ -58,7 +58,7 @@ WORDS = {
 
 def test_all_audits_say_the_same_words():
     assert set(WORDS) == set(AUDITS)
-    for cls in (*AUDITS.values(), LawAudit):
+    for cls in (*AUDITS.values(), DistributionAudit):
         fields = {f.name: f for f in dataclasses.fields(cls)}
         assert {"attack", "trials", "alpha"} <= set(fields) and fields[
             "alpha"
@@ -68,7 +68,7 @@ def test_all_audits_say_the_same_words():
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_making_an_audit_draws_nothing_and_it_stays_as_it_is_made(name, monkeypatch):
-    monkeypatch.setattr(streams, "sequence", None)  # no stream can be made
+    monkeypatch.setattr("ldpkit.rng.sequence", None)  # no stream can be made
     made = AUDITS[name].of(**WORDS[name])
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.trials = 3
@@ -81,7 +81,7 @@ def test_making_an_audit_draws_nothing_and_it_stays_as_it_is_made(name, monkeypa
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_cell_is_its_audit_run_with_seeds_of_its_own(name):
     made, rows = AUDITS[name].of(**WORDS[name]), AUDITS[name].cell(**WORDS[name], runs=2, seed=5)
-    found = [result.plain() for run in (0, 1) for result in made.run(streams.derive(5, "run", run))]
+    found = [result.plain() for run in (0, 1) for result in made.run(derive(5, "run", run))]
     assert [{key: row[key] for key in one} for one, row in zip(found, rows)] == found and len(
         rows
     ) == len(found)
@@ -100,7 +100,10 @@ def test_functions_are_doors_to_the_objects():
             audit_kv(CPPUE(1, 1.0), "skv", users=101, alpha=0.1, seed=3),
             KVAudit(CPPUE(1, 1.0), "skv", trials=50, alpha=0.1),
         ),
-        ([audit_laws(*laws, users=100, alpha=0.1, seed=3)], LawAudit(*laws, trials=100, alpha=0.1)),
+        (
+            [audit_distributions(*laws, users=100, alpha=0.1, seed=3)],
+            DistributionAudit(*laws, trials=100, alpha=0.1),
+        ),
         (
             [rad_audit("SS", 7, 1.0, reports=705, alpha=0.1, seed=3)],
             RADAudit(FloorSS(7, 1.0), trials=100, alpha=0.1),
@@ -152,7 +155,7 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
             Audit.cell("OUE", k=100, epsilon=1.0, trials=1000, runs=runs)
         finally:
             sys.setprofile(None)
-        own = {"checks.py", "stats.py", "streams.py", "kinds/laws.py"}
+        own = {"checks.py", "stats.py", "rng.py", "exact.py"}
         return collections.Counter({name: n for name, n in seen.items() if name not in own})
 
     checked(1)  # laws are kept from now on

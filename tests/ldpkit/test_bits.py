@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats as law
 
-from ldpkit import streams
 from ldpkit.attacks import Guess
-from ldpkit.kinds import base, subset
 from ldpkit.mechanisms import SS, Repeated, unary
+from ldpkit.reports import base, subset
+from ldpkit.rng import first_state
 
 
 def generator(seed=1):
@@ -61,7 +61,7 @@ def test_subsets_kept_as_bits_of_words_win_as_often_as_real_subsets():
         inner, rng = SS(k, epsilon), generator()
         mechanism = Repeated(inner, tau)
         for truth, value in ((True, 0), (False, k - 1)):
-            given = (drawn, k, inner.omega, inner.p, tau, truth, streams.state(rng))
+            given = (drawn, k, inner.omega, inner.p, tau, truth, first_state(rng))
             words = subset.rounds_won(*given)
             reports = mechanism.perturb(np.full(real, value), rng)
             whole = np.count_nonzero(Guess().accepts(mechanism, reports, (0, k - 1), rng))

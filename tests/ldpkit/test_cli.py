@@ -16,12 +16,11 @@ import click
 import pytest
 from commands import one_line, refused
 
-from ldpkit import streams
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.cli import commands
-from ldpkit.kinds.base import ROUTES
 from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM, FaultyUE
+from ldpkit.reports.base import ROUTES
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
 KEYS = (
@@ -156,7 +155,7 @@ def test_list_has_one_line_for_each_mechanism_under_its_family():
 
 
 def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
-    monkeypatch.setattr(streams, "sequence", None)  # no stream can be made
+    monkeypatch.setattr("ldpkit.rng.sequence", None)  # no stream can be made
     for text, mechanism, pair in (
         ("OUE --k 100", OUE(100, 1.0), (3, 7)),
         ("HR --k 10", HR(10, 1.0), (0, 4)),

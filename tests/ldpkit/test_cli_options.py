@@ -25,7 +25,7 @@ from ldpkit.mechanisms import (
     Chained,
     Repeated,
     make,
-    takes,  # fmt: skip
+    takes,
 )
 from ldpkit.mechanisms.multidimensional import BASES
 

@@ -1,6 +1,6 @@
 """``ldpkit refine``: its table, its JSON, its exit statuses, and one line for every bad input.
 
-Every call runs inside this process. Numbers are compared with `ldpkit.optimize`.
+Every call runs inside this process. Numbers are compared with `ldpkit.refine.protocols`.
 """
 
 import itertools
@@ -9,9 +9,9 @@ import math
 
 import pytest
 
-from ldpkit import optimize
+from ldpkit import refine
 from ldpkit.attacks import MaximalGain
-from ldpkit.optimize import FAMILIES, STRATEGIES
+from ldpkit.refine import FAMILIES, STRATEGIES
 
 KEYS = "family k epsilon strategy weights mechanism parameter asr mse epg classical".split()
 
@@ -24,8 +24,7 @@ def compare(printed, chosen, family, law="exact", attack=None):
     made = [chosen, *(c(chosen.k, chosen.epsilon) for c in kind.classical)]
     for row, m in zip(rows + printed["classical"], made, strict=True):
         own = {
-            key: x if math.isfinite(x) else None
-            for key, x in optimize.scores(m, law, attack).items()
+            key: x if math.isfinite(x) else None for key, x in refine.scores(m, law, attack).items()
         }
         assert row == {"mechanism": m.name, kind.parameter: getattr(m, kind.parameter, None)} | own
 
@@ -39,7 +38,7 @@ def test_json_holds_what_python_chooses(call):
         status, out, err = call(text + (weighted if weights else ""))
         assert (status, err) == (0, "") and out.count("\n") == 1, text
         printed, options = json.loads(out), {"weights": weights} if weights else {}
-        compare(printed, optimize.refine(family, 50, 3.0, strategy=strategy, **options), family)
+        compare(printed, refine.refine(family, 50, 3.0, strategy=strategy, **options), family)
         wanted = {"family": family, "k": 50, "epsilon": 3.0, "strategy": strategy}
         assert printed | wanted | {"weights": list(weights or (0.5, 0.5, 0.0))} == printed, text
 
@@ -48,7 +47,7 @@ def test_published_means_the_papers_grid_and_law(call):
     for family, wanted in {"ss": 7, "ue": 0.81818, "lh": 13, "he": 0.78283}.items():
         text = f"refine --family {family} --k 1e2 --epsilon 4 --published --json"
         printed = json.loads(call(text)[1])
-        chosen = optimize.refine(family, 100, 4.0, grid="published", law="published")
+        chosen = refine.refine(family, 100, 4.0, grid="published", law="published")
         compare(printed, chosen, family, "published")
         assert printed[FAMILIES[family].parameter] == pytest.approx(wanted, abs=1e-5)
         if family == "lh":
@@ -61,14 +60,14 @@ def test_the_attack_and_the_limit_are_passed_on(call):
 
     attack, ue = MaximalGain(0.2, 7, 0.3), "ue --k 50 --epsilon 2"
     printed = refined(f"{ue} --w-epg 0.5 --share 0.2 --targets 7 --frequency 0.3")
-    chosen = optimize.refine("ue", 50, 2, weights=(0.5, 0.5, 0.5), poisoning=attack)
+    chosen = refine.refine("ue", 50, 2, weights=(0.5, 0.5, 0.5), poisoning=attack)
     compare(printed, chosen, "ue", attack=attack)
     for option in ("--share 0.2", "--targets 7", "--frequency 0.3"):
         assert refined(f"{ue} {option}")["epg"] != pytest.approx(printed["epg"]), option
     limited = refined("ss --k 100 --epsilon 4 --strategy epsilon-constraint --limit 0.05")
     assert limited["omega"] == 19
     few = refined("lh --k 5 --epsilon 1")  # fewer values than ten: all are targets
-    assert few["epg"] == MaximalGain(targets=5).expected(optimize.refine("lh", 5, 1))
+    assert few["epg"] == MaximalGain(targets=5).expected(refine.refine("lh", 5, 1))
     rows = refined("he --k 50 --epsilon 2")["classical"]  # no number for an unlimited gain
     assert [row["mechanism"] for row in rows] == ["SHE", "THE"]
     assert rows[0]["epg"] is None and rows[0]["theta"] is None

@@ -16,9 +16,9 @@ from laws import P_MIN, binomial_p, same_rate_p
 
 from ldpkit import attacks
 from ldpkit.auditors import audit
-from ldpkit.kinds import hash_cell
 from ldpkit.mechanisms import BLH, GRR, OUE, SHE, SS, Client, ClientError
 from ldpkit.mechanisms.client import load
+from ldpkit.reports import hash_cell
 
 
 def oue_client(values, rng):

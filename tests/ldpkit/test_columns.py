@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from trees import tree
 
-from ldpkit.kinds.anything import rows
+from ldpkit.reports.anything import rows
 from ldpkit.sequential.columns import decoded, read
 
 

@@ -9,10 +9,10 @@ import pytest
 from edges import changed
 from entry_clients import CLEAR, CORRECT, answer, buffering, failing, of_ten, one_late, rarely
 
-from ldpkit.auditors import AnytimeAudit, audit
+from ldpkit.auditors import audit
 from ldpkit.mechanisms import Client
 from ldpkit.mechanisms.client import ClientError
-from ldpkit.sequential import Screen, read
+from ldpkit.sequential import Screen, SequentialAudit, read
 
 ALPHA = 0.01
 
@@ -54,8 +54,8 @@ def test_all_inputs_are_asked_and_the_one_that_leaks_is_named():
     assert min(result.asked) > 0 and result.reports <= 60
     few = Client(lambda v: v % 2, 100, "any", 1.0)
     assert (
-        len(AnytimeAudit(few, "learned").inputs) == 32
-        and max(AnytimeAudit(few, "learned").inputs) == 99
+        len(SequentialAudit(few, "learned").inputs) == 32
+        and max(SequentialAudit(few, "learned").inputs) == 99
     )
 
 
@@ -93,7 +93,7 @@ def test_what_is_said_to_be_found_is_found():
 @pytest.mark.parametrize("delta", [0.01, 0.2])
 def test_what_delta_allows_is_not_said_to_be_found(delta):
     """With delta an input in the clear at a rate below it is no violation."""
-    planned = AnytimeAudit(client(CORRECT["binary"], delta=delta), "learned", trials=3000)
+    planned = SequentialAudit(client(CORRECT["binary"], delta=delta), "learned", trials=3000)
     said = planned.run(1)[0]
     assert said.one_in < 1 / delta
     assert said.status == ("inconclusive" if delta > 0.1 else "none found")
@@ -145,7 +145,7 @@ def each(function):
 )
 def test_an_audit_goes_on_as_if_it_had_never_stopped(reports, cuts):
     """Of reports that can be repeated."""
-    planned = AnytimeAudit(
+    planned = SequentialAudit(
         Client(reports, report="any", values=[0, 1], epsilon=1.0), "learned", trials=1500
     )
     whole = planned.start(3)
@@ -163,7 +163,7 @@ def test_an_audit_goes_on_as_if_it_had_never_stopped(reports, cuts):
     for a, b in ((one | {"seconds": 0}, other | {"seconds": 0}), *zip(own, others, strict=True)):
         assert a | {"e_value": 0} == b | {"e_value": 0}
         assert a["e_value"] == pytest.approx(b["e_value"], rel=1e-9)  # sums of other parts
-    assert rest.purse.log == pytest.approx(whole.purse.log, abs=1e-9)
+    assert rest.wealth.log == pytest.approx(whole.wealth.log, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -195,12 +195,12 @@ def test_wealth_is_looked_at_after_couples_of_reports():
     """A bet on the input of the report before is fair given all couples of reports before, and not given the first
     report of a couple."""
     for seed in range(6):
-        planned = AnytimeAudit(client(one_late()), "learned", trials=1000)
-        course = planned.start(seed)
-        course.go()
-        assert course.result.violated and course.rounds % 2 == 0
-    course, known = AnytimeAudit(client(CORRECT["one_of_ten"], 3), "learned").start(1), []
+        planned = SequentialAudit(client(one_late()), "learned", trials=1000)
+        run = planned.start(seed)
+        run.go()
+        assert run.result.violated and run.rounds % 2 == 0
+    run, known = SequentialAudit(client(CORRECT["one_of_ten"], 3), "learned").start(1), []
     for trials in (40, 41, 42):
-        course.go(trials=trials)
-        known.append(course.purse.log)
-    assert course.rounds == 126 and known[0] == known[1] != known[2]
+        run.go(trials=trials)
+        known.append(run.wealth.log)
+    assert run.rounds == 126 and known[0] == known[1] != known[2]

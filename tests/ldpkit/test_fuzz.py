@@ -32,9 +32,9 @@ from pyarrow import parquet
 from ldpbook import parameters
 from ldpkit import cli
 from ldpkit.cli import sure, sweep
-from ldpkit.kinds.anything import plain
 from ldpkit.mechanisms import ClientError
 from ldpkit.mechanisms.recordings import READERS
+from ldpkit.reports.anything import plain
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "data" / "fuzz"

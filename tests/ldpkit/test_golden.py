@@ -18,15 +18,15 @@ import pytest
 
 from ldpkit.attacks.gradient import dummy
 from ldpkit.auditors import (
-    AnytimeAudit,
+    audit_distributions,
     audit_gradient,
     audit_kv,
-    audit_laws,
     audit_shuffle,
     audits,
     rad_audit,
 )
 from ldpkit.mechanisms import CPPGRR, CPPUE, GRADIENT, PCKVGRR, PCKVUE, Client, PrivKV, make
+from ldpkit.sequential import SequentialAudit
 
 STORED = Path(__file__).parents[1] / "data/golden_rows.json"
 FAMILIES = [
@@ -69,7 +69,7 @@ def cases():
     laws = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
     for guess in (None, np.array([1.0, 0.5, 0.0])):
         given = {"users": 10**4, "alpha": 0.05, "seed": 7, "guess": guess}
-        found[f"laws {guess}"] = partial(audit_laws, *laws, **given)
+        found[f"laws {guess}"] = partial(audit_distributions, *laws, **given)
     for protocol, (way, faithful) in itertools.product(("GRR", "SS", "OUE"), ways.items()):
         given = {"reports": 5004, "alpha": 0.02, "seed": 7, "faithful": faithful}
         found[f"rad {protocol} {way}"] = partial(rad_audit, protocol, 10, 1.0, **given)
@@ -99,7 +99,9 @@ def keeping(values, rng):
 
 
 def sequential(mechanism, attack="learned", **more):
-    return lambda: AnytimeAudit(mechanism, attack, **{"trials": 2000, "alpha": 0.01} | more).run(7)
+    return lambda: SequentialAudit(mechanism, attack, **{"trials": 2000, "alpha": 0.01} | more).run(
+        7
+    )
 
 
 def client(function, **more):

@@ -17,9 +17,9 @@ from laws import P_MIN, chi_square_p, least_p, same_rate_p
 
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
-from ldpkit.kinds import laws
-from ldpkit.kinds.vector import Gaussian
+from ldpkit.exact import gaussian_success, grid_success, laplace_success
 from ldpkit.mechanisms import AGM, GM, LDPSGD, SHE, PrivUnit, PrivUnitG, Repeated, grid
+from ldpkit.reports.vector import Gaussian
 from ldpkit.stats import epsilon_lower, tail_mass
 
 ROOT = Path(__file__).parents[2]
@@ -111,8 +111,8 @@ def test_no_probability_of_the_sampler_falls_faster_than_the_claim_allows():
                 mechanism
             )
         assert -3 - exponent >= 3 and (starts[:-1] <= starts[1:]).all(), mechanism
-        assert mechanism.kind.loss((0, 1)) == pytest.approx(epsilon, rel=1e-7), mechanism
-        assert mechanism.kind.loss((0, 1)) < epsilon, mechanism
+        assert mechanism.report_type.loss((0, 1)) == pytest.approx(epsilon, rel=1e-7), mechanism
+        assert mechanism.report_type.loss((0, 1)) < epsilon, mechanism
 
 
 def test_the_event_of_the_optimal_test_spends_the_whole_budget_on_a_grid():
@@ -136,8 +136,8 @@ def test_the_guess_on_a_grid_is_that_of_all_grid_points():
         below = np.cumsum(other) - other
         two = own @ (below + other / 2)
         three = own @ (below**2 + below * other + other**2 / 3)
-        assert laws.grid_success(scale, 2, step) == pytest.approx(two, abs=1e-13), scale
-        assert laws.grid_success(scale, 3, step) == pytest.approx(three, abs=1e-13), scale
+        assert grid_success(scale, 2, step) == pytest.approx(two, abs=1e-13), scale
+        assert grid_success(scale, 3, step) == pytest.approx(three, abs=1e-13), scale
 
 
 def test_rounded_gaussians_have_the_law_of_all_grid_points():
@@ -150,8 +150,8 @@ def test_rounded_gaussians_have_the_law_of_all_grid_points():
         win = np.where(inside, below[shifted] + law[shifted] / 2, 1.0)
         three = np.where(inside, below[shifted] ** 2 + below[shifted] * law[shifted]
                          + law[shifted] ** 2 / 3, 1.0)  # fmt: skip
-        assert laws.gaussian_success(sigma, 2, grid=step) == pytest.approx(law @ win, abs=1e-12)
-        assert laws.gaussian_success(sigma, 3, grid=step) == pytest.approx(law @ three, abs=1e-12)
+        assert gaussian_success(sigma, 2, grid=step) == pytest.approx(law @ win, abs=1e-12)
+        assert gaussian_success(sigma, 3, grid=step) == pytest.approx(law @ three, abs=1e-12)
         difference = np.convolve(law, law[::-1])
         gaps = np.arange(len(difference)) - (len(law) - 1)
         for threshold in (-0.7, 0.0, 0.35, 1.9):
@@ -162,10 +162,10 @@ def test_rounded_gaussians_have_the_law_of_all_grid_points():
 
 
 def test_without_a_grid_the_laws_are_those_of_the_papers():
-    plain = laws.gaussian_success(2.0, 9)
-    assert laws.gaussian_success(2.0, 9, grid=0.0) == plain
-    assert laws.gaussian_success(2.0, 9, grid=1e-9) == pytest.approx(plain, abs=1e-15)
-    assert laws.grid_success(2.0, 9, FINE) == pytest.approx(laws.laplace_success(2.0, 9), abs=1e-12)
+    plain = gaussian_success(2.0, 9)
+    assert gaussian_success(2.0, 9, grid=0.0) == plain
+    assert gaussian_success(2.0, 9, grid=1e-9) == pytest.approx(plain, abs=1e-15)
+    assert grid_success(2.0, 9, FINE) == pytest.approx(laplace_success(2.0, 9), abs=1e-12)
     for mechanism in (SHE(4, 1.0), AGM(4, 1.0, 0.02)):
         assert "grid" not in mechanism.parameters
         mended = type(mechanism)(**mechanism.parameters, grid=FINE)

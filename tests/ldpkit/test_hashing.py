@@ -14,8 +14,8 @@ import xxhash
 from laws import P_MIN, binomial_p, build, chi_square_p
 from scipy import stats
 
-from ldpkit.kinds.hashed import HASH_REPORT, Hashed, cells, hash_cell
 from ldpkit.mechanisms import BLH
+from ldpkit.reports.hashed import HASH_REPORT, Hashed, cells, hash_cell
 
 HASHES = ["BLH", "OLH", "ABLH", "AOLH", "LHO"]
 N = 200_000

@@ -48,9 +48,9 @@ def test_an_audit_from_the_exact_distribution_loads_no_compiler():
 @pytest.mark.parametrize("given", [{}, {"NUMBA_CACHE_DIR": "own"}])
 def test_kernels_are_kept_in_the_folder_of_their_source_and_nobody_elses_are(tmp_path, given):
     code = (
-        "import os, numba\nfrom ldpkit import streams, digests\nprint(numba.config.CACHE_DIR,"
+        "import os, numba\nfrom ldpkit import digests, rng\nprint(numba.config.CACHE_DIR,"
         " os.environ.get('NUMBA_CACHE_DIR', ''), digests.code_digest(),"
-        " streams.step.stats.cache_path, sep='\\n')"
+        " rng.next_word.stats.cache_path, sep='\\n')"
     )
     settings = {
         "XDG_CACHE_HOME": str(tmp_path),

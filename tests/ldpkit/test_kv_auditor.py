@@ -23,9 +23,9 @@ from scipy import stats
 
 from ldpbook.paper_values import load
 from ldpkit.attacks import Guess
-from ldpkit.auditors import KVAudit, audit_kv, audit_laws, compared
-from ldpkit.auditors.kv import collapse, guess_rates, oracle_law
-from ldpkit.auditors.ratio import ESTIMATORS, statistic
+from ldpkit.auditors import KVAudit, audit_distributions, audit_kv, compared
+from ldpkit.auditors.count_ratio import ESTIMATORS, statistic
+from ldpkit.auditors.kv import collapse, guess_rates, oracle_distribution
 from ldpkit.cli.sweep import _summary
 from ldpkit.mechanisms import CPPGRR, CPPUE, GRR, OLH, OUE, PCKVGRR, PCKVUE, SUE, THE, PrivKV
 from ldpkit.stats import clopper_pearson
@@ -126,7 +126,7 @@ def test_figure_7c_limits_and_what_noisy_means_add(buckets, ownership):
     for row in rows.to_dict("records"):
         mechanism = CPPUE(1, row["epsilon"], buckets)
         laws = [last_round(mechanism, ownership, value) for value in (-1.0, 1.0)]
-        fixed = pd.DataFrame([audit_laws(*laws, seed=s).row() for s in range(RUNS)])
+        fixed = pd.DataFrame([audit_distributions(*laws, seed=s).row() for s in range(RUNS)])
         near_the_oracle(fixed, row)
         audited = functools.partial(audit_kv, mechanism, "vkv", ownership=ownership, last=True)
         assert audited(users=1000)[0].limit == pytest.approx(fixed["limit"][0], rel=1e-9)
@@ -148,8 +148,10 @@ def test_frequency_protocols_under_both_auditors():
             row = rows[(rows["series"] == f"{name} {label}") & (rows["epsilon"] == epsilon)].iloc[0]
             if guess is not None:  # one event: fewer bounds
                 row = row.where(row.index != "valid", math.nan)
-            laws = [oracle_law(m, v, positions) for v in pair]
-            results = [audit_laws(*laws, guess=guess, minimum=5, seed=s) for s in range(RUNS)]
+            laws = [oracle_distribution(m, v, positions) for v in pair]
+            results = [
+                audit_distributions(*laws, guess=guess, minimum=5, seed=s) for s in range(RUNS)
+            ]
             near_the_oracle(pd.DataFrame([r.row() for r in results]), row, joint=6.0)
 
 
@@ -280,14 +282,16 @@ def test_the_filter_of_rare_outputs_keeps_the_largest_until_they_vary_enough():
 def test_the_published_estimators_overstate_and_the_valid_one_does_not():
     law, found = np.full(32, 1 / 32), {}
     for e in ("printed", "released", "valid"):
-        runs = [audit_laws(law, law, users=10**6, estimator=e, seed=s) for s in range(60)]
+        runs = [audit_distributions(law, law, users=10**6, estimator=e, seed=s) for s in range(60)]
         found[e] = [run.epsilon_emp for run in runs]
     assert np.mean(found["printed"]) == pytest.approx(0.0384, abs=0.0007)
     assert np.mean(found["released"]) == pytest.approx(0.0403, abs=0.0007)
     assert max(found["valid"]) == 0
     # and exceed the truth in practically every tight audit: 98 to 100 % of runs
-    laws, given = [oracle_law(GRR(4, 1.0), v) for v in (0, 1)], {"estimator": "printed"}
-    tight = [audit_laws(*laws, users=10**6, seed=s, **given).epsilon_emp for s in range(200)]
+    laws, given = [oracle_distribution(GRR(4, 1.0), v) for v in (0, 1)], {"estimator": "printed"}
+    tight = [
+        audit_distributions(*laws, users=10**6, seed=s, **given).epsilon_emp for s in range(200)
+    ]
     assert np.mean(np.array(tight) > 1.0) > 0.97
 
 
@@ -295,10 +299,10 @@ COVERED = {
     "null, 2 outputs": (np.full(2, 0.5), np.full(2, 0.5), 0.0),
     "null, 16 outputs": (np.full(16, 1 / 16), np.full(16, 1 / 16), 0.0),
     "null, rare outputs": (*[np.append(np.full(10, 1e-4), 0.999)] * 2, 0.0),
-    "GRR": (*(oracle_law(GRR(4, 1.0), v) for v in (0, 1)), 1.0),
-    "GRR, rare": (*(oracle_law(GRR(100, 4.0), v) for v in (0, 1)), 4.0),
-    "OUE": (*(oracle_law(OUE(4, 1.0), v) for v in (0, 1)), 1.0),
-    "SUE": (*(oracle_law(SUE(3, 2.0), v) for v in (0, 1)), 2.0),
+    "GRR": (*(oracle_distribution(GRR(4, 1.0), v) for v in (0, 1)), 1.0),
+    "GRR, rare": (*(oracle_distribution(GRR(100, 4.0), v) for v in (0, 1)), 4.0),
+    "OUE": (*(oracle_distribution(OUE(4, 1.0), v) for v in (0, 1)), 1.0),
+    "SUE": (*(oracle_distribution(SUE(3, 2.0), v) for v in (0, 1)), 2.0),
     "PCKV-UE": (*(PCKVUE(3, 1.0).law([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
     "PCKV-GRR": (*(PCKVGRR(3, 1.0).law([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
 }
@@ -314,7 +318,7 @@ def test_in_a_thousand_audits_the_valid_bounds_exceed_the_truth_at_most_as_often
     for name, (first, second, truth) in COVERED.items():
         for seed in range(112):
             given = {"users": (2_000, 100_000, 10**8)[seed % 3], "seed": seed, "mechanism": name}
-            result = audit_laws(first, second, estimator=estimator, alpha=alpha, **given)
+            result = audit_distributions(first, second, estimator=estimator, alpha=alpha, **given)
             failed, audits = failed + (result.lower > truth * (1 + 1e-12)), audits + 1
             assert result.lower == result.epsilon_emp
     assert audits >= 1000 and failed <= stats.binom.isf(1e-6, audits, alpha)
@@ -339,14 +343,16 @@ def test_collapsing_sums_over_what_is_not_seen():
         wanted = np.moveaxis(cells.reshape(2, 3, 3, 3, 3), *axes)
         wanted = wanted.reshape(2, 3 ** len(seen), -1).sum(axis=2)
         assert collapse(cells, seen, 3, 4) == pytest.approx(wanted), seen
-    whole, some = oracle_law(OUE(5, 1.0), 2), oracle_law(OUE(5, 1.0), 2, (2, 0))
+    whole, some = oracle_distribution(OUE(5, 1.0), 2), oracle_distribution(OUE(5, 1.0), 2, (2, 0))
     assert some == pytest.approx(collapse(whole, (2, 0), 2, 5), abs=1e-15)
-    assert oracle_law(OUE(40, 1.0), 2, (2, 39)).size == 4
+    assert oracle_distribution(OUE(40, 1.0), 2, (2, 39)).size == 4
 
 
 def test_the_guess_is_that_of_ldp_auditor():
     for mechanism in (OUE(5, 1.5), THE(4, 0.7), SUE(3, 2.0)):
-        found = [oracle_law(mechanism, value) @ guess_rates(mechanism.k, 1) for value in (1, 0)]
+        found = [
+            oracle_distribution(mechanism, value) @ guess_rates(mechanism.k, 1) for value in (1, 0)
+        ]
         assert found == pytest.approx(Guess().rates(mechanism), abs=1e-12), mechanism
 
 
@@ -369,7 +375,7 @@ def test_results_say_what_was_audited():
     assert row | said == row and row["first_rate"] == row["first"] / 10**7
     assert [r.parameters["round"] for r in audit_kv(CPPUE(1, 1.0, rounds=3))] == [1, 2, 3]
     assert audit_kv(CPPUE(1, 1.0, rounds=3), last=True)[0].parameters["round"] == 3
-    assert audit_laws([1.0], [1.0]).row().get("limit", 0) == 0
+    assert audit_distributions([1.0], [1.0]).row().get("limit", 0) == 0
 
 
 def test_from_round_two_on_every_verdict_says_that_it_is_about_two_groups():
@@ -398,7 +404,7 @@ def test_the_summary_of_a_sweep_says_which_violations_are_about_groups():
 
 
 def test_impossible_outputs_have_no_finite_limit():
-    result = audit_laws([0.5, 0.5, 0.0], [0.25, 0.25, 0.5], users=1000, estimator="valid")
+    result = audit_distributions([0.5, 0.5, 0.0], [0.25, 0.25, 0.5], users=1000, estimator="valid")
     assert result.limit == math.inf and result.row()["limit"] is None and result.lower > 4
 
 
@@ -449,11 +455,11 @@ def test_bad_input_is_refused_by_name():
         with pytest.raises(ValueError, match=message):
             audit_kv(mechanism, auditor, **given)
     with pytest.raises(ValueError, match="first and second must be probabilities"):
-        audit_laws([1.5, -0.5], [0.5, 0.5])
+        audit_distributions([1.5, -0.5], [0.5, 0.5])
     with pytest.raises(ValueError, match="2\\^30 .* too large .* look at a few `positions`"):
-        oracle_law(OUE(30, 1.0), 0)
+        oracle_distribution(OUE(30, 1.0), 0)
     with pytest.raises(ValueError, match="mechanism must send reports that can be listed"):
-        oracle_law(OLH(4, 1.0), 0)
+        oracle_distribution(OLH(4, 1.0), 0)
 
 
 def test_cells_are_rows_per_run_and_round_with_streams_of_their_own():

@@ -15,10 +15,10 @@ from kv_pages import ratings
 from laws import P_MIN, chi_square_p, estimation_p
 from scipy import stats
 
-from ldpkit.kinds.listing import product_law
 from ldpkit.mechanisms import CPPGRR, CPPUE, KEY_VALUE, PCKVGRR, PCKVUE, KeyValues, PrivKV
 from ldpkit.mechanisms.cpp import CPP
 from ldpkit.mechanisms.pckv import PCKV
+from ldpkit.reports.listing import product_distribution
 
 SETS = [[], [(1, 0.3)], [(0, -0.5), (2, 1.0)], [(0, -0.5), (2, 1.0), (1, 0.0)]]
 GRID = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 4.0, 6.0]
@@ -88,7 +88,7 @@ def test_the_law_at_positions_is_the_marginal_of_the_whole_law():
     assert PCKVUE(3, 1.0).encode(record).tolist() == [2 * 27 + 9 + 0 + 2, 0]
     assert PCKVUE(3, 1.0).encode(record, [2, 0]).tolist() == [2, 0]
     # the last position moves fastest
-    assert product_law([[0.1, 0.9], [0.3, 0.7]]) == pytest.approx([0.03, 0.07, 0.27, 0.63])
+    assert product_distribution([[0.1, 0.9], [0.3, 0.7]]) == pytest.approx([0.03, 0.07, 0.27, 0.63])
 
 
 # --- probabilities and guarantees -----------------------------------------------------------------

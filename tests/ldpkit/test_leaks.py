@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from ldpkit import betting
-from ldpkit.auditors import AnytimeAudit, audit
+from ldpkit.auditors import audit
+from ldpkit.sequential import SequentialAudit
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 spec = importlib.util.spec_from_file_location("leaks", BENCHMARKS / "leaks.py")
@@ -50,11 +51,11 @@ def test_a_leak_is_found_and_said_with_few_reports(name, words):
 
 def test_what_was_found_is_declared_to_another_audit():
     client = leaks.audited(*leaks.fresh("missing clipping", 0))
-    planned = AnytimeAudit(client, "learned", trials=1000)
-    course = planned.start(3)
-    course.go()
-    found = course.found
-    fresh = AnytimeAudit(client, found, trials=1000).run(seed=4)[0]
+    planned = SequentialAudit(client, "learned", trials=1000)
+    run = planned.start(3)
+    run.go()
+    found = run.found
+    fresh = SequentialAudit(client, found, trials=1000).run(seed=4)[0]
     assert fresh.status == "violation" and fresh.event == found.words
 
 

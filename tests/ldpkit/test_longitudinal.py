@@ -29,7 +29,7 @@ from scipy import integrate, stats
 from ldpkit import attacks
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit, expected
-from ldpkit.kinds.laws import count_wins, laplace_sum, laplace_sum_success, response_wins
+from ldpkit.exact import count_wins, laplace_sum, laplace_sum_success, response_wins
 from ldpkit.mechanisms import AGM, GRR, OUE, SS, SUE, Repeated, make
 from ldpkit.stats import epsilon_lower
 

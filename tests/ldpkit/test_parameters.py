@@ -13,9 +13,9 @@ import pytest
 from laws import ADAPTIVE, APPROXIMATE, DELTA, EVERY, PURE, build
 from scipy import optimize
 
-from ldpkit.kinds import HASH_REPORT
 from ldpkit.mechanisms import BLH, GRR, LHO, OLH, OUE, SHE, SS, SUE, THE, FaultyUE, Mechanism, make
 from ldpkit.mechanisms.base import MAX_DOMAIN, MAX_EPSILON, MIN_EPSILON
+from ldpkit.reports import HASH_REPORT
 
 GRID = [0.25, 0.5, 0.75, 1, 2, 4, 6, 10]
 SUPPORT = [label for label in EVERY if label != "SHE"]

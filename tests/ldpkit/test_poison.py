@@ -15,8 +15,6 @@ from pytest import approx
 from scipy import stats
 
 from ldpkit.attacks import MaximalGain
-from ldpkit.kinds import hash_cell
-from ldpkit.kinds.hashed import _fullest_cell
 from ldpkit.mechanisms import (
     AGM,
     AGRR,
@@ -38,7 +36,9 @@ from ldpkit.mechanisms import (
     Chained,
     Repeated,
 )
-from ldpkit.optimize import refine
+from ldpkit.refine import refine
+from ldpkit.reports import hash_cell
+from ldpkit.reports.hashed import _fullest_cell
 
 N, K = 400, 12
 REPORTS = [GRR(K, 2.0), AGRR(K, 2.0, 0.01), SUE(K, 1.0), OUE(K, 1.0), THE(K, 2.0), AUE(K, 1.0, 0.8),

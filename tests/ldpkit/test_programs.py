@@ -10,8 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from ldpkit.auditors import AnytimeAudit, Declared, audit
+from ldpkit.auditors import audit
 from ldpkit.mechanisms import Client, ClientError, Program, recorded
+from ldpkit.sequential import Declared, SequentialAudit
 
 NODE = """
 require("readline").createInterface({input: process.stdin}).on("line", line => {
@@ -48,7 +49,7 @@ def test_a_program_in_another_language_is_audited(tmp_path):
         command = python("for l in sys.stdin: print(json.dumps({'seen': json.loads(l)}))")
     client = Client(Program(command), report="any", epsilon=1.0, values=["yes", "no"])
     event = Declared(lambda rs: np.array([r["seen"] == "yes" for r in rs]), "seen is yes")
-    result = AnytimeAudit(client, event, trials=500).run()[0]
+    result = SequentialAudit(client, event, trials=500).run()[0]
     assert result.violated and result.event == "seen is yes" and result.reports < 60
 
 
@@ -133,12 +134,12 @@ def test_an_audit_of_recordings_goes_on_where_it_was_kept(tmp_path):
     draw = np.random.default_rng(1)
     one = write(tmp_path, "a.jsonl", (draw.random(2000) < 0.6).astype(int).tolist())
     two = write(tmp_path, "b.jsonl", (draw.random(2000) < 0.4).astype(int).tolist())
-    planned = AnytimeAudit(recorded(one, two, "any", 1.0), LEAK)
+    planned = SequentialAudit(recorded(one, two, "any", 1.0), LEAK)
     whole = planned.start()
     whole.go()
     part = planned.start()
     part.go(trials=345)
-    rest = AnytimeAudit(recorded(one, two, "any", 1.0), LEAK).start(1, part.state())
+    rest = SequentialAudit(recorded(one, two, "any", 1.0), LEAK).start(1, part.state())
     rest.go()
     assert rest.rounds == whole.rounds == 2000 and (rest.tracks.counts == whole.tracks.counts).all()
 
@@ -185,7 +186,7 @@ def test_long_recordings_are_streamed(tmp_path):
     for lines in (100, 100_000):  # the first run imports what both need
         one.write_text("1\n0\n" * (lines // 2))
         two.write_text("0\n1\n" * (lines // 2))
-        planned = AnytimeAudit(recorded(one, two, "value", 1.0, k=2), "tight")
+        planned = SequentialAudit(recorded(one, two, "value", 1.0, k=2), "tight")
         tracemalloc.start()
         result = planned.run()[0]
         peak = tracemalloc.get_traced_memory()[1]

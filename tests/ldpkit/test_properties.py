@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 from laws import P_MIN, chi_square_p
 from scipy import integrate, linalg, stats
 
-from ldpkit.attacks.reconstruct import finite_law
-from ldpkit.kinds import HASH_REPORT, hash_cell
-from ldpkit.kinds.listing import product_law
-from ldpkit.mechanisms import (
+from ldpkit.attacks.reconstruct import finite_distribution
+from ldpkit.beyond.sketch import CountMeanSketch
+from ldpkit.mechanisms import (  # fmt: skip
     AGM,
     CPPUE,
     GM,
@@ -41,8 +40,9 @@ from ldpkit.mechanisms import (
     Repeated,
     make,
     takes,
-)  # fmt: skip
-from ldpkit.mechanisms.sketch import CountMeanSketch
+)
+from ldpkit.reports import HASH_REPORT, hash_cell
+from ldpkit.reports.listing import product_distribution
 
 ROUNDING = 1e-12
 PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=20)
@@ -106,42 +106,50 @@ def single(m):
                 reports.append(report)
         return reports, np.array(law).T / math.comb(m.buckets, m.bits)
     if m.report == "signs":  # any function, any indices, and the true signs or any others
-        places = itertools.product(range(m.kind.order), repeat=m.kind.t)
-        hadamard = linalg.hadamard(m.kind.order)
+        places = itertools.product(range(m.report_type.order), repeat=m.report_type.t)
+        hadamard = linalg.hadamard(m.report_type.order)
         reports, law = [], []
-        for j, indices in itertools.product(range(len(m.kind.table)), places):
-            minus = hadamard[m.kind.table[j]][:, indices] < 0
-            true = minus @ 2 ** np.arange(m.kind.t)[::-1]
-            for signs in range(2**m.kind.t):
+        for j, indices in itertools.product(range(len(m.report_type.table)), places):
+            minus = hadamard[m.report_type.table[j]][:, indices] < 0
+            true = minus @ 2 ** np.arange(m.report_type.t)[::-1]
+            for signs in range(2**m.report_type.t):
                 named = {"hash": j, "indices": indices, "signs": signs}
-                reports.append(np.array([tuple(named[n] for n in m.kind.form.names)], m.kind.form))
-                law.append(np.where(true == signs, m.p, (1 - m.p) / (2**m.kind.t - 1)))
-        return reports, np.array(law).T / len(reports) * 2**m.kind.t
+                reports.append(
+                    np.array(
+                        [tuple(named[n] for n in m.report_type.form.names)], m.report_type.form
+                    )
+                )
+                law.append(np.where(true == signs, m.p, (1 - m.p) / (2**m.report_type.t - 1)))
+        return reports, np.array(law).T / len(reports) * 2**m.report_type.t
     if m.report == "bloom":  # any cohort, any bits
         bits = np.array(list(itertools.product((0, 1), repeat=m.m)), np.uint8)
         law = []
         for v in range(m.k):
-            held = [np.isin(np.arange(m.m), m.kind.places[c, :, v]) for c in range(m.cohorts)]
-            rates = np.where(held, m.kind.own, m.kind.other)
+            held = [
+                np.isin(np.arange(m.m), m.report_type.places[c, :, v]) for c in range(m.cohorts)
+            ]
+            rates = np.where(held, m.report_type.own, m.report_type.other)
             law.append([np.where(row, r, 1 - r).prod() for r in rates for row in bits])
-        reports = [np.array([(c, row)], m.kind.form) for c in range(m.cohorts) for row in bits]
+        reports = [
+            np.array([(c, row)], m.report_type.form) for c in range(m.cohorts) for row in bits
+        ]
         return reports, np.array(law) / m.cohorts
     if m.report == "sketch":
         signs, at = np.array(list(itertools.product((-1, 1), repeat=m.m))), np.arange(m.m)
         pairs = [(j, row) for j in range(m.hashes) for row in signs]
         kept = [
-            [row == np.where(at == m.kind.table[j, v], 1, -1) for j, row in pairs]
+            [row == np.where(at == m.report_type.table[j, v], 1, -1) for j, row in pairs]
             for v in range(m.k)
         ]
         law = np.where(kept, m.p, 1 - m.p).prod(axis=2) / m.hashes
-        return list(np.array(pairs, m.kind.form)[:, None]), law
+        return list(np.array(pairs, m.report_type.form)[:, None]), law
     reports = {
         "index": lambda: np.arange(m.order)[:, None],
         "value": lambda: np.arange(m.k)[:, None],
         "bits": lambda: np.array(list(itertools.product((0, 1), repeat=m.k)), np.uint8)[:, None],
         "subset": lambda: np.array(list(itertools.combinations(range(m.k), m.omega)))[:, None],
     }[m.report]()
-    return list(reports), finite_law(m)
+    return list(reports), finite_distribution(m)
 
 
 def chained(m):
@@ -152,7 +160,7 @@ def chained(m):
         again = np.where(np.eye(m.k) == 1, keep, flip)
     else:
         rates = [np.where(kept[0], keep, flip) for kept in reports]
-        again = np.array([product_law([(1 - r, r) for r in row]) for row in rates])
+        again = np.array([product_distribution([(1 - r, r) for r in row]) for row in rates])
     rounds = [functools.reduce(np.multiply.outer, [row] * m.tau).ravel() for row in again]
     return [list(r) for r in itertools.product(reports, repeat=m.tau)], law @ np.array(rounds)
 
@@ -160,7 +168,7 @@ def chained(m):
 def outputs(m):
     """All inputs of one user, all reports, and the law: one row per input, one column per
     report."""
-    values = list(range(m.kind.domain))
+    values = list(range(m.report_type.domain))
     if isinstance(m, Chained):
         return values, *chained(m)
     if isinstance(m, Repeated):
@@ -172,7 +180,7 @@ def outputs(m):
     if isinstance(m, RSFD):
         reports, real = single(m.attribute(0))
         if m.base.endswith("z"):
-            fake = product_law([(1 - m.attribute(0).q, m.attribute(0).q)] * m.k)
+            fake = product_distribution([(1 - m.attribute(0).q, m.attribute(0).q)] * m.k)
         else:
             fake = np.full(m.k, 1 / m.k) if m.base == "GRR" else real.mean(axis=0)
         records = list(itertools.product(values, repeat=m.d))
@@ -275,9 +283,11 @@ def test_no_report_tells_more_than_epsilon_and_tight_mechanisms_use_it_up(name, 
         epsilon = math.log(m.p * (1 - m.q) / (m.q * (1 - m.p)))
     elif name == "RAPPOR":  # of real pairs, which share bits; no pair loses more than is stated
         assert found <= m.first + ROUNDING <= m.epsilon + 2 * ROUNDING
-        epsilon = max(m.kind.loss(pair) for pair in itertools.permutations(range(m.k), 2))
+        epsilon = max(m.report_type.loss(pair) for pair in itertools.permutations(range(m.k), 2))
     elif isinstance(m, CountMeanSketch):  # two values that no function tells apart
-        epsilon *= max(m.kind.apart(pair) > 0 for pair in itertools.combinations(range(m.k), 2))
+        epsilon *= max(
+            m.report_type.apart(pair) > 0 for pair in itertools.combinations(range(m.k), 2)
+        )
     elif name == "dBitFlipPM" and m.bits == 1:  # one bit answers for one bucket
         epsilon = m.epsilon / 2
     elif isinstance(m, Chained) and m.tau > 1:
@@ -294,7 +304,7 @@ def test_the_loss_that_a_kind_states_is_that_of_its_likeliest_report(name, data)
     tells them apart."""
     m = make(name, **data.draw(parameters(name)))
     inputs, _, law = outputs(m)
-    pair = data.draw(st.sampled_from(list(itertools.permutations(range(m.kind.domain), 2))))
+    pair = data.draw(st.sampled_from(list(itertools.permutations(range(m.report_type.domain), 2))))
     try:
         pair = m.pair(pair)
     except ValueError:  # two values of one bucket
@@ -303,7 +313,7 @@ def test_the_loss_that_a_kind_states_is_that_of_its_likeliest_report(name, data)
     rows = [inputs.index((v,) * m.d) if isinstance(m, RSFD) else v for v in pair]
     first, second = law[rows]
     found = math.log((first / second).max())
-    assert m.kind.loss(pair) == pytest.approx(found, rel=1e-9, abs=1e-12)
+    assert m.report_type.loss(pair) == pytest.approx(found, rel=1e-9, abs=1e-12)
 
 
 @each(APPROXIMATE)
@@ -363,14 +373,19 @@ def truth(m, record):
     if isinstance(m, BucketFlip):
         return np.eye(m.buckets)[record // m.size]
     if isinstance(m, RAPPOR):  # likewise in all of whose bits many are set
-        rates = [np.where(row, m.kind.own, m.kind.other) for row in m.kind.pattern(record)]
-        places = [[list({*m.kind.places[c, :, v]}) for c in range(m.cohorts)] for v in range(m.k)]
+        rates = [
+            np.where(row, m.report_type.own, m.report_type.other)
+            for row in m.report_type.pattern(record)
+        ]
+        places = [
+            [list({*m.report_type.places[c, :, v]}) for c in range(m.cohorts)] for v in range(m.k)
+        ]
         held = [[rate[at].prod() for rate, at in zip(rates, row)] for row in places]
         return (np.mean(held, axis=1) - m.q) / (m.p - m.q)
     if isinstance(
         m, CountMeanSketch
     ):  # so is a value in all that share its cell, over all functions
-        share = (m.kind.table == m.kind.table[:, [record]]).mean(axis=0)
+        share = (m.report_type.table == m.report_type.table[:, [record]]).mean(axis=0)
         return (share - 1 / m.m) / (1 - 1 / m.m)
     return np.eye(m.k)[list(record) if isinstance(m, RSFD) else record]
 

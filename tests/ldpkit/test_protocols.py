@@ -15,8 +15,8 @@ from scipy import integrate, linalg
 
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
-from ldpkit.kinds.number import Ends, Mixed
 from ldpkit.mechanisms import HCMS, HM, PM, RAPPOR, SW, Duchi, Hybrid, Repeated
+from ldpkit.reports.number import Ends, Mixed
 from ldpkit.testing import check_mechanism
 
 GUESS, TIGHT = Guess(), TwoValueTest()
@@ -33,7 +33,7 @@ def test_events_have_the_rates_that_were_found_by_quadrature():
     for m, pair, rates in rows:
         for order in (pair, pair[::-1]):
             assert TIGHT.rates(m, order) == approx(rates, abs=5.1e-6)
-            assert m.kind.loss(order) == approx(1, rel=1e-12)
+            assert m.report_type.loss(order) == approx(1, rel=1e-12)
     # the farthest inputs attain the whole epsilon
     for epsilon, (m, *_) in itertools.product([1e-6, 0.05, 0.609, 0.61, 2.0, 8.0], rows):
         first, second = TIGHT.rates(type(m)(epsilon))
@@ -48,7 +48,7 @@ def test_events_have_the_rates_that_were_found_by_quadrature():
 
 def density(m, value):
     """Density of the reports that are spread, its jumps, and the atoms with their masses."""
-    kind, mixed = m.kind, isinstance(m.kind, Mixed)
+    kind, mixed = m.report_type, isinstance(m.report_type, Mixed)
     part, ends = (kind.part, kind.ends) if mixed else (kind, kind)
     share = kind.share if mixed else float(not isinstance(kind, Ends))
     atoms = {}
@@ -99,19 +99,19 @@ def test_reports_of_numbers_follow_their_density_and_their_atoms():
     n = 60_000
     for value in [-0.8, 0.5]:
         m = Hybrid(1.0)
-        (spread, _, atoms), part = density(m, value), m.kind.part
+        (spread, _, atoms), part = density(m, value), m.report_type.part
         found = m.perturb(np.full(n, value), rng(1))
         jumps = part.left(value) + np.array([0, part.length])
         edges = np.sort([*np.linspace(part.low, part.high, 31), *jumps])
         law = [spread((a + b) / 2) * (b - a) for a, b in itertools.pairwise(edges)]
-        seen, _ = np.histogram(found[np.abs(found) != m.kind.ends.bound], edges)
+        seen, _ = np.histogram(found[np.abs(found) != m.report_type.ends.bound], edges)
         seen = [*seen, *(int((found == y).sum()) for y in atoms)]
         assert chi_square_p(np.array(seen), np.array([*law, *atoms.values()])) > P_MIN, value
     for value in [0.0, 0.37, 1.0]:
         m = SW(0.8)
-        jumps = m.kind.left(value) + np.array([0, m.kind.length])
-        edges = [*np.linspace(m.kind.low, m.kind.high, 31), *jumps]
-        edges = np.unique(np.clip(edges, m.kind.low, m.kind.high))
+        jumps = m.report_type.left(value) + np.array([0, m.report_type.length])
+        edges = [*np.linspace(m.report_type.low, m.report_type.high, 31), *jumps]
+        edges = np.unique(np.clip(edges, m.report_type.low, m.report_type.high))
         middle = (edges[1:] + edges[:-1]) / 2
         law = np.where(np.abs(middle - value) <= m.b, m.p, m.q) * np.diff(edges)
         seen, wide = np.histogram(m.perturb(np.full(n, value), rng(2)), edges)[0], law > 1e-6
@@ -120,19 +120,19 @@ def test_reports_of_numbers_follow_their_density_and_their_atoms():
 
 def test_only_the_two_ends_attain_the_budget_of_duchis_mechanism():
     m, hybrid = Duchi(1.0), Hybrid(1.0)
-    assert m.kind.loss((1, -1)) == approx(1) and m.kind.loss((1, -0.5)) < 0.9
+    assert m.report_type.loss((1, -1)) == approx(1) and m.report_type.loss((1, -0.5)) < 0.9
     wanted = 0.5 + 0.1 / m.bound, 0.5 - 0.2 / m.bound
     assert TIGHT.rates(m, (0.2, -0.4)) == approx(wanted, rel=1e-12)
-    assert hybrid.kind.told((-1, 1)) and not hybrid.kind.told((-1, 0.5))
+    assert hybrid.report_type.told((-1, 1)) and not hybrid.report_type.told((-1, 0.5))
     first, second = TIGHT.rates(hybrid, (-1, 0.5))  # the piecewise reports alone
     assert first == approx(hybrid.share * TIGHT.rates(PM(1.0), (-1, 0.5))[0], rel=1e-12)
     assert math.log(first / second) == approx(1, rel=1e-12)
-    assert isinstance(Hybrid(0.6).kind, Ends) and isinstance(Hybrid(0.61).kind, Mixed)
+    assert isinstance(Hybrid(0.6).report_type, Ends) and isinstance(Hybrid(0.61).report_type, Mixed)
     # an end that differs in its last digits is refused, and not taken for a number between: the
     # paper's own formula for the end rounds to another number at epsilon = 2
     for epsilon in [0.7, 2.0, 5.0]:
         m = Hybrid(epsilon)
-        end = m.kind.ends.bound
+        end = m.report_type.ends.bound
         assert m.read([end, -end, np.nextafter(end, 0) - 1e-9]).size == 3
         for wrong in (np.nextafter(end, 9), -np.nextafter(end, 0), end * (1 + 2**-51)):
             with pytest.raises(ValueError, match="where they are an end"):
@@ -168,7 +168,7 @@ SMALL += [HCMS(5, 1.1, 4, 3), HCMS(9, 2.0, 8, 5)]
 def test_attacks_and_reports_are_those_of_the_matrix():
     """All indices and all signs; and all reports of the last value, by function, indices, signs."""
     for m in SMALL:
-        kind, pair, n = m.kind, [0, m.k - 1], 60_000
+        kind, pair, n = m.report_type, [0, m.k - 1], 60_000
         tight, guess, law = np.zeros(2), np.zeros(2), {}
         space = list(listed(kind))
         for (j, indices, true), signs in itertools.product(space, range(2**kind.t)):
@@ -192,7 +192,7 @@ def test_attacks_and_reports_are_those_of_the_matrix():
 def test_a_hadamard_sketch_attains_what_was_enumerated_for_distinct_cells():
     """(1-c) s/2 and (1-c)(1-s)/2, with the collisions of the functions that are used."""
     m = HCMS(10, 1.0)
-    apart = np.mean(m.kind.table[:, 0] != m.kind.table[:, 9])
+    apart = np.mean(m.report_type.table[:, 0] != m.report_type.table[:, 9])
     assert 1 - apart == approx(1 / 64, abs=0.03)  # four deviations of 256 functions
     assert np.divide(TIGHT.rates(m), apart) == approx((0.36553, 0.13447), abs=5.1e-6)
     assert (m.p - m.q) / (m.p - 0.5) == approx(63 / 64)
@@ -205,7 +205,7 @@ def test_several_indices_are_local_hashing_without_a_hash():
     assert (m.p, m.q) == approx((0.5, 0.25)) and m.variance(1) == approx(3)
     assert TIGHT.rates(m) == approx((0.75 * 0.5, 0.75 / 6), rel=1e-12)
     assert HM(65, 1.0).order == 128 and HM(64, 1.0).order == 64
-    assert GUESS.rates(HM(4096, 1.0, 2)) is None and HM(10**6, 1.0).kind.loss((0, 1)) > 0.999
+    assert GUESS.rates(HM(4096, 1.0, 2)) is None and HM(10**6, 1.0).report_type.loss((0, 1)) > 0.999
     assert GUESS.rates(Repeated(HM(4, 1.0), 2)) is None  # supports are no independent counts
 
 
@@ -227,8 +227,8 @@ def test_the_strongest_event_of_rappor_has_what_was_enumerated_for_disjoint_bits
         h = given.get("h", 2)
         m = RAPPOR(100, 2 * h * math.log(3), **{"m": 1024, "h": h, "cohorts": 1} | given)
         assert m.f == approx(0.5) and m.first == approx(loss, abs=5.1e-6 * 10)
-        assert m.kind.loss((0, 99)) == approx(m.first, rel=1e-11)
-        assert TwoValueTest(m.kind.loss((0, 99))).rates(m) == approx(rates, abs=5.1e-6)
+        assert m.report_type.loss((0, 99)) == approx(m.first, rel=1e-11)
+        assert TwoValueTest(m.report_type.loss((0, 99))).rates(m) == approx(rates, abs=5.1e-6)
 
 
 def test_real_pairs_share_bits_and_lose_what_their_own_bits_say():
@@ -238,16 +238,16 @@ def test_real_pairs_share_bits_and_lose_what_their_own_bits_say():
     bit = math.log((2 - m.f) / m.f)
     found = set()
     for pair in itertools.combinations(range(40), 2):
-        one, two = ({*map(int, m.kind.places[0, :, u])} for u in pair)
-        assert m.kind.loss(pair) == approx(len(one ^ two) * bit, abs=1e-11)
+        one, two = ({*map(int, m.report_type.places[0, :, u])} for u in pair)
+        assert m.report_type.loss(pair) == approx(len(one ^ two) * bit, abs=1e-11)
         found.add((len(one), len(two), len(one & two)))
     assert {(2, 2, 2), (2, 2, 1), (2, 2, 0), (1, 2, 1), (1, 1, 0)} <= found  # some have one bit
     assert 4 * bit == approx(m.epsilon) == approx(m.first)
     many = RAPPOR(40, 3.0, 8, 2, 64)  # the fullest cohorts decide
     losses = [len({*map(int, one)} ^ {*map(int, two)}) * bit
-              for one, two in zip(many.kind.places[:, :, 0], many.kind.places[:, :, 5])]  # fmt: skip
-    assert many.kind.loss((0, 5)) == approx(max(losses), abs=1e-11)
-    event = TwoValueTest(many.kind.loss((0, 5)))
+              for one, two in zip(many.report_type.places[:, :, 0], many.report_type.places[:, :, 5])]  # fmt: skip
+    assert many.report_type.loss((0, 5)) == approx(max(losses), abs=1e-11)
+    event = TwoValueTest(many.report_type.loss((0, 5)))
     share = np.mean(np.isclose(losses, max(losses)))
     kept = 1 - many.f / 2
     assert event.rates(many, (0, 5)) == approx((share * kept**4, share * (1 - kept) ** 4))
@@ -256,7 +256,7 @@ def test_real_pairs_share_bits_and_lose_what_their_own_bits_say():
 def test_both_attacks_on_bloom_filters_follow_from_all_bits():
     for given in [(6, 1.5, 3, 2, 2), (5, 3.0, 4, 1, 2, 0.9, 0.3), (4, 2.0, 4, 3, 1, 0.8)]:
         m, pair = RAPPOR(*given), (1, 3)
-        kind, laws, held = m.kind, [[], []], []
+        kind, laws, held = m.report_type, [[], []], []
         for c, bits in itertools.product(range(m.cohorts), itertools.product((0, 1), repeat=m.m)):
             for value, law in zip(pair, laws):
                 rates = np.where(kind.pattern(value)[c], kind.own, kind.other)
@@ -277,14 +277,14 @@ def test_both_attacks_on_bloom_filters_follow_from_all_bits():
 def test_the_two_steps_of_rappor_send_bits_at_the_rates_of_the_law():
     for given in [{}, {"keep": 0.75, "flip": 0.5}]:
         m, n = RAPPOR(9, 2.0, 16, 2, 4, **given), 20_000
-        reports, pattern = m.perturb(np.full(n, 7), rng(6)), m.kind.pattern(7)
+        reports, pattern = m.perturb(np.full(n, 7), rng(6)), m.report_type.pattern(7)
         own = pattern[reports["cohort"]]
-        for bits, rate in ((own, m.kind.own), (~own, m.kind.other)):
+        for bits, rate in ((own, m.report_type.own), (~own, m.report_type.other)):
             count = int(reports["bits"][bits].sum())
             assert binomial_p(count, int(bits.sum()), rate) > P_MIN, given
         pairs = reports["bits"][:, :2].astype(int) @ [2, 1]  # bits are independent, in each cohort
         for c in range(4):
-            a, b = np.where(pattern[c, :2], m.kind.own, m.kind.other)
+            a, b = np.where(pattern[c, :2], m.report_type.own, m.report_type.other)
             law = np.array([(1 - a) * (1 - b), (1 - a) * b, a * (1 - b), a * b])
             seen = np.bincount(pairs[reports["cohort"] == c], minlength=4)
             assert chi_square_p(seen, law) > P_MIN, (given, c)
@@ -294,7 +294,7 @@ def test_the_chances_that_all_bits_are_set_are_means_over_random_hash_functions(
     """Over 2^14 cohorts: |z| < 5.5 has a false alarm of 4e-8 each."""
     for m, h in [(4, 1), (8, 3), (5, 6)]:
         one = RAPPOR(2, 2.0, m, h, 2**14, 0.9, 0.1)
-        kind = one.kind
+        kind = one.report_type
         own, other = kind.pattern(0), kind.pattern(1)
         rates = np.where(own, kind.own, kind.other)
         for chance, bits in ((one.p, own), (one.q, other)):
@@ -307,7 +307,9 @@ def test_real_reports_of_rappor_certify_nearly_all_and_the_declared_event_certif
     """100,000 reports: the event that attains the loss stays within an eighth of it, a commoner one
     that the law chooses is never worse."""
     m = RAPPOR(10, 2.0, 128, 2, 16)
-    strongest = audit(m, TwoValueTest(m.kind.loss((0, 9))), trials=100_000, seed=1, faithful=True)
+    strongest = audit(
+        m, TwoValueTest(m.report_type.loss((0, 9))), trials=100_000, seed=1, faithful=True
+    )
     chosen = audit(m, "tight", trials=100_000, seed=1, faithful=True)
     assert 2 * 7 / 8 < strongest.lower <= 2 and chosen.lower <= 2
     assert chosen.exact >= strongest.exact - 1e-9

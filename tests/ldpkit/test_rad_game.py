@@ -15,7 +15,13 @@ from scipy import stats
 
 from ldpbook.datasets import adult_hours
 from ldpkit.attacks.aggregate import laplace_sum_exact
-from ldpkit.attacks.reconstruct import attack_value, finite_law, kappa, optimal_attack, rad_exact
+from ldpkit.attacks.reconstruct import (
+    attack_value,
+    finite_distribution,
+    kappa,
+    optimal_attack,
+    rad_exact,
+)
 from ldpkit.auditors import rad_bounds as bounds
 from ldpkit.auditors.calibrate import calibrate, rero_epsilon
 from ldpkit.auditors.rad import estimate_sd, invert_blackbox, rad_uniform
@@ -60,13 +66,13 @@ def test_membership_inference_is_the_mean_total_variation_if_every_record_has_a_
     for rows, prior, _, _ in games(20, 5, 7, 1):
         found = rad_exact(rows, prior, side=np.arange(5))
         assert found == near(variation(rows, prior), abs=1e-14)
-    rows, uniform = finite_law(GRR(4, 1.0)), np.full(4, 0.25)
+    rows, uniform = finite_distribution(GRR(4, 1.0)), np.full(4, 0.25)
     assert rad_exact(rows, uniform, np.ones((4, 4)), np.arange(4)) == near(0, abs=1e-15)
     assert variation(rows, uniform) == near(0.225, abs=5e-4)  # what Eq. 5 says
 
 
 def test_ties_are_shared_equally():
-    law, uniform = finite_law(OUE(4, 1.0)), np.full(4, 0.25)
+    law, uniform = finite_distribution(OUE(4, 1.0)), np.full(4, 0.25)
     attack = optimal_attack(law, uniform)
     assert attack[0, :, 0].tolist() == [0.25] * 4
     assert attack[0, :, 0b1010].tolist() == [0.5, 0, 0.5, 0]
@@ -78,7 +84,7 @@ def test_closed_forms_equal_enumeration():
     sizes = (2, 0.3), (3, 1.0), (5, 0.4), (6, 2.5), (8, 5.0)
     for make, (k, epsilon) in itertools.product((GRR, OUE, FloorSS), sizes):
         m, rng = make(k, epsilon), np.random.default_rng(k)
-        rows, uniform = finite_law(m), np.full(k, 1 / k)
+        rows, uniform = finite_distribution(m), np.full(k, 1 / k)
         assert rows.sum(1) == near(np.ones(k)), m
         assert rad_uniform(m) == near(rad_exact(rows, uniform), abs=1e-13), m
         tv = bounds.total_variation(bounds.tradeoff_support(m))
@@ -106,7 +112,7 @@ def test_listed_reports_have_the_law_of_real_ones():
             index = [sets[tuple(sorted(r))] for r in reports.tolist()]
         else:
             index = reports if m.report == "value" else reports @ bits
-        rows = finite_law(m)
+        rows = finite_distribution(m)
         assert rows.sum(1) == near(np.ones(5), abs=1e-13), m
         seen = np.bincount(index, minlength=rows.shape[1])
         assert stats.chisquare(seen, n * rows[3]).pvalue > 1e-6, m
@@ -114,7 +120,7 @@ def test_listed_reports_have_the_law_of_real_ones():
 
 def test_oue_needs_the_ascending_order():
     prior = np.array([0.7, 0.2, 0.1])
-    exact = rad_exact(finite_law(OUE(3, 3.0)), prior)
+    exact = rad_exact(finite_distribution(OUE(3, 3.0)), prior)
     assert bounds.oue_ex45(OUE(3, 3.0), prior) == near(exact, abs=1e-14)
     assert abs(bounds.oue_ex45(OUE(3, 3.0), prior, printed=True) - exact) > 0.005
     m, e = 9, math.exp(2.0)
@@ -125,7 +131,7 @@ def test_oue_needs_the_ascending_order():
 def test_trade_off_functions_equal_the_neyman_pearson_curve():
     at = np.linspace(0, 1, 101)
     for m in (GRR(6, 1.3), OUE(6, 1.3), FloorSS(6, 1.3)):
-        rows = finite_law(m)
+        rows = finite_distribution(m)
         order = np.argsort(-rows[1] / rows[0])
         alpha, power = (np.append(0, row[order].cumsum()) for row in rows[:2])
         wanted = np.interp(at, alpha, 1 - power)
@@ -164,13 +170,13 @@ def test_no_bound_is_ever_exceeded():
             printed = bounds.rad_prop52(epsilon, 0, mass, plus, minus, printed=True)
             printed_fails += none > printed + 1e-12
         assert printed_fails > 0, seed
-    reached = rad_exact(finite_law(GRR(4, epsilon)), np.full(4, 0.25))
+    reached = rad_exact(finite_distribution(GRR(4, epsilon)), np.full(4, 0.25))
     assert reached == near(bounds.rad_cor54(4, epsilon), abs=1e-14)
 
 
 def test_counterexample_to_proposition_52():
     prior = np.array([0.9, 0.1])
-    exact, kappas = rad_exact(finite_law(GRR(2, 5.0)), prior), kappa(prior)
+    exact, kappas = rad_exact(finite_distribution(GRR(2, 5.0)), prior), kappa(prior)
     printed = bounds.rad_prop52(5.0, 0, *kappas, printed=True)
     assert (round(exact, 4), round(printed, 4)) == (0.1776, 0.0993)
     assert bounds.rad_prop52(5.0, 0, *kappas) == near(exact, abs=1e-14)
@@ -180,7 +186,7 @@ def test_corollary_54_is_attained_with_delta_and_the_printed_theorem_53_is_not_a
     """By who publishes the record (marked) with probability delta, and sends GRR else."""
     for m, epsilon, delta in ((2, 0.7, 0.1), (8, 0.5, 0.05), (5, 2.0, 0.0), (11, 1.0, 0.3)):
         uniform = np.full(m, 1 / m)
-        law = np.hstack([delta * np.eye(m), (1 - delta) * finite_law(GRR(m, epsilon))])
+        law = np.hstack([delta * np.eye(m), (1 - delta) * finite_distribution(GRR(m, epsilon))])
         reached = rad_exact(law, uniform)
         assert reached == near(bounds.rad_cor54(m, epsilon, delta), abs=1e-13), m
         assert bounds.rad_thm53(uniform, epsilon, delta) == near(reached, abs=1e-13), m
@@ -197,7 +203,7 @@ def test_theorem_53_between_the_uniform_and_the_two_point_prior():
 
 
 def test_the_composed_total_variation_holds_and_is_loose():
-    rows = finite_law(GRR(3, 1.0))
+    rows = finite_distribution(GRR(3, 1.0))
     twice = (rows[:, :, None] * rows[:, None, :]).reshape(3, -1)
     exact = np.abs(twice[0] - twice[1]).sum() / 2
     bound = bounds.tv_composed(bounds.total_variation(bounds.tradeoff_support(GRR(3, 1.0))), 2)
@@ -207,7 +213,7 @@ def test_the_composed_total_variation_holds_and_is_loose():
 def test_the_worst_prior_depends_on_the_mechanism_and_the_budget():
     two, eight = np.r_[0.5, 0.5, np.zeros(6)], np.full(8, 1 / 8)
     found = [
-        [round(rad_exact(finite_law(m), p), 3) for p in (two, eight)]
+        [round(rad_exact(finite_distribution(m), p), 3) for p in (two, eight)]
         for m in (GRR(8, 1.0), OUE(8, 1.0), OUE(8, 5.0), FloorSS(8, 5.0))
     ]
     assert found == [[0.088, 0.155], [0.116, 0.095], [0.247, 0.423], [0.474, 0.830]]

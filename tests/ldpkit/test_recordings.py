@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ldpkit.auditors import Declared, audit
+from ldpkit.auditors import audit
 from ldpkit.cli import main
 from ldpkit.mechanisms import ClientError, Program, recorded
+from ldpkit.sequential import Declared
 
 LEAK = Declared(lambda rs: np.array([r == 1 for r in rs]), "it is 1")
 

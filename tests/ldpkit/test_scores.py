@@ -17,10 +17,10 @@ from edges import at_the_edge, changed
 from entry_clients import CORRECT
 
 from ldpkit.auditors import audit
-from ldpkit.auditors.told import WEIGHED
-from ldpkit.kinds.anything import rows
 from ldpkit.mechanisms import CMS, GRR, HM, PM, RAPPOR, SHE, SS, SUE, Client, Repeated
+from ldpkit.reports.anything import rows
 from ldpkit.sequential import Counts, Scores, Screen, read
+from ldpkit.sequential.findings import WEIGHED
 from ldpkit.sequential.models import fitted, likely
 
 GRID = np.arange(0, 2.01, 0.1)
@@ -320,14 +320,14 @@ LOUD = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", LOUD, ids=lambda m: m.kind.name)
+@pytest.mark.parametrize("mechanism", LOUD, ids=lambda m: m.report_type.name)
 def test_reports_in_arrays_are_learned_from_as_objects_are(mechanism):
     """What is learned is learned from plain values, and asked of plain values."""
     found = audit(mechanism, "learned", until="sure", trials=1000, seed=1)
     assert found.violated and "int64" not in found.event and "array" not in found.event
 
 
-@pytest.mark.parametrize("mechanism", LOUD, ids=lambda m: m.kind.name)
+@pytest.mark.parametrize("mechanism", LOUD, ids=lambda m: m.report_type.name)
 def test_what_a_report_shows_does_not_depend_on_the_reports_beside_it(mechanism):
     reports = mechanism.perturb(mechanism.inputs(mechanism.pair()[0], 20), np.random.default_rng(3))
     given = rows(reports)

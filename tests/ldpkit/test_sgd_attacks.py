@@ -20,7 +20,6 @@ from scipy import stats
 
 from ldpbook import datasets, nets
 from ldpbook.crafting import benign, collude, gradient_flip, label_flip
-from ldpkit import streams
 from ldpkit.attacks.gradient import RULES, Pairs, dummy
 from ldpkit.auditors import audit_gradient, gradient
 from ldpkit.auditors.gradient import (
@@ -31,6 +30,7 @@ from ldpkit.auditors.gradient import (
     pooled,
 )
 from ldpkit.mechanisms import GRADIENT, LDPSGD, PrivUnit
+from ldpkit.rng import generator
 
 COSINE, LUNE = RULES["cosine"], RULES["lune"]
 GRID = (0.5, 1, 2, 4)
@@ -381,7 +381,7 @@ def test_the_stream_of_a_trial_does_not_depend_on_memory(monkeypatch):
     progress = gradient.Progress(100, "trials")
     parts = 0
     for start in (0, 50):
-        own = streams.generator(1, "x", start)
+        own = generator(1, "x", start)
         at = own.integers(0, 1, 50)
         first, second = pairs.first[at], pairs.second[at]
         seen = COSINE.accepts(m, m.perturb(first, own), (first, second), own)

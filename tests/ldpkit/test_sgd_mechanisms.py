@@ -16,10 +16,10 @@ from laws import P_MIN
 from pytest import approx
 from scipy import integrate, special, stats
 
-from ldpkit import streams
 from ldpkit.mechanisms import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
 from ldpkit.mechanisms.gradient import mean_axis
 from ldpkit.mechanisms.ziggurat import _LAPLACE, _NORMAL, laplace, normals
+from ldpkit.rng import first_state, next_word
 
 ALL = list(GRADIENT.values())
 N = 20_000
@@ -133,7 +133,7 @@ def test_the_generator_is_xoshiro256_plus_plus():
             state[to] ^= state[by]
         state[2] ^= shifted
         state[3] = rotated(state[3], 45)
-        word, compiled = streams.step(tuple(np.array(compiled, np.uint64)))
+        word, compiled = next_word(tuple(np.array(compiled, np.uint64)))
         assert word == wanted and list(compiled) == state
 
 
@@ -152,9 +152,9 @@ def test_the_ziggurat_has_layers_of_one_area_and_draws_into_every_corner():
         edges = np.unique(np.concatenate([layers[1:], -layers[1:], tail, -tail]))
         for part in range(20):
             if law is stats.norm:
-                normals(np.zeros_like(out), streams.state(rng(part)), out)
+                normals(np.zeros_like(out), first_state(rng(part)), out)
             else:
-                laplace(out.reshape(-1), streams.state(rng(part)))
+                laplace(out.reshape(-1), first_state(rng(part)))
             seen = seen + np.histogram(out, np.concatenate([[-np.inf], edges, [np.inf]]))[0]
         expected = np.diff(law.cdf(edges), prepend=0, append=1) * 20 * out.size
         assert expected.min() > 5 and stats.chisquare(seen, expected).pvalue > P_MIN, law

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from processes import interrupted, started, until
 
-from ldpkit.auditors import AnytimeAudit
-from ldpkit.auditors.shown import page
+from ldpkit.auditors.report_html import page
+from ldpkit.buehler import epsilon_buehler
 from ldpkit.cli import main, sure
 from ldpkit.mechanisms import GRR
-from ldpkit.sharper import epsilon_sharper
+from ldpkit.sequential import SequentialAudit
 from ldpkit.stats import down
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
@@ -73,7 +73,7 @@ def test_json_says_what_was_found_and_why_it_stopped(call):
     assert found["stopped"] == "violation" and found["e_value"] >= 100 and found["lower"] >= 1
     assert found["reports"] == found["trials"] < 60 and found["event"].startswith("tight names ")
     status, out, _ = call(f"{KEPT} --json")
-    same = AnytimeAudit(GRR(5, 1.0), "tight", trials=5000).run()[0].row()
+    same = SequentialAudit(GRR(5, 1.0), "tight", trials=5000).run()[0].row()
     assert status == 0
     assert json.loads(out) | {"seconds": 0} == json.loads(json.dumps(same)) | {"seconds": 0}
 
@@ -173,7 +173,7 @@ def test_the_report_for_others_is_one_file(call):
 
 
 def test_the_page_and_the_notebook_say_the_same_and_escape():
-    result = AnytimeAudit(GRR(5, 1.0), "tight", trials=300).run()[0]
+    result = SequentialAudit(GRR(5, 1.0), "tight", trials=300).run()[0]
     shown = result._repr_html_()
     assert result.verdict in shown and "<svg" in shown and result.plot().svg in shown
     assert result.plot()._repr_svg_().startswith("<svg")
@@ -188,7 +188,7 @@ def test_a_plan_and_a_bound(call):
     assert "no number of reports" in call("plan --tpr 0.2 --fpr 0.1 --epsilon 1")[1]
     found = json.loads(call("bound --tp 4100 --fp 1500 --n 1e4 --alpha 0.01 --json")[1])
     assert found["lower"] == pytest.approx(0.9132519, abs=1e-6)
-    assert found["sharper"] == epsilon_sharper(4100, 1500, 10**4, 0.01) > found["lower"]
+    assert found["sharper"] == epsilon_buehler(4100, 1500, 10**4, 0.01) > found["lower"]
     told = call("bound --tp 4100 --fp 1500 --n 1e4 --alpha 0.01")[1]
     assert told.endswith(f"at least {down(found['sharper'])}.\n")
     far = call("bound --tp 4100 --fp 1500 --n 1e4 --alpha 1e-20")[1]  # only the other bound is told

@@ -32,9 +32,9 @@ from sweep_cells import (
 )
 from threadpoolctl import threadpool_limits
 
-from ldpkit import pools
+from ldpkit import executors
 from ldpkit.auditors import Audit
-from ldpkit.pools import isolated
+from ldpkit.executors import isolated
 from ldpkit.sweep import SweepError, cells, sweep
 
 GRID = {"mechanism": ["GRR", "OUE", "OLH"], "k": [5, 12], "epsilon": [0.5, 2.0], "trials": 5000, "runs": 2}  # fmt: skip
@@ -237,8 +237,8 @@ def test_cells_that_an_executor_refuses_or_drops_are_reported():
 
 
 def test_a_worker_with_other_versions_is_refused_naming_both(monkeypatch):
-    wanted = pools.versions() | {"numpy": "0.1"}
-    monkeypatch.setattr(pools, "versions", lambda: wanted)
+    wanted = executors.versions() | {"numpy": "0.1"}
+    monkeypatch.setattr(executors, "versions", lambda: wanted)
     with pytest.raises(SweepError, match=rf"has numpy {np.__version__} instead of 0\.1"):
         sweep(square, {"x": [1, 2]}, seed=1, workers=2)
 

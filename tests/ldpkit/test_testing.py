@@ -17,11 +17,8 @@ from speller import Speller, Spelt
 
 from ldpkit.attacks import Guess, TwoValueTest
 from ldpkit.auditors import audit
-from ldpkit.kinds import HASH_REPORT, IndependentBits
-from ldpkit.kinds.base import ROUTES, Named, Scored, shaped
-from ldpkit.kinds.number import Interval
-from ldpkit.kinds.rounds import Rounds
-from ldpkit.mechanisms import (
+from ldpkit.beyond.sketch import CountMeanSketch
+from ldpkit.mechanisms import (  # fmt: skip
     AGM,
     AGRR,
     CMS,
@@ -46,10 +43,13 @@ from ldpkit.mechanisms import (
     Repeated,
     make,
     takes,
-)  # fmt: skip
+)
 from ldpkit.mechanisms.base import FrequencyOracle, SupportOracle
-from ldpkit.mechanisms.sketch import CountMeanSketch
 from ldpkit.mechanisms.unary import UnaryEncoding
+from ldpkit.reports import HASH_REPORT, IndependentBits
+from ldpkit.reports.base import ROUTES, Named, Scored, shaped
+from ldpkit.reports.number import Interval
+from ldpkit.reports.rounds import Rounds
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
 from ldpkit.testing import draws as drawn
 from ldpkit.testing.case import Case, tail
@@ -120,7 +120,7 @@ def test_every_mechanism_of_the_package_keeps_its_promises(part):
 def test_every_exact_number_says_how_it_is_found():
     for mechanism in ALL:
         for attack in (Guess(), TwoValueTest(1.0)):
-            if isinstance(mechanism.kind, Named if attack.name == "guess" else Scored):
+            if isinstance(mechanism.report_type, Named if attack.name == "guess" else Scored):
                 route, rates = attack.route(mechanism), attack.rates(mechanism)
                 assert route in ROUTES and (rates is None or route != "simulate"), mechanism
 
@@ -300,7 +300,7 @@ MUTANTS = [
     ("budget", spoilt(loss=lambda self, pair: 0.9), "the loss between (0, 1) is said to be 0.9, an event has more"),
     ("routes", spoilt(law=lambda self, v, p=None: np.full(8, 1 / 7)), "the listed laws of (0, 1) sum to 1.14285714"),
     ("budget", mutant(GRR, delta=1e-3, p=AGRR(3, 1.0, 0.1).p, q=AGRR(3, 1.0, 0.1).q), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
-    ("routes", spoilt(reports=property(lambda self: OUE(3, 1.0).kind.reports[::-1])), "its listed reports"),
+    ("routes", spoilt(reports=property(lambda self: OUE(3, 1.0).report_type.reports[::-1])), "its listed reports"),
     ("routes", spoilt(success=lambda self: 0.5), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
     ("routes", spoilt(wins=lambda self, tau: IndependentBits(self.k, self.p**tau, self.q).wins(tau)), "attack guess on two rounds has the rates"),
     ("routes", spoilt(repeated=lambda self, tau: Rounds(replace(self, p=self.p**tau), tau)), "on two rounds has the rates"),

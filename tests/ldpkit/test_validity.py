@@ -19,8 +19,15 @@ from scipy import stats as law
 from ldpkit import stats
 from ldpkit.attacks import ATTACKS
 from ldpkit.attacks.gradient import Pairs, dummy
-from ldpkit.auditors import audit_gradient, audit_kv, audit_laws, audit_shuffle, audits, rad_audit
-from ldpkit.auditors.kv import oracle_law
+from ldpkit.auditors import (
+    audit_distributions,
+    audit_gradient,
+    audit_kv,
+    audit_shuffle,
+    audits,
+    rad_audit,
+)
+from ldpkit.auditors.kv import oracle_distribution
 from ldpkit.auditors.shuffle import threshold_rates
 from ldpkit.mechanisms import (
     CPPGRR,
@@ -139,8 +146,8 @@ def test_audits_by_reconstruction_hold():
 
 def test_audits_of_equal_laws_find_nothing():
     laws = [
-        oracle_law(GRR(5, 1.0), 0),
-        oracle_law(OUE(4, 1.0), 1),
+        oracle_distribution(GRR(5, 1.0), 0),
+        oracle_distribution(OUE(4, 1.0), 1),
         PCKVUE(2, 1.0).law([(0, 1.0)]),
         CPPUE(1, 1.0).law([]),
     ]
@@ -148,7 +155,7 @@ def test_audits_of_equal_laws_find_nothing():
         failed = 0
         for s in range(AUDITS):
             given = {"users": (4, 200, 10**7)[s % 3], "estimator": estimator, "alpha": ALPHA}
-            failed += audit_laws(laws[s % 4], laws[s % 4], seed=s, **given).lower > 0
+            failed += audit_distributions(laws[s % 4], laws[s % 4], seed=s, **given).lower > 0
         judge(failed, estimator)
 
 

@@ -23,8 +23,8 @@ import pytest
 from distributed import KilledWorker, LocalCluster
 from sweep_cells import failing, fragile
 
-import ldpkit.pools
-from ldpkit import pools
+import ldpkit.executors
+from ldpkit import executors
 from ldpkit.auditors import AUDITS, RADAudit
 from ldpkit.cli import sweep as command
 from ldpkit.sweep import SweepError, sweep
@@ -82,7 +82,7 @@ def address():
 
 @pytest.fixture
 def executor(address):
-    with pools.connect(address) as client:
+    with executors.connect(address) as client:
         yield client.get_executor(pure=False)
 
 
@@ -211,12 +211,12 @@ def test_a_failing_cell_of_a_cluster_is_reported_while_the_others_finish(executo
 
 def test_workers_with_other_versions_are_refused_naming_both(call, here, address):
     config(here, GOOD)
-    own, other = pools.versions(), pools.versions() | {"numba": "0.1"}
+    own, other = executors.versions(), executors.versions() | {"numba": "0.1"}
 
     def pretend(versions):
-        ldpkit.pools.versions = lambda: versions
+        ldpkit.executors.versions = lambda: versions
 
-    with pools.connect(address) as client:
+    with executors.connect(address) as client:
         client.run(pretend, other)
         try:
             message = (
@@ -226,7 +226,7 @@ def test_workers_with_other_versions_are_refused_naming_both(call, here, address
             with pytest.raises(
                 RuntimeError, match="worker tcp://.* cannot take part: .*" + message
             ):
-                pools.connect(address)
+                executors.connect(address)
             status, out, err = call(f"sweep sweep.yml --scheduler {address}")
             assert (status, out, err.count("\n")) == (4, "", 1) and re.search(message, err)
             assert [path.name for path in here.iterdir()] == ["sweep.yml"]
@@ -246,9 +246,9 @@ def test_an_address_without_a_scheduler_is_refused(call, here):
             ConnectionError,
             match=f"no Dask scheduler answers at tcp://127.0.0.1:{port} within 0.5 s",
         ):
-            pools.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
+            executors.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
     with pytest.raises(ConnectionError, match="within 0.5 s"):
-        pools.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
+        executors.connect(f"tcp://127.0.0.1:{port}", timeout=0.5)
     status, out, err = call("sweep sweep.yml --scheduler nonsense")
     assert (status, out) == (
         4,

@@ -35,11 +35,11 @@ HELPER = """
 import uuid
 from pathlib import Path
 import numpy as np
-from ldpkit import streams
+from ldpkit.rng import generator
 
 def cell(x, seed):
     (Path(__file__).parents[1] / "trace" / f"{x}-{uuid.uuid4().hex}").touch()
-    total = float(np.linalg.svd(streams.generator(seed).random((300, 300)), compute_uv=False).sum())
+    total = float(np.linalg.svd(generator(seed).random((300, 300)), compute_uv=False).sum())
     return {"again": x, "total": round(total, 6)}
 """
 PAGE = """

@@ -59,7 +59,7 @@ class Tally:
 # --- a book of three pages ------------------------------------------------------------------------
 
 HELPER = """
-from ldpkit.compiled import kernel
+from ldpkit.jit import kernel
 from ldpbook.stored import sweep
 
 @kernel

@@ -36,14 +36,15 @@ def warm() -> None:
     import pandas  # noqa: F401
 
     from ldpkit import cli, sweep
-    from ldpkit.auditors import AnytimeAudit, Audit
+    from ldpkit.auditors import Audit
     from ldpkit.mechanisms import GRR
+    from ldpkit.sequential import SequentialAudit
 
     cli.commands()
     given = {"mechanism": "GRR", "k": 5, "epsilon": 1, "attack": "tight", "trials": 300}
     with tempfile.TemporaryDirectory() as store:
         sweep.sweep(Audit.cell, [given], seed=1, workers=1, store=store)
-    AnytimeAudit(GRR(5, 1.0), "tight", trials=300).run()
+    SequentialAudit(GRR(5, 1.0), "tight", trials=300).run()
 
 
 def harms(counter: Path) -> Iterator[int]:

@@ -68,7 +68,7 @@ def _flips(
 
 def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
     """Flip `n` bits of each: a store of cells, kept machine code, a kept audit."""
-    from ldpkit import compiled, sweep
+    from ldpkit import jit, sweep
 
     warm()
     sys.path.insert(0, str(folder))
@@ -87,8 +87,8 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
 
     def compiled_call() -> None:
         os.environ.pop("NUMBA_CACHE_DIR", None)
-        compiled.CACHE = folder / "code"
-        print(compiled.kernel(flip_kernel.weigh)(2.0, 1.0))
+        jit.CACHE = folder / "code"
+        print(jit.kernel(flip_kernel.weigh)(2.0, 1.0))
 
     def resumed() -> None:
         from ldpkit.cli import main
@@ -98,9 +98,9 @@ def run(seed: int, n: int, folder: Path) -> list[dict[str, object]]:
         shutil.copy(folder / "state" / "kept.state", work)
         os.chdir(work)
         sys.argv[1:] = ["resume", "kept.state", "--trials", "4000", "--json"]
-        from ldpkit.auditors import course
+        from ldpkit.sequential import loop
 
-        course.time = _Still  # its seconds are no result
+        loop.time = _Still  # its seconds are no result
         main()
 
     def kept() -> None:

@@ -1,0 +1,333 @@
+"""Are a client's reports what a bound of fixed size takes them for: independent draws, one for
+every user?
+
+Counts of reports that share their randomness convict or acquit by luck. Each check compares reports
+that have to be independent, place by place, by some yes-or-no features: the audited events, and one
+digit of a hash of the whole report. A client that draws for every user afresh fails any of them
+with probability at most `FALSE_ALARM`, whatever it reports.
+
+A client that always reports the same of one value is another matter: it may be a fixed function,
+which an audit convicts rightly, or remember a draw, which only another process can tell.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its submodules load on first use
+
+from ..mechanisms import LocalRandomizer
+from ..reports.base import joined
+from ..rng import derive, generator
+from ..types import Array, Numbers, Pair, Reports, Rng
+
+__all__ = ["FALSE_ALARM", "Findings", "BatchSummary", "examine", "summarise"]
+
+FALSE_ALARM = 1e-6
+"""Probability at most that an audit calls independent reports dependent."""
+
+_PLACES, _BATCHES = 4096, 256
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+Judge = Callable[[Reports, Rng], list[Array]]
+
+
+@dataclass(frozen=True)
+class BatchSummary:
+    """What is kept of the reports of one call.
+
+    Attributes
+    ----------
+    lead : bool array (n, features)
+        Features of its first reports, if they are kept.
+    near : tuple of int arrays (4, features)
+        Neighbours, two and two from the first and from the second report: pairs, and how often the
+        first, the second, and both have the feature.
+    only : int or None
+        Hash of all its reports, if they are the same.
+    order : (int, int)
+        Reports that hold both audited values, and of them, those with the first value in front.
+    """
+
+    lead: Array
+    near: tuple[Array, Array]
+    only: int | None
+    order: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the checks of one audit found, in words that end a sentence.
+
+    Attributes
+    ----------
+    dependent : str
+        How the reports are shown to depend on each other.
+    fixed : str
+        That every value has one report of its own, as far as can be seen.
+    constant : str
+        That every report is the same, whatever the value.
+    warnings : tuple of str
+    """
+
+    dependent: str = ""
+    fixed: str = ""
+    constant: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def _hash(reports: Reports) -> Array:
+    """One 64-bit number for each report, of any kind."""
+    if isinstance(reports, (list, tuple)):
+        parts = [_hash(part) for part in reports]
+    elif reports.dtype.names:
+        parts = [_hash(reports[name]) for name in reports.dtype.names]
+    else:
+        flat = reports.reshape(len(reports), -1)
+        if flat.dtype.kind not in "biuf":  # words and whatever else: their texts
+            flat = np.array([[_number(entry) for entry in row] for row in flat])
+        wide = np.ascontiguousarray(
+            flat, np.float64 if np.issubdtype(flat.dtype, np.floating) else np.int64
+        ).view(np.uint64)
+        parts = [wide @ (_mixed(np.arange(wide.shape[1], dtype=np.uint64)) | np.uint64(1))]
+    total = np.zeros_like(parts[0])
+    for part in parts:
+        total = _mixed(total + part)
+    return total
+
+
+def _number(entry: object) -> int:
+    """A number of 63 bits that belongs to the text of an entry, the same in every process."""
+    return (
+        int.from_bytes(hashlib.blake2b(repr(entry).encode(), digest_size=8).digest(), "little") >> 1
+    )
+
+
+def _mixed(words: Array) -> Array:
+    """Finish of splitmix64: every bit of the result depends on every bit of the word."""
+    words = (words + _ODD) * _ODD
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _table(first: Array, second: Array) -> Array:
+    """How many pairs there are, and in how many the first, the second, and both have each
+    feature."""
+    return np.array(
+        [
+            np.full(first.shape[1], len(first)),
+            first.sum(axis=0),
+            second.sum(axis=0),
+            (first & second).sum(axis=0),
+        ]
+    )
+
+
+def _luck(pairs: Numbers, first: Numbers, second: Numbers, both: Numbers) -> Array:
+    """Logarithm of a bound of the probability that two independent sequences of yes and no meet so
+    often, or so seldom.
+
+    Given how often each says yes, the number of places where both do is hypergeometric; Hoeffding's
+    bound of its two tails holds for any numbers, so a false alarm is never likelier than it says
+    (1963, section 6).
+    """
+    n, x, y, met = (np.asarray(a, float) for a in (pairs, first, second, both))
+    rate, seen = x / np.maximum(n, 1), met / np.maximum(y, 1)
+    entropy = scipy.special.rel_entr(seen, rate) + scipy.special.rel_entr(1 - seen, 1 - rate)
+    return np.minimum(0.0, np.log(2) - y * np.where((y > 0) & (rate < 1), entropy, 0.0))
+
+
+def summarise(
+    reports: Reports, events: Sequence[Array], pair: Pair | None = None, keep: bool = True
+) -> BatchSummary:
+    """Look at the reports of one call.
+
+    Parameters
+    ----------
+    reports : as the mechanism sends them
+    events : sequence of bool arrays (n,)
+        What the audit counts.
+    pair : (int, int), optional
+        The audited values, if reports are collections that have an order.
+    keep : bool
+        Whether to keep the features of its first reports.
+    """
+    hashed = _hash(reports)
+    features = np.column_stack([*events, (hashed >> np.uint64(63)).astype(bool)])
+    even, odd = (features[start : start + (len(features) - start) // 2 * 2] for start in (0, 1))
+    order = (0, 0)
+    if pair is not None:
+        held = [(reports == v).any(axis=1) for v in pair]
+        both = reports[held[0] & held[1]]
+        order = (
+            len(both),
+            int(
+                np.count_nonzero(
+                    np.argmax(both == pair[0], axis=1) < np.argmax(both == pair[1], axis=1)
+                )
+            ),
+        )
+    near = _table(even[::2], even[1::2]), _table(odd[::2], odd[1::2])
+    return BatchSummary(
+        features[: _PLACES if keep else 0],
+        near,
+        int(hashed[0]) if (hashed == hashed[0]).all() else None,
+        order,
+    )
+
+
+def _aligned(pairs: Sequence[tuple[BatchSummary, BatchSummary]]) -> Array:
+    """Reports at the same places of different calls."""
+    tables = [
+        _table(*(side.lead[: min(len(a.lead), len(b.lead))] for side in (a, b))) for a, b in pairs
+    ]
+    return np.sum(tables, axis=0) if tables else np.zeros((4, 1))
+
+
+def _asked(
+    mechanism: LocalRandomizer, value: int, judge: Judge, batches: int, most: int, rng: Rng
+) -> tuple[Array, BatchSummary]:
+    """Ask for many batches of two users and for a larger one: what two of a batch have in common,
+    and the larger one."""
+    twos = joined([mechanism.perturb(mechanism.inputs(value, 2), rng) for _ in range(batches)])
+    large = mechanism.perturb(mechanism.inputs(value, min(2 * batches, most)), rng)
+    return summarise(twos, judge(twos, rng)).near[0], summarise(large, judge(large, rng))
+
+
+def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str]:
+    """Why reports that never vary are no draws: each value has one, or another process has others;
+    and what was not seen."""
+    asked = {*pair, *range(min(getattr(mechanism.report_type, "domain", 0), 16))}
+    values = np.concatenate([mechanism.inputs(value, 16) for value in sorted(asked)])
+    try:
+        here = _hash(mechanism.perturb(values, generator(seed, "sanity", "here"))).reshape(-1, 16)
+        there = (
+            mechanism.afresh(values, derive(seed, "sanity", "there"))
+            if hasattr(mechanism, "afresh")
+            else None
+        )
+    except ValueError as error:
+        return "", f"it was not asked about other values ({error})"
+    if there is None:
+        unseen = (
+            "whether another process reports the same was not seen: the client cannot be imported"
+            " there by its name"
+        )
+    else:
+        unseen, other = "", _hash(there).reshape(-1, 16)
+        if ((here == here[:, :1]) & (other == other[:, :1]) & (here != other)).all(axis=1).any():
+            return "remembered", ""
+    return "fixed" if (here == here[:, :1]).all() and len(np.unique(here)) > 1 else "", unseen
+
+
+def examine(
+    mechanism: LocalRandomizer,
+    pair: Pair,
+    seen: Sequence[Sequence[BatchSummary]],
+    judge: Judge,
+    trials: int,
+    most: int,
+    convicted: bool,
+    seed: int,
+    *name: object,
+) -> Findings:
+    """Judge the reports of an audit that was made, and of some more calls.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The client; it is called again.
+    pair : (int, int)
+        The audited values.
+    seen : two sequences of BatchSummary
+        Of the calls with either value.
+    judge : callable
+        ``judge(reports, rng)`` returns the events of reports.
+    trials, most : int
+        Reports that the audit made of each value, and at most in one call.
+    convicted : bool
+        Whether they would prove a violation: then no effort is spared.
+    seed, *name
+        Of the audit.
+    """
+    warnings, tables = (
+        [],
+        {
+            "neighbours": [
+                np.sum([look.near[i] for look in side], axis=0) for side in seen for i in (0, 1)
+            ],
+            "places": [_aligned(list(zip(side[::2], side[1::2]))) for side in seen]
+            + [_aligned(list(zip(*seen)))],
+        },
+    )
+    batches = _BATCHES if convicted else min(_BATCHES, trials // 8)
+    if getattr(mechanism, "batched", True) and batches:
+        try:
+            for side, value, label in zip(seen, pair, ("tp", "fp")):
+                rng = generator(seed, *name, label, "sanity")
+                shared, large = _asked(mechanism, value, judge, batches, most, rng)
+                tables.setdefault("batch", []).append(shared)
+                tables["places"].append(_aligned([(large, side[0])]))
+        except ValueError as error:
+            warnings.append(
+                "whether the reports of one call share their randomness was not seen: in further"
+                f" calls {error}"
+            )
+    level = np.log(FALSE_ALARM / sum(table.shape[1] for each in tables.values() for table in each))
+    told = {
+        "batch": "reports of one call depend on each other, as if they shared their randomness",
+        "neighbours": "neighbouring reports of one call depend on each other",
+        "places": (
+            "reports at the same places of different calls depend on each other, as if every call"
+            " began with the same seed"
+        ),
+    }
+    dependent = next(
+        (
+            text
+            for key, text in told.items()
+            if any((_luck(*t) < level).any() for t in tables.get(key, []))
+        ),
+        "",
+    )
+    constant = fixed = ""
+    same = [{look.only for look in side} for side in seen]
+    many = max(
+        100, 16 * math.exp(min(mechanism.epsilon, 700))
+    )  # fewer may be the same by chance: exp(-16) for two values
+    still = (
+        [v for v, only in zip(pair, same) if len(only) == 1 and None not in only]
+        if trials >= many
+        else []
+    )
+    if still:
+        found, unseen = _steady(mechanism, pair, seed)
+        warnings.append(
+            f"every report of value {' and of value '.join(map(str, still))} is the same"
+            + (unseen and f"; {unseen}")
+        )
+        if found == "remembered" and not dependent:
+            dependent = (
+                "every report of a value is the same here, and another one in a new process: one"
+                " draw is remembered"
+            )
+        if len(still) == 2:
+            fixed = (
+                "every value has one report of its own and nothing is drawn afresh"
+                if found == "fixed"
+                else ""
+            )
+            constant = "every report is the same, whatever the value" if same[0] == same[1] else ""
+    counts = np.array([np.sum([look.order for look in side], axis=0) for side in seen])
+    (held, ahead), (other, behind) = counts
+    if _luck(held + other, held, ahead + behind, ahead) < np.log(FALSE_ALARM):
+        warnings.append(
+            "the order of the collections gives the value away: of those that hold both values,"
+            f" {pair[0]} stands before {pair[1]} in {ahead / held:.1%} if it is the user's and in"
+            f" {behind / other:.1%} if the other is; the attacks read no order, so audit it apart"
+            " (the first element as a value, for example)"
+        )
+    return Findings(dependent, fixed, constant, tuple(warnings))

@@ -1,0 +1,243 @@
+"""Results as readers see them: a drawing of the run, a table, and a page for others."""
+
+import html
+import importlib.metadata
+import math
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..stats import down
+
+__all__ = ["Drawing", "drawing", "leading", "line", "OPENING", "page", "table"]
+
+_WIDE, _HIGH, _LEFT, _TOP = 340, 220, 62, 30  # of one panel, in pixels
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;"
+    "color:#111;background:#fff}table{border-collapse:collapse;margin:1rem 0}th,td{text-align:left;"
+    "padding:.25rem .75rem .25rem 0;vertical-align:top;border-bottom:1px solid #ccc}th{white-space:"
+    "nowrap;font-weight:600}svg{max-width:100%;height:auto}code{overflow-wrap:anywhere}"
+    ".verdict{font-size:1.1rem;border-left:.3rem solid #111;padding-left:1rem}"
+)
+
+
+OPENING = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Audit of """
+"""How every `page` begins, by which it is recognised."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that notebooks show.
+
+    Attributes
+    ----------
+    svg : str
+    """
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def _ticks(low: float, high: float, log: bool) -> list[float]:
+    if log:
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        step = max(1, (last - first) // 5 + 1)
+        return [10.0**power for power in range(first, last + 1, step)]
+    rough = (high - low) / 4
+    size = 10 ** math.floor(math.log10(rough))
+    step_size = next(size * s for s in (1, 2, 5, 10) if size * s >= rough)
+    first = math.ceil(low / step_size)
+    return [i * step_size for i in range(first, math.floor(high / step_size + 1e-9) + 1)]
+
+
+def _number(x: float) -> str:
+    return f"{x:,.0f}" if 1 <= abs(x) < 10**6 and x == int(x) else f"{x:.3g}"
+
+
+def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{text}</text>'
+
+
+def _panel(
+    at: int, title: str, points: Sequence[tuple[float, float]], line: float, called: str, log: bool
+) -> Iterable[str]:
+    """One panel: a path over numbers of reports, and a dashed line where it matters."""
+    xs, ys = [x for x, _ in points], [y for _, y in points] + [line]
+    (x0, x1), (y0, y1) = (min(xs), max(xs)), (min(ys), max(ys))
+    x1, y0 = max(x1, 1.01 * x0), y0 if log else min(0.0, y0)
+    y1 = y1 * 1.5 if log else y1 + 0.08 * (y1 - y0 or 1.0)
+
+    def across(x: float) -> float:
+        return at + _LEFT + (_WIDE - _LEFT - 10) * math.log(x / x0) / math.log(x1 / x0)
+
+    def up(y: float) -> float:
+        share = math.log(y / y0) / math.log(y1 / y0) if log else (y - y0) / (y1 - y0)
+        return _TOP + (_HIGH - _TOP - 46) * (1 - share)
+
+    left, right, floor = at + _LEFT, at + _WIDE - 10, up(y0)
+    yield f'<text x="{left}" y="16" font-weight="600">{title}</text>'
+    yield f'<path d="M{left} {_TOP}V{floor:.1f}H{right}" fill="none" stroke="#111"/>'
+    for x in _ticks(x0, x1, True) or [x0, x1]:
+        yield f'<path d="M{across(x):.1f} {floor:.1f}v4" stroke="#111"/>'
+        yield _text(across(x), floor + 16, _number(x), "middle")
+    for y in _ticks(y0, y1, log):
+        yield _text(left - 6, up(y) + 4, _number(y), "end")
+    yield _text((left + right) / 2, _HIGH - 6, "reports per input", "middle")
+    yield f'<path d="M{left} {up(line):.1f}H{right}" stroke="#b00" stroke-dasharray="6 4"/>'
+    yield _text(right, up(line) - 5, called, "end", ' fill="#b00"')
+    path = "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points)
+    yield f'<path d="M{path}" fill="none" stroke="#0057b8" stroke-width="2"/>'
+
+
+def drawing(trajectory: Sequence[tuple[int, float, float]], claim: float, alpha: float) -> Drawing:
+    """Draw wealth and bound over reports.
+
+    Parameters
+    ----------
+    trajectory, claim, alpha
+        Of an `SequentialResult`.
+    """
+    seen = [row for row in trajectory if row[0] > 0] or [(1, 0.0, 0.0)]
+    wealth = [(float(n), math.exp(min(max(log, -690), 690))) for n, log, _ in seen]
+    bound = [(float(n), lower) for n, _, lower in seen]
+    claimed = claim < math.inf
+    parts = [
+        *_panel(0, "wealth (e-value)", wealth, 1 / alpha, f"refuted: {1 / alpha:g}", True),
+        *_panel(_WIDE + 20, "lower bound of epsilon", bound, claim if claimed else 0.0,
+                f"claim: {claim:g}" if claimed else "nothing is claimed", False),
+    ]  # fmt: skip
+    label = (
+        f"Wealth grew to {wealth[-1][1]:.3g} and the bound of epsilon to {bound[-1][1]:.3g} after"
+        f" {seen[-1][0]:,} reports per input."
+    )
+    return _framed(parts, label, 2 * _WIDE + 20, _HIGH)
+
+
+def line(found: Mapping[str, Sequence[float]]) -> Drawing:
+    """Draw numbers on one axis of epsilon, each on a line of its own.
+
+    Parameters
+    ----------
+    found : mapping
+        By name: one number, or the ends of an interval; what is not finite is left out.
+    """
+    shown = {name: ends for name, ends in found.items() if all(map(math.isfinite, ends))}
+    low = min(0.0, *(min(ends) for ends in shown.values()))
+    high = max(0.1, *(max(ends) for ends in shown.values())) * 1.05
+    left, floor = 150, 20 + 22 * len(shown)
+
+    def across(x: float) -> float:
+        return left + (2 * _WIDE - left - 20) * (x - low) / (high - low)
+
+    parts = [f'<path d="M{left} {floor}H{2 * _WIDE - 20}" fill="none" stroke="#111"/>']
+    for x in _ticks(low, high, False):
+        parts.append(f'<path d="M{across(x):.1f} {floor}v4" stroke="#111"/>')
+        parts.append(_text(across(x), floor + 16, _number(x), "middle"))
+    for row, (name, ends) in enumerate(shown.items()):
+        y, colour = 18 + 22 * row, "#b00" if name == "claim" else "#0057b8"
+        parts.append(_text(left - 8, y + 4, name, "end"))
+        parts.append(f'<path d="M{across(ends[0]):.1f} {y}H{across(ends[-1]):.1f}" fill="none"'
+                     f' stroke="{colour}" stroke-width="8" stroke-linecap="round"/>')  # fmt: skip
+    parts.append(_text((left + 2 * _WIDE) / 2, floor + 34, "epsilon", "middle"))
+    label = "; ".join(f"{name} {' to '.join(map(_number, ends))}" for name, ends in shown.items())
+    return _framed(parts, label, 2 * _WIDE, floor + 44)
+
+
+def _framed(parts: Iterable[str], label: str, wide: int, high: int) -> Drawing:
+    return Drawing(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}"'
+        f' height="{high}" role="img" aria-label="{html.escape(label)}" font-family='
+        f'"system-ui,sans-serif" font-size="12" fill="#111"><rect width="100%" height="100%" fill='
+        f'"#fff" stroke="none"/>{"".join(parts)}</svg>'
+    )
+
+
+def table(rows: Iterable[tuple[str, object]]) -> str:
+    """Return names and values as a table of HTML."""
+    cells = (
+        f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>'
+        for name, value in rows
+    )
+    return f"<table>{''.join(cells)}</table>"
+
+
+def against(result: Any, pair: Sequence[Any]) -> str:
+    """Return the two inputs of a pair as they were given."""
+    values = result.parameters.get("values")
+    return " against ".join(str(v if values is None else values[v]) for v in pair)
+
+
+def leading(result: Any) -> str:
+    """Return the pair that a result is about; of several it is the worst one, and said to be."""
+    pairs = {frozenset(map(repr, one["pair"])) for one in result.directions}
+    worst = f", the worst of {len(pairs)} pairs" if len(pairs) > 1 else ""
+    return against(result, result.pair) + worst
+
+
+def counted(counts: Mapping[str, Any]) -> str:
+    """Return in words how often an event was seen, if it is one that is seen or not."""
+    if "tp" not in counts:
+        return "no yes or no: the whole report is weighed"
+    return (
+        f"in {counts['tp']:,} of {counts['first']:,} reports of the first input, in"
+        f" {counts['fp']:,} of {counts['second']:,} of the second"
+    )
+
+
+def page(result: Any, command: str = "") -> str:
+    """Return one self-contained page about an audit, for somebody who has to show it to others.
+
+    Parameters
+    ----------
+    result : SequentialResult
+    command : str
+        How to repeat it.
+    """
+
+    claim = "nothing" if result.claim == math.inf else f"epsilon = {result.claim:g}"
+    facts = [
+        ("Audited", result.mechanism),
+        *((f"its {name}", value) for name, value in result.parameters.items()),
+        ("Claimed", f"{claim}, delta = {result.delta:g}"),
+        ("Asked", f"{result.attack}; {result.questions} bets shared one wealth"),
+        ("Reports", f"{result.reports:,} per input, "
+                    + ("all of them real" if result.faithful else "drawn from the exact law")),
+        ("Event", result.event),
+        ("Inputs", leading(result)),
+        ("Counted", counted(result.counts)),
+        ("Wealth", "nothing is claimed" if result.e_value is None else f"{result.e_value:.6g}"),
+        ("Lower bound", f"epsilon is at least {down(result.lower)}, wrong with probability at most"
+                        f" {result.alpha:g}"),
+        ("Stopped", result.stopped),
+        ("Time", f"{result.seconds:.2f} seconds"),
+        ("Seed", result.seed),
+    ]  # fmt: skip
+    directions = "".join(
+        f"<tr><td>{html.escape(d['event'])}</td><td>{html.escape(against(result, d['pair']))}</td>"
+        f"<td>{counted(d)}</td><td>{d['e_value']:.4g}</td></tr>"
+        for d in sorted(result.directions, key=lambda d: -d["e_value"])[:20]
+    )
+    made = (f"{name} {importlib.metadata.version(name)}" for name in ("ldpkit", "numpy", "scipy"))
+    versions = f"{', '.join(made)}, Python {platform.python_version()}, {sys.platform}"
+    warnings = "".join(f"<p><strong>Mind:</strong> {html.escape(w)}.</p>" for w in result.warnings)
+    again = f"<h2>To repeat it</h2><p><code>{html.escape(command)}</code></p>" if command else ""
+    picture = drawing(result.trajectory, result.claim, result.alpha).svg
+    return f"""{OPENING}{html.escape(result.mechanism)}</title><style>{_STYLE}</style></head><body>
+<h1>Audit of {html.escape(result.mechanism)}</h1>
+<p class="verdict">{html.escape(result.verdict)}</p>{warnings}
+<h2>What was claimed, asked and found</h2>{table(facts)}
+<h2>How the evidence grew</h2>{picture}
+<p>The audit bets against the claim with a stake of 1. While the claim holds, wealth does not grow
+on average, however long one waits and whenever one stops: it reaches {1 / result.alpha:g} with
+probability {result.alpha:g} at most. The bound is found in the same way, by bets against every
+smaller epsilon; it held at every moment shown.</p>
+<h2>The bets that won most</h2><table><tr><th>event</th><th>inputs</th><th>seen</th>
+<th>own wealth</th></tr>{directions}</table>{again}
+<h2>Made with</h2><p>{html.escape(versions)}</p></body></html>
+"""

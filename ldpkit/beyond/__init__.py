@@ -1,0 +1,1 @@
+"""Protocols that none of the five papers studies, one file per family."""

@@ -1,0 +1,220 @@
+"""Longitudinal protocols: noise that is drawn once and stays, with fresh noise on top of it or with
+some of its bits sent."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .. import checks
+from ..mechanisms.base import MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, share, support_variance
+from ..mechanisms.grr import GRR, respond
+from ..mechanisms.unary import OUE, SUE
+from ..reports import Buckets, ReportType
+from ..types import Array, ArrayLike, Numbers, Rates, Reports, Rng
+
+__all__ = ["Chained", "BucketFlip"]
+
+
+@dataclass(frozen=True)
+class Chained(FrequencyOracle):
+    """Two rounds of noise: a permanent one drawn once, and a fresh one on top of it in every
+    collection.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Budget of the permanent round, which holds for any number of collections.
+    first : float
+        Budget of the first report, smaller than `epsilon`.
+    tau : int
+        Number of collections, in [1, 10^6].
+    protocol : {"SUE", "OSUE", "OUE", "GRR"}
+        SUE on SUE (RAPPOR), SUE on OUE, OUE on OUE, or GRR on GRR.
+
+    Notes
+    -----
+    The second round is chosen so that one report alone satisfies `first`
+    exactly. Sources: Erlingsson et al. (2014); Arcolezi et al. (2022);
+    LDP-Auditor, Appendix F. The GRR chain of multi-freq-ldpy adds more noise
+    than needed; see the errata. A second round of OUE sends half of the ones
+    on, so that `first` is at most ``ln((2 e^eps + 1) / 3)``.
+    """
+
+    k: int
+    epsilon: float
+    first: float
+    tau: int = 1
+    protocol: str = "SUE"
+    exact = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "OUE", "GRR"))
+        most = self.epsilon
+        if self.protocol == "OUE":  # no zero is sent as one
+            most = math.log1p(2 / 3 * math.expm1(self.epsilon))
+        checks.fix(
+            self,
+            tau=checks.integer("tau", self.tau, 1, MAX_ROUNDS),
+            first=checks.real("first", self.first, MIN_EPSILON, most, closed="[)"),
+        )
+
+    @property
+    def name(self) -> str:
+        return f"L-{self.protocol}"
+
+    @property
+    def permanent(self) -> GRR | SUE | OUE:
+        """The mechanism of the permanent round."""
+        family: dict[str, type[GRR | SUE | OUE]] = {"SUE": SUE, "OSUE": OUE, "OUE": OUE, "GRR": GRR}
+        return family[self.protocol](self.k, self.epsilon)
+
+    @property
+    def report_type(self) -> ReportType:
+        """Noisy copies of a remembered report."""
+        return self.permanent.report_type.chained(self.tau, *self.second)
+
+    @cached_property
+    def second(self) -> Rates:
+        """Probabilities ``(keep, flip)`` of the second round: one stays one, zero becomes one."""
+        p1, q1, e1, e = (
+            self.permanent.p,
+            self.permanent.q,
+            math.exp(self.first),
+            math.exp(self.epsilon),
+        )
+        if self.protocol == "GRR":
+            keep = (GRR(self.k, self.first).p - q1) / (p1 - q1)
+            return keep, (1 - keep) / (self.k - 1)
+        if self.protocol == "OUE":  # p (1 - q) = e1 q (1 - p) of one report, for a rate of flips
+            square, linear = (1 - q1) * (e1 - 1) / 2, (e1 * (3 - 4 * q1) - 1) / 4
+            constant = (2 - q1 - 3 * e1 * q1) / 8
+            return 0.5, 2 * constant / (linear + math.sqrt(linear**2 - 4 * square * constant))
+        if self.protocol == "SUE":
+            keep = (SUE(self.k, self.first).p + p1 - 1) / (2 * p1 - 1)
+        else:
+            keep = (1 - e1 * e) / (e1 - e - e1 * e + 1)
+        return keep, 1 - keep
+
+    @property
+    def p(self) -> float:
+        """Probability that one report supports the true value."""
+        keep, flip = self.second
+        return self.permanent.p * keep + (1 - self.permanent.p) * flip
+
+    @property
+    def q(self) -> float:
+        """Probability that one report supports one given other value."""
+        keep, flip = self.second
+        if self.protocol == "GRR":
+            return (1 - self.p) / (self.k - 1)
+        return self.permanent.q * keep + (1 - self.permanent.q) * flip
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:
+        """Return a list of `tau` arrays of reports; see `Mechanism.perturb`."""
+        kept = self.permanent.perturb(values, rng)
+        keep, flip = self.second
+        if self.protocol == "GRR":
+            return [respond(kept, self.k, keep, rng) for _ in range(self.tau)]
+        return [
+            (rng.random(kept.shape) < np.where(kept, keep, flip)).astype(np.uint8)
+            for _ in range(self.tau)
+        ]
+
+    def estimate(self, reports: Sequence[Array]) -> Array:
+        """Return the mean of the estimates of all rounds, shape (k,)."""
+        counts = np.mean([self.permanent.support_counts(r) for r in self.read(reports)], axis=0)
+        return (counts / len(reports[0]) - self.q) / (self.p - self.q)
+
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
+        """Return the variance of one estimated frequency; the permanent round does not average
+        out."""
+        frequency = share(frequency)
+        kept = support_variance(self.permanent.p, self.permanent.q, frequency)
+        total = support_variance(self.p, self.q, frequency)
+        return (kept + (total - kept) / self.tau) / checks.integer("n", n, 1)
+
+
+@dataclass(frozen=True)
+class BucketFlip(FrequencyOracle):
+    """dBitFlipPM: some buckets of the domain, one flipped bit each, drawn once and sent every time.
+
+    Parameters
+    ----------
+    k : int
+        Domain size, at least 2.
+    epsilon : float
+        Privacy budget, in [1e-6, 30]; holds for any number of collections.
+    buckets : int
+        Number of equal buckets; divides `k`.
+    bits : int
+        Number of buckets each user reports on, in 1..buckets.
+
+    Notes
+    -----
+    The sampled buckets are the user's own choice and sent along. Report: int8
+    array (n, buckets), -1 where a bucket was not sampled (Ding, Kulkarni and
+    Yekhanin 2017; LDP-Auditor, Appendix F). Estimates are for buckets.
+    """
+
+    k: int
+    epsilon: float
+    buckets: int
+    bits: int
+    name = "dBitFlipPM"
+    exact = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        buckets = checks.integer("buckets", self.buckets, 2, self.k)
+        checks.need(self.k % buckets == 0, f"buckets must divide k = {self.k}, got {buckets}")
+        checks.fix(self, buckets=buckets, bits=checks.integer("bits", self.bits, 1, buckets))
+
+    @property
+    def size(self) -> int:
+        """Values per bucket."""
+        return self.k // self.buckets
+
+    @property
+    def report_type(self) -> Buckets:
+        """Bits of sampled buckets."""
+        return Buckets(self.k, self.buckets, self.bits, self.p, self.q)
+
+    @property
+    def p(self) -> float:
+        """Probability of a one at the true bucket, if sampled."""
+        return SUE(2, self.epsilon).p
+
+    @property
+    def q(self) -> float:
+        """Probability of a one at any other sampled bucket."""
+        return SUE(2, self.epsilon).q
+
+    def perturb(self, values: ArrayLike, rng: Rng) -> Array:
+        """Return bits, int8 array (n, buckets), -1 where not sampled; see `Mechanism.perturb`."""
+        own = self._users(values, rng) // self.size
+        rate = np.where(np.arange(self.buckets) == own[:, None], self.p, self.q)
+        drawn = (rng.random(rate.shape) < rate).astype(np.int8)
+        sampled = rng.random(rate.shape).argpartition(self.bits - 1, axis=1)[:, : self.bits]
+        out = np.full(rate.shape, -1, np.int8)
+        np.put_along_axis(out, sampled, np.take_along_axis(drawn, sampled, 1), 1)
+        return out
+
+    def estimate(self, reports: Reports) -> Array:
+        """Return estimated bucket frequencies, shape (buckets,)."""
+        reports = self.read(reports)
+        shown = (reports >= 0).sum(axis=0)
+        return ((reports == 1).sum(axis=0) / np.maximum(shown, 1) - self.q) / (self.p - self.q)
+
+    def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
+        """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n
+        bits / buckets``."""
+        frequency, shown = share(frequency), self.bits / self.buckets
+        within = support_variance(self.p, self.q, frequency)
+        between = (1 - shown) * frequency * (1 - frequency)  # who happens to show this bucket
+        return (within + between) / (checks.integer("n", n, 1) * shown)

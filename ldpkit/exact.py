@@ -1,0 +1,330 @@
+"""Exact success probabilities of the guess: closed forms and one-dimensional integrals.
+
+With A the probability that the guess is the true value, and all values treated
+alike, the true-positive rate is A and the false-positive rate (1 - A) / (k - 1).
+"""
+
+import functools
+import math
+
+import numpy as np
+import scipy
+
+from . import checks
+from .stats import binomial_window
+from .types import Array, Numbers
+
+# fmt: off
+__all__ = [
+    "mean_reciprocal", "support_success", "laplace_success", "gaussian_success", "binomial",
+    "count_wins", "response_wins", "laplace_sum", "laplace_sum_success", "grid_success",
+    "rounded_tails"
+]
+# fmt: on
+
+
+def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
+    """``E[1 / (1 + Binomial(n, q))]``, stable for tiny q."""
+    n, q = checks.reals("n", n, 0), checks.reals("q", q, 0, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(
+            np.equal(q, 0),
+            1.0,
+            -np.expm1((n + 1) * np.log1p(np.negative(q))) / np.multiply(n + 1, q),
+        )[()]
+
+
+def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
+    """Probability that a uniform element of the support set is the true value.
+
+    The true value is supported with probability `p`, each of the other ``k - 1``
+    independently with probability `q`; an empty set gives a uniform guess.
+    Holds for unary encodings and, with ``q = 1/g``, exactly for local hashing
+    with a fully random hash.
+
+    Parameters
+    ----------
+    p, q : float or array
+        Support probabilities, ``0 <= q < 1``.
+    k : int
+        Domain size.
+    """
+    p, q = checks.reals("p", p, 0, 1), checks.reals("q", q, 0, 1, closed="[)")
+    k = checks.integer("k", k, 2)
+    return p * mean_reciprocal(k - 1, q) + (1 - p) * np.exp((k - 1) * np.log1p(-q)) / k
+
+
+def _panels(low: float, high: float, count: int, order: int = 64) -> tuple[Array, Array]:
+    """Nodes and weights of Gauss and Legendre on panels of one length, each (count, order)."""
+    nodes, weights = _legendre(order)
+    edges = np.linspace(low, high, count + 1)
+    half = np.diff(edges)[:, None] / 2
+    return edges[:-1, None] + half * (nodes + 1), half * weights
+
+
+@functools.cache
+def _legendre(order: int) -> tuple[Array, Array]:
+    return np.polynomial.legendre.leggauss(order)
+
+
+def _checked(k: int, name: str, scale: float, shift: float) -> tuple[int, float, float]:
+    return (
+        checks.integer("k", k, 2),
+        checks.real(name, scale, 0, closed="()"),
+        checks.real("shift", shift, 0),
+    )
+
+
+def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
+    """Probability that one Laplace variable raised by `shift` is the largest of k.
+
+    Parameters
+    ----------
+    scale : float
+        Scale of the Laplace noise, positive.
+    k : int
+        Number of variables.
+    shift : float
+        How far the true coordinate lies above the others.
+
+    Notes
+    -----
+    With ``c = exp(-shift / scale)`` the three parts are a shifted variable above
+    `shift`, between 0 and `shift`, and below 0. The middle one is integrated in
+    the logarithm of the survival function by Gauss-Legendre panels.
+    """
+    k, scale, shift = _checked(k, "scale", scale, shift)
+    c = math.exp(-shift / scale)
+    log_u, weights = _panels(math.log(c / 2), math.log(0.5), 8, order=200)
+    u = np.exp(log_u)
+    middle = (weights * np.exp((k - 1) * np.log1p(-u)) / u).sum()
+    return mean_reciprocal(k - 1, c / 2) / 2 + c * middle / 4 + c * 2.0**-k / k
+
+
+def gaussian_success(sigma: float, k: int, shift: float = 1.0, grid: float = 0.0) -> float:
+    """Probability that one Gaussian variable raised by `shift` is the largest of k, all with
+    deviation `sigma`.
+
+    Parameters
+    ----------
+    sigma, k, shift
+        As in `laplace_success`.
+    grid : float
+        All are rounded to its whole multiples, of which `shift` is one, and ties are broken
+        uniformly; at least 0, and 0 for no rounding. The sum over the grid is taken as an integral:
+        for a smooth law they differ by less than ``e^-(2 pi sigma / grid)^2``.
+    """
+    k, sigma, shift = _checked(k, "sigma", sigma, shift)
+    cell = checks.real("grid", grid, 0) / sigma
+    z, weights = _panels(-12, 12, 40)
+    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    if not cell:
+        wins = np.exp((k - 1) * scipy.special.log_ndtr(z + shift / sigma))
+        return float((weights * density * wins).sum())
+    density, mass = (_cell_mean(at, cell) for at in (z, z + shift / sigma))
+    log_cdf = scipy.special.log_ndtr(z + shift / sigma + cell / 2)
+    return float((weights * density * _wins(log_cdf, cell * mass, k)).sum())
+
+
+def _cell_mean(z: Array, cell: float) -> Array:
+    """Mean of the normal density over cells around places."""
+    nodes, weights = _legendre(4)
+    places = z[..., None] + cell / 2 * nodes
+    return np.exp(-(places**2) / 2) @ weights / math.sqrt(8 * math.pi)
+
+
+def rounded_tails(threshold: float, shift: float, grid: float) -> tuple[float, float]:
+    """Probabilities that the difference of two Gaussian variables, rounded to a grid, reaches a
+    threshold if the first, or the second, was raised by 1.
+
+    Parameters
+    ----------
+    threshold : float
+        In standard deviations of the difference before rounding.
+    shift : float
+        1 in these units.
+    grid : float
+        Of which 1 is a whole multiple.
+
+    Notes
+    -----
+    The difference reaches a step of the grid with the mean of the probabilities that one without
+    rounding exceeds a place in the step below.
+    """
+    threshold, shift = checks.real("threshold", threshold), checks.real("shift", shift, 0)
+    step = checks.real("grid", grid, 0, closed="()") * shift
+    nodes, weights = _legendre(4)
+    at = step * (math.ceil(threshold / step) - 0.5 + nodes / 2)
+    one, two = (float(scipy.special.ndtr(s - at) @ weights / 2) for s in (shift, -shift))
+    return one, two
+
+
+@functools.lru_cache(maxsize=64)
+def grid_success(scale: float, k: int, grid: float) -> float:
+    """Probability that the own number of a discrete Laplace vector is the largest, after all are
+    moved into [0, 1]; ties are broken uniformly.
+
+    Parameters
+    ----------
+    scale, k
+        As in `laplace_success`.
+    grid : float
+        The noise is ``j grid`` with probability proportional to ``e^(-|j| grid / scale)``; 1 is a
+        whole number of steps, of which there are 2^24 at most.
+    """
+    k, scale, _ = _checked(k, "scale", scale, 0.0)
+    steps = round(1 / checks.real("grid", grid, 2.0**-24, 1))
+    fall = grid / scale
+    mass = np.exp(-fall * np.arange(steps + 1)) / (1 + math.exp(-fall))
+    mass[1:-1] *= -math.expm1(-fall)  # at the ends lies all that is beyond
+    mass[0] = 1 / (1 + math.exp(-fall))
+    return float(mass[::-1] @ count_wins(mass, k))  # the own number is as far from 1
+
+
+# --- repeated collections: the guess is the value that most reports support -----------------------
+
+
+def binomial(tau: int, rate: float) -> Array:
+    """Law of ``Binomial(tau, rate)`` on 0..tau; what lies outside its window is zero."""
+    counts, mass = binomial_window(tau, rate, width=12.0)
+    full = np.zeros(checks.integer("tau", tau, 1) + 1)
+    full[counts] = mass
+    return full
+
+
+def count_wins(mass: Array, k: int) -> Array:
+    """Probability of winning with each own count, when the other ``k - 1`` counts are independent
+    with law `mass`.
+
+    The largest count wins, ties are broken uniformly.
+
+    Parameters
+    ----------
+    mass : float array, shape (tau + 1,)
+        Probabilities of the counts 0..tau of one other value.
+    k : int
+        Domain size.
+    """
+    mass, k = checks.reals("mass", mass, 0), checks.integer("k", k, 2)
+    checks.need(
+        mass.ndim == 1 and abs(mass.sum() - 1) <= 1e-9,
+        f"mass must sum to 1, got {mass.sum():g} in shape {mass.shape}",
+    )
+    above = np.append(
+        np.cumsum(mass[:0:-1])[::-1], 0.0
+    )  # summed from the small end: keeps the tail's digits
+    log_cdf = np.where(
+        above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(np.maximum(np.cumsum(mass), 1e-320))
+    )
+    return _wins(log_cdf, mass, k)
+
+
+def _wins(log_cdf: Array, mass: Array, k: int) -> Array:
+    """Probability of winning with values at which the others' law has this distribution function
+    and mass."""
+    share = np.clip(mass / np.exp(log_cdf), 0, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ties = np.where(share > 0, -np.expm1(k * np.log1p(-share)) / (k * share), 1.0)
+    return np.exp((k - 1) * log_cdf) * ties
+
+
+def response_wins(k: int, tau: int) -> Array:
+    """Probability of winning with each own count 0..tau, when the rest of tau reports is uniform on
+    k - 1 values.
+
+    This is GRR: the other counts are multinomial, so they are followed by
+    generating functions; Poisson weights keep all terms positive. The doubling
+    rule builds the sum over the number of tied values in ``log2(k)`` steps.
+    Depends on `k` and `tau` only.
+    """
+    return _response_wins(checks.integer("k", k, 2), checks.integer("tau", tau, 1))
+
+
+@functools.lru_cache(maxsize=64)
+def _response_wins(k: int, tau: int) -> Array:
+    wins = np.zeros(tau + 1)
+    wins[tau] = 1.0
+    for c in range(-(-tau // k), tau):
+        m = tau - c
+        if (k - 1) * scipy.special.bdtrc(
+            c - 1, m, 1 / (k - 1)
+        ) < 1e-17:  # no other value comes near, now or later
+            wins[c:] = 1.0
+            break
+        weights = np.exp(scipy.special.xlogy(np.arange(m + 1), m / (k - 1)) - m / (k - 1)
+                         - scipy.special.gammaln(np.arange(m + 1) + 1))  # fmt: skip
+        a, b = (
+            np.where(np.arange(m + 1) <= c, weights, 0),
+            np.where(np.arange(m + 1) < c, weights, 0),
+        )
+        one = np.zeros(m + 1)
+        one[0] = 1.0
+        power_a, power_b, total = one, one, np.zeros(m + 1)  # a^n, b^n, sum a^i b^(n-1-i) at n = 0
+        for bit in bin(k)[2:]:
+            total = np.convolve(total, power_a + power_b)[: m + 1]
+            power_a, power_b = (np.convolve(x, x)[: m + 1] for x in (power_a, power_b))
+            if bit == "1":
+                total = np.convolve(a, total)[: m + 1] + power_b
+                power_a, power_b = (
+                    np.convolve(a, power_a)[: m + 1],
+                    np.convolve(b, power_b)[: m + 1],
+                )
+        poisson = math.exp(m * math.log(m) - m - math.lgamma(m + 1))
+        wins[c] = total[m] / (k * poisson)
+    return wins
+
+
+def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
+    """Logarithms of survival and density of the sum of `tau` unit Laplace variables, on a grid from
+    0 up.
+
+    Returns
+    -------
+    x, log_survival, log_density : float arrays
+        ``x`` runs to where the survival falls below 1e-40 or so.
+
+    Notes
+    -----
+    The sum is a difference of two Gamma(tau) variables: for ``x >= 0`` a mixture
+    of Gamma(tau - j) tails with negative-binomial weights.
+    """
+    return _laplace_sum(checks.integer("tau", tau, 1))
+
+
+@functools.lru_cache(maxsize=16)
+def _laplace_sum(tau: int) -> tuple[Array, Array, Array]:
+    x = np.linspace(0, 14 * math.sqrt(2 * tau) + 20, 4001)
+    j = np.arange(tau)
+    log_w = (
+        scipy.special.gammaln(tau + j)
+        - scipy.special.gammaln(tau)
+        - scipy.special.gammaln(j + 1)
+        - (tau + j) * math.log(2)
+    )
+    survival, density, tail = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
+    for weight, shape in zip(
+        np.exp(log_w)[::-1], tau - j[::-1]
+    ):  # from the smallest shape: each tail is the one before and a term
+        term = np.exp(scipy.special.xlogy(shape - 1, x) - x - scipy.special.gammaln(shape))
+        tail += term
+        survival += weight * tail
+        density += weight * term
+    return x, np.log(survival), np.log(density)
+
+
+def laplace_sum_success(tau: int, k: int, shift: float) -> float:
+    """Probability that a sum of `tau` unit Laplace variables raised by `shift` is the largest of k
+    such sums."""
+    k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
+    x, log_survival, log_density = laplace_sum(tau)
+    survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))
+    total = 0.0
+    for low, high in ((-x[-1], -shift), (-shift, 0.0), (0.0, x[-1])):
+        if high <= low:
+            continue
+        s, weights = _panels(low, high, 24)
+        at = s + shift
+        tail = np.where(np.abs(at) <= x[-1], np.exp(survival(np.minimum(np.abs(at), x[-1]))), 0.0)
+        log_cdf = np.where(at >= 0, np.log1p(-tail), np.log(np.maximum(tail, 1e-300)))
+        total += (weights * np.exp(density(np.abs(s)) + (k - 1) * log_cdf)).sum()
+    return min(1.0, float(total))  # the sum may round up

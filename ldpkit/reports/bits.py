@@ -1,0 +1,69 @@
+"""Reports that are one bit per value: unary encodings and thresholded histograms."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..types import Array, Reports, Rng
+from .base import Crafted, Independent, Listed, Support, shaped
+from .listing import listed_positions, product_distribution
+from .rounds import ChainedBits, Repeatable, Rounds
+
+__all__ = ["Bits", "IndependentBits"]
+
+
+@dataclass(frozen=True)
+class Bits(Support):
+    """One bit per value, uint8 array (n, k); a one supports its value."""
+
+    k: int
+    name = "bits"
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None, self.k), sender)
+        if (reports.dtype.kind not in "bu" or reports.max() > 1) and not (
+            good := np.isin(reports, (0, 1))
+        ).all():
+            raise ValueError(f"reports of {sender} must hold only 0 and 1, got {reports[~good][0]}")
+        return reports
+
+    def supports(self, reports: Array, value: int) -> Array:
+        return reports[:, value] != 0
+
+    def tally(self, reports: Array) -> Array:
+        return reports
+
+
+@dataclass(frozen=True)
+class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
+    """Independent bits: a one at the true value with probability `p`, at any other with probability
+    `q`."""
+
+    p: float
+    q: float
+
+    @property
+    def outputs(self) -> int:
+        return 2**self.k
+
+    @property
+    def reports(self) -> Array:
+        return (np.arange(self.outputs)[:, None] >> np.arange(self.k)[::-1] & 1).astype(np.uint8)
+
+    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        kept = listed_positions(
+            positions, self.k, 2, "look at a few `positions` of the record instead"
+        )
+        rates = np.where(np.equal(kept, value), self.p, self.q)
+        return product_distribution(np.column_stack([1 - rates, rates]))
+
+    def most(self, targets: int) -> int:
+        return targets
+
+    def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
+        return np.tile((np.arange(self.k) < targets).astype(np.uint8), (count, 1)), targets
+
+    def chained(self, tau: int, keep: float, flip: float) -> Rounds:
+        """The kind of `tau` noisy copies of one remembered report."""
+        return ChainedBits(self, tau, keep, flip)

@@ -1,0 +1,224 @@
+"""Reports that are a set of values: subset selection."""
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import checks
+from ..exact import binomial, response_wins
+from ..jit import kernel
+from ..rng import State, first_state, next_uniform, next_word
+from ..types import Array, Pair, Reports, Rng
+from .base import Crafted, ExactSupport, Listed, Support, ones, shaped
+from .listing import alphabet
+from .rounds import Repeatable, Rounds
+
+__all__ = ["Subset", "Selection"]
+
+
+@kernel
+def _pick(subsets: Array, k: int, rng: Rng) -> Array:
+    n, width = subsets.shape
+    guess = np.empty(n, np.int64)
+    for i in range(n):
+        count = width  # clients may fill up with -1
+        while count > 0 and subsets[i, count - 1] < 0:
+            count -= 1
+        guess[i] = subsets[i, int(rng.random() * count)] if count else int(rng.random() * k)
+    return guess
+
+
+@kernel
+def rounds_won(
+    trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: State
+) -> int:
+    """Subsets of all rounds in full, as their counts have no law that is simple enough: 64 values
+    in one word.
+
+    A round starts with independent bits at about the right rate; then values at random leave or
+    join until the size is right, so all subsets of that size are equally likely. ``digits[b]``
+    holds the b-th binary digits of all counts. The true value is counted apart, the other audited
+    one is the first of the rest.
+    """
+    one, others, hits = np.uint64(1), k - 1, 0
+    width, depth = (others + 63) // 64, 1
+    while tau >> depth:
+        depth += 1
+    members, digits = np.empty(width, np.uint64), np.empty((depth, width), np.uint64)
+    valid = np.full(width, ~np.uint64(0))
+    valid[-1] >>= np.uint64(64 * width - others)
+    for _ in range(trials):
+        own = 0
+        digits[:] = 0
+        for _ in range(tau):
+            u, state = next_uniform(state)
+            member = u < p
+            own += member
+            wanted, found = omega - member, 0
+            rate = min(31, (32 * wanted + others // 2) // others)
+            for w in range(width):
+                bits = np.uint64(0)
+                for b in range(
+                    5 if rate else 0
+                ):  # each step halves the rate and adds a digit of it
+                    word, state = next_word(state)
+                    bits = bits | word if (rate >> b) & 1 else bits & word
+                members[w] = bits & valid[w]
+                found += ones(members[w])
+            while found != wanted:
+                u, state = next_uniform(state)
+                at = int(u * others)
+                bit = one << np.uint64(at & 63)
+                if ((members[at >> 6] & bit) != 0) == (found > wanted):
+                    members[at >> 6] ^= bit
+                    found += 1 if found < wanted else -1
+            for w in range(width):
+                carry, b = members[w], 0
+                while carry:
+                    digits[b, w], carry, b = digits[b, w] ^ carry, digits[b, w] & carry, b + 1
+        top = 0
+        members[:] = valid
+        for b in range(depth - 1, -1, -1):  # keep those whose next digit is one, if there are any
+            kept = 0
+            for w in range(width):
+                kept += ones(members[w] & digits[b, w])
+            if kept:
+                top |= 1 << b
+                for w in range(width):
+                    members[w] &= digits[b, w]
+        ties = 1 if own == top else 0
+        for w in range(width):
+            ties += ones(members[w])
+        named = own >= top if truth else own <= top and (members[0] & one) != 0
+        u, state = next_uniform(state)
+        hits += named and (own > top or u * ties < 1)
+    return hits
+
+
+@dataclass(frozen=True)
+class Subset(Support):
+    """Distinct values, integer array (n, w) in the order they were sent, filled up with -1; they
+    support themselves."""
+
+    k: int
+    name = "subset"
+    ordered = True
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None, None), sender)
+        return checks.values(reports.ravel(), self.k, "reports").reshape(reports.shape)
+
+    def supports(self, reports: Array, value: int) -> Array:
+        return (reports == value).any(axis=1)
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        return _pick(reports, self.k, rng)
+
+    def tally(self, reports: Array) -> Array:
+        out = np.zeros((len(reports), self.k))
+        np.add.at(out, (np.arange(len(reports))[:, None], reports), 1)
+        return out
+
+    def support_counts(self, reports: Array) -> Array:
+        return np.bincount(reports.ravel(), minlength=self.k)
+
+
+@dataclass(frozen=True)
+class Selection(Subset, ExactSupport, Repeatable, Listed, Crafted):
+    """Sets of `omega` values: the true one is a member with probability `p`, the rest is uniform.
+
+    Parameters
+    ----------
+    k, omega : int
+    p, absent : float
+        Probability that the true value is a member, and that it is not: ``1 - p`` with all its
+        digits.
+    """
+
+    omega: int
+    p: float
+    absent: float
+
+    @property
+    def q(self) -> float:  # type: ignore[override]  # follows from the other fields
+        """Probability that one given other value is a member."""
+        return float(self.pair_law()[[1, 2]].sum())
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        return super().read(shaped(reports, (None, self.omega), sender), sender)
+
+    def pair_law(self) -> Array:
+        k, omega = self.k, self.omega
+        first, second = self.p * (k - omega) / (k - 1), self.absent * omega / (k - 1)
+        return np.array(
+            [
+                first,
+                second,
+                self.p * (omega - 1) / (k - 1),
+                max(0.0, self.absent * (k - 1 - omega) / (k - 1)),
+            ]
+        )
+
+    def success(self) -> float:
+        return self.p / self.omega
+
+    def wins(self, tau: int) -> tuple[Array, Array] | None:
+        return (binomial(tau, self.p), response_wins(self.k, tau)) if self.omega == 1 else None
+
+    def repeated(self, tau: int) -> "Rounds":
+        return SelectionRounds(self, tau)
+
+    @property
+    def outputs(self) -> int:
+        return math.comb(self.k, self.omega)
+
+    @property
+    def reports(self) -> Array:
+        return np.array(list(itertools.combinations(range(self.k), self.omega)))
+
+    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        k, omega = self.k, self.omega
+        alphabet(self.outputs, 1, "take a smaller domain")
+        member = self.supports(self.reports, value)
+        return np.where(
+            member, self.p / math.comb(k - 1, omega - 1), (1 - self.p) / math.comb(k - 1, omega)
+        )
+
+    def most(self, targets: int) -> int:
+        return min(targets, self.omega)
+
+    def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
+        supported, r = self.most(targets), targets
+        rest = self.omega - supported
+        draws = [
+            np.append(
+                rng.choice(r, supported, replace=False),
+                r + rng.choice(self.k - r, rest, replace=False),
+            )
+            for _ in range(count)
+        ]
+        return rng.permuted(np.array(draws), axis=1), supported
+
+
+@dataclass(frozen=True)
+class SelectionRounds(Rounds):
+    """Several sets of more than one value: no law of their counts is simple enough, so rounds are
+    made in full."""
+
+    part: Selection
+
+    @property
+    def guess_route(self) -> str:  # type: ignore[override]  # depends on the size of the sets
+        """How `guess_rates` are found."""
+        return super().guess_route if self.part.omega == 1 else "simulate"
+
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
+        if self.part.omega == 1:
+            return super().guess_count(trials, truth, pair, rng)
+        state = first_state(rng)
+        return rounds_won(
+            trials, self.k, self.part.omega, self.part.p, self.tau, bool(truth), state
+        )

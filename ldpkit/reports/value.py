@@ -1,0 +1,75 @@
+"""Reports that are one value: generalised randomised response."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import checks
+from ..exact import binomial, response_wins
+from ..types import Array, Reports, Rng
+from .base import Crafted, ExactSupport, Listed, Support, shaped
+from .rounds import ChainedValue, Repeatable, Rounds
+
+__all__ = ["Value", "Response"]
+
+
+@dataclass(frozen=True)
+class Value(Support):
+    """One integer in ``0..k-1``, array (n,); it supports itself."""
+
+    k: int
+    name = "value"
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        return checks.values(shaped(reports, (None,), sender), self.k, "reports")
+
+    def supports(self, reports: Array, value: int) -> Array:
+        return reports == value
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        return reports
+
+    def tally(self, reports: Array) -> Array:
+        return reports[:, None] == np.arange(self.k)
+
+    def support_counts(self, reports: Array) -> Array:
+        return np.bincount(reports, minlength=self.k)
+
+
+@dataclass(frozen=True)
+class Response(Value, ExactSupport, Repeatable, Listed, Crafted):
+    """The true value with probability `p`, each other one with probability `q`."""
+
+    p: float
+    q: float
+
+    def pair_law(self) -> Array:
+        return np.array([self.p, self.q, 0, max(0.0, 1 - self.p - self.q)])
+
+    def success(self) -> float:
+        return self.p
+
+    def wins(self, tau: int) -> tuple[Array, Array]:
+        return binomial(tau, self.p), response_wins(self.k, tau)
+
+    @property
+    def outputs(self) -> int:
+        return self.k
+
+    @property
+    def reports(self) -> Array:
+        return np.arange(self.k)
+
+    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        return np.where(self.reports == value, self.p, self.q)
+
+    def most(self, targets: int) -> int:
+        return 1
+
+    def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
+        return rng.integers(0, targets, count), 1
+
+    def chained(self, tau: int, keep: float, flip: float) -> Rounds:
+        """The kind of `tau` noisy copies of one remembered report."""
+        return ChainedValue(self, tau, keep, flip)

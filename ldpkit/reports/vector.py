@@ -1,0 +1,215 @@
+"""Reports that are one noisy number per value: a one-hot vector plus Laplace or Gaussian noise."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy
+
+from .. import checks
+from ..exact import (
+    gaussian_success,
+    grid_success,
+    laplace_success,
+    laplace_sum_success,
+    rounded_tails,
+)
+from ..types import Array, Pair, Rates, Reports, Rng
+from .base import Named, Scored, shaped
+from .rounds import Repeatable, Rounds, largest
+
+__all__ = ["Noisy", "Laplace", "Gaussian"]
+
+
+@dataclass(frozen=True)
+class Noisy(Named, Scored, Repeatable):
+    """One real number per value, float array (n, k), with independent noise of one scale on a
+    one-hot vector.
+
+    Parameters
+    ----------
+    k : int
+    scale : float
+        Scale of Laplace, standard deviation of Gaussian noise.
+    grid : float, optional
+        Step of the grid on which the numbers lie; 1 is a whole number of steps.
+    """
+
+    k: int
+    scale: float
+    grid: float | None = None
+    name = "vector"
+    exact = True
+    guess_route = "integrate"
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = checks.numeric(f"reports of {sender}", shaped(reports, (None, self.k), sender))
+        if not (good := np.isfinite(reports)).all():
+            raise ValueError(f"reports of {sender} must be finite, got {reports[~good][0]}")
+        if self.grid is not None:
+            steps = reports / self.grid
+            if not (good := steps == np.rint(steps)).all():
+                raise ValueError(
+                    f"reports of {sender} must be whole multiples of {self.grid:g}, got"
+                    f" {reports[~good][0]}"
+                )
+        return reports
+
+    def tally(self, reports: Array) -> Array:
+        """The noisy vectors themselves."""
+        return reports
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Of the noise on one number."""
+
+    @abstractmethod
+    def total(self, n: int, rng: Rng) -> Array:
+        """Draw the sum of n noises on every coordinate, shape (k,)."""
+
+
+# sums of several vectors on a grid have a law that is not written down here
+_off_grid: Any = property(lambda rounds: rounds.part.grid is None)
+
+
+@dataclass(frozen=True)
+class Laplace(Noisy):
+    """Laplace noise: the likelihood is flat outside [0, 1], so what lies beyond says no more.
+
+    On a grid the noise is discrete: ``P(j grid)`` is proportional to ``e^(-|j| grid / scale)``.
+    """
+
+    extreme: ClassVar[float | None] = 1.0
+
+    @property
+    def guess_route(self) -> str:  # type: ignore[override]  # how it is found depends on the grid
+        return "integrate" if self.grid is None else "enumerate"
+
+    @property
+    def variance(self) -> float:
+        if self.grid is None:
+            return 2 * self.scale**2
+        return float(self.grid**2 / math.sinh(self.grid / self.scale / 2) ** 2 / 2)
+
+    def total(
+        self, n: int, rng: Rng
+    ) -> Array:  # a sum of Laplace variables is a difference of two Gamma variables
+        if self.grid is None:
+            return self.scale * (rng.standard_gamma(n, self.k) - rng.standard_gamma(n, self.k))
+        stop = -math.expm1(-self.grid / self.scale)  # of discrete ones, of two negative binomials
+        one, two = (rng.negative_binomial(n, stop, self.k) for _ in range(2))
+        return self.grid * (one - two)
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        return largest(reports, 0.0, 1.0, rng)
+
+    def score(self, reports: Array, pair: Pair) -> Array:
+        """1 if the first number is at least 1 and the second at most 0, -1 the other way round,
+        else 0; int array (n,)."""
+        one, two = (reports[:, value] for value in pair)
+        return ((one >= 1) & (two <= 0)).astype(np.int8) - ((two >= 1) & (one <= 0))
+
+    def success(self) -> float:
+        if self.grid is None:
+            return laplace_success(self.scale, self.k)
+        return grid_success(self.scale, self.k, self.grid)
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        # the noise of one number is at least 0, that of the other at most 0; on a grid both may be
+        half = 0.5 if self.grid is None else 1 / (1 + math.exp(-self.grid / self.scale))
+        return half**2, math.exp(-2 / self.scale) * half**2
+
+    def loss(self, pair: Pair) -> float:
+        return 2 / self.scale
+
+    def repeated(self, tau: int) -> Rounds:
+        return LaplaceRounds(self, tau)
+
+
+@dataclass(frozen=True)
+class LaplaceRounds(Rounds):
+    """Several Laplace vectors: the guess looks at their sum."""
+
+    exact = _off_grid
+    guess_route = "integrate"
+
+    def success(self) -> float:
+        return laplace_sum_success(self.tau, self.k, self.tau / self.part.scale)
+
+
+@dataclass(frozen=True)
+class Gaussian(Noisy):
+    """Gaussian noise: the likelihood ratio grows without bound, so an event begins at a threshold
+    that is chosen."""
+
+    extreme: ClassVar[float | None] = None
+
+    @property
+    def variance(self) -> float:
+        return self.scale**2 + (self.grid or 0.0) ** 2 / 12  # rounding adds its own
+
+    def total(self, n: int, rng: Rng) -> Array:
+        return math.sqrt(self.variance * n) * rng.standard_normal(self.k)
+
+    def guess(self, reports: Array, rng: Rng) -> Array:
+        return largest(reports, -np.inf, np.inf, rng)
+
+    def score(self, reports: Array, pair: Pair) -> Array:
+        """Difference of the two numbers in standard deviations of it; float array (n,)."""
+        return (reports[:, pair[0]] - reports[:, pair[1]]) / (math.sqrt(2) * self.scale)
+
+    def success(self) -> float:
+        return gaussian_success(self.scale, self.k, grid=self.grid or 0.0)
+
+    def thresholds(self) -> Array:
+        return np.arange(0, 6.01, 0.05)
+
+    @property
+    def _shift(self) -> float:
+        return 1 / (math.sqrt(2) * self.scale)
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        if self.grid is not None:
+            return rounded_tails(threshold, self._shift, self.grid)
+        return float(scipy.special.ndtr(self._shift - threshold)), float(
+            scipy.special.ndtr(-self._shift - threshold)
+        )
+
+    def loss(self, pair: Pair) -> float:
+        return math.inf  # far out any ratio is reached, with little probability
+
+    def repeated(self, tau: int) -> Rounds:
+        return GaussianRounds(self, tau)
+
+
+@dataclass(frozen=True)
+class GaussianRounds(Rounds):
+    """Several Gaussian vectors: their mean says all that they say, and it is one with less
+    noise."""
+
+    exact = _off_grid
+    guess_route, score_route = "integrate", "formula"
+
+    @property
+    def mean(self) -> Gaussian:
+        """ReportType of the mean."""
+        return replace(self.part, scale=self.part.scale / math.sqrt(self.tau), grid=None)
+
+    def score(self, reports: list[Array], pair: Pair) -> Array:
+        total = sum(r[:, pair[0]] - r[:, pair[1]] for r in reports)
+        return total / (math.sqrt(2 * self.tau) * self.part.scale)
+
+    def success(self) -> float:
+        return self.mean.success()
+
+    def thresholds(self) -> Array:
+        return self.mean.thresholds()
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        return self.mean.score_rates(threshold, pair)
+
+    def loss(self, pair: Pair) -> float:
+        return self.mean.loss(pair)

@@ -1,0 +1,136 @@
+"""What a sequential audit has found when it stopped."""
+
+import math
+from dataclasses import dataclass, field
+
+from ..auditors.report_html import Drawing, drawing
+from ..auditors.result import AuditResult, Row, finite
+from ..stats import down
+from ..types import Rates
+
+__all__ = ["SequentialResult", "block", "careful"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequentialResult(AuditResult):
+    """What an audit has found when it stopped, or until now.
+
+    Attributes
+    ----------
+    event : str
+        What was bet on, in words: the event that has won most.
+    e_value : float or None
+        Wealth against the claim, from a stake of 1; ``1 / e_value`` is a p-value. ``None`` if
+        nothing is claimed.
+    asked : tuple of int
+        Reports of every input.
+    one_in : int
+        A client that sends its input in the clear in one report of so many would have been refuted
+        with probability .9; 0 where no attack learns.
+    stopped : str
+        Why the audit stopped.
+    trajectory : tuple of (int, float, float)
+        Reports per input, logarithm of the wealth, and `lower`, after 8, 12, 18, 27, ... reports
+        per input.
+    """
+
+    event: str = ""
+    e_value: float | None = None
+    asked: tuple[int, ...] = ()
+    one_in: int = 0
+    stopped: str = ""
+    trajectory: tuple[tuple[int, float, float], ...] = field(default=(), compare=False)
+
+    @property
+    def reports(self) -> int:
+        """All reports that were used, divided by the number of inputs, rounded up."""
+        return self.trials
+
+    @property
+    def status(self) -> str:
+        """As in `AuditResult`; the claim is violated if and only if the e-value has reached
+        ``1 / alpha``."""
+        if self.e_value is not None and self.e_value >= 1 / self.alpha:
+            return "violation"
+        return "inconclusive" if self.inconclusive else "none found"
+
+    @property
+    def _found(self) -> str:
+        if self.status == "none found" and self.one_in and self.claim < math.inf:
+            return (
+                f"{super()._found} A client that sends its input in the clear in one report of"
+                f" {self.one_in:,} would have been refuted with probability 0.9. {UNSEEN}"
+                f" {'of other reports' if PAIRED in self.about else 'more than one report ago'}."
+            )
+        if not self.violated or self.e_value is None:
+            return super()._found
+        sure = f"wrong with probability at most {self.alpha:g}"
+        bound = f" Epsilon is at least {down(self.lower)}." if self.lower > 0 else ""
+        return (
+            f"VIOLATION: epsilon = {self.claim:g} is refuted, e-value {down(self.e_value, 0)} and"
+            f" {1 / self.alpha:g} needed, with {self.reports:,} reports per input ({sure}).{bound}"
+            f"{' ' * bool(self.scope)}{self.scope}"
+        )
+
+    def plot(self) -> Drawing:
+        """Draw wealth and bound over reports."""
+        return drawing(self.trajectory, self.claim, self.alpha)
+
+    def row(self) -> Row:
+        """Flatten as `AuditResult.row` does; an audit that bets has no ``epsilon_emp``."""
+        found = super().row()
+        del found["epsilon_emp"]
+        return found | {
+            "event": self.event,
+            "e_value": None if self.e_value is None else finite(self.e_value),
+            "reports": self.reports,
+            "asked": list(self.asked),
+            "one_in": self.one_in,
+            "stopped": self.stopped,
+        }
+
+
+UNSEEN = (
+    "Not looked at: three or more entries together, what is encrypted or compressed, the time of"
+    " reports, and what depends on inputs"
+)
+
+FIRST = 8
+"""Reports per input after which something is learned for the first time."""
+
+AHEAD = (
+    "The client was given many inputs at a time: the audit assumes that no report depends on an"
+    " input that was asked for later."
+)
+PAIRED = (
+    "The reports were paired in their order: the audit assumes that reports of one input do not"
+    " depend on reports of the other."
+)
+OTHERS = "the others"
+"""What an input is held against where there are more than two."""
+
+COUNTS = ("tp", "fp", "first", "second")
+
+NO_PAIRS = (
+    "independence changes nothing here: every report got its input by a coin of its own, and the"
+    " bets are valid whatever the reports remember"
+)
+
+
+def careful(tp: int, fp: int, first: int, second: int) -> Rates:
+    """Return rates to bet on after so many hits: drawn towards each other by .7 standard errors,
+    and never 0 or 1."""
+    p, q = (tp + 0.5) / (first + 1), (fp + 0.5) / (second + 1)
+    p -= 0.7 * math.sqrt(p * (1 - p) / (first + 1))
+    q += 0.7 * math.sqrt(q * (1 - q) / (second + 1))
+    least, most = 1 / (first + 2), 1 - 1 / (second + 2)
+    return max(p, least), min(q, most)
+
+
+def block(t: int) -> tuple[int, int]:
+    """Return the block that report number t of an input is in: what is learned, is learned between
+    blocks."""
+    begin, end = 0, FIRST
+    while end <= t:
+        begin, end = end, max(end + 4, end * 3 // 2)
+    return begin, end

@@ -1,0 +1,359 @@
+"""Audits that stop when they are sure: what they conclude, when they stop, and that they may go on.
+
+Nulls are exactly tight; false alarms are compared with exact binomial tails at `P_MIN`.
+"""
+
+import functools
+import json
+import math
+
+import numpy as np
+import pytest
+from laws import P_MIN
+from scipy import stats
+
+from ldpkit import audit, betting
+from ldpkit.mechanisms import GRR, OUE, PCKVUE, Client, KeyValues
+from ldpkit.sequential import Declared, SequentialAudit
+from ldpkit.sequential.wealth import COINS, MEAN, Tracks, Wealth, grid
+from ldpkit.stats import down
+
+ALPHA = 0.01
+
+
+def _bits(mechanism, values, rng):
+    return mechanism.perturb(values, rng)
+
+
+def leaking(k=10, epsilon=2.0, claim=1.0):
+    """A client with twice the epsilon that it claims."""
+    return Client(functools.partial(_bits, OUE(k, epsilon)), k, "bits", claim)
+
+
+def test_a_leak_is_found_and_said():
+    for attack in ("guess", "tight", ["guess", "tight"]):
+        result = audit(leaking(), attack, until="sure", trials=10**5)
+        assert result.status == result.stopped == "violation", attack
+        assert result.e_value >= 1 / ALPHA and -(-sum(result.asked) // 2) == result.reports
+        assert 20 < result.reports < 20_000 and "names" in result.event, attack
+        assert json.loads(json.dumps(result.row(), allow_nan=False))["reports"] == result.trials
+        path = result.trajectory
+        assert path[0][0] == 8 and path[-1][0] == result.reports, attack
+
+
+def test_a_kept_claim_is_approached_and_not_refuted():
+    for given in ({}, {"faithful": True, "trials": 20_000}, {"pair": (3, 1)}):
+        result = audit(GRR(5, 1.0), "tight", until="sure", **{"trials": 200_000} | given)
+        assert (result.status, result.stopped) == ("none found", "budget spent"), given
+        assert 0.85 < result.lower < 1.0 and result.e_value < 1 / ALPHA, given
+        assert result.faithful is given.get("faithful", False)
+
+
+def test_an_audit_stops_where_it_is_told_to():
+    result = audit(GRR(5, 1.0), "tight", until="sure", within=0.2, trials=10**6)
+    assert 0.8 <= result.lower < 1 and result.reports < 10**5
+    assert result.stopped == "the bound is within 0.2 of the claim"
+    slow = SequentialAudit(GRR(5, 1.0), "tight", max_time=0.0).run()[0]
+    assert slow.stopped == "time is up" and slow.reports == 8
+    result = audit(leaking(), "tight", until="sure", trials=4)
+    assert result.status == "inconclusive" and "could show nothing" in result.verdict
+
+
+def test_an_audit_that_was_kept_goes_on_as_if_it_had_never_stopped():
+    for target in (GRR(5, 1.0), leaking(claim=2.0)):
+        planned = SequentialAudit(target, "tight", trials=3000)
+        whole = planned.start(7)
+        whole.go()
+        for cuts in ([1], [9, 100], [8, 27, 2000, 2999]):
+            state = None
+            for cut in cuts:
+                part = planned.start(1 if state else 7, state)
+                part.go(trials=cut)
+                state = json.loads(json.dumps(part.state()))
+            rest = planned.start(1, state)
+            rest.go()
+            assert rest.result.counts == whole.result.counts and rest.rounds == whole.rounds, cuts
+            assert rest.result.lower == whole.result.lower and rest.stopped == whole.stopped, cuts
+            assert rest.wealth.log == pytest.approx(whole.wealth.log, abs=1e-9), cuts
+
+
+def test_an_audit_goes_on_after_a_violation_and_raises_the_bound():
+    run = SequentialAudit(leaking(), "tight", trials=50_000).start()
+    assert run.go() == "violation"
+    assert run.go() == "budget spent"
+    assert 1.6 < run.result.lower <= 2.0 and run.result.status == "violation"
+
+
+def tracked(claim, delta, alpha, rates, rule=MEAN):
+    """The wealth of tracks alone."""
+    return Wealth(claim, alpha, [(1.0, lambda grid: Tracks(grid, delta, rates, rule))])
+
+
+def bet(wealth, symbols):
+    """Bet on symbols, uint8 array (tracks, n)."""
+    wealth.players[0].see(symbols)
+    return wealth.bet(symbols.shape[1])
+
+
+def test_wealth_is_that_of_the_bets():
+    """One track, one direction: the mixture of `betting.STAKES`, and the stop at the very pair."""
+    draw = np.random.default_rng(1)
+    symbols = 2 * (draw.random(4000) < 0.5) + (draw.random(4000) < 0.1)
+    wealth = tracked(1.0, 0.0, ALPHA, [None])
+    used = bet(wealth, symbols[None].astype(np.uint8))
+    paths = np.cumprod(betting.linear(betting.STAKES, 1.0)[:, symbols], axis=1).mean(axis=0)
+    assert used == 1 + np.argmax(paths >= 1 / ALPHA)
+    assert wealth.log == pytest.approx(math.log(paths[used - 1]), rel=1e-9)
+    assert wealth.refuted and wealth.lower >= 1.0
+
+
+def test_the_grid_holds_the_claim():
+    for claim in (0.05, 1.0, 3.7, 30.0):
+        values = grid(claim)
+        assert values[0] == 0 and np.isclose(values, claim, rtol=1e-12).sum() == 1
+        assert np.diff(values).max() <= 0.02 + 1e-12
+    assert grid(math.inf)[-1] > 10
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_a_bound_is_wrong_as_rarely_as_promised(delta):
+    """An event on the edge of the claim: 1,500 audits of 2,000 pairs with alpha = .05, watched all
+    the time. The bound exceeds the truth in all of them together as often as a binomial count with
+    that rate allows at `P_MIN`; and not hardly ever."""
+    q, runs, wrong = 0.2, 1500, 0
+    claim = 0.5 if delta else 1.0
+    p = math.exp(claim) * q + delta
+    draw = np.random.default_rng(2)
+    for _ in range(runs):
+        wealth = tracked(claim, delta, 0.05, [None])
+        symbols = 2 * (draw.random(2000) < p) + (draw.random(2000) < q)
+        bet(wealth, symbols[None].astype(np.uint8))
+        wrong += wealth.refuted
+    assert stats.binom.sf(wrong - 1, runs, 0.05) > P_MIN
+    assert wrong > 5
+
+
+def test_declared_rates_are_as_fast_as_they_can_be():
+    """The mean of 400 audits lies between the bounds that hold for it, up to 5 standard errors."""
+    rates = (0.6, 0.1)
+    event = Declared(lambda reports: reports == 1, "the report is 1", rates)
+
+    def flip(values, rng):
+        return (rng.random(len(values)) < np.where(values == 0, *rates)).astype(int)
+
+    planned = SequentialAudit(Client(flip, 2, "value", 1.0), event, pair=(0, 1), alpha=0.05)
+    low, high = planned.expected
+    used = np.array([planned.run(seed)[0].reports for seed in range(400)])
+    error = 5 * used.std() / math.sqrt(used.size)
+    assert low - error <= used.mean() <= high + error
+    assert used.mean() <= 1.15 * low + error
+    unknown = Declared(event.function, event.words)
+    plain = SequentialAudit(Client(flip, 2, "value", 1.0), unknown, both=False, alpha=0.05)
+    found = [plain.run(seed)[0].reports for seed in range(100)]
+    assert np.mean(found) <= 1.9 * -math.log(0.05) / betting.linear_growth(*rates, 1.0)[0] * 1.3
+    # nothing is expected where nothing is known or nothing leaks
+    assert SequentialAudit(GRR(5, 1.0), "tight").expected == (math.inf, math.inf)
+    assert SequentialAudit(leaking(), "tight").expected is None
+
+
+def test_all_pairs_share_one_wealth_and_the_leading_one_is_named():
+    def leaks(values, rng):  # of value 2 only
+        return np.where(values == 2, 2, GRR(4, 0.5).perturb(np.minimum(values, 1), rng))
+
+    client = Client(leaks, 4, "value", 1.0)
+    result = SequentialAudit(client, "tight", inputs=(0, 1, 2, 3), trials=5000).run()[0]
+    assert result.violated and 2 in result.pair and len(result.directions) == 12
+
+
+class Records:
+    """Key-value records of two users who differ in all they hold: a source of one's own."""
+
+    name, parameters, delta, repeats, independent = "PCKV-UE", {}, 0.0, True, True
+
+    def __init__(self, mechanism, claim):
+        self.mechanism, self.epsilon = mechanism, claim
+
+    def draw(self, inputs, n, rng):
+        sets = [KeyValues.of([[held]] * n, self.mechanism.k) for held in inputs]
+        return [self.mechanism.perturb(one, rng) for one in sets]
+
+
+def test_any_event_of_key_value_records_can_be_bet_on():
+    source = Records(PCKVUE(4, 3.0), 1.0)
+    event = Declared(lambda reports: np.asarray(reports)[:, 0] == 1, "key 0 has value 1")
+    given = {"pair": ((0, 1.0), (3, -1.0)), "trials": 5000}
+    assert SequentialAudit(source, event, **given).run()[0].violated
+    source = Records(PCKVUE(4, 3.0), 3.0)
+    kept = SequentialAudit(source, event, **given).run()[0]
+    assert kept.status != "violation" and kept.lower > 0.5
+
+
+def test_shuffled_batches_are_bet_on_with_a_delta():
+    """One user among 50: whose value it is shows in the number of reports of that value."""
+
+    class Batches(Records):
+        name, delta = "shuffled GRR", 1e-3
+
+        def draw(self, inputs, n, rng):
+            others = GRR(2, 3.0).perturb(rng.integers(0, 2, 4 * n), rng).reshape(n, 4)
+            mine = [GRR(2, 3.0).perturb(np.full(n, v), rng) for v in inputs]
+            return [others.sum(axis=1) + one for one in mine]
+
+    event = Declared(lambda sums: sums >= 4, "at least 4 of 5 reports are 1")
+    result = SequentialAudit(Batches(None, 0.1), event, pair=(1, 0), trials=20_000).run()[0]
+    assert result.violated and result.delta == 1e-3
+
+
+# --- what a verdict is ---------------------------------------------------------------------------
+
+
+def clear(values, rng):
+    """Send the input itself."""
+    return np.array(values)
+
+
+def test_a_claim_is_one_of_those_that_are_rejected_to_the_last_bit():
+    for claim in [i / 100 for i in range(1, 500)] + [10.7]:
+        wealth = tracked(claim, 0.0, ALPHA, [None], rule=COINS)
+        assert wealth.grid[wealth.at] == claim
+        pairs = 1 + math.ceil(13 * math.exp(min(claim, 6)))
+        # the event in every report of the first input and in no other
+        bet(wealth, np.tile(np.array([1, 2], np.uint8), pairs)[None])
+        assert wealth.refuted is (wealth.e_value >= 1 / ALPHA), claim
+        assert wealth.refuted is (claim < 9), claim  # more reports would be needed at 10.7
+    for claim in (0.23, 0.41, 0.46, 0.94, 1.61, 3.79):
+        result = audit(Client(clear, 2, "value", claim), "tight", until="sure", trials=10**5)
+        assert result.violated and result.status == result.stopped == "violation", claim
+        assert result.e_value >= 1 / ALPHA and result.row()["violated"], claim
+        assert f"epsilon = {claim:g} is refuted" in result.verdict
+
+
+def test_a_won_audit_stops_although_a_smaller_claim_is_not_rejected():
+    """Symbols against which bets at a small epsilon lose more than those at the claim: the claim is
+    refuted at once, its bound lies below."""
+    wealth = tracked(1.0, 0.0, ALPHA, [None, None], rule=COINS)
+    wealth.players[0].base[3] = -50.0  # a claim of 0.03 is far from rejected
+    symbols = np.tile(np.array([1, 2], np.uint8), 500)[None].repeat(2, axis=0)
+    used = bet(wealth, symbols)
+    assert used < 200 and wealth.refuted and wealth.lower < 1.0
+
+
+def test_nothing_that_a_slow_client_made_is_thrown_away():
+    made = []
+
+    def slow(value):
+        made.append(value)
+        return int(value) if len(made) % 3 else 1 - int(value)
+
+    result = audit(Client(slow, 2, "value", 5.0), "tight", until="sure", trials=3000)
+    assert result.stopped == "budget spent" and len(made) == sum(result.asked) == 6000
+
+
+class Buffering:
+    """Honest: it buffers two inputs, and sends both through randomised response at once. Each input
+    influences one report, once."""
+
+    def __init__(self, seed):
+        self.rng, self.held = np.random.default_rng(seed), []
+
+    def __call__(self, values, rng):
+        reports = []
+        for value in values:
+            self.held.append(value)
+            full = len(self.held) == 2
+            keep = self.rng.random(2) < math.e / (1 + math.e)
+            reports.append([int(v == k) for v, k in zip(self.held, keep)] if full else [])
+            self.held = [] if full else self.held
+        return reports
+
+
+def test_an_honest_client_with_memory_is_refuted_by_pairs_and_not_by_coins():
+    """30 audits of 3,000 reports at alpha = .01, of the event that its first bit contradicts its
+    second: the second input of a pair is the other one, a coin is not."""
+    event = Declared(lambda reports: np.array([list(r) == [1, 0] for r in reports]), "it is [1, 0]")
+
+    class Pairs:
+        name, parameters, epsilon, delta = "pairs", {}, 1.0, 0.0
+        repeats, independent = True, False
+
+        def __init__(self, client):
+            self.client = client
+
+        def draw(self, inputs, n, rng):
+            first = rng.random(n) < 0.5
+            values = np.stack([np.where(first, 0, 1), np.where(first, 1, 0)], axis=1).ravel()
+            made = np.empty(2 * n, object)
+            made[:] = [*self.client(values, rng), None][:-1]
+            reports = made.reshape(n, 2)
+            return [np.where(first, reports[:, 0], reports[:, 1]),
+                    np.where(first, reports[:, 1], reports[:, 0])]  # fmt: skip
+
+    wrong = paired = 0
+    for seed in range(30):
+        client = Client(Buffering(seed), report="any", epsilon=1.0, values=[0, 1])
+        wrong += SequentialAudit(client, event, trials=1500).run(seed)[0].violated
+        paired += SequentialAudit(Pairs(Buffering(seed)), event, trials=1500).run(seed)[0].violated
+    assert stats.binom.sf(wrong - 1, 30, ALPHA) > P_MIN
+    assert paired > 15
+
+
+def test_rates_are_those_of_the_event_in_reports_that_it_was_bet_on():
+    """A client that tells the truth with probability .9 where .73 is allowed; an error of .15 in
+    the rate of at least 40 reports has probability below 1e-3 at this seed's number of reports."""
+    client = Client(functools.partial(_bits, GRR(2, math.log(9))), 2, "value", 1.0)
+    result = SequentialAudit(client, "learned", trials=5000).run(3)[0]
+    counts, rates = result.counts, result.rates
+    assert result.violated and "epsilon_emp" not in result.row()
+    assert rates["tpr"] == counts["tp"] / counts["first"] and abs(rates["tpr"] - 0.9) < 0.2
+    assert rates["fpr"] == counts["fp"] / counts["second"] and abs(rates["fpr"] - 0.1) < 0.2
+    assert counts["first"] + counts["second"] < sum(result.asked)
+
+
+def test_a_state_is_of_use_to_its_own_audit_only(tmp_path):
+    planned = SequentialAudit(leaking(claim=0.5), "tight", trials=100)
+    run = planned.start()
+    run.go()
+    state = json.loads(json.dumps(run.state()))
+    own = leaking(claim=0.5)
+    for name, target, attack, given in [
+        ("epsilon", leaking(claim=1.5), "tight", {}),
+        ("alpha", own, "tight", {"alpha": 0.05}),
+        ("delta", own, "tight", {"delta": 0.1}),
+        ("inputs", own, "tight", {"pair": (3, 4)}),
+        ("attack", own, "guess", {}),
+        ("arguments", leaking(epsilon=3.0, claim=0.5), "tight", {}),
+        ("client", Client(clear, 10, "bits", 0.5), "tight", {}),
+        ("object", Client(OUE(10, 2.0).perturb, 10, "bits", 0.5), "tight", {}),
+    ]:
+        with pytest.raises(ValueError, match=f"same audit: .*{name} was "):
+            SequentialAudit(target, attack, **given).start(1, state)
+    with pytest.raises(ValueError, match="release was '0'"):
+        planned.start(1, state | {"about": state["about"] | {"release": "0"}})
+    assert planned.start(1, state).rounds == state["rounds"]
+
+
+def test_rates_are_learned_by_coins():
+    """A client of epsilon 1.2 that claims 1, and an event that its audit knows no rates of: the
+    mean of 40 audits is at most 1.35 times the limit of the event, up to 4 standard errors. Linear
+    stakes alone need 1.9 times that limit."""
+    client = Client(functools.partial(_bits, GRR(2, 1.2)), 2, "value", 1.0)
+    planned = SequentialAudit(client, "tight", trials=10**5, alpha=1e-4)
+    used = np.array([planned.run(seed)[0].reports for seed in range(40)])
+    rates = math.exp(1.2) / (1 + math.exp(1.2)), 1 / (1 + math.exp(1.2))
+    limit = math.log(1e4) / betting.joint_growth(*rates, 1.0)
+    assert used.mean() <= 1.35 * limit + 4 * used.std() / math.sqrt(used.size)
+
+
+def test_bounds_are_never_rounded_up():
+    assert [down(0.99996), down(0.5, 6), down(1e-9), down(101.7, 0)] == [
+        "0.9999",
+        "0.500000",
+        "0.0000",
+        "101",
+    ]
+
+
+def test_a_live_client_is_told_once_that_independence_changes_nothing():
+    given = {"until": "sure", "trials": 50}
+    plain, told = (audit(leaking(), "tight", independent=i, **given) for i in (None, True))
+    assert plain.e_value == told.e_value and not plain.warnings and len(told.warnings) == 1
