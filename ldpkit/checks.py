@@ -1,13 +1,16 @@
 """Validation of parameters: one clear error naming parameter, value and allowed range.
 
 Every public constructor and function calls these before any work is done, so
-that kernels may assume their inputs are sound.
+that kernels may assume their inputs are sound. A frozen dataclass states the
+check of a field in its type, see `Checked`.
 """
 
+import dataclasses
+import functools
 import math
 import numbers
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +20,7 @@ from .types import Array, ArrayLike
 # fmt: off
 __all__ = [
     "integer", "real", "reals", "numeric", "flag", "one_of", "instance", "columns", "generator",
-    "masked", "unmasked", "values", "counts", "need", "fix"
+    "masked", "unmasked", "values", "counts", "need", "fix", "rule", "bare", "Checked"
 ]
 # fmt: on
 
@@ -216,3 +219,37 @@ def fix(record: object, **checked: object) -> None:
     """Give a frozen record its checked fields."""
     for name, value in checked.items():
         object.__setattr__(record, name, value)
+
+
+def rule(check: Callable[..., Any], *limits: object, **more: object) -> Callable[[str, Any], Any]:
+    """Return a check as the type of a field states it: ``Annotated[int, rule(integer, 1, 9)]``."""
+    return lambda name, value: check(name, value, *limits, **more)
+
+
+@functools.cache
+def _rules(cls: Any) -> list[tuple[str, Callable[[str, Any], Any], bool]]:
+    """Name and check of every field of a dataclass, and whether it may be ``None``."""
+    return [
+        (field.name, check, field.default is None)
+        for field in dataclasses.fields(cls)
+        for check in getattr(field.type, "__metadata__", ())
+    ]
+
+
+def bare(annotation: Any) -> Any:
+    """Return the type of a field without its check."""
+    return annotation.__origin__ if hasattr(annotation, "__metadata__") else annotation
+
+
+class Checked:
+    """A frozen dataclass whose fields are checked when it is made.
+
+    A field of type ``Annotated[..., check]`` gets what ``check(name, value)`` returns, which raises
+    a ``ValueError`` for what is not allowed. ``None`` is allowed where it is the default.
+    """
+
+    def __post_init__(self) -> None:
+        for name, check, optional in _rules(type(self)):  # type: ignore[arg-type]  # a class is hashable
+            value = getattr(self, name)
+            if value is not None or not optional:
+                fix(self, **{name: check(name, value)})

@@ -2,46 +2,24 @@
 run."""
 
 import contextlib
-import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Annotated, Self
 
 from .. import checks, stats
-from ..checks import fix
 from ..rng import derive
 from ..types import Word
 from .result import AuditResult, Row
 
-__all__ = ["ALPHA", "Auditor", "Checked", "called", "fix", "given"]
+__all__ = ["ALPHA", "Auditor", "called"]
 
 ALPHA = 0.01
 """Significance of every audit unless another one is given."""
 
 
-def given(default: Any, check: Callable[..., object], *limits: object, **more: object) -> Any:
-    """Return a field of a `Checked` record: its default, and the check that its values pass."""
-
-    def held(name: str, value: object) -> object:
-        return check(name, value, *limits, **more)
-
-    return dataclasses.field(default=default, metadata={"check": held})
-
-
-class Checked:
-    """A frozen record whose fields are checked when it is made, see `given`; ``None`` is allowed
-    where it is the default."""
-
-    def __post_init__(self) -> None:
-        for one in dataclasses.fields(self):  # type: ignore[arg-type]  # its heirs are dataclasses
-            check, value = one.metadata.get("check"), getattr(self, one.name, None)
-            if check and (value is not None or one.default is not None):
-                object.__setattr__(self, one.name, check(one.name, value))
-
-
 @dataclass(frozen=True)
-class Auditor(Checked, ABC):
+class Auditor(checks.Checked, ABC):
     """A planned audit.
 
     Its fields are its parameters. They say `attack`, `trials` (reports per input) and `alpha` in
@@ -49,8 +27,8 @@ class Auditor(Checked, ABC):
     """
 
     _: KW_ONLY
-    trials: int = given(10**6, checks.integer, 1, 10**12)
-    alpha: float = given(ALPHA, lambda _, alpha: stats.significance(alpha))
+    trials: Annotated[int, checks.rule(checks.integer, 1, 10**12)] = 10**6
+    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = ALPHA
 
     @abstractmethod
     def run(self, seed: int = 1) -> list[AuditResult]:

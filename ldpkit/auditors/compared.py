@@ -10,7 +10,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..rng import generator
 from ..types import Array, Rng, Word
-from .base import Auditor, called, fix, given
+from .base import Auditor, called
 from .count_ratio import HALVED, check, statistic
 from .result import AuditResult, Row, too_few
 
@@ -66,7 +66,7 @@ class Compared(Auditor):
     estimator: str = "released"
     minimum: int = 5
     variation: float | None = None
-    last: bool = given(False, checks.flag)
+    last: Annotated[bool, checks.flag] = False
     limits: tuple[float, ...] = field(
         init=False, repr=False, compare=False
     )  # the statistic without noise, by round
@@ -93,9 +93,9 @@ class Compared(Auditor):
         super().__post_init__()
         check(self.estimator, self.alpha, self.minimum, self.variation)
         halves = self.estimator in HALVED
-        fix(self, trials=checks.integer("trials", self.trials, 1 + halves, 10**12))
+        checks.fix(self, trials=checks.integer("trials", self.trials, 1 + halves, 10**12))
         expected = self.play(Draw(self.trials, halves, None))
-        fix(self, limits=tuple(_limit(*groups[0]) for groups in expected))
+        checks.fix(self, limits=tuple(_limit(*groups[0]) for groups in expected))
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Draw the counts of every round, and say what they show.
@@ -203,7 +203,7 @@ class DistributionAudit(Compared):
     second: ArrayLike
     attack: str = "hkv"
     _: KW_ONLY
-    guess: Array | None = given(None, checks.reals, 0, 1)
+    guess: Annotated[Array | None, checks.rule(checks.reals, 0, 1)] = None
     mechanism: str = "law"
     parameters: Row | None = None
     claim: float = np.inf
@@ -226,7 +226,7 @@ class DistributionAudit(Compared):
             )
         if self.claim != np.inf:
             checks.real("claim", self.claim, 0)
-        fix(self, first=laws[0], second=laws[1], parameters=dict(self.parameters or {}))
+        checks.fix(self, first=laws[0], second=laws[1], parameters=dict(self.parameters or {}))
         super().__post_init__()
 
     @classmethod

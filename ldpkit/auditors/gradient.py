@@ -8,9 +8,9 @@ observed rates: biased upwards, infinite if one error never occurs, no bound.
 import functools
 import time
 import zipfile
-from dataclasses import KW_ONLY, MISSING, dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
 from ..types import Rates
-from .base import ALPHA, Auditor, called, given
+from .base import ALPHA, Auditor, called
 from .errors import (
     BOUNDS,
     MAX_TRIALS,
@@ -77,6 +77,9 @@ def read(path: str) -> Pairs:
     return Pairs("file", first, second)
 
 
+_RANDOMISER = checks.rule(checks.instance, GradientMechanism, "a randomiser of gradients")
+
+
 @dataclass(frozen=True)
 class GradientAudit(Auditor):
     """Tell apart by a rule which of two crafted gradients was randomised.
@@ -103,15 +106,13 @@ class GradientAudit(Auditor):
         Naming the parameter that is out of range.
     """
 
-    mechanism: GradientMechanism = given(
-        MISSING, checks.instance, GradientMechanism, "a randomiser of gradients"
-    )
-    pairs: Pairs = given(MISSING, checks.instance, Pairs, "Pairs of gradients")
-    attack: str = given("cosine", checks.one_of, RULES)
+    mechanism: Annotated[GradientMechanism, _RANDOMISER]
+    pairs: Annotated[Pairs, checks.rule(checks.instance, Pairs, "Pairs of gradients")]
+    attack: Annotated[str, checks.rule(checks.one_of, RULES)] = "cosine"
     _: KW_ONLY
-    trials: int = given(500, checks.integer, 1, MAX_TRIALS // 2)
-    alpha: float = given(ALPHA, lambda _, alpha: stats.significance(alpha, 0.25))
-    faithful: bool = given(False, checks.flag)
+    trials: Annotated[int, checks.rule(checks.integer, 1, MAX_TRIALS // 2)] = 500
+    alpha: Annotated[float, lambda _, alpha: stats.significance(alpha, 0.25)] = ALPHA
+    faithful: Annotated[bool, checks.flag] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

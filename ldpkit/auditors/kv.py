@@ -11,7 +11,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from ..mechanisms.pckv import PCKV, PCKVUE
 from ..reports import Listed
 from ..reports.listing import alphabet, chosen
 from ..types import Array, Held, Word
-from .base import called, given
+from .base import called
 from .compared import Compared, Draw, Groups
 from .count_ratio import HALVED
 from .result import AuditResult, Row
@@ -244,10 +244,10 @@ class KVAudit(Compared):
     attack: str = "hkv"
     _: KW_ONLY
     pairs: Sequence[Held] | None = None
-    ownership: float = given(0.5, checks.real, 0, 1)
+    ownership: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.5
     positions: Sequence[int] | None = None
     squads: Sequence[float] = (-1.0, -0.5)
-    scaling: str = given("released", checks.one_of, ("released", "exact"))
+    scaling: Annotated[str, checks.rule(checks.one_of, ("released", "exact"))] = "released"
 
     def __post_init__(self) -> None:
         mechanism, rounds = self.mechanism, isinstance(self.mechanism, CPP)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Word
 from . import independence
-from .base import ALPHA, fix, given
+from .base import ALPHA
 from .pair import PairAudit, direction, judged, makeable
 from .result import AuditResult, Row
 
@@ -81,8 +82,8 @@ class Audit(PairAudit):
     """
 
     _: KW_ONLY
-    questions: int = given(1, checks.integer, 1)
-    threads: int = given(1, checks.integer, 1)
+    questions: Annotated[int, checks.rule(checks.integer, 1)] = 1
+    threads: Annotated[int, checks.rule(checks.integer, 1)] = 1
     declared: tuple[Attack, ...] = field(
         init=False, repr=False, compare=False
     )  # with what they had to choose
@@ -98,7 +99,7 @@ class Audit(PairAudit):
         if self.faithful or not distribution_known(mechanism):
             makeable(mechanism)
         published, pair = stats.tail_mass(self.alpha), tuple(mechanism.pair(self.pair))
-        fix(
+        checks.fix(
             self,
             attack=tuple(chosen),
             pair=pair,

@@ -3,13 +3,13 @@ of them show together."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from .. import checks, mechanisms, stats
 from ..mechanisms import LocalRandomizer, client
 from ..types import Pair, Rates, Word
 from . import independence
-from .base import ALPHA, Auditor, given
+from .base import ALPHA, Auditor
 from .result import CLEAR, Row, in_the_clear, too_few
 
 __all__ = ["PairAudit", "direction", "judged", "makeable"]
@@ -34,10 +34,10 @@ class PairAudit(Auditor):
     mechanism: Any
     attack: Any = "guess"
     _: KW_ONLY
-    delta: float | None = given(None, checks.real, 0, 1, closed="[)")
-    faithful: bool = given(False, checks.flag)
+    delta: Annotated[float | None, checks.rule(checks.real, 0, 1, closed="[)")] = None
+    faithful: Annotated[bool, checks.flag] = False
     pair: Pair | None = None
-    both: bool = given(True, checks.flag)
+    both: Annotated[bool, checks.flag] = True
 
     @property
     def named(self) -> Sequence[Any]:

@@ -17,7 +17,7 @@ import functools
 import math
 import time
 from dataclasses import KW_ONLY, dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy
@@ -29,7 +29,7 @@ from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.subset import SubsetSelection
 from ..rng import generator
 from ..types import Word
-from .base import Auditor, given
+from .base import Auditor
 from .result import AuditResult, Row, too_few
 
 __all__ = ["PROTOCOLS", "RADAudit", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd",
@@ -259,10 +259,10 @@ class RADAudit(Auditor):
     """
 
     mechanism: GRR | FloorSS | OUE
-    attack: str = given("reconstruction", checks.one_of, ("reconstruction",))
+    attack: Annotated[str, checks.rule(checks.one_of, ("reconstruction",))] = "reconstruction"
     _: KW_ONLY
-    trials: int = given(10**4, checks.integer, 1)
-    faithful: bool = given(False, checks.flag)
+    trials: Annotated[int, checks.rule(checks.integer, 1)] = 10**4
+    faithful: Annotated[bool, checks.flag] = False
 
     def __post_init__(self) -> None:
         if type(self.mechanism) not in PROTOCOLS.values():

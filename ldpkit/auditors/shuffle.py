@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy
@@ -27,7 +27,7 @@ from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, made
 from ..rng import generator
 from ..types import Array, Rates, Rng
-from .base import ALPHA, Auditor, fix, given
+from .base import ALPHA, Auditor
 from .errors import MAX_TRIALS, halved, judged, lower_sides
 from .result import AuditResult
 
@@ -239,16 +239,16 @@ class ShuffleAudit(Auditor):
     clients: int
     delta: float = 1e-6
     _: KW_ONLY
-    attack: str = given("threshold", checks.one_of, ("threshold",))
-    trials: int = given(500, checks.integer, 1, MAX_TRIALS // 2)
-    faithful: bool = given(False, checks.flag)
+    attack: Annotated[str, checks.rule(checks.one_of, ("threshold",))] = "threshold"
+    trials: Annotated[int, checks.rule(checks.integer, 1, MAX_TRIALS // 2)] = 500
+    faithful: Annotated[bool, checks.flag] = False
     d: int = 16
 
     def __post_init__(self) -> None:
         self.claim  # noqa: B018  refuses too few clients
         super().__post_init__()
         clients, epsilon, _ = _checked(self.clients, self.epsilon)
-        fix(self, clients=clients, epsilon=epsilon, d=LDPSGD(self.d, epsilon).d)
+        checks.fix(self, clients=clients, epsilon=epsilon, d=LDPSGD(self.d, epsilon).d)
 
     @classmethod
     def of(

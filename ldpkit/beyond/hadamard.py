@@ -5,12 +5,13 @@ import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..mechanisms.base import SupportOracle
+from ..mechanisms.base import Epsilon, SupportOracle
 from ..mechanisms.grr import GRR, respond
 from ..reports import Listed, Repeatable, Support
 from ..reports.base import log_ratio, shaped
@@ -167,14 +168,10 @@ class HR(SupportOracle):
     the second" attains ``e^eps``.
     """
 
-    k: int
-    epsilon: float
+    k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER - 1)]
+    epsilon: Epsilon
     name = "HR"
     exact = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.integer("k", self.k, 2, MAX_ORDER - 1)
 
     @property
     def order(self) -> int:
@@ -319,16 +316,11 @@ class HM(SupportOracle):
     first value and not of the second" attains ``e^eps``.
     """
 
-    k: int
-    epsilon: float
-    t: int = 1
+    k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER)]
+    epsilon: Epsilon
+    t: Annotated[int, checks.rule(checks.integer, 1, 16)] = 1
     name = "HM"
     exact = True
-
-    limits = SupportOracle.limits | {
-        "k": functools.partial(checks.integer, low=2, high=MAX_ORDER),
-        "t": functools.partial(checks.integer, low=1, high=16),
-    }
 
     @property
     def order(self) -> int:

@@ -5,11 +5,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
 from .. import checks
-from ..mechanisms.base import MAX_ROUNDS, MIN_EPSILON, FrequencyOracle, share, support_variance
+from ..mechanisms.base import (
+    MAX_ROUNDS,
+    MIN_EPSILON,
+    Domain,
+    Epsilon,
+    FrequencyOracle,
+    share,
+    support_variance,
+)
 from ..mechanisms.grr import GRR, respond
 from ..mechanisms.unary import OUE, SUE
 from ..reports import Buckets, ReportType
@@ -45,24 +54,19 @@ class Chained(FrequencyOracle):
     on, so that `first` is at most ``ln((2 e^eps + 1) / 3)``.
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     first: float
-    tau: int = 1
-    protocol: str = "SUE"
+    tau: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)] = 1
+    protocol: Annotated[str, checks.rule(checks.one_of, ("SUE", "OSUE", "OUE", "GRR"))] = "SUE"
     exact = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of("protocol", self.protocol, ("SUE", "OSUE", "OUE", "GRR"))
         most = self.epsilon
         if self.protocol == "OUE":  # no zero is sent as one
             most = math.log1p(2 / 3 * math.expm1(self.epsilon))
-        checks.fix(
-            self,
-            tau=checks.integer("tau", self.tau, 1, MAX_ROUNDS),
-            first=checks.real("first", self.first, MIN_EPSILON, most, closed="[)"),
-        )
+        checks.fix(self, first=checks.real("first", self.first, MIN_EPSILON, most, closed="[)"))
 
     @property
     def name(self) -> str:
@@ -162,8 +166,8 @@ class BucketFlip(FrequencyOracle):
     Yekhanin 2017; LDP-Auditor, Appendix F). Estimates are for buckets.
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     buckets: int
     bits: int
     name = "dBitFlipPM"

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from .. import checks
-from ..mechanisms.base import LocalRandomizer
+from ..mechanisms.base import Epsilon, LocalRandomizer
 from ..mechanisms.grr import GRR
 from ..reports import Ends, Interval, Mixed
 from ..types import Array, ArrayLike, Input, Numbers, Rng
@@ -91,7 +91,7 @@ class PM(NumberOracle):
        floating point: round what is sent, by `ldpkit.mechanisms.grid.rounded`.
     """
 
-    epsilon: float
+    epsilon: Epsilon
     name = "PM"
     exact = True
 
@@ -136,7 +136,7 @@ class Duchi(NumberOracle):
     Wainwright 2018). The report t attains ``e^eps`` for the inputs 1 and -1, and for no others.
     """
 
-    epsilon: float
+    epsilon: Epsilon
     name = "Duchi"
     exact = True
 
@@ -183,7 +183,7 @@ class Hybrid(NumberOracle):
     1; for other inputs only a piecewise report does.
     """
 
-    epsilon: float
+    epsilon: Epsilon
     name = "Hybrid"
     exact = True
 
@@ -228,7 +228,7 @@ class SW(NumberOracle):
     ``e^eps``; for 0 and 1 nothing is within b of both.
     """
 
-    epsilon: float
+    epsilon: Epsilon
     name = "SW"
     exact = True
     low, high = 0, 1

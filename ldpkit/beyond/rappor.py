@@ -4,12 +4,13 @@ import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from .. import checks
 from ..jit import kernel
-from ..mechanisms.base import SupportOracle
+from ..mechanisms.base import Domain, Epsilon, SupportOracle
 from ..reports import Listed, Support
 from ..reports.base import shaped
 from ..reports.listing import alphabet, product_distribution
@@ -216,23 +217,15 @@ class RAPPOR(SupportOracle):
     functions; the paper fits a regression instead.
     """
 
-    k: int
-    epsilon: float
-    m: int = 128
-    h: int = 2
-    cohorts: int = 64
-    keep: float = 1.0
-    flip: float = 0.0
+    k: Domain
+    epsilon: Epsilon
+    m: Annotated[int, checks.rule(checks.integer, 2, 2**16)] = 128
+    h: Annotated[int, checks.rule(checks.integer, 1, 16)] = 2
+    cohorts: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 64
+    keep: Annotated[float, checks.rule(checks.real, 0, 1)] = 1.0
+    flip: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.0
     name = "RAPPOR"
     exact = True
-
-    limits = SupportOracle.limits | {
-        "m": functools.partial(checks.integer, low=2, high=2**16),
-        "h": functools.partial(checks.integer, low=1, high=16),
-        "cohorts": functools.partial(checks.integer, low=1, high=2**16),
-        "keep": functools.partial(checks.real, low=0, high=1),
-        "flip": functools.partial(checks.real, low=0, high=1),
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,12 +4,12 @@ one-hot row, or one sign of its Hadamard transform."""
 import functools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from .. import checks
-from ..mechanisms.base import SupportOracle
+from ..mechanisms.base import Domain, Epsilon, SupportOracle
 from ..reports import Support
 from ..reports.base import log_ratio, shaped
 from ..reports.hashed import cells
@@ -135,11 +135,6 @@ class Sketch(Support):
 class CountMeanSketch(SupportOracle):
     """Base of the protocols with public hash functions."""
 
-    limits = SupportOracle.limits | {
-        "m": functools.partial(checks.integer, low=2, high=2**16),
-        "hashes": functools.partial(checks.integer, low=1, high=2**16),
-    }
-
     if TYPE_CHECKING:
 
         @property
@@ -184,10 +179,10 @@ class CMS(CountMeanSketch):
     takes 65,536 functions of 1,024 cells.
     """
 
-    k: int
-    epsilon: float
-    m: int = 64
-    hashes: int = 256
+    k: Domain
+    epsilon: Epsilon
+    m: Annotated[int, checks.rule(checks.integer, 2, 2**16)] = 64
+    hashes: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 256
     name = "CMS"
     exact = True
 
@@ -273,10 +268,10 @@ class HCMS(CountMeanSketch):
     apart. The functions are public and fixed, as in `CMS`.
     """
 
-    k: int
-    epsilon: float
-    m: int = 64
-    hashes: int = 256
+    k: Domain
+    epsilon: Epsilon
+    m: Annotated[int, checks.rule(checks.integer, 2, 2**16)] = 64
+    hashes: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 256
     name = "HCMS"
     exact = True
 

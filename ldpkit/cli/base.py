@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 
 import click
 
-from .. import __version__
+from .. import __version__, checks
 from ..auditors import AuditResult
 from ..auditors.result import Row
 
@@ -141,7 +141,8 @@ def options(
 
     def give(command: Command) -> Command:
         for name, p in reversed(list(inspect.signature(source).parameters.items())):
-            kind = next((k for k in _KINDS if k in (p.annotation, *get_args(p.annotation))), None)
+            wanted = checks.bare(p.annotation)
+            kind = next((k for k in _KINDS if k in (wanted, *get_args(wanted))), None)
             if kind is None or name in without or (only and name not in only):
                 continue
             free = p.default is p.empty

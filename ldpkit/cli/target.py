@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from .. import checks
 from ..auditors.result import Row
 from ..mechanisms import (
     GRR,
@@ -34,7 +35,7 @@ def _parameters() -> dict[str, tuple[Callable[..., object], list[str]]]:
     }
     for name, mechanism in MECHANISMS.items():
         for parameter, p in inspect.signature(mechanism).parameters.items():
-            if p.annotation is not str:  # whose name says it
+            if checks.bare(p.annotation) is not str:  # whose name says it
                 given.setdefault(parameter, (mechanism, []))[1].append(name)
     return given
 

@@ -8,8 +8,7 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,6 +20,9 @@ from ..types import Array, ArrayLike, Input, Numbers, Pair, Reports, Rng, Row
 __all__ = [
     "Mechanism",
     "LocalRandomizer",
+    "Epsilon",
+    "Delta",
+    "Domain",
     "FrequencyOracle",
     "SupportOracle",
     "support_variance",
@@ -47,7 +49,17 @@ MAX_ROUNDS = 10**6
 """Largest accepted number of collections or rounds: the laws of their counts are kept in full."""
 
 
-class Mechanism(ABC):
+Epsilon: TypeAlias = Annotated[float, checks.rule(checks.real, MIN_EPSILON, MAX_EPSILON)]
+"""A budget."""
+
+Delta: TypeAlias = Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
+"""A probability with which the budget may be exceeded."""
+
+Domain: TypeAlias = Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)]
+"""A number of values."""
+
+
+class Mechanism(checks.Checked, ABC):
     """A client that randomises one user's record.
 
     Attributes
@@ -81,11 +93,6 @@ class Mechanism(ABC):
     else:
         delta = 0.0
 
-    limits: ClassVar[dict[str, Callable[[str, object], object]]] = {
-        "epsilon": partial(checks.real, low=MIN_EPSILON, high=MAX_EPSILON)
-    }
-    """Checks of fields, where a mechanism has them: each takes the field's name and value."""
-
     def __init_subclass__(cls, **more: object) -> None:
         super().__init_subclass__(**more)
         if "exact" not in vars(cls):
@@ -94,12 +101,6 @@ class Mechanism(ABC):
         if isinstance(getattr(cls, "name", None), str) and "name" not in vars(cls):
             # what a subclass does is not said of its parent
             cls.name = cls.__name__  # type: ignore[method-assign, assignment]  # a property of some
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # every mechanism is a dataclass
-            name, value = field.name, getattr(self, field.name)
-            if name in self.limits and not (value is None and field.default is None):
-                checks.fix(self, **{name: self.limits[name](name, value)})
 
     @property
     def published_delta(self) -> float:
@@ -186,11 +187,6 @@ class FrequencyOracle(LocalRandomizer):
     k : int
         Domain size, at least 2.
     """
-
-    limits = Mechanism.limits | {
-        "k": partial(checks.integer, low=2, high=MAX_DOMAIN),
-        "delta": partial(checks.real, low=0, high=1, closed="()"),
-    }
 
     if TYPE_CHECKING:
 

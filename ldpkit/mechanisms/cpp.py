@@ -11,13 +11,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
 from .. import checks
 from ..reports.listing import alphabet
 from ..types import Array, ArrayLike, Held, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, MAX_ROUNDS, Mechanism, share
+from .base import MAX_DOMAIN, MAX_ROUNDS, Epsilon, Mechanism, share
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, fitting
 
@@ -61,16 +62,10 @@ class CPP(Mechanism):
     it is the first round, which starts from the middle of each bucket.
     """
 
-    k: int
-    epsilon: float
-    buckets: int = 4
-    rounds: int = 5
-
-    limits = Mechanism.limits | {
-        "k": functools.partial(checks.integer, low=1, high=MAX_DOMAIN),
-        "buckets": functools.partial(checks.integer, low=2, high=64),
-        "rounds": functools.partial(checks.integer, low=1, high=MAX_ROUNDS),
-    }
+    k: Annotated[int, checks.rule(checks.integer, 1, MAX_DOMAIN)]
+    epsilon: Epsilon
+    buckets: Annotated[int, checks.rule(checks.integer, 2, 64)] = 4
+    rounds: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)] = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -338,5 +333,5 @@ class PrivKV(CPPGRR):
     parameters as in `CPP`."""
 
     buckets: int = field(default=2, init=False)
-    rounds: int = 1
+    rounds: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)] = 1
     name = "PrivKV"

@@ -3,7 +3,8 @@ calibration."""
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import scipy
@@ -11,7 +12,8 @@ import scipy
 from .. import checks
 from ..reports import Gaussian
 from ..types import Array, ArrayLike, Rng
-from .grid import residue, rounded
+from .base import Delta, Domain, Epsilon
+from .grid import residue, rounded, spacing
 from .histogram import NoisyHistogram
 
 __all__ = ["GM", "AGM", "gaussian_delta"]
@@ -84,13 +86,12 @@ class GM(_Gaussian):
        see the book's page on floating point. On a grid it holds with `residue` added to delta.
     """
 
-    k: int
-    epsilon: float
-    delta: float
-    grid: float | None = None
+    k: Domain
+    epsilon: Annotated[float, checks.rule(checks.real, 1e-6, 1)]
+    delta: Delta
+    grid: Annotated[float | None, spacing] = None
     name = "GM"
     exact = True
-    limits = _Gaussian.limits | {"epsilon": partial(checks.real, low=1e-6, high=1)}
 
     @property
     def scale(self) -> float:
@@ -118,10 +119,10 @@ class AGM(_Gaussian):
     Solves ``gaussian_delta(epsilon, sigma) = delta`` for sigma (Balle and Wang 2018, Algorithm 1).
     """
 
-    k: int
-    epsilon: float
-    delta: float
-    grid: float | None = None
+    k: Domain
+    epsilon: Epsilon
+    delta: Delta
+    grid: Annotated[float | None, spacing] = None
     name = "AGM"
     exact = True
 

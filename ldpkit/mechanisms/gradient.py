@@ -16,8 +16,8 @@ Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import scipy
@@ -25,7 +25,7 @@ import scipy
 from .. import checks
 from ..rng import first_state
 from ..types import Array, ArrayLike, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, Mechanism
+from .base import MAX_DOMAIN, Epsilon, Mechanism
 from .grid import rounded, spacing
 from .ziggurat import combine, normals
 
@@ -52,16 +52,10 @@ class GradientMechanism(Mechanism):
         Step of the grid to which reports are rounded; laws are those before rounding.
     """
 
-    d: int
-    epsilon: float
-    clip: float = 1.0
-    grid: float | None = field(default=None, kw_only=True)
-
-    limits = Mechanism.limits | {
-        "d": partial(checks.integer, low=2, high=MAX_DOMAIN),
-        "clip": partial(checks.real, low=0, closed="()"),
-        "grid": spacing,
-    }
+    d: Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)]
+    epsilon: Epsilon
+    clip: Annotated[float, checks.rule(checks.real, 0, closed="()")] = 1.0
+    grid: Annotated[float | None, spacing] = field(default=None, kw_only=True)
 
     if TYPE_CHECKING:  # a field of some mechanisms
 

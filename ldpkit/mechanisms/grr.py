@@ -7,7 +7,7 @@ import numpy as np
 
 from ..reports import Response
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import SupportOracle
+from .base import Delta, Domain, Epsilon, SupportOracle
 
 __all__ = ["GRR", "AGRR", "respond", "response_rates"]
 
@@ -46,8 +46,8 @@ class GRR(SupportOracle):
     (Kairouz, Bonawitz and Ramage 2016; LDP-Auditor, section 2).
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     name = "GRR"
     exact = True
 
@@ -88,6 +88,6 @@ class AGRR(GRR):
     (LDP-Auditor, appendix B).
     """
 
-    delta: float
+    delta: Delta
     name = "AGRR"
     exact = True

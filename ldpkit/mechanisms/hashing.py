@@ -2,15 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from .. import checks
 from ..reports.hashed import HASH_REPORT, Hashed, cells
 from ..types import Array, ArrayLike, Rng
-from .base import MIN_EPSILON, SupportOracle
+from .base import MIN_EPSILON, Delta, Domain, Epsilon, SupportOracle
 from .grr import respond, response_rates
 
 __all__ = ["LocalHashing", "BLH", "OLH", "ALH", "ABLH", "AOLH", "LHO"]
@@ -28,8 +27,6 @@ class LocalHashing(SupportOracle):
     support set uses a fully random hash; tests show that the family above
     cannot be told from it.
     """
-
-    limits = SupportOracle.limits | {"g": partial(checks.integer, low=2, high=MAX_CELLS)}
 
     if TYPE_CHECKING:
 
@@ -78,8 +75,8 @@ class BLH(LocalHashing):
     Bassily and Smith (2015) as rephrased by Wang et al. (2017).
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     name = "BLH"
     exact = True
 
@@ -105,12 +102,10 @@ class OLH(LocalHashing):
     ``g = rint(e^eps) + 1`` as in the audited code (Wang et al. 2017).
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Annotated[float, checks.rule(checks.real, MIN_EPSILON, 22)]
     name = "OLH"
     exact = True
-
-    limits = LocalHashing.limits | {"epsilon": partial(checks.real, low=MIN_EPSILON, high=22)}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -140,9 +135,9 @@ class ALH(LocalHashing):
     Attack-aware refinement, section 4.
     """
 
-    k: int
-    epsilon: float
-    g: int
+    k: Domain
+    epsilon: Epsilon
+    g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
     name = "ALH"
     exact = True
 
@@ -163,7 +158,7 @@ class ABLH(BLH):
     The hashed report satisfies the smaller ``(1 - 1/g) delta``.
     """
 
-    delta: float
+    delta: Delta
     name = "ABLH"
     exact = True
 
@@ -186,7 +181,7 @@ class AOLH(OLH):
     and at least 2 (LDP-Auditor, appendix B).
     """
 
-    delta: float
+    delta: Delta
     name = "AOLH"
     exact = True
 
@@ -219,8 +214,8 @@ class LHO(LocalHashing):
     LDP-Auditor, section 5.5: shows that hashing alone is not differentially private.
     """
 
-    k: int
-    g: int
+    k: Domain
+    g: Annotated[int, checks.rule(checks.integer, 2, MAX_CELLS)]
     name = "LHO"
     exact = True
     epsilon = math.inf

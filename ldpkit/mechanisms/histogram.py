@@ -2,8 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import scipy
@@ -13,7 +13,7 @@ from ..jit import kernel
 from ..reports.vector import Laplace, Noisy
 from ..rng import State, first_state
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import FrequencyOracle, share
+from .base import Domain, Epsilon, FrequencyOracle, share
 from .grid import SLACK, histograms, spacing
 from .unary import UnaryEncoding
 from .ziggurat import laplace
@@ -44,8 +44,6 @@ class NoisyHistogram(FrequencyOracle):
     grid : float or None
         Step of the grid on which reports lie; ``None`` sends sums of doubles as they are.
     """
-
-    limits = FrequencyOracle.limits | {"grid": spacing}
 
     if TYPE_CHECKING:  # given by the subclasses
 
@@ -103,9 +101,9 @@ class SHE(NoisyHistogram):
        which no probability falls faster than `epsilon` allows.
     """
 
-    k: int
-    epsilon: float
-    grid: float | None = None
+    k: Domain
+    epsilon: Epsilon
+    grid: Annotated[float | None, spacing] = None
     name = "SHE"
     exact = True
 
@@ -140,8 +138,6 @@ class ThresholdedHistogram(UnaryEncoding):
     The coordinates are independent, so that bits drawn with the chances of exceeding it are the
     same reports; that is how they are made. Tests make them from the noise of `SHE`, too.
     """
-
-    limits = UnaryEncoding.limits | {"theta": partial(checks.real, low=0, high=1)}
 
     if TYPE_CHECKING:
 
@@ -179,8 +175,8 @@ class THE(ThresholdedHistogram):
     as in the audited code.
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     name = "THE"
     exact = True
 
@@ -216,8 +212,8 @@ class ATHE(ThresholdedHistogram):
     Attack-aware refinement, section 4.
     """
 
-    k: int
-    epsilon: float
-    theta: float
+    k: Domain
+    epsilon: Epsilon
+    theta: Annotated[float, checks.rule(checks.real, 0, 1)]
     name = "ATHE"
     exact = True

@@ -3,6 +3,7 @@ noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -37,8 +38,8 @@ class Repeated(FrequencyOracle):
     """
 
     mechanism: FrequencyOracle
-    tau: int
-    memoise: bool = False
+    tau: Annotated[int, checks.rule(checks.integer, 1, MAX_ROUNDS)]
+    memoise: Annotated[bool, checks.flag] = False
 
     def __post_init__(self) -> None:
         checks.need(
@@ -46,11 +47,7 @@ class Repeated(FrequencyOracle):
             "mechanism must send one report about one attribute to be repeated, got"
             f" {self.mechanism!r}",
         )
-        checks.fix(
-            self,
-            tau=checks.integer("tau", self.tau, 1, MAX_ROUNDS),
-            memoise=checks.flag("memoise", self.memoise),
-        )
+        super().__post_init__()
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -50,18 +51,11 @@ class RSFD(FrequencyOracle):
     A report is a list of d arrays, one per attribute.
     """
 
-    k: int | tuple[int, ...]  # type: ignore[assignment]  # attributes may differ in size
-    d: int
-    epsilon: float
-    base: str = "GRR"
+    k: Annotated[Any, _checked_sizes]  # attributes may differ in size
+    d: Annotated[int, checks.rule(checks.integer, 2)]
+    epsilon: Annotated[float, checks.rule(checks.real, 1e-6, 27)]
+    base: Annotated[str, checks.rule(checks.one_of, BASES)] = "GRR"
     exact = True
-
-    limits = FrequencyOracle.limits | {
-        "k": _checked_sizes,
-        "d": partial(checks.integer, low=2),
-        "epsilon": partial(checks.real, low=1e-6, high=27),
-        "base": partial(checks.one_of, allowed=BASES),
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

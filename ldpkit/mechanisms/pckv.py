@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Annotated
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from .. import checks
 from ..jit import kernel
 from ..reports.listing import alphabet, chosen, listed_positions, product_distribution
 from ..types import Array, ArrayLike, Held, Numbers, Rng
-from .base import MAX_DOMAIN, Mechanism, share, support_variance
+from .base import MAX_DOMAIN, Epsilon, Mechanism, share, support_variance
 from .grr import respond
 from .keyvalue import KeyValues, fitting
 
@@ -66,18 +66,11 @@ class PCKV(Mechanism):
         never sends a real pair; two columns of KV-Auditor's Table 1 need it.
     """
 
-    k: int
-    epsilon: float
-    padding: int = 1
-    share: float = 1.0
-    eta: str = "correct"
-
-    limits = Mechanism.limits | {
-        "k": partial(checks.integer, low=1, high=MAX_DOMAIN),
-        "padding": partial(checks.integer, low=1, high=MAX_DOMAIN),
-        "share": partial(checks.real, low=0, high=1, closed="(]"),
-        "eta": partial(checks.one_of, allowed=("correct", "floor")),
-    }
+    k: Annotated[int, checks.rule(checks.integer, 1, MAX_DOMAIN)]
+    epsilon: Epsilon
+    padding: Annotated[int, checks.rule(checks.integer, 1, MAX_DOMAIN)] = 1
+    share: Annotated[float, checks.rule(checks.real, 0, 1, closed="(]")] = 1.0
+    eta: Annotated[str, checks.rule(checks.one_of, ("correct", "floor"))] = "correct"
 
     @property
     @abstractmethod

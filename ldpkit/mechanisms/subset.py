@@ -11,7 +11,7 @@ from ..jit import kernel
 from ..reports import Selection
 from ..rng import State, first_state, next_uniform
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import SupportOracle
+from .base import Domain, Epsilon, SupportOracle
 
 __all__ = ["SubsetSelection", "SS", "FloorSS", "ASS", "inclusion_rates"]
 
@@ -109,8 +109,8 @@ class SS(SubsetSelection):
     is an array of ``omega`` values in uniformly random order.
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     name = "SS"
     exact = True
 
@@ -163,8 +163,8 @@ class ASS(SubsetSelection):
     others (attack-aware refinement, section 4).
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     omega: int
     name = "ASS"
     exact = True

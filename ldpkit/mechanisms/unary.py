@@ -3,6 +3,7 @@
 import functools
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ..jit import kernel
 from ..reports import IndependentBits
 from ..rng import State, first_state, next_uniform, next_word
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import SupportOracle
+from .base import Delta, Domain, Epsilon, SupportOracle
 
 __all__ = ["UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate"]
 
@@ -87,8 +88,8 @@ class SUE(UnaryEncoding):
     ``p = e^(eps/2) / (e^(eps/2) + 1)``, ``q = 1 - p`` (Erlingsson et al. 2014).
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     name = "SUE"
     exact = True
 
@@ -119,8 +120,8 @@ class OUE(UnaryEncoding):
     ``p = 1/2``, ``q = 1 / (e^eps + 1)`` (Wang et al. 2017).
     """
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     name = "OUE"
     exact = True
 
@@ -161,15 +162,11 @@ class AUE(UnaryEncoding):
     (attack-aware refinement, section 4).
     """
 
-    k: int
-    epsilon: float
-    p: float
+    k: Domain
+    epsilon: Epsilon
+    p: Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
     name = "AUE"
     exact = True
-
-    limits = UnaryEncoding.limits | {
-        "p": functools.partial(checks.real, low=0, high=1, closed="()")
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -202,9 +199,9 @@ class ASUE(UnaryEncoding):
     ``q = (R - 1) / (e^eps - 1) = 1 - p`` (LDP-Auditor, section 2).
     """
 
-    k: int
-    epsilon: float
-    delta: float
+    k: Domain
+    epsilon: Epsilon
+    delta: Delta
     name = "ASUE"
     exact = True
 
@@ -244,15 +241,11 @@ class FaultyUE(UnaryEncoding):
     True loss ``ln(p' (1 - q) / (q (1 - p')))`` with ``p' = p + q - p q``.
     """
 
-    k: int
-    epsilon: float
-    protocol: str = "SUE"
+    k: Domain
+    epsilon: Epsilon
+    protocol: Annotated[str, checks.rule(checks.one_of, ("SUE", "OUE"))] = "SUE"
     name = "FaultyUE"
     exact = True
-
-    limits = UnaryEncoding.limits | {
-        "protocol": functools.partial(checks.one_of, allowed=("SUE", "OUE"))
-    }
 
     @property
     def _meant(self) -> UnaryEncoding:

@@ -14,12 +14,11 @@ import functools
 import itertools
 import math
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from .. import attacks, betting, checks, stats
-from ..auditors.base import fix, given
 from ..auditors.pair import PairAudit
 from ..auditors.result import Row
 from ..mechanisms import Client, LocalRandomizer
@@ -75,9 +74,9 @@ class SequentialAudit(PairAudit):
 
     _: KW_ONLY
     inputs: Any = None
-    independent: bool | None = given(None, checks.flag)
-    within: float | None = given(None, checks.real, 0)
-    max_time: float | None = given(None, checks.real, 0)
+    independent: Annotated[bool | None, checks.flag] = None
+    within: Annotated[float | None, checks.rule(checks.real, 0)] = None
+    max_time: Annotated[float | None, checks.rule(checks.real, 0)] = None
     learning: bool = field(init=False, repr=False, compare=False)
     tracks: tuple[tuple[Any, int, int], ...] = field(init=False, repr=False, compare=False)
 
@@ -87,14 +86,14 @@ class SequentialAudit(PairAudit):
             "mechanism", self.mechanism, (LocalRandomizer, Source), "a mechanism, client or source"
         )
         chosen = [a if isinstance(a, Event) else attacks.make(a) for a in self.named]
-        fix(self, learning=any(isinstance(a, attacks.Learned) for a in chosen))
+        checks.fix(self, learning=any(isinstance(a, attacks.Learned) for a in chosen))
         inputs, tail = self._compared(mechanism), stats.tail_mass(self.alpha)
         known = Event, attacks.Learned
         chosen = [
             a if isinstance(a, known) else a.declare(mechanism, self.trials, tail) for a in chosen
         ]
         places, both = range(len(inputs)), self.both or len(inputs) > 2
-        fix(
+        checks.fix(
             self,
             attack=tuple(chosen),
             delta=checks.real(

@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "tests" / "data" / "faults.csv"
 LIMIT = 200  # seconds; a test that does not end notices the fault, too
 TESTS = {
-    "stats": "ldpkit/stats ldpkit/verdicts ldpkit/sharper",
+    "stats": "ldpkit/stats ldpkit/verdicts ldpkit/buehler",
     "betting": "ldpkit/betting ldpkit/sequential_bets",
-    "kinds": "ldpkit/kinds ldpkit/attacks ldpkit/approximate ldpkit/longitudinal ldpkit/multidimensional ldpkit/any_reports"
+    "kinds": "ldpkit/reports ldpkit/attacks ldpkit/approximate ldpkit/longitudinal ldpkit/multidimensional ldpkit/any_reports"
     " ldpkit/hashing ldpkit/mechanisms ldpkit/properties ldpkit/bits",
     "attacks": "ldpkit/attacks ldpkit/rad_game book/rad_dpsgd ldpkit/poison ldpkit/sgd_attacks",
 }
