@@ -26,8 +26,9 @@ from pathlib import Path
 import click
 import numpy as np
 
+from ldpbook.paper_audits import ldp_auditor
 from ldpbook.paths import BUILD, ROOT
-from ldpkit.auditors import Audit, audit, audit_kv
+from ldpkit.auditors import audit, audit_kv
 from ldpkit.executors import Processes
 from ldpkit.mechanisms import KEY_VALUE, Chained, Repeated, make
 from ldpkit.mechanisms.grid import FINEST
@@ -152,7 +153,7 @@ def key_values():
             "protocol": name,
             "k": k,
             "n": users,
-            "seconds": best(10, audit_kv, cls(k=k, epsilon=1.0), users=users)[0],
+            "seconds": best(10, audit_kv, cls(k=k, epsilon=1.0), trials=users)[0],
         }
 
 
@@ -163,9 +164,9 @@ def cores(trials, runs):
     grid = {"mechanism": PURE, "k": [100], "epsilon": EPSILONS, "runs": [runs]}
     for workers in (1, 2) * 2:
         with Processes(workers) as pool:
-            sweep(Audit.cell, grid | {"trials": [10]}, seed=1, executor=pool)
+            sweep(ldp_auditor, grid | {"trials": [10]}, seed=1, executor=pool)
             start = time.perf_counter()
-            sweep(Audit.cell, grid | {"trials": [trials]}, seed=1, executor=pool)
+            sweep(ldp_auditor, grid | {"trials": [trials]}, seed=1, executor=pool)
             times[workers].append(time.perf_counter() - start)
     count = len(PURE) * len(EPSILONS) * runs
     for workers, found in times.items():

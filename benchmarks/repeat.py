@@ -27,7 +27,7 @@ def deviation(row):
     """Standard deviation of one audit, from the exact law."""
     given = {key: row[key] for key in KEYS if row.get(key) == row.get(key) and row.get(key)}
     given |= {key: int(given[key]) for key in ("k", "g", "d", "tau", "trials") if key in given}
-    return Audit.of(**given).expected[0][1]
+    return Audit.of(both=False, **given).expected[0][1]
 
 
 def compared(stored, new):

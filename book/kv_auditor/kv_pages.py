@@ -8,29 +8,32 @@ from scipy import stats
 
 from ldpbook import paper_values, plots
 from ldpbook.comparisons import half_width
+from ldpbook.paper_audits import kv_auditor
 from ldpbook.stored import cells, sweep
-from ldpkit.auditors import KVAudit, audit_distributions
+from ldpkit.auditors import audit_distributions
 from ldpkit.mechanisms import KeyValues
 from ldpkit.rng import derive, generator
 
 
 def designs(given, common, seed):
-    """Run `KVAudit.cell` for every design, a mapping from series to parameters, and every epsilon of `common`."""
+    """Run `kv_auditor` for every design, a mapping from series to parameters, and every epsilon of `common`."""
     tables = []
     for series, own in given.items():
         grid = [cell | own for cell in cells(common)]
-        tables.append(sweep(KVAudit.cell, grid, seed=seed, label=series).assign(series=series))
+        tables.append(sweep(kv_auditor, grid, seed=seed, label=series).assign(series=series))
     return pd.concat(tables, ignore_index=True)
 
 
-def laws(given, epsilons, runs, seed, **common):
+def laws(given, epsilons, runs, seed, users, **common):
     """Audit pairs of laws: `given` maps a series to a function of epsilon that returns the arguments of `audit_distributions`."""
     rows = []
     for series, make in given.items():
         for epsilon in epsilons:
             *pair, own = make(epsilon)
             for run in range(runs):
-                result = audit_distributions(*pair, seed=derive(seed, series, epsilon, run), **common | own)
+                result = audit_distributions(
+                    *pair, trials=users, seed=derive(seed, series, epsilon, run), **common | own
+                )
                 rows.append(result.row() | {"series": series, "epsilon": epsilon, "run": run})
     return pd.DataFrame(rows)
 

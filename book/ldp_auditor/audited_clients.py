@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ldpbook import paths
-from ldpkit.auditors import rows
+from ldpkit.auditors import Audit
 from ldpkit.executors import isolated
 from ldpkit.mechanisms import Client
 from ldpkit.sweep import sweep
@@ -47,7 +47,8 @@ def unary(values, rng, k=100, epsilon=1.0, protocol="OUE"):
 def audit_release(release, protocol, k, epsilon, attacks, trials, alpha, seed):
     """Audit one release's client with some attacks: one cell of a sweep. `release` only names the cell."""
     client = functools.partial(unary, k=k, epsilon=epsilon, protocol=protocol)
-    return rows(Client(client, k, "bits", epsilon, name=f"pure-ldp {release} {protocol}"), attacks, trials, alpha, seed)
+    named = Client(client, k, "bits", epsilon, name=f"pure-ldp {release} {protocol}")
+    return Audit(named, attacks, trials=trials, alpha=alpha, both=False).rows(seed=seed)
 
 
 def audit_releases(seed, workers=None, **grid):

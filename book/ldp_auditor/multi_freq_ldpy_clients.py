@@ -10,7 +10,7 @@ import importlib
 import numba
 import numpy as np
 
-from ldpkit.auditors import rows
+from ldpkit.auditors import Audit
 from ldpkit.mechanisms import SHE, Client
 
 
@@ -112,4 +112,5 @@ def audit_client(protocol, k, epsilon, trials, alpha, seed):
         call = functools.partial(function, k=k, epsilon=float(epsilon))
         mechanism = Client(call, k, kind, epsilon, name=f"multi-freq-ldpy {protocol}")
     asked = ["tight"] if kind == "value" or protocol == "SS, order" else ["guess", "tight"]
-    return [row | {"report": kind} for row in rows(mechanism, asked, trials, alpha, seed, faithful=True)]
+    audit = Audit(mechanism, asked, trials=trials, alpha=alpha, faithful=True, both=False)
+    return [row | {"report": kind} for row in audit.rows(seed=seed)]

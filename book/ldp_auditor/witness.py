@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from ldpbook import paper_values, plots
+from ldpbook.paper_audits import ldp_auditor
 from ldpbook.stored import sweep
-from ldpkit.auditors import Audit
 
 KEYS = ["mechanism", "protocol", "k", "epsilon", "delta", "g", "d", "tau"]
 """What names a cell; a mechanism has some of them."""
@@ -41,7 +41,7 @@ def witness(experiments, *, trials, alpha, runs, seed, table="ldp_auditor", only
         return theirs.reindex(columns=[*theirs, "their se", "this run", "se", "exact", "z"])
     grid = [{key: value for key, value in row.items() if value == value} for row in theirs[keys].to_dict("records")]
     grid = [cell | {"alpha": alpha, "runs": runs, "faithful": True} for cell in grid]
-    table = sweep(Audit.cell, grid, seed=seed, label="beside the released code")
+    table = sweep(ldp_auditor, grid, seed=seed, label="beside the released code")
     ours = plots.summary(table, keys).rename(columns={"mean": "this run"})  # in the order of the grid
     beside = theirs.join(ours.drop(columns=keys), validate="1:1")
     beside["their se"] = beside["se"] * runs**0.5 * [overlap(*shape) for shape in zip(beside["seeds"], beside["cores"])]

@@ -50,7 +50,7 @@ def example_of_equation_3():
 
 
 def theory(e, n):
-    return one(audit_shuffle(float(e), int(n), 1e-6, trials=2).claim)
+    return one(audit_shuffle(float(e), int(n), delta=1e-6, trials=1).claim)
 
 
 def clients(e):
@@ -59,7 +59,7 @@ def clients(e):
 
 def measured_below_theory():
     found = {
-        (e, n): audit_shuffle(e, n, 1e-6, trials=1000)
+        (e, n): audit_shuffle(e, n, delta=1e-6)
         for e, n in ((1, 432), (1, 1000), (2, 974), (2, 1000), (4, 6454), (4, 10_000))
     }
     return pd.Series({f"epsilon0 = {e}, n = {n}": r.exact / r.claim for (e, n), r in found.items()})

@@ -148,7 +148,7 @@ def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, al
     rows = []
     for run in range(measurements):
         own = derive(seed, run)
-        result = audit_gradient(mechanism, pool, rule, trials=trials, alpha=alpha, seed=own, faithful=faithful)
+        result = audit_gradient(mechanism, pool, rule, trials=trials // 2, alpha=alpha, seed=own, faithful=faithful)
         kept = ("epsilon", "fpr", "fnr", "epsilon_emp", "exact_epsilon_emp", "exact_sd", "limit", "pooled", "lower")
         rows.append({key: result.row()[key] for key in kept} | {"run": run})
     return rows

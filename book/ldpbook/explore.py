@@ -53,7 +53,10 @@ def keyvalue(mechanism: str, auditor: str, epsilon: float, ownership: float) -> 
     """What an auditor sees of a key-value mechanism without noise, round by round."""
     own = {"k": 4, "share": 0.5} if mechanism.startswith("PCKV") else {"k": 1}
     try:
-        return [float(f"{v:.6g}") for v in KVAudit.of(mechanism, auditor, epsilon=epsilon, ownership=ownership, **own).limits]
+        return [
+            float(f"{v:.6g}")
+            for v in KVAudit.of(mechanism=mechanism, attack=auditor, epsilon=epsilon, ownership=ownership, **own).limits
+        ]
     except ValueError:  # an auditor that does not look at this mechanism
         return None
 

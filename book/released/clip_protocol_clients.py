@@ -1,6 +1,6 @@
 """Sketches of clip-protocol; installed by `python -m ldpbook released` only."""
 
-from hall import Released
+from clients import Released
 
 SKETCH = {"package": "clip-protocol", "version": "2.4", "stated": "parameters of the class", "inputs": (3, 5), "trials": 8000}
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from hall import Released, lattice, rounded
+from clients import Released, lattice, rounded
 
 SYSTEM = "random.SystemRandom, of the operating system"
 E = math.e

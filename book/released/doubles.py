@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from hall import lattice
+from clients import lattice
 
 from ldpkit.mechanisms import AGM, GM, LDPSGD, PM, SHE, Client, PrivUnit, PrivUnitG
 from ldpkit.mechanisms.grid import rounded

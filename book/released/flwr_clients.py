@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 import numpy as np
-from hall import Released
+from clients import Released
 
 
 def _mod(epsilon=1.0, delta=1e-5):

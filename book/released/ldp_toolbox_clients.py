@@ -3,7 +3,7 @@
 import importlib
 import math
 
-from hall import Released
+from clients import Released
 
 STATED = "docstring of the constructor: privacy budget"
 E = math.e

@@ -4,7 +4,7 @@ import math
 import random
 
 import numpy as np
-from hall import Released, lattice, rounded
+from clients import Released, lattice, rounded
 
 import ldpkit
 

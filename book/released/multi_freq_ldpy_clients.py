@@ -4,7 +4,7 @@ import importlib
 import math
 
 import numpy as np
-from hall import Released
+from clients import Released
 
 BOTH = "Numba's generator and NumPy's global one"
 STATED = "docstring: privacy guarantee"

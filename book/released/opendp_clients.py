@@ -6,7 +6,7 @@ import functools
 import math
 
 import numpy as np
-from hall import Released, lattice
+from clients import Released, lattice
 
 RUST = "compiled Rust, cannot be seeded"
 

@@ -4,7 +4,7 @@ import functools
 import math
 import zlib
 
-from hall import Released
+from clients import Released
 
 BOTH = "Python's and NumPy's global generators"
 STATED = "docstring of the constructor: privacy budget"

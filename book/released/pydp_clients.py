@@ -2,7 +2,7 @@
 
 import math
 
-from hall import Released
+from clients import Released
 
 
 def _laplace():

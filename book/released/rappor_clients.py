@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from hall import Released
+from clients import Released
 
 from ldpbook import paths
 from ldpkit.mechanisms import Program

@@ -25,7 +25,7 @@ import pure_ldp_clients
 import pydp_clients
 import rappor_clients
 import scipy.stats
-from hall import ALPHA, Released, audit_released
+from clients import ALPHA, Released, audit_released
 
 import ldpkit
 from ldpbook import paths

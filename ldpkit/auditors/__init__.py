@@ -5,7 +5,7 @@ from .calibrate import calibrate
 from .compared import DistributionAudit, audit_distributions
 from .gradient import GradientAudit, audit_gradient
 from .kv import KVAudit, audit_kv
-from .ldp import Audit, audit, audits, expected, rows
+from .ldp import Audit, audit, audits, expected
 from .rad import RADAudit, rad_audit, rad_result
 from .result import AuditResult
 from .shuffle import ShuffleAudit, audit_shuffle
@@ -13,7 +13,7 @@ from .shuffle import ShuffleAudit, audit_shuffle
 # fmt: off
 __all__ = [
     "AUDITS", "Audit", "KVAudit", "DistributionAudit", "RADAudit", "GradientAudit",
-    "ShuffleAudit", "Auditor", "AuditResult", "audit", "audits", "rows",
+    "ShuffleAudit", "Auditor", "AuditResult", "audit", "audits",
     "expected", "audit_kv", "audit_distributions", "audit_gradient", "audit_shuffle", "rad_audit",
     "rad_result", "calibrate"
 ]

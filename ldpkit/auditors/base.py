@@ -1,18 +1,17 @@
 """What every audit is: a frozen object, checked when it is made, which draws only when it is
 run."""
 
-import contextlib
+import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from .. import checks, stats
+from .. import checks, mechanisms, stats
 from ..rng import derive
 from ..types import Word
 from .result import AuditResult, Row
 
-__all__ = ["ALPHA", "Auditor", "called"]
+__all__ = ["ALPHA", "Auditor"]
 
 ALPHA = 0.01
 """Significance of every audit unless another one is given."""
@@ -35,10 +34,33 @@ class Auditor(checks.Checked, ABC):
         """Draw, and say what was found: one result per attack or round."""
 
     @classmethod
-    @abstractmethod
-    def of(cls, *named: Word, **words: Word) -> Self:
-        """Return the audit that names and numbers describe: the words of the command line and of
-        grids."""
+    def of(cls, **words: Word) -> Self:
+        """Return the audit that names and numbers describe, as grids and the command line give
+        them.
+
+        Parameters
+        ----------
+        **words
+            Fields of the audit by name. If it has a `mechanism`, this is a name, and all other
+            words are parameters of that mechanism, see `target`.
+        """
+        fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
+        named = "mechanism" in fields
+        own = [name for name in fields if not (named and name == "delta")]  # the mechanism's
+        given = {name: words.pop(name) for name in own if name in words}
+        for name in own:
+            needed = fields[name].default is dataclasses.MISSING and name not in given
+            checks.need(not needed, f"audit needs {name}; its parameters are {', '.join(own)}")
+        if named:
+            given["mechanism"] = cls.target(given["mechanism"], **words)
+        elif words:
+            checks.one_of("parameter", next(iter(words)), own)
+        return cls(**given)
+
+    @classmethod
+    def target(cls, name: str, **parameters: Word) -> Any:
+        """Return the mechanism of that name, with its parameters."""
+        return mechanisms.make(name, **parameters)
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times, each time on a stream of its own.
@@ -62,27 +84,14 @@ class Auditor(checks.Checked, ABC):
         ]
 
     @classmethod
-    def cell(cls, *named: Word, runs: int = 1, seed: int = 1, **words: Word) -> list[Row]:
+    def cell(cls, *, runs: int = 1, seed: int = 1, **words: Word) -> list[Row]:
         """Audit what names and numbers describe, several times: one cell of a grid.
 
         Parameters
         ----------
-        *named, **words
-            See `of`.
         runs, seed
             See `rows`, which also says what is returned.
+        **words
+            See `of`.
         """
-        return cls.of(*named, **words).rows(runs, seed)
-
-
-@contextlib.contextmanager
-def called(**names: str) -> Iterator[None]:
-    """Let errors call a parameter by the name that the caller gave it:
-    ``called(own="caller's")``."""
-    try:
-        yield
-    except ValueError as error:
-        word, space, rest = str(error).partition(" ")
-        if word not in names:
-            raise
-        raise ValueError(names[word] + space + rest) from error
+        return cls.of(**words).rows(runs, seed)

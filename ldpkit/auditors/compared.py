@@ -10,7 +10,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Self
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from .. import checks
 from ..rng import generator
 from ..types import Array, Rng, Word
-from .base import Auditor, called
+from .base import Auditor
 from .count_ratio import HALVED, check, statistic
 from .result import AuditResult, Row, too_few
 
@@ -229,11 +229,6 @@ class DistributionAudit(Compared):
         checks.fix(self, first=laws[0], second=laws[1], parameters=dict(self.parameters or {}))
         super().__post_init__()
 
-    @classmethod
-    def of(cls, first: list[float], second: list[float], **words: Word) -> Self:
-        """Return the audit of two lists of probabilities, and the other fields."""
-        return cls(first, second, **words)
-
     @property
     def said(self) -> Row:
         return {
@@ -253,25 +248,8 @@ class DistributionAudit(Compared):
 
 
 def audit_distributions(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    users: int = 10**8,
-    alpha: float = 0.05,
-    seed: int = 1,
-    **given: Word,
+    first: ArrayLike, second: ArrayLike, *, seed: int = 1, **fields: Word
 ) -> AuditResult:
-    """Compare two given laws; the door to `DistributionAudit`.
-
-    Parameters
-    ----------
-    first, second, alpha, **given
-        The fields of `DistributionAudit`: ``estimator``, ``minimum``, ``variation``, ``guess``,
-        ``mechanism``, ``parameters``, ``attack``, ``claim``. The paper's alpha is 0.05.
-    users : int
-        The audit's `trials`.
-    seed : int
-    """
-    with called(trials="users"):
-        audit = DistributionAudit(first, second, trials=users, alpha=alpha, **given)
-    return audit.run(seed)[0]
+    """Compare two distributions over the same outputs: make a `DistributionAudit` of these fields,
+    and run it."""
+    return DistributionAudit(first, second, **fields).run(seed)[0]

@@ -25,13 +25,6 @@ MAX_TRIALS = 10**9
 Bound = Callable[..., Numbers]
 
 
-def halved(trials: int, what: str) -> int:
-    """Trials with each of two inputs, of a number in all as the papers give it."""
-    if checks.integer("trials", trials, 2, MAX_TRIALS) % 2:
-        raise ValueError(f"trials must be even, half with each {what}, got {trials}")
-    return int(trials) // 2
-
-
 def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
     """Epsilon at which the two error rates are as small as they can be (Equation 3); infinite if
     one of them is 0."""

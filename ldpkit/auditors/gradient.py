@@ -21,13 +21,12 @@ from ..mechanisms import GRADIENT
 from ..mechanisms.gradient import GradientMechanism
 from ..progress import Progress
 from ..rng import generator
-from ..types import Rates
-from .base import ALPHA, Auditor, called
+from ..types import Rates, Word
+from .base import ALPHA, Auditor
 from .errors import (
     BOUNDS,
     MAX_TRIALS,
     epsilon_from_errors,
-    halved,
     judged,
     lower_pooled,
     lower_sides,
@@ -127,17 +126,17 @@ class GradientAudit(Auditor):
         )
 
     @classmethod
-    def of(
+    def of(  # type: ignore[override]  # also the words of an adversary
         cls,
         adversary: str,
         epsilon: float,
         mechanism: str = "LDP-SGD",
-        rule: str = "cosine",
+        attack: str = "cosine",
         dimension: int | None = None,
         norm: float = 1.0,
         clip: float = 1.0,
         pairs: str | None = None,
-        trials: int = 1000,
+        trials: int = 500,
         alpha: float = ALPHA,
         faithful: bool = False,
     ) -> Self:
@@ -151,8 +150,6 @@ class GradientAudit(Auditor):
             Budget of one report.
         mechanism : str
             A name of `ldpkit.mechanisms.GRADIENT`.
-        rule : str
-            The test: the audit's `attack`.
         dimension : int, optional
             Of the dummy gradient; 4810 by default, the parameters of a small network.
         norm : float
@@ -161,9 +158,7 @@ class GradientAudit(Auditor):
             Clipping norm.
         pairs : str, optional
             File of the adversary ``file``; see `read`.
-        trials : int
-            In all: even; half with each gradient.
-        alpha, faithful
+        attack, trials, alpha, faithful
             See `GradientAudit`.
         """
         make = GRADIENT[checks.one_of("mechanism", mechanism, GRADIENT)]
@@ -181,15 +176,8 @@ class GradientAudit(Auditor):
             if pairs is not None
             else crafts.dummy(_DUMMY if dimension is None else dimension, norm)
         )
-        with called(attack="rule"):
-            return cls(
-                make(crafted.first.shape[1], epsilon, clip),
-                crafted,
-                rule,
-                trials=halved(trials, "gradient"),
-                alpha=alpha,
-                faithful=faithful,
-            )
+        target = make(crafted.first.shape[1], epsilon, clip)
+        return cls(target, crafted, attack, trials=trials, alpha=alpha, faithful=faithful)
 
     @functools.cached_property
     def rates(self) -> Rates:
@@ -252,32 +240,10 @@ class GradientAudit(Auditor):
 def audit_gradient(
     mechanism: GradientMechanism,
     pairs: Pairs,
-    rule: str = "cosine",
+    attack: str = "cosine",
     *,
-    trials: int = 1000,
-    alpha: float = ALPHA,
     seed: int = 1,
-    faithful: bool = False,
+    **fields: Word,
 ) -> AuditResult:
-    """Audit a randomised gradient; the door to `GradientAudit`.
-
-    Parameters
-    ----------
-    mechanism, pairs, alpha, faithful
-        See `GradientAudit`.
-    rule : {"cosine", "lune"}
-        The audit's `attack`.
-    trials : int
-        In all: even, half with each gradient (the paper: 1000).
-    seed : int
-    """
-    with called(attack="rule"):
-        audit = GradientAudit(
-            mechanism,
-            pairs,
-            rule,
-            trials=halved(trials, "gradient"),
-            alpha=alpha,
-            faithful=faithful,
-        )
-    return audit.run(seed)[0]
+    """Audit a randomised gradient: make a `GradientAudit` of these fields, and run it."""
+    return GradientAudit(mechanism, pairs, attack, **fields).run(seed)[0]

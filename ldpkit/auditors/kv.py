@@ -7,17 +7,16 @@ Auditing Local Differential Privacy for Correlated Key-Value Estimation", CIKM
 2025; where text and released program differ, the program (see the errata).
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Self
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks
-from ..mechanisms import KEY_VALUE, SupportOracle
+from .. import checks, mechanisms
+from ..mechanisms import SupportOracle
 from ..mechanisms.base import kind_with
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues
@@ -25,9 +24,7 @@ from ..mechanisms.pckv import PCKV, PCKVUE
 from ..reports import Listed
 from ..reports.listing import alphabet, chosen
 from ..types import Array, Held, Word
-from .base import called
 from .compared import Compared, Draw, Groups
-from .count_ratio import HALVED
 from .result import AuditResult, Row
 
 __all__ = ["AUDITORS", "KVAudit", "audit_kv", "collapse", "guess_rates", "oracle_distribution"]
@@ -258,14 +255,13 @@ class KVAudit(Compared):
             for a in AUDITORS
             if a in ("hkv", "vkv") or (rounds and (a != "ldp" or isinstance(mechanism, CPPUE)))
         ]
-        with called(attack=f"attack of {mechanism.name}"):
-            checks.one_of("attack", self.attack, fit)
+        checks.one_of(f"attack of {mechanism.name}", self.attack, fit)
         unary = isinstance(mechanism, PCKVUE) or (
             isinstance(mechanism, CPPUE) and self.attack == "vkv"
         )
         if self.positions is not None and not unary:
             raise ValueError(
-                f"positions must be left out for {mechanism.name} under auditor {self.attack}, got"
+                f"positions must be left out for {mechanism.name} under attack {self.attack}, got"
                 f" {self.positions!r}"
             )
         if self.attack == "separated":
@@ -277,49 +273,9 @@ class KVAudit(Compared):
         super().__post_init__()
 
     @classmethod
-    def of(
-        cls,
-        mechanism: str,
-        auditor: str = "hkv",
-        users: int = 10**8,
-        alpha: float = 0.05,
-        **words: Word,
-    ) -> Self:
-        """Return the audit of a mechanism given by name.
-
-        Parameters
-        ----------
-        mechanism : str
-            A name of `ldpkit.mechanisms.KEY_VALUE`.
-        auditor : str
-            The audit's `attack`.
-        users : int
-            Users per group, in [1, 10^12]; ``skv`` makes half of them imitators.
-        alpha : float
-            Significance; the paper's is 0.05.
-        **words
-            Other parameters of the mechanism and fields of `KVAudit`.
-        """
-        make = KEY_VALUE[checks.one_of("mechanism", mechanism, KEY_VALUE)]
-        own = [f.name for f in dataclasses.fields(make) if f.init]
-        more = [
-            f.name
-            for f in dataclasses.fields(cls)
-            if f.init and f.name not in ("mechanism", "attack", "trials")
-        ]
-        for name in words:
-            checks.one_of(f"parameter of {mechanism} and its audit", name, [*own, "users", *more])
-        target = make(**{name: words.pop(name) for name in own if name in words})
-        return cls.grouped(target, auditor, users, alpha=alpha, **words)
-
-    @classmethod
-    def grouped(cls, mechanism: PCKV | CPP, auditor: str, users: int, **given: Word) -> Self:
-        """Return the audit in the paper's words: its auditor, and its users per group."""
-        least = (1 + (given.get("estimator") in HALVED)) * (1 + (auditor == "skv"))
-        if checks.integer("users", users, 1, 10**12) < least:
-            raise ValueError(f"users must be at least {least} here, got {users}")
-        with called(attack="auditor"):
-            return cls(mechanism, auditor, trials=users // (1 + (auditor == "skv")), **given)
+    def target(cls, name: str, **parameters: Word) -> PCKV | CPP:
+        """Return the key-value mechanism of that name, with its parameters."""
+        return mechanisms.make(name, mechanisms.KEY_VALUE, **parameters)
 
     @property
     def held(self) -> Sequence[Held]:
@@ -366,28 +322,13 @@ class KVAudit(Compared):
 
 
 def audit_kv(
-    mechanism: PCKV | CPP,
-    auditor: str = "hkv",
-    *,
-    users: int = 10**8,
-    alpha: float = 0.05,
-    seed: int = 1,
-    **given: Word,
+    mechanism: PCKV | CPP, attack: str = "hkv", *, seed: int = 1, **fields: Word
 ) -> list[AuditResult]:
-    """Audit a key-value mechanism; the door to `KVAudit`.
-
-    Parameters
-    ----------
-    mechanism, alpha, **given
-        The fields of `KVAudit`: ``pairs``, ``ownership``, ``positions``, ``squads``, ``scaling``,
-        ``estimator``, ``minimum``, ``variation``, ``last``. The paper's alpha is 0.05.
-    auditor, users
-        The audit's `attack`, and users per group; ``skv`` makes half of them imitators.
-    seed : int
+    """Audit a key-value mechanism: make a `KVAudit` of these fields, and run it.
 
     Returns
     -------
     list of AuditResult
         One per round, one in all for PCKV.
     """
-    return KVAudit.grouped(mechanism, auditor, users, alpha=alpha, **given).run(seed)
+    return KVAudit(mechanism, attack, **fields).run(seed)

@@ -23,11 +23,10 @@ from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Word
 from . import independence
-from .base import ALPHA
 from .pair import PairAudit, direction, judged, makeable
 from .result import AuditResult, Row
 
-__all__ = ["Audit", "audit", "audits", "rows", "expected"]
+__all__ = ["Audit", "audit", "audits", "expected"]
 
 _CHUNK = 2**18  # trials per stream where rounds are simulated because their counts have no law
 # reports of a client that makes one at a time, and may take its time: they are counted in between
@@ -69,7 +68,7 @@ class Audit(PairAudit):
         The two audited inputs; those furthest apart by default.
     both : bool
         Ask for the event of the second input, too, with half of alpha each. The papers ask for the
-        first one's only, and so do the grids (`of`).
+        first one's only.
     questions : int
         Among how many audits alpha is divided, the directions of each not counted; at least 1.
     threads : int
@@ -318,19 +317,3 @@ def expected(
         ``None`` where no law is known, as for a client.
     """
     return Audit(mechanism, [attack], **given).expected[0]
-
-
-def rows(
-    mechanism: LocalRandomizer,
-    attack: str | Attack | list[str | Attack] = "guess",
-    trials: int = 10**6,
-    alpha: float = ALPHA,
-    seed: int = 1,
-    faithful: bool = False,
-    runs: int = 1,
-    both: bool = False,
-) -> list[Row]:
-    """Audit a mechanism or client `runs` times as grids do; the door to `Audit.rows`."""
-    return Audit(mechanism, attack, trials=trials, alpha=alpha, faithful=faithful, both=both).rows(
-        runs, seed
-    )

@@ -3,13 +3,13 @@ of them show together."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from .. import checks, mechanisms, stats
+from .. import checks, stats
 from ..mechanisms import LocalRandomizer, client
 from ..types import Pair, Rates, Word
 from . import independence
-from .base import ALPHA, Auditor
+from .base import Auditor
 from .result import CLEAR, Row, in_the_clear, too_few
 
 __all__ = ["PairAudit", "direction", "judged", "makeable"]
@@ -48,34 +48,12 @@ class PairAudit(Auditor):
         return several
 
     @classmethod
-    def of(
-        cls,
-        mechanism: str,
-        attack: str | list[str] = "guess",
-        trials: int = 10**6,
-        alpha: float = ALPHA,
-        faithful: bool = False,
-        both: bool = False,
-        pair: Pair | None = None,
-        **parameters: Word,
-    ) -> Self:
-        """Return the audit of a mechanism, or of a client, given by name.
-
-        Parameters
-        ----------
-        mechanism : str
-            A name of `ldpkit.mechanisms.MECHANISMS`, or ``"module:function"`` of a client.
-        attack, trials, alpha, faithful, both, pair
-            As in `ldpkit.auditors.Audit`, except that one direction is asked about unless `both` is
-            set.
-        **parameters
-            Parameters of the mechanism, or those of `ldpkit.mechanisms.Client`.
-        """
-        foreign = isinstance(mechanism, str) and ":" in mechanism
-        target = (client.named if foreign else mechanisms.make)(mechanism, **parameters)
-        return cls(
-            target, attack, trials=trials, alpha=alpha, faithful=faithful, both=both, pair=pair
-        )
+    def target(cls, name: str, **parameters: Word) -> LocalRandomizer:
+        """Return a mechanism by its name, or a client by its ``"module:function"``, with its
+        parameters."""
+        if isinstance(name, str) and ":" in name:
+            return client.named(name, **parameters)
+        return super().target(name, **parameters)
 
 
 # of each of two bounds: an event is called turned round by chance with probability 1e-6 at most

@@ -17,12 +17,12 @@ import functools
 import math
 import time
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Self
+from typing import Annotated
 
 import numpy as np
 import scipy
 
-from .. import checks, stats
+from .. import checks, mechanisms, stats
 from ..attacks.distinguish import Guess, success_rate
 from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
@@ -270,35 +270,9 @@ class RADAudit(Auditor):
         super().__post_init__()
 
     @classmethod
-    def of(
-        cls,
-        mechanism: str,
-        m: int,
-        epsilon: float,
-        reports: int = 10**6,
-        alpha: float = 0.02,
-        faithful: bool = False,
-    ) -> Self:
-        """Return the audit of a protocol given by name.
-
-        Parameters
-        ----------
-        mechanism : {"GRR", "SS", "OUE"}
-        m, epsilon
-            Number of records, and budget.
-        reports : int
-            In all, at least m; rounded down to a multiple of m.
-        alpha, faithful
-            See `RADAudit`; the paper's alpha is 0.02.
-        """
-        make = PROTOCOLS[checks.one_of("mechanism", mechanism, PROTOCOLS)]
-        target = make(checks.integer("m", m, 2), epsilon)
-        return cls(
-            target,
-            trials=checks.integer("reports", reports, m) // m,
-            alpha=alpha,
-            faithful=faithful,
-        )
+    def target(cls, name: str, **parameters: Word) -> GRR | FloorSS | OUE:
+        """Return the protocol of that name, see `PROTOCOLS`."""
+        return mechanisms.make(name, PROTOCOLS, **parameters)
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the reconstructed reports, and judge them; one result."""
@@ -321,22 +295,6 @@ class RADAudit(Auditor):
         return [rad_result(found, self.trials * m, m, protocol, **made)]
 
 
-def rad_audit(
-    protocol: str,
-    m: int,
-    epsilon: float,
-    *,
-    reports: int = 10**6,
-    alpha: float = 0.02,
-    seed: int = 1,
-    faithful: bool = False,
-) -> AuditResult:
-    """Simulate the paper's audit; the door to `RADAudit`.
-
-    Parameters
-    ----------
-    protocol, m, epsilon, reports, alpha, faithful
-        See `RADAudit.of`, which calls the protocol `mechanism`.
-    seed : int
-    """
-    return RADAudit.of(protocol, m, epsilon, reports, alpha, faithful).run(seed)[0]
+def rad_audit(mechanism: GRR | FloorSS | OUE, *, seed: int = 1, **fields: Word) -> AuditResult:
+    """Simulate the paper's audit: make a `RADAudit` of these fields, and run it."""
+    return RADAudit(mechanism, **fields).run(seed)[0]

@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Self
+from typing import Annotated
 
 import numpy as np
 import scipy
@@ -26,9 +26,9 @@ from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, made
 from ..rng import generator
-from ..types import Array, Rates, Rng
-from .base import ALPHA, Auditor
-from .errors import MAX_TRIALS, halved, judged, lower_sides
+from ..types import Array, Rates, Rng, Word
+from .base import Auditor
+from .errors import MAX_TRIALS, judged, lower_sides
 from .result import AuditResult
 
 # fmt: off
@@ -250,29 +250,6 @@ class ShuffleAudit(Auditor):
         clients, epsilon, _ = _checked(self.clients, self.epsilon)
         checks.fix(self, clients=clients, epsilon=epsilon, d=LDPSGD(self.d, epsilon).d)
 
-    @classmethod
-    def of(
-        cls,
-        epsilon: float,
-        clients: int,
-        delta: float = 1e-6,
-        trials: int = 1000,
-        alpha: float = ALPHA,
-        faithful: bool = False,
-        d: int = 16,
-    ) -> Self:
-        """Return the audit, of `trials` batches in all.
-
-        Parameters
-        ----------
-        epsilon, clients, delta, alpha, faithful, d
-            See `ShuffleAudit`.
-        trials : int
-            In all: even; half with each batch.
-        """
-        given = halved(trials, "batch")
-        return cls(epsilon, clients, delta, trials=given, alpha=alpha, faithful=faithful, d=d)
-
     @functools.cached_property
     def claim(self) -> float:
         """The closed bound."""
@@ -320,22 +297,7 @@ class ShuffleAudit(Auditor):
 
 
 def audit_shuffle(
-    epsilon: float,
-    clients: int,
-    delta: float = 1e-6,
-    *,
-    trials: int = 1000,
-    alpha: float = ALPHA,
-    seed: int = 1,
-    faithful: bool = False,
-    d: int = 16,
+    epsilon: float, clients: int, delta: float = 1e-6, *, seed: int = 1, **fields: Word
 ) -> AuditResult:
-    """Audit shuffled LDP-SGD; the door to `ShuffleAudit`.
-
-    Parameters
-    ----------
-    epsilon, clients, delta, trials, alpha, faithful, d
-        See `ShuffleAudit.of`: the trials are those in all.
-    seed : int
-    """
-    return ShuffleAudit.of(epsilon, clients, delta, trials, alpha, faithful, d).run(seed)[0]
+    """Audit shuffled LDP-SGD: make a `ShuffleAudit` of these fields, and run it."""
+    return ShuffleAudit(epsilon, clients, delta, **fields).run(seed)[0]

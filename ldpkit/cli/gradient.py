@@ -21,7 +21,7 @@ MECHANISMS = {name.lower(): name for name in GRADIENT}
     GradientAudit,
     adversary={"type": click.Choice(ADVERSARIES)},
     mechanism={"type": click.Choice(list(MECHANISMS)), "default": "ldp-sgd"},
-    rule={"type": click.Choice(list(crafts.RULES))},
+    attack={"flag": "--rule", "type": click.Choice(list(crafts.RULES))},
 )
 @options(GradientAudit.run)
 @strict
@@ -36,7 +36,7 @@ def audit_gradient(
 
 
 @cli.command("audit-shuffle")
-@options(ShuffleAudit.of, ShuffleAudit, without=("d",))
+@options(ShuffleAudit, only=("epsilon", "clients", "delta", "trials", "alpha", "faithful"))
 @options(ShuffleAudit.run)
 @strict
 @as_json
@@ -45,9 +45,7 @@ def audit_shuffle(
     ctx: click.Context, /, seed: int, strict: bool, as_json: bool, **words: Word
 ) -> None:
     """Audit shuffled LDP-SGD: can the server tell two batches apart that differ in one gradient?"""
-    _write(
-        ctx, ShuffleAudit.of(**words).run(seed)[0], "two batches, threshold rule", as_json, strict
-    )
+    _write(ctx, ShuffleAudit(**words).run(seed)[0], "two batches, threshold rule", as_json, strict)
 
 
 def _write(

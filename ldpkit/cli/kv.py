@@ -4,6 +4,7 @@ import dataclasses
 
 import click
 
+from .. import checks
 from ..auditors import KVAudit, count_ratio, kv
 from ..mechanisms import KEY_VALUE, PCKVUE, PrivKV
 from ..mechanisms.cpp import CPP
@@ -46,15 +47,12 @@ _PCKV = {"k": 4, "share": 0.5}  # the paper's
     },
 )
 @options(
-    KVAudit.of,
-    KVAudit,
-    only=("auditor", "users", "alpha"),
-    auditor={"help": f"One of {', '.join(kv.AUDITORS)}."},
-)
-@options(
     KVAudit,
     count_ratio.statistic,
-    only=("ownership", "estimator", "minimum"),
+    only=("attack", "trials", "alpha", "ownership", "estimator", "minimum"),
+    attack={"flag": "--auditor", "help": f"One of {', '.join(kv.AUDITORS)}."},
+    trials={"flag": "--users", "help": "Users per group; skv makes half of them imitators."},
+    alpha={"default": 0.05},
     estimator={"help": f"One of {', '.join(count_ratio.ESTIMATORS)}."},
 )
 @options(KVAudit.run)
@@ -65,7 +63,8 @@ def audit_kv(
     ctx: click.Context,
     /,
     mechanism: str,
-    auditor: str,
+    attack: str,
+    trials: int,
     estimator: str,
     seed: int,
     strict: bool,
@@ -84,14 +83,18 @@ def audit_kv(
                 f"--{'keys' if name == 'k' else name} does not belong to {mechanism}"
             )
     given = (_PCKV if pckv else {"k": 1}) | given | {"estimator": estimator, "last": True}
-    result = KVAudit.of(NAMES[mechanism], auditor, **given).run(seed)[-1]
+    sides = 2 if attack == "skv" else 1
+    least = 2 * sides if estimator in count_ratio.HALVED else sides
+    trials = checks.integer("users", trials, least, 10**12) // sides
+    given |= {"mechanism": NAMES[mechanism], "attack": attack, "trials": trials}
+    result = KVAudit.of(**given).run(seed)[-1]
     named = ", ".join(
         f"{key} = {value}" for key, value in result.parameters.items() if key != "epsilon"
     )
     lines = [
         ("mechanism", f"{result.mechanism} ({named})"),
         ("claim", f"epsilon = {result.claim:g}"),
-        ("auditor", f"{auditor}: {kv.AUDITORS[auditor]}; {result.trials:,} users per group"),
+        ("auditor", f"{attack}: {kv.AUDITORS[attack]}; {result.trials:,} users per group"),
         ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
         ("epsilon_emp", f"{result.epsilon_emp:.4f} by the estimator '{estimator}'"),
         ("limit", f"{result.limit:.4f} is its value without noise"),

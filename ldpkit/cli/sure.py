@@ -228,6 +228,8 @@ def _kept(file: Path) -> Row:
             raise ValueError(f"it does not begin with {_OPENING}")
         text += lines.read()
     kept: Row = json.loads(text)
+    if kept["ldpkit"] != __version__:
+        raise ValueError(f"ldpkit {kept['ldpkit']} kept it, and this is {__version__}")
     if kept["check"] != _check(kept):
         raise ValueError("it was changed")
     return kept

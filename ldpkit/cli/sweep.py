@@ -17,7 +17,7 @@ import click
 import yaml
 
 from .. import checks, digests, executors
-from .. import sweep as hall
+from .. import sweep as sweeps
 from ..auditors import AUDITS
 from ..mechanisms import MECHANISMS
 from ..mechanisms.client import load
@@ -63,8 +63,8 @@ def parsed(text: bytes) -> Any:
     loader = _Loader(text)
     node = loader.get_single_node()
     size = 0 if node is None else _size(node, {})
-    if size > hall.MAX_CELLS:
-        raise ValueError(f"at most {hall.MAX_CELLS} values can be written out, got {size}")
+    if size > sweeps.MAX_CELLS:
+        raise ValueError(f"at most {sweeps.MAX_CELLS} values can be written out, got {size}")
     return None if node is None else loader.construct_document(node)
 
 
@@ -78,11 +78,6 @@ def _size(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
 
 
 _LONGEST = 2**18  # bytes of a file that describes a sweep: YAML takes a thousand times as many
-_OPTIONS = sorted(
-    {name for mechanism in MECHANISMS.values() for name in inspect.signature(mechanism).parameters}
-    | {"memoise"}
-)
-"""Parameters that some mechanism takes."""
 
 
 class Plan:
@@ -136,7 +131,9 @@ class Plan:
             twice = sorted(self.fixed.keys() & _names("grid", part).keys())
             if twice:
                 raise ValueError(f"{twice[0]} must be given in the grid or fixed, not in both")
-        self.cells = hall.cells([cell | self.fixed for cell in hall.cells(grid)]) if grid else []
+        self.cells = (
+            sweeps.cells([cell | self.fixed for cell in sweeps.cells(grid)]) if grid else []
+        )
         if not self.cells:
             raise ValueError(f"grid must hold at least one cell, got {grid!r}")
         if out is not None and (not isinstance(out, str) or not out):
@@ -151,7 +148,7 @@ class Plan:
                 )
         if allow:
             sys.path.insert(0, os.getcwd())  # where clients may lie; workers look where we do
-        for cell in hall.progress(self.cells, len(self.cells), "checking"):
+        for cell in sweeps.progress(self.cells, len(self.cells), "checking"):
             try:
                 self._check(**cell)
             except Exception as error:
@@ -169,25 +166,8 @@ class Plan:
 
     def _check(self, **cell: object) -> None:
         """Make one cell's audit."""
-        known = inspect.signature(AUDITS[self.audit].of).parameters
-        own = [name for name, p in known.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        missing = [
-            name
-            for name in own
-            if known[name].default is inspect.Parameter.empty and name not in cell
-        ]
-        if missing:
-            raise ValueError(f"audit {self.audit} needs {', '.join(missing)}")
         if "seed" in cell:
             raise ValueError("seed stands beside the grid; every cell derives its own from it")
-        foreign = ":" in str(cell.get("mechanism"))  # a client, which knows its own
-        if self.audit != "kv" and not foreign:  # as do key-value mechanisms
-            for name in cell:
-                checks.one_of(
-                    f"parameter of audit {self.audit}",
-                    name,
-                    [*own, "runs", *_OPTIONS * (self.audit == "audit")],
-                )
         checks.integer("runs", cell.pop("runs", 1), 1)
         AUDITS[self.audit].of(**cell)
 
@@ -243,8 +223,9 @@ def _table(plan: Plan, text: str) -> bool:
     """Whether a text begins like a table that a sweep wrote."""
     lines = text.splitlines()
     header = set(lines[0].split(","))
-    given = {name for audit in AUDITS.values() for name in inspect.signature(audit.of).parameters}
-    given |= {name for cell in plan.cells for name in cell} | {"runs", *_OPTIONS}
+    made: list[Any] = [*AUDITS.values(), *MECHANISMS.values()]
+    given = {name for each in made for name in inspect.signature(each).parameters} | {"runs"}
+    given |= {name for cell in plan.cells for name in cell}
     # rows of every audit have these; before the first cell is finished there are none
     return {"violated", "status", "run"} <= header or (header <= given and len(lines) < 2)
 
@@ -315,7 +296,7 @@ def sweep(
                 click.echo("ldpkit: the cluster has no worker yet; waiting for one", err=True)
             executor = client.get_executor(pure=False)
         try:
-            table = hall.sweep(
+            table = sweeps.sweep(
                 AUDITS[plan.audit].cell,
                 plan.cells,
                 seed=plan.seed,
@@ -326,7 +307,7 @@ def sweep(
                 label=config.stem,
                 limit=limit,
             )
-        except hall.SweepError as found:
+        except sweeps.SweepError as found:
             table, failures = found.table, found.failures
     for cell, cause in failures:
         failed = f"cell {cell} failed: {type(cause).__name__}: {cause}"

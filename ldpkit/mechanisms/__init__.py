@@ -105,13 +105,17 @@ def takes(name: str, parameter: str) -> bool:
     )
 
 
-def make(name: str, **parameters: Word) -> Any:
+def make(
+    name: str, among: Mapping[str, Callable[..., Any]] = MECHANISMS, /, **parameters: Word
+) -> Any:
     """Build a mechanism from its name and parameters.
 
     Parameters
     ----------
     name : str
-        A key of `MECHANISMS`.
+        A key of `among`.
+    among : mapping
+        Mechanisms by name.
     **parameters
         Its fields; ``None`` means not given. `tau` (and `memoise`) wrap a
         mechanism that has no such field in `Repeated`.
@@ -122,12 +126,12 @@ def make(name: str, **parameters: Word) -> Any:
         If the name is unknown (the nearest one is suggested), a parameter is
         missing or superfluous, or a value is out of range.
     """
-    cls = MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
+    cls = among[checks.one_of("mechanism", name, among)]
     given = {key: value for key, value in parameters.items() if value is not None}
     wanted = inspect.signature(cls).parameters
     if "tau" not in wanted and ("tau" in given or given.get("memoise")):
         again = {key: given.pop(key) for key in ("tau", "memoise") if key in given}
-        one = make(name, **given)
+        one = make(name, among, **given)
         if not isinstance(one, FrequencyOracle):
             raise ValueError(f"tau must not be given for {name}: its collections are not repeated")
         return Repeated(one, again.get("tau", 1), again.get("memoise", False))

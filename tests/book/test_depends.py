@@ -168,22 +168,22 @@ def audits():
 
 def kv_audits():
     for name in ("PCKV-UE", "PCKV-GRR"):
-        KVAudit.cell(mechanism=name, k=3, epsilon=1.0, padding=1, users=1000, runs=2, seed=1)
+        KVAudit.cell(mechanism=name, k=3, epsilon=1.0, padding=1, trials=1000, runs=2, seed=1)
 
 
 RUNS = {
     "from ldpkit.auditors import Audit": audits,
     "from ldpkit.auditors import KVAudit": kv_audits,
     "from ldpkit.auditors import audit_kv\nfrom ldpkit.mechanisms import PCKVGRR": lambda: audit_kv(
-        PCKVGRR(4, 1.0, 2), users=2000, seed=1
+        PCKVGRR(4, 1.0, 2), trials=2000, seed=1
     ),
     "from ldpkit.auditors import rad_result": lambda: rad_result(300, 1000, 5, "GRR"),
     "from ldpkit.auditors import calibrate": lambda: calibrate("laplace", 0.2, 10),
     "from ldpkit.auditors import audit_gradient\nfrom ldpkit.mechanisms import LDPSGD\nfrom ldpkit.attacks.gradient import dummy": lambda: (
-        audit_gradient(LDPSGD(50, 1.0), dummy_pair(), trials=200, seed=1)
+        audit_gradient(LDPSGD(50, 1.0), dummy_pair(), trials=100, seed=1)
     ),
     "from ldpkit.auditors import audit_shuffle": lambda: audit_shuffle(
-        1.0, 500, faithful=True, trials=200, seed=1
+        1.0, 500, faithful=True, trials=100, seed=1
     ),
 }
 

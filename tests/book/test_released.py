@@ -23,7 +23,7 @@ from ldpkit.mechanisms import Program
 ROOT = Path(__file__).parents[2]
 CHAPTER = ROOT / "book" / "released"
 
-import hall  # noqa: E402
+import clients  # noqa: E402
 import pure_ldp_clients  # noqa: E402
 import table  # noqa: E402
 
@@ -52,9 +52,9 @@ def live():
             begun = {}
             for path in [path for path in wanted if CLIENTS[path].folder == folder]:
                 for one in (path, f"{path}.mended")[: 1 + (path in MENDED)]:
-                    begun[one] = pool.submit(hall.audit_released, one, TRIALS, hall.ALPHA, 3)
+                    begun[one] = pool.submit(clients.audit_released, one, TRIALS, clients.ALPHA, 3)
                 for which in (0, 1) if path in SMALL else ():
-                    begun[path, which] = pool.submit(hall.sample, path, which, TRIALS, 7 + which)
+                    begun[path, which] = pool.submit(clients.sample, path, which, TRIALS, 7 + which)
             found |= {key: future.result() for key, future in begun.items()}
     return found
 
@@ -136,16 +136,16 @@ def test_nobody_is_accused_without_a_second_reason():
         (1.5, law | {"source": "line 3"}, True),
         (0.9, law | {"source": "line 3"}, False),
     ]:
-        found = hall.Released("p", "1", "client", claim=1.0, **given).verdict(lower, 100)
+        found = clients.Released("p", "1", "client", claim=1.0, **given).verdict(lower, 100)
         assert found.startswith("violates") == accused, found
     assert [path for path, c in CLIENTS.items() if c in ACCUSED and not c.source] == []
 
 
 def test_doubles_that_one_input_cannot_reach():
     draw = np.random.default_rng(5).laplace
-    assert not any(hall.lattice(y) for y in (1 + draw(size=20_000)).tolist())
-    assert sum(hall.lattice(y) for y in draw(size=20_000).tolist()) > 3000
-    assert not any(hall.lattice(round(y * 2**20) / 2**20) for y in draw(size=5000).tolist())
+    assert not any(clients.lattice(y) for y in (1 + draw(size=20_000)).tolist())
+    assert sum(clients.lattice(y) for y in draw(size=20_000).tolist()) > 3000
+    assert not any(clients.lattice(round(y * 2**20) / 2**20) for y in draw(size=5000).tolist())
 
 
 # --- the table and its packages ----------------------------------------------------------------------------------

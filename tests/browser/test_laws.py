@@ -124,7 +124,7 @@ def some_keyvalue(rng):
         "share": float(rng.choice([0.5, 1.0])),
         "ownership": float(rng.uniform(0, 1)),
     }
-    audit = KVAudit.of(name, auditor, **own)
+    audit = KVAudit.of(mechanism=name, attack=auditor, **own)
     return {"mechanism": name, "auditor": auditor} | own, {"limit": audit.limits[-1]}, CLOSE
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpkit.mechanisms import FrequencyOracle
+from ldpkit.mechanisms.base import Domain, Epsilon
 from ldpkit.reports import ReportType
 
 
@@ -27,8 +28,8 @@ class Word(ReportType):
 class Speller(FrequencyOracle):
     """Spells the value, or that of another user, with the odds of randomised response."""
 
-    k: int
-    epsilon: float
+    k: Domain
+    epsilon: Epsilon
     name = "Speller"
 
     @property

@@ -18,7 +18,7 @@ import pytest
 from laws import EVERY, P_MIN, PURE, binomial_p, build, mechanism_of, table, unit
 
 from ldpkit import attacks, stats
-from ldpkit.auditors import Audit, AuditResult, audit, audits, expected, rows
+from ldpkit.auditors import Audit, AuditResult, audit, audits, expected
 from ldpkit.mechanisms import GRR, LHO, OUE, PM, RAPPOR, SUE, Client, FaultyUE, make
 from ldpkit.rng import derive, generator, sequence
 
@@ -98,8 +98,8 @@ def test_no_two_purposes_share_a_stream(monkeypatch):
     for seed, mechanism, attack, faithful, pair in itertools.product(*options):
         trials = 70_000 if faithful else 300_000  # two chunks
         audit(mechanism, attack, trials=trials, seed=seed, faithful=faithful, pair=pair)
-    rows(OUE(5, 1.0), trials=10, runs=5)
-    rows(OUE(5, 1.0), trials=10, runs=5, seed=2)
+    Audit(OUE(5, 1.0), trials=10).rows(5)
+    Audit(OUE(5, 1.0), trials=10).rows(5, seed=2)
     assert len(used) == len(set(used)) > 500
 
 
@@ -152,7 +152,7 @@ def test_many_drawn_reports_have_the_rates_of_the_law():
 
 
 def test_repeated_audits_have_the_exact_mean_and_spread():
-    runs = [row["epsilon_emp"] for row in rows(OUE(25, 1.0), trials=20_000, runs=400, seed=3)]
+    runs = [row["epsilon_emp"] for row in Audit(OUE(25, 1.0), trials=20_000).rows(400, 3)]
     mean, sd = expected(OUE(25, 1.0), trials=20_000)
     assert abs(np.mean(runs) - mean) <= 5 * sd / math.sqrt(400)
     assert abs(np.std(runs, ddof=1) / sd - 1) <= 5 / math.sqrt(2 * 399)
@@ -290,7 +290,8 @@ def test_several_attacks_see_the_same_reports():
 
 
 def test_rows_of_several_attacks_come_run_by_run():
-    found, names = rows(OUE(10, 1.0), ["guess", "tight"], trials=1000, runs=3), ("guess", "tight")
+    names = "guess", "tight"
+    found = Audit(OUE(10, 1.0), names, trials=1000).rows(3)
     assert [(row["run"], row["attack"]) for row in found] == [
         (r, a) for r in range(3) for a in names
     ]
@@ -309,7 +310,7 @@ def test_bad_parameters_of_an_audit_are_refused():
         with pytest.raises(ValueError, match=f"^{next(iter(given))} must"):
             audit(OUE(5, 1.0), **{"trials": 10} | given)
     with pytest.raises(ValueError, match="^runs must"):
-        Audit.cell("OUE", k=5, epsilon=1.0, runs=0)
+        Audit.cell(mechanism="OUE", k=5, epsilon=1.0, runs=0)
 
 
 def test_what_has_no_law_is_audited_by_real_reports():

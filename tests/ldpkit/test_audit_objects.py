@@ -43,16 +43,16 @@ WORDS = {
         "attack": ["guess", "tight"],
         "trials": 100,
     },
-    "kv": {"mechanism": "CPP-UE", "k": 1, "epsilon": 1.0, "auditor": "skv", "users": 1000},
-    "rad": {"mechanism": "SS", "m": 7, "epsilon": 1.0, "reports": 705},
+    "kv": {"mechanism": "CPP-UE", "k": 1, "epsilon": 1.0, "attack": "skv", "trials": 500},
+    "rad": {"mechanism": "SS", "k": 7, "epsilon": 1.0, "trials": 100},
     "gradient": {
         "adversary": "dummy",
         "epsilon": 1.0,
         "dimension": 8,
-        "rule": "lune",
-        "trials": 100,
+        "attack": "lune",
+        "trials": 50,
     },
-    "shuffle": {"epsilon": 1.0, "clients": 500, "trials": 100},
+    "shuffle": {"epsilon": 1.0, "clients": 500, "trials": 50},
 }
 
 
@@ -93,19 +93,19 @@ def test_functions_are_doors_to_the_objects():
     for door, made in (
         (audits(OUE(5, 1.0), ["guess", "tight"], seed=3), Audit(OUE(5, 1.0), ("guess", "tight"))),
         (
-            audit_kv(PCKVUE(2, 1.0), "vkv", users=100, alpha=0.1, seed=3),
+            audit_kv(PCKVUE(2, 1.0), "vkv", trials=100, alpha=0.1, seed=3),
             KVAudit(PCKVUE(2, 1.0), "vkv", trials=100, alpha=0.1),
         ),
         (
-            audit_kv(CPPUE(1, 1.0), "skv", users=101, alpha=0.1, seed=3),
+            audit_kv(CPPUE(1, 1.0), "skv", trials=50, alpha=0.1, seed=3),
             KVAudit(CPPUE(1, 1.0), "skv", trials=50, alpha=0.1),
         ),
         (
-            [audit_distributions(*laws, users=100, alpha=0.1, seed=3)],
+            [audit_distributions(*laws, trials=100, alpha=0.1, seed=3)],
             DistributionAudit(*laws, trials=100, alpha=0.1),
         ),
         (
-            [rad_audit("SS", 7, 1.0, reports=705, alpha=0.1, seed=3)],
+            [rad_audit(FloorSS(7, 1.0), trials=100, alpha=0.1, seed=3)],
             RADAudit(FloorSS(7, 1.0), trials=100, alpha=0.1),
         ),
         (
@@ -152,7 +152,7 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
         seen.clear()
         sys.setprofile(watch)
         try:
-            Audit.cell("OUE", k=100, epsilon=1.0, trials=1000, runs=runs)
+            Audit.cell(mechanism="OUE", k=100, epsilon=1.0, trials=1000, both=False, runs=runs)
         finally:
             sys.setprofile(None)
         own = {"checks.py", "stats.py", "rng.py", "exact.py"}
@@ -166,7 +166,10 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
 
 
 def test_options_are_the_parameters_of_the_audits():
-    for command, made in (("audit-gradient", GradientAudit), ("audit-shuffle", ShuffleAudit)):
+    for command, made, source in (
+        ("audit-gradient", GradientAudit, GradientAudit.of),
+        ("audit-shuffle", ShuffleAudit, ShuffleAudit),
+    ):
         shown = {
             p.name: p
             for p in commands().commands[command].params
@@ -174,8 +177,8 @@ def test_options_are_the_parameters_of_the_audits():
         }
         wanted = {
             n: p
-            for n, p in inspect.signature(made.of).parameters.items()
-            if n not in ("start", "d")
+            for n, p in inspect.signature(source).parameters.items()
+            if n not in ("attack", "d") or made is GradientAudit
         }
         assert set(shown) == set(wanted)
         for name, parameter in wanted.items():

@@ -14,7 +14,7 @@ from ldpkit import executors
 def test_a_process_counts_the_cores_that_it_may_use():
     code = (
         "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]);"
-        " os.cpu_count = lambda: 64; from ldpkit import pools; print(pools.count(None))"
+        " os.cpu_count = lambda: 64; from ldpkit import executors; print(executors.count(None))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"

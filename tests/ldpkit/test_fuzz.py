@@ -394,7 +394,7 @@ def test_mutated_audits_are_refused_or_resumed(which, data):
     """A check sum names no sender: numbers that fit it may be anything."""
     whole = json.loads(kept(which))
     for _ in range(data.draw(st.integers(1, 3))):
-        if changeable := [name for name in ("audit", "course") if whole.get(name)]:
+        if changeable := [name for name in ("audit", "run") if whole.get(name)]:
             changed(whole[data.draw(st.sampled_from(changeable))], data)
     said = resumed("a.state", json.dumps(whole).encode())
     assert not said or "a.state" in said or "--" in said

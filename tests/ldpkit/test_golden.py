@@ -25,6 +25,7 @@ from ldpkit.auditors import (
     audits,
     rad_audit,
 )
+from ldpkit.auditors.rad import PROTOCOLS
 from ldpkit.mechanisms import CPPGRR, CPPUE, GRADIENT, PCKVGRR, PCKVUE, Client, PrivKV, make
 from ldpkit.sequential import SequentialAudit
 
@@ -63,23 +64,24 @@ def cases():
     asked += [(make(number, epsilon=1.0), "tight") for number in NUMBERS]
     for (m, attack), (way, faithful) in itertools.product(asked, ways.items()):
         found[name(m, attack, way)] = partial(audits, m, [attack], faithful=faithful, **drawn)
-    users = {"users": 10**5, "alpha": 0.05, "minimum": 5, "seed": 7, "last": True}
+    users = {"alpha": 0.05, "minimum": 5, "seed": 7, "last": True}
     for m, attack, given in KEY_VALUE:
+        users["trials"] = 10**5 // 2 if attack == "skv" else 10**5
         found[name(m, attack, *given.values())] = partial(audit_kv, m, attack, **users, **given)
     laws = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
     for guess in (None, np.array([1.0, 0.5, 0.0])):
-        given = {"users": 10**4, "alpha": 0.05, "seed": 7, "guess": guess}
+        given = {"trials": 10**4, "alpha": 0.05, "seed": 7, "guess": guess}
         found[f"laws {guess}"] = partial(audit_distributions, *laws, **given)
     for protocol, (way, faithful) in itertools.product(("GRR", "SS", "OUE"), ways.items()):
-        given = {"reports": 5004, "alpha": 0.02, "seed": 7, "faithful": faithful}
-        found[f"rad {protocol} {way}"] = partial(rad_audit, protocol, 10, 1.0, **given)
+        given = {"trials": 500, "alpha": 0.02, "seed": 7, "faithful": faithful}
+        found[f"rad {protocol} {way}"] = partial(rad_audit, PROTOCOLS[protocol](10, 1.0), **given)
     for cls, rule, (way, faithful) in itertools.product(
         GRADIENT.values(), ("cosine", "lune"), ways.items()
     ):
-        given, m = {"trials": 400, "alpha": 0.01, "seed": 7, "faithful": faithful}, cls(16, 1.0)
+        given, m = {"trials": 200, "alpha": 0.01, "seed": 7, "faithful": faithful}, cls(16, 1.0)
         found[name(m, rule, way)] = partial(audit_gradient, m, dummy(16), rule, **given)
     for way, faithful in ways.items():
-        given = {"trials": 60, "alpha": 0.01, "seed": 7, "faithful": faithful}
+        given = {"trials": 30, "alpha": 0.01, "seed": 7, "faithful": faithful}
         found[f"shuffle {way}"] = partial(audit_shuffle, 1.0, 500, **given)
     return found | {f"until sure {label}": case for label, case in SEQUENTIAL.items()}
 

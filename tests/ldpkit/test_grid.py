@@ -25,7 +25,7 @@ from ldpkit.stats import epsilon_lower, tail_mass
 ROOT = Path(__file__).parents[2]
 
 import doubles  # noqa: E402
-from hall import lattice  # noqa: E402
+from clients import lattice  # noqa: E402
 
 FINE, COARSE = 2.0**-20, 2.0**-10
 VALID = tail_mass(0.01, "valid")

@@ -18,7 +18,7 @@ import pytest
 from scipy import stats as law
 
 from ldpkit import attacks
-from ldpkit.auditors import audit, audits, expected, rows
+from ldpkit.auditors import Audit, audit, audits, expected
 from ldpkit.auditors.independence import _luck
 from ldpkit.auditors.rad_bounds import tradeoff_support
 from ldpkit.mechanisms import (
@@ -101,7 +101,7 @@ def test_a_replaced_client_is_audited_by_its_own_reports():
         assert found.faithful and found.exact is found.exact_sd is None, case
         assert expected(mechanism, attack) is None, case
         assert found.violated and found.counts == {"tp": 5000, "fp": 0}, case
-        row = rows(mechanism, attack, trials=100)[0]
+        row = Audit(mechanism, attack, trials=100).rows()[0]
         assert row["faithful"] is True, case
         assert row["exact_tpr"] is row["exact_fpr"] is row["exact_epsilon_emp"] is None, case
     assert audit(Leaking(10, 1.0), trials=100).mechanism == "Leaking"
@@ -188,7 +188,7 @@ class Hadamard(FrequencyOracle):
 
     k: int
     epsilon: float
-    p, q, name, kind = 0.7, 0.5, "Signed", property(lambda self: Sign(self.k))
+    p, q, name, report_type = 0.7, 0.5, "Signed", property(lambda self: Sign(self.k))
     estimate = variance = None  # nobody asks
 
     def perturb(self, values, rng):

@@ -21,6 +21,7 @@ import pytest
 from laws import DATA
 from scipy import stats
 
+from ldpbook.paper_audits import kv_auditor
 from ldpbook.paper_values import load
 from ldpkit.attacks import Guess
 from ldpkit.auditors import KVAudit, audit_distributions, audit_kv, compared
@@ -44,7 +45,7 @@ def oracle(item):
 
 @functools.cache
 def cells(epsilon, given):
-    return pd.DataFrame(KVAudit.cell(epsilon=epsilon, runs=RUNS, seed=3, **dict(given)))
+    return pd.DataFrame(kv_auditor(epsilon=epsilon, runs=RUNS, seed=3, **dict(given)))
 
 
 def near_the_oracle(runs, row, joint=5.0):
@@ -126,10 +127,10 @@ def test_figure_7c_limits_and_what_noisy_means_add(buckets, ownership):
     for row in rows.to_dict("records"):
         mechanism = CPPUE(1, row["epsilon"], buckets)
         laws = [last_round(mechanism, ownership, value) for value in (-1.0, 1.0)]
-        fixed = pd.DataFrame([audit_distributions(*laws, seed=s).row() for s in range(RUNS)])
+        fixed = pd.DataFrame([audit_distributions(*laws, alpha=0.05, seed=s).row() for s in range(RUNS)])
         near_the_oracle(fixed, row)
-        audited = functools.partial(audit_kv, mechanism, "vkv", ownership=ownership, last=True)
-        assert audited(users=1000)[0].limit == pytest.approx(fixed["limit"][0], rel=1e-9)
+        audited = functools.partial(audit_kv, mechanism, "vkv", ownership=ownership, alpha=0.05, last=True)
+        assert audited(trials=1000)[0].limit == pytest.approx(fixed["limit"][0], rel=1e-9)
     # at the largest budget, the last row, it is nine times as large or more
     noisy = np.var([audited(seed=s)[0].epsilon_emp for s in range(RUNS)], ddof=1)
     assert stats.f.sf(noisy / fixed["epsilon_emp"].var(), RUNS - 1, RUNS - 1) < 1e-6
@@ -150,7 +151,7 @@ def test_frequency_protocols_under_both_auditors():
                 row = row.where(row.index != "valid", math.nan)
             laws = [oracle_distribution(m, v, positions) for v in pair]
             results = [
-                audit_distributions(*laws, guess=guess, minimum=5, seed=s) for s in range(RUNS)
+                audit_distributions(*laws, guess=guess, alpha=0.05, seed=s) for s in range(RUNS)
             ]
             near_the_oracle(pd.DataFrame([r.row() for r in results]), row, joint=6.0)
 
@@ -203,7 +204,7 @@ def test_tables_2_and_3_agree():
 
 def test_golden_limits():
     def limits(*args, **given):
-        return [r.limit for r in audit_kv(*args, users=1000, **given)]
+        return [r.limit for r in audit_kv(*args, trials=1000, **given)]
 
     cpp = CPPUE(1, 1.6)
     for found, wanted, tolerance in [
@@ -282,7 +283,7 @@ def test_the_filter_of_rare_outputs_keeps_the_largest_until_they_vary_enough():
 def test_the_published_estimators_overstate_and_the_valid_one_does_not():
     law, found = np.full(32, 1 / 32), {}
     for e in ("printed", "released", "valid"):
-        runs = [audit_distributions(law, law, users=10**6, estimator=e, seed=s) for s in range(60)]
+        runs = [audit_distributions(law, law, trials=10**6, alpha=0.05, estimator=e, seed=s) for s in range(60)]
         found[e] = [run.epsilon_emp for run in runs]
     assert np.mean(found["printed"]) == pytest.approx(0.0384, abs=0.0007)
     assert np.mean(found["released"]) == pytest.approx(0.0403, abs=0.0007)
@@ -290,7 +291,7 @@ def test_the_published_estimators_overstate_and_the_valid_one_does_not():
     # and exceed the truth in practically every tight audit: 98 to 100 % of runs
     laws, given = [oracle_distribution(GRR(4, 1.0), v) for v in (0, 1)], {"estimator": "printed"}
     tight = [
-        audit_distributions(*laws, users=10**6, seed=s, **given).epsilon_emp for s in range(200)
+        audit_distributions(*laws, trials=10**6, alpha=0.05, seed=s, **given).epsilon_emp for s in range(200)
     ]
     assert np.mean(np.array(tight) > 1.0) > 0.97
 
@@ -317,7 +318,7 @@ def test_in_a_thousand_audits_the_valid_bounds_exceed_the_truth_at_most_as_often
     failed = audits = 0
     for name, (first, second, truth) in COVERED.items():
         for seed in range(112):
-            given = {"users": (2_000, 100_000, 10**8)[seed % 3], "seed": seed, "mechanism": name}
+            given = {"trials": (2_000, 100_000, 10**8)[seed % 3], "seed": seed, "mechanism": name}
             result = audit_distributions(first, second, estimator=estimator, alpha=alpha, **given)
             failed, audits = failed + (result.lower > truth * (1 + 1e-12)), audits + 1
             assert result.lower == result.epsilon_emp
@@ -331,7 +332,7 @@ def test_in_a_thousand_audits_the_valid_bounds_exceed_the_truth_at_most_as_often
 def test_the_draw_follows_the_law_of_the_limit():
     """With 10^12 users the statistic is its limit, up to the noise of the broadcast means."""
     for auditor in ("hkv", "vkv", "ldp", "probe", "separated", "skv"):
-        for result in audit_kv(CPPUE(1, 3.2), auditor, users=10**12):
+        for result in audit_kv(CPPUE(1, 3.2), auditor, trials=10**12):
             assert result.epsilon_emp == pytest.approx(result.limit, abs=3e-4), auditor
             assert result.lower <= result.limit + 3e-4, auditor
 
@@ -369,7 +370,7 @@ def test_estimators_see_the_same_counts_and_seeds_do_not():
 
 
 def test_results_say_what_was_audited():
-    result = audit_kv(CPPUE(1, 1.6), "vkv", users=10**7)[-1]
+    result = audit_kv(CPPUE(1, 1.6), "vkv", trials=10**7)[-1]
     row, said = result.row(), {"mechanism": "CPP-UE", "attack": "vkv", "round": 5, "outputs": 4}
     said |= {"claim": 1.6, "trials": 10**7, "limit": result.limit, "violated": False}
     assert row | said == row and row["first_rate"] == row["first"] / 10**7
@@ -381,7 +382,7 @@ def test_results_say_what_was_audited():
 def test_from_round_two_on_every_verdict_says_that_it_is_about_two_groups():
     """Whatever the verdict is; squads and their imitators hear the same means."""
     for auditor, users in itertools.product(("hkv", "probe", "separated", "skv"), (10, 10**9)):
-        results, case = audit_kv(CPPGRR(1, 1.0, 4), auditor, users=users), (auditor, users)
+        results, case = audit_kv(CPPGRR(1, 1.0, 4), auditor, trials=users), (auditor, users)
         said = ["two groups, not of one user" in r.verdict for r in results]
         assert said == [False] + [auditor != "skv"] * 4, case
         assert all((r.row()["verdict"] == r.verdict) for r in results), case
@@ -404,7 +405,7 @@ def test_the_summary_of_a_sweep_says_which_violations_are_about_groups():
 
 
 def test_impossible_outputs_have_no_finite_limit():
-    result = audit_distributions([0.5, 0.5, 0.0], [0.25, 0.25, 0.5], users=1000, estimator="valid")
+    result = audit_distributions([0.5, 0.5, 0.0], [0.25, 0.25, 0.5], trials=1000, estimator="valid")
     assert result.limit == math.inf and result.row()["limit"] is None and result.lower > 4
 
 
@@ -426,8 +427,8 @@ def test_subtracting_exactly_the_owners_leaves_nothing_in_the_first_round():
 def test_any_number_of_users_is_one_draw():
     asked = (PCKVUE(4, 1.0), "hkv"), (CPPUE(1, 1.0), "skv"), (CPPGRR(1, 1.0), "hkv")
     for (m, auditor), users, e in itertools.product(asked, (4, 10**12), ESTIMATORS):
-        trials = audit_kv(m, auditor, users=users, estimator=e)[0].trials
-        assert trials in (users, users // 2), (m, users, e)
+        trials = audit_kv(m, auditor, trials=users, estimator=e)[0].trials
+        assert trials == users, (m, users, e)
 
 
 def test_bad_input_is_refused_by_name():
@@ -435,9 +436,8 @@ def test_bad_input_is_refused_by_name():
     ue, cpp = PCKVUE(4, 1.0), CPPUE(1, 1.0)
     for mechanism, auditor, given, message in [
         (ue, "hkv", {"ownership": 1.01}, "ownership"),
-        (ue, "hkv", {"users": 1, "estimator": "split"}, "users must be at least 2 here, got 1"),
-        (cpp, "skv", {"users": 1}, "users must be at least 2 here, got 1"),
-        (CPPGRR(1, 1.0), "ldp", {}, "auditor of CPP-GRR"),
+        (ue, "hkv", {"trials": 1, "estimator": "split"}, "trials must be an integer in .2, "),
+        (CPPGRR(1, 1.0), "ldp", {}, "attack of CPP-GRR"),
         (CPPUE(2, 1.0), "hkv", {}, "mechanism must be a PCKV, or a CPP with k = 1"),
         (PCKVUE(12, 1.0), "hkv", {}, r"3\^13 = 1594323 outputs .* look at a few `positions`"),
         (PCKVUE(12, 1.0), "hkv", {"estimator": "valid"}, r"3\^13 = 1594323 outputs is too large"),
@@ -464,9 +464,9 @@ def test_bad_input_is_refused_by_name():
 
 def test_cells_are_rows_per_run_and_round_with_streams_of_their_own():
     given = {"runs": 2, "epsilon": 1.0, "k": 1, "rounds": 2, "seed": 4}
-    rows = KVAudit.cell("CPP-UE", **given)
+    rows = KVAudit.cell(mechanism="CPP-UE", **given)
     assert [(r["run"], r["round"]) for r in rows] == [(0, 1), (0, 2), (1, 1), (1, 2)]
-    assert rows[0]["first"] != rows[2]["first"] and rows == KVAudit.cell("CPP-UE", **given)
+    assert rows[0]["first"] != rows[2]["first"] and rows == KVAudit.cell(mechanism="CPP-UE", **given)
 
 
 def test_the_owners_that_are_subtracted_are_the_average_of_five_runs(monkeypatch):
@@ -474,7 +474,7 @@ def test_the_owners_that_are_subtracted_are_the_average_of_five_runs(monkeypatch
     monkeypatch.setattr(
         compared.Draw, "counts", lambda self, law: drawn.append(1) or real(self, law)
     )
-    audit_kv(CPPUE(1, 1.0, rounds=2), "separated", users=1000)
+    audit_kv(CPPUE(1, 1.0, rounds=2), "separated", trials=1000)
     assert len(drawn) == 2 * 2 * (5 + 2)  # random and expected, two groups
 
 
@@ -486,5 +486,5 @@ def test_squads_share_alpha(monkeypatch):
         return statistic(*given, alpha=alpha, **more)
 
     monkeypatch.setattr(compared, "statistic", seen)
-    audit_kv(CPPUE(1, 1.0), "skv", users=1000, last=True)
+    audit_kv(CPPUE(1, 1.0), "skv", trials=500, alpha=0.05, last=True)
     assert used[0] == ("released", 0.05) and set(used[1:]) == {("valid", 0.025)}

@@ -30,7 +30,7 @@ from ldpkit.auditors.rad_bounds import (
     tradeoff_gdp,
     tradeoff_support,
 )
-from ldpkit.mechanisms import OUE, SS, FloorSS
+from ldpkit.mechanisms import GRR, OUE, SS, FloorSS
 
 
 def test_equation_12_inverts_corollary_54():
@@ -69,9 +69,10 @@ def test_the_papers_subset_size_is_rounded_down():
 def test_real_reports_and_draws_from_the_law_agree():
     cases = (8, 1.0, 40_000), (3052, 5.0, 9_156)
     for protocol, (m, epsilon, reports) in itertools.product(PROTOCOLS, cases):
-        given = {"reports": reports, "seed": 3}
-        real = rad_audit(protocol, m, epsilon, faithful=True, **given)
-        law = rad_audit(protocol, m, epsilon, **given)
+        given = {"trials": reports // m, "alpha": 0.02, "seed": 3}
+        mechanism = PROTOCOLS[protocol](m, epsilon)
+        real = rad_audit(mechanism, faithful=True, **given)
+        law = rad_audit(mechanism, **given)
         rate = rad_uniform(PROTOCOLS[protocol](m, epsilon)) + 1 / m
         one, two = (found.counts["successes"] for found in (real, law))
         assert binomial_p(one, reports, rate) > P_MIN, (protocol, m)
@@ -81,9 +82,9 @@ def test_real_reports_and_draws_from_the_law_agree():
 
 
 def test_an_audit_repeats_and_uses_equally_many_reports_of_every_record():
-    one, two = (rad_audit("GRR", 3052, 5.0, seed=7) for _ in range(2))
-    assert one == two and one.total == 3052 * (10**6 // 3052) == 998_004
-    assert rad_audit("GRR", 3052, 5.0, seed=8) != one
+    one, two = (rad_audit(GRR(3052, 5.0), trials=327, seed=7) for _ in range(2))
+    assert one == two and one.total == 3052 * 327
+    assert rad_audit(GRR(3052, 5.0), trials=327, seed=8) != one
     assert one.limit == 5.0 and one.interval[0] < one.epsilon_emp < one.interval[1]
 
 
@@ -95,7 +96,9 @@ def test_intervals_cover_and_the_blackbox_bound_holds(protocol, m, epsilons):
     """Misses are at most Binomial(400, 0.02); more than 24 happen with probability below 1e-5."""
     assert stats.binom.sf(24, 400, 0.02) < 1e-5
     for epsilon in epsilons:
-        runs = [rad_audit(protocol, m, epsilon, seed=i) for i in range(400)]
+        given = {"trials": 10**6 // m, "alpha": 0.02}
+        mechanism = PROTOCOLS[protocol](m, epsilon)
+        runs = [rad_audit(mechanism, seed=i, **given) for i in range(400)]
         assert sum(not r.interval[0] <= epsilon <= r.interval[1] for r in runs) <= 24, epsilon
         assert sum(r.lower > epsilon for r in runs) <= 24, epsilon
         assert all(r.lower <= r.interval[0] + 1e-6 for r in runs), epsilon

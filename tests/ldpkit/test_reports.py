@@ -41,13 +41,13 @@ def test_what_an_attack_cannot_read_and_an_audit_cannot_do_without_is_named():
         name, read = "wide", Word.read
 
     class Loose(Speller):
-        kind = property(lambda self: Wide())
+        report_type = property(lambda self: Wide())
 
     with pytest.raises(TypeError, match="Wide must say its `width`"):
         audit(Loose(4, 1.0), Spelt(), trials=10, pair=(0, 1))
 
     class Bare(LocalRandomizer):
-        name, epsilon, kind, pair = "Bare", 1.0, Word(3), FrequencyOracle.pair
+        name, epsilon, report_type, pair = "Bare", 1.0, Word(3), FrequencyOracle.pair
         perturb = Speller.perturb
 
     with pytest.raises(ValueError, match="mechanism must be a frozen dataclass, got <.*Bare"):

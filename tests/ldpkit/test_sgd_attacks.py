@@ -115,7 +115,7 @@ def test_reports_and_law_agree():
             assert stats.binomtest(real, n, share).pvalue > P_MIN, (case, m, rule)
     # the acceptance test of the plane
     m, pairs = LDPSGD(20, 4.0), crafted(20, 2.5, 0.6, 1.0)
-    result = audit_gradient(m, pairs, trials=200_000, faithful=True)
+    result = audit_gradient(m, pairs, trials=100_000, faithful=True)
     for side, rate in zip(("fpr", "fnr"), COSINE.rates(m, pairs)):
         assert abs(result.rates[side] - rate) < 4 * math.sqrt(rate * (1 - rate) / 100_000)
 
@@ -349,7 +349,7 @@ def test_bounds_hold_in_1000_seeded_runs(epsilon):
 
 def test_the_lune_makes_benign_gradients_reach_epsilon():
     m, pairs = LDPSGD(30, 4.0), crafted(30, 1.5, 2.5, 3.0)
-    given = {"trials": 100_000, "faithful": True}
+    given = {"trials": 50_000, "faithful": True}
     cosine, lune = (audit_gradient(m, pairs, rule, **given) for rule in RULES)
     assert cosine.limit < 1.1 and lune.limit == approx(4)
     assert cosine.lower < 1.1 < 3.5 < lune.lower < 4
@@ -358,7 +358,7 @@ def test_the_lune_makes_benign_gradients_reach_epsilon():
 
 def test_results_repeat_and_carry_everything():
     for faithful in [False, True]:
-        m, pairs, given = LDPSGD(40, 2.0), dummy(40, 0.9), {"trials": 400, "faithful": faithful}
+        m, pairs, given = LDPSGD(40, 2.0), dummy(40, 0.9), {"trials": 200, "faithful": faithful}
         a, b, c = (audit_gradient(m, pairs, seed=s, **given) for s in (1, 1, 2))
         assert a == b and a.counts != c.counts, faithful
         row = a.row()

@@ -44,7 +44,7 @@ from ldpkit.mechanisms import (  # fmt: skip
     make,
     takes,
 )
-from ldpkit.mechanisms.base import FrequencyOracle, SupportOracle
+from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, SupportOracle
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits
 from ldpkit.reports.base import ROUTES, Named, Scored, shaped
@@ -189,7 +189,7 @@ def mutant(base=OUE, **changes):
             body |= {
                 name: v for name, v in vars(cls).items() if not name.startswith(("__", "_abc_"))
             }
-    body |= {"__annotations__": {"k": int, "epsilon": float}, "__module__": __name__}
+    body |= {"__annotations__": {"k": Domain, "epsilon": Epsilon}, "__module__": __name__}
     body |= {"perturb": lambda self, values, rng: base.perturb(self, values, rng)}
     return dataclass(frozen=True)(type("Mutant", (root,), body | changes))(3, 1.0)
 
@@ -197,7 +197,7 @@ def mutant(base=OUE, **changes):
 def spoilt(**changes):
     """A mutant by the laws of its kind."""
     cls = dataclass(frozen=True)(type("MutantKind", (IndependentBits,), changes))
-    return mutant(kind=property(lambda self: cls(self.k, self.p, self.q)))
+    return mutant(report_type=property(lambda self: cls(self.k, self.p, self.q)))
 
 
 @dataclass

@@ -28,6 +28,7 @@ from ldpkit.auditors import (
     rad_audit,
 )
 from ldpkit.auditors.kv import oracle_distribution
+from ldpkit.auditors.rad import PROTOCOLS
 from ldpkit.auditors.shuffle import threshold_rates
 from ldpkit.mechanisms import (
     CPPGRR,
@@ -136,8 +137,8 @@ def test_audits_by_reconstruction_hold():
         failed = outside = 0
         for seed in range(AUDITS):
             protocol, m = ("GRR", "GRR", "SS", "OUE")[seed % 4], (2, 10, 50)[seed % 3]
-            reports = m * (1, 20, 400)[seed % 3]
-            result = rad_audit(protocol, m, epsilon, reports=reports, alpha=ALPHA, seed=seed)
+            given = {"trials": (1, 20, 400)[seed % 3], "alpha": ALPHA, "seed": seed}
+            result = rad_audit(PROTOCOLS[protocol](m, epsilon), **given)
             failed += result.lower > epsilon + 1e-7
             outside += not result.interval[0] - 1e-7 <= epsilon <= result.interval[1] + 1e-7
         judge(failed, ("lower", epsilon))
@@ -154,7 +155,7 @@ def test_audits_of_equal_laws_find_nothing():
     for estimator in ("valid", "split", "pooled"):
         failed = 0
         for s in range(AUDITS):
-            given = {"users": (4, 200, 10**7)[s % 3], "estimator": estimator, "alpha": ALPHA}
+            given = {"trials": (4, 200, 10**7)[s % 3], "estimator": estimator, "alpha": ALPHA}
             failed += audit_distributions(laws[s % 4], laws[s % 4], seed=s, **given).lower > 0
         judge(failed, estimator)
 
@@ -171,7 +172,7 @@ def test_audits_of_key_values_hold(estimator):
     failed = 0
     for seed in range(AUDITS):
         given = {
-            "users": (10, 500, 10**7)[seed % 3],
+            "trials": (10, 500, 10**7)[seed % 3],
             "ownership": (1.0, 0.5)[seed % 2],
             "seed": seed,
         }
@@ -187,7 +188,7 @@ def test_audits_of_gradients_hold(rule, epsilon):
     made = [cls(6, epsilon) for cls in (LDPSGD, PrivUnit, PrivUnitG)]
     near, failed = Pairs("near", np.eye(6)[:1], np.eye(6)[1:2]), 0
     for seed in range(AUDITS):
-        pairs, trials = (dummy(6), near)[seed % 2], (2, 40, 1000)[seed % 3]
+        pairs, trials = (dummy(6), near)[seed % 2], (1, 20, 500)[seed % 3]
         result = audit_gradient(made[seed % 3], pairs, rule, trials=trials, alpha=ALPHA, seed=seed)
         failed += result.lower > epsilon + 1e-9
     judge(failed, rule)
@@ -198,7 +199,7 @@ def test_audits_of_shuffled_gradients_hold():
         fpr, fnr = threshold_rates(clients, epsilon)
         truth = max(shown(1 - fpr, fnr, delta), shown(1 - fnr, fpr, delta))
         found = [
-            audit_shuffle(epsilon, clients, delta, trials=(2, 60, 2000)[s % 3], alpha=ALPHA, seed=s)
+            audit_shuffle(epsilon, clients, delta, trials=(1, 30, 1000)[s % 3], alpha=ALPHA, seed=s)
             for s in range(AUDITS)
         ]
         tight, upper = (found[0].estimates[name] for name in ("tight", "upper"))

@@ -24,7 +24,6 @@ from ldpkit.auditors import (
     audit_shuffle,
     audits,
     rad_result,
-    rows,
 )
 from ldpkit.auditors.result import STATUSES, AuditResult, too_few
 from ldpkit.mechanisms import AGRR, GRR, LDPSGD, OUE, PCKVUE, Client, FaultyUE
@@ -87,9 +86,10 @@ def test_the_second_direction_finds_what_the_first_cannot():
     assert row["violated"] and row["directions"][1]["pair"] == [4, 0]
 
 
-def test_grids_ask_one_direction_unless_told():
-    one, two = (rows(GRR(5, 1.0), trials=1000, both=both)[0] for both in (False, True))
-    assert one == rows(GRR(5, 1.0), trials=1000)[0]
+def test_grids_ask_both_directions_unless_told():
+    given = {"mechanism": "GRR", "k": 5, "epsilon": 1.0, "trials": 1000}
+    one, two = (Audit.cell(both=both, **given)[0] for both in (False, True))
+    assert two == Audit.cell(**given)[0]
     assert one["lower"] != two["lower"] and one["tp"] == two["tp"] and one["status"] in STATUSES
     left_out = {"pair", "directions", "warnings", "verdict", "questions", "seconds"}
     assert not left_out & one.keys()
@@ -184,10 +184,10 @@ def test_every_auditor_says_when_it_has_too_few_reports():
     kv = PCKVUE(2, 6.0)
     for weak, strong in [
         (audit_gradient(LDPSGD(16, 8.0), dummy(16)), audit_gradient(LDPSGD(16, 2.0), dummy(16))),
-        (audit_shuffle(2.0, 974, trials=2), audit_shuffle(2.0, 974, trials=4000)),
+        (audit_shuffle(2.0, 974, trials=1), audit_shuffle(2.0, 974, trials=2000)),
         (rad_result(3, 3, 10, claim=3.0), rad_result(3000, 30_000, 10, claim=3.0)),
-        (audit_kv(kv, users=1000)[0], audit_kv(kv)[0]),
-        (audit_kv(kv, users=1000, estimator="split")[0], audit_kv(kv, estimator="split")[0]),
+        (audit_kv(kv, trials=1000)[0], audit_kv(kv)[0]),
+        (audit_kv(kv, trials=1000, estimator="split")[0], audit_kv(kv, estimator="split")[0]),
     ]:
         assert (weak.status, strong.status) == ("inconclusive", "none found"), weak
         assert "are needed" in weak.verdict, weak

@@ -44,23 +44,23 @@ GRIDS = {
         "mechanism": ["PCKV-UE", "PCKV-GRR"],
         "k": [2, 3],
         "epsilon": [1.0],
-        "users": [10000],
+        "trials": [10000],
         "runs": [2],
     },
     "rad": {
         "mechanism": ["GRR", "SS", "OUE"],
-        "m": [4, 8],
+        "k": [4, 8],
         "epsilon": [1.0],
-        "reports": [1000],
+        "trials": [100],
         "faithful": [False, True],
     },
     "gradient": {
         "adversary": ["dummy"],
         "epsilon": [1.0, 4.0],
         "dimension": [60, 80],
-        "trials": [100],
+        "trials": [50],
     },
-    "shuffle": {"epsilon": [1.0, 2.0], "clients": [1000], "trials": [100, 200]},
+    "shuffle": {"epsilon": [1.0, 2.0], "clients": [1000], "trials": [50, 100]},
 }
 
 
