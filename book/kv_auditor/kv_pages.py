@@ -8,11 +8,16 @@ from scipy import stats
 
 from ldpbook import paper_values, plots
 from ldpbook.comparisons import half_width
-from ldpbook.paper_audits import kv_auditor
 from ldpbook.stored import cells, sweep
-from ldpkit.auditors import audit_distributions
+from ldpkit.auditors import KVAudit, audit_distributions
 from ldpkit.mechanisms import KeyValues
 from ldpkit.rng import derive, generator
+
+
+def kv_auditor(*, auditor="hkv", users=10**8, alpha=0.05, **cell):
+    """Audit one cell in the paper's parameters: `users` per group, of whom ``skv`` makes half imitators."""
+    trials = users // 2 if auditor == "skv" else users
+    return KVAudit.cell(attack=auditor, trials=trials, alpha=alpha, **cell)
 
 
 def designs(given, common, seed):

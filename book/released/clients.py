@@ -2,7 +2,7 @@
 
 The adapters beside this file describe clients. They import their package only
 when a client is called, in processes whose import path begins with the folder
-of that release (`ldpkit.pools.isolated`).
+of that release (`ldpkit.executors.isolated`).
 """
 
 import functools

@@ -15,9 +15,9 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checks, mechanisms
-from ..mechanisms import SupportOracle
-from ..mechanisms.base import kind_with
+from .. import checks
+from ..mechanisms import KEY_VALUE, SupportOracle
+from ..mechanisms.base import build, kind_with
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
@@ -275,7 +275,8 @@ class KVAudit(Compared):
     @classmethod
     def target(cls, name: str, **parameters: Word) -> PCKV | CPP:
         """Return the key-value mechanism of that name, with its parameters."""
-        return mechanisms.make(name, mechanisms.KEY_VALUE, **parameters)
+        make = KEY_VALUE[checks.one_of("mechanism", name, KEY_VALUE)]
+        return build(name, make, **parameters)
 
     @property
     def held(self) -> Sequence[Held]:

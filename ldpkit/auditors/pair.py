@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
-from .. import checks, stats
+from .. import checks, mechanisms, stats
 from ..mechanisms import LocalRandomizer, client
 from ..types import Pair, Rates, Word
 from . import independence
@@ -53,7 +53,7 @@ class PairAudit(Auditor):
         parameters."""
         if isinstance(name, str) and ":" in name:
             return client.named(name, **parameters)
-        return super().target(name, **parameters)
+        return mechanisms.make(name, **parameters)
 
 
 # of each of two bounds: an event is called turned round by chance with probability 1e-6 at most

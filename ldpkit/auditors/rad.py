@@ -22,10 +22,10 @@ from typing import Annotated
 import numpy as np
 import scipy
 
-from .. import checks, mechanisms, stats
+from .. import checks, stats
 from ..attacks.distinguish import Guess, success_rate
 from ..mechanisms import ASS, GRR, OUE, FloorSS, SupportOracle
-from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
+from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON, build
 from ..mechanisms.subset import SubsetSelection
 from ..rng import generator
 from ..types import Word
@@ -272,7 +272,8 @@ class RADAudit(Auditor):
     @classmethod
     def target(cls, name: str, **parameters: Word) -> GRR | FloorSS | OUE:
         """Return the protocol of that name, see `PROTOCOLS`."""
-        return mechanisms.make(name, PROTOCOLS, **parameters)
+        make = PROTOCOLS[checks.one_of("mechanism", name, PROTOCOLS)]
+        return build(name, make, **parameters)
 
     def run(self, seed: int = 1) -> list[AuditResult]:
         """Count the reconstructed reports, and judge them; one result."""

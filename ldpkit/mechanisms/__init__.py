@@ -1,6 +1,5 @@
 """Client side of every audited protocol: one file per family, the same verbs everywhere."""
 
-import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..types import Word
-from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle
+from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle, build
 from .client import Client, ClientError
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gaussian import AGM, GM
@@ -50,17 +49,9 @@ _OWN: dict[str, Callable[..., LocalRandomizer]] = {
 }  # fmt: skip
 _OWN |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 
-_FILES = {
-    "hadamard": ("HR", "HM"),
-    "sketch": ("CMS", "HCMS"),
-    "rappor": ("RAPPOR",),
-    "numeric": ("PM", "Duchi", "Hybrid", "SW", "NumberOracle"),
-    "longitudinal": ("Chained", "BucketFlip"),
-}
-_BEYOND = {name: file for file, names in _FILES.items() for name in names}
-_LATER: dict[str, tuple[str, dict[str, str]]] = {
-    name: (name, {}) for name in _BEYOND if name not in ("NumberOracle", "Chained", "BucketFlip")
-}
+_BEYOND = ("HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
+           "NumberOracle", "BucketFlip", "Chained")  # fmt: skip
+_LATER: dict[str, tuple[str, dict[str, str]]] = {name: (name, {}) for name in _BEYOND[:-3]}
 _LATER |= {"dBitFlipPM": ("BucketFlip", {})}
 _LATER |= {f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSUE", "OUE", "GRR")}
 
@@ -68,12 +59,13 @@ _LATER |= {f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSU
 def __getattr__(name: str) -> Any:
     if name not in _BEYOND:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"ldpkit.beyond.{_BEYOND[name]}"), name)
+    from .. import beyond
+
+    return getattr(beyond, name)
 
 
 class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
-    """The mechanisms by name; a file of `ldpkit.beyond` is imported when one of its mechanisms is
-    asked for."""
+    """The mechanisms by name; `ldpkit.beyond` is imported when one of its own is asked for."""
 
     def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
         if name in _OWN:
@@ -113,9 +105,7 @@ def make(
     Parameters
     ----------
     name : str
-        A key of `among`.
-    among : mapping
-        Mechanisms by name.
+        A key of `MECHANISMS`.
     **parameters
         Its fields; ``None`` means not given. `tau` (and `memoise`) wrap a
         mechanism that has no such field in `Repeated`.
@@ -126,19 +116,13 @@ def make(
         If the name is unknown (the nearest one is suggested), a parameter is
         missing or superfluous, or a value is out of range.
     """
-    cls = among[checks.one_of("mechanism", name, among)]
-    given = {key: value for key, value in parameters.items() if value is not None}
+    cls = MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
     wanted = inspect.signature(cls).parameters
-    if "tau" not in wanted and ("tau" in given or given.get("memoise")):
-        again = {key: given.pop(key) for key in ("tau", "memoise") if key in given}
-        one = make(name, among, **given)
-        if not isinstance(one, FrequencyOracle):
-            raise ValueError(f"tau must not be given for {name}: its collections are not repeated")
-        return Repeated(one, again.get("tau", 1), again.get("memoise", False))
-    given.pop("memoise", None)
-    missing = [p for p, spec in wanted.items() if p not in given and spec.default is spec.empty]
-    extra = [p for p in given if p not in wanted]
-    if missing or extra:
-        problem = f"needs {', '.join(missing)}" if missing else f"does not take {', '.join(extra)}"
-        raise ValueError(f"mechanism {name} {problem}; its parameters are {', '.join(wanted)}")
-    return cls(**given)
+    memoise = parameters.pop("memoise", None) or False
+    tau = None if "tau" in wanted else parameters.pop("tau", None)
+    if tau is None and not memoise:
+        return build(name, cls, **parameters)
+    one = build(name, cls, **parameters)
+    if not isinstance(one, FrequencyOracle):
+        raise ValueError(f"tau must not be given for {name}: its collections are not repeated")
+    return Repeated(one, 1 if tau is None else tau, memoise)

@@ -6,16 +6,17 @@ construction. It knows the client (`perturb`), the server (`estimate`,
 """
 
 import dataclasses
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 from .. import checks
 from ..reports import ReportType, Support
 from ..reports.base import Independent
-from ..types import Array, ArrayLike, Input, Numbers, Pair, Reports, Rng, Row
+from ..types import Array, ArrayLike, Input, Numbers, Pair, Reports, Rng, Row, Word
 
 __all__ = [
     "Mechanism",
@@ -31,6 +32,7 @@ __all__ = [
     "MAX_DOMAIN",
     "MAX_ROUNDS",
     "distribution_known",
+    "build",
 ]
 
 Verbs = TypeVar("Verbs")
@@ -265,6 +267,24 @@ def distribution_known(mechanism: object) -> bool:
         and getattr(mechanism.perturb, "__func__", None) is type(mechanism)._client
         and mechanism.report_type.exact
     )
+
+
+def build(name: str, cls: Callable[..., Any], **parameters: Word) -> Any:
+    """Make the mechanism called `name` from its parameters; ``None`` means not given.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is missing or superfluous, or a value is out of range.
+    """
+    given = {key: value for key, value in parameters.items() if value is not None}
+    wanted = inspect.signature(cls).parameters
+    missing = [p for p, spec in wanted.items() if p not in given and spec.default is spec.empty]
+    extra = [p for p in given if p not in wanted]
+    if missing or extra:
+        problem = f"needs {', '.join(missing)}" if missing else f"does not take {', '.join(extra)}"
+        raise ValueError(f"mechanism {name} {problem}; its parameters are {', '.join(wanted)}")
+    return cls(**given)
 
 
 def share(frequency: Numbers) -> Numbers:

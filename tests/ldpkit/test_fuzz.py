@@ -271,7 +271,7 @@ def test_parquet_is_read_as_it_was_meant(n, names, data, compression, group):
 
 @FUZZ
 @given(
-    st.dictionaries(st.sampled_from(["epsilon", "m"]), st.lists(st.integers(2, 9), min_size=1, max_size=3),
+    st.dictionaries(st.sampled_from(["epsilon", "k"]), st.lists(st.integers(2, 9), min_size=1, max_size=3),
                     min_size=2),
     st.integers(0, 99), st.booleans(), st.text(string.ascii_lowercase, min_size=1, max_size=5),
 )  # fmt: skip
@@ -280,8 +280,8 @@ def test_grids_are_read_as_they_were_meant(grid, seed, flow, out):
     Path("a.yml").write_text(yaml.safe_dump(found, default_flow_style=flow, sort_keys=False))
     plan = sweep.read("a.yml")
     assert (plan.seed, plan.out) == (seed, out)
-    assert [(cell["epsilon"], cell["m"]) for cell in plan.cells] == [
-        tuple(dict(zip(grid, values))[name] for name in ("epsilon", "m"))
+    assert [(cell["epsilon"], cell["k"]) for cell in plan.cells] == [
+        tuple(dict(zip(grid, values))[name] for name in ("epsilon", "k"))
         for values in itertools.product(*grid.values())
     ]
 

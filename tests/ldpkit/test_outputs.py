@@ -21,7 +21,7 @@ LINES = {
     ("resume", "--html"): "resume kept.state --trials 40",
     ("sweep", "--out"): "sweep grid.yml --workers 1",
 }
-GRID = "audit: rad\nseed: 1\ngrid: {mechanism: GRR, m: 5, epsilon: 1, reports: 30}\n"
+GRID = "audit: rad\nseed: 1\ngrid: {mechanism: GRR, k: 5, epsilon: 1, trials: 6}\n"
 
 
 @pytest.fixture
