@@ -122,7 +122,7 @@ class Case:
     def attacks(self) -> list[Attack]:
         """What reports are asked: the given attacks, or those that can read them."""
         chosen = able(self.mechanism.report_type) if self.chosen is None else self.chosen
-        return [attacks.make(a).declare(self.mechanism, USERS, TAIL) for a in chosen]
+        return [attacks.make(a).choose(self.mechanism, USERS, TAIL) for a in chosen]
 
     @cached_property
     def pairs(self) -> list[Input]:

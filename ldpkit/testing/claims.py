@@ -212,7 +212,7 @@ def extremes(case: Case) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for attack in (type(a)() if isinstance(a, TwoValueTest) else a for a in case.attacks):
-                rates = attack.declare(m, 1000, TAIL).rates(m) or (0.0, 0.0)
+                rates = attack.choose(m, 1000, TAIL).rates(m) or (0.0, 0.0)
                 need(
                     all(0 <= rate <= 1 + 1e-9 for rate in rates),
                     f"attack {attack.name} has the rates {rates} {what}",
