@@ -188,7 +188,7 @@ class Hadamard(FrequencyOracle):
 
     k: int
     epsilon: float
-    p, q, name, kind = 0.7, 0.5, "Signed", property(lambda self: Sign(self.k))
+    p, q, name, report_type = 0.7, 0.5, "Signed", property(lambda self: Sign(self.k))
     estimate = variance = None  # nobody asks
 
     def perturb(self, values, rng):
