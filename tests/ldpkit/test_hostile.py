@@ -699,7 +699,7 @@ AUDITORS = [
     ("refine.front('ue', 9, 1.0, grid=[0.5, nan])", f"p {OPEN} nan"),
     ("refine.front('ue', 9, 1.0, poisoning=3)", "poisoning must be a MaximalGain, got 3"),
     ("refine.front('ss', 2, 1.0)", "k must be at least 3 for family ss (the paper's grid ends at k - 2), got 2"),
-    ("refine.front('lh', 10**8, 1.0)", "the grid of g would run to 99999999, past 2097152"),
+    ("refine.front('lh', 10**8, 1.0)", "the grid of g must end at 2097152 or before, got 99999999"),
     ("refine.nondominated([[1.0]])", "points must have 2 or 3 columns, got shape (1, 1)"),
     ("refine.nondominated([[1.0, nan]])", "points must be a finite number everywhere, got nan"),
     ("refine.select([])", "points must be a non-empty table of finite numbers, got shape (0,)"),

@@ -301,7 +301,7 @@ def test_extreme_domains_and_budgets_give_sound_numbers_or_one_clear_error():
             end = k - 2 if family == "ss" else max(k - 1, round(math.exp(epsilon)) + 1)
             small = family == "ss" and k == 2
             assert family in ("ss", "lh") and (small or end > 2**21), label
-            said = "k must be at least 3" if small else f"would run to {end}, past 2097152"
+            said = "k must be at least 3" if small else f"must end at 2097152 or before, got {end}"
             assert said in str(error), label
             continue
         assert k <= 10_000 or family in ("ue", "he"), label
