@@ -227,7 +227,7 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
     """Return an executor whose processes import from `folders` first.
 
     A third-party package can therefore be audited without installing it next to
-    ldpkit, because its own folder comes first in the import path of fresh processes.
+    ldpkit. Its own folder comes first in the import path of fresh processes.
     One notebook can even audit two versions of one package.
 
     Parameters

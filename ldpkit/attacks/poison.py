@@ -1,7 +1,7 @@
 """Poisoning: fake users send reports that promote chosen values.
 
-In the maximal gain attack of Cao, Jia and Gong (2021) every fake report supports
-as many targets as the protocol allows, so that the estimates of the targets rise.
+The maximal gain attack is that of Cao, Jia and Gong (2021). Every fake report
+supports as many targets as the protocol allows. Therefore their estimates rise.
 """
 
 import math

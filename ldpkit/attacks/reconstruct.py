@@ -1,8 +1,8 @@
 """Reconstruction attacks, which guess the record behind an output of a mechanism.
 
 An attack is measured by its success probability (ReRo) and by its advantage
-(RAD), that is, its success minus that of the same attack on the output of an
-independent record. The optimal attack maximises the advantage, not the success.
+(RAD). The advantage is the success minus that of the same attack on the output of
+an independent record. The optimal attack maximises the advantage, not the success.
 
 Throughout, records are ``0..m-1`` with prior `prior`. ``success[z, g]`` is 1 if
 the guess g succeeds on record z; the default is the identity, that is, perfect

@@ -1,8 +1,8 @@
 """Attack-aware refinement: select a protocol's parameter by attacks and error.
 
-Three objectives are minimised: the attacker's success rate (ASR), the variance
-of an estimated frequency per user (MSE) and, beyond the paper, the expected
-poisoning gain (EPG). The weights depend on the scale. Here the variance of one
+Three objectives are minimised. They are the attacker's success rate (ASR), the
+variance of an estimated frequency per user (MSE) and the expected poisoning gain
+(EPG). The paper has the first two. The weights depend on the scale. Here the variance of one
 user weighs as much as a probability. The variance of an estimate from thousands
 of users is much smaller, so that the same weights would neglect the error.
 

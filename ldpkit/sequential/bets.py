@@ -1,9 +1,10 @@
 """Bets on the events that counts of past reports promise most of, against every claim of a grid.
 
 In each round a fair coin chooses one of k inputs, and the client makes a report of it. Question d
-is about events that are likelier with input d than with the others. A strategy names a set of
-reports S_d for each question before it sees the report, stakes l_d, and weights w_d of the other
-inputs, which sum to 1. With E = exp(epsilon) it multiplies its wealth by
+is about events that are likelier with input d than with the others. Before a
+strategy sees the report, it chooses for each question a set of reports S_d, a stake l_d, and
+weights w_d of the other inputs. The weights sum to 1. With E = exp(epsilon) the strategy multiplies
+its wealth by
 
     factor(x) = (1 + l_x [report in S_x] - E sum_d w_d(x) l_d [report in S_d]) / D
 
@@ -21,7 +22,8 @@ disjoint.
 
 Recordings have no coin, because a round takes one report of each input. The mean of the k factors
 is fair however the reports depend on each other. Their product is fair if the reports of a round
-are independent, because the product of k means is at most the k-th power of their average.
+are independent. The reason is that the product of k means is at most the k-th power of their
+average.
 
 Sets, stakes, weights and shares of the strategies depend on earlier blocks only; the stakes on
 unions also depend on earlier rounds. Each wealth is therefore a supermartingale, and so is the sum.

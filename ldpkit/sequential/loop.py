@@ -92,8 +92,8 @@ class Run:
     def _players(self, inputs: int, independent: bool) -> Iterator[tuple[float, Any]]:
         """Yield the players, each with its share of the stake.
 
-        `Tracks` bet on given events. If an attack learns, a `Screen` and `Scores` bet too, and for
-        a live client a second screen bets on the input of the report before.
+        `Tracks` bet on given events. If an attack learns, a `Screen` and `Scores` bet too. For a
+        live client a second screen then bets on the input of the report before.
         """
         claim = 1.0 if self.source.epsilon == math.inf else self.source.epsilon, self.audit.delta
         late = _LATE * (self.live and self.audit.learning)

@@ -33,10 +33,10 @@ RARE = 0.05
 def stake(p: float, q: float, grown: float, delta: float, others: float) -> float:
     """Return the best stake on an event of rate `p` with one input and `q` with some others.
 
-    A bet with stake l multiplies the wealth by 1 + l if the event comes with the likelier input,
-    and by 1 - E l/others if it comes with another one, where E = exp(epsilon). Without delta, its
-    logarithm then grows by p ln(1 + l) + others q ln(1 - E l/others) on average over one report of
-    each input, see `ldpkit.sequential.bets`. The maximum is at l = (p - E q)/(E (p/others + q)).
+    Let E = exp(epsilon). A bet with stake l multiplies the wealth by 1 + l if the event comes with
+    the likelier input, and by 1 - E l/others if it comes with another one. Without delta, one
+    report of each input adds p ln(1 + l) + others q ln(1 - E l/others) to its logarithm on average.
+    `ldpkit.sequential.bets` has the proof. The maximum is at l = (p - E q)/(E (p/others + q)).
     With delta, delta is subtracted from p - E q. This is the maximum up to terms of order delta l.
     """
     if p - grown * q - delta <= 0:
@@ -57,8 +57,8 @@ def promise(
     (p ln(1 + l) + others q ln(1 - E l/others))/k - ln(1 + l delta/k) a report.
 
     For two inputs with equally many reports and without delta, this is what the bet would have won
-    on the counted reports. The rates are used because the numbers of reports may differ: then the
-    counts alone would promise a gain from an event that occurs in every report.
+    on the counted reports. The rates are used because the numbers of reports may differ. In that
+    case the counts alone would promise a gain from an event that occurs in every report.
     """
     best = stake(p, q, grown, delta, others)
     if best == 0.0:

@@ -1,8 +1,8 @@
 """Records of the numbers and categories in reports.
 
-A *path* is a chain of 64-bit hashes from the root of one report to a place in it, for example to
-entry 3 of field x, or to the length of that entry. A number is recorded with its path, its value
-and its binary digits. A *category* is a path together with one value at this place.
+A *path* is a chain of 64-bit hashes from the root of one report to a place in it. The place is, for
+example, entry 3 of field x, or the length of that entry. A number is recorded with its path, its
+value and its binary digits. A *category* is a path together with one value at this place.
 
 The entries of a list also form a multiset. They therefore share a *star path*, which names no
 position. The star path 0 means that there is none.

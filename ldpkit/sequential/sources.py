@@ -81,9 +81,9 @@ def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str
     Returns
     -------
     dict
-        Release of this package, name and parameters. For a client a digest of its source is added,
-        for a program its command and digests of the files that it names, and for recordings a
-        digest of their first bytes.
+        Release of this package, name and parameters. A client adds a digest of its source. A
+        program adds its command, and digests of the files that it names. Recordings add digests of
+        their first bytes.
     """
     given = {"release": importlib.metadata.version("ldpkit"), "mechanism": mechanism.name}
     given["parameters"] = {name: repr(value) for name, value in mechanism.parameters.items()}

@@ -101,7 +101,7 @@ def test_an_audit_goes_on_tomorrow(call):
             d | {"e_value": pytest.approx(d["e_value"])} for d in each["directions"]
         ]
     assert status == 0 and timeless[0] == timeless[1]
-    assert json.loads(Path("kept.state").read_text())["course"]["rounds"] == 10_000
+    assert json.loads(Path("kept.state").read_text())["trajectory"]["rounds"] == 10_000
     assert [f.name for f in Path(".").iterdir() if f.name.startswith(".")] == []
 
 

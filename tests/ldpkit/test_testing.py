@@ -173,7 +173,10 @@ def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
         expected_failures={"estimate": "nobody asks", "read": "takes all words"},
     )
     assert found.outcomes["null"] == found.outcomes["repeats"] == "passed"
-    assert found.outcomes["rates"] == "does not apply: the exact distribution of its reports is unknown"
+    assert (
+        found.outcomes["rates"]
+        == "does not apply: the exact distribution of its reports is unknown"
+    )
 
 
 # --- mutants --------------------------------------------------------------------------------------
@@ -197,7 +200,7 @@ def mutant(base=OUE, **changes):
 def spoilt(**changes):
     """A mutant by the laws of its kind."""
     cls = dataclass(frozen=True)(type("MutantKind", (IndependentBits,), changes))
-    return mutant(kind=property(lambda self: cls(self.k, self.p, self.q)))
+    return mutant(report_type=property(lambda self: cls(self.k, self.p, self.q)))
 
 
 @dataclass
