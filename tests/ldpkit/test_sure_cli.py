@@ -101,11 +101,11 @@ def test_an_audit_goes_on_tomorrow(call):
             d | {"e_value": pytest.approx(d["e_value"])} for d in each["directions"]
         ]
     assert status == 0 and timeless[0] == timeless[1]
-    assert json.loads(Path("kept.state").read_text())["trajectory"]["rounds"] == 10_000
+    assert json.loads(Path("kept.state").read_text())["run"]["rounds"] == 10_000
     assert [f.name for f in Path(".").iterdir() if f.name.startswith(".")] == []
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"audit": {}, "course": {}}', '{"audit": 3}'])
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"audit": {}, "run": {}}', '{"audit": 3}'])
 def test_a_damaged_file_is_refused(call, text):
     Path("bad.state").write_text(text)
     status, out, err = call("resume bad.state")
