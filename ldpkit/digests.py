@@ -1,4 +1,4 @@
-"""Digests of code and versions of libraries, by which a stored result is known to be current."""
+"""Digests of code and versions of libraries, which show whether a stored result is current."""
 
 import ast
 import hashlib
@@ -16,14 +16,14 @@ __all__ = ["code_digest", "damaged", "identity", "missing", "notebook", "used", 
 
 
 def _digest(folder: Path, names: str) -> str:
-    """Digest of the Python files of a folder, by name and content."""
+    """Return the digest of the names and contents of the Python files of a folder."""
     sha = hashlib.sha256()
     for path in sorted(folder.glob(names)):
         sha.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return sha.hexdigest()
 
 
-_CODE = _digest(Path(__file__).parent, "**/*.py")[:16]  # now: the files may be edited later
+_CODE = _digest(Path(__file__).parent, "**/*.py")[:16]  # at import: later edits must not count
 
 
 def code_digest() -> str:
@@ -43,21 +43,21 @@ def versions() -> dict[str, str]:
 
 
 _EXTRAS = {"pandas": "tables", "pyarrow": "parquet", "distributed": "cluster"}
-"""By which extra a module is installed that no plain installation brings."""
+"""The extra of this package that installs each optional module."""
 
 
 def missing(error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """Return the error in words that name the extra, if one installs what was not found."""
+    """Return an error that names the extra which installs the missing module, if there is one."""
     extra = _EXTRAS.get(error.name or "")
     words = f"{error.name} is missing: pip install 'ldpkit[{extra}]'"
     return ModuleNotFoundError(words, name=error.name) if extra else error
 
 
 def damaged(note: str) -> None:
-    """Warn of damage that is mended.
+    """Warn of a damaged file that was repaired.
 
-    A build of the book names a file for such notes and prints it, so that no executed notebook
-    holds them.
+    A build of the book names a file for such notes in ``LDPKIT_NOTES``, so that no executed
+    notebook contains them.
     """
     if place := os.environ.get("LDPKIT_NOTES"):
         with open(place, "a", encoding="utf-8") as notes:
@@ -67,28 +67,28 @@ def damaged(note: str) -> None:
 
 
 def identity(func: Callable[..., object], code: Callable[[object], str] | None = None) -> str:
-    """Return a digest of a function, of the code that it may depend on, and of the versions of the
-    libraries.
+    """Return a digest of a function, of the code that it may use, and of the library versions.
 
-    A function of the package counts with the whole package; a function of another file also with
-    the Python files beside it; a function of a notebook with everything of the notebook that it
-    uses, and with the Python files beside that. A class
-    method of a file counts with its class, which is the one it was asked of. Values that a function
-    holds (defaults, enclosed variables) count too.
+    The digest covers the whole package. For a function of another file it also covers the Python
+    files in the same folder. For a function of a notebook it covers everything of the notebook that
+    the function uses, and the Python files in the same folder. For a class method it covers the
+    class on which it is called. Values that a function holds (defaults and enclosed variables) are
+    covered too.
 
     Parameters
     ----------
     func : function or class method
         Not a method of an instance, a class or a partial.
     code : callable, optional
-        ``code(owner)``: what is known better of the code that a function or a class depends on.
+        ``code(owner)`` returns a digest of the code on which a function or a class depends. It
+        replaces the rules above.
 
     Raises
     ------
     TypeError
-        If `func` is neither, or was defined where its source cannot be read.
+        If `func` is neither, or if its source cannot be read.
     """
-    import cloudpickle  # here, as little needs it
+    import cloudpickle  # imported here, because few processes need it
 
     owner = func.__self__ if inspect.ismethod(func) and inspect.isclass(func.__self__) else func
     if not inspect.isfunction(func) and (owner is func or not _file(owner)):
@@ -109,12 +109,12 @@ def identity(func: Callable[..., object], code: Callable[[object], str] | None =
 
 
 def _file(owner: object) -> str | None:
-    """The file that defines a function or a class, if one does."""
+    """Return the path of the file that defines a function or a class, if there is one."""
     return getattr(sys.modules.get(getattr(owner, "__module__", None) or ""), "__file__", None)
 
 
 def _code(owner: Any) -> str:
-    """Digest of the code that a function or a class may depend on."""
+    """Return the digest of the code on which a function or a class may depend."""
     path = _file(owner)
     if path and owner.__module__.partition(".")[0] == __package__:
         return _CODE
@@ -123,8 +123,9 @@ def _code(owner: Any) -> str:
 
 
 def notebook(func: Callable[..., object]) -> str:
-    """Return the source of a function of a notebook and of everything there that it uses, as one
-    text with imports.
+    """Return the source of a function of a notebook and of everything there that it uses.
+
+    The sources are one text, with imports.
 
     Raises
     ------
@@ -135,7 +136,7 @@ def notebook(func: Callable[..., object]) -> str:
 
 
 def _sources(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
-    """Yield the source of a function and of what it uses, each once."""
+    """Yield the source of a function and of everything that it uses, each once."""
     import cloudpickle
 
     try:
@@ -164,8 +165,7 @@ def _sources(func: Callable[..., object], seen: set[str]) -> Iterator[str]:
 
 
 def used(tree: ast.AST) -> tuple[set[str], dict[str, set[str]]]:
-    """Return the names that a tree uses by themselves, and the attributes of those it uses through
-    them."""
+    """Return the names that a syntax tree uses alone, and the attributes of its other names."""
     attributes: dict[str, set[str]] = {}
     owners = set()
     for node in ast.walk(tree):

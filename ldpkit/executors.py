@@ -1,5 +1,4 @@
-"""Where the cells of a sweep are computed: processes of this machine, or the workers of a Dask
-cluster."""
+"""Executors for the cells of a sweep: processes of this machine, or workers of a Dask cluster."""
 
 import atexit
 import contextlib
@@ -31,19 +30,25 @@ Answer = TypeVar("Answer")
 __all__ = ["Processes", "count", "local", "isolated", "versions", "require", "connect"]
 
 
-class Processes(ThreadPoolExecutor):
-    """Worker processes of this machine; one that dies takes only its own call with it.
+class _Own(threading.local):
+    """The worker process of a thread, with two ends of pipes."""
 
-    Every process has a thread that feeds it alone, so it is known which call a dead process was
-    computing. That call raises `concurrent.futures.BrokenExecutor`; the next one gets a fresh
-    process. So it is with a call that takes too long, which raises `TimeoutError`.
+    worker: tuple[Any, Connection, Connection] | None = None
+
+
+class Processes(ThreadPoolExecutor):
+    """Executor of worker processes of this machine, of which a dying one fails only its own call.
+
+    Every process is fed by a thread of its own, so that the call of a dead process is known. That
+    call raises `concurrent.futures.BrokenExecutor`, and the next one gets a fresh process. A call
+    that takes too long is ended in the same way and raises `TimeoutError`.
 
     Parameters
     ----------
     workers : int
         Number of processes, at least 1. They are started when needed.
     initializer, initargs
-        Called first in every process.
+        Function, and its arguments, that is called first in every process.
     """
 
     def __init__(
@@ -54,14 +59,14 @@ class Processes(ThreadPoolExecutor):
     ) -> None:
         super().__init__(checks.integer("workers", workers, 1))
         self._first = initializer, initargs
-        self._own = threading.local()
+        self._own = _Own()
         self._made: list[tuple[BaseProcess, Connection, Connection]] = []
         atexit.register(self.shutdown, kill=True)
 
     def submit(
         self, fn: Callable[Given, Answer], /, *args: Given.args, **kwargs: Given.kwargs
     ) -> Future[Answer]:
-        """Schedule a call, which must be picklable."""
+        """Schedule a call that can be pickled."""
         return self.within(None, fn, *args, **kwargs)
 
     def within(
@@ -72,19 +77,18 @@ class Processes(ThreadPoolExecutor):
         *args: Given.args,
         **kwargs: Given.kwargs,
     ) -> Future[Answer]:
-        """Schedule a call that has to end within so many seconds, from when a process has read
-        it."""
-        import cloudpickle  # here, as is loky: an audit needs neither
+        """Schedule a call that must end within `limit` seconds after a process has read it."""
+        import cloudpickle  # imported here, like loky, because an audit needs neither
 
         return super().submit(self._compute, cloudpickle.dumps((fn, args, kwargs)), limit)
 
     def _compute(self, call: bytes, limit: float | None) -> Any:
-        if getattr(self._own, "worker", None) is None:
+        if self._own.worker is None:
             from loky.backend import get_context
 
             here, there = multiprocessing.Pipe()
             ended, life = multiprocessing.Pipe(duplex=False)
-            # loky starts processes that do not run the caller's script again
+            # processes of loky do not run the caller's script again
             process = get_context("loky").Process(target=_serve, args=(there, ended, *self._first))
             _start(process)
             there.close()
@@ -96,7 +100,7 @@ class Processes(ThreadPoolExecutor):
         try:
             pipe.send_bytes(call)
             text = pipe.recv_bytes()
-            if not text:  # the call was read, whatever that had to import, and begins
+            if not text:  # the process has read the call, with all imports, and begins
                 if late := not pipe.poll(limit):
                     os.kill(process.pid, signal.SIGKILL)
                 text = pipe.recv_bytes()
@@ -117,10 +121,12 @@ class Processes(ThreadPoolExecutor):
     def shutdown(
         self, wait: bool = True, *, cancel_futures: bool = False, kill: bool = False
     ) -> None:
-        """Take no more calls and end the processes when they have finished; `kill` ends those that
-        are computing."""
+        """Accept no more calls, and end the processes when they have finished.
+
+        With `kill`, processes that are computing are ended at once.
+        """
         super().shutdown(wait=wait and not kill, cancel_futures=cancel_futures or kill)
-        if kill:  # what feeds a dead process ends at once
+        if kill:  # then the threads that feed the processes end too
             for process, *_ in list(self._made):
                 process.terminate()
             super().shutdown(wait=True)
@@ -133,15 +139,14 @@ class Processes(ThreadPoolExecutor):
                 life.close()
 
 
-_starting = threading.Lock()  # held while a process is on its way, which nobody could end yet
+_starting = threading.Lock()  # held while a process starts, because it cannot be ended yet
 
 
 def _start(process: BaseProcess) -> None:
-    """Start a process that hears no interrupt, not even while it imports: that is for the caller to
-    handle."""
+    """Start a process that ignores interrupts, also while it imports; the caller handles them."""
     from loky.backend import resource_tracker
 
-    multiprocessing.resource_tracker.ensure_running()  # here, as they change what is heard
+    multiprocessing.resource_tracker.ensure_running()  # first, as it unblocks SIGINT
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
@@ -152,7 +157,7 @@ def _start(process: BaseProcess) -> None:
 
 
 def _watch(ended: Connection) -> None:
-    """End this process, whatever it computes, when the one that wants the answer has ended."""
+    """Exit when the parent process has ended."""
     with contextlib.suppress(EOFError, OSError):
         ended.recv_bytes()  # nothing is ever sent
     os._exit(1)
@@ -164,7 +169,7 @@ def _serve(
     initializer: Callable[..., object] | None,
     initargs: tuple[object, ...],
 ) -> None:
-    """Answer calls until nobody can send one any more."""
+    """Answer calls until the pipe is closed."""
     import cloudpickle
 
     threading.Thread(target=_watch, args=(ended,), daemon=True).start()
@@ -180,7 +185,7 @@ def _serve(
             pipe.send_bytes(b"")
             answer = cloudpickle.dumps((True, fn(*args, **kwargs)))
         except Exception as error:
-            error.add_note("".join(traceback.format_exception(error)))  # where in the worker
+            error.add_note("".join(traceback.format_exception(error)))  # the place in the worker
             try:
                 answer = cloudpickle.dumps((False, error))
                 pickle.loads(answer)
@@ -192,10 +197,12 @@ def _serve(
 
 
 def count(workers: int | None) -> int:
-    """Return a number of workers. If none is given, it is the number of cores that this process may
-    use: its affinity, the quota of its container and `LOKY_MAX_CPU_COUNT` limit it."""
+    """Return a number of workers, by default the number of cores that this process may use.
+
+    The affinity of the process, the quota of its container and ``LOKY_MAX_CPU_COUNT`` limit it.
+    """
     if workers is None:
-        from loky import cpu_count  # here: an audit needs it not
+        from loky import cpu_count  # imported here, because an audit does not need it
 
         try:
             return cpu_count()
@@ -207,20 +214,21 @@ def count(workers: int | None) -> int:
 
 @functools.cache
 def local(workers: int) -> Processes:
-    """Return this machine's pool of so many workers; the next sweep finds its processes running."""
+    """Return this machine's executor of so many workers, whose processes later sweeps use too."""
     return Processes(workers)
 
 
 def _prepend(paths: list[str]) -> None:
+    """Import from these folders first."""
     sys.path[:0] = paths
 
 
 def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Processes:
-    """Return a process pool whose workers import from `folders` first.
+    """Return an executor whose processes import from `folders` first.
 
-    This is how a third-party package is audited without installing it next to
-    ldpkit: its own folder is put in front of the import path of fresh processes,
-    so two versions of one package can be audited by one notebook.
+    A third-party package can therefore be audited without installing it next to
+    ldpkit. Its own folder comes first in the import path of fresh processes.
+    One notebook can even audit two versions of one package.
 
     Parameters
     ----------
@@ -248,13 +256,12 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return what a result depends on besides its parameters: Python, the numerical libraries, this
-    package's source."""
+    """Return the versions on which a result depends: Python, numerical libraries, this package."""
     return digests.versions() | {"ldpkit": f"{__version__} (source {digests.code_digest()})"}
 
 
 def require(wanted: dict[str, str]) -> None:
-    """Refuse to compute in an environment other than the caller's.
+    """Raise an error unless this environment is that of the caller.
 
     Parameters
     ----------
@@ -264,7 +271,7 @@ def require(wanted: dict[str, str]) -> None:
     Raises
     ------
     RuntimeError
-        Naming both versions of everything that differs, and the machine.
+        Naming the machine, and both versions of everything that differs.
     """
     own = versions()
     other = [
@@ -279,20 +286,19 @@ def require(wanted: dict[str, str]) -> None:
 
 
 def connect(address: str, *, timeout: float = 5) -> "Client":
-    """Return a client of a running Dask cluster whose workers would compute what this process
-    computes.
+    """Return a client of a running Dask cluster, after checking the environment of its workers.
 
     Parameters
     ----------
     address : str
-        Of the scheduler, such as ``tcp://127.0.0.1:8786``.
+        Address of the scheduler, such as ``tcp://127.0.0.1:8786``.
     timeout : float
         Seconds to wait for an answer.
 
     Returns
     -------
     distributed.Client
-        A context manager; ``client.get_executor(pure=False)`` is what `ldpkit.sweep.sweep` takes as
+        A context manager. Pass ``client.get_executor(pure=False)`` to `ldpkit.sweep.sweep` as
         `executor`.
 
     Raises
@@ -318,9 +324,9 @@ def connect(address: str, *, timeout: float = 5) -> "Client":
         await (await asyncio.wait_for(call, timeout)).close()
 
     try:
-        with ThreadPoolExecutor(1) as thread:  # a notebook's own thread is in an event loop already
+        with ThreadPoolExecutor(1) as thread:  # the thread of a notebook already runs an event loop
             thread.submit(asyncio.run, knock()).result()
-    # whatever else listens there may send anything, or nothing: a client by itself would wait
+    # another program at this address may send anything or nothing, and a client would wait for it
     except Exception as error:
         why = f" ({error})" if str(error) else ""
         raise ConnectionError(

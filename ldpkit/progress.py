@@ -1,5 +1,4 @@
-"""How far a long computation has come: a bar for whoever watches it, words for whoever interrupts
-it."""
+"""Progress of long computations: a bar on a terminal, and a text for an interrupted command."""
 
 import multiprocessing
 import sys
@@ -9,29 +8,28 @@ from typing import Any, Self
 
 from tqdm import tqdm
 
-__all__ = ["Progress", "made", "told"]
+__all__ = ["Progress", "begin_one", "outermost"]
 
-_running: list["Progress"] = []  # the outermost first: the only one that is shown
+_running: list["Progress"] = []  # the outermost first, which alone is shown
 
 
 class Progress:
-    """Count what is finished while a ``with`` statement runs.
+    """Count finished units of a computation while a ``with`` statement runs.
 
     Parameters
     ----------
     total : int
-        How many there are.
+        Number of units.
     unit : str
-        What they are, in the plural.
+        Name of the units, in the plural.
     label : str, optional
         Text of the bar.
     start : int
-        How many were finished before.
+        Number of units that were finished before.
     notebook : bool
-        Show the bar in a notebook too, unless ``TQDM_DISABLE`` is set there; otherwise on terminals
-        only.
+        Show the bar in a notebook too, unless ``TQDM_DISABLE`` is set; otherwise on terminals only.
     more : callable, optional
-        Says what else is known.
+        Returns a text that is appended to the numbers.
     """
 
     def __init__(
@@ -54,11 +52,11 @@ class Progress:
         watched = sys.stderr.isatty() or (
             self._notebook and type(sys.stderr).__module__ == "ipykernel.iostream"
         )
-        # workers have their caller's terminal
+        # a worker process shares the terminal of its caller, so that it must not draw a bar
         alone = not _running and multiprocessing.parent_process() is None
-        many = self.total >= 10**5  # too many to show each
-        _running.append(self)  # whoever sees the bar may ask at once
-        if watched and alone:  # a bar makes a lock, which a worker that is ended leaves behind
+        many = self.total >= 10**5  # then not every unit is shown
+        _running.append(self)  # before the bar, because an interrupt may read it at once
+        if watched and alone:  # no bar in a worker: one that is killed would leave its lock behind
             self._bar = tqdm(  # shown unless TQDM_DISABLE is set
                 total=self.total,
                 initial=self.begun,
@@ -77,7 +75,10 @@ class Progress:
             self._bar.close()
 
     def add(self, count: int = 1, name: str = "", *hits: int) -> None:
-        """Count so many as finished; of those called `name`, so many were hits."""
+        """Count `count` units as finished.
+
+        If they have a `name`, `hits` of them are added to the hits of that name.
+        """
         with self._lock:
             self.finished += count
             if name:
@@ -86,13 +87,13 @@ class Progress:
             self._show()
 
     def begin(self) -> None:
-        """Count one as made, before it is finished together with others."""
+        """Count one unit as begun, before it is finished together with others."""
         with self._lock:
             self.begun += 1
             self._show()
 
     def say(self, text: str) -> None:
-        """Let this be known besides, on the bar and when it is interrupted."""
+        """Show a text on the bar, and when the computation is interrupted."""
         with self._lock:
             self._more = lambda: f", {text}"
             if self._bar is not None:
@@ -104,7 +105,7 @@ class Progress:
 
     @property
     def shown(self) -> bool:
-        """Whether somebody may see the bar."""
+        """Whether the bar is visible."""
         return self._bar is not None and not self._bar.disable
 
     def __str__(self) -> str:
@@ -118,12 +119,12 @@ class Progress:
         return ": ".join([text, ", ".join(seen)] if seen else [text])
 
 
-def made() -> None:
-    """Count one as made by what runs now, if anything does."""
+def begin_one() -> None:
+    """Count one unit of the innermost running computation as begun, if there is one."""
     if _running:
         _running[-1].begin()
 
 
-def told() -> Progress | None:
-    """Return what the outermost computation knows, if there is one."""
+def outermost() -> Progress | None:
+    """Return the progress of the outermost running computation, if there is one."""
     return _running[0] if _running else None

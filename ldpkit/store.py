@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and the store of finished cells made of them."""
+"""Atomic writing of files, and the store of finished cells of a sweep."""
 
 import hashlib
 import json
@@ -13,16 +13,16 @@ from .types import Row
 
 __all__ = ["replace", "replaceable", "digest", "Store"]
 
-_HEAD = 2**16  # characters of a file by which it is recognised
+_HEAD = 2**16  # first characters of a file, by which it is recognised
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a text file whole or not at all; one that is replaced keeps its mode.
+    """Write a text file atomically; a file that is replaced keeps its mode.
 
     Raises
     ------
     ValueError
-        If anything but a regular file lies there, a link for example.
+        If the path holds anything but a regular file, for example a link.
     """
     mode, part = _mode(path), path.with_name(f"{path.name}.{os.getpid()}.tmp")
     checks.need(
@@ -36,11 +36,11 @@ def replace(path: Path, text: str) -> None:
             file.write(text)
         os.replace(part, path)
     finally:
-        part.unlink(missing_ok=True)  # there only if that failed
+        part.unlink(missing_ok=True)  # it exists only after an error
 
 
 def _mode(path: Path) -> int | None:
-    """Type and permissions of what lies at a path, links not followed; ``None`` for nothing."""
+    """Return type and permissions of a path without following links; ``None`` if it is free."""
     try:
         return path.lstat().st_mode
     except FileNotFoundError:
@@ -48,20 +48,22 @@ def _mode(path: Path) -> int | None:
 
 
 def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]) -> Path:
-    """Return the path of an output, unless somebody else's file would be lost by writing it.
+    """Return the path of an output, after checking that it replaces no file of another origin.
 
     Parameters
     ----------
     option : str
-        Who names the file.
+        Name of the option that gives the path, for the error message.
     path : path
-    what, own : str, callable
-        What the command writes, in words, and whether a text begins like that.
+    what : str
+        The output in words, for the error message.
+    own : callable
+        Returns whether the first characters of a file are those of such an output.
 
     Raises
     ------
     ValueError
-        If there is no such folder, or if something else lies at the path.
+        If the folder does not exist, or if the path holds something else.
     """
     checks.need(path.parent.is_dir(), f"{option} must be a file in an existing folder, got {path}")
     mode = _mode(path)
@@ -78,12 +80,15 @@ def replaceable(option: str, path: Path, what: str, own: Callable[[str], object]
 
 
 def digest(parts: object) -> str:
-    """Digest of what JSON can write."""
+    """Return the digest of an object that JSON can hold."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class Store:
-    """Finished cells as files: name = digest of everything the result depends on."""
+    """Store of finished cells, one file each.
+
+    The name of a file is a digest of everything on which the result depends.
+    """
 
     def __init__(
         self,
@@ -103,17 +108,20 @@ class Store:
         self.source = f"{digest(self.base[:1])[:8]}-{digest(self.base[:2])[:8]}"
 
     def path(self, cell: Row) -> Path:
-        """Where the result of a cell lies: its name says which function, which source of it, which
-        cell, so cells of old sources can be told."""
+        """Return the path of the result of a cell.
+
+        The name identifies the function, its source and the cell, so that results of old sources
+        can be found.
+        """
         return self.folder / f"{self.source}-{digest([self.base, cell])[:32]}.json"
 
     @staticmethod
     def _check(path: Path, text: str) -> str:
-        """First line of a file: vouches for the content and for the name it is stored under."""
+        """Return the first line of a file, a digest of its name and of its content."""
         return hashlib.sha256(f"{path.stem}\n{text}".encode()).hexdigest()
 
     def read(self, cell: Row) -> str | None:
-        """Return the stored text, or ``None``; a damaged file is reported and removed."""
+        """Return the stored text of a cell, or ``None``; report and remove a damaged file."""
         path = self.path(cell)
         try:
             check, _, text = path.read_text(encoding="utf-8").partition("\n")
@@ -128,6 +136,6 @@ class Store:
         return text
 
     def write(self, cell: Row, text: str) -> None:
-        """Keep the result of a cell."""
+        """Store the result of a cell."""
         path = self.path(cell)
         replace(path, f"{self._check(path, text)}\n{text}")

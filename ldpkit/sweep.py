@@ -1,10 +1,10 @@
-"""Grids to tables: parallel, resumable, seeded, with a progress bar.
+"""Sweeps, which compute a table from a grid of parameters in parallel, and can be resumed.
 
-A sweep calls one function on every cell of a grid. Each cell gets a seed
-derived from its own parameters, so neither the order nor the number of workers
-nor the rest of the grid changes its result. A finished cell is stored at once;
-a sweep that was killed continues where it stopped and gives the same table.
-A cell that fails, or whose worker dies, stops no other cell.
+A sweep calls one function on every cell of a grid. The seed of a cell is
+derived from its own parameters. Therefore neither the order nor the number of
+workers nor the rest of the grid changes its result. A finished cell is stored at
+once, so that a sweep that was killed continues where it stopped and gives the
+same table. A cell that fails, or whose worker dies, stops no other cell.
 """
 
 import functools
@@ -29,7 +29,7 @@ from .store import Store, replace
 from .types import Row
 
 if TYPE_CHECKING:
-    # loaded when a table is made: a worker makes none, and starts in half the time
+    # imported later when a table is made, because a worker makes none and starts faster without
     import pandas as pd
 
 __all__ = ["sweep", "SweepError", "cells", "progress"]
@@ -48,8 +48,7 @@ def progress(
     start: int = 0,
     more: Callable[[], str] | None = None,
 ) -> Iterator[Each]:
-    """Go through an iterable with a progress bar and the time left; silent unless a person is
-    watching."""
+    """Yield the items of an iterable, with a progress bar if a terminal or notebook shows it."""
     with Progress(total, "cells", label, start=start, notebook=True, more=more) as bar:
         for each in iterable:
             yield each
@@ -62,8 +61,8 @@ def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[R
     Parameters
     ----------
     grid : mapping or iterable of mappings
-        A mapping from parameter to list of values means all combinations, the
-        last parameter moving fastest; an iterable of mappings lists the cells.
+        A mapping from parameters to lists of values means all combinations, of
+        which the last parameter changes fastest. An iterable of mappings lists the cells.
     """
     if isinstance(grid, Mapping):
         lists = [
@@ -91,28 +90,28 @@ def _plain(x: object) -> object:
 
 @functools.cache
 def _libraries() -> ThreadpoolController:
-    """The libraries with threads of their own; looking for them takes longer than many a cell."""
-    import scipy.linalg  # noqa: F401  brings the last of them
+    """Return the libraries that start threads; cached, because the search for them is slow."""
+    import scipy.linalg  # noqa: F401  loads the last of these libraries
 
     return ThreadpoolController()
 
 
 def _run(func: Func, cell: Row, seed: int, wanted: dict[str, str]) -> str:
     executors.require(wanted)
-    with _libraries().limit(
-        limits=1, user_api="blas"
-    ):  # sums are formed in the same order whatever the number of cores
+    with _libraries().limit(limits=1, user_api="blas"):  # so that the order of sums is fixed
         result = func(**cell, seed=seed)
     return json.dumps(result if isinstance(result, list) else [result], default=_plain)
 
 
 class SweepError(RuntimeError):
-    """Some cells failed; all others were computed, and stored if a store was given.
+    """Error after a sweep in which some cells failed.
+
+    All other cells are computed, and stored if there is a store.
 
     Attributes
     ----------
     failures : list of (dict, Exception)
-        Each failed cell and its error. A cell whose worker died twice carries a `BrokenExecutor`
+        Each failed cell and its error. If its worker died twice, the error is a `BrokenExecutor`
         or, on a Dask cluster, a ``KilledWorker``.
     table : pandas.DataFrame
         The rows of the other cells, in the order of the grid.
@@ -133,27 +132,27 @@ class SweepError(RuntimeError):
 
 
 class _Table:
-    """The finished rows as one CSV file, always replaced as a whole: a reader sees whole rows and
-    nothing else."""
+    """The finished rows as one CSV file, which is replaced atomically."""
 
     def __init__(self, path: str | os.PathLike[str], rows: "Callable[[], pd.DataFrame]") -> None:
         self.path, self.rows = Path(path), rows
         self.write()
 
     def write(self) -> None:
+        """Write the file, and note when it may be written again."""
         start = time.monotonic()
         replace(self.path, self.rows().to_csv(index=False))
         end = time.monotonic()
         self.due = end + 9 * (end - start)
 
     def refresh(self) -> None:
-        """Write again, unless that would take more than a tenth of the time."""
+        """Write the file, unless writing would then take more than a tenth of the time."""
         if time.monotonic() >= self.due:
             self.write()
 
 
 def _here(jobs: dict[int, Job]) -> Generator[tuple[int, Future[str]], None, None]:
-    """Compute the jobs in this process, one after the other; yield number and outcome."""
+    """Compute the jobs one after the other in this process; yield number and outcome of each."""
     for i, job in jobs.items():
         future: Future[str] = Future()
         try:
@@ -166,10 +165,10 @@ def _here(jobs: dict[int, Job]) -> Generator[tuple[int, Future[str]], None, None
 def _there(
     jobs: dict[int, Job], pool: Executor, limit: float | None
 ) -> Generator[tuple[int, Future[str]], None, None]:
-    """Compute the jobs in a pool; yield number and outcome as they end.
+    """Compute the jobs in an executor; yield number and outcome of each as it ends.
 
-    A job whose worker died is computed once more, alone, after all others: whatever kills a worker
-    then is the job itself, not a neighbour that took the memory.
+    A job whose worker died is computed once more, alone, after all others. If its worker dies
+    again, the cause is the job itself, and not another job that took the memory.
     """
     futures = {_submit(pool, job, limit): i for i, job in jobs.items()}
     suspects = []
@@ -189,13 +188,11 @@ def _there(
 
 
 def _submit(pool: Executor, job: Job, limit: float | None) -> Future[str]:
-    """Submit a job; a pool that takes none any more fails it."""
+    """Submit a job; if the executor accepts none any more, the job fails."""
     try:
-        return (
-            pool.within(limit, _run, *job)
-            if isinstance(pool, executors.Processes)
-            else pool.submit(_run, *job)
-        )
+        if isinstance(pool, executors.Processes):
+            return pool.within(limit, _run, *job)
+        return pool.submit(_run, *job)
     except BrokenExecutor as error:
         refused: Future[str] = Future()
         refused.set_exception(error)
@@ -203,7 +200,7 @@ def _submit(pool: Executor, job: Job, limit: float | None) -> Future[str]:
 
 
 def _deaths() -> tuple[type[Exception], ...]:
-    """Errors by which a pool says that a worker died."""
+    """Return the types of error that mean that a worker died."""
     return BrokenExecutor, getattr(sys.modules.get("distributed"), "KilledWorker", BrokenExecutor)
 
 
@@ -226,32 +223,33 @@ def sweep(
     ----------
     func : callable
         Returns a flat dictionary, or a list of them (several rows), of plain
-        numbers and strings. Importable by name if `workers` are processes on
-        other machines.
+        numbers and strings. It must be importable by name for workers on other
+        machines.
     grid : mapping or iterable of mappings
         See `cells`.
     seed : int
-        Non-negative. A cell's seed depends on this number and on the cell only.
+        Non-negative. The seed of a cell depends on this number and on the cell only.
     workers : int, optional
         Local processes; the number of cores by default. 1 computes in this process.
     executor : concurrent.futures.Executor, optional
         Used instead of local processes, for example ``client.get_executor(pure=False)`` of a
-        client that `ldpkit.executors.connect` returns. It is left open.
+        client that `ldpkit.executors.connect` returns. It is not shut down.
     store : path, optional
-        Folder of finished cells. Entries are keyed by cell, seed, function and its `identity`
-        (not by the content of a file that a cell names), checked when read, and written whole or
-        not at all.
+        Folder of finished cells. An entry is identified by cell, seed, function and its
+        `identity`, but not by the content of a file that a cell names. Entries are checked when
+        read, and written atomically.
     table : path, optional
         CSV file of the rows finished so far, in the order of the grid. It can be read at any
-        moment: it is replaced as a whole, first before anything is computed and last when the
-        sweep ends, whatever ends it; in between, as often as a tenth of the time allows.
+        moment, because it is replaced atomically. It is written before anything is computed, when
+        the sweep ends for any reason, and in between for at most a tenth of the time.
     label : str, optional
         Text of the progress bar.
     limit : float, optional
-        Seconds that a cell may take; one that takes longer fails with a `TimeoutError`.
-        Only processes of this machine can be held to it, so each cell is computed in one then.
+        Seconds that a cell may take; one that takes longer fails with a `TimeoutError`. Every
+        cell is then computed in a process of this machine, because only such a process can be
+        ended.
     identity : callable
-        ``identity(func)``: a digest of all that the function's results depend on.
+        ``identity(func)`` returns a digest of everything on which the function's results depend.
 
     Returns
     -------
@@ -262,8 +260,8 @@ def sweep(
     ------
     SweepError
         After all other cells are finished, if some failed. A cell whose worker died is computed
-        once more, alone, before it counts as failed (a Dask scheduler repeats it by itself
-        before that, ``distributed.scheduler.allowed-failures`` times).
+        once more, alone, before it counts as failed. Before that, a Dask scheduler repeats it
+        ``distributed.scheduler.allowed-failures`` times.
     ValueError
         If a parameter is out of range, before anything is computed.
     """
@@ -285,9 +283,7 @@ def sweep(
     if place and (place.exists() > place.is_file() or not place.parent.is_dir()):
         raise ValueError(f"table must be a file in an existing folder, got {table}")
     kept = Store(store, func, seed, identity) if store is not None else None
-    texts: dict[int, str | None] = {
-        i: kept.read(cell) if kept else None for i, cell in enumerate(listed)
-    }
+    texts = {i: kept.read(cell) if kept else None for i, cell in enumerate(listed)}
     todo = [i for i, text in texts.items() if text is None]
     jobs = {
         i: (func, listed[i], derive(seed, "cell", listed[i]), executors.versions()) for i in todo

@@ -13,20 +13,19 @@ __all__ = [
 # fmt: on
 
 Array: TypeAlias = NDArray[Any]
-"""An array; docstrings give its shape and what it holds."""
+"""An array; docstrings state its shape and its content."""
 Numbers: TypeAlias = Any
 """One number, or an array of them where an argument is one."""
 Reports: TypeAlias = Any
-"""What users send: an array, or a list of arrays, see `ldpkit.mechanisms.FrequencyOracle`."""
+"""Reports of users: an array or a list of arrays, see `ldpkit.mechanisms.FrequencyOracle`."""
 Input: TypeAlias = Any
-"""What a user holds: a number, a vector, any Python value, as the mechanism says."""
+"""Input of a user: a number, a vector or any other Python value, as the mechanism defines it."""
 Row: TypeAlias = dict[str, Any]
 """Parameters or results by name: one row of a table, one object of JSON, one cell of a grid."""
 Word: TypeAlias = Any
-"""A parameter given by its name, on a command line, in a grid or by a caller: whoever is to use it
-checks it."""
+"""A parameter that is given by its name and not checked yet, for example on a command line."""
 Rng: TypeAlias = np.random.Generator
-"""The source of randomness that a caller hands over."""
+"""The generator of random numbers that a caller passes."""
 Pair: TypeAlias = tuple[int, int]
 """The two audited values."""
 Held: TypeAlias = tuple[int, float]

@@ -1,7 +1,6 @@
-"""What an adversary concludes from reports: attacks, apart from the statistics of auditing.
+"""Attacks: how an adversary draws conclusions from reports, apart from the statistics of auditing.
 
-Every attack offers the verbs of `Attack`. Attacks on gradients have the same
-verbs and are in `ldpkit.attacks.gradient`.
+Every attack has the methods of `Attack`. Attacks on gradients are in `ldpkit.attacks.gradient`.
 """
 
 from typing import Any
@@ -21,7 +20,7 @@ ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (Guess(), TwoVal
 
 
 def make(name: str | Attack | Learned) -> Any:
-    """Return the attack called `name`; an attack is returned as it is."""
+    """Return the attack called `name`, or the attack that is given."""
     if isinstance(name, (Attack, Learned)):
         return name
     checks.one_of("attack", name, [*ATTACKS, Learned.name])

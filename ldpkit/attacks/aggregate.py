@@ -1,14 +1,13 @@
-"""Reconstruction of one value behind a Laplace-noised sum: the optimal attack's law without
-simulation.
+"""Reconstruction of one value behind a Laplace-noised sum: exact success and advantage.
 
-The values are ``0..m-1``, the guess z' succeeds if ``|z - z'| <= eta``, and all
-other values of the sum are known, so that the output is z plus noise. Outside
-``[0, m-1]`` the likelihood ratios do not change: truncating the output to any
-interval that holds this one loses nothing.
+The values are ``0..m-1``, and the guess z' succeeds if ``|z - z'| <= eta``. All
+other values of the sum are known, so that the output is z plus noise. The
+likelihood ratios do not change outside of ``[0, m-1]``. Therefore nothing is
+lost if the output is truncated to an interval that contains this one.
 
-Inside one unit cell the score of a guess is a straight line in a power of the
-output, so the optimal attack follows the upper envelope of m lines, which is
-walked from break to break.
+Inside one unit cell the score of a guess is a straight line in an exponential of
+the output. The optimal attack therefore follows the upper envelope of m lines,
+whose breaks are computed one after the other.
 
 Source: Guerra-Balboa et al., PVLDB 19(7), 2026, section 7.2 (Figure 4).
 """
@@ -27,7 +26,7 @@ __all__ = ["laplace_sum_exact", "laplace_sum_runs"]
 
 @kernel
 def _windows(weight: Array, eta: int, out: Array) -> float:
-    """Sum of the weights within `eta` of each value."""
+    """Write the sum of the weights within `eta` of each value to `out`; return the total."""
     m = weight.size
     total = np.zeros(m + 1)
     for z in range(m):
@@ -39,13 +38,15 @@ def _windows(weight: Array, eta: int, out: Array) -> float:
 
 @kernel
 def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
-    """Success of the attack and of the same attack on an independent output; `baseline` 1 for RAD,
-    0 for ReRo."""
+    """Return the success of the optimal attack, and that of the same attack on another output.
+
+    The other output is independent of the record. `baseline` is 1 to maximise RAD and 0 for ReRo.
+    """
     m = prior.size
     blind, up, down, weight = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     _windows(prior, eta, blind)
     first, second = 0.0, 0.0
-    for edge in (0, m - 1):  # everything at or beyond an end of the range
+    for edge in (0, m - 1):  # outputs at or beyond an end of the range
         for z in range(m):
             weight[z] = prior[z] * math.exp(-abs(z - edge) / scale) / 2
         total = _windows(weight, eta, up)
@@ -62,9 +63,7 @@ def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
         slope, level = up - baseline * blind * total_up, down - baseline * blind * total_down
         x, end = 1.0, math.exp(2 / scale)
         while x < end:
-            probe = x * (
-                1 + 1e-9
-            )  # ties often fall on the start of a cell: the winner is the line on top right of it
+            probe = x * (1 + 1e-9)  # lines often meet at the start of a cell: compare right of it
             j = np.argmax(slope * probe + level)
             stop = end
             for i in range(m):
@@ -72,10 +71,8 @@ def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
                     cross = (level[j] - level[i]) / (slope[i] - slope[j])
                     if probe < cross < stop:
                         stop = cross
-            rise, fall = (
-                (math.sqrt(stop) - math.sqrt(x)) / 2,
-                (1 / math.sqrt(x) - 1 / math.sqrt(stop)) / 2,
-            )
+            rise = (math.sqrt(stop) - math.sqrt(x)) / 2
+            fall = (1 / math.sqrt(x) - 1 / math.sqrt(stop)) / 2
             first += up[j] * rise + down[j] * fall
             second += blind[j] * (total_up * rise + total_down * fall)
             x = stop
@@ -86,8 +83,11 @@ def _exact(prior: Array, eta: int, scale: float, baseline: float) -> Rates:
 def _runs(
     prior: Array, eta: int, scale: float, z: int, runs: int, rng: Rng, hits: Array, blinds: Array
 ) -> None:
-    """Successes of Algorithm 1 on fresh outputs of record z, and the chance of the same guess on
-    another record."""
+    """Simulate Algorithm 1 on outputs of record z.
+
+    `hits` receives the successes, and `blinds` the probability that the same guess succeeds on an
+    independent record.
+    """
     m = prior.size
     blind, score, weight, decay = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     _windows(prior, eta, blind)
@@ -107,30 +107,26 @@ def _runs(
 
 
 def _checked(prior: ArrayLike, eta: int, epsilon: float) -> tuple[Array, int, float]:
-    """Prior, eta and the scale of the noise: the sum's sensitivity is the largest value."""
-    prior = checked_prior(prior)
-    return (
-        prior,
-        checks.integer("eta", eta, 0),
-        (prior.size - 1) / checks.real("epsilon", epsilon, 0, closed="()"),
-    )
+    """Return prior, eta and the scale of the noise; the sensitivity is the largest value."""
+    prior, eta = checked_prior(prior), checks.integer("eta", eta, 0)
+    return prior, eta, (prior.size - 1) / checks.real("epsilon", epsilon, 0, closed="()")
 
 
 def laplace_sum_exact(
     prior: ArrayLike, eta: int, epsilon: float, *, maximise: str = "rad"
 ) -> Rates:
-    """Exact ``(rero, rad)`` of the attack that maximises one of them.
+    """Return the exact ``(rero, rad)`` of the attack that maximises one of them.
 
     Parameters
     ----------
     prior : float array, shape (m,)
-        Of the values ``0..m-1``.
+        Prior of the values ``0..m-1``.
     eta : int
-        How far a successful guess may lie from the value.
+        Largest distance of a successful guess from the value.
     epsilon : float
         Budget of the sum, whose sensitivity is ``m - 1``.
     maximise : {"rad", "rero"}
-        Algorithm 1, or the Bayes attack.
+        ``"rad"`` is Algorithm 1, and ``"rero"`` the Bayes attack.
     """
     baseline = float(checks.one_of("maximise", maximise, ("rad", "rero")) == "rad")
     rero, second = _exact(*_checked(prior, eta, epsilon), baseline)
@@ -140,15 +136,14 @@ def laplace_sum_exact(
 def laplace_sum_runs(
     prior: ArrayLike, eta: int, epsilon: float, *, runs: int, rng: Rng
 ) -> dict[str, float]:
-    """ReRo and RAD of Algorithm 1 from simulated outputs, `runs` for every value that has prior
-    mass.
+    """Estimate ReRo and RAD of Algorithm 1 from simulated outputs.
 
     Parameters
     ----------
     prior, eta, epsilon
         As in `laplace_sum_exact`.
     runs : int
-        Outputs per value, at least 2 (the paper: 1,000).
+        Outputs for each value that has prior mass, at least 2 (the paper: 1,000).
     rng : numpy.random.Generator
 
     Returns

@@ -1,4 +1,4 @@
-"""What an audit asks of an attack."""
+"""The methods of an attack, and checks that an attack suits a mechanism."""
 
 from dataclasses import is_dataclass
 from typing import Protocol, runtime_checkable
@@ -12,14 +12,14 @@ from ..types import Array, Pair, Rates, Reports, Rng
 __all__ = ["Attack", "able", "audited", "drawable", "handled"]
 
 
-def able(kind: ReportType) -> list[str]:
-    """Names of the attacks of a fixed event that can read this kind of report."""
-    return [n for n, verbs in (("guess", Named), ("tight", Scored)) if isinstance(kind, verbs)]
+def able(report_type: ReportType) -> list[str]:
+    """Return the names of the attacks with a fixed event that can read a report type."""
+    readers = {"guess": Named, "tight": Scored}
+    return [name for name, needed in readers.items() if isinstance(report_type, needed)]
 
 
 def audited(mechanism: LocalRandomizer) -> LocalRandomizer:
-    """Return `mechanism` if reports of its inputs can be told apart: a `LocalRandomizer`, such as a
-    `Client`."""
+    """Return `mechanism`, after checking that it is a frozen `LocalRandomizer`."""
     checks.instance(
         "mechanism",
         mechanism,
@@ -31,54 +31,62 @@ def audited(mechanism: LocalRandomizer) -> LocalRandomizer:
 
 
 def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) -> Verbs:
-    """Return the kind of the mechanism's reports if it has the `verbs` that the attack needs.
+    """Return the mechanism's report type if it has the methods (`verbs`) that the attack needs.
 
     Raises
     ------
     ValueError
-        Naming the attack, the mechanism and its kind of report.
+        Naming the attack, the mechanism and its report type.
     """
-    kind = audited(mechanism).report_type
-    if not isinstance(kind, verbs):
+    report_type = audited(mechanism).report_type
+    if not isinstance(report_type, verbs):
         own = "an attack of your own that can, see the page on your own mechanism"
-        others = [f"attack {name}, which can" for name in able(kind)]
+        others = [f"attack {name}, which can" for name in able(report_type)]
         raise ValueError(
-            f"attack {attack.name} cannot read the {kind.name} reports of {mechanism.name}: "
+            f"attack {attack.name} cannot read the {report_type.name} reports of {mechanism.name}: "
             f"audit it with {', or '.join(others) or own}"
         )
-    return kind
+    return report_type
 
 
 def drawable(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) -> Verbs:
-    """Return `handled` kind after checking that its law speaks for the mechanism's client."""
-    kind = handled(attack, mechanism, verbs)
+    """Return the report type as `handled` does, if its distribution is that of the client."""
+    report_type = handled(attack, mechanism, verbs)
     checks.need(
         distribution_known(mechanism),
-        f"mechanism must have a law of its own to draw from, got {mechanism!r}: make reports"
+        f"mechanism must have an exact distribution to sample from, got {mechanism!r}: make reports"
         " instead",
     )
-    return kind
+    return report_type
 
 
 @runtime_checkable
 class Attack(Protocol):
-    """An attack on reports: whatever offers these verbs can be audited with."""
+    """An attack on reports; any object with these methods can be used in an audit."""
 
     @property
     def name(self) -> str:
-        """What it is called in results."""
+        """Name of the attack in results."""
 
-    def declare(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "Attack":
-        """Return the attack as it will be used; what it has to choose, it chooses before any data
-        are seen."""
+    def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "Attack":
+        """Return the attack with its event chosen, before any report is made.
+
+        Parameters
+        ----------
+        mechanism : LocalRandomizer
+        trials : int
+            Reports per input that will be made.
+        tail : float
+            Tail mass of each bound, see `ldpkit.stats.tail_mass`.
+        """
 
     def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
-        """Did the attack answer the first value of the pair, on real reports of any mechanism or
-        client; bool array (n,)."""
+        """Return whether the attack names the first input of the pair, for each real report; bool
+        array (n,)."""
 
     def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
-        """Return the exact true- and false-positive rate for a pair, or ``None`` where no law is
-        known."""
+        """Return the exact true- and false-positive rate for a pair, or ``None`` if the exact
+        distribution is unknown."""
 
     def sample(
         self,
@@ -88,5 +96,5 @@ class Attack(Protocol):
         rng: Rng,
         pair: Pair | None = None,
     ) -> int:
-        """Return the number of acceptances among `trials` reports, drawn from the exact law and not
-        from reports."""
+        """Return the number of acceptances among `trials` reports, sampled from the exact
+        distribution without making reports."""

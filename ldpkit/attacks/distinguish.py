@@ -1,9 +1,9 @@
-"""The paper's distinguishability attack: name one value that the report supports.
+"""The paper's distinguishability attack, which guesses one value that the report supports.
 
 The guess is a uniform element of the report's support set, or a uniform value
-if the set is empty; for a noisy vector it is a uniform element among the most
-likely values. Ties are always broken at random: a rule such as "the first
-index" favours one input and changes the audit.
+if the set is empty. For a noisy vector it is a uniform element among the most
+likely values. Ties are always broken at random, because a rule such as "the
+first index" favours one input and therefore changes the audit.
 
 Sources: LDP-Auditor, section 4.2 and Algorithm 1; Arcolezi et al. (2023).
 """
@@ -23,22 +23,23 @@ __all__ = ["Guess", "success_rate"]
 
 @dataclass(frozen=True)
 class Guess:
-    """Name a value that the report supports; accept if it is the first of the pair.
+    """Guess a value that the report supports; accept if it is the first of the pair.
 
-    Of several rounds, the value that most of them support is named (for noisy
-    vectors, the largest sum); of several attributes, one is picked at random.
+    From several rounds, the guess is the value that most of them support (for
+    noisy vectors, the one with the largest sum). Of several attributes, one is
+    chosen at random.
 
     Notes
     -----
-    Where all values are treated alike, with ``A`` the probability that the guess
-    is the true value the false-positive rate is ``(1 - A) / (k - 1)``.
+    Let ``A`` be the probability that the guess is the true value. If a mechanism
+    treats all values alike, the false-positive rate is ``(1 - A) / (k - 1)``.
     Sources: LDP-Auditor, Algorithms 1, 2 and 4.
     """
 
     name = "guess"
 
-    def declare(self, mechanism: LocalRandomizer, trials: int, tail: float) -> Self:
-        """Return the attack as it will be used; there is nothing to choose."""
+    def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> Self:
+        """Return the attack itself, because there is nothing to choose."""
         handled(self, mechanism, Named)
         return self
 
@@ -48,7 +49,7 @@ class Guess:
         Parameters
         ----------
         mechanism : Mechanism
-            Whose `kind` says how to read the reports.
+            Its `report_type` reads the reports.
         reports : array or list of arrays
             As returned by ``mechanism.perturb``.
         rng : numpy.random.Generator
@@ -62,24 +63,26 @@ class Guess:
         return handled(self, mechanism, Named).guess(mechanism.read(reports), rng)
 
     def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
-        """Whether each guess is the first value of `pair`; bool array (n,)."""
+        """Return whether each guess is the first value of `pair`; bool array (n,)."""
         return self.predict(mechanism, reports, rng) == mechanism.pair(pair)[0]
 
     def success(self, mechanism: LocalRandomizer) -> float | None:
-        """Exact probability that the guess is the true value (attacker success rate); ``None`` if
-        unknown."""
+        """Return the exact probability that the guess is the true value (attacker success rate),
+        or ``None`` if it is unknown."""
         rates = self.rates(mechanism)
         return None if rates is None else rates[0]
 
     def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
-        """Exact ``(tpr, fpr)``; ``None`` where no law is known (a client; subsets of size > 1 in
-        several rounds)."""
-        kind = handled(self, mechanism, Named)
+        """Return the exact ``(tpr, fpr)``, or ``None`` if the exact distribution is unknown.
+
+        It is unknown for a client, and for subsets of more than one value in several rounds.
+        """
+        report_type = handled(self, mechanism, Named)
         pair = mechanism.pair(pair)
-        return kind.guess_rates(pair) if distribution_known(mechanism) else None
+        return report_type.guess_rates(pair) if distribution_known(mechanism) else None
 
     def route(self, mechanism: LocalRandomizer) -> str:
-        """How the exact rates are found, one of `ldpkit.reports.base.ROUTES`."""
+        """Return how the exact rates are computed, one of `ldpkit.reports.base.ROUTES`."""
         return str(handled(self, mechanism, Named).guess_route)
 
     def sample(
@@ -90,8 +93,7 @@ class Guess:
         rng: Rng,
         pair: Pair | None = None,
     ) -> int:
-        """Number of acceptances among `trials` reports, drawn from the law of the guess: no report
-        is made.
+        """Sample the number of acceptances among `trials` reports from the exact distribution.
 
         Parameters
         ----------
@@ -116,7 +118,7 @@ def success_rate(mechanism: LocalRandomizer) -> float:
     Raises
     ------
     ValueError
-        If no law is known, see `Guess.rates`.
+        If the exact distribution is unknown, see `Guess.rates`.
     """
     rates = Guess().rates(mechanism)
     if rates is None:

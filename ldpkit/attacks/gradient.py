@@ -1,13 +1,12 @@
-"""Attacks on randomised gradients: pairs of gradients, and two rules that tell which one was
-randomised.
+"""Attacks on randomised gradients: pairs of gradients, and two rules that tell them apart.
 
-A rule answers *first* or *second*. Its errors are named as in the paper: a false
-positive answers second although the first gradient was randomised, a false
-negative answers first although it was the second. Both rates depend on the two
-norms and the angle between the gradients only, see `Pairs.shape`.
+A rule answers *first* or *second*. Its errors are named as in the paper. A false
+positive is the answer second although the first gradient was randomised. A false
+negative is the answer first although the second one was. Both rates depend only
+on the two norms and on the angle between the gradients, see `Pairs.shape`.
 
 Sources: the LDP-SGD paper, Table 2 (adversaries) and Algorithm 2 (cosine rule).
-The lune rule is ours: the set where the likelihood ratio is as large as it can be.
+The lune rule is ours. It accepts the reports with the largest likelihood ratio.
 """
 
 import math
@@ -32,19 +31,19 @@ def _lengths(gradients: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Crafted pairs of gradients, one of which is drawn anew in every trial.
+    """Crafted pairs of gradients; every trial draws one of the pairs.
 
     Parameters
     ----------
     name : str
-        The adversary that crafted them.
+        The adversary that crafted the pairs.
     first, second : float array, shape (M, d)
-        Finite. One gradient of a pair may be zero, not both.
+        Finite gradients. One gradient of a pair may be zero, but not both.
 
     Raises
     ------
     ValueError
-        If the shapes differ, a gradient is not finite, or nothing tells the two apart.
+        If the shapes differ, a gradient is not finite, or both gradients of a pair are zero.
     """
 
     name: str
@@ -78,26 +77,26 @@ class Pairs:
 
     @cached_property
     def angles(self) -> Array:
-        """Angle of each pair, in [0, pi]; pi if one of the two gradients is zero."""
-        (a, b), found = self.norms, np.full(len(self.first), math.pi)
-        for i in np.flatnonzero(
-            (a > 0) & (b > 0)
-        ):  # pair by pair: no copy of the pool; exact for small angles, too
+        """Angle of each pair in radians, in [0, pi]; pi if one of the two gradients is zero."""
+        (a, b), angles = self.norms, np.full(len(self.first), math.pi)
+        for i in np.flatnonzero((a > 0) & (b > 0)):  # one by one, so that no array is copied
             u, v = self.first[i] / a[i], self.second[i] / b[i]
-            found[i] = 2 * math.atan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
-        return found
+            # accurate for small angles too
+            angles[i] = 2 * math.atan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
+        return angles
 
     def shape(self, clip: float) -> tuple[Array, Array, Array]:
-        """Return what decides an attack: ``min(1, norm / clip)`` of both gradients, and their
-        angle."""
+        """Return ``min(1, norm / clip)`` of both gradients, and their angle; three arrays (M,)."""
         clip = checks.real("clip", clip, 0, closed="()")
         one, two = (np.minimum(1, norms / clip) for norms in self.norms)
         return one, two, self.angles
 
 
 def dummy(d: int, norm: float = 1.0) -> Pairs:
-    """Return the pair that needs no model: all entries equal, and its negative; both of length
-    `norm`."""
+    """Return the pair that needs no model: a gradient with equal entries, and its negative.
+
+    Both have length `norm`.
+    """
     d, norm = checks.integer("d", d, 2), checks.real("norm", norm, 0, closed="()")
     first = np.full((1, d), norm / math.sqrt(d))
     return Pairs("dummy", first, -first)
@@ -111,25 +110,25 @@ def _own(mechanism: GradientMechanism) -> GradientMechanism:
 
 
 class _Rule(ABC):
-    """What the rules share: they look at the components of a report along both gradients."""
+    """Base class of the rules, which use the components of a report along both gradients."""
 
     name: str
     bound: str
 
     @abstractmethod
     def _first(self, mechanism: GradientMechanism, one: Array, two: Array, rng: Rng) -> Array:
-        """Whether the answer is *first*, by these components."""
+        """Return whether the answer is *first*, from the components along both gradients."""
 
     @abstractmethod
     def _rates(
         self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array
     ) -> tuple[Array, Array]:
-        """Rates of false positives and negatives of pairs of this `Pairs.shape`."""
+        """Return the rates of false positives and negatives of pairs of this `Pairs.shape`."""
 
     def accepts(
         self, mechanism: GradientMechanism, reports: Array, pair: tuple[Array, Array], rng: Rng
     ) -> Array:
-        """Whether the rule answers *first* on real reports.
+        """Return whether the rule answers *first* on real reports; bool array (n,).
 
         Parameters
         ----------
@@ -138,7 +137,7 @@ class _Rule(ABC):
         pair : (array, array)
             First and second gradient of every trial, each of shape (n, d).
         rng : numpy.random.Generator
-            Breaks ties, which only parallel gradients have.
+            Breaks ties, which occur for parallel gradients only.
 
         Raises
         ------
@@ -165,8 +164,7 @@ class _Rule(ABC):
             raise ValueError(
                 f"reports and pair must be finite, got a product of {(one + two)[~good][0]}"
             )
-        # a zero gradient counts as opposite to the other one, which is how the paper's comparison
-        # treats it
+        # a zero gradient counts as opposite to the other one, as in the paper's comparison
         return self._first(
             mechanism, np.where(norms[0] > 0, one, -two), np.where(norms[1] > 0, two, -one), rng
         )
@@ -174,8 +172,10 @@ class _Rule(ABC):
     def sample(
         self, mechanism: GradientMechanism, trials: int, pairs: Pairs, first: bool, rng: Rng
     ) -> int:
-        """Draw the number of answers *first* in `trials` trials, all with the first or all with the
-        second gradient."""
+        """Sample the number of answers *first* in `trials` trials from its exact distribution.
+
+        All trials use the first gradients if `first` is set, and otherwise the second ones.
+        """
         checks.generator(rng)
         positive, negative = self.rates(mechanism, pairs)
         return int(
@@ -202,18 +202,16 @@ class Cosine(_Rule):
         self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array
     ) -> tuple[Array, Array]:
         inside, outside = mechanism.levels
-        # a projected gradient errs in the half of the plane beyond the bisector; it meets the cap
-        # in overlap / 2
+        # the rule errs beyond the bisector of the gradients, where it meets overlap / 2 of the cap
         error = (outside + (inside - outside) * mechanism.overlap(angle)) / 2
         return 0.5 - one * (0.5 - error), 0.5 - two * (0.5 - error)
 
 
 class Lune(_Rule):
-    """Answer *second* where the report is in the cap of the second gradient and not in that of the
-    first.
+    """Answer *second* if the report is in the cap of the second gradient and not of the first.
 
-    There the likelihood ratio is ``e^epsilon`` for gradients as long as the clipping norm, whatever
-    their angle.
+    For gradients as long as the clipping norm, the likelihood ratio of such reports is
+    ``e^epsilon`` at any angle.
     """
 
     name = "lune"
@@ -226,10 +224,8 @@ class Lune(_Rule):
         self, mechanism: GradientMechanism, one: Array, two: Array, angle: Array
     ) -> tuple[Array, Array]:
         inside, outside = mechanism.levels
-        lune, opposite = (
-            np.maximum(mechanism.q - mechanism.overlap(angle), 0),
-            mechanism.overlap(math.pi - angle),
-        )
+        lune = np.maximum(mechanism.q - mechanism.overlap(angle), 0)
+        opposite = mechanism.overlap(math.pi - angle)
         positive = np.where(
             one == 0, lune, outside * lune + (1 - one) / 2 * (inside - outside) * opposite
         )

@@ -1,9 +1,9 @@
-"""The attack that needs to know nothing about reports."""
+"""The attack that learns from reports of any form."""
 
 __all__ = ["Learned"]
 
 
 class Learned:
-    """Look at everything that reports show, for audits that bet; see `ldpkit.sequential`."""
+    """Learn events from all entries of reports, in a sequential audit; see `ldpkit.sequential`."""
 
     name = "learned"

@@ -1,11 +1,11 @@
-"""The strongest test between two values: the extreme event of the likelihood ratio.
+"""The likelihood-ratio event: the strongest event for two inputs.
 
 For a pure protocol the reports that are ``e^eps`` times likelier under one
-value than under another form one simple event. Testing for it is the
-Neyman-Pearson test at the extreme point of the trade-off curve, so the
-population value of ``ln(tpr / fpr)`` is the whole epsilon, which the guess of
-`distinguish` usually misses by a wide margin. The event looks at two
-coordinates of the report only and is fixed before any data are seen.
+value than under another form one simple event. The test for this event is the
+Neyman-Pearson test at the extreme point of the trade-off curve. The exact value
+of ``ln(tpr / fpr)`` is therefore the whole epsilon, while that of the guess is
+usually much smaller. The event depends on two coordinates of the report only,
+and it is fixed before any report is made.
 """
 
 import functools
@@ -27,29 +27,29 @@ __all__ = ["TwoValueTest"]
 
 @dataclass(frozen=True)
 class TwoValueTest:
-    """Accept if the report speaks as strongly as it can for the first value of the pair and against
-    the second.
+    """Accept the reports that support the first value of the pair most strongly.
 
-    What that means each kind of report says by its `score` (see `ldpkit.reports`).
-    For a single reported value it is equality; for Laplace vectors, a first
-    coordinate of at least 1 and a second of at most 0. For bits, hashes and
-    subsets the event is "first supported, second not". Where the likelihood
-    ratio takes many values, the event is "score of at least a threshold":
+    The `score` of the report type defines the event (see `ldpkit.reports`). For a
+    single reported value it is equality with the first value. For Laplace vectors
+    it is a first coordinate of at least 1 and a second of at most 0. For bits,
+    hashes and subsets the event is "first supported, second not". If the
+    likelihood ratio takes many values, the event is a score of at least a
+    threshold:
 
-    - Gaussian vectors: ``(y1 - y2) / (sqrt(2) sigma)``, over all rounds together;
-    - several rounds: the event counted per round, minus its mirror image;
+    - Gaussian vectors: ``(y1 - y2) / (sqrt(2) sigma)``, summed over all rounds;
+    - several rounds: the number of rounds with the event, minus that with its mirror image;
     - several attributes: the likelihood ratio of the whole tuple;
-    - Bloom filters: the likelihood ratio of the cohort's bits; "at least the loss" attains it.
+    - Bloom filters: the likelihood ratio of the cohort's bits, with the loss as threshold.
 
     Parameters
     ----------
     threshold : float, optional
-        Where one is needed; `declare` chooses it before any data are seen.
+        Smallest score of the event, if it needs one; `choose` chooses it before any report is made.
 
     Notes
     -----
-    THE is tested on the bits that are sent. They satisfy a smaller epsilon than
-    the noisy vector, so the test stays below the claim there.
+    For THE the event is about the bits that are sent. They satisfy a smaller
+    epsilon than the noisy vector, so that the test stays below the claim.
     """
 
     threshold: float | None = None
@@ -59,9 +59,10 @@ class TwoValueTest:
         if self.threshold is not None:
             checks.real("threshold", self.threshold)
 
-    def declare(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "TwoValueTest":
-        """Return the test with its threshold fixed: the one with the best statistic to expect from
-        the law.
+    def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> "TwoValueTest":
+        """Return the test with the threshold that maximises the expected statistic.
+
+        The expectation is exact, so that no report is made.
 
         Parameters
         ----------
@@ -71,33 +72,33 @@ class TwoValueTest:
         tail : float
             Tail mass of each bound, see `ldpkit.stats.tail_mass`.
         """
-        kind = handled(self, mechanism, Scored)
-        if self.threshold is not None or kind.extreme is not None:
+        form = handled(self, mechanism, Scored)
+        if self.threshold is not None or form.extreme is not None:
             return self
-        best = _best_threshold(kind, mechanism.pair(), trials, mechanism.published_delta, tail)
+        best = _best_threshold(form, mechanism.pair(), trials, mechanism.published_delta, tail)
         return self if best is None else TwoValueTest(best)
 
-    def _threshold(self, kind: Scored) -> float:
-        """Score at which the event begins; one that nobody has chosen is refused."""
-        return (
-            kind.extreme if kind.extreme is not None else checks.real("threshold", self.threshold)
-        )
+    def _threshold(self, form: Scored) -> float:
+        """Return the smallest score of the event; refuse a test that needs `choose` first."""
+        if form.extreme is not None:
+            return form.extreme
+        return checks.real("threshold", self.threshold)
 
     def accepts(
         self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng | None = None
     ) -> Array:
-        """Whether each report lies in the event; bool array (n,)."""
-        kind = handled(self, mechanism, Scored)
-        return self._threshold(kind) <= kind.score(mechanism.read(reports), mechanism.pair(pair))
+        """Return whether each report lies in the event; bool array (n,)."""
+        form = handled(self, mechanism, Scored)
+        return self._threshold(form) <= form.score(mechanism.read(reports), mechanism.pair(pair))
 
     def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
-        """Exact ``(tpr, fpr)``; ``None`` for a client whose law is unknown."""
-        kind = handled(self, mechanism, Scored)
-        threshold, pair = self._threshold(kind), mechanism.pair(pair)
-        return kind.score_rates(threshold, pair) if distribution_known(mechanism) else None
+        """Return the exact ``(tpr, fpr)``, or ``None`` for a client of unknown distribution."""
+        form = handled(self, mechanism, Scored)
+        threshold, pair = self._threshold(form), mechanism.pair(pair)
+        return form.score_rates(threshold, pair) if distribution_known(mechanism) else None
 
     def route(self, mechanism: LocalRandomizer) -> str:
-        """How the exact rates are found, one of `ldpkit.reports.base.ROUTES`."""
+        """Return how the exact rates are computed, one of `ldpkit.reports.base.ROUTES`."""
         return str(handled(self, mechanism, Scored).score_route)
 
     def sample(
@@ -108,23 +109,27 @@ class TwoValueTest:
         rng: Rng,
         pair: Pair | None = None,
     ) -> int:
-        """Number of reports in the event among `trials`, drawn from the law of the event; see
-        `Guess.sample`."""
+        """Sample the number of reports in the event among `trials` from its exact distribution.
+
+        Parameters are those of `Guess.sample`.
+        """
         checks.generator(rng)
-        trials, kind = checks.integer("trials", trials, 0), drawable(self, mechanism, Scored)
-        return drawn(kind, trials, truth, self.rates(mechanism, pair), rng)
+        trials, form = checks.integer("trials", trials, 0), drawable(self, mechanism, Scored)
+        return drawn(form, trials, truth, self.rates(mechanism, pair), rng)
 
 
 @functools.lru_cache(maxsize=256)
 def _best_threshold(
-    kind: Scored, pair: Pair, trials: int, delta: float, tail: float
+    form: Scored, pair: Pair, trials: int, delta: float, tail: float
 ) -> float | None:
-    """Threshold with the largest expected statistic; a quick estimate picks those worth the exact
-    sum."""
-    grid = kind.thresholds()
+    """Return the threshold with the largest expected statistic; ``None`` if none is needed.
+
+    The exact expectation is computed for the 16 thresholds with the best quick estimates.
+    """
+    grid = form.thresholds()
     if grid is None:
         return None
-    rates = np.array([kind.score_rates(t, pair) for t in grid])
+    rates = np.array([form.score_rates(t, pair) for t in grid])
     counts = np.rint(trials * rates).astype(np.int64)
     quick = epsilon_lower(counts[:, 0], counts[:, 1], trials, delta, tail=tail)
     near = np.argsort(-quick, kind="stable")[:16]

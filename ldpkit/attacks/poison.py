@@ -1,7 +1,7 @@
-"""Poisoning: fake users who send reports that promote chosen values.
+"""Poisoning: fake users send reports that promote chosen values.
 
-The maximal gain attack of Cao, Jia and Gong (2021): every fake report supports
-as many targets as the protocol lets it, and the estimates of the targets rise.
+The maximal gain attack is that of Cao, Jia and Gong (2021). Every fake report
+supports as many targets as the protocol allows. Therefore their estimates rise.
 """
 
 import math
@@ -58,25 +58,31 @@ class MaximalGain:
         )
 
     def gain(self, p: Numbers, q: Numbers, supported: Numbers) -> Numbers:
-        """Expected gain from support probabilities, if a fake report supports so many targets;
-        numbers or arrays."""
+        """Return the expected gain if a fake report supports `supported` targets.
+
+        All arguments are numbers or arrays of one shape; `p` and `q` are support probabilities.
+        """
         return self.share * ((supported - self.targets * q) / (p - q) - self.frequency)
 
     def supported(self, mechanism: FrequencyOracle) -> int:
-        """How many targets one report can support at best.
+        """Return the largest number of targets that one report can support.
 
-        For local hashing all of them: the attacker is given a hash that sends
-        them to one cell. `craft` searches for one and finds less.
+        For local hashing these are all targets, because the attacker is assumed to know a hash
+        that maps them to one cell. `craft` searches for such a hash and finds a worse one.
         """
-        r = checks.integer("targets", self.targets, 1, oracle(mechanism).k)
-        return self._kind(mechanism).most(r)
+        craftable, targets = self._crafted(mechanism)
+        return craftable.most(targets)
 
-    @staticmethod
-    def _kind(mechanism: FrequencyOracle) -> Crafted:
-        return kind_with(mechanism, Crafted, "send reports that fake users can make up")
+    def _crafted(self, mechanism: FrequencyOracle) -> tuple[Crafted, int]:
+        """Return the mechanism's report type and the number of targets, after checking both."""
+        targets = checks.integer("targets", self.targets, 1, oracle(mechanism).k)
+        return kind_with(mechanism, Crafted, "send reports that fake users can make up"), targets
 
     def expected(self, mechanism: Any) -> float:
-        """Expected gain; infinite for noisy vectors, whose coordinates have no bound."""
+        """Return the expected gain.
+
+        It is infinite for noisy vectors, because their coordinates are unbounded.
+        """
         if isinstance(oracle(mechanism).report_type, Noisy):
             return math.inf
         supported = self.supported(mechanism)
@@ -90,11 +96,11 @@ class MaximalGain:
         Parameters
         ----------
         mechanism : SupportOracle
-            Not smaller than the number of targets.
+            Its domain must not be smaller than the number of targets.
         count : int
         rng : numpy.random.Generator
         tries : int
-            Hash seeds among which all fake users take the best one.
+            Number of hash seeds, of which all fake users take the best one.
 
         Returns
         -------
@@ -102,8 +108,8 @@ class MaximalGain:
             The reports, and how many targets each of them supports.
         """
         checks.generator(rng)
-        targets = checks.integer("targets", self.targets, 1, oracle(mechanism).k)
-        return self._kind(mechanism).craft(targets, checks.integer("count", count, 1), rng, tries)
+        craftable, targets = self._crafted(mechanism)
+        return craftable.craft(targets, checks.integer("count", count, 1), rng, tries)
 
     def simulate(
         self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000
@@ -113,21 +119,15 @@ class MaximalGain:
         Returns
         -------
         gain, expected : float
-            What this run gained, and the expectation at the targets' true
-            frequency, the whole number of fake users and what `craft` found.
+            Gain of this run, and its expectation. The expectation uses the true frequency of the
+            targets, the whole number of fake users and the targets that `craft` found supported.
         """
         genuine = mechanism.perturb(values, rng)
         fakes = round(len(values) * self.share / (1 - self.share))
         crafted, supported = self.craft(mechanism, fakes, rng, tries)
-        before, after = (
-            mechanism.estimate(genuine),
-            mechanism.estimate(np.concatenate([genuine, crafted])),
-        )
-        own = MaximalGain(
-            fakes / (fakes + len(values)),
-            self.targets,
-            float(np.mean(np.asarray(values) < self.targets)),
-        )
-        return float((after - before)[: self.targets].sum()), float(
-            own.gain(mechanism.p, mechanism.q, supported)
-        )
+        before = mechanism.estimate(genuine)
+        after = mechanism.estimate(np.concatenate([genuine, crafted]))
+        share, frequency = fakes / (fakes + len(values)), np.mean(np.asarray(values) < self.targets)
+        actual = MaximalGain(share, self.targets, float(frequency))
+        expected = float(actual.gain(mechanism.p, mechanism.q, supported))
+        return float((after - before)[: self.targets].sum()), expected

@@ -1,13 +1,14 @@
-"""Reconstruction attacks: from the output of a mechanism, name the record behind it.
+"""Reconstruction attacks, which guess the record behind an output of a mechanism.
 
-An attack is judged by its success probability (ReRo) and by its advantage (RAD):
-the success minus that of the same attack on the output of an independent
-record. The optimal attack maximises the advantage, not the success.
+An attack is measured by its success probability (ReRo) and by its advantage
+(RAD). The advantage is the success minus that of the same attack on the output of
+an independent record. The optimal attack maximises the advantage, not the success.
 
-Throughout, records are ``0..m-1`` with prior `prior`; ``success[z, g]`` says
-whether the guess g succeeds on record z (the identity by default: perfect
-reconstruction); ``side[z]`` is the label the adversary knows of the target
-(constant by default: nothing; ``arange(m)``: membership inference).
+Throughout, records are ``0..m-1`` with prior `prior`. ``success[z, g]`` is 1 if
+the guess g succeeds on record z; the default is the identity, that is, perfect
+reconstruction. ``side[z]`` is the label of record z that the adversary knows. It
+is constant by default (the adversary knows nothing); ``arange(m)`` gives
+membership inference.
 
 Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, Definitions 2.3 and 4.1, Theorem 4.3, Algorithm 1.
@@ -34,7 +35,7 @@ __all__ = [
     "score_runs",
 ]
 
-_TIE = 1e-12  # scores closer than this are equal but for rounding
+_TIE = 1e-12  # scores that are closer than this differ by rounding only
 
 
 def checked_prior(prior: ArrayLike) -> Array:
@@ -53,6 +54,7 @@ def checked_prior(prior: ArrayLike) -> Array:
 
 
 def checked_success(success: ArrayLike | None, m: int) -> Array:
+    """Return `success` as a float matrix of 0 and 1, of shape (m, m); the identity by default."""
     success = np.eye(m) if success is None else np.asarray(success)
     checks.need(
         success.shape == (m, m) and np.isin(success, (0, 1)).all(),
@@ -62,6 +64,7 @@ def checked_success(success: ArrayLike | None, m: int) -> Array:
 
 
 def _checked_side(side: ArrayLike | None, m: int) -> Array:
+    """Return `side` as labels 0, 1, 2, ..., int array (m,)."""
     side = np.zeros(m, int) if side is None else np.asarray(side)
     checks.need(
         side.shape == (m,),
@@ -71,31 +74,32 @@ def _checked_side(side: ArrayLike | None, m: int) -> Array:
 
 
 def _game(
-    law: ArrayLike, prior: ArrayLike, success: ArrayLike | None, side: ArrayLike | None
+    likelihood: ArrayLike, prior: ArrayLike, success: ArrayLike | None, side: ArrayLike | None
 ) -> tuple[Array, Array, Array, Array]:
-    law, prior = checks.numeric("law", law).astype(float), checked_prior(prior)
+    """Return the arguments of `rad_exact` as checked arrays."""
+    likelihood, prior = checks.numeric("likelihood", likelihood).astype(float), checked_prior(prior)
     m = prior.size
     checks.need(
-        law.ndim == 2
-        and len(law) == m
-        and (law >= 0).all()
-        and np.allclose(law.sum(1), 1, atol=1e-9, rtol=0),
-        f"law must have {m} rows of probabilities that sum to 1, one per record, got shape"
-        f" {law.shape}",
+        likelihood.ndim == 2
+        and len(likelihood) == m
+        and (likelihood >= 0).all()
+        and np.allclose(likelihood.sum(1), 1, atol=1e-9, rtol=0),
+        f"likelihood must have {m} rows of probabilities that sum to 1, one per record, got shape"
+        f" {likelihood.shape}",
     )
-    return law, prior, checked_success(success, m), _checked_side(side, m)
+    return likelihood, prior, checked_success(success, m), _checked_side(side, m)
 
 
 def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, float, float]:
-    """Chance of success without looking: ``(kappa, largest, smallest)``.
+    """Return the success probabilities without the output: ``(kappa, largest, smallest)``.
 
     Returns
     -------
     kappa : float
         Probability that two independent records coincide, ``sum(prior**2)``.
     largest, smallest : float
-        Success probability of the best and of the worst constant guess, over
-        all records, those without prior mass included.
+        Success probability of the best and of the worst constant guess. A guess
+        may also be a record without prior mass.
     """
     prior = checked_prior(prior)
     blind = prior @ checked_success(success, prior.size)
@@ -103,122 +107,119 @@ def kappa(prior: ArrayLike, success: ArrayLike | None = None) -> tuple[float, fl
 
 
 def finite_distribution(mechanism: FrequencyOracle) -> Array:
-    """Law of every possible report of GRR, a unary encoding or SS, one column per report, for small
-    domains.
+    """Return the exact distribution of the reports of GRR, a unary encoding or SS.
 
     Parameters
     ----------
     mechanism : FrequencyOracle
-        Whose reports are values, at most 16 bits, or subsets.
+        Its reports are values, bits or subsets, of which there are at most 65,536.
 
     Returns
     -------
     float array, shape (k, reports)
-        For `rad_exact` and `optimal_attack`.
+        One column per possible report, as `rad_exact` and `optimal_attack` take it.
     """
-    kind = kind_with(mechanism, Listed, "send reports that can be listed")
+    report_type = kind_with(mechanism, Listed, "send reports that can be listed")
     checks.need(
-        kind.outputs <= 2**16,
+        report_type.outputs <= 2**16,
         f"mechanism must have at most 65,536 reports that can be listed, got {mechanism.name}"
         f" with k = {mechanism.k}",
     )
-    return np.stack([kind.law(value) for value in range(mechanism.k)])
+    return np.stack([report_type.law(value) for value in range(mechanism.k)])
 
 
 def _scores(
-    law: Array, prior: Array, success: Array, side: Array, maximise: str
+    likelihood: Array, prior: Array, success: Array, side: Array, maximise: str
 ) -> Iterator[Array]:
-    """For every known label the score of each guess on each output, shape (m, outputs)."""
-    gain = (
-        law if checks.one_of("maximise", maximise, ("rad", "rero")) == "rero" else law - prior @ law
-    )
+    """Yield for every label the score of each guess on each output, shape (m, outputs)."""
+    checks.one_of("maximise", maximise, ("rad", "rero"))
+    gain = likelihood if maximise == "rero" else likelihood - prior @ likelihood
     for label in range(side.max() + 1):
         here = side == label
         yield success[here].T @ (prior[here, None] * gain[here])
 
 
 def rad_exact(
-    law: ArrayLike,
+    likelihood: ArrayLike,
     prior: ArrayLike,
     success: ArrayLike | None = None,
     side: ArrayLike | None = None,
 ) -> float:
-    """Largest reconstruction advantage that any attack on a finite mechanism has (Theorem 4.3).
+    """Return the largest advantage of any attack on a finite mechanism (Theorem 4.3).
 
     Parameters
     ----------
-    law : float array, shape (m, outputs)
-        Row z is the law of the output for record z.
+    likelihood : float array, shape (m, outputs)
+        Row z is the exact distribution of the output for record z.
     prior : float array, shape (m,)
     success : 0/1 array, shape (m, m), optional
     side : array, shape (m,), optional
-        See the module's text.
+        See the docstring of the module.
 
     Raises
     ------
     ValueError
         If a shape does not fit, or a row or the prior is no probability vector.
     """
-    return float(
-        sum(score.max(0).sum() for score in _scores(*_game(law, prior, success, side), "rad"))
-    )
+    game = _game(likelihood, prior, success, side)
+    return float(sum(score.max(0).sum() for score in _scores(*game, "rad")))
 
 
 def optimal_attack(
-    law: ArrayLike,
+    likelihood: ArrayLike,
     prior: ArrayLike,
     success: ArrayLike | None = None,
     side: ArrayLike | None = None,
     *,
     maximise: str = "rad",
 ) -> Array:
-    """The best guesses for every known label and output (Algorithm 1).
+    """Return the best guesses for every label and output (Algorithm 1).
 
     Parameters
     ----------
-    law, prior, success, side
+    likelihood, prior, success, side
         As in `rad_exact`.
     maximise : {"rad", "rero"}
-        The advantage, or the success (the Bayes attack, which need not have any advantage).
+        The advantage, or the success. The latter gives the Bayes attack, whose advantage may be 0.
 
     Returns
     -------
     float array, shape (labels, m, outputs)
-        With which probability each record is named, uniform among ties; labels
-        in sorted order. A guess outside the class of the label is the way to abstain.
+        Probability that each record is guessed, uniform among ties. Labels are in
+        sorted order. A guess outside the class of the label means to abstain.
     """
-    best = np.array(
-        [
-            score >= score.max(0) - _TIE
-            for score in _scores(*_game(law, prior, success, side), maximise)
-        ]
-    )
+    scores = _scores(*_game(likelihood, prior, success, side), maximise)
+    best = np.array([score >= score.max(0) - _TIE for score in scores])
     return best / best.sum(1, keepdims=True)
 
 
 def attack_value(
     attack: ArrayLike,
-    law: ArrayLike,
+    likelihood: ArrayLike,
     prior: ArrayLike,
     success: ArrayLike | None = None,
     side: ArrayLike | None = None,
 ) -> Rates:
-    """Exact ``(rero, rad)`` of any attack, given as probabilities of guesses (see
-    `optimal_attack`)."""
-    law, prior, success, side = _game(law, prior, success, side)
+    """Return the exact ``(rero, rad)`` of an attack.
+
+    `attack` holds probabilities of guesses, as `optimal_attack` returns them.
+    """
+    likelihood, prior, success, side = _game(likelihood, prior, success, side)
     attack = checks.numeric("attack", attack)
-    shape = (int(side.max()) + 1, *law.shape)
+    shape = (int(side.max()) + 1, *likelihood.shape)
     checks.need(
         attack.shape == shape and np.allclose(attack.sum(1), 1),
         f"attack must hold probabilities of shape {shape}, got {attack.shape}",
     )
     hit = np.array([success[z] @ attack[side[z]] for z in range(prior.size)])  # (m, outputs)
-    rero = float(prior @ (law * hit).sum(1))
-    return rero, rero - float(prior @ (hit @ (prior @ law)))
+    rero = float(prior @ (likelihood * hit).sum(1))
+    return rero, rero - float(prior @ (hit @ (prior @ likelihood)))
 
 
 def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
-    """Posterior minus prior of every record: what Algorithm 1 ranks at perfect reconstruction.
+    """Return posterior minus prior of every record, by which Algorithm 1 ranks the records.
+
+    This holds for perfect reconstruction.
 
     Parameters
     ----------
@@ -237,10 +238,10 @@ def posterior_gain(loglik: ArrayLike, prior: ArrayLike) -> Array:
 def score_runs(
     gain: ArrayLike, truth: ArrayLike, prior: ArrayLike, side: ArrayLike | None = None
 ) -> dict[str, float]:
-    """ReRo and RAD at perfect reconstruction from simulated outputs.
+    """Estimate ReRo and RAD at perfect reconstruction from simulated outputs.
 
-    In every class of `side` the record with the largest gain is named if its
-    gain is positive; otherwise the attack abstains. The second term of RAD is
+    In every class of `side` the attack guesses the record with the largest gain
+    if this gain is positive; otherwise it abstains. The second term of RAD is
     computed for each output over all targets, not simulated.
 
     Parameters
@@ -255,10 +256,10 @@ def score_runs(
     Returns
     -------
     dict
-        ``rero`` and ``counted`` (RAD) from counted successes, and ``posterior``:
-        the mean of the gain that was named, an estimate of the optimal attack's
-        RAD with a far smaller variance, meaningful for `posterior_gain` only.
-        Each with its standard error ``*_se``.
+        ``rero`` and ``counted`` (RAD) from counted successes, and ``posterior``,
+        the mean gain of the guesses. For gains of `posterior_gain` the latter
+        estimates the RAD of the optimal attack with a far smaller variance; for
+        other scores it has no meaning. Each has its standard error ``*_se``.
     """
     prior, gain = checked_prior(prior), checks.reals("gain", gain)
     truth = checks.values(truth, prior.size, "truth")
@@ -267,19 +268,19 @@ def score_runs(
         f"gain must have shape (n, {prior.size}) with n >= 2 rows, one per truth, got {gain.shape}",
     )
     rows, side = np.arange(truth.size), _checked_side(side, prior.size)
-    named, kept = np.zeros(gain.shape), np.zeros(truth.size)
+    guessed, total = np.zeros(gain.shape), np.zeros(truth.size)
     for label in range(side.max() + 1):
         members = np.flatnonzero(side == label)
-        best = members[gain[:, members].argmax(1)]  # scores are continuous: no ties
+        best = members[gain[:, members].argmax(1)]  # no ties, because scores are continuous
         won = np.maximum(gain[rows, best], 0)
-        named[rows, best] = won > 0
-        kept += won
+        guessed[rows, best] = won > 0
+        total += won
     samples = {
-        "rero": named[rows, truth],
-        "counted": named[rows, truth] - named @ prior,
-        "posterior": kept,
+        "rero": guessed[rows, truth],
+        "counted": guessed[rows, truth] - guessed @ prior,
+        "posterior": total,
     }
-    found = {name: float(values.mean()) for name, values in samples.items()}
-    return found | {
+    means = {name: float(values.mean()) for name, values in samples.items()}
+    return means | {
         f"{name}_se": float(v.std(ddof=1) / truth.size**0.5) for name, v in samples.items()
     }

@@ -83,7 +83,7 @@ class Audit(PairAudit):
     _: KW_ONLY
     questions: Annotated[int, checks.rule(checks.integer, 1)] = 1
     threads: Annotated[int, checks.rule(checks.integer, 1)] = 1
-    declared: tuple[Attack, ...] = field(
+    chosen: tuple[Attack, ...] = field(
         init=False, repr=False, compare=False
     )  # with what they had to choose
     asked: tuple[Pair, ...] = field(
@@ -102,7 +102,7 @@ class Audit(PairAudit):
             self,
             attack=tuple(chosen),
             pair=pair,
-            declared=tuple(a.declare(mechanism, self.trials, published) for a in chosen),
+            chosen=tuple(a.choose(mechanism, self.trials, published) for a in chosen),
             asked=(pair, pair[::-1])[: 1 + self.both],
         )
 
@@ -114,12 +114,12 @@ class Audit(PairAudit):
     @functools.cached_property
     def _rates(self) -> list[list[Rates | None]]:
         """Those of every question."""
-        return [[a.rates(self.mechanism, pair) for pair in self.asked] for a in self.declared]
+        return [[a.rates(self.mechanism, pair) for pair in self.asked] for a in self.chosen]
 
     @functools.cached_property
     def real(self) -> bool:
         """Whether every report is made: asked for, or as a count has no law to be drawn from."""
-        own = zip(self.declared, self.rates)
+        own = zip(self.chosen, self.rates)
         return (
             self.faithful
             or not distribution_known(self.mechanism)
@@ -164,7 +164,7 @@ class Audit(PairAudit):
         ValueError
             Saying what a client did wrong.
         """
-        mechanism, chosen, trials, asked = self.mechanism, self.declared, self.trials, self.asked
+        mechanism, chosen, trials, asked = self.mechanism, self.chosen, self.trials, self.asked
         foreign, faithful = not distribution_known(mechanism), self.real
         if faithful:
             makeable(mechanism)

@@ -110,7 +110,7 @@ def rates(
     if own["delta"] and not takes(mechanism, "delta"):
         raise click.UsageError(f"mechanism {mechanism} does not take delta, got {own['delta']:g}")
     target = made(mechanism, own)
-    chosen = attacks.make(attack).declare(
+    chosen = attacks.make(attack).choose(
         target, checks.integer("trials", trials, 1, 10**12), stats.tail_mass(0.01)
     )
     inputs, found = target.pair(pair), chosen.rates(target, pair)

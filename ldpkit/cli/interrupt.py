@@ -60,7 +60,7 @@ def _end(*_: object) -> None:
 
 def _tell() -> None:
     progress = sys.modules.get("ldpkit.progress")  # which is not there yet if nothing was begun
-    known = progress.told() if progress else None
+    known = progress.outermost() if progress else None
     start = "\n" if known and known.shown else ""  # the bar stays where it was
     sys.stderr.write(f"{start}ldpkit: interrupted{f' after {known}' if known else ''}\n")
     sys.stderr.flush()

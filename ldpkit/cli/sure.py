@@ -265,7 +265,7 @@ def plan(
         if suspected is None:
             raise click.UsageError("--mechanism needs the epsilon that is --suspected")
         target = made(mechanism, own | {"epsilon": suspected})
-        rates = attacks.make(attack).declare(target, 10**6, stats.tail_mass(alpha)).rates(target)
+        rates = attacks.make(attack).choose(target, 10**6, stats.tail_mass(alpha)).rates(target)
         if rates is None:
             raise ValueError(
                 f"mechanism must have a law that attack {attack} knows, got {mechanism}"

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import checks
-from ..progress import made
+from ..progress import begin_one
 from ..reports import Anything, Bits, ReportType, Subset, Value
 from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row, Word
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
@@ -308,7 +308,7 @@ class Client(LocalRandomizer):
 
     def _one(self, value: Input) -> Reports:
         report = self.function(value)
-        made()
+        begin_one()
         # read before the next call, which may use the same memory
         return self._as_any([report])[0] if self.report == "any" else report
 

@@ -1,4 +1,4 @@
-"""Points that no other point beats, and the choice of one of them.
+"""Pareto fronts, and rules that select one point of them.
 
 Source: Arcolezi and Gambs, "Revisiting Locally Differentially Private
 Protocols: Towards Better Trade-offs in Privacy, Utility, and Attack Resistance".
@@ -17,8 +17,10 @@ __all__ = ["STRATEGIES", "nondominated", "select"]
 
 @kernel
 def _unbeaten(rank: Array, third: Array) -> Array:
-    """Whether no point before has at most this rank and at most this third objective (a Fenwick
-    tree of minima)."""
+    """Return for each point whether no earlier one has at most its rank and its third objective.
+
+    The minima are kept in a Fenwick tree.
+    """
     least, kept = np.full(rank.size + 1, np.inf), np.empty(rank.size, np.bool_)
     for i in range(rank.size):
         best, at = np.inf, rank[i] + 1
@@ -32,21 +34,22 @@ def _unbeaten(rank: Array, third: Array) -> Array:
 
 
 def nondominated(points: Array) -> Array:
-    """Indices of the points that no other point beats, in their order.
+    """Return the indices of the points on the Pareto front, in ascending order.
 
-    A point is beaten if another one is nowhere larger and different; of equal
-    points the first is kept.
+    A point is not on the front if another point differs from it and has no larger
+    objective. Of equal points the first one is kept.
 
     Parameters
     ----------
     points : float array, shape (n, 2) or (n, 3)
+        Objectives to minimise.
     """
     points = checks.reals("points", points)
     checks.need(
         points.ndim == 2 and points.shape[1] in (2, 3),
         f"points must have 2 or 3 columns, got shape {points.shape}",
     )
-    order = np.lexsort(points.T[::-1])  # a point can only be beaten by one before it
+    order = np.lexsort(points.T[::-1])  # only an earlier point can dominate a point
     rank = np.unique(points[order, 1], return_inverse=True)[1]
     third = points[order, 2] if points.shape[1] == 3 else np.zeros(len(points))
     return np.sort(order[_unbeaten(rank, third)])
@@ -82,7 +85,7 @@ STRATEGIES: dict[str, Callable[[Array, Array, float], Array]] = {
         (points * weights).max(axis=1) + 1e-6 * (points @ weights)
     ),
 }
-"""What each strategy minimises over the Pareto front, see `select`."""
+"""The function that each strategy minimises over the Pareto front, see `select`."""
 
 
 def select(
@@ -91,20 +94,20 @@ def select(
     weights: Sequence[float] | Array | None = None,
     limit: float = 0.1,
 ) -> int:
-    """Choose one point of a Pareto front; the first one among equals.
+    """Select one point of a Pareto front, the first one among equals.
 
     Parameters
     ----------
     points : float array, shape (n, 2) or (n, 3)
-        Objectives to be small, the success rate first.
+        Objectives to minimise, the success rate first.
     strategy : str
         ``weighted``: smallest weighted sum. ``utopia``: nearest to zero.
         ``elbow``: furthest from the chord between the ends of the front.
-        ``epsilon-constraint``: smallest sum of the others where the first
-        objective is at most `limit`; nearest to zero if it nowhere is.
-        ``hypervolume``: largest product of ``1 - objective``, 0 if one of them
-        exceeds 1; if all products are 0 this is the first point of the front.
-        ``chebyshev``: smallest largest weighted objective.
+        ``epsilon-constraint``: smallest sum of the other objectives among the
+        points whose first objective is at most `limit`; nearest to zero if there is none.
+        ``hypervolume``: largest product of ``1 - objective``, which is 0 if an
+        objective exceeds 1; the first point of the front if all products are 0.
+        ``chebyshev``: smallest maximum of the weighted objectives.
     weights : sequence of float, optional
         Non-negative, not all zero; equal by default. Only their ratios matter.
     limit : float
@@ -123,14 +126,14 @@ def select(
     score = STRATEGIES[checks.one_of("strategy", strategy, STRATEGIES)]
     weights = ratios(np.ones(points.shape[1]) if weights is None else weights, points.shape[1])
     limit = checks.real("limit", limit, 0, 1)
-    if strategy == "weighted":  # needs no front, and the paper uses none
+    if strategy == "weighted":  # without a front, as in the paper
         return int(np.argmin(points @ weights))
     kept = nondominated(points)
     return int(kept[np.argmin(score(points[kept], weights, limit))])
 
 
 def ratios(weights: object, count: int) -> Array:
-    """`count` weights as shares of 1, after checking that they can be."""
+    """Return `count` weights as shares of 1, after checking them."""
     listed = weights if np.iterable(weights) else [weights]
     weights = np.array([checks.real(f"weights[{i}]", w, 0) for i, w in enumerate(listed)])
     checks.need(

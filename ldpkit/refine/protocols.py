@@ -1,11 +1,10 @@
-"""Attack-aware refinement: choose a protocol's parameter by what attackers gain and what estimates
-lose.
+"""Attack-aware refinement: select a protocol's parameter by attacks and error.
 
-Three objectives, all to be small: the attacker's success rate (ASR), the
-variance of an estimated frequency per user (MSE) and, beyond the paper, the
-expected poisoning gain (EPG). Mind the scale: here the variance of one user
-weighs as much as a probability; with thousands of users the error all but
-vanishes beside it, and the same weights would give the estimates up.
+Three objectives are minimised. They are the attacker's success rate (ASR), the
+variance of an estimated frequency per user (MSE) and the expected poisoning gain
+(EPG). The paper has the first two. The weights depend on the scale. Here the variance of one
+user weighs as much as a probability. The variance of an estimate from thousands
+of users is much smaller, so that the same weights would neglect the error.
 
 Source: Arcolezi and Gambs, "Revisiting Locally Differentially Private
 Protocols: Towards Better Trade-offs in Privacy, Utility, and Attack Resistance".
@@ -59,16 +58,16 @@ __all__ = [
 
 LAWS = ("exact", "published")
 """Success rates of local hashing: exact, or with the mean number of colliding values in place of
-its law."""
+their distribution."""
 
 _MAX_GRID = 2**21
 
 
 def _every(name: str, low: int, high: int) -> Array:
-    """All whole numbers of a grid, if they are not too many."""
+    """Return all integers of a grid, after checking that there are not too many."""
     checks.need(
         high <= _MAX_GRID,
-        f"the grid of {name} would run to {high}, past {_MAX_GRID}: "
+        f"the grid of {name} must end at {_MAX_GRID} or before, got {high}: "
         "k or epsilon must be smaller, or give a grid",
     )
     return np.arange(low, high + 1)
@@ -86,29 +85,30 @@ def _hash_ranges(k: int, epsilon: float) -> Array:
 
 
 def _log_odds(k: int, epsilon: float) -> Array:
-    """Rates from 1/2 upwards, evenly spaced in log-odds: large budgets need ``1 - p`` of order
-    ``e^-eps``."""
-    return 1 / (
-        1 + np.exp(-np.linspace(0, min(epsilon + 12, 36), 2001))
-    )  # at 37 the rate is 1 in floating point
+    """Return rates from 1/2 upwards, evenly spaced in log-odds.
+
+    Large budgets need ``1 - p`` of order ``e^-eps``.
+    """
+    odds = np.linspace(0, min(epsilon + 12, 36), 2001)  # at 37 the rate is rounded to 1
+    return 1 / (1 + np.exp(-odds))
 
 
 @dataclass(frozen=True)
 class Family:
-    """Protocols that differ in one parameter.
+    """A family of protocols that differ in one parameter.
 
     Attributes
     ----------
     adaptive : type
         The mechanism whose `parameter` is chosen.
     classical : tuple of types
-        Those with a fixed rule for it.
+        The mechanisms with a fixed rule for this parameter.
     parameter, symbol : str
-        Its name, and how the papers write it.
+        Name of the parameter, and its symbol in the papers.
     rates : callable
         ``(k, epsilon, parameter) -> p, q``, for an array of parameters.
     grid, published_grid : callable
-        ``(k, epsilon) -> parameters`` to choose from, here and in the paper.
+        ``(k, epsilon) -> parameters`` to select from, here and in the paper.
     """
 
     adaptive: type[ASS | AUE | ALH | ATHE]
@@ -160,8 +160,8 @@ class Front:
     Attributes
     ----------
     parameter, asr, mse, epg : array
-        Chosen parameter, attacker's success rate, variance of an estimated
-        frequency for one user, and expected poisoning gain.
+        Parameter, attacker's success rate, variance of an estimated frequency
+        for one user, and expected poisoning gain.
     """
 
     parameter: np.ndarray
@@ -170,19 +170,23 @@ class Front:
     epg: np.ndarray
 
     def objectives(self, count: int = 2) -> Array:
-        """The first `count` objectives as columns, shape (points, count)."""
+        """Return the first `count` objectives as columns, float array (points, count)."""
         return np.column_stack([self.asr, self.mse, self.epg][:count])
 
 
 def _hash_success(p: Numbers, g: Numbers, k: int, law: str) -> Numbers:
-    """ASR of local hashing; `published` divides by the mean number of values in a cell (eq. 15 of
-    the paper)."""
+    """Return the ASR of local hashing.
+
+    `published` divides by the mean number of values in a cell (eq. 15 of the paper).
+    """
     return support_success(p, 1 / g, k) if law == "exact" else p / np.maximum(k / g, 1)
 
 
 def _poisoning(attack: MaximalGain | None, k: int) -> MaximalGain:
-    """The attack whose gain counts: the paper's ten targets if none is given, or the whole of a
-    smaller domain."""
+    """Return the poisoning attack, by default with the paper's ten targets.
+
+    A domain of fewer values is attacked as a whole by default.
+    """
     attack = MaximalGain(targets=min(10, k)) if attack is None else attack
     checks.instance("poisoning", attack, MaximalGain, "a MaximalGain")
     checks.integer("targets", attack.targets, 1, k)
@@ -208,13 +212,13 @@ def front(
     epsilon : float
         Privacy budget, in [1e-6, 30].
     grid : array, optional
-        Parameters to evaluate; the family's own by default.
-        ``"published"`` means the paper's, which differs for ``ue``.
+        Parameters to evaluate, by default those of the family. ``"published"``
+        means the grid of the paper, which differs for ``ue``.
     law : {"exact", "published"}
         Success rate of local hashing.
     poisoning : attack, optional
-        The `ldpkit.attacks.MaximalGain` whose gain counts; by default it promotes ten values, or
-        all if there are fewer.
+        The `ldpkit.attacks.MaximalGain` whose gain is evaluated. By default it promotes ten
+        values, or all if there are fewer.
 
     Returns
     -------
@@ -223,14 +227,12 @@ def front(
     Raises
     ------
     ValueError
-        Naming the parameter, or the first grid point that no mechanism accepts.
+        Naming the parameter, or the end of the grid that no mechanism accepts.
     """
     chosen = FAMILIES[checks.one_of("family", family, FAMILIES)]
     checks.one_of("law", law, LAWS)
-    k, epsilon = (
-        checks.integer("k", k, 2, MAX_DOMAIN),
-        checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON),
-    )
+    k = checks.integer("k", k, 2, MAX_DOMAIN)
+    epsilon = checks.real("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if grid is None or (isinstance(grid, str) and grid == "published"):
         points = (chosen.grid if grid is None else chosen.published_grid)(k, epsilon)
     else:
@@ -239,10 +241,9 @@ def front(
             points.ndim == 1 and points.size and points.dtype.kind in "iuf",
             f"grid must be a non-empty list of numbers or 'published', got {points!r}",
         )
-        points = points.astype(
-            float if points.dtype.kind == "f" else np.int64
-        )  # short types overflow below
-        for end in (points.min(), points.max()):  # the mechanism knows what it accepts
+        wide = float if points.dtype.kind == "f" else np.int64  # short types would overflow
+        points = points.astype(wide)
+        for end in (points.min(), points.max()):  # the mechanism checks its parameter
             chosen.adaptive(k, epsilon, end.item())
     p, q = chosen.rates(k, epsilon, points)
     poisoning = _poisoning(poisoning, k)
@@ -266,13 +267,13 @@ def refine(
     law: str = "exact",
     poisoning: MaximalGain | None = None,
 ) -> FrequencyOracle:
-    """Return the adaptive mechanism of a family with its parameter chosen.
+    """Return the adaptive mechanism of a family with its parameter selected.
 
     Parameters
     ----------
     weights : (float, float, float)
-        Of ASR, MSE and EPG, see `select`. The poisoning gain is an objective
-        only if its weight is positive.
+        Weights of ASR, MSE and EPG, see `select`. The poisoning gain is an
+        objective only if its weight is positive.
     family, k, epsilon, grid, law, poisoning
         As in `front`.
     strategy, limit
@@ -281,7 +282,7 @@ def refine(
     Returns
     -------
     ASS, AUE, ALH or ATHE
-        An ordinary mechanism; `scores` gives its numbers.
+        `scores` returns its objectives.
 
     Examples
     --------
@@ -296,19 +297,22 @@ def refine(
 
 
 def build(name: str, k: int, epsilon: float, **options: Word) -> FrequencyOracle:
-    """Return a protocol by name: an adaptive one refined with `options` of `refine`, any other with
-    its own rule."""
-    for family, kind in FAMILIES.items():
-        if kind.adaptive.name == name:
+    """Return a protocol by name.
+
+    An adaptive protocol is refined with `options`, as `refine` takes them. Any other protocol keeps
+    its own rule.
+    """
+    for family, protocols in FAMILIES.items():
+        if protocols.adaptive.name == name:
             return refine(family, k, epsilon, **options)
     return make(name, k=k, epsilon=epsilon)
 
 
 def success(mechanism: FrequencyOracle, law: str = "exact") -> float:
-    """Attacker's success rate of a frequency oracle, see `front` for `law`."""
+    """Return the attacker's success rate of a frequency oracle; `front` describes `law`."""
     if checks.one_of("law", law, LAWS) == "published" and isinstance(mechanism, LocalHashing):
         p, g = mechanism.p, float(mechanism.g)
-        if type(mechanism) is OLH:  # the paper inserts the real number e^eps + 1 for its hash range
+        if type(mechanism) is OLH:  # the paper's hash range is the real number e^eps + 1
             g = math.exp(mechanism.epsilon) + 1
             p = response_rates(g, mechanism.epsilon)[0]
         return float(_hash_success(p, g, mechanism.k, law))
@@ -318,7 +322,7 @@ def success(mechanism: FrequencyOracle, law: str = "exact") -> float:
 def scores(
     mechanism: FrequencyOracle, law: str = "exact", poisoning: MaximalGain | None = None
 ) -> dict[str, float]:
-    """Return ``asr``, ``mse`` (one user) and ``epg`` of a frequency oracle as a dictionary."""
+    """Return ``asr``, ``mse`` (for one user) and ``epg`` of a frequency oracle by name."""
     return {
         "asr": success(mechanism, law),
         "mse": float(mechanism.variance(1)),
@@ -341,12 +345,12 @@ def table(
     Returns
     -------
     pandas.DataFrame
-        Columns ``mechanism``, ``k``, ``epsilon``, ``parameter`` (what was
-        chosen; empty for other protocols), ``asr``, ``mse`` and ``epg``.
+        Columns ``mechanism``, ``k``, ``epsilon``, ``parameter`` (the selected
+        one; empty for other protocols), ``asr``, ``mse`` and ``epg``.
     """
     import pandas as pd
 
-    chosen = {kind.adaptive.name: kind.parameter for kind in FAMILIES.values()}
+    parameters = {family.adaptive.name: family.parameter for family in FAMILIES.values()}
     rows = []
     for name, size, budget in itertools.product(protocols, k, epsilon):
         mechanism = build(name, size, budget, **options)
@@ -355,7 +359,7 @@ def table(
                 "mechanism": name,
                 "k": size,
                 "epsilon": float(budget),
-                "parameter": getattr(mechanism, chosen[name]) if name in chosen else None,
+                "parameter": getattr(mechanism, parameters[name]) if name in parameters else None,
                 **scores(mechanism, options.get("law", "exact"), options.get("poisoning")),
             }
         )

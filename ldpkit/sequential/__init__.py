@@ -1,10 +1,10 @@
-"""Sequential audits: bets against the claim, after every report, until the claim is refuted.
+"""Sequential audits, which bet against the claim after every report until the claim is refuted.
 
-`SequentialAudit` is the planned audit, and `loop` runs it: draw reports, place the bets, refit the
-learner. `columns` takes reports of any form apart, `counts` counts what they show for each input,
-`bets` bets on what the counts of the past promise, and a `Screen` does all of it. `scores` bets on
-everything at once, as models predict it. `wealth` holds the wealth process of all bets. The bets
-are valid because each column depends on its own report alone.
+`SequentialAudit` is the planned audit, and `loop` runs it: draw reports, observe their events, bet,
+learn. `columns` reads reports of any form, `counts` counts their records for each input, and `bets`
+bets on the events that these counts promise. A `Screen` joins the three. `scores` bets on whole
+reports, as models predict their input. `wealth` holds the wealth process of all bets. The bets are
+valid because each column depends on its own report alone.
 """
 
 from .audit import SequentialAudit

@@ -1,13 +1,13 @@
-"""An audit that stops when it is sure: it bets against the claim, and may be watched, stopped and
-continued at will.
+"""The sequential audit: it bets against the claim, and may be stopped and continued at any time.
 
-The one statement about all times is: with probability at most alpha, `lower` ever exceeds the true
-epsilon. So nothing has to be corrected for how often it was looked at, and the number of reports
-need not be known beforehand. See `ldpkit.betting` for why.
+The guarantee holds at all times together: `lower` ever exceeds the true epsilon with probability at
+most alpha. Therefore no correction is needed for how often you look, and the number of reports need
+not be known beforehand. `ldpkit.betting` has the proof.
 
-What is tested is the claim for each report, given all reports before: a client that remembers what
-it sent is refuted if its reports betray that, although its first reports may keep the claim. A live
-client gets every input by a coin of its own, so that nothing is assumed of independence.
+The audit tests the claim for each report, given all reports before. A client that remembers its
+reports is therefore refuted if later reports reveal earlier ones, even if its first reports keep
+the claim. For a live client the input of every report is chosen by a coin of its own, so that the
+audit does not assume independence.
 """
 
 import functools
@@ -32,24 +32,23 @@ from .wealth import SURE
 __all__ = ["MOST", "SequentialAudit"]
 
 MOST = 32
-"""Inputs that are asked about where none are named."""
+"""Inputs that an attack which learns compares at most if the user names none."""
 
 
 @dataclass(frozen=True)
 class SequentialAudit(PairAudit):
-    """Bet against a claim until it is refuted, or until there is no more to spend.
+    """Bet against a claim until it is refuted or the budget of reports is spent.
 
     Parameters
     ----------
     mechanism : LocalRandomizer, such as a Client, or a Source
-        What is audited; it carries the claim.
+        The audited mechanism, which states the claim.
     attack : str, attack or event, or several
-        As in `Audit`, or an object as described in `ldpkit.sequential.events`; all of them share
-        one wealth.
+        As in `Audit`, or an `ldpkit.sequential.Event`. All of them share one wealth.
     trials : int
-        Reports per input that may be spent.
+        Largest number of reports per input.
     alpha : float
-        Probability at most that the claim is called violated although it holds.
+        Upper bound of the probability that a correct claim is refuted.
     delta : float, optional
         Delta of the claim, by default the mechanism's own.
     faithful : bool
@@ -57,15 +56,15 @@ class SequentialAudit(PairAudit):
     pair : (input, input), optional
         The two audited inputs; those furthest apart by default.
     both : bool
-        Ask for the event of the second input, too; otherwise for that of the first only.
+        Also bet on the event of the second input; otherwise on that of the first only.
     inputs : sequence, optional
-        More than two inputs, instead of `pair`. Each is held against a mixture of the others where
-        an attack learns; otherwise every ordered pair of them is bet on. An attack that learns asks
-        a client about all its inputs unless told otherwise, about `MOST` of them at most, which are
-        spread evenly.
+        More than two inputs, instead of `pair`. An attack that learns compares each of them with a
+        mixture of the others. Any other attack bets on every ordered pair. If neither `inputs` nor
+        `pair` is given, an attack that learns compares all inputs of a client, or `MOST` of them
+        that are spread evenly.
     independent : bool, optional
-        Whether recordings of different inputs are independent, which makes faster bets possible. It
-        changes nothing where a client is asked live.
+        Whether recordings of different inputs are independent, because then faster bets are
+        possible. It changes nothing for a live client.
     within : float, optional
         Stop when the bound is this close to the claim.
     max_time : float, optional
@@ -85,14 +84,15 @@ class SequentialAudit(PairAudit):
         mechanism: Any = checks.instance(
             "mechanism", self.mechanism, (LocalRandomizer, Source), "a mechanism, client or source"
         )
-        chosen = [a if isinstance(a, Event) else attacks.make(a) for a in self.named]
-        checks.fix(self, learning=any(isinstance(a, attacks.Learned) for a in chosen))
+        named = [a if isinstance(a, Event) else attacks.make(a) for a in self.named]
+        checks.fix(self, learning=any(isinstance(a, attacks.Learned) for a in named))
         inputs, tail = self._compared(mechanism), stats.tail_mass(self.alpha)
-        known = Event, attacks.Learned
+        ready = Event, attacks.Learned
         chosen = [
-            a if isinstance(a, known) else a.declare(mechanism, self.trials, tail) for a in chosen
+            a if isinstance(a, ready) else a.choose(mechanism, self.trials, tail) for a in named
         ]
         places, both = range(len(inputs)), self.both or len(inputs) > 2
+        pairs = [(i, j) for i in places for j in places if i < j or (i > j and both)]
         checks.fix(
             self,
             attack=tuple(chosen),
@@ -105,14 +105,13 @@ class SequentialAudit(PairAudit):
                 (a, i, j)
                 for a in chosen
                 if not isinstance(a, attacks.Learned)
-                for i in places
-                for j in places
-                if i < j or (i > j and both and not getattr(a, "both", False))
+                for i, j in pairs
+                if i < j or not (isinstance(a, Event) and a.both)
             ),
         )
 
     def _compared(self, mechanism: Any) -> tuple[Any, ...]:
-        """The inputs, checked two by two if a mechanism knows them."""
+        """Return the inputs to compare, after the mechanism has checked every pair of them."""
         checked = isinstance(mechanism, LocalRandomizer)
         if (
             self.inputs is None
@@ -136,10 +135,10 @@ class SequentialAudit(PairAudit):
     def events(self) -> list[Event]:
         """Return the event of every track."""
         return [
-            one
-            if isinstance(one, Event)
-            else Accepted(one, self.mechanism, (self.inputs[i], self.inputs[j]))
-            for one, i, j in self.tracks
+            attack
+            if isinstance(attack, Event)
+            else Accepted(attack, self.mechanism, (self.inputs[i], self.inputs[j]))
+            for attack, i, j in self.tracks
         ]
 
     @property
@@ -149,35 +148,34 @@ class SequentialAudit(PairAudit):
 
     @property
     def called(self) -> list[str]:
-        """Names of the attacks; of an event that has none, its words."""
-        return [getattr(a, "name", "") or a.words for a in self.attack]
+        """Names of the attacks, and the words of the events."""
+        return [a.words if isinstance(a, Event) else a.name for a in self.attack]
 
     @functools.cached_property
     def rates(self) -> list[Rates | None]:
-        """Rates of every track that are known before it is bet on: exact, or declared."""
-        return [getattr(event, "rates", None) for event in self.events()]
+        """Rates of every track that are known before the first bet: exact, or declared."""
+        return [event.rates for event in self.events()]
 
     @functools.cached_property
     def expected(self) -> Rates | None:
-        """Bounds of the mean number of reports per input until the claim is refuted, if the known
-        rates are true; infinite if they keep the claim, ``None`` if no rates are known.
+        """Lower and upper bound of the mean number of reports per input until the claim is refuted.
 
-        The lower one holds for whatever is bet on the one event; with several tracks, for whatever
-        is bet on one of them.
+        Both assume that the known rates are true. They are infinite if the rates keep the claim,
+        and ``None`` if no rates are known. The lower bound holds for any bet on a single track.
         """
         known = [r for r in self.rates if r is not None]
         if not known or self.mechanism.epsilon == math.inf or self.delta is None:
             return None
         claim = self.mechanism.epsilon, self.delta
         growth = max(betting.joint_growth(*r, *claim) for r in known)
-        if growth < 1e-12:  # as much as rounding can make of an event that meets the claim
+        if growth < 1e-12:  # rounding alone may reach this
             return math.inf, math.inf
         stake = self.alpha * SURE / len(self.tracks)
         most = min(betting.expected_pairs(*r, claim[0], stake, claim[1])[1] for r in known)
         return -math.log(self.alpha) / growth, most
 
     def start(self, seed: int = 1, state: Row | None = None) -> Run:
-        """Return the audit as it runs: at its beginning, or where `Run.state` was kept."""
+        """Return a `Run` of this audit, from its beginning or from a kept `Run.state`."""
         return Run(self, seed, state)
 
     def run(self, seed: int = 1) -> list[SequentialResult]:  # type: ignore[override]  # lists of results

@@ -1,9 +1,10 @@
-"""Bets on what counts of the past promise, round by round, against every claim of a grid.
+"""Bets on the events that counts of past reports promise most of, against every claim of a grid.
 
 In each round a fair coin chooses one of k inputs, and the client makes a report of it. Question d
-is about events that are likelier with input d than with the others. A strategy names a set of
-reports S_d for each question before it sees the report, stakes l_d, and weights w_d of the other
-inputs, which sum to 1. With E = exp(epsilon) it multiplies its wealth by
+is about events that are likelier with input d than with the others. Before a
+strategy sees the report, it chooses for each question a set of reports S_d, a stake l_d, and
+weights w_d of the other inputs. The weights sum to 1. With E = exp(epsilon) the strategy multiplies
+its wealth by
 
     factor(x) = (1 + l_x [report in S_x] - E sum_d w_d(x) l_d [report in S_d]) / D
 
@@ -16,19 +17,21 @@ of S_d with input x. The coin is fair, so that D times the conditional mean of t
     1 + sum_d l_d (p_d(d) - E sum_x w_d(x) p_d(x)) / k.
 
 The claim implies p_d(d) <= E p_d(x) + delta for all x. The mean is therefore at most
-1 + (sum_d l_d) delta/k = D. Nothing was assumed of other reports, nor that the sets are disjoint.
+1 + (sum_d l_d) delta/k = D. The proof assumes nothing of other reports, nor that the sets are
+disjoint.
 
-Recordings have no coin: a round takes one report of each input. The mean of the k factors is fair
-whatever the reports depend on. Their product is fair if the reports of a round are independent,
-because the product of k means is at most the k-th power of their average.
+Recordings have no coin, because a round takes one report of each input. The mean of the k factors
+is fair however the reports depend on each other. Their product is fair if the reports of a round
+are independent. The reason is that the product of k means is at most the k-th power of their
+average.
 
-Sets, stakes, weights and shares of the strategies depend on earlier blocks; the stakes on unions
-depend on earlier rounds, too. Each wealth is a supermartingale, and so is the sum. By Ville's
-inequality the sum exceeds 1/alpha at any time with probability at most alpha.
+Sets, stakes, weights and shares of the strategies depend on earlier blocks only; the stakes on
+unions also depend on earlier rounds. Each wealth is therefore a supermartingale, and so is the sum.
+By Ville's inequality the sum ever reaches 1/alpha with probability at most alpha.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -38,12 +41,12 @@ from ..types import Array
 from .counts import Ranking
 from .ranking import MOST, spread, stake
 
-__all__ = ["Bets", "PRIOR", "STRATEGIES", "block_end", "dealt"]
+__all__ = ["Bets", "PRIOR", "STRATEGIES", "block_end", "dealt", "in_parts"]
 
 _TOPS = ((0, 0.4), (0, 1.0), (1, 1.0), (2, 1.0))
-"""The best event: of the past, of the last block, or a couple; nats times log(events) it needs."""
+"""Best event of a ranking (0 past, 1 last block, 2 couples); nats it needs, times log(events)."""
 _UNIONS = ((0, 0.6), (0, 1.2), (0, 2.4), (0, 4.8), (0, 9.6), (1, 2.4), (1, 6.8))
-"""All rare events that promise at least so many nats: of the past, or of the last block."""
+"""All rare events of a ranking (0 past, 1 last block); nats that each must promise."""
 
 STRATEGIES = (
     "the best event", "the best event that promises much", "the best event of the last block",
@@ -53,25 +56,71 @@ STRATEGIES = (
 """The strategies in words."""
 
 PRIOR = np.array([*[0.8 / 11] * 11, 0.2])
-"""Shares of the strategies at the start; the last one keeps its wealth."""
+"""Shares of the strategies at the start; the last one never bets."""
 
 _POWER, _AGAIN, _KEEP, _CAUTION = 2.0, 0.01, 0.9, 0.7
 _FIRST, _SHORTEST, _LONGEST, _AT_ONCE = 16, 8, 4096, 128  # reports
-_NEW = np.array([1.0, 0.1])  # hits of a union with the likelier input and with each other
+_NEW = np.array([1.0, 0.1])  # prior hits of a union: with its input, and with each other input
 
 
 def block_end(reports: int) -> int:
-    """Return when the block ends that begins after so many reports: it is half as long as all
-    before, but of 8 to 4,096 reports, and the first one of 16."""
+    """Return the number of reports after which the block ends that begins after `reports`.
+
+    The first block has 16 reports. Any other has half as many as all before, but 8 to 4,096.
+    """
     return max(_FIRST, min(max(reports + _SHORTEST, 3 * reports // 2), reports + _LONGEST))
 
 
 def dealt(prior: Array, own: Array) -> Array:
-    """Return logarithms of the shares of bets, of which the last axis is the claims, from those at
-    the start and from what each has won: see `Bets.settle`."""
+    """Return logarithms of the shares of bets, as `Bets.settle` describes them.
+
+    Parameters
+    ----------
+    prior, own : float arrays (..., g)
+        Logarithms of the shares at the start, and of what each bet has won, by claim.
+    """
     powers, axes = prior + _POWER * own, tuple(range(own.ndim - 1))
     shares = np.exp(powers - np.logaddexp.reduce(powers, axis=axes))
     return np.asarray(np.log((1 - _AGAIN) * shares + _AGAIN * np.exp(prior)))
+
+
+def in_parts(
+    log: Array, low: int, reports: int, size: int, play: Callable[[slice, Array, Array, Array], Any]
+) -> tuple[Array, Array]:
+    """Play rounds in parts that are so short that no product of factors overflows.
+
+    Parameters
+    ----------
+    log : float array (..., bets + 1, g)
+        Logarithms of the wealth of bets; the last one of each row never changes.
+    low : int
+        Number of the claim whose wealth is traced.
+    reports, size : int
+        Number of reports in all and of a round.
+    play : callable
+        ``play(part, start, won, total)`` plays the reports of a slice. `start` is the wealth of the
+        bets against claim `low`. `won` is multiplied by their factors, and `total` receives the
+        wealth after each round.
+
+    Returns
+    -------
+    gained : float array (..., bets, g)
+        Logarithms of what the bets won.
+    trace : float array (rounds,)
+        Logarithm of the wealth of all bets against claim `low`, after each round.
+    """
+    gained, trace = np.zeros_like(log[..., :-1, :]), [np.empty(0)]
+    step = max(_AT_ONCE // size, 1) * size
+    for first in range(0, reports, step):
+        part = slice(first, min(first + step, reports))
+        won, total = np.ones_like(gained), np.empty((part.stop - first) // size)
+        start = log[..., low].copy()
+        start[..., :-1] += gained[..., low]
+        scale = start.max()
+        play(part, np.exp(start - scale), won, total)
+        gained += np.log(won)
+        trace.append(np.log(total) + scale)
+    return gained, np.concatenate(trace)
 
 
 @kernel
@@ -79,8 +128,11 @@ def place(
     rates: Array, sizes: Array, caution: float, d: int, grown: Array, low: int, delta: float,
     weights: Array, raw: Array,
 ) -> None:  # fmt: skip
-    """Weights and stakes of a question on an event that has these rates in so many reports, drawn
-    towards each other by so many standard errors; stakes against claims from number `low` on."""
+    """Set the weights and the stakes of a question on one event.
+
+    The event has these rates in so many reports. They are moved towards each other by `caution`
+    standard errors. Stakes are set against the claims from number `low` on.
+    """
     others, p, q = spread(rates, sizes, d, weights), 0.0, 0.0
     for x in range(rates.size):
         error = math.sqrt(max(rates[x] * (1 - rates[x]), 0.0) / max(sizes[x], 1.0))
@@ -89,15 +141,18 @@ def place(
             p = rates[x] - caution * error
     for c in range(low, grown.size):
         new = stake(p, q, grown[c], delta, others)
-        if new == 0.0 and raw[c] == 0.0:  # and so against all larger claims
+        if new == 0.0 and raw[c] == 0.0:  # then also against all larger claims
             break
         raw[c] = new
 
 
 @kernel
 def bounded(raw: Array, weights: Array, grown: Array, low: int, placed: Array) -> int:
-    """Lower the stakes of all questions (k, claims) until no report could cost everything, against
-    claims from number `low` on; return the number of the first claim against which none is left."""
+    """Lower the stakes of all questions (k, claims) until no report can cost the whole wealth.
+
+    This is done against the claims from number `low` on. Return the number of the first claim
+    against which no stake is left.
+    """
     k = weights.shape[0]
     for c in range(low, grown.size):
         most, total, before = 0.0, 0.0, 0.0
@@ -125,13 +180,13 @@ def play(
     """Multiply the wealth `won` (strategies, claims) by the factors of rounds.
 
     `rounds` holds the number of reports of a round, whether their factors are multiplied, and the
-    number of the first claim that is still bet against. `active` (strategies, k) says which
-    questions are bet on, `raw` and `placed` (strategies, k, claims) are stakes before and after
-    they were bounded, `weights` (strategies, k, k) those of the inputs in each question, `hits`
-    (strategies, k, k) how often each input showed its set in `seen` reports. Strategies that start
-    with a positive record of hits adapt their stakes to it. `shown` (strategies, k, k) counts as
-    `hits` does, of all strategies. `total` receives the wealth against the first of these claims
-    after every round, of strategies that began with `start`.
+    number of the first claim to bet against. `active` (strategies, k) marks the questions of each
+    strategy. `raw` and `placed` (strategies, k, claims) are the stakes before and after `bounded`.
+    `weights` (strategies, k, k) holds the weights of the inputs in each question. `hits`
+    (strategies, k, k) counts how often each input showed the set of a question in `seen` reports.
+    Strategies that start with positive hits adapt their stakes to them. `shown` has the shape of
+    `hits` and counts for all strategies. `total` receives the wealth against the first of the
+    claims after every round, for strategies whose wealth was `start`.
     """
     k, size, product, low = flags.shape[1], rounds[0], rounds[1] == 1, rounds[2]
     now, each, rates, sizes = np.empty(grown.size), np.empty(grown.size), np.empty(k), np.empty(k)
@@ -186,12 +241,12 @@ class Bets:
     Parameters
     ----------
     grid : float array (g,)
-        Claims that are bet against.
+        Claims to bet against.
     delta : float
     inputs : int
-        How many there are.
+        Number of inputs.
     size : int
-        Reports of a round: 1 where a coin chose the input, as many as inputs in recordings.
+        Reports of a round: 1 if a coin chose the input, the number of inputs in recordings.
     product : bool
         Whether the factors of a round's reports are multiplied; otherwise they are averaged.
 
@@ -201,7 +256,7 @@ class Bets:
         Logarithms by strategy: shares of the wealth at the start of the block, what each has won
         since, and what each has won before.
     asked : float array (k,)
-        Reports of each input that were bet on.
+        Number of reports of each input so far.
     """
 
     def __init__(
@@ -223,29 +278,34 @@ class Bets:
 
     @property
     def log(self) -> Array:
-        """Logarithm of the wealth against every claim."""
+        """Logarithm of the wealth against every claim, float array (g,)."""
         return self.base + np.logaddexp.reduce(self.shares + self.now, axis=0)
 
     def leader(self, at: int) -> tuple[int, list[tuple[Array, int]]]:
-        """Return the number of the strategy that has won most against one claim, and the events
-        that it bets on now with their questions, the most promising first."""
+        """Return the strategy that has won most against one claim, and its events.
+
+        The events come with their questions, the most promising first.
+        """
         best = int(np.argmax((self.own + self.now)[:-1, at]))
         events = [(row, d) for row, d, strategy in self.chosen if strategy == best]
         return best, sorted(events, key=lambda event: -event[0][0])
 
     def seen(self, strategy: int, question: int) -> tuple[Array, Array]:
-        """How many reports of each input showed what a strategy bets on, and of how many, since it
-        chose that event; of unions, which change all the time, since the beginning."""
+        """Return how many reports of each input showed the set of a strategy, and of how many.
+
+        Reports count from when the strategy chose its event. A union changes all the time, so that
+        its reports count from the beginning.
+        """
         asked = self.asked - self._since[strategy, question]
         return self._shown[strategy, question].copy(), asked
 
     def trace(self, flags: Array, sides: Array, at: int) -> Array:
-        """The logarithm of the wealth against one claim after each round that could be played."""
-        one = slice(at, at + 1)
-        placed = (self._raw[:, :, one], self._weights, self._placed[:, :, one])
+        """Return the logarithm of the wealth against one claim after each round."""
+        claim = slice(at, at + 1)
+        placed = (self._raw[:, :, claim], self._weights, self._placed[:, :, claim])
         copies = [array.copy() for array in (*placed, self._hits, self._seen, self._shown)]
-        log = (self.shares + self.now)[:, one]
-        return self._played(flags, sides, self.grown[one], copies, log)[1] + self.base[at]
+        log = (self.shares + self.now)[:, claim]
+        return self._played(flags, sides, self.grown[claim], copies, log)[1] + self.base[at]
 
     def play(self, flags: Array, sides: Array, low: int = 0) -> None:
         """Bet on rounds, one after the other.
@@ -257,7 +317,7 @@ class Bets:
         sides : int array (n,)
             The input of each report.
         low : int
-            The number of the first claim of the grid that is still bet against.
+            Number of the first claim of the grid to bet against.
         """
         state = self._raw, self._weights, self._placed, self._hits, self._seen, self._shown
         log = self.shares + self.now
@@ -267,27 +327,20 @@ class Bets:
     def _played(
         self, flags: Array, sides: Array, grown: Array, state: Any, log: Array, low: int = 0
     ) -> tuple[Array, Array]:
-        """What strategies win, and the wealth of all of them after each round against claim number
-        `low`."""
-        size, gained, totals = int(self._rounds[0]), np.zeros(log[:-1].shape), []
+        """Return what the strategies win, and the wealth after each round, as `in_parts` does."""
         rounds = np.append(self._rounds, low)
-        step = max(_AT_ONCE // size, 1) * size  # so few that nothing overflows
-        for first in range(0, sides.size, step):
-            part = slice(first, first + step)
-            won, total = np.ones_like(gained), np.empty(sides[part].size // size)
-            start = log[:, low] + np.append(gained[:, low], 0)
-            scale = start.max()
+
+        def part_played(part: slice, *wealth: Array) -> None:
             given: Any = flags[part], sides[part], rounds, grown, self.delta, self._active
-            play(*(*given, *state, np.exp(start - scale), won, total))
-            gained += np.log(won)
-            totals.append(np.log(total) + scale)
-        return gained, np.concatenate(totals) if totals else np.empty(0)
+            play(*given, *state, *wealth)
+
+        return in_parts(log, low, sides.size, int(self._rounds[0]), part_played)
 
     def settle(self, *rankings: Ranking) -> list[tuple[Array, int, int]]:
-        """End a block: share the wealth anew, and choose what to bet on in the next one.
+        """End a block: share the wealth anew, and choose the events of the next block.
 
-        Shares are proportional to the prior times the square of what a strategy has won; 1 % of the
-        wealth is dealt by the prior again, so that no strategy is ever without wealth.
+        Shares are proportional to the prior times the square of what a strategy has won. Of the
+        wealth 1 % is shared by the prior instead, so that no strategy is ever without wealth.
 
         Parameters
         ----------

@@ -1,11 +1,11 @@
-"""Columns of reports of any form: one record for everything that a report shows at one place.
+"""Columns of reports of any form: every place of a report gets a record of its content.
 
 Every record depends on its own report alone, because each step below treats single entries, or the
 entries of one list. Bets on records would not be valid otherwise. Reports are read level by level,
 all entries of one depth and type at once.
 
-A list of nothing but 0 and 1 has no star path, because its sum shows as much. Not decoded are
-compressed or encrypted bytes, percent-encoding and base32: `decoded` takes one more line for each.
+A list of zeros and ones has no star path, because its sum shows as much. Compressed or encrypted
+bytes, percent-encoding and base32 are not decoded; add a line to `decoded` for any of them.
 """
 
 import base64
@@ -31,9 +31,9 @@ U = np.uint64
 _CODES: dict[type, int] = {
     int: INTEGER, float: REAL, bool: TRUTH, str: 3, list: 4, tuple: 4, dict: 5, type(None): 6
 }  # fmt: skip
-_ENTRY, _CHARACTER, _COUPLE, _STEP = (i << 48 for i in range(1, 5))  # tokens: these plus a place
-_TAIL, _COUPLED, _STEPPED = 16, 12, 256  # characters; entries of lists of bits, of reals
-_SHOWN = 60
+_ENTRY, _CHARACTER, _COUPLE, _STEP = (i << 48 for i in range(1, 5))  # plus a place: a token
+_TAIL, _COUPLED, _STEPPED = 16, 12, 256  # last characters; most entries of lists of bits, of reals
+_SHOWN = 60  # characters
 
 
 Level = list[tuple[Array, Array, Array, Array, list[Any]]]
@@ -41,15 +41,15 @@ Level = list[tuple[Array, Array, Array, Array, list[Any]]]
 
 
 def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int = 1) -> Records:
-    """Take reports apart.
+    """Return the records of reports.
 
     Parameters
     ----------
     reports : sequence
         As `ldpkit.reports.anything.plain` returns them, or an array.
     first : int
-        Number of the first report. The number of its round decides in which reports of many entries
-        the last places of numbers are looked at, so that it must not depend on the input.
+        Number of the first report. Reports with many numbers show their last digits only in some
+        rounds, which this number decides. It must therefore not depend on the input.
     named : bool
         Whether to keep the words of paths and categories, for a single report.
     size : int
@@ -89,23 +89,23 @@ def read(reports: Iterable[Any], first: int = 0, named: bool = False, size: int 
 
 
 def _table(reports: Any) -> Array | None:
-    """Rows of numbers as an array, if its entries are what lists of them would hold."""
-    kinds, table = "bif", reports if isinstance(reports, np.ndarray) else np.empty(0)
+    """Return rows of numbers as an array, if that loses nothing; otherwise ``None``."""
+    table = reports if isinstance(reports, np.ndarray) else np.empty(0)
     if table.ndim != 2 or 0 in table.shape or table.dtype.itemsize > 8:
         return None
     small = table.dtype.kind == "u" and table.dtype.itemsize < 8
-    return np.ascontiguousarray(table) if small or table.dtype.kind in kinds else None
+    return np.ascontiguousarray(table) if small or table.dtype.kind in "bif" else None
 
 
 def _deeper(
     level: Level, of: Array, paths: Array, stars: Array, values: list[Any], codes: Any = None
 ) -> None:
-    """Leave entries to the next level."""
+    """Append entries to the next level."""
     level.append((of, paths, stars, _coded(values) if codes is None else codes, values))
 
 
 def _coded(values: list[Any]) -> Array:
-    """Numbers of the types of values; values of other types become plain ones."""
+    """Return the codes of the types of values; values of other types are replaced by plain ones."""
     try:
         return np.fromiter(map(_CODES.__getitem__, map(type, values)), np.int64, len(values))
     except KeyError:
@@ -122,7 +122,7 @@ def _numbers(
         return
     try:
         whole = np.array(values, np.int64)
-    except OverflowError:  # beyond 64 bits: the sign, and 60 bits each from the lowest on
+    except OverflowError:  # beyond 64 bits: the sign, then groups of 60 bits, the lowest first
         small = np.array([-(2**63) <= value < 2**63 for value in values])
         at = np.flatnonzero(small)
         _numbers(out, level, of[at], paths[at], stars[at], [values[i] for i in at], code)
@@ -152,26 +152,26 @@ def _texts(
     each, letter = of[which], [chr(code) for code in codes] if out.names else []
     inner = out.step(paths[which], place + _CHARACTER, lambda i: f"character {place[i] + 1:,}")
     out.number(each, inner, NONE, INTEGER, codes.astype(float), codes)
-    one = out.part(paths, "one of the characters")[which]
-    out.category(each, one, codes, lambda i: repr(letter[i]))
+    single = out.part(paths, "one of the characters")[which]
+    out.category(each, single, codes, lambda i: repr(letter[i]))
     after = np.append(codes[1:], NONE)[: codes.size]
     after[ends[sizes > 0] - 1] = 0
-    two = out.part(paths, "one of the characters with the next")[which]
-    near = (codes << U(32)) | after
-    out.category(each, two, near, lambda i: repr(letter[i] + chr(int(after[i]))))
+    double = out.part(paths, "one of the characters with the next")[which]
+    both = (codes << U(32)) | after
+    out.category(each, double, both, lambda i: repr(letter[i] + chr(int(after[i]))))
     last = ends[which] - np.arange(which.size)
     at = np.flatnonzero(last <= _TAIL)
     end = out.part(paths, "the end")[which[at]]
     inner = out.step(end, last[at], lambda i: f"character {last[at[i]]} from the right")
     out.category(each[at], inner, codes[at], lambda i: repr(letter[at[i]]))
-    found = [
+    parts = [
         (i, what, value)
         for i, text in enumerate(values)
-        for what, value in (_known if len(text) <= _TAIL else decoded)(text)
+        for what, value in (_remembered if len(text) <= _TAIL else decoded)(text)
     ]
-    for what in dict.fromkeys(what for _, what, _ in found):
-        at = np.array([i for i, kind, _ in found if kind == what])
-        new, inner = [value for _, kind, value in found if kind == what], out.part(paths[at], what)
+    for what in dict.fromkeys(what for _, what, _ in parts):
+        at = np.array([i for i, name, _ in parts if name == what])
+        new, inner = [value for _, name, value in parts if name == what], out.part(paths[at], what)
         if what == "a word":
             _words(out, of[at], inner, new)
         else:
@@ -191,7 +191,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}={0,2}\Z")
 
 
 def decoded(text: str) -> list[tuple[str, Any]]:
-    """Return what a text may encode: pairs of a name of the part and a value, from it alone."""
+    """Return what a text may encode, as pairs of a name of the part and its value."""
     out: list[tuple[str, Any]] = []
     if len(text) < 400 and _NUMBER.match(text):
         whole = text.lstrip("+-").isdigit()
@@ -212,16 +212,16 @@ def decoded(text: str) -> list[tuple[str, Any]]:
             raw["the base64 bytes"] = base64.b64decode(standard + "=" * (-len(standard) % 4))
     for what, data in raw.items():
         out.append((what, list(data)))
-        if data and data.isascii() and (said := data.decode()).isprintable():
-            out.append(("the decoded text", said))
+        if data and data.isascii() and (inner := data.decode()).isprintable():
+            out.append(("the decoded text", inner))
     return out
 
 
-_known = functools.lru_cache(1 << 12)(decoded)  # words that come again and again
+_remembered = functools.lru_cache(1 << 12)(decoded)  # for short texts, which often repeat
 
 
 def _places(sizes: Array) -> tuple[Array, Array, Array]:
-    """Where sequences end that stand one after the other; of each entry, which and what place."""
+    """Return the ends of concatenated sequences; of each entry its sequence and its place there."""
     ends = np.cumsum(sizes)
     which = np.repeat(np.arange(sizes.size), sizes)
     return ends, which, np.arange(which.size) - (ends - sizes)[which]
@@ -253,7 +253,7 @@ def _floating(value: Any) -> float:
 def _entries(
     out: Records, of: Array, paths: Array, stars: Array, sizes: Array, codes: Array, x: Array
 ) -> tuple[Array, Array, Array]:
-    """Record what lists are as a whole; return for each entry its list, path and star path."""
+    """Record lists as wholes; return for each entry its list, path and star path."""
     out.integer(of, out.part(paths, "the length"), sizes)
     ends, which, place = _places(sizes)
     inner = out.step(paths[which], place + _ENTRY, lambda i: f"entry {place[i] + 1:,}")
@@ -283,10 +283,12 @@ def _entries(
 
 
 def _couples(out: Records, of: Array, paths: Array, place: Array, gap: int, differ: Array) -> None:
-    def said(i: int) -> str:
+    """Record whether entries of lists equal the entries `gap` places before."""
+
+    def words(i: int) -> str:
         return f"the relation of entries {place[i] - gap + 1} and {place[i] + 1}"
 
-    pair = out.step(paths, _COUPLE + place * _COUPLED + gap, said)
+    pair = out.step(paths, _COUPLE + place * _COUPLED + gap, words)
     out.category(of, pair, differ.astype(U), lambda i: ("equality", "inequality")[int(differ[i])])
 
 
@@ -298,7 +300,7 @@ _AS_WHOLE = (
 
 @kernel
 def _listed(x: Array, ends: Array, sizes: Array, lists: Array) -> Array:
-    """`_AS_WHOLE` of some lists."""
+    """Return the seven numbers of `_AS_WHOLE` for some lists, float array (7, lists)."""
     out = np.zeros((7, lists.size))
     for i in range(lists.size):
         b = ends[lists[i]]
@@ -326,7 +328,7 @@ def _dictionaries(
     inner = out.step(paths[which], tokens, lambda i: f"field {keys[i]}")
     shared = out.step(stars[which], tokens, lambda i: f"field {keys[i]}")
     shared[stars[which] == 0] = NONE
-    entries = [*itertools.chain.from_iterable(one.values() for one in values)]
+    entries = [*itertools.chain.from_iterable(table.values() for table in values)]
     _deeper(level, of[which], inner, shared, entries)
     out.integer(of, out.part(paths, "the number of keys"), sizes)
     order = out.part(paths, "the order of the keys")
@@ -334,8 +336,8 @@ def _dictionaries(
     start = np.flatnonzero(place == 0)
     first = out.part(paths[which[start]], "the first key")
     out.category(of[which[start]], first, tokens[start], lambda i: repr(keys[start[i]]))
-    stands = out.part(inner, "the place")
-    out.category(of[which], stands, place.astype(U), lambda i: f"{place[i] + 1:,}")
+    places = out.part(inner, "the place")
+    out.category(of[which], places, place.astype(U), lambda i: f"{place[i] + 1:,}")
 
 
 def _nulls(

@@ -1,5 +1,4 @@
-"""Counts of everything that records show for each input, in bounded memory, and the events that
-these counts promise most of.
+"""Counts of all records of reports by input, in bounded memory, and rankings of events by them.
 
 Each report is counted with its input, which a coin has chosen. With k inputs there are k questions:
 question d is about events that are likelier with input d than with the others.
@@ -15,7 +14,7 @@ import numpy as np
 
 from ..types import Array
 from .columns import read
-from .ranking import offer, rank, tell
+from .ranking import informative, offer, rank
 from .records import INTEGER, TRUTH, TYPES, Records
 from .tallies import (  # fmt: skip
     AGREE,
@@ -35,16 +34,16 @@ from .tallies import (  # fmt: skip
 
 __all__ = ["Counts", "Ranking"]
 
-VALUES, TOP = 1 << 19, 32  # categories, listed events
-ROWS, LEAST = 512, 27  # reports of each input whose columns are coupled
-_SAID = (
+VALUES, TOP = 1 << 19, 32  # categories in the table, events in a ranking
+ROWS, LEAST = 512, 27  # reports of each input whose columns are coupled: at most, at least
+_WORDS = (
     "binary digit {1:g} of {0} is 1", "binary digit {1:g} of {0} is 0", "{0} is greater than {1:g}",
     "{0} is at most {1:g}", "{0} is {2}", "{0} is a number that was sent",
 )  # fmt: skip
 
 
 NUMBER = np.dtype([("path", np.uint64), ("kind", np.int64), ("value", float)])
-"""A path of numbers, with the type and parameter of an event."""
+"""The path of a number, with the type and the parameter of an event."""
 
 
 class Ranking(NamedTuple):
@@ -53,12 +52,12 @@ class Ranking(NamedTuple):
     Attributes
     ----------
     events : array (2, k, TOP, 4 + k)
-        Of all events and of rare ones, by question: promise, type of event, slot or entry,
-        parameter, and hits with each input.
+        The best of all events, and of rare ones, by question. A row holds promise, type of the
+        event, slot or entry, parameter, and hits with each input.
     looked, rare : int
-        How many events were seen at least twice; how many of them are rare categories.
+        Number of events that were seen at least twice, and of rare categories among them.
     reports : int array (k,)
-        How many reports of each input were counted.
+        Number of counted reports of each input.
     """
 
     events: Array
@@ -68,25 +67,25 @@ class Ranking(NamedTuple):
 
 
 class Counts:
-    """Everything that was counted of the reports of k inputs, and what is looked for in new ones.
+    """Counts of the reports of k inputs, and the events to find in new reports.
 
     Parameters
     ----------
     inputs : int
-        How many there are.
+        Number of inputs.
     values : int
-        How many categories are counted at once, a power of two.
+        Largest number of categories that are counted at once, a power of two.
     size : int
-        Reports of a round: 1 where a coin chose the input, as many as inputs in recordings.
+        Reports of a round: 1 if a coin chose the input, the number of inputs in recordings.
 
     Attributes
     ----------
     reports : int array (2, k)
-        Counted reports: in all ended blocks and in this one, of each input.
+        Counted reports of each input, in all ended blocks and in the current one.
     rare : int
-        How many rare categories were seen at least twice.
+        Number of rare categories that were seen at least twice.
     records, blocks : int
-        How many numbers and categories were counted, and how many blocks have ended.
+        Number of counted numbers and categories, and of ended blocks.
     repeated : bool array (k,)
         Whether all reports of an input were the same as its first one.
     """
@@ -94,7 +93,7 @@ class Counts:
     def __init__(self, inputs: int = 2, values: int = VALUES, size: int = 1) -> None:
         self.inputs, self.size, self.rare, self.records = inputs, size, 0, 0
         self.repeated, self._first = np.ones(inputs, bool), np.zeros(inputs, np.uint64)
-        self._offered = 0  # reports, among them those that were not counted
+        self._offered = 0  # number of reports, also of those that were not counted
         self.paths, self.table = Paths.new(inputs), Values.new(values, inputs)
         self.reports = np.zeros((2, inputs), np.int64)
         self._signs = np.zeros((inputs, ROWS, SIGNED), np.int8)
@@ -106,8 +105,10 @@ class Counts:
 
     @property
     def missed(self) -> int:
-        """How many paths found no slot, of which nothing but whole values is counted: at least so
-        many, because some may share a mark."""
+        """Lower bound of the number of paths without a slot, because some may share a mark.
+
+        Of such a path only whole values are counted.
+        """
         return int(self.paths.missed.sum())
 
     @property
@@ -116,19 +117,19 @@ class Counts:
         return bool(self.repeated.all() and (self._first == self._first[0]).all())
 
     def see(self, found: Records, sides: Array) -> Array:
-        """Find in reports what is bet on, then count them.
+        """Find in reports the events that are bet on, then count the reports.
 
         Parameters
         ----------
         found : Records
-            Of the reports.
+            Records of the reports.
         sides : int array (n,)
-            Which input each is of; reports of input -1 are passed over.
+            The input of each report; reports of input -1 are passed over.
 
         Returns
         -------
         uint16 array (n, k)
-            By question, the strategies that bet on an event that a report shows, one bit each.
+            By report and question, one bit for each strategy with an event that the report shows.
         """
         flags = np.zeros((sides.size, self.inputs), np.uint16)
         columns = min(int(self.paths.used[0]) or SIGNED, SIGNED)
@@ -154,7 +155,7 @@ class Counts:
         return flags
 
     def end_block(self, epsilon: float, delta: float) -> tuple[Ranking, Ranking, Ranking]:
-        """Rank the events of all the past, those of the last block, and couples of columns."""
+        """Rank the events of all past blocks, those of the last block, and couples of columns."""
         before, recent = int(self.reports[0].sum()), self._rank(1, epsilon, delta)
         merge(self.table)
         for counts in (self.paths.counts[: self.paths.used[0]], self.reports[None]):
@@ -175,26 +176,35 @@ class Counts:
         found = rank(self.paths, self.table, window, best, reports, grown, delta)
         return Ranking(best, *found, reports)
 
-    def telling(self, most: int) -> tuple[Array, Array]:
-        """Return what tells the inputs apart best, whatever is claimed, the best first: for paths
-        of numbers the path, the type and the parameter of its best event, and keys of categories.
+    def informative(self, most: int) -> tuple[Array, Array]:
+        """Return what tells the inputs apart best, whatever epsilon is claimed, the best first.
+
+        Parameters
+        ----------
+        most : int
+            Largest number of paths, and of categories.
 
         Returns
         -------
         numbers : array (m,) of fields path, kind, value
+            Paths of numbers, each with the type and the parameter of its best event.
         keys : uint64 array (c,)
+            Keys of categories.
         """
         best, found = np.zeros((2, self.inputs, 1, 4 + self.inputs)), np.zeros((2, most, 4))
-        tell(self.paths, self.table, self.reports[0].copy(), best, found)
-        rows, categories = (one[one[:, 0] > 0] for one in found)
+        informative(self.paths, self.table, self.reports[0].copy(), best, found)
+        rows, categories = (listed[listed[:, 0] > 0] for listed in found)
         numbers = np.zeros(len(rows), NUMBER)
         numbers["path"] = self.paths.hashes[rows[:, 2].astype(int)]
         numbers["kind"], numbers["value"] = rows[:, 1], rows[:, 3]
         return numbers, self.table.keys[categories[:, 2].astype(int)]
 
     def _couple(self, epsilon: float, delta: float) -> Ranking:
-        """By question the two columns of 0 and 1 whose agreement is most unlike that of the other
-        inputs, of the last `ROWS` reports of each, and of the first `SIGNED` columns."""
+        """Rank the agreement of couples of columns of 0 and 1.
+
+        For each question it is the couple whose agreement differs most from that with the other
+        inputs. The last `ROWS` reports of each input and the first `SIGNED` columns count.
+        """
         best = np.zeros((2, self.inputs, 1, 4 + self.inputs))
         seen = np.minimum(self.reports[0], ROWS)
         used = min(int(self.paths.used[0]), SIGNED)
@@ -202,18 +212,21 @@ class Counts:
             return Ranking(best, 0, 0, np.maximum(seen, 1))
         own = [signs[:n, :used].astype(np.float32) for signs, n in zip(self._signs, seen.tolist())]
         products, scratch = [x.T @ x / len(x) for x in own], np.zeros((2, self.inputs))
-        for one in products[: self.inputs if self.inputs > 2 else 1]:
-            others = (sum(products) - one) / (self.inputs - 1)
-            between = np.triu(one - others, 1)
+        for product in products[: self.inputs if self.inputs > 2 else 1]:
+            others = (sum(products) - product) / (self.inputs - 1)
+            between = np.triu(product - others, 1)
             i, j = (int(k) for k in np.unravel_index(np.argmax(abs(between)), between.shape))
-            for kind, product in ((AGREE, 1), (DIFFER, -1)):
-                hits = np.array([(x[:, i] * x[:, j] == product).sum() for x in own], float)
+            for kind, sign in ((AGREE, 1), (DIFFER, -1)):
+                hits = np.array([(x[:, i] * x[:, j] == sign).sum() for x in own], float)
                 offer(best, kind, i, float(j), hits, seen, math.exp(epsilon), delta, scratch)
         return Ranking(best, 2 * used**2, 0, seen)
 
     def choose(self, chosen: Iterable[tuple[Array, int, int]]) -> None:
-        """Look for these events from now on: rows of `Ranking.events`, each with the question and
-        the number of the strategy that bets on it."""
+        """Set the events to find in the next reports.
+
+        They are rows of `Ranking.events`, each with the question and the number of the strategy
+        that bets on it.
+        """
         merged: dict[tuple[int, int, float], Array] = {}
         for row, question, strategy in chosen:
             key = int(row[1]), int(row[2]), float(row[3])
@@ -232,25 +245,29 @@ class Counts:
         self.paths = self.paths.watch(numbers)
 
     def key(self, event: Array) -> int:
-        """The hash that tells a category from all others, 0 for other events."""
+        """Return the hash of a category, a row of `Ranking.events`; 0 for any other event."""
         return int(self.table.keys[int(event[2])]) if event[1] == CATEGORY else 0
 
     def words(self, event: Array, report: Any, key: int = 0) -> str:
-        """Say an event, a row of `Ranking.events`, in words, from a report that shows it; return
-        nothing if this report does not. `key` is what `key` returned when it was bet on."""
-        row = isinstance(report, (np.ndarray, np.void))  # which alone would be a collection
+        """Return an event, a row of `Ranking.events`, in words.
+
+        The words are taken from a report that shows the event, and are empty if it does not. `key`
+        is the earlier return value of `key` for this event.
+        """
+        row = isinstance(report, (np.ndarray, np.void))  # a row of a table, not several reports
         found = read(np.array([report]) if row else [report], named=True)
         kind, place, value = int(event[1]), int(event[2]), float(event[3])
         if kind == CATEGORY:
             return found.events.get(key or self.key(event), "")
         names = found.names or {}
         name = names.get(int(self.paths.hashes[place]), "")
+        if not name:
+            return ""
         if kind > CATEGORY:
             other = names.get(int(self.paths.hashes[int(value)]), "")
             return f"{name} and {other} {'agree' if kind == AGREE else 'differ'}"
         if kind in (ONE, ZERO) and value == 0:
             types = found.types[found.paths == self.paths.hashes[place]]
             if np.isin(types, (INTEGER, TRUTH)).all() and " character " not in f" {name}":
-                return name and f"{name} is {('odd', 'even')[kind]}"
-        of = TYPES[int(value)] if kind == IS else ""
-        return name and _SAID[kind].format(name, value, of)
+                return f"{name} is {'odd' if kind == ONE else 'even'}"
+        return _WORDS[kind].format(name, value, TYPES[int(value)] if kind == IS else "")

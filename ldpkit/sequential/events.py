@@ -1,23 +1,13 @@
-"""What is bet on: something that a report shows or does not show, said in words.
+"""Events to bet on: something that a report either shows or does not show.
 
-An event needs two things only, `words` and `holds`. Whatever else it offers is used:
-
-``rates``
-    ``(p, q)``, how likely it is thought to be with the first input and with the second, or
-    ``None``. Where the two reports of a pair are independent, a bet is made for just these rates.
-``note``
-    A text that a reader must know besides, or nothing.
-``both``
-    True if it finds out by itself which input it speaks for; otherwise a copy of it is asked about
-    the inputs exchanged.
-
-Reports come as their mechanism makes them: arrays with one entry a user (of objects, where reports
-are of any kind), or lists of such arrays. An event must depend on its own report alone.
+Reports come as their mechanism makes them: arrays with one entry a user, or lists of such arrays.
+Reports of type ``any`` are arrays of objects. A bet is valid only if the event depends on its own
+report alone.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,31 +20,59 @@ from ..types import Array, Pair, Rates, Reports, Rng
 __all__ = ["Event", "Accepted", "Declared", "happened"]
 
 
-@runtime_checkable
-class Event(Protocol):
-    """Anything that can be bet on."""
+class Event(ABC):
+    """Base class of everything that can be bet on.
+
+    A subclass has a text `words` and a method `holds`. It may override `rates`, `note` and `both`.
+
+    Attributes
+    ----------
+    words : str
+        The event in words.
+    """
+
+    words: str
 
     @property
-    def words(self) -> str:
-        """The event as a reader is told of it."""
+    def rates(self) -> Rates | None:
+        """Probabilities of the event with the first and with the second input, or ``None``.
 
+        One bet is made for just these rates, unless the factors of a round are averaged.
+        """
+        return None
+
+    @property
+    def note(self) -> str:
+        """A warning that the result repeats; empty if there is none."""
+        return ""
+
+    @property
+    def both(self) -> bool:
+        """Whether one bet on this event is enough.
+
+        If false, the same event is also bet on with the two inputs exchanged. By default an event
+        with known rates is bet on once, because its rates tell which input it supports.
+        """
+        return self.rates is not None
+
+    @abstractmethod
     def holds(self, reports: Reports) -> Array:
-        """Whether each report shows it; bool array (n,)."""
+        """Return whether each report shows the event; bool array (n,)."""
 
 
 @dataclass(frozen=True)
-class Declared:
-    """An event that somebody knows.
+class Declared(Event):
+    """An event that the user defines.
 
     Parameters
     ----------
     function : callable
         ``f(reports)``, a bool array with one entry a report.
     words : str
-        What it is, such as ``"y < 0.25"``.
+        The event in words, such as ``"y < 0.25"``.
     rates : (float, float), optional
-        How likely it is with the first input and with the second, if that is known; the bet is
-        valid whether they are right or wrong.
+        Probabilities of the event with the first and with the second input, in [0, 1], if they are
+        known. The bet is valid even if they are wrong.
     """
 
     function: Callable[[Reports], ArrayLike]
@@ -67,49 +85,43 @@ class Declared:
         checks.instance("words", self.words, str, "a text")
         if self.rates is not None:
             p, q = checks.reals("rates", self.rates, 0, 1)
-            object.__setattr__(self, "rates", (float(p), float(q)))
-
-    @property
-    def both(self) -> bool:
-        """Whether it is one input's alone, as its rates say."""
-        return self.rates is not None
+            checks.fix(self, rates=(float(p), float(q)))
 
     def holds(self, reports: Reports) -> Array:
-        """Whether each report shows the event."""
+        """Return whether each report shows the event; bool array (n,)."""
         return np.asarray(self.function(reports))
 
 
 @dataclass(frozen=True)
-class Accepted:
+class Accepted(Event):
     """The event that an attack names the first input of a pair."""
 
     attack: Attack
     mechanism: LocalRandomizer
     pair: Pair
+    words: str = field(init=False, repr=False)
 
-    @property
-    def words(self) -> str:
-        """The event as a reader is told of it."""
-        return f"{self.attack.name} names {self.pair[0]}, not {self.pair[1]}"
+    def __post_init__(self) -> None:
+        checks.fix(self, words=f"{self.attack.name} names {self.pair[0]}, not {self.pair[1]}")
 
     @property
     def rates(self) -> Rates | None:
-        """Exact rates, where the mechanism has a law."""
+        """Exact rates, or ``None`` if the exact distribution is unknown."""
         return self.attack.rates(self.mechanism, self.pair)
 
     def holds(self, reports: Reports, rng: Rng | None = None) -> Array:
-        """Whether the attack accepts; ties are broken with `rng`."""
+        """Return whether the attack accepts each report; `rng` breaks ties."""
         rng = np.random.default_rng() if rng is None else rng
         return self.attack.accepts(self.mechanism, reports, self.pair, rng)
 
 
 def happened(event: Event, reports: Reports, n: int, rng: Rng) -> Array:
     """Return whether each of n reports shows the event, after checking the answer."""
-    more = (rng,) if isinstance(event, Accepted) else ()
-    found = np.asarray(event.holds(reports, *more))
-    if found.shape != (n,) or found.dtype != bool:
+    answer = event.holds(reports, rng) if isinstance(event, Accepted) else event.holds(reports)
+    shown = np.asarray(answer)
+    if shown.shape != (n,) or shown.dtype != bool:
         raise ValueError(
-            f"event {event.words!r} must say true or false of each of {n} reports, got"
-            f" {found.dtype} of shape {found.shape}"
+            f"event {event.words!r} must return {n} booleans, one per report, got {shown.dtype} of"
+            f" shape {shown.shape}"
         )
-    return found
+    return shown

@@ -1,92 +1,98 @@
-"""What an audit that bets knows by now: what won, and what it could not have found."""
+"""The result of a sequential audit so far: what won, and which leaks it may have missed."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..auditors.result import CLEAR, LEAST, Row, too_few
+from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
+from .counts import Counts
 from .ranking import stake
 from .result import AHEAD, COUNTS, NO_PAIRS, OTHERS, PAIRED, SequentialResult
-from .wealth import IDLE, MEAN
+from .scores import Scores
+from .screen import Screen
+from .wealth import MEAN, Tracks
 
-__all__ = ["WEIGHED", "counts", "one_in", "result"]
+if TYPE_CHECKING:
+    from .loop import Run
+
+__all__ = ["WEIGHED", "one_in", "result"]
 
 WEIGHED = ", weighed together with everything else that can be seen"
-"""What follows the entry that has won most alone, where all entries together have won more."""
+"""Follows the words of the best single entry if the bets on all entries together won more."""
 
 _NAMED = 12  # inputs that a verdict names one by one
 _SPENT, _SPENT_RARE = 2.5, 0.85  # nats lost before bets are on the right event, as measured
 
 
-def result(run: Any) -> SequentialResult:
-    """What is known by now."""
-    audit, wealth, made = run.audit, run.wealth, run.source
-    best = int(np.argmax(wealth.each))
-    turns = [_turn(run, track) for track in range(len(run.events))]
-    others = wealth.players[bool(run.events) :]
-    turns += [_screened(run, one, len(turns) + at) for at, one in enumerate(others)]
-    found, notes = turns[best], [getattr(event, "note", "") for event in run.events]
+def result(run: "Run") -> SequentialResult:
+    """Return the result so far."""
+    audit, wealth, source = run.audit, run.wealth, run.source
+    rows = [_track(run, run.tracks, i) for i in range(len(run.events)) if run.tracks]
+    learners = wealth.players[bool(run.events) :]
+    rows += [_screened(run, player, at) for at, player in enumerate(learners, len(rows))]
+    leading, notes = rows[int(np.argmax(wealth.each))], [event.note for event in run.events]
     notes += [_repeated(screen.counts) for screen in run.screens[:1]]
-    n = -(-run.rounds // run.each)
+    n = -(-run.rounds // run.cycle)
     if run.live and audit.independent:
         notes.append(NO_PAIRS)
-    weak = "" if wealth.refuted else _weak(run, n)
-    ahead = run.live and not run.drawn and not made.exact and made.repeats
-    assumed = AHEAD if ahead else "" if run.live else PAIRED
+    assumed = "" if run.live else PAIRED
+    if run.live and not run.sampled and not source.exact and source.repeats:
+        assumed = AHEAD
     return SequentialResult(
-        mechanism=made.name,
-        parameters=made.parameters,
+        mechanism=source.name,
+        parameters=source.parameters,
         attack=", ".join(dict.fromkeys(audit.called)),
         trials=n,
         asked=tuple(run.asked.tolist()),
         alpha=audit.alpha,
         seed=run.seed,
-        faithful=not run.drawn,
-        counts={key: found[key] for key in COUNTS if key in found},
-        rates={key: found[key] for key in ("tpr", "fpr") if key in found},
+        faithful=not run.sampled,
+        counts={key: leading[key] for key in COUNTS if key in leading},
+        rates={key: leading[key] for key in ("tpr", "fpr") if key in leading},
         epsilon_emp=math.nan,
         exact=None,
         exact_sd=None,
-        claim=made.epsilon,
+        claim=source.epsilon,
         delta=audit.delta,
-        pair=found["pair"],
-        questions=len(turns),
-        directions=tuple(turns),
+        pair=leading["pair"],
+        questions=len(rows),
+        directions=tuple(rows),
         lower=wealth.lower,
-        inconclusive=weak,
+        inconclusive="" if wealth.refuted else _weak(run, n),
         warnings=tuple(dict.fromkeys(filter(None, notes))),
-        scope=getattr(audit.mechanism, "scope", ""),
-        about=" ".join(filter(None, [_asked(run, found), assumed])),
+        scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
+        about=" ".join(filter(None, [_asked(run, leading), assumed])),
         one_in=one_in(run),
         seconds=run.seconds,
-        event=found["event"],
+        event=leading["event"],
         e_value=wealth.e_value,
         stopped=run.stopped or "under way",
         trajectory=(*run.trajectory, (n, wealth.log, wealth.lower)),
     )
 
 
-def _asked(run: Any, leading: Row) -> str:
-    """Which inputs were asked for, where there are more than two, and which of them lead."""
-    inputs, known = run.audit.inputs, getattr(run.audit.mechanism, "k", 0)
+def _asked(run: "Run", leading: Row) -> str:
+    """Return a sentence that names the inputs if there are more than two, and the leading pair."""
+    inputs, mechanism = run.audit.inputs, run.audit.mechanism
     if len(inputs) == 2:
         return ""
     named = ", ".join(map(str, inputs)) if len(inputs) <= _NAMED else f"{inputs[0]} to {inputs[-1]}"
-    of = f" of {known:,}" if known > len(inputs) else ""
+    k = mechanism.k if isinstance(mechanism, FrequencyOracle | Client) else 0
+    of = f" of {k:,}" if k > len(inputs) else ""
     one, other = leading["pair"]
     return f"Asked were {len(inputs)}{of} inputs ({named}); {one} against {other} leads."
 
 
-def _weak(run: Any, n: int) -> str:
-    """Why the audit could hardly have refuted the claim; empty if it could."""
-    screened = [screen.counts for screen in run.screens[:1]]
-    if not screened:
-        few = max(n, 1), run.source.epsilon
-        return too_few(run.wealth.most, *few, of=f" of {CLEAR}")
-    if screened[0].missed:
-        return f"{screened[0].missed:,} places of the reports were not looked at"
-    if n and screened[0].constant:
+def _weak(run: "Run", n: int) -> str:
+    """Return why the audit could hardly have refuted the claim; an empty text if it could."""
+    if not run.screens:
+        return too_few(run.wealth.most, max(n, 1), run.source.epsilon, of=f" of {CLEAR}")
+    counts = run.screens[0].counts
+    if counts.missed:
+        return f"{counts.missed:,} places of the reports were not looked at"
+    if n and counts.constant:
         return "all reports are the same"
     if run.source.epsilon == math.inf or _refutes(run, n, LEAST):
         return ""
@@ -100,13 +106,15 @@ def _weak(run: Any, n: int) -> str:
     return f"{n:,} reports per input are too few to refute {CLEAR}; about {about:,} are needed"
 
 
-def _refutes(run: Any, reports: float, one_in: float) -> bool:
-    """Whether so many reports per input refute, with probability .9, a client that sends its input
-    in the clear in one report of so many."""
+def _refutes(run: "Run", reports: float, one_in: float) -> bool:
+    """Return whether the audit refutes a client that sends its input in the clear now and then.
+
+    The client does so in one of `one_in` reports. `reports` per input are enough if they refute it
+    with probability .9.
+    """
     claim, delta = run.source.epsilon, run.audit.delta
-    screen, size = run.screens[0], 1
-    if run.rule == MEAN:
-        size = run.asked.size  # the factors of a round are averaged
+    screen = run.screens[0]
+    size = run.asked.size if run.rule == MEAN else 1  # of a round whose factors are averaged
     shown = (math.sqrt(reports / one_in + 1) - 1) ** 2  # with probability .9
     bet = stake(shown / max(reports, 1), 0.0, math.exp(min(claim, 700)), delta, 1.0)
     won = shown * math.log1p(bet / size) - reports * bet * delta
@@ -115,10 +123,12 @@ def _refutes(run: Any, reports: float, one_in: float) -> bool:
     return won >= spent - math.log(run.audit.alpha)
 
 
-def one_in(run: Any) -> int:
-    """A client that sends its input in the clear in one report of so many would have been refuted
-    with probability .9; 0 if everything in the clear may have been missed, or where nothing was
-    screened."""
+def one_in(run: "Run") -> int:
+    """Return how rarely a client may send its input in the clear and still be refuted.
+
+    A client that does so in one report of so many would have been refuted with probability .9. The
+    number is 0 if even a client that always does so could be missed, and if no attack learns.
+    """
     low, high, reports = 0, int(run.asked.min()) + 1, int(run.asked.min())
     if not run.screens or run.source.epsilon == math.inf:
         return 0
@@ -128,60 +138,46 @@ def one_in(run: Any) -> int:
     return low
 
 
-def _turn(run: Any, track: int) -> Row:
-    """One question: the wealth of its bets, and where the bet is on a yes or no, how often that was
-    seen in the reports on which it was bet."""
+def _track(run: "Run", tracks: Tracks, track: int) -> Row:
+    """Return the wealth of one track, and how often the reports that it bet on show its event."""
     _, i, j = run.audit.tracks[track]
     row: Row = {
         "pair": (run.audit.inputs[i], run.audit.inputs[j]),
         "event": run.events[track].words,
         "e_value": math.exp(min(float(run.wealth.each[track]), 700)),
     }
-    tp, fp, first, second = counts(run, track)
+    tp, fp, first, second = tracks.hits(track)
     row |= {"tp": tp, "fp": fp, "first": first, "second": second}
     row |= {"tpr": tp / first} if first else {}
     return row | ({"fpr": fp / second} if second else {})
 
 
-def _repeated(counts: Any) -> str:
-    """What has to be said if all reports of an input are the same."""
-    asked = counts.reports.sum(axis=0)
-    most = int(asked[counts.repeated].max(initial=0))
+def _repeated(counts: Counts) -> str:
+    """Return a warning if all reports of an input are the same."""
+    reports = counts.reports.sum(axis=0)
+    most = int(reports[counts.repeated].max(initial=0))
     return f"all of the first {most:,} reports of an input are the same" if most > 1 else ""
 
 
-def _screened(run: Any, screen: Any, number: int) -> Row:
-    """The wealth of bets on everything that reports show, and what won most."""
-    inputs, each = run.audit.inputs, run.wealth.each
+def _screened(run: "Run", player: Screen | Scores, number: int) -> Row:
+    """Return the wealth of a screen or of scores, and the single entry that won most."""
+    inputs = run.audit.inputs
     row: Row = {
         "pair": (inputs[0], inputs[1] if len(inputs) == 2 else OTHERS),
-        "event": screen.words,
-        "e_value": math.exp(min(float(each[number]), 700)),
+        "event": player.words,
+        "e_value": math.exp(min(float(run.wealth.each[number]), 700)),
     }
-    alone = screen in run.screens
-    late = "one report late: " if alone and screen.late else ""
-    found = (screen if alone else run.screens[0]).found()
-    if found is None:
+    screen = player if isinstance(player, Screen) else run.screens[0]
+    leading = screen.leading()
+    if leading is None:
         return row
-    entry, one, shown, asked = found
-    rates = shown / np.maximum(asked, 1)
+    entry, one, shown, reports = leading
+    rates = shown / np.maximum(reports, 1)
     rates[one] = math.inf
     other = int(np.argmin(rates))
-    row |= {
-        "pair": (inputs[one], inputs[other]),
-        "event": f"{late}{entry.words}{'' if alone else WEIGHED}",
-    }
+    late, together = "one report late: " if screen.late else "", "" if screen is player else WEIGHED
+    row |= {"pair": (inputs[one], inputs[other]), "event": f"{late}{entry.words}{together}"}
     row |= {"tp": int(shown[one]), "fp": int(shown[other])}
-    row |= {"first": int(asked[one]), "second": int(asked[other])}
-    row |= {"tpr": float(shown[one] / asked[one])} if asked[one] else {}
-    return row | ({"fpr": float(rates[other])} if asked[other] else {})
-
-
-def counts(run: Any, track: int) -> tuple[int, int, int, int]:
-    """How often an event was seen with the first input and with the second, and how many reports of
-    each it was bet on."""
-    seen = run.tracks.counts[track].tolist()
-    if run.live:
-        return seen[1], seen[3], seen[0] + seen[1], seen[2] + seen[3]
-    pairs = sum(seen[:IDLE])
-    return seen[2] + seen[3], seen[1] + seen[3], pairs, pairs
+    row |= {"first": int(reports[one]), "second": int(reports[other])}
+    row |= {"tpr": float(shown[one] / reports[one])} if reports[one] else {}
+    return row | ({"fpr": float(rates[other])} if reports[other] else {})

@@ -1,4 +1,4 @@
-"""Arrays as text that JSON can hold, and back, without trust in the text."""
+"""Conversion of arrays to text that JSON can hold, and back; the text is not trusted."""
 
 import base64
 import io
@@ -12,11 +12,11 @@ from ..types import Array
 
 __all__ = ["packed", "taken", "unpacked"]
 
-_LARGEST = 2**29  # bytes of all arrays
+_LARGEST = 2**29  # largest number of bytes of all arrays
 
 
 def packed(arrays: Mapping[str, Array]) -> str:
-    """Return arrays as text."""
+    """Return arrays as one text."""
     file = io.BytesIO()
     given: Any = arrays
     np.savez_compressed(file, **given)
@@ -24,12 +24,12 @@ def packed(arrays: Mapping[str, Array]) -> str:
 
 
 def unpacked(text: str) -> dict[str, Array]:
-    """Return the arrays of a text.
+    """Return the arrays of a text that `packed` made.
 
     Raises
     ------
     ValueError
-        If the text holds something else, or too much.
+        If the text holds anything else, or more than 512 MiB.
     """
     file = io.BytesIO(base64.b64decode(text, validate=True))
     try:
@@ -43,7 +43,10 @@ def unpacked(text: str) -> dict[str, Array]:
 
 
 def taken(arrays: Mapping[str, Array], name: str, like: Array, rows: int | None = None) -> Array:
-    """Return an array that has the type and shape of another one, or so many rows of its shape."""
+    """Return the array `name`, after checking that it has the type and the shape of `like`.
+
+    With `rows`, the length of the first axis has to be that number instead.
+    """
     new, shape = arrays[name], like.shape if rows is None else (rows, *like.shape[1:])
     if new.shape != shape or new.dtype != like.dtype:
         raise ValueError(f"state must hold {name} of shape {shape}, got {new.dtype} of {new.shape}")

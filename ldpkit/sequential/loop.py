@@ -1,6 +1,7 @@
 """The sequential audit loop: choose inputs, draw reports, read them, bet, learn."""
 
 import functools
+import itertools
 import math
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import numpy as np
 from .. import checks
 from ..auditors.pair import makeable
 from ..auditors.result import Row, finite
+from ..mechanisms.recordings import Recordings
 from ..progress import Progress
 from ..reports.anything import rows
 from ..reports.base import picked
@@ -28,70 +30,71 @@ from .wealth import COINS, IDLE, MEAN, PRODUCT, Tracks, Wealth
 
 __all__ = ["Run"]
 
-_CELLS = 2**20  # numbers in the reports that are made at once
-_SEEN, _ENTRIES = 4096, 100_000  # rounds that are screened at once, and their numbers at most
-_LATE = 0.1  # share of the stake for bets on the input that was asked for one report before
-_PIECE = 0.5  # seconds after which a client that makes one report at a time is looked at again
+_CELLS = 2**20  # largest number of entries in the reports that are made at once
+_SEEN, _ENTRIES = 4096, 100_000  # largest number of rounds, and of entries, screened at once
+_LATE = 0.1  # share of the stake for bets on the input of the report before
+_PIECE = 0.5  # seconds that one piece of reports from a slow client should take
 
 
 class Run:
-    """An audit under way.
+    """A running sequential audit.
 
-    It proceeds in rounds. In a round of a live client a coin chooses one of the inputs, and the
-    client makes one report of it. A round of recordings takes one report of every input.
+    The audit proceeds in rounds. In a round of a live client a coin chooses one of the inputs, and
+    the client makes one report of it. A round of recordings takes one report of every input.
 
     Parameters
     ----------
     audit : SequentialAudit
     seed : int
     state : dict, optional
-        What `state` returned before: the audit goes on from there, and comes to the same result as
-        if it had never stopped, if its reports can be repeated.
+        An earlier return value of `state`, from which the audit continues. If its reports can be
+        repeated, the result is the same as without the interruption.
 
     Attributes
     ----------
     rounds : int
-        Rounds that were bet on.
-    asked : int array
-        Reports of every input in these rounds.
+        Number of rounds so far.
+    asked : int array (k,)
+        Number of reports of each input in these rounds.
     """
 
     def __init__(self, audit: Any, seed: int = 1, state: Row | None = None) -> None:
         mechanism: Any = audit.mechanism
         self.audit, self.seed, self.live = audit, seed, not isinstance(mechanism, Source)
-        self.source: Any = mechanism
-        if self.live:
-            self.source = Live(mechanism)
+        self.source: Any = Live(mechanism) if self.live else mechanism
         self.events: list[Event] = audit.events()
-        self.drawn = (
+        self.sampled = (  # from the exact distribution, so that no report is made
             self.live
             and not audit.faithful
             and not audit.learning
             and self.source.exact
             and all(isinstance(e, Accepted) and e.rates is not None for e in self.events)
-        )  # from the exact distribution
-        if self.live and not self.drawn:
+        )
+        if self.live and not self.sampled:
             makeable(mechanism)
-        declared, inputs = audit.independent, len(audit.inputs)
-        independent = not self.live and (self.source.independent if declared is None else declared)
+        stated, inputs = audit.independent, len(audit.inputs)
+        independent = not self.live and (mechanism.independent if stated is None else stated)
         self.rule = COINS if self.live else PRODUCT if independent else MEAN
         self.tracks: Tracks | None = None
         self.screens: list[Screen] = []
         players = [*self._players(inputs, independent)]
         self.wealth = Wealth(self.source.epsilon, audit.alpha, players)
-        self.each = inputs if self.live else 1  # rounds for one report of every input
+        self.cycle = inputs if self.live else 1  # rounds for one report of each input
         self.rounds, self.asked, self.stopped, self.seconds = 0, np.zeros(inputs, int), "", 0.0
         self.trajectory: list[tuple[int, float, float]] = []
         self._name = "bets", [repr(value) for value in audit.inputs], *audit.claim
-        width = mechanism.width * inputs // self.each if self.live else 1
-        self._most = max(1, min(2**16, _CELLS // width)) * self.each
-        self._speed = 100.0  # rounds a second, where reports cannot be repeated
+        width = mechanism.width if self.live else 1
+        self._most = max(1, min(2**16, _CELLS // width)) * self.cycle
+        self._speed = 100.0  # rounds a second of a client whose reports cannot be repeated
         if state is not None:
             self._restore(state)
 
     def _players(self, inputs: int, independent: bool) -> Iterator[tuple[float, Any]]:
-        """Who bets, and with what share of the stake: tracks of declared events, and where an
-        attack learns, a screen, scores, and a screen for the input that was asked for before."""
+        """Yield the players, each with its share of the stake.
+
+        `Tracks` bet on given events. If an attack learns, a `Screen` and `Scores` bet too. For a
+        live client a second screen then bets on the input of the report before.
+        """
         claim = 1.0 if self.source.epsilon == math.inf else self.source.epsilon, self.audit.delta
         late = _LATE * (self.live and self.audit.learning)
         share = (1 - late) / (bool(self.events) + 2 * self.audit.learning)
@@ -118,7 +121,7 @@ class Run:
     # --- the run ----------------------------------------------------------------------------------
 
     def go(self, trials: int | None = None, max_time: float | None = None) -> str:
-        """Bet until the audit stops; called again, it goes on.
+        """Bet until the audit stops; a second call continues it.
 
         Parameters
         ----------
@@ -128,22 +131,23 @@ class Run:
         Returns
         -------
         str
-            Why it stopped. An audit that had stopped because of a violation goes on to raise the
-            bound.
+            Why it stopped. An audit that stopped because of a violation continues to raise the
+            bound when it is called again.
         """
         for _ in self.pieces(trials, max_time):
             pass
         return self.stopped
 
     def pieces(self, trials: int | None = None, max_time: float | None = None) -> Iterator[int]:
-        """Do what `go` does, and yield the number of rounds whenever it is looked at."""
+        """Bet until the audit stops, as `go` does; yield the number of rounds after each piece."""
         audit, begun = self.audit, time.perf_counter()
         trials = audit.trials if trials is None else trials
         max_time = audit.max_time if max_time is None else max_time
         watched, before = not self.wealth.refuted, self.seconds
-        budget, size = trials * self.each, len(audit.inputs) // self.each
-        if hasattr(self.source, "seek"):
-            self.source.seek(self.rounds)
+        budget, size = trials * self.cycle, len(audit.inputs) // self.cycle
+        recordings = self.source if isinstance(self.source, Recordings) else None
+        if recordings:
+            recordings.seek(self.rounds)
         self.stopped = self._why(budget, watched)
         with Progress(
             budget * size, "reports", self.source.name, start=self.rounds * size
@@ -152,22 +156,25 @@ class Run:
                 used = self._piece(budget - self.rounds, watched)
                 self.seconds = before + time.perf_counter() - begun
                 if not used:
-                    self.stopped = getattr(self.source, "ending", "no more reports")
+                    self.stopped = recordings.ending if recordings else "no more reports"
                     return
-                progress.say(self.known())  # whoever interrupts reads it while wealth changes
+                progress.say(self.summary())  # an interrupt may print it at any moment
                 progress.add(used * size)
                 yield self.rounds
+                self.stopped = self._why(budget, watched)
                 late = max_time is not None and time.perf_counter() - begun >= max_time
-                self.stopped = self._why(budget, watched) or late * "time is up"
+                if late and not self.stopped:
+                    self.stopped = "time is up"
 
-    def known(self) -> str:
-        """Return what is known by now, in a few words."""
+    def summary(self) -> str:
+        """Return bound and e-value so far, in a few words."""
         wealth, alpha = self.wealth, self.audit.alpha
         sure = f"epsilon at least {down(wealth.lower)}" if wealth.reached else "no bound of epsilon"
         worth = "" if wealth.e_value is None else f", e-value {wealth.e_value:.4g}"
         return f"{sure} at level {1 - alpha:g}{worth}"
 
     def _why(self, budget: int, watched: bool) -> str:
+        """Return why the audit stops here; an empty text if it does not."""
         wealth, within = self.wealth, self.audit.within
         if watched and wealth.refuted:
             return "violation"
@@ -176,91 +183,59 @@ class Run:
         return "budget spent" if self.rounds >= budget else ""
 
     def _piece(self, left: int, watched: bool) -> int:
-        """Go through some rounds of one block; return how many."""
-        begin, end = (self.each * at for at in block(self.rounds // self.each))
-        first, size = self.rounds, self._most
-        start = begin + (first - begin) // size * size  # where a piece begins in every run
-        if not (self.drawn or self.source.repeats):  # drawn afresh, and never more than are used
-            start, size = first, min(left, max(self.each, int(self._speed * _PIECE)))
-        n, skip = min(end - start, size), first - start
+        """Draw, observe, bet and learn for some rounds of one block; return how many."""
+        begin, end = (self.cycle * at for at in block(self.rounds // self.cycle))
+        start = begin + (self.rounds - begin) // self._most * self._most  # the same in every run
+        size = self._most
+        if not (self.sampled or self.source.repeats):  # no report may be made that is not used
+            start, size = self.rounds, min(left, max(self.cycle, int(self._speed * _PIECE)))
         rng = generator(self.seed, *self._name, start)
-        chosen, reports = self._draw(n, start, rng)
-        n = min(n, len(chosen))
-        if n <= skip:
+        chosen, reports = self._draw(min(end - start, size), start, rng)
+        first = self.rounds - start  # earlier rounds of this piece were used before a stop
+        if len(chosen) <= first:
             return 0
         symbols = self._observe(chosen, reports, rng)
-        used, end_of_part = 0, min(n, skip + left)
-        watched = watched and not self.wealth.refuted
-        while skip + used < end_of_part and not (watched and self.wealth.refuted):
-            part = slice(skip + used, min(end_of_part, skip + used + self._room))
-            if self.tracks:
-                self.tracks.see(np.ascontiguousarray(symbols[:, part]))
-            if self.screens:
-                self._read(chosen, reports, part, first + used)
-            used += self.wealth.bet(part.stop - part.start, watched)
-        self.asked += np.bincount(chosen[skip : skip + used].ravel(), minlength=self.asked.size)
+        used = self._bet(chosen, reports, symbols, first, min(len(chosen), first + left), watched)
+        self.asked += np.bincount(chosen[first : first + used].ravel(), minlength=self.asked.size)
         self.rounds += used
         if self.rounds == end:
-            self._settle()
+            self._learn()
         return used
 
-    @property
-    def _room(self) -> int:
-        """How many rounds may be bet on at once."""
-        if not self.screens:
-            return self._most
-        most = max(
-            self.each, int(min(_SEEN, _ENTRIES / self._entries)) * self.each // self.asked.size
-        )
-        return min(most, *(screen.room for screen in self.screens))
-
-    def _read(self, chosen: Array, reports: Any, part: slice, first: int) -> None:
-        """Take the reports of some rounds apart, one round after the other, for all who look."""
-        at, size = np.arange(part.start, part.stop), chosen.shape[1]
-        if self.live:
-            given = _each(picked(reports, at))
-        else:
-            sides = [_each(picked(one, at)) for one in reports]
-            given = [report for one in zip(*sides) for report in one]
-        found = read(given, first * size, size=size)
-        for one in self.wealth.players:
-            if one is not self.tracks:
-                one.see(found, given, chosen[part].ravel())
-
     def _draw(self, n: int, start: int, rng: np.random.Generator) -> tuple[Array, Any]:
-        """Choose the inputs of n rounds by coins that the client never sees, and draw reports.
+        """Choose the inputs of n rounds, by coins that the client never sees, and draw reports.
 
         Returns
         -------
         chosen : int array (n, inputs a round)
             Positions of inputs.
         reports
-            ``None`` if events are drawn from their exact rates.
+            ``None`` if events are sampled with their exact rates.
         """
         inputs = self.audit.inputs
         if not self.live:
             reports = self.source.draw(inputs, n, rng)
-            n = min(n, *(_size(r) for r in reports))
+            n = min(n, *(_size(own) for own in reports))
             return np.tile(np.arange(len(inputs)), (n, 1)), reports
         coins = generator(self.seed, *self._name, "coins", start)
-        chosen, tick = coins.integers(0, len(inputs), n), time.perf_counter()
-        reports = None if self.drawn else self.source.ask(inputs, chosen, rng)
-        self._speed = n / max(time.perf_counter() - tick, 1e-6)
+        chosen, begun = coins.integers(0, len(inputs), n), time.perf_counter()
+        reports = None if self.sampled else self.source.ask(inputs, chosen, rng)
+        self._speed = n / max(time.perf_counter() - begun, 1e-6)
         return chosen[:, None], reports
 
     def _observe(self, chosen: Array, reports: Any, rng: np.random.Generator) -> Array:
-        """The symbol of every round on every track; see `ldpkit.betting` for symbols."""
+        """Return the symbol of every round on every track; `ldpkit.betting` defines symbols."""
         n = len(chosen)
         symbols = np.full((len(self.events), n), IDLE, np.uint8)
         for track, (event, (_, i, j)) in enumerate(zip(self.events, self.audit.tracks)):
             if not self.live:
-                sides = (picked(reports[one], np.arange(n)) for one in (i, j))
-                one, two = (happened(event, side, n, rng) for side in sides)
-                symbols[track] = 2 * one.view(np.uint8) + two.view(np.uint8)
+                own = (picked(reports[x], np.arange(n)) for x in (i, j))
+                first, second = (happened(event, some, n, rng) for some in own)
+                symbols[track] = 2 * first.view(np.uint8) + second.view(np.uint8)
                 continue
             where = np.flatnonzero((chosen[:, 0] == i) | (chosen[:, 0] == j))
             second = chosen[where, 0] != i
-            if self.drawn:
+            if self.sampled:
                 p, q = self.audit.rates[track]
                 shown = rng.random(where.size) < np.where(second, q, p)
             else:
@@ -268,44 +243,83 @@ class Run:
             symbols[track, where] = 2 * second + shown
         return symbols
 
-    def _settle(self) -> None:
-        """End a block of tracks: divide their wealth again, and learn rates."""
-        self.trajectory.append((self.rounds // self.each, self.wealth.log, self.wealth.lower))
+    def _bet(
+        self, chosen: Array, reports: Any, symbols: Array, first: int, last: int, watched: bool
+    ) -> int:
+        """Bet on rounds `first` to `last` of a piece, part by part; return how many were used.
+
+        If `watched`, the bets end when the claim is refuted.
+        """
+        used, watched = 0, watched and not self.wealth.refuted
+        while first + used < last and not (watched and self.wealth.refuted):
+            part = slice(first + used, min(last, first + used + self._room))
+            if self.tracks:
+                self.tracks.see(np.ascontiguousarray(symbols[:, part]))
+            if self.screens:
+                self._screen(chosen, reports, part, self.rounds + used)
+            used += self.wealth.bet(part.stop - part.start, watched)
+        return used
+
+    @property
+    def _room(self) -> int:
+        """Largest number of rounds that may be bet on at once."""
+        if not self.screens:
+            return self._most
+        counts, inputs = self.screens[0].counts, self.asked.size
+        entries = max(1.0, counts.records / max(int(counts.reports.sum()), 1))  # of a report
+        most = max(self.cycle, int(min(_SEEN, _ENTRIES / entries)) * self.cycle // inputs)
+        return min(most, *(screen.room for screen in self.screens))
+
+    def _screen(self, chosen: Array, reports: Any, part: slice, first: int) -> None:
+        """Read the reports of some rounds, and show their records to the players that learn."""
+        at, size = np.arange(part.start, part.stop), chosen.shape[1]
+        if self.live:
+            given = _each(picked(reports, at))
+        else:
+            own = [_each(picked(some, at)) for some in reports]
+            given = [*itertools.chain.from_iterable(zip(*own))]
+        records = read(given, first * size, size=size)
+        for player in self.wealth.players:
+            if player is not self.tracks:
+                player.see(records, given, chosen[part].ravel())
+
+    def _learn(self) -> None:
+        """End a block of the tracks: share their wealth anew, and learn rates of their events."""
+        self.trajectory.append((self.rounds // self.cycle, self.wealth.log, self.wealth.lower))
         if self.tracks:
             self.tracks.settle()
             for track, known in enumerate(self.audit.rates):
                 if known is None:
-                    self.tracks.believe(track, careful(*findings.counts(self, track)))
-
-    @property
-    def _entries(self) -> float:
-        """Numbers and categories of a report, as far as they are counted."""
-        counts = self.screens[0].counts
-        return max(1.0, counts.records / max(int(counts.reports.sum()), 1))
+                    self.tracks.believe(track, careful(*self.tracks.hits(track)))
 
     # --- what is known ----------------------------------------------------------------------------
 
     @property
     def result(self) -> SequentialResult:
-        """What is known by now."""
+        """The result so far."""
         return findings.result(self)
 
     @property
-    def found(self) -> Event | None:
-        """What has won most, to be declared to another audit; of all entries together, the one that
-        has won most alone."""
+    def leading(self) -> Event | None:
+        """The event that has won most so far; another audit can declare it.
+
+        If the bets on all entries together have won most, it is the best single entry. It is
+        ``None`` if nothing was bet on yet.
+        """
         best = int(np.argmax(self.wealth.each)) - len(self.events)
         if best < 0:
             return self.events[best]
-        leading = self.wealth.players[best + bool(self.events)]
-        found = (leading if leading in self.screens else self.screens[0]).found()
+        player = self.wealth.players[best + bool(self.events)]
+        found = (player if player in self.screens else self.screens[0]).leading()
         return None if found is None else found[0]
 
     # --- to be continued --------------------------------------------------------------------------
 
     def about(self, known: Row | None = None) -> Row:
-        """What the audit is about: a state of it is of no use to any other. `known` is what another
-        one was about."""
+        """Return what identifies the audit, because only the same audit may use its state.
+
+        `known` is the same record of the audit that kept the state, see `identity`.
+        """
         audit = self.audit
         return {
             **identity(audit.mechanism, known),
@@ -317,7 +331,7 @@ class Run:
         }
 
     def state(self) -> Row:
-        """Return what is needed to go on another day, as JSON can write it."""
+        """Return the state from which another process can continue; JSON can hold it."""
         return {
             "about": self.about(),
             "seed": self.seed,
@@ -331,29 +345,33 @@ class Run:
     def _restore(self, state: Row) -> None:
         before = state["about"]
         now = self.about(before)
-        other = [
+        changed = [
             f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
             for name in dict.fromkeys([*before, *now])
             if before.get(name) != now.get(name)
         ]
-        if other:
-            raise ValueError(f"state must be of the same audit: {'; '.join(other)}")
+        if changed:
+            raise ValueError(f"state must be of the same audit: {'; '.join(changed)}")
         self.seed = checks.integer("seed", state["seed"], 0)
         self.rounds = checks.integer("rounds", state["rounds"], 0)
         self.seconds = checks.real("seconds", state["seconds"], 0)
         asked = [checks.integer("asked", number, 0) for number in state["asked"]]
-        checks.need(len(asked) == len(self.audit.inputs), "asked must be of all inputs")
+        checks.need(
+            len(asked) == len(self.audit.inputs),
+            f"asked must hold {len(self.audit.inputs)} counts, one per input, got {len(asked)}",
+        )
         self.asked = np.array(asked)
         self.trajectory = [(int(a), float(b), float(c)) for a, b, c in state["trajectory"]]
-        with np.errstate(all="ignore"):  # what becomes of odd numbers is looked at
+        with np.errstate(all="ignore"):  # numbers out of range are refused afterwards
             self.wealth.restore(state)
 
 
 def _each(reports: Reports) -> Any:
-    """Reports one by one; tables of numbers as they are."""
+    """Return reports as a list, or a table of numbers as it is."""
     table = isinstance(reports, np.ndarray) and reports.ndim == 2 and reports.dtype.kind in "biuf"
     return reports if table else rows(reports)
 
 
 def _size(reports: Reports) -> int:
+    """Return the number of users, also of a list of arrays."""
     return _size(reports[0]) if isinstance(reports, (list, tuple)) else len(reports)

@@ -1,7 +1,7 @@
-"""Models of past reports: how likely a report is with each input, given columns of it.
+"""Models of past reports, which estimate how likely a report is with each input from its columns.
 
-Every model is fitted to each half of the past and foretells the other half. Models are weighed by
-how well they do that. `_fits` lists them all: another one is another line there.
+Every model is fitted to each half of the past reports and predicts the other half. The models are
+weighted by how well they predict. `_fits` lists all of them; add a line there to add a model.
 """
 
 import functools
@@ -18,20 +18,20 @@ from ..types import Array
 __all__ = ["Odds", "fitted", "likely"]
 
 Odds = Callable[[Array], Array]
-"""Logarithms, up to one number a row, of how likely rows of columns are with each input."""
+"""Maps rows of columns to log likelihoods of the inputs, up to a constant in each row."""
 
 Fit = Callable[[Array, Array, int], Odds]
-"""Fits a model to rows of columns and the inputs they are of."""
+"""Fits a model to rows of columns, the input of each row, and the number of inputs."""
 
-_TABLES, _FEW, _SMOOTH = 3, 64, 4  # tables, values of a column that has one, real columns
-_FIRST_TREES, _GROWN = 120, 2**11  # reports from which trees grow: at least, at most
-_WORSE = 7.0  # nats: a model that is so much worse than others is left out
+_TABLES, _FEW, _SMOOTH = 3, 64, 4  # most tables, values of a tabled column, smooth columns
+_FIRST_TREES, _GROWN = 120, 2**11  # reports to which trees are fitted: at least, at most
+_WORSE = 7.0  # nats; a model that is this much worse than the best one is left out
 _RIDGES = 4.0, 32.0, 128.0
-_FAR = 1e15  # larger numbers are all the same
+_FAR = 1e15  # numbers are clipped here
 
 
 def likely(odds: Array) -> Array:
-    """Probabilities of the inputs, (n, k), from their log odds."""
+    """Return the probabilities of the inputs, float array (n, k), from their log odds."""
     return np.asarray(scipy.special.softmax(odds, axis=1))
 
 
@@ -43,56 +43,61 @@ def fitted(
     Parameters
     ----------
     table : float array (n, m + 1)
-        Columns; what is missing is NaN, and the last one tells whole reports apart.
+        Columns. Missing numbers are NaN, and the last column is a hash of the whole report.
     sides, half : int arrays (n,)
-        The input of each report, and in which half of the past it is.
+        The input of each report, and the half of the past in which it is, 0 or 1.
     inputs : int
-        How many there are.
+        Number of inputs.
 
     Returns
     -------
     list of (float, callable)
-        Weights of models, and their log odds.
+        Weights of the models, and their log odds.
     float array (n, inputs)
-        How likely each past report is with each input, as the other half foretells.
+        Probabilities of the inputs of each past report, as predicted from the other half.
     """
-    given = [*_models(table, sides, half, inputs)]
-    if not given:
+    models = [*_models(table, sides, half, inputs)]
+    if not models:
         return [], np.full((len(sides), inputs), 1 / inputs)
-    weights = scipy.special.softmax([fit for *_, fit in given])
-    kept = [(float(w), *one[:2]) for w, one in zip(weights, given) if w > 1e-2]
+    weights = scipy.special.softmax([score for *_, score in models])
+    kept = [
+        (float(w), odds, predicted) for w, (odds, predicted, _) in zip(weights, models) if w > 1e-2
+    ]
     total = sum(w for w, *_ in kept)
-    said = np.asarray(sum(w / total * one for w, _, one in kept))
-    return [(w / total, odds) for w, odds, _ in kept], said
+    mixed = np.asarray(sum(w / total * predicted for w, _, predicted in kept))
+    return [(w / total, odds) for w, odds, _ in kept], mixed
 
 
 def _models(
     table: Array, sides: Array, half: Array, inputs: int
 ) -> Iterator[tuple[Odds, Array, float]]:
-    """Log odds that models give, what halves of the past foretell of the other half, and how well.
-    A model that is much worse than others in one half is not fitted to the other one."""
-    leading = np.zeros(2)
-    least = -2 * math.log(half.size // 2 + 2)  # so few reports do not say more of one
+    """Yield the log odds of each model, its predictions of the past, and their log likelihood.
+
+    A half is predicted from the other one. A model that predicts one half much worse than another
+    model does is left out.
+    """
+    best = np.zeros(2)
+    least = -2 * math.log(half.size // 2 + 2)  # so few reports do not support more extreme odds
     for fit in _fits(table, sides, inputs):
-        models, said, won = [], np.zeros((len(sides), inputs)), np.zeros(2)
-        for one, mine in enumerate((half == 0, half == 1)):
-            models.append(fit(table[~mine], sides[~mine], inputs))
-            odds = models[-1](table[mine])
-            said[mine] = likely(np.maximum(odds - odds.max(axis=1, keepdims=True), least))
-            won[one] = np.log(inputs * said[mine, sides[mine]]).sum()
-            if won[one] < leading[one] - _WORSE:
+        models, predicted, won = [], np.zeros((len(sides), inputs)), np.zeros(2)
+        for part, own in enumerate((half == 0, half == 1)):
+            models.append(fit(table[~own], sides[~own], inputs))
+            odds = models[-1](table[own])
+            predicted[own] = likely(np.maximum(odds - odds.max(axis=1, keepdims=True), least))
+            won[part] = np.log(inputs * predicted[own, sides[own]]).sum()
+            if won[part] < best[part] - _WORSE:
                 break
         else:
-            leading = np.maximum(leading, won)
+            best = np.maximum(best, won)
             whole = _mean(models) if fit is _trees else fit(table, sides, inputs)
-            yield whole, said, float(won.sum())
+            yield whole, predicted, float(won.sum())
 
 
 def _fits(table: Array, sides: Array, inputs: int) -> Iterator[Fit]:
-    """The models that suit these columns, those that are soon fitted first."""
+    """Yield the models that suit these columns, those that are fitted fast first."""
     values = [np.unique(column) for column in table.T]
     few = [i for i, known in enumerate(values) if 1 < known.size <= _FEW]
-    few.sort(key=lambda i: -_told(table[:, i], values[i], sides, inputs))
+    few.sort(key=lambda i: -_information(table[:, i], values[i], sides, inputs))
     for i in few[:_TABLES]:
         yield functools.partial(_tabled, i, values[i])
     real = [i for i, known in enumerate(values[:-1]) if known.size > _FEW]
@@ -108,8 +113,8 @@ def _mean(models: list[Odds]) -> Odds:
     return lambda table: np.asarray(sum(odds(table) for odds in models) / len(models))
 
 
-def _told(column: Array, values: Array, sides: Array, inputs: int) -> float:
-    """How much the values of a column tell of the input."""
+def _information(column: Array, values: Array, sides: Array, inputs: int) -> float:
+    """Return how much the values of a column tell about the input."""
     codes = np.searchsorted(values, column) * inputs + sides
     counts = np.bincount(codes, minlength=values.size * inputs).reshape(values.size, inputs)
     rates = counts / np.maximum(counts.sum(axis=0), 1)
@@ -117,25 +122,27 @@ def _told(column: Array, values: Array, sides: Array, inputs: int) -> float:
 
 
 def _tabled(column: int, values: Array, table: Array, sides: Array, inputs: int) -> Odds:
-    """How often each value of one column was seen; nothing is said of what was not seen."""
+    """Return log odds from how often each value of one column was seen; 0 for other values."""
     codes = np.searchsorted(values, table[:, column])
     counts = np.zeros((inputs, values.size + 1))
     np.add.at(counts, (sides, codes), 1)
     odds = np.log(counts + 0.5) - np.log(counts.sum(axis=1) + 1)[:, None]
     odds[:, -1] = 0.0
 
-    def said(table: Array) -> Array:
+    def looked_up(table: Array) -> Array:
         x = table[:, column]
         at = np.minimum(np.searchsorted(values, x), values.size - 1)
         same = (values[at] == x) | (np.isnan(values[at]) & np.isnan(x))
         return np.asarray(odds[:, np.where(same, at, values.size)].T)
 
-    return said
+    return looked_up
 
 
 def _standard(table: Array) -> Callable[[Array], Array]:
-    """Columns in units of their standard deviations, 0 where they are missing, and beside them
-    whether they are."""
+    """Return a function that standardises columns and adds indicators of missing numbers.
+
+    Missing numbers become 0. Mean and standard deviation are those of `table`.
+    """
     missing = np.isnan(table)
     clipped, many = np.clip(table, -_FAR, _FAR), np.maximum((~missing).sum(axis=0), 1)
     middle = np.where(missing, 0, clipped).sum(axis=0) / many
@@ -150,7 +157,10 @@ def _standard(table: Array) -> Callable[[Array], Array]:
 
 
 def _smooth(columns: list[int], power: int, table: Array, sides: Array, inputs: int) -> Odds:
-    """Log odds of a few real numbers that are polynomials in how far each is from the middle."""
+    """Return log odds that are linear in a few real numbers and in a power of their distances.
+
+    The distance is that from the median, in units of the spread.
+    """
     x = np.clip(table[:, columns], -_FAR, _FAR)
     middle = np.nanmedian(x, axis=0)
     spread = np.maximum(np.nanmedian(np.abs(x - middle), axis=0) * 1.5, 1e-290)
@@ -166,15 +176,17 @@ def _smooth(columns: list[int], power: int, table: Array, sides: Array, inputs: 
 
 
 def _linear(ridge: float, table: Array, sides: Array, inputs: int) -> Odds:
-    """Log odds that are a weighted sum of all columns."""
+    """Return log odds that are a weighted sum of all columns but the last."""
     standard = _standard(table[:, :-1])
     fit = _regression(standard(table[:, :-1]), sides, inputs, ridge)
     return lambda table: fit(standard(table[:, :-1]))
 
 
 def _regression(x: Array, sides: Array, inputs: int, ridge: float) -> Odds:
-    """Logistic regression, drawn towards no difference, by Newton's method; of more than two inputs
-    each against an even mixture of the others."""
+    """Fit a logistic regression with a ridge penalty by Newton's method.
+
+    For more than two inputs, each is compared with an even mixture of the others.
+    """
     x1 = np.column_stack([np.ones(len(x)), x])
     weights, drawn = np.zeros((x1.shape[1], inputs)), ridge * np.eye(x1.shape[1])
     for d in range(1 if inputs == 2 else inputs):
@@ -192,7 +204,7 @@ def _regression(x: Array, sides: Array, inputs: int, ridge: float) -> Odds:
 
 
 def _trees(table: Array, sides: Array, inputs: int) -> Odds:
-    """Gradient boosting, by scikit-learn."""
+    """Fit gradient boosting of scikit-learn."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     low, high = np.fmin.reduce(table, axis=0), np.fmax.reduce(table, axis=0)
@@ -208,19 +220,19 @@ def _trees(table: Array, sides: Array, inputs: int) -> Odds:
         max_iter=12, learning_rate=0.25, max_leaf_nodes=8, early_stopping=False, random_state=0,
         min_samples_leaf=max(5, len(sides[some]) // 24),
     )  # fmt: skip
-    with _alone():
+    with _one_thread():
         model.fit(plain(table[some]), sides[some])
 
     def odds(table: Array) -> Array:
-        with _alone():
-            found = model.decision_function(plain(table))
-        return np.column_stack([-found / 2, found / 2]) if inputs == 2 else np.asarray(found)
+        with _one_thread():
+            score = model.decision_function(plain(table))
+        return np.column_stack([-score / 2, score / 2]) if inputs == 2 else np.asarray(score)
 
     return odds
 
 
-def _alone() -> Any:
-    """So little work is done sooner by one thread than by several that wait for each other."""
+def _one_thread() -> Any:
+    """Limit OpenMP to one thread, because several would wait longer than so little work takes."""
     return _libraries().limit(limits=1, user_api="openmp")
 
 

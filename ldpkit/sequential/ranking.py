@@ -1,4 +1,4 @@
-"""Which events promise most, judged by how often each input showed them."""
+"""Ranking of events by the wealth that they promise, from how often each input showed them."""
 
 import math
 
@@ -20,24 +20,24 @@ from .tallies import (  # fmt: skip
     Values,
 )
 
-__all__ = ["MOST", "offer", "promise", "rank", "spread", "stake", "tell"]
+__all__ = ["MOST", "informative", "offer", "promise", "rank", "spread", "stake"]
 
 MOST = 0.98
-"""Largest share of the stake that could lose everything."""
+"""Largest stake, as a share of the stake with which one report could cost the whole wealth."""
 
 RARE = 0.05
-"""Share of the reports that rare categories are seen in at most."""
+"""Largest share of the reports in which a rare category is seen."""
 
 
 @kernel
 def stake(p: float, q: float, grown: float, delta: float, others: float) -> float:
-    """Stake on an event of rates `p` with the likelier input and `q` with each of some others.
+    """Return the best stake on an event of rate `p` with one input and `q` with some others.
 
-    A bet multiplies wealth by 1 + l where the event comes with the likelier input, and by
-    1 - E l/others where it comes with another one, E = exp(epsilon). Reports, one of each input,
-    then grow by p ln(1 + l) + others q ln(1 - E l/others) on average, without delta; see
-    `ldpkit.sequential.bets`. The maximum is at l = (p - E q)/(E (p/others + q)). With delta, delta
-    is taken from p - E q, which is the maximum up to terms of order delta l.
+    Let E = exp(epsilon). A bet with stake l multiplies the wealth by 1 + l if the event comes with
+    the likelier input, and by 1 - E l/others if it comes with another one. Without delta, one
+    report of each input adds p ln(1 + l) + others q ln(1 - E l/others) to its logarithm on average.
+    `ldpkit.sequential.bets` has the proof. The maximum is at l = (p - E q)/(E (p/others + q)).
+    With delta, delta is subtracted from p - E q. This is the maximum up to terms of order delta l.
     """
     if p - grown * q - delta <= 0:
         return 0.0
@@ -49,14 +49,16 @@ def promise(
     p: float, q: float, reports: float, grown: float, delta: float, others: float = 1.0,
     inputs: int = 2,
 ) -> float:  # fmt: skip
-    """Logarithm of the wealth that the best stake wins on average in so many reports.
+    """Return the logarithm of the wealth that the best stake wins on average in so many reports.
 
-    A coin gives each of k inputs some reports, which show the event at rates p of the likelier
-    input and q of each of some others. A future report is of each input with probability 1/k, so
-    that wealth grows by (p ln(1 + l) + others q ln(1 - E l/others))/k - ln(1 + l delta/k) a report.
-    With two inputs of equally many reports, without delta, this is the wealth that the bet would
-    have won on the counts themselves. If their numbers differ, the counts alone would promise a
-    gain from an event that occurs in every report, although its rates are equal.
+    A coin gives each of k inputs some reports. They show the event with rate p for the likelier
+    input and q for each of some others. A future report is of each input with probability 1/k. The
+    logarithm of the wealth therefore grows by
+    (p ln(1 + l) + others q ln(1 - E l/others))/k - ln(1 + l delta/k) a report.
+
+    For two inputs with equally many reports and without delta, this is what the bet would have won
+    on the counted reports. The rates are used because the numbers of reports may differ. In that
+    case the counts alone would promise a gain from an event that occurs in every report.
     """
     best = stake(p, q, grown, delta, others)
     if best == 0.0:
@@ -67,8 +69,11 @@ def promise(
 
 @kernel
 def spread(rates: Array, sizes: Array, d: int, weights: Array) -> float:
-    """Weights of the inputs that one is compared with: equal ones of all whose rates, in so many
-    reports, may well be the least; returns how many these are."""
+    """Set the weights of the inputs with which input d is compared; return how many these are.
+
+    The weights are equal, for all inputs whose rate may be the smallest. `sizes` are the numbers of
+    reports behind the rates.
+    """
     k, least, size = rates.size, np.inf, 1.0
     for x in range(k):
         if x != d and rates[x] < least:
@@ -89,8 +94,10 @@ def offer(
     best: Array, kind: int, place: int, value: float, hits: Array, reports: Array, grown: float,
     delta: float, scratch: Array,
 ) -> int:  # fmt: skip
-    """List an event where it promises more than others; return 1 if it was seen twice. Two rows of
-    `scratch` are written to."""
+    """List an event in `best` if it promises enough; return 1 if it was seen twice.
+
+    Two rows of `scratch` are overwritten.
+    """
     k, every, total = hits.size, 0.0, 0.0
     for d in range(k):
         every, total = every + hits[d], total + reports[d]
@@ -124,8 +131,10 @@ def _offer_slot(
     paths: Paths, slot: int, window: int, best: Array, reports: Array, grown: float, delta: float,
     scratch: Array,
 ) -> int:  # fmt: skip
-    """Offer all events of a path; return how many were seen twice. Four rows of `scratch` are
-    written to."""
+    """Offer all events of a path; return how many were seen twice.
+
+    Four rows of `scratch` are overwritten.
+    """
     looked, hits, under = 0, scratch[2], scratch[3]
     seen = paths.counts[slot, window]
     for i in range(64):
@@ -154,8 +163,10 @@ def rank(
     paths: Paths, table: Values, window: int, best: Array, reports: Array, grown: float,
     delta: float,
 ) -> tuple[int, int]:  # fmt: skip
-    """List the best of all events of the past or of the last block; return how many there are, and
-    how many of them are rare categories."""
+    """List the best events of the past (window 0) or of the last block (1) in `best`.
+
+    Return how many events were seen twice, and how many of them are rare categories.
+    """
     looked, rare, total = 0, 0, reports.sum()
     scratch = np.zeros((4, reports.size))
     for slot in range(paths.used[0]):
@@ -171,9 +182,12 @@ def rank(
 
 
 @kernel
-def tell(paths: Paths, table: Values, reports: Array, best: Array, found: Array) -> None:
-    """List the events that tell inputs apart best, whatever is claimed: of each path the best one
-    in `found[0]`, and categories in `found[1]`. `best` is written to."""
+def informative(paths: Paths, table: Values, reports: Array, best: Array, found: Array) -> None:
+    """List the events that tell the inputs apart best, whatever epsilon is claimed.
+
+    `found[0]` receives the best event of each path, and `found[1]` categories. `best` is
+    overwritten.
+    """
     scratch = np.zeros((4, reports.size))
     for of in range(2):
         for place in range(paths.used[0] if of == 0 else table.keys.size):

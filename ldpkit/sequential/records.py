@@ -1,11 +1,11 @@
-"""Records: what was found at the paths of reports, and what follows from numbers.
+"""Records of the numbers and categories in reports.
 
-A *path* is a chain of 64-bit hashes from the root of one report to a place in it, for example to
-entry 3 of field x, or to the length of that entry. A record of a number has binary digits and a
-place on the line. A *category* is a path together with one value that stands there.
+A *path* is a chain of 64-bit hashes from the root of one report to a place in it. The place is, for
+example, entry 3 of field x, or the length of that entry. A number is recorded with its path, its
+value and its binary digits. A *category* is a path together with one value at this place.
 
-Entries of a list are members of a multiset, too: they share a *star path*, which names no place.
-The star path 0 means none.
+The entries of a list also form a multiset. They therefore share a *star path*, which names no
+position. The star path 0 means that there is none.
 """
 
 import functools
@@ -32,7 +32,7 @@ ROOT, NONE = U(0x1234567), U(0)
 _GOLD, _ODD1, _ODD2 = U(0x9E3779B97F4A7C15), U(0xBF58476D1CE4E5B9), U(0x94D049BB133111EB)
 _S27, _S30, _S31, _S48, _S52 = U(27), U(30), U(31), U(48), U(52)
 _ONE, _TOP = U(1), U(2047)
-_FEW, _TURN = 64, 16  # wider reports show the last places of their numbers in every 16th round
+_FEW, _TURN = 64, 16  # of reports with more numbers, last digits are read every 16th round
 _TENS = 10.0 ** np.arange(9)
 _FLAT = {"rows": ("paths", "types", "values", "words"), "category_rows": ("keys",)}
 _FINE = (
@@ -44,7 +44,7 @@ _FINE = (
 # --- hashes ---------------------------------------------------------------------------------------
 @kernel
 def mix(state: Any, token: Any) -> Any:
-    """Go on with a chain of hashes, by the last step of splitmix64."""
+    """Return the next hash of a chain, by the last step of splitmix64."""
     z = (state ^ (token * _GOLD)) + _GOLD
     z = (z ^ (z >> _S30)) * _ODD1
     z = (z ^ (z >> _S27)) * _ODD2
@@ -61,7 +61,7 @@ def _mix_all(states: Array, tokens: Array) -> Array:
 
 @kernel
 def chained(values: Array, ends: Array) -> Array:
-    """Hash of each of several sequences, which stand one after the other."""
+    """Return the hash of each of several sequences, which are concatenated and end at `ends`."""
     out, start = np.empty(ends.size, np.uint64), 0
     for i in range(ends.size):
         state = np.uint64(ends[i] - start)
@@ -73,31 +73,31 @@ def chained(values: Array, ends: Array) -> Array:
 
 @functools.lru_cache(1 << 15)
 def token(text: str) -> int:
-    """Hash of a short text: the same in every process."""
+    """Return the hash of a short text, which is the same in every process."""
     small = hashlib.blake2b(text.encode("utf8", "surrogatepass"), digest_size=8)
     return int.from_bytes(small.digest(), "little")
 
 
 def _filled(values: Any, size: int, kind: type) -> Array:
-    """An array, of one value if only one is given."""
+    """Return an array of this type; a single value is repeated."""
     return values.astype(kind) if np.ndim(values) else np.full(size, values, kind)
 
 
-# --- what is found --------------------------------------------------------------------------------
+# --- records --------------------------------------------------------------------------------------
 class Records:
     """Records of several reports.
 
     Attributes
     ----------
     rows, paths, types, values, words : arrays (m,)
-        Numbers: the report, the path, the type, the place on the line, and 64 binary digits, which
-        are the two's complement of an integer or the IEEE pattern of a real number.
+        Report, path, type, value and 64 binary digits of each number. The digits are the two's
+        complement of an integer or the IEEE pattern of a real number.
     category_rows, keys : arrays (c,)
-        Categories: the report, and the hash of path and value.
+        Report of each category, and the hash of its path and value.
     whole : uint64 array (reports,)
         Hashes of whole reports.
     names, events : dict or None
-        Words for paths and for categories, if they were asked for.
+        Words for paths and for categories, if they are kept.
     """
 
     def __init__(self, reports: int, name: str | None = None) -> None:
@@ -108,7 +108,7 @@ class Records:
         self.events: dict[int, str] = {}
 
     def step(self, paths: Array, tokens: Any, what: Callable[[int], str]) -> Array:
-        """Lengthen paths by one token each; `what` names the part of the entry."""
+        """Return paths that are longer by one token each; `what` names the part."""
         longer: Array = _mix_all(paths, _filled(tokens, paths.size, U))
         if self.names is not None:
             for i, (old, new) in enumerate(zip(paths.tolist(), longer.tolist())):
@@ -118,13 +118,13 @@ class Records:
         return longer
 
     def part(self, paths: Array, what: str) -> Array:
-        """Lengthen paths by the name of a part."""
+        """Return paths that are longer by the name of a part."""
         return self.step(paths, token("\0" + what), lambda i: what)
 
     def category(
         self, rows: Array, paths: Array, values: Array, shown: Callable[[int], str]
     ) -> None:
-        """Record what stands at paths; `shown` says it in words."""
+        """Record categories; `shown` returns a value in words."""
         keys = _mix_all(paths, values)
         self._categories.append((rows, keys))
         if self.names is not None:
@@ -134,29 +134,29 @@ class Records:
     def number(
         self, rows: Array, paths: Array, stars: Any, types: Any, values: Array, words: Array
     ) -> None:
-        """Record numbers that stand at paths."""
+        """Record numbers."""
         stars, types = _filled(stars, rows.size, U), _filled(types, rows.size, np.int64)
         self._numbers.append((rows, paths, stars, types, values, words))
 
     def integer(self, rows: Array, paths: Array, values: Array) -> None:
-        """Record integers below 2^63 that are no member of a list."""
+        """Record integers below 2^63 that are not entries of a list."""
         whole = values.astype(np.int64)
         self.number(rows, paths, NONE, INTEGER, whole.astype(float), whole.view(U))
 
     def real(self, rows: Array, paths: Array, values: Array) -> None:
-        """Record what was computed as floating-point numbers: as integers where they are."""
+        """Record computed floating-point numbers, as integers if they are whole."""
         whole = (values == np.floor(values)) & (abs(values) < 2**62)
         types = np.where(whole, INTEGER, np.where(np.isfinite(values), REAL, ODD))
         words = np.where(whole, np.where(whole, values, 0).astype(np.int64).view(U), values.view(U))
         self.number(rows, paths, NONE, types, values, words)
 
     def finished(self) -> "Records":
-        """Records of reports in which nothing was found."""
+        """Return these records without any content, but finished."""
         self.finish(0, 1)
         return self
 
     def sound(self) -> bool:
-        """Whether all arrays fit together: those of a file may not."""
+        """Return whether all arrays fit together, because those of a file may not."""
         for of, names in _FLAT.items():
             rows = getattr(self, of)
             fits = all(getattr(self, name).size == rows.size for name in names)
@@ -165,7 +165,7 @@ class Records:
         return self.whole.size == self.reports
 
     def between(self, first: int, last: int) -> "Records":
-        """Records of some of the reports, without words."""
+        """Return the records of the reports `first` to `last`, without words."""
         if first == 0 and last >= self.reports:
             return self
         out = Records(last - first)
@@ -180,19 +180,19 @@ class Records:
 
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":
-        """Records of all reports of several parts."""
-        sizes = [one.reports for one in parts]
+        """Return the records of all reports of several parts."""
+        sizes = [part.reports for part in parts]
         out, before = cls(sum(sizes)), np.cumsum([0, *sizes[:-1]])
         for of, names in _FLAT.items():
-            rows = [getattr(one, of) + at for one, at in zip(parts, before)]
+            rows = [getattr(part, of) + at for part, at in zip(parts, before)]
             setattr(out, of, np.concatenate(rows))
             for name in names:
-                setattr(out, name, np.concatenate([getattr(one, name) for one in parts]))
-        out.whole = np.concatenate([one.whole for one in parts])
+                setattr(out, name, np.concatenate([getattr(part, name) for part in parts]))
+        out.whole = np.concatenate([part.whole for part in parts])
         return out
 
     def finish(self, first: int, size: int) -> None:
-        """Add what follows from the numbers, and join all records."""
+        """Add records that are derived from the numbers, and join all records."""
         every, root = np.arange(self.reports), np.full(self.reports, ROOT)
         rows, paths, _, types, values, words = self._joined()
         few = np.bincount(rows, minlength=self.reports) <= _FEW
@@ -207,11 +207,11 @@ class Records:
         self.category(rows[at[of]], longer[of], fine[of].view(U), lambda i: str(fine[of[i]]))
         self.rows, self.paths, stars, self.types, self.values, self.words = self._joined()
         exact = _mix_all(self.words, self.types.astype(U))
-        self.category(self.rows, self.paths, exact, self._said)
+        self.category(self.rows, self.paths, exact, self._text)
         of = np.flatnonzero(stars[: short.size] * short != 0)
-        self.category(rows[of], stars[of], exact[of], lambda i: self._said(of[i]))
+        self.category(rows[of], stars[of], exact[of], lambda i: self._text(of[i]))
         self.whole = whole = np.zeros(self.reports, U)
-        for some in self._categories:  # in any order: they are added up
+        for some in self._categories:  # a sum, because it does not depend on their order
             _add(*some, whole)
         self.category(every, self.part(root, "the whole"), whole, lambda i: "this very report")
         self.category_rows, self.keys = (np.concatenate(part) for part in zip(*self._categories))
@@ -220,7 +220,7 @@ class Records:
         empty = [np.empty(0, kind) for kind in (int, U, U, int, float, U)]
         return [np.concatenate(part) for part in zip(empty, *self._numbers)]
 
-    def _said(self, i: int) -> str:
+    def _text(self, i: int) -> str:
         word, path = self.words[i], int(self.paths[i])
         if self.types[i] in (REAL, ODD):
             return repr(float(self.values[i]))
@@ -237,8 +237,11 @@ def _add(rows: Array, keys: Array, whole: Array) -> None:
 
 @kernel
 def _fine(reals: Array, values: Array, words: Array, few: Array) -> tuple[Array, ...]:
-    """Magnitudes and last places of real numbers, and whether a number is short enough to return:
-    (which number, which of `_FINE`, what), and one truth for each number."""
+    """Return magnitudes and last digits of real numbers, and which numbers are short.
+
+    The first three arrays are the number, the index into `_FINE`, and the value. The last one has
+    one truth for each number: whether it has so few digits that the same number may occur again.
+    """
     at, marks = np.empty(5 * reals.size, np.int64), np.empty(5 * reals.size, np.int64)
     found, short, n = np.empty(5 * reals.size, np.int64), np.ones(values.size, np.bool_), 0
     for i in reals:

@@ -1,4 +1,4 @@
-"""What a sequential audit has found when it stopped."""
+"""Results of sequential audits."""
 
 import math
 from dataclasses import dataclass, field
@@ -13,20 +13,20 @@ __all__ = ["SequentialResult", "block", "careful"]
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialResult(AuditResult):
-    """What an audit has found when it stopped, or until now.
+    """Result of a sequential audit when it stopped, or so far.
 
     Attributes
     ----------
     event : str
-        What was bet on, in words: the event that has won most.
+        The event that has won most, in words.
     e_value : float or None
         Wealth against the claim, from a stake of 1; ``1 / e_value`` is a p-value. ``None`` if
         nothing is claimed.
     asked : tuple of int
-        Reports of every input.
+        Number of reports of every input.
     one_in : int
         A client that sends its input in the clear in one report of so many would have been refuted
-        with probability .9; 0 where no attack learns.
+        with probability .9; 0 if no attack learns.
     stopped : str
         Why the audit stopped.
     trajectory : tuple of (int, float, float)
@@ -48,8 +48,7 @@ class SequentialResult(AuditResult):
 
     @property
     def status(self) -> str:
-        """As in `AuditResult`; the claim is violated if and only if the e-value has reached
-        ``1 / alpha``."""
+        """As in `AuditResult`; a violation if and only if the e-value has reached ``1 / alpha``."""
         if self.e_value is not None and self.e_value >= 1 / self.alpha:
             return "violation"
         return "inconclusive" if self.inconclusive else "none found"
@@ -69,18 +68,18 @@ class SequentialResult(AuditResult):
         return (
             f"VIOLATION: epsilon = {self.claim:g} is refuted, e-value {down(self.e_value, 0)} and"
             f" {1 / self.alpha:g} needed, with {self.reports:,} reports per input ({sure}).{bound}"
-            f"{' ' * bool(self.scope)}{self.scope}"
+            f"{f' {self.scope}' if self.scope else ''}"
         )
 
     def plot(self) -> Drawing:
-        """Draw wealth and bound over reports."""
+        """Draw wealth and bound against the number of reports."""
         return drawing(self.trajectory, self.claim, self.alpha)
 
     def row(self) -> Row:
-        """Flatten as `AuditResult.row` does; an audit that bets has no ``epsilon_emp``."""
-        found = super().row()
-        del found["epsilon_emp"]
-        return found | {
+        """Flatten as `AuditResult.row` does; a sequential audit has no ``epsilon_emp``."""
+        row = super().row()
+        del row["epsilon_emp"]
+        return row | {
             "event": self.event,
             "e_value": None if self.e_value is None else finite(self.e_value),
             "reports": self.reports,
@@ -96,7 +95,7 @@ UNSEEN = (
 )
 
 FIRST = 8
-"""Reports per input after which something is learned for the first time."""
+"""Reports per input after which the audit learns for the first time."""
 
 AHEAD = (
     "The client was given many inputs at a time: the audit assumes that no report depends on an"
@@ -107,7 +106,7 @@ PAIRED = (
     " depend on reports of the other."
 )
 OTHERS = "the others"
-"""What an input is held against where there are more than two."""
+"""Stands for the inputs with which one is compared, if there are more than two."""
 
 COUNTS = ("tp", "fp", "first", "second")
 
@@ -118,8 +117,10 @@ NO_PAIRS = (
 
 
 def careful(tp: int, fp: int, first: int, second: int) -> Rates:
-    """Return rates to bet on after so many hits: drawn towards each other by .7 standard errors,
-    and never 0 or 1."""
+    """Return cautious rates to bet on after `tp` of `first` and `fp` of `second` reports.
+
+    They are moved towards each other by .7 standard errors, and are never 0 or 1.
+    """
     p, q = (tp + 0.5) / (first + 1), (fp + 0.5) / (second + 1)
     p -= 0.7 * math.sqrt(p * (1 - p) / (first + 1))
     q += 0.7 * math.sqrt(q * (1 - q) / (second + 1))
@@ -128,8 +129,10 @@ def careful(tp: int, fp: int, first: int, second: int) -> Rates:
 
 
 def block(t: int) -> tuple[int, int]:
-    """Return the block that report number t of an input is in: what is learned, is learned between
-    blocks."""
+    """Return begin and end of the block of report number t of an input.
+
+    The audit learns between blocks only.
+    """
     begin, end = 0, FIRST
     while end <= t:
         begin, end = end, max(end + 4, end * 3 // 2)

@@ -1,15 +1,14 @@
-"""Bets on everything that reports show at once: how likely each report is with each input, as far
-as models of past reports tell.
+"""Bets on whole reports: models of past reports estimate how likely a report is with each input.
 
-The counts of a screen choose the columns that models get: those that tell the inputs apart best,
-whatever is claimed. Models learn whenever a block ends until 512 reports were counted, then
-whenever their number has doubled, and after 65,536 more at the latest. Whatever they say, the bet
-is valid, because it depends on earlier reports only.
+The counts of a screen choose the columns of the models. They are the columns that tell the inputs
+apart best, whatever epsilon is claimed. The models are fitted after every block until 512 reports
+were counted. After that they are fitted when the number of reports has doubled, or after 65,536
+more. The bet is valid even if the models are wrong, because it depends on earlier reports only.
 
-Each question d holds input d against an even mixture of the others; of two inputs one question is
-enough. A bet multiplies its wealth by the factor of `ldpkit.betting.soft`, of which the second one
-counts by 1/(k - 1). A round of recordings multiplies it by the product of its factors or by their
-mean, see `ldpkit.sequential.bets`.
+Question d compares input d with an even mixture of the others. One question is enough for two
+inputs. A bet multiplies its wealth by the factor of `ldpkit.betting.soft`; the change by a report
+of another input counts by 1/(k - 1). A round of recordings multiplies the wealth by the product of
+its factors or by their mean, see `ldpkit.sequential.bets`.
 """
 
 import math
@@ -20,7 +19,7 @@ import numpy as np
 from ..betting import soft_factor
 from ..jit import kernel
 from ..types import Array
-from .bets import dealt
+from .bets import dealt, in_parts
 from .counts import NUMBER, Counts
 from .kept import packed, taken, unpacked
 from .models import Odds, fitted, likely
@@ -30,15 +29,15 @@ from .tallies import ONE, ZERO
 __all__ = ["SHARES", "Scores"]
 
 SHARES = (0.5, 1.0)
-"""How far bets go from even odds to those that models give: where they err, half the way is
-safer."""
+"""How far bets go from even odds to those of the models, because models err."""
 
 _WEALTH = ("base", "now", "own", "shares")
 _MEMORY = ("rows", "paths", "types", "values", "words", "category_rows", "keys", "whole")
-_PRIOR = np.array([0.49, 0.49, 0.02])  # shares of a question's wealth; the last one bets nothing
-_COLUMNS, _KEPT, _CELLS = 16, 2**13, 2**20  # columns of each kind, reports, and their records
-_FIRST, _OFTEN, _SELDOM, _AT_ONCE = 16, 2**9, 2**16, 128  # reports
-_TRIED, _EVERY, _LEAST = 512, 10, 1.0  # reports and claims a balance is chosen for; nats it needs
+_PRIOR = np.array([0.49, 0.49, 0.02])  # shares of a question's wealth; the last one never bets
+_COLUMNS, _KEPT, _CELLS = 16, 2**13, 2**20  # most columns of each type, reports, and records
+_FIRST, _OFTEN, _SELDOM = 16, 2**9, 2**16  # reports
+_TRIED = 512  # reports on which a balance is tried
+_EVERY, _LEAST = 10, 1.0  # claims that share a balance; nats that it must have won
 _BALANCES = np.linspace(0.1, 1.9, 19)
 
 
@@ -47,7 +46,7 @@ def _gather(
     rows: Array, paths: Array, values: Array, words: Array, known: Array, columns: Array,
     digits: Array, out: Array,
 ) -> None:  # fmt: skip
-    """Write numbers at known paths (sorted) into their columns, or one of their digits."""
+    """Write the numbers at known paths (sorted), or one of their digits, into their columns."""
     for i in range(rows.size):
         at = np.searchsorted(known, paths[i])
         while at < known.size and known[at] == paths[i]:
@@ -61,7 +60,7 @@ def _gather(
 
 @kernel
 def _mark(rows: Array, keys: Array, known: Array, columns: Array, out: Array) -> None:
-    """Write 1 where a category is known."""
+    """Write 1 into the column of every known category (sorted keys) that a report shows."""
     for i in range(rows.size):
         at = np.searchsorted(known, keys[i])
         if at < known.size and known[at] == keys[i]:
@@ -73,13 +72,12 @@ def _play(
     scores: Array, sides: Array, rounds: Array, grown: Array, delta: float, balance: Array,
     start: Array, won: Array, total: Array,
 ) -> None:  # fmt: skip
-    """Multiply the wealth `won` (questions, shares, claims) by the factors of rounds; reports of
-    input -1 are not bet on.
+    """Multiply the wealth `won` (questions, shares, claims) by the factors of rounds.
 
-    `scores` (n, questions, shares) are probabilities of input d. `rounds` holds what it holds for
-    `ldpkit.sequential.bets.play`, and the number of other inputs. `total` receives the wealth
-    against the first claim after every round, of bets that began with `start` (questions,
-    shares + 1).
+    `scores` (n, questions, shares) are probabilities of input d. No bet is made on reports of input
+    -1. `rounds` is that of `ldpkit.sequential.bets.play`, followed by the number of other inputs.
+    `total` receives the wealth against the first claim after every round, for bets whose wealth
+    was `start` (questions, shares + 1).
     """
     questions, many = scores.shape[1], scores.shape[2]
     size, product, low, others = rounds[0], rounds[1] == 1, rounds[2], rounds[3]
@@ -104,14 +102,14 @@ def _play(
 
 
 class Scores:
-    """Wealth of bets on scores against every epsilon of a grid.
+    """Wealth of the bets on scores of reports, against every epsilon of a grid.
 
     Parameters
     ----------
     counts : Counts
-        Of the same reports; they choose the columns.
+        Counts of the same reports, which choose the columns.
     grid : float array (g,)
-        Claims that are bet against.
+        Claims to bet against.
     delta : float
     product : bool
         Whether the reports of a round are independent, see `ldpkit.sequential.bets`.
@@ -119,14 +117,14 @@ class Scores:
     Attributes
     ----------
     base, now, own, shares : arrays (g,) and (questions, 3, g)
-        As in `Bets`: two bets on each question, and no bet.
+        As in `Bets`: on each question there are two bets, and a share that never bets.
     balance : float array (questions, g)
-        Balances of the bets, see `ldpkit.betting.soft`; NaN where there is no bet.
-    taught : int
-        Reports that the models know.
-    met, rounds : int
-        Rounds that the counts know, and rounds that were played. Between the two no bet is made:
-        the counts choose the columns, so that a bet on a report that was counted would not be fair.
+        Balances of the bets, see `ldpkit.betting.soft`; NaN if there is no bet.
+    learned : int
+        Number of reports to which the models were fitted.
+    counted, rounds : int
+        Rounds whose reports were counted, and rounds that were played. No bet is made on a round
+        that was counted earlier: the counts choose the columns, so that it would not be fair.
     """
 
     def __init__(self, counts: Counts, grid: Array, delta: float, product: bool = False) -> None:
@@ -141,20 +139,20 @@ class Scores:
         self.balance = np.full((questions, grid.size), math.nan)
         self.columns = np.empty(0, NUMBER), np.empty(0, np.uint64)
         self.models: list[tuple[float, Odds]] = []
-        self.taught, self._blocks, self._next, self._low = 0, 0, _FIRST, 0
-        self.met = self.rounds = 0
-        self._memory: list[tuple[Records, Array]] = []  # first what the models know
+        self.learned, self._blocks, self._next, self._low = 0, 0, _FIRST, 0
+        self.counted = self.rounds = 0
+        self._memory: list[tuple[Records, Array]] = []  # the first part was learned
         self._scores = np.empty((0, questions, len(SHARES)))
         self._seen = Records(0).finished(), np.empty(0, int), np.empty(0, int)
 
     @property
     def words(self) -> str:
-        """What is looked at."""
+        """The event in words."""
         return "everything that can be seen, weighed together"
 
     @property
     def log(self) -> Array:
-        """Logarithm of the wealth against every claim."""
+        """Logarithm of the wealth against every claim, float array (g,)."""
         return np.asarray(self.base + np.logaddexp.reduce(self.shares + self.now, axis=(0, 1)))
 
     # --- bets -------------------------------------------------------------------------------------
@@ -162,28 +160,29 @@ class Scores:
     def see(self, found: Records, reports: Any, sides: Array) -> None:
         """Score the reports of rounds, of which `found` are the records."""
         rounds = sides.size // self.counts.size
-        idle = min(max(self.met - self.rounds, 0), rounds) * self.counts.size
+        idle = min(max(self.counted - self.rounds, 0), rounds) * self.counts.size
         self._seen = found, sides, np.where(np.arange(sides.size) < idle, -1, sides)
-        self.met = max(self.met, self.rounds + rounds)
-        bet = self.models and not np.isnan(self.balance[:, self._low :]).all()
-        if bet:
+        self.counted = max(self.counted, self.rounds + rounds)
+        if self.models and not np.isnan(self.balance[:, self._low :]).all():
             self._scores = self._drawn_in(self._likelihood(self._table(found)))
         else:
             self._scores = np.full((sides.size, *self._scores.shape[1:]), 0.5)
 
     def trace(self, at: int) -> Array:
-        """The logarithm of the wealth against one claim after each round that was seen last."""
+        """Return the logarithm of the wealth against one claim after each of the rounds seen."""
         log, sides = (self.shares + self.now)[:, :, [at]], self._seen[2]
         given = self.grid[[at]], self.balance[:, [at]]
         return np.asarray(self.base[at] + self._played(self._scores, sides, *given, log)[1])
 
     def play(self, used: int, at: int = 0, low: int = 0) -> None:
-        """Bet on the first of the rounds that were seen last, against claims from number `low` on;
-        if a block of the counts has ended, share the wealth anew, and learn."""
-        (found, sides, held), self._low = self._seen, low
+        """Bet on the first `used` of the rounds seen, against the claims from number `low` on.
+
+        If a block of the counts has ended, share the wealth anew, and learn.
+        """
+        (found, sides, fresh), self._low = self._seen, low
         n = used * self.counts.size
         self.rounds += used
-        given = self._scores[:n], held[:n], self.grid, self.balance
+        given = self._scores[:n], fresh[:n], self.grid, self.balance
         self.now[:, :-1] += self._played(*given, self.shares + self.now, low)[0]
         self._memory.append((found.between(0, n), sides[:n]))
         if self.counts.blocks > self._blocks:
@@ -193,25 +192,19 @@ class Scores:
     def _played(
         self, scores: Array, sides: Array, grid: Array, balance: Array, log: Array, low: int = 0
     ) -> tuple[Array, Array]:
-        """What bets win, and the wealth of all of them after each round against claim number
-        `low`."""
-        gained, size, totals = np.zeros(log[:, :-1].shape), int(self._rounds[0]), []
+        """Return what the bets win, and the wealth after each round, as `in_parts` does."""
+        size = int(self._rounds[0])
         if np.isnan(balance[:, low:]).all():
             total = np.logaddexp.reduce(log[:, :, low], axis=None)
-            return gained, np.full(sides.size // size, total)
-        rounds, step = self._rounds.copy(), max(_AT_ONCE // size, 1) * size
+            return np.zeros_like(log[:, :-1]), np.full(sides.size // size, total)
+        rounds, grown = self._rounds.copy(), np.exp(grid)
         rounds[2] = low
-        for first in range(0, sides.size, step):  # so few that nothing overflows
-            part = slice(first, first + step)
-            won, total = np.ones_like(gained), np.empty(sides[part].size // size)
-            start = log[:, :, low].copy()
-            start[:, :-1] += gained[:, :, low]
-            scale = start.max()
-            given: Any = scores[part], sides[part], rounds, np.exp(grid), self.delta, balance
-            _play(*(*given, np.exp(start - scale), won, total))
-            gained += np.log(won)
-            totals.append(np.log(total) + scale)
-        return gained, np.concatenate(totals) if totals else np.empty(0)
+
+        def part_played(part: slice, *wealth: Array) -> None:
+            given: Any = scores[part], sides[part], rounds, grown, self.delta, balance
+            _play(*given, *wealth)
+
+        return in_parts(log, low, sides.size, size, part_played)
 
     def _settle(self) -> None:
         """Share the wealth anew as `Bets.settle` does, and learn if enough is new."""
@@ -221,21 +214,21 @@ class Scores:
         seen = int(self.counts.reports.sum())
         if seen >= self._next:
             self._next = seen + (1 if seen < _OFTEN else min(seen, _SELDOM))
-            self.columns = self.counts.telling(_COLUMNS)
+            self.columns = self.counts.informative(_COLUMNS)
             self._forget([])
-            self.taught = self._memory[0][1].size
+            self.learned = self._memory[0][1].size
             self._learn()
         elif sum(sides.size for _, sides in self._memory[1:]) > 2 * _KEPT:
             self._forget(self._memory[:1])
 
-    # --- what is learned --------------------------------------------------------------------------
+    # --- learning ---------------------------------------------------------------------------------
 
     def _learn(self, tuned: bool = False) -> None:
-        """Fit models to the first part of the memory, and choose balances unless that was done."""
+        """Fit the models to the first part of the memory; choose balances, unless `tuned`."""
         (found, sides), size = self._memory[0], self.counts.size
         half = np.arange(sides.size) // size % 2
-        if any(len(np.unique(sides[half == one])) < self.counts.inputs for one in (0, 1)):
-            return  # an input was not asked for yet
+        if any(len(np.unique(sides[half == part])) < self.counts.inputs for part in (0, 1)):
+            return  # a half has no report of some input
         self.models, held_out = fitted(self._table(found), sides, half, self.counts.inputs)
         if tuned:
             return
@@ -247,25 +240,29 @@ class Scores:
         self.balance = chosen[:, np.minimum(np.arange(self.grid.size) // _EVERY, tried.size - 1)]
 
     def _grown(self, scores: Array, sides: Array, mu: float, tried: Array) -> Array:
-        """What bets with one balance win against some claims, (questions, claims)."""
+        """Return what bets with one balance win against some claims, (questions, claims)."""
         shape = self.balance.shape[0], tried.size
         none = np.zeros((shape[0], 2, shape[1]))
         return self._played(scores, sides, self.grid[tried], np.full(shape, mu), none)[0][:, 0]
 
-    def _forget(self, known: list[tuple[Records, Array]]) -> None:
-        """Keep what is known, and of the rest of the memory the last reports only, fewer if they
-        are wide."""
-        rest = self._memory[len(known) :]
+    def _forget(self, learned: list[tuple[Records, Array]]) -> None:
+        """Keep the learned part of the memory, and of the rest the last reports only.
+
+        Fewer of them are kept if they have many records.
+        """
+        rest = self._memory[len(learned) :]
         whole = Records.joined([found for found, _ in rest])
-        sides = np.concatenate([own for _, own in rest])
+        sides = np.concatenate([inputs for _, inputs in rest])
         width = (whole.rows.size + whole.keys.size) / max(sides.size, 1)
         most = max(self.counts.size, int(min(_KEPT, _CELLS / max(width, 1))))
         first = max(0, sides.size - most + most % self.counts.size)
-        self._memory = [*known, (whole.between(first, sides.size), sides[first:])]
+        self._memory = [*learned, (whole.between(first, sides.size), sides[first:])]
 
     def _table(self, found: Records) -> Array:
-        """Columns of reports, float array (n, m + 1); what is missing is NaN, and the last one is a
-        hash of the whole report."""
+        """Return the columns of reports, float array (n, m + 1).
+
+        Missing numbers are NaN. The last column is a hash of the whole report.
+        """
         numbers, keys = self.columns
         digit = (numbers["kind"] == ONE) | (numbers["kind"] == ZERO)
         digit &= (numbers["value"] > 0) & (numbers["value"] < 64)
@@ -281,41 +278,43 @@ class Scores:
         return out
 
     def _likelihood(self, table: Array) -> Array:
-        """Probabilities of the inputs, (n, k)."""
+        """Return the probabilities of the inputs, float array (n, k)."""
         return np.asarray(sum(w * likely(odds(table)) for w, odds in self.models))
 
     def _drawn_in(self, likelihood: Array) -> Array:
-        """Scores of every question, drawn towards even odds by shares, (n, questions, shares)."""
-        least = 1 / (self.taught // 2 + 2)
-        one = likelihood[:, : self.balance.shape[0]]
-        other = (1 - one) / self._rounds[3]
-        c = np.clip(one / np.maximum(one + other, 1e-300), least, 1 - least)[:, :, None]
+        """Return the scores of every question, moved towards even odds, (n, questions, shares)."""
+        least = 1 / (self.learned // 2 + 2)
+        own = likelihood[:, : self.balance.shape[0]]
+        other = (1 - own) / self._rounds[3]
+        c = np.clip(own / np.maximum(own + other, 1e-300), least, 1 - least)[:, :, None]
         up, down = c ** np.array(SHARES), (1 - c) ** np.array(SHARES)
         return np.asarray(up / (up + down))
 
-    # --- to be continued --------------------------------------------------------------------------
+    # --- to stop and continue ---------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return what JSON can write and `restore` needs."""
+        """Return the state, for `restore`; JSON can hold it."""
         parts = self._memory or [(Records(0).finished(), np.empty(0, int))]
         memory = Records.joined([found for found, _ in parts])
         arrays = {name: getattr(self, name) for name in (*_WEALTH, "balance")}
         arrays |= {f"memory_{name}": getattr(memory, name) for name in _MEMORY}
         arrays["sides"] = np.concatenate([sides for _, sides in parts])
         arrays["numbers"], arrays["keys"] = self.columns
-        numbers = [self.taught, self._blocks, self._next, self._low, self.met, self.rounds]
+        numbers = [
+            self.learned, self._blocks, self._next, self._low, self.counted, self.rounds
+        ]  # fmt: skip
         return {"numbers": numbers, "arrays": packed(arrays)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from the `state` of other scores.
+        """Continue from the `state` of other scores.
 
         Raises
         ------
         ValueError
-            If the state is of another form, or would lead outside of the tables.
+            If the state has another form, or holds indices outside of the tables.
         """
         arrays, numbers = unpacked(state["arrays"]), [int(number) for number in state["numbers"]]
-        self.taught, self._blocks, self._next, self._low, self.met, self.rounds = numbers
+        self.learned, self._blocks, self._next, self._low, self.counted, self.rounds = numbers
         for name in _WEALTH:
             setattr(self, name, taken(arrays, name, getattr(self, name)))
         self.balance = taken(arrays, "balance", self.balance)
@@ -331,14 +330,14 @@ class Scores:
         self.columns = columns[0], columns[1]
         bets = self.balance[~np.isnan(self.balance)]
         sound = (
-            0 <= self.taught <= sides.size and memory.sound() and 0 <= self._low < self.grid.size
-            and 0 <= self.rounds <= self.met
+            0 <= self.learned <= sides.size and memory.sound() and 0 <= self._low < self.grid.size
+            and 0 <= self.rounds <= self.counted
             and ((sides >= 0) & (sides < self.counts.inputs)).all()
             and ((bets > 0) & (bets < 2)).all()
         )  # fmt: skip
         if not sound:
             raise ValueError("state must hold scores, got numbers that are out of range")
-        parts = [(0, self.taught), (self.taught, sides.size)]
+        parts = [(0, self.learned), (self.learned, sides.size)]
         self._memory = [(memory.between(a, b), sides[a:b]) for a, b in parts if a < b]
-        if self.taught:
+        if self.learned:
             self._learn(tuned=True)

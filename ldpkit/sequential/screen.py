@@ -1,4 +1,4 @@
-"""A screen looks at every entry of every report, bets on what it promises, and may be kept."""
+"""Screens, which count every entry of every report and bet on the entries that promise most."""
 
 import math
 from dataclasses import astuple, dataclass
@@ -10,6 +10,7 @@ from ..types import Array, Rates
 from .bets import Bets, block_end
 from .columns import read
 from .counts import TOP, VALUES, Counts, Ranking
+from .events import Event
 from .kept import packed, taken, unpacked
 from .records import Records
 from .tallies import AGREE, BINS, CATEGORY, DOOR, MISSED, SIGNED, SLOTS, happens
@@ -26,21 +27,21 @@ _WEALTH = (
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Something that reports show at one place: an event that can be declared to another audit.
+class Entry(Event):
+    """An event about one or two entries of a report, which another audit can declare.
 
     Parameters
     ----------
     words : str
-        What it is.
+        The event in words.
     kind : int
-        A type of `ldpkit.sequential.tallies`.
+        Type of the event, a constant of `ldpkit.sequential.tallies`.
     paths : tuple of int
-        Hashes of the path or, of a couple, of both paths; of a category, its key.
+        The key of a category; the hashes of both paths of a couple; otherwise the hash of the path.
     value : float
         Binary digit, threshold or type of a number.
     rates : (float, float), optional
-        How often it was seen with the first input and with the second.
+        Share of reports that show the event, with the first and with the second input.
     """
 
     words: str
@@ -49,13 +50,8 @@ class Entry:
     value: float = 0.0
     rates: Rates | None = None
 
-    @property
-    def both(self) -> bool:
-        """Whether it is one input's alone, as its rates say."""
-        return self.rates is not None
-
     def holds(self, reports: Any) -> Array:
-        """Whether each report shows the event; bool array (n,)."""
+        """Return whether each report shows the event; bool array (n,)."""
         found, path = read(reports), np.uint64(self.paths[0])
         shown = np.zeros(found.reports, bool)
         if self.kind == CATEGORY:
@@ -66,38 +62,38 @@ class Entry:
             shown[found.rows[at][happens(self.kind, self.value, *numbers)]] = True
         else:
             signs = np.zeros((2, found.reports))
-            for sign, one in zip(signs, self.paths):
-                at = (found.paths == np.uint64(one)) & np.isin(found.values, (0, 1))
+            for sign, own in zip(signs, self.paths):
+                at = (found.paths == np.uint64(own)) & np.isin(found.values, (0, 1))
                 sign[found.rows[at]] = 2 * found.values[at] - 1
             shown = signs.prod(axis=0) == (1 if self.kind == AGREE else -1)
         return shown
 
 
 class Screen:
-    """Counts of reports, and bets on what they promise.
+    """Counts of reports, and bets on the events that these counts promise most of.
 
     Parameters
     ----------
     grid : float array (g,)
-        Claims that are bet against.
+        Claims to bet against.
     epsilon, delta : float
-        The claim that events are ranked for.
+        The claim by which events are ranked.
     inputs : int
-        How many there are.
+        Number of inputs.
     size : int
-        Reports of a round: 1 where a coin chose the input, as many as inputs in recordings.
+        Reports of a round: 1 if a coin chose the input, the number of inputs in recordings.
     product : bool
         Whether the reports of a round are independent.
     late : bool
-        Whether the bets are on the input that was asked for one report before. Rounds are taken in
-        couples: the second report of a couple is held against the coin of the first one, which is
-        fair given all couples before and the second coin.
+        Whether the bets are on the input of the report before. Rounds are taken in couples, and the
+        second report of a couple is compared with the coin of the first one. That coin is fair
+        given all earlier couples and the second coin.
 
     Attributes
     ----------
-    met, rounds : int
-        Rounds whose reports were counted, and rounds that were bet on. Between the two no bet is
-        made: a bet on a report that was counted before would not be fair.
+    counted, rounds : int
+        Rounds whose reports were counted, and rounds that were played. No bet is made on a round
+        that was counted earlier, because such a bet would not be fair.
     """
 
     def __init__(
@@ -108,69 +104,71 @@ class Screen:
         self.counts = Counts(inputs, values, size)
         self.bets = Bets(grid, delta, inputs, size, product)
         self.claim, self.size, self.late = (epsilon, delta), size, late
-        self.met = self.rounds = self._before = 0
+        self.counted = self.rounds = self._before = 0
         self._end = block_end(0)
         none = np.empty(0, int)
         self._waiting: tuple[int, Array, Array, Array] = (0, none, none, none)
         self._reports: Any = None
         self._evidence: tuple[int, list[tuple[Array, int, int]], Any] = (0, [], None)
-        self._known: tuple[Entry, int, int] | None = None
+        self._leading: tuple[Entry, int, int] | None = None
 
     @property
     def room(self) -> int:
-        """Rounds until a block ends; more must not be seen at once."""
+        """Rounds until the block ends, because `see` must not take more at once."""
         left = -(-(self._end - int(self.counts.reports.sum())) // self.size)
-        idle = max(self.met - self.rounds, 0)
-        return idle + (2 * left - self.met % 2 if self.late else left)
+        idle = max(self.counted - self.rounds, 0)
+        return idle + (2 * left - self.counted % 2 if self.late else left)
 
     @property
     def log(self) -> Array:
-        """Logarithm of the wealth against every claim."""
+        """Logarithm of the wealth against every claim, float array (g,)."""
         return self.bets.log
 
     @property
     def words(self) -> str:
-        """What is looked at."""
+        """The event in words, before anything has won."""
         return "every entry of the reports"
 
     def see(self, found: Records, reports: Any, sides: Array) -> None:
-        """Count the reports of rounds, after finding in them what is bet on.
+        """Find in the reports of rounds the events that are bet on, then count the reports.
 
         Parameters
         ----------
         found : Records
-            Of the reports.
+            Records of the reports.
         reports : sequence
-            Of one round after the other.
+            The reports, round after round.
         sides : int array (n,)
-            The input of each.
+            The input of each report.
         """
         rounds = len(sides) // self.size
-        idle = min(max(self.met - self.rounds, 0), rounds)
-        played, held, counted = np.arange(idle, rounds), sides, np.zeros(rounds, bool)
+        idle = min(max(self.counted - self.rounds, 0), rounds)
+        played, compared, fresh = np.arange(idle, rounds), sides, np.zeros(rounds, bool)
         if self.late:
-            held = np.append(self._before, sides[:-1])
+            compared = np.append(self._before, sides[:-1])
             played = played[(self.rounds + played) % 2 == 1]
-        counted[played] = True
-        held = np.where(np.repeat(counted, self.size), held, -1)
-        self._waiting = rounds, played, self.counts.see(found, held), held
-        self.met = max(self.met, self.rounds + rounds)
+        fresh[played] = True
+        compared = np.where(np.repeat(fresh, self.size), compared, -1)
+        self._waiting = rounds, played, self.counts.see(found, compared), compared
+        self.counted = max(self.counted, self.rounds + rounds)
         self._last, self._reports = sides, reports
 
     def trace(self, at: int) -> Array:
-        """The logarithm of the wealth against one claim after each round that was seen last."""
+        """Return the logarithm of the wealth against one claim after each of the rounds seen."""
         rounds, played, flags, sides = self._waiting
-        counted = sides >= 0
-        known = np.append(self.log[at], self.bets.trace(flags[counted], sides[counted], at))
-        return known[np.searchsorted(played, np.arange(rounds), "right")]
+        fresh = sides >= 0
+        wealth = np.append(self.log[at], self.bets.trace(flags[fresh], sides[fresh], at))
+        return wealth[np.searchsorted(played, np.arange(rounds), "right")]
 
     def play(self, used: int, at: int = 0, low: int = 0) -> None:
-        """Bet on the first of the rounds that were seen last, against claims from number `low` on,
-        and end a block that is full; what has won most against the claim number `at` is
-        remembered."""
-        flags, sides = (one[: used * self.size] for one in self._waiting[2:])
-        counted = sides >= 0
-        self.bets.play(flags[counted], sides[counted], low)
+        """Bet on the first `used` of the rounds seen, and end a block that is full.
+
+        Bets are made against the claims from number `low` on. The events that have won most against
+        claim number `at` are kept for `leading`, with a report that shows one of them.
+        """
+        flags, sides = (array[: used * self.size] for array in self._waiting[2:])
+        fresh = sides >= 0
+        self.bets.play(flags[fresh], sides[fresh], low)
         best, events = self.bets.leader(at)
         showing = np.flatnonzero((flags >> best & 1).any(axis=1))
         if showing.size:
@@ -184,9 +182,17 @@ class Screen:
             self.counts.choose(self.bets.settle(*self.counts.end_block(*self.claim)))
             self._end = block_end(seen)
 
-    def found(self) -> tuple[Entry, int, Array, Array] | None:
-        """What has won most, its question, how many reports of each input showed it, and of how
-        many; nothing if nothing was bet on."""
+    def leading(self) -> tuple[Entry, int, Array, Array] | None:
+        """Return the event that has won most; ``None`` if no bet was made.
+
+        Returns
+        -------
+        entry : Entry
+        question : int
+            The input with which the event is likelier.
+        shown, reports : arrays (k,)
+            How many reports of each input show the event, and of how many.
+        """
         best, events, report = self._evidence
         for row, question, key in events:
             words = self.counts.words(row, report, key)
@@ -194,17 +200,17 @@ class Screen:
                 kind, hashes = int(row[1]), self.counts.paths.hashes
                 places = (int(row[2]), int(row[3])) if kind > CATEGORY else (int(row[2]),)
                 paths = (key,) if kind == CATEGORY else tuple(int(hashes[i]) for i in places)
-                self._known = Entry(words, kind, paths, float(row[3])), question, best
+                self._leading = Entry(words, kind, paths, float(row[3])), question, best
                 break
-        if self._known is None:
+        if self._leading is None:
             return None
-        entry, question, best = self._known
+        entry, question, best = self._leading
         return entry, question, *self.bets.seen(best, question)
 
-    # --- to be continued --------------------------------------------------------------------------
+    # --- to stop and continue ---------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return what JSON can write and `restore` needs."""
+        """Return the state, for `restore`; JSON can hold it."""
         counts, bets = self.counts, self.bets
         n = int(counts.paths.used[0])
         arrays = {f"counts{name}": getattr(counts, name) for name in _FLAT}
@@ -220,28 +226,28 @@ class Screen:
         arrays["chosen"] = np.array([[*row, d, s] for row, d, s in bets.chosen], float).reshape(
             len(bets.chosen), 6 + counts.inputs
         )
-        self.found()
-        entry, *of = self._known or (None, 0, 0)
+        self.leading()
+        entry, *of = self._leading or (None, 0, 0)
         return {
             "found": None if entry is None else [*astuple(entry)[:4], *of],
             "numbers": [
-                self.met, self.rounds, self._before, self._end, counts.blocks,
+                self.counted, self.rounds, self._before, self._end, counts.blocks,
                 counts._coupled.looked, counts.rare, counts.records, counts._offered,
             ],
             "arrays": packed(arrays),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from another screen's `state`.
+        """Continue from the `state` of another screen.
 
         Raises
         ------
         ValueError
-            If the state is of another form, or would lead outside of the tables.
+            If the state has another form, or holds indices outside of the tables.
         """
         counts, bets = self.counts, self.bets
         arrays, numbers = unpacked(state["arrays"]), [int(number) for number in state["numbers"]]
-        self.met, self.rounds, self._before, self._end, counts.blocks, looked, *rest = numbers
+        self.counted, self.rounds, self._before, self._end, counts.blocks, looked, *rest = numbers
         counts.rare, counts.records, counts._offered = rest
 
         def given(name: str, old: Array, rows: int | None = None) -> Array:
@@ -250,7 +256,7 @@ class Screen:
         if state["found"] is not None:
             words, kind, paths, value, question, best = state["found"]
             entry = Entry(str(words), int(kind), tuple(map(int, paths)), float(value))
-            self._known = entry, range(counts.inputs)[question], range(len(bets._raw))[best]
+            self._leading = entry, range(counts.inputs)[question], range(len(bets._raw))[best]
         n, none = len(arrays["paths_hashes"]), np.empty(0, np.int64)
         if n > SLOTS or not 0 <= self._before < counts.inputs or self.rounds < 0:
             raise ValueError("state must hold a screen, got numbers that are out of range")
@@ -283,6 +289,7 @@ class Screen:
         counts.choose(bets.chosen)
 
     def _check(self, rows: Array) -> None:
+        """Refuse rows of events that point outside of the tables."""
         kind, place, value = rows[:, 1], rows[:, 2], rows[:, 3]
         used, couple = max(int(self.counts.paths.used[0]), 1), kind >= AGREE
         places = np.where(kind == CATEGORY, len(self.counts.table.keys), used)
@@ -292,9 +299,3 @@ class Screen:
         sound &= ((value >= 0) | (kind > 1) & (kind < AGREE)) & (value < most) & ~np.isnan(value)
         if not sound.all() or len(rows) > 64 * TOP * self.counts.inputs:
             raise ValueError("state must hold a screen, got events that are out of range")
-
-
-def _taken(reports: Any, which: Array) -> Any:
-    if isinstance(reports, np.ndarray):
-        return reports[which]
-    return [reports[i] for i in which.tolist()]

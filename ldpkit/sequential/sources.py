@@ -1,4 +1,4 @@
-"""Where reports come from: mechanisms and clients, files, programs."""
+"""Sources of reports: live mechanisms and clients, programs, and recordings."""
 
 import functools
 import hashlib
@@ -12,18 +12,22 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..mechanisms import LocalRandomizer
+from ..mechanisms import Client, LocalRandomizer, Program
 from ..mechanisms.base import distribution_known
+from ..mechanisms.recordings import Recordings
 from ..types import Array, Reports, Rng
 
 __all__ = ["Source", "Live", "identity"]
 
-_HEAD = 2**16  # bytes of a recording by which it is known again: more reports may follow
+_HEAD = 2**16  # first bytes of a recording, which identify it because it may grow
+
+
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")  # in a repr; it differs from process to process
 
 
 @runtime_checkable
 class Source(Protocol):
-    """Reports of several inputs that nobody can ask for one by one, such as recordings.
+    """Reports of several inputs that cannot be asked for one by one, such as recordings.
 
     Attributes
     ----------
@@ -32,7 +36,7 @@ class Source(Protocol):
     epsilon, delta : float
         The claim.
     repeats : bool
-        Whether the same generator makes the same reports.
+        Whether the same generator gives the same reports.
     independent : bool
         Whether reports of different inputs are known to be independent.
     """
@@ -45,16 +49,17 @@ class Source(Protocol):
     independent: bool
 
     def draw(self, inputs: Sequence[Any], n: int, rng: Rng) -> list[Reports]:
-        """Return n reports of every input; fewer of each, if there are no more."""
+        """Return n reports of every input; fewer of each if there are no more."""
 
 
 class Live:
-    """A mechanism or client that is asked for one report after the other."""
+    """A mechanism or client that makes one report after the other."""
 
     def __init__(self, mechanism: LocalRandomizer) -> None:
         self.mechanism, self.name = mechanism, mechanism.name
         self.parameters, self.epsilon = mechanism.parameters, mechanism.epsilon
-        self.delta, self.repeats = mechanism.delta, getattr(mechanism, "batched", True)
+        self.delta = mechanism.delta
+        self.repeats = not isinstance(mechanism, Client) or mechanism.batched
         self.exact = distribution_known(mechanism)
 
     def ask(self, inputs: Sequence[Any], chosen: Array, rng: Rng) -> Reports:
@@ -65,41 +70,41 @@ class Live:
 
 
 def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What is audited, in a form that another process can compare.
+    """Return what identifies an audited mechanism, in a form that another process can compare.
 
     Parameters
     ----------
     known : mapping, optional
-        What this function returned before: of recordings, which may have grown, as many bytes are
-        compared.
+        An earlier return value. Recordings may have grown since then, so that only as many bytes
+        are compared.
 
     Returns
     -------
     dict
-        Release of this package, name and parameters. Of a client also a digest of its source; of a
-        program its command and digests of the files that it names; of recordings how they begin.
+        Release of this package, name and parameters. A client adds a digest of its source. A
+        program adds its command, and digests of the files that it names. Recordings add digests of
+        their first bytes.
     """
     given = {"release": importlib.metadata.version("ldpkit"), "mechanism": mechanism.name}
     given["parameters"] = {name: repr(value) for name, value in mechanism.parameters.items()}
-    paths = getattr(mechanism, "paths", ())
-    function = getattr(mechanism, "function", None)
+    function: Any = mechanism.function if isinstance(mechanism, Client) else None
     while isinstance(function, functools.partial):
         bound = repr((function.args, function.keywords))
-        given["arguments"] = re.sub(" at 0x[0-9a-f]+", "", bound)  # no address is the same again
+        given["arguments"] = _ADDRESS.sub("", bound)
         function = function.func
-    words, held = getattr(function, "words", None), getattr(function, "__self__", function)
-    stateless = held is None or inspect.isroutine(held) or inspect.ismodule(held)
-    if not stateless and words is None:
-        given["object"] = re.sub(" at 0x[0-9a-f]+", "", repr(held))
-    if paths:
-        begun = (known or {}).get("recordings") or [{}] * len(paths)
+    owner = getattr(function, "__self__", function)  # of a bound method, its object
+    stateless = owner is None or inspect.isroutine(owner) or inspect.ismodule(owner)
+    if not stateless and not isinstance(function, Program):
+        given["object"] = _ADDRESS.sub("", repr(owner))
+    if isinstance(mechanism, Recordings):
+        begun = (known or {}).get("recordings") or [{}] * len(mechanism.paths)
         given["recordings"] = []
-        for one, path in zip(begun, paths):
-            size = one.get("bytes", min(_HEAD, path.stat().st_size))
+        for earlier, path in zip(begun, mechanism.paths):
+            size = earlier.get("bytes", min(_HEAD, path.stat().st_size))
             given["recordings"].append({"bytes": size, "digest": _digest(path, size)})
-    elif words is not None:
-        given["command"] = list(words)
-        named = [shutil.which(words[0]), *words[1:]]
+    elif isinstance(function, Program):
+        given["command"] = list(function.words)
+        named = [shutil.which(function.words[0]), *function.words[1:]]
         given["files"] = [_digest(Path(word)) for word in named if word and Path(word).is_file()]
     elif function is not None:
         given["client"] = _source(function)
@@ -107,20 +112,23 @@ def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str
 
 
 def _digest(path: Path, size: int = -1) -> str:
+    """Return a digest of the first `size` bytes of a file, of all by default."""
     with path.open("rb") as file:
         return hashlib.sha256(file.read(size)).hexdigest()[:16]
 
 
 def _source(function: Any) -> str:
-    """A digest of the file that defines a function or the class of an object; of its code, if there
-    is no such file."""
+    """Return a name and a digest of a function or of the class of an object.
+
+    The digest is that of the file which defines it, or of its code if there is no such file.
+    """
     routine = inspect.isroutine(function) or inspect.isclass(function)
-    made = function if routine else type(function)
-    name = f"{made.__module__}:{made.__qualname__}"
+    owner = function if routine else type(function)
+    name = f"{owner.__module__}:{owner.__qualname__}"
     try:
-        return f"{name} {_digest(Path(inspect.getfile(made)))}"
+        return f"{name} {_digest(Path(inspect.getfile(owner)))}"
     except (TypeError, OSError):
-        code = getattr(made, "__code__", None)
-        plain = [one for one in code.co_consts if not inspect.iscode(one)] if code else []
+        code = getattr(owner, "__code__", None)
+        plain = [value for value in code.co_consts if not inspect.iscode(value)] if code else []
         text = code.co_code + repr(plain).encode() if code else b""
         return f"{name} {hashlib.sha256(text).hexdigest()[:16]}"

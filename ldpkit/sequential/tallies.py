@@ -29,9 +29,9 @@ __all__ = [
 
 SLOTS, WAYS, DOOR, MISSED = 1 << 15, 8, 1 << 21, 1 << 20
 BINS, KEPT, SIGNED = 16, 64, 2048
-"""Intervals of the line, and kept values, of each path; columns whose signs are returned."""
+"""Intervals and kept values of each path; number of columns whose signs are returned."""
 TYPE, PRESENT = 64 + BINS, 64 + BINS + len(TYPES)
-"""Where counts of types and of presence stand, after those of digits and of intervals."""
+"""Positions of the counts of types and of presence, after those of digits and of intervals."""
 ONE, ZERO, ABOVE, BELOW, IS, THERE, CATEGORY, AGREE, DIFFER = range(9)
 """Types of events."""
 _U1, _DOOR, _MISSED = np.uint64(1), np.uint64(DOOR - 1), np.uint64(MISSED - 1)
@@ -39,9 +39,12 @@ _MARK, _PLACE = np.uint64(40), np.uint64(16)
 
 
 class Paths(NamedTuple):
-    """Numbers by path. Slots are found by open addressing; axis 1 of counts is the past and the
-    last block, axis 2 the input, axis 3 holds 64 digits, intervals, types and presence. From
-    `start` on stand the events of a slot that are bet on: types, parameters, and their numbers."""
+    """Counts of numbers by path; each path has a slot, which is found by open addressing.
+
+    Axis 1 of `counts` is the past and the last block, and axis 2 the input. Axis 3 holds 64 digits,
+    then intervals, types and presence. The events of slot i that are bet on have the positions from
+    ``start[i]`` to ``start[i + 1]`` in `kinds`, `values` and `marks`.
+    """
 
     keys: Array
     slots: Array
@@ -71,13 +74,13 @@ class Paths(NamedTuple):
         )  # fmt: skip
 
     def fill(self, used: int) -> None:
-        """Enter the hashes of the first slots into the empty table of keys."""
+        """Enter the hashes of the first `used` slots into the empty table of keys."""
         self.used[0] = 0
         for path in self.hashes[:used].copy():
             _slot(self, path)
 
     def watch(self, numbers: list[tuple[int, int, float, int]]) -> "Paths":
-        """Return tables in which these events are bet on: (slot, type, parameter, number) each."""
+        """Return tables with these events to bet on: (slot, type, parameter, number) each."""
         slots, kinds, values, marks = np.array(sorted(numbers), float).reshape(-1, 4).T
         start = np.searchsorted(slots, np.arange(SLOTS + 1))
         return self._replace(
@@ -86,8 +89,11 @@ class Paths(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Categories, in buckets of `WAYS`, and the doorkeeper, which admits what comes twice; `marks`
-    are the numbers of those that are bet on, and 0 for others."""
+    """Counts of categories, in buckets of `WAYS`.
+
+    A category is entered when it comes for the second time, of which `door` keeps a mark. `marks`
+    holds the numbers of the categories that are bet on, and 0 for others.
+    """
 
     keys: Array
     counts: Array
@@ -97,7 +103,7 @@ class Values(NamedTuple):
 
     @classmethod
     def new(cls, size: int, inputs: int) -> "Values":
-        """Return an empty table of so many categories, a power of two."""
+        """Return an empty table of `size` categories, a power of two."""
         return cls(
             np.zeros(size, np.uint64), np.zeros((size, 2, inputs), np.int32),
             np.zeros(size, np.int32), np.zeros(size, np.int64), np.zeros(DOOR, np.uint8),
@@ -106,7 +112,7 @@ class Values(NamedTuple):
 
 @kernel
 def _slot(paths: Paths, path: Any) -> int:
-    """Slot of a path, a new one if there is room, or -1."""
+    """Return the slot of a path, which may be new; -1 if there is no room."""
     i = np.int64(path % np.uint64(paths.keys.size))
     while paths.slots[i] >= 0:
         if paths.keys[i] == path:
@@ -132,7 +138,7 @@ def _happens(kind: int, value: float, of: int, x: float, word: Any) -> bool:
 
 @kernel
 def happens(kind: int, value: float, types: Array, xs: Array, words: Array) -> Array:
-    """Whether each number shows an event."""
+    """Return whether each number shows an event; bool array."""
     shown = np.zeros(types.size, np.bool_)
     for i in range(types.size):
         shown[i] = _happens(kind, value, types[i], xs[i], words[i])
@@ -144,8 +150,10 @@ def absorb(
     paths: Paths, sides: Array, rows: Array, hashes: Array, types: Array, xs: Array, words: Array,
     masks: Array, flags: Array, signs: Array,
 ) -> None:  # fmt: skip
-    """Find in each number what is bet on, then count the number; reports of input -1 are passed
-    over."""
+    """Find in each number the events that are bet on, then count the number.
+
+    Reports of input -1 are passed over.
+    """
     for i in range(rows.size):
         if sides[rows[i]] < 0:
             continue
@@ -181,8 +189,10 @@ def absorb(
 def count(
     table: Values, first: int, sides: Array, rows: Array, keys: Array, masks: Array, flags: Array
 ) -> None:
-    """Find in each category what is bet on, then count the category, once a report; reports of
-    input -1 are passed over."""
+    """Find in each category the events that are bet on, then count the category once a report.
+
+    Reports of input -1 are passed over.
+    """
     buckets = np.uint64(table.keys.size // WAYS - 1)
     for i in range(rows.size):
         row, key = rows[i], keys[i]
@@ -206,7 +216,7 @@ def count(
                 if have < least:
                     worst, least = j, have
             if table.marks[worst] != 0:
-                continue  # what is bet on stays
+                continue  # a category that is bet on stays
             place = worst
             table.keys[place], table.last[place], table.counts[place] = key, 0, 0
         if table.marks[place] != 0:
@@ -227,8 +237,10 @@ def merge(table: Values) -> None:
 
 @kernel
 def cut(paths: Paths, everything: bool) -> None:
-    """Cut the lines of paths anew at quantiles of the values that were kept; their intervals are
-    counted from the start again."""
+    """Choose new intervals for paths, at quantiles of the kept values, and reset their counts.
+
+    Paths that have intervals keep them unless `everything` is set.
+    """
     for slot in range(paths.used[0]):
         if paths.seen[slot] == 0 or (paths.cuts[slot] > 0 and not everything):
             continue

@@ -1,9 +1,10 @@
-"""Wealth against every claim of a grid at once, and what may be concluded from it at any time.
+"""Wealth of the bets against every claim of a grid, and the bound of epsilon that follows from it.
 
-A *track* is an event with an ordered pair of inputs. On each of them several bets run side by
-side, and all wealths together are one mixture. Rejecting a claim says that epsilon is larger; the
-claims are rejected from 0 upwards, none before all smaller ones, so that the whole bound is wrong
-only if the one claim next above the truth is rejected: with probability alpha, over all times.
+A *track* is an event with an ordered pair of inputs. Several bets run on each track, and the wealth
+of all bets is one mixture. To reject a claim is to conclude that epsilon is larger. Claims are
+rejected in ascending order, each only after all smaller ones. The bound is therefore wrong only if
+the smallest claim that is true is rejected. The probability that this happens at any time is at
+most alpha.
 """
 
 import math
@@ -18,40 +19,42 @@ from ..auditors.result import in_the_clear
 from ..jit import kernel
 from ..types import Array, Rates
 from .scores import SHARES
+from .screen import Screen
 
 __all__ = ["COINS", "IDLE", "MEAN", "PRODUCT", "SURE", "Wealth", "Tracks", "grid"]
 
 IDLE = 4
-"""Symbol of a round that is not bet on."""
+"""Symbol of a round on which no bet is made."""
 
 COINS, PRODUCT, MEAN = "coins", "product", "mean"
-"""How a round multiplies the wealth: by the factor of the one report whose input a coin chose, by
-the product of the factors of independent reports, or by their mean."""
+"""Rules by which a round multiplies the wealth.
+
+`COINS`: by the factor of its one report, whose input a coin chose. `PRODUCT`: by the product of the
+factors of its reports, which must be independent. `MEAN`: by the mean of these factors."""
 
 SURE = 0.9
-"""Share of the bet on rates that were declared; the rest is for the case that they are wrong."""
+"""Share of the stake that is bet on declared rates; the rest insures against wrong rates."""
 
 _STEPS, _WIDEST, _TOP = 100, 0.02, 12.0
-_LEAST = 1e-300  # factor of a bet: nothing is lost for ever
-_MOST = 1e15  # logarithms of wealth that no audit reaches
+_LEAST = 1e-300  # smallest factor of a bet, because a bet never recovers from a factor of 0
+_MOST = 1e15  # no audit reaches such a logarithm of wealth
 
 
 def grid(claim: float) -> Array:
-    """Return the values of epsilon that are rejected one after the other; the claim is one of
-    them."""
+    """Return the values of epsilon to reject, in ascending order; a finite claim is one of them."""
     if not 0 < claim < math.inf:
         return np.arange(0, _TOP, _WIDEST)
     steps = max(_STEPS, math.ceil(claim / _WIDEST))
     values = np.arange(2 * steps + 1) * (claim / steps)
-    values[steps] = claim  # to the last bit: a quotient times its divisor may miss it
+    values[steps] = claim  # exactly, because the product may be rounded
     return values
 
 
 @kernel
 def _after(factors: Array, wealth: Array, symbols: Array) -> Array:
-    """The wealth of all bets together after each round.
+    """Return the sum of the wealth of all bets after each round.
 
-    `factors` (tracks, 5, bets), `wealth` (tracks, bets), `symbols` (tracks, n).
+    `factors` has shape (tracks, 5, bets), `wealth` (tracks, bets) and `symbols` (tracks, n).
     """
     tracks, bets = wealth.shape
     totals = np.zeros(symbols.shape[1])
@@ -64,24 +67,24 @@ def _after(factors: Array, wealth: Array, symbols: Array) -> Array:
 
 
 class Tracks:
-    """Wealth of bets on declared events, against every epsilon of a grid.
+    """Wealth of the bets on given events, against every epsilon of a grid.
 
     Parameters
     ----------
     grid : float array (g,)
-        Claims that are bet against.
+        Claims to bet against.
     delta : float
     rates : sequence of (float, float) or None
-        By track: rates that were declared.
+        Known rates of every track.
     rule : {COINS, PRODUCT, MEAN}
-        What a round is.
+        How a round multiplies the wealth.
 
     Attributes
     ----------
     counts : int array (tracks, 5)
         How often each symbol was seen, see `ldpkit.betting`; the fifth is `IDLE`.
     believed : list of (float, float) or None
-        By track: the rates that are bet on.
+        The rates of every track that the bets assume.
     """
 
     def __init__(
@@ -108,7 +111,7 @@ class Tracks:
             self.believe(track, pair)
 
     def believe(self, track: int, rates: Rates | None) -> None:
-        """Bet on these rates from now on, where bets on rates are made."""
+        """Assume these rates in the bets of a track from now on, if any of its bets use rates."""
         lines, self.believed[track] = len(betting.STAKES), rates
         for bet, share in zip(range(lines, self._gains.shape[2]), SHARES):
             gains = self._gains[:, track, bet, :IDLE]
@@ -119,17 +122,26 @@ class Tracks:
 
     @property
     def log(self) -> Array:
-        """Logarithm of the wealth against every claim."""
+        """Logarithm of the wealth against every claim, float array (g,)."""
         each = self.shares + self.now
         top = each.max(axis=(1, 2), keepdims=True)
         return np.asarray(self.base + top[:, 0, 0] + np.log(np.exp(each - top).sum(axis=(1, 2))))
 
+    def hits(self, track: int) -> tuple[int, int, int, int]:
+        """Return how often an event was seen with the first and with the second input, and the
+        reports of each input that it was bet on."""
+        seen = self.counts[track].tolist()
+        if self.coins:
+            return seen[1], seen[3], seen[0] + seen[1], seen[2] + seen[3]
+        pairs = sum(seen[:IDLE])
+        return seen[2] + seen[3], seen[1] + seen[3], pairs, pairs
+
     def see(self, symbols: Array) -> None:
-        """Take the symbols of more rounds, uint8 array (tracks, n)."""
+        """Take the symbols of the next rounds, uint8 array (tracks, n)."""
         self._symbols = symbols
 
     def trace(self, at: int) -> Array:
-        """The logarithm of the wealth against one claim after each round that was seen last."""
+        """Return the logarithm of the wealth against one claim after each of the rounds seen."""
         start = self.base[at] + self.shares[at] + self.now[at]
         scale = float(start.max())
         factors = np.exp(np.ascontiguousarray(np.swapaxes(self._gains[at], 1, 2)))
@@ -137,29 +149,31 @@ class Tracks:
             return np.log(_after(factors, np.exp(start - scale), self._symbols)) + scale
 
     def play(self, used: int, at: int = 0, low: int = 0) -> None:
-        """Bet on the first of the rounds that were seen last."""
+        """Bet on the first `used` of the rounds seen."""
         seen = np.array([np.bincount(row[:used], minlength=5) for row in self._symbols])
         self.counts += seen
         self.now += np.einsum("ts,gtbs->gtb", seen, self._gains)
 
     def settle(self) -> None:
-        """End a block: bets get new shares of the wealth there is."""
+        """End a block: share the wealth anew among the bets, by what each has won."""
         self.base, self.past = self.log, self.past + self.now
         shares = self._prior + self.past
         self.shares = shares - scipy.special.logsumexp(shares, axis=(1, 2), keepdims=True)
         self.now = np.zeros_like(self.now)
 
     def each(self, at: int) -> Array:
-        """Logarithm of the own wealth of every track against one claim."""
+        """Return the logarithm of the wealth of every track against one claim."""
         weights = self._prior - scipy.special.logsumexp(self._prior, axis=1, keepdims=True)
         return np.asarray(scipy.special.logsumexp(weights + (self.past + self.now)[at], axis=1))
 
     def sure(self, reports: int) -> Array:
-        """Logarithm of the wealth against every claim that the first event would have won in so
-        many reports per input, if it were the input in the clear in one of ten; see
-        `in_the_clear`."""
+        """Return the logarithm of the wealth that a gross leak would have won, float array (g,).
+
+        The first event is taken for a client that sends its input in the clear in one report of
+        ten; see `in_the_clear`. `reports` are those of each input.
+        """
         hits = in_the_clear(reports)
-        none, shown = (2, 1) if self.coins else (0, 2)  # where delta > 0, waiting has a price
+        none, shown = (2, 1) if self.coins else (0, 2)  # if delta > 0, `none` costs wealth too
         lines = self._gains[:, 0, : len(betting.STAKES)]
         won = hits * lines[:, :, shown] + (reports - hits * (not self.coins)) * lines[:, :, none]
         return np.asarray(scipy.special.logsumexp(won, axis=1) - math.log(
@@ -168,13 +182,12 @@ class Tracks:
     _KEPT = ("base", "past", "now", "shares", "counts")
 
     def state(self) -> dict[str, Any]:
-        """Return what JSON can write and `restore` needs."""
-        return {name: getattr(self, name).tolist() for name in self._KEPT} | {
-            "believed": self.believed
-        }
+        """Return the state, for `restore`; JSON can hold it."""
+        kept = {name: getattr(self, name).tolist() for name in self._KEPT}
+        return kept | {"believed": self.believed}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from the state of others."""
+        """Continue from the `state` of other tracks."""
         for name in self._KEPT:
             old = getattr(self, name)
             new = np.array(state[name], old.dtype)
@@ -184,11 +197,11 @@ class Tracks:
         for name in ("base", "past", "now"):
             checks.reals(name, getattr(self, name), -_MOST, _MOST)
         for track, rates in enumerate(state["believed"]):
-            self.believe(track, rates and (float(rates[0]), float(rates[1])))
+            self.believe(track, None if rates is None else (float(rates[0]), float(rates[1])))
 
 
 class Wealth:
-    """Wealth that several players share, against every epsilon of a grid.
+    """Wealth of all players, against every epsilon of a grid.
 
     Parameters
     ----------
@@ -196,19 +209,21 @@ class Wealth:
         Claimed epsilon; infinite if none is claimed.
     alpha : float
     players : sequence of (float, callable)
-        Shares of the stake, and functions of the grid that make a player: `Tracks`,
+        Shares of the stake, and functions of the grid that return a player: `Tracks`,
         `ldpkit.sequential.Screen` or `ldpkit.sequential.Scores`.
 
     Attributes
     ----------
     reached : int
         How many values of the grid are rejected.
-    rounds, couple : int
-        Rounds that were bet on, and after how many of them the wealth is looked at: after two where
-        a screen is about the input of the report before, because its bet is fair given all couples
-        of rounds before, and not given the first round of a couple.
-    total : float array
-        Logarithm of the wealth against every epsilon of the grid, when it was looked at last.
+    rounds : int
+        Number of rounds so far.
+    couple : int
+        The wealth is read after every `couple` rounds. It is 2 if a screen bets on the input of the
+        report before, because that bet is fair given all earlier couples of rounds, but not given
+        the first round of its own couple.
+    total : float array (g,)
+        Logarithm of the wealth against every epsilon of the grid, when it was last read.
     dealt : float array
         Logarithms of the shares of the players.
     won : float
@@ -222,32 +237,32 @@ class Wealth:
         self.reached, self.won, self.rounds = 0, -math.inf, 0
         self.players = [make(self.grid) for _, make in players]
         self.dealt = np.log([share for share, _ in players])
-        self.couple = 1 + any(getattr(one, "late", False) for one in self.players)
+        late = any(isinstance(player, Screen) and player.late for player in self.players)
+        self.couple = 2 if late else 1
         self._weigh()
 
     def bet(self, n: int, watched: bool = True) -> int:
-        """Bet on n more rounds that all players have seen, one after the other, until the claim is
-        rejected.
+        """Bet on the next n rounds, which all players have seen, until the claim is rejected.
 
         Parameters
         ----------
         n : int
         watched : bool
-            Whether to stop at the claim.
+            Whether to stop when the claim is refuted.
 
         Returns
         -------
         int
-            Rounds that were used.
+            Number of rounds that were used.
         """
         used = n
         if watched and self.at is not None:
-            trace = self._mixed([one.trace(self.at) for one in self.players])
-            looked = (self.rounds + 1 + np.arange(used)) % self.couple == 0
-            won = np.flatnonzero(looked & (trace >= self.goal + 1e-9))
+            trace = self._mixed([player.trace(self.at) for player in self.players])
+            read = (self.rounds + 1 + np.arange(used)) % self.couple == 0
+            won = np.flatnonzero(read & (trace >= self.goal + 1e-9))
             used = int(won[0]) + 1 if won.size else used
-        for one in self.players:  # what is rejected is rejected for ever
-            one.play(used, self._target, min(self.reached, self._target))
+        for player in self.players:  # a rejected claim stays rejected, so no bet on it is needed
+            player.play(used, self._target, min(self.reached, self._target))
         self.rounds += used
         if self.rounds % self.couple:
             return used
@@ -260,22 +275,22 @@ class Wealth:
         return used
 
     def _mixed(self, parts: Any) -> Array:
+        """Return the logarithm of the wealth of all players from those of each."""
         return np.asarray(np.logaddexp.reduce(self.dealt[:, None] + parts, axis=0))
 
     def _weigh(self) -> None:
-        self.total = self._mixed([one.log for one in self.players])
+        self.total = self._mixed([player.log for player in self.players])
 
-    # --- what is known ----------------------------------------------------------------------------
+    # --- conclusions ------------------------------------------------------------------------------
 
     @property
     def lower(self) -> float:
-        """Bound of epsilon that holds at all times."""
+        """Lower bound of epsilon that holds at all times."""
         return float(self.grid[self.reached - 1]) if self.reached else 0.0
 
     @property
     def log(self) -> float:
-        """Logarithm of the wealth against the claim; once the claim is refuted, no less than the
-        wealth that refuted it."""
+        """Logarithm of the wealth against the claim; never below the wealth that refuted it."""
         return max(float(self.total[self._target]), self.won)
 
     @property
@@ -285,6 +300,7 @@ class Wealth:
 
     @property
     def _target(self) -> int:
+        """Number of the claim; if nothing is claimed, of the smallest value not yet rejected."""
         return min(self.reached, self.grid.size - 1) if self.at is None else self.at
 
     @property
@@ -294,35 +310,35 @@ class Wealth:
 
     @property
     def each(self) -> Array:
-        """Logarithm of the own wealth of every track, then of every other player, against the
-        claim."""
+        """Logarithm of the wealth of every track, then of every other player, against the claim."""
         at = self._target
-        own = [one.each(at) if isinstance(one, Tracks) else one.log[at] for one in self.players]
-        return np.hstack(own)
+        return np.hstack([p.each(at) if isinstance(p, Tracks) else p.log[at] for p in self.players])
 
     def most(self, reports: int) -> float:
-        """Return the largest epsilon that tracks would refute in so many reports per input, if the
-        event is the input in the clear in one report of ten."""
+        """Return the largest epsilon that the tracks would refute for a gross leak.
+
+        The leak is that of `Tracks.sure` in so many reports per input.
+        """
         refuted = self.players[0].sure(reports) + self.dealt[0] >= self.goal
         return float(self.grid[refuted].max(initial=0.0))
 
-    # --- to be continued --------------------------------------------------------------------------
+    # --- to stop and continue ---------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return what JSON can write and `restore` needs."""
+        """Return the state, for `restore`; JSON can hold it."""
         return {
             "reached": self.reached,
             "won": self.won if self.refuted else None,
             "total": self.total.tolist(),
-            "players": [one.state() for one in self.players],
+            "players": [player.state() for player in self.players],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from another wealth's `state`."""
+        """Continue from the `state` of another wealth."""
         self.reached = checks.integer("reached", state["reached"], 0, self.grid.size)
         self.rounds = checks.integer("rounds", state["rounds"], 0)
-        for one, kept in zip(self.players, state["players"], strict=True):
-            one.restore(kept)
+        for player, kept in zip(self.players, state["players"], strict=True):
+            player.restore(kept)
         total = np.array(state["total"], float)
         if total.shape != self.grid.shape:
             raise ValueError(f"state must hold total of shape {self.grid.shape}, got {total.shape}")

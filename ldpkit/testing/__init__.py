@@ -1,9 +1,9 @@
-"""Does a mechanism keep the promises that audits rely on? Checks for anybody's, run here on every
-registered one.
+"""Conformance checks of a mechanism: does it have the properties that audits rely on?
 
-A check returns nothing if it is passed, says why it does not apply, or fails with one sentence.
-Most are exact. Five judge random draws; all together they fail a correct mechanism with probability
-`FALSE_ALARM` at most.
+They can be run on any mechanism, and the tests of this package run them on every registered one. A
+check returns nothing if it passes, and the reason if it does not apply. It fails with one sentence.
+Most checks are exact. Five of them judge random reports; together they fail a correct mechanism
+with probability at most `FALSE_ALARM`.
 """
 
 from .case import FALSE_ALARM

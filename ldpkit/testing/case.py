@@ -1,4 +1,4 @@
-"""A mechanism under test, and how what is found about it is judged."""
+"""The mechanism under test, and the helpers by which checks judge it."""
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ from ..types import Input, Numbers, Rates, Reports, Rng
 __all__ = [
     "Case",
     "FALSE_ALARM",
-    "NO_LAW",
+    "NO_RATES",
     "OWN",
     "SHARE",
     "TAIL",
@@ -32,34 +32,35 @@ __all__ = [
 ]
 
 FALSE_ALARM = 1e-4
-"""Probability at most that a mechanism which keeps all promises fails some check."""
+"""Upper bound of the probability that a correct mechanism fails some check."""
 
 SHARE = FALSE_ALARM / 5
-"""What each check that judges random draws may spend of it, over all its comparisons."""
+"""Part of `FALSE_ALARM` for each check of random reports, over all its comparisons."""
 
 USERS = 20_000
-TAIL = 1e-3
-"""Of a bound that an audit must reach: sharper than the audit's own, whatever it divides its alpha
-by."""
+"""Reports of a check, if memory allows."""
 
-NO_LAW = "no law of the reports is known"
+TAIL = 1e-3
+"""Tail mass of a bound that an audit must reach. Stricter than that of the audit."""
+
+NO_RATES = "the exact distribution of its reports is unknown"
 OWN = "its randomness is its own: it takes one value and no generator"
 
 
 def need(holds: object, sentence: str) -> None:
-    """Fail with a sentence unless something holds."""
+    """Raise an `AssertionError` with a sentence unless something holds."""
     if not holds:
         raise AssertionError(sentence)
 
 
-def refused(call: Callable[[Input], object], bad: Input, what: str, *said: str) -> None:
-    """Need a `ValueError` whose text names what is `said`."""
+def refused(call: Callable[[Input], object], bad: Input, what: str, *words: str) -> None:
+    """Need that ``call(bad)`` raises a `ValueError` whose text contains all `words`."""
     try:
         call(bad)
     except ValueError as error:
         need(
-            all(word in str(error) for word in said),
-            f"the error that refuses {what} must name {' and '.join(said)}: {error}",
+            all(word in str(error) for word in words),
+            f"the error that refuses {what} must name {' and '.join(words)}: {error}",
         )
     except Exception as error:
         raise AssertionError(
@@ -70,38 +71,32 @@ def refused(call: Callable[[Input], object], bad: Input, what: str, *said: str) 
 
 
 def same(one: Reports, two: Reports) -> bool:
-    """Whether two sets of reports are equal."""
-    return (
-        len(one) == len(two) and all(map(same, one, two))
-        if isinstance(one, list)
-        else bool(np.array_equal(one, two))
-    )
+    """Return whether two sets of reports are equal."""
+    if isinstance(one, list):
+        return len(one) == len(two) and all(map(same, one, two))
+    return bool(np.array_equal(one, two))
 
 
 def part(reports: Reports, users: slice) -> Reports:
-    """The reports of some users."""
+    """Return the reports of some users."""
     return [part(r, users) for r in reports] if isinstance(reports, list) else reports[users]
 
 
 def close(one: Iterable[Numbers], two: Iterable[Numbers]) -> bool:
-    """Whether numbers are equal but for rounding."""
+    """Return whether numbers are equal up to rounding."""
     return np.allclose(list(one), list(two), rtol=1e-9, atol=1e-12)
 
 
 def tail(hits: int, n: int, rate: float) -> float:
-    """Exact two-sided p-value of a count; sums that give a rate may round up."""
-    rate = min(1.0, rate)
-    return float(
-        min(
-            1.0,
-            2 * min(scipy.stats.binom.cdf(hits, n, rate), scipy.stats.binom.sf(hits - 1, n, rate)),
-        )
-    )
+    """Return the exact two-sided p-value of a binomial count."""
+    rate = min(1.0, rate)  # a rate that is a sum may have been rounded up
+    lower, upper = scipy.stats.binom.cdf(hits, n, rate), scipy.stats.binom.sf(hits - 1, n, rate)
+    return float(min(1.0, 2 * min(lower, upper)))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, and what is asked about it.
+    """A mechanism under test, with its attacks and pairs of inputs.
 
     Parameters
     ----------
@@ -120,9 +115,9 @@ class Case:
 
     @cached_property
     def attacks(self) -> list[Attack]:
-        """What reports are asked: the given attacks, or those that can read them."""
+        """The given attacks, or those that can read the reports."""
         chosen = able(self.mechanism.report_type) if self.chosen is None else self.chosen
-        return [attacks.make(a).declare(self.mechanism, USERS, TAIL) for a in chosen]
+        return [attacks.make(a).choose(self.mechanism, USERS, TAIL) for a in chosen]
 
     @cached_property
     def pairs(self) -> list[Input]:
@@ -131,7 +126,7 @@ class Case:
         Raises
         ------
         ValueError
-            If a given input is in none of them.
+            If a given input is in no pair.
         """
         domain: int | None = getattr(self.mechanism.report_type, "domain", None)
         values, found, taken = self.inputs, [], set[int]()
@@ -139,12 +134,12 @@ class Case:
             values = range(domain) if domain <= 6 else (0, 1, domain // 2, domain - 1)
         elif values is None:
             values = first, last = self.mechanism.pair()
-            if isinstance(first, float) and isinstance(last, float):  # and two between them
+            if isinstance(first, float) and isinstance(last, float):  # add two numbers between
                 values = first, 0.6 * first + 0.4 * last, 0.35 * first + 0.65 * last, last
         for places in itertools.permutations(range(len(values)), 2):
             try:
                 found.append(self.mechanism.pair(tuple(values[place] for place in places)))
-            except ValueError:  # two values of one bucket, say
+            except ValueError:  # for example, two values of one bucket
                 continue
             taken.update(places)
         alone = [x for place, x in enumerate(values) if place not in taken]
@@ -153,22 +148,26 @@ class Case:
         return found
 
     @cached_property
-    def laws(self) -> list[tuple[Attack, Input, Rates]]:
-        """Every attack and pair whose exact rates are known."""
-        asked = itertools.product(self.attacks, self.pairs)
+    def exact_rates(self) -> list[tuple[Attack, Input, Rates]]:
+        """Every attack and pair whose exact rates are known, with these rates."""
         return [
-            (a, pair, rates)
-            for a, pair in asked
-            if (rates := a.rates(self.mechanism, pair)) is not None
+            (attack, pair, rates)
+            for attack, pair in itertools.product(self.attacks, self.pairs)
+            if (rates := attack.rates(self.mechanism, pair)) is not None
         ]
 
     def users(self, wanted: int) -> int:
-        """So many, or as many as fit into memory at once."""
+        """Return `wanted`, or the largest number of reports that fits into memory at once."""
         return max(100, min(wanted, 2**22 // self.mechanism.width))
 
     def judge(self, found: list[tuple[float, str]]) -> str | None:
-        """Need p-values that correct code undercuts, all together, with probability `SHARE` at
-        most."""
-        p, sentence = min(found, default=(1.0, ""))
-        need(p * len(found) >= SHARE or not found, f"{sentence} (p-value {p:.1e})")
-        return None if found else NO_LAW
+        """Fail if one of several p-values is too small.
+
+        Correct code fails with probability at most `SHARE`, because the p-values are corrected for
+        their number.
+        """
+        if not found:
+            return NO_RATES
+        p, sentence = min(found)
+        need(p * len(found) >= SHARE, f"{sentence} (p-value {p:.1e})")
+        return None

@@ -1,4 +1,4 @@
-"""Checks of the law of the reports: all of them exact."""
+"""Exact checks of the distribution of the reports."""
 
 import math
 import warnings
@@ -13,11 +13,11 @@ from ..mechanisms import FrequencyOracle, Mechanism, Repeated
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..reports import Listed, Repeatable, Scored, Support
 from ..types import Array
-from .case import NO_LAW, TAIL, Case, close, need, same
+from .case import NO_RATES, TAIL, Case, close, need, same
 
 __all__ = ["rates", "budget", "routes", "rounds", "extremes"]
 
-LISTED = 2**12  # reports that are gone through one by one
+LISTED = 2**12  # largest number of possible reports that are listed
 _ENDS = {
     "epsilon": ((MIN_EPSILON, 1e-3, 0.1), (MAX_EPSILON, 27.0, 22.0, 10.0, 1.0)),
     "k": ((2, 3, 4, 6), (10_000, 1000)),
@@ -25,57 +25,54 @@ _ENDS = {
 
 
 def rates(case: Case) -> str | None:
-    """Exact rates are probabilities that favour the first input; those of guesses sum to one."""
-    for attack, pair, (tpr, fpr) in case.laws:
+    """Exact rates are probabilities that favour the first input; those of guesses sum to 1."""
+    for attack, pair, (tpr, fpr) in case.exact_rates:
         what = f"attack {attack.name} on {pair} has the rates {tpr} and {fpr}"
         need(0 <= fpr <= 1 + 1e-12 and 0 <= tpr <= 1 + 1e-12, f"{what}, which are no probabilities")
         need(tpr >= fpr * (1 - 1e-9), f"{what}: the event is likelier under the second input")
-    named = {pair: rates for attack, pair, rates in case.laws if isinstance(attack, Guess)}
+    named = {pair: rates for attack, pair, rates in case.exact_rates if isinstance(attack, Guess)}
     inputs = dict.fromkeys(first for first, _ in named)
-    kind = case.mechanism.report_type
-    whole = isinstance(kind, Support) and len(inputs) == kind.domain
+    form = case.mechanism.report_type
+    whole = isinstance(form, Support) and len(inputs) == form.domain
     for x in inputs:
         total = next(tpr for (first, _), (tpr, _) in named.items() if first == x)
         total += sum(fpr for (_, second), (_, fpr) in named.items() if second == x)
         need(
             total < 1 + 1e-9 and (not whole or total > 1 - 1e-9),
-            f"guesses about {x} have chances that sum to {total:.9g}",
+            f"guesses about {x} have probabilities that sum to {total:.9g}",
         )
-    return None if case.laws else NO_LAW
+    return None if case.exact_rates else NO_RATES
 
 
 def budget(case: Case) -> str | None:
-    """No event tells two inputs apart more than the claim, or the loss that is stated, allows."""
-    m, kind = case.mechanism, case.mechanism.report_type
+    """No event tells two inputs apart better than the claim and the stated loss allow."""
+    m, form = case.mechanism, case.mechanism.report_type
     if (
-        not case.laws
-        or not isinstance(kind, Scored)
-        or any(kind.loss(pair) is None for pair in case.pairs)
+        not case.exact_rates
+        or not isinstance(form, Scored)
+        or any(form.loss(pair) is None for pair in case.pairs)
     ):
-        return NO_LAW
+        return NO_RATES
     if math.isinf(m.epsilon):
         return "no epsilon is claimed"
-    slack, grown = (
-        1e-9 + 4 * 2**-52 * math.exp(min(m.epsilon, MAX_EPSILON)),
-        math.exp(m.epsilon),
-    )  # 1 - p has been rounded
-    thresholds: Any = kind.thresholds() if kind.extreme is None else [kind.extreme]
+    grown = math.exp(m.epsilon)
+    slack = 1e-9 + 4 * 2**-52 * min(grown, math.exp(MAX_EPSILON))  # because 1 - p was rounded
+    thresholds: Any = form.thresholds() if form.extreme is None else [form.extreme]
     for pair in case.pairs:
-        loss: Any = kind.loss(pair)
+        loss: Any = form.loss(pair)
         need(
             m.delta > 0 or loss <= m.epsilon + slack,
             f"epsilon {m.epsilon:g} is claimed, {pair} lose {loss:.6g}",
         )
-        rates: Any = [kind.score_rates(threshold, pair) for threshold in thresholds]
-        if (
-            isinstance(kind, Listed) and kind.outputs <= LISTED
-        ):  # the event of all reports that exceed the claim
-            one, two = (kind.law(value) for value in pair)
-            rates.append((one[one > grown * two].sum(), two[one > grown * two].sum()))
+        rates: Any = [form.score_rates(threshold, pair) for threshold in thresholds]
+        if isinstance(form, Listed) and form.outputs <= LISTED:
+            one, two = (form.law(value) for value in pair)
+            exceed = one > grown * two  # the event of all reports that exceed the claim
+            rates.append((one[exceed].sum(), two[exceed].sum()))
         for tpr, fpr in rates:
             need(
                 tpr <= fpr * math.exp(loss + slack),
-                f"the loss between {pair} is said to be {loss:.6g}, an event has more",
+                f"the loss between {pair} is stated as {loss:.6g}, an event has more",
             )
             excess = tpr - grown * fpr
             need(
@@ -86,30 +83,30 @@ def budget(case: Case) -> str | None:
 
 
 def routes(case: Case) -> str | None:
-    """Rates and loss are those that follow from the law written down report by report."""
-    m, kind = case.mechanism, case.mechanism.report_type
+    """Rates and loss are those that follow from the listed distribution of the reports."""
+    m, form = case.mechanism, case.mechanism.report_type
     if (
-        not case.laws
-        or not isinstance(kind, Listed)
-        or not isinstance(kind, Support)
-        or kind.outputs > LISTED
+        not case.exact_rates
+        or not isinstance(form, Listed)
+        or not isinstance(form, Support)
+        or form.outputs > LISTED
     ):
         return "its reports cannot be listed"
-    reports = m.read(kind.reports)
-    tally = np.asarray(kind.tally(reports), float)
+    reports = m.read(form.reports)
+    tally = np.asarray(form.tally(reports), float)
     named = _shares(tally)
-    for attack, pair, rates in case.laws:
-        one, two = laws = [kind.law(value) for value in pair]
+    for attack, pair, rates in case.exact_rates:
+        one, two = distributions = [form.law(value) for value in pair]
         need(
             close([one.sum(), two.sum()], [1, 1]),
-            f"the listed laws of {pair} sum to {one.sum():.9g} and {two.sum():.9g}",
+            f"the listed probabilities of {pair} sum to {one.sum():.9g} and {two.sum():.9g}",
         )
         if isinstance(attack, TwoValueTest | Guess):
             tight = isinstance(attack, TwoValueTest)
             event = (
                 attack.accepts(m, reports, pair, case.rng("routes")) if tight else named[:, pair[0]]
             )
-            listed = [float(law @ event) for law in laws]
+            listed = [float(probabilities @ event) for probabilities in distributions]
             need(
                 close(listed, rates),
                 f"attack {attack.name} on {pair} has the rates {rates}, its listed reports"
@@ -117,41 +114,42 @@ def routes(case: Case) -> str | None:
             )
         top = np.log(np.max(one[one > 0] / two[one > 0]))
         need(
-            close([top], [kind.loss(pair)]),
-            f"the loss between {pair} is said to be {kind.loss(pair)}, reports have {top}",
+            close([top], [form.loss(pair)]),
+            f"the loss between {pair} is stated as {form.loss(pair)}, reports have {top}",
         )
     if (
         isinstance(m, FrequencyOracle)
-        and isinstance(kind, Repeatable)
-        and kind.outputs**2 <= LISTED
+        and isinstance(form, Repeatable)
+        and form.outputs**2 <= LISTED
     ):
-        _two_rounds(case, m, kind, tally)
+        _two_rounds(case, m, form, tally)
     return None
 
 
 def _shares(tally: Array) -> Array:
-    """Chance of each value to be guessed: uniform among those with the largest count."""
+    """Return the probability of each guess: uniform among the values with the largest count."""
     best = tally == tally.max(axis=-1, keepdims=True)
     return np.asarray(best / best.sum(axis=-1, keepdims=True))
 
 
-def _two_rounds(case: Case, m: FrequencyOracle, kind: Any, tally: Array) -> None:
-    """The rates of two rounds are those that follow from all couples of reports."""
+def _two_rounds(case: Case, m: FrequencyOracle, form: Any, tally: Array) -> None:
+    """Check that the rates of two rounds follow from all couples of reports."""
     twice = Repeated(m, 2)
     named = _shares(tally[:, None] + tally)
     for pair in case.pairs:
-        laws = [np.outer(law, law) for law in (kind.law(value) for value in pair)]
-        score = np.asarray(kind.score(m.read(kind.reports), pair), float)
+        couples = [np.outer(single, single) for single in (form.law(value) for value in pair)]
+        score = np.asarray(form.score(m.read(form.reports), pair), float)
         events: list[tuple[Guess | TwoValueTest, Array]] = [(Guess(), named[..., pair[0]])]
         events += [(TwoValueTest(t), score[:, None] + score >= t) for t in (1, 2)]
         for attack, event in events:
-            listed, rates = [float((law * event).sum()) for law in laws], attack.rates(twice, pair)
+            listed = [float((probabilities * event).sum()) for probabilities in couples]
+            rates = attack.rates(twice, pair)
             what = f"attack {attack.name} on two rounds has the rates {rates} on {pair}"
             need(rates is None or close(listed, rates), f"{what}, all couples of reports {listed}")
 
 
 def rounds(case: Case) -> str | None:
-    """One round is the mechanism itself, and a remembered report says what one report says."""
+    """One round is the mechanism itself, and a remembered report tells as much as one report."""
     m = case.mechanism
     if not isinstance(m, FrequencyOracle) or not isinstance(m.report_type, Repeatable):
         return "it is not made to be repeated"
@@ -170,7 +168,7 @@ def rounds(case: Case) -> str | None:
         )
         again = other.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
         need(all(same(part, one) for part in again), f"{what} differs from one report")
-        for attack, pair, rates in case.laws:
+        for attack, pair, rates in case.exact_rates:
             if (
                 isinstance(attack, TwoValueTest)
                 and isinstance(m.report_type, Scored)
@@ -191,8 +189,11 @@ def rounds(case: Case) -> str | None:
 
 
 def _changed(m: Any, name: str, candidates: Iterable[float]) -> Any:
-    """The mechanism, or the one inside, with the first of the candidates that its field `name`
-    accepts; itself if none."""
+    """Return the mechanism with another value of its field `name`, or of that of an inner one.
+
+    The value is the first of the candidates that is accepted. Without one, the mechanism itself is
+    returned.
+    """
     for field in fields(m):
         if isinstance(value := getattr(m, field.name), Mechanism):
             return replace(m, **{field.name: _changed(value, name, candidates)})
@@ -205,14 +206,16 @@ def _changed(m: Any, name: str, candidates: Iterable[float]) -> Any:
 
 
 def extremes(case: Case) -> str | None:
-    """The smallest and largest epsilon and domain have finite laws, without a warning."""
-    for name, end in ((name, end) for name, both in _ENDS.items() for end in both if case.laws):
+    """The smallest and largest epsilon and domain have finite rates, without a warning."""
+    if not case.exact_rates:
+        return NO_RATES
+    for name, end in ((name, end) for name, both in _ENDS.items() for end in both):
         m = _changed(case.mechanism, name, end)
         what = f"at the parameters {m.parameters}"
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for attack in (type(a)() if isinstance(a, TwoValueTest) else a for a in case.attacks):
-                rates = attack.declare(m, 1000, TAIL).rates(m) or (0.0, 0.0)
+                rates = attack.choose(m, 1000, TAIL).rates(m) or (0.0, 0.0)
                 need(
                     all(0 <= rate <= 1 + 1e-9 for rate in rates),
                     f"attack {attack.name} has the rates {rates} {what}",
@@ -220,4 +223,4 @@ def extremes(case: Case) -> str | None:
             loss = m.report_type.loss(m.pair()) if isinstance(m.report_type, Scored) else None
             need(loss is None or not math.isnan(loss), f"the largest loss is no number {what}")
             m.read(m.perturb(m.inputs(m.pair()[0], 2), case.rng("extremes")))
-    return None if case.laws else NO_LAW
+    return None

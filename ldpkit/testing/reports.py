@@ -1,4 +1,4 @@
-"""Checks of the object, its parameters and its reports: all of them exact."""
+"""Exact checks of the mechanism as an object, of its parameters and of its reports."""
 
 import math
 import numbers
@@ -20,7 +20,7 @@ _OUTSIDE = {"k": 1, "epsilon": -1.0, "delta": -0.5, "tau": 0}
 
 
 def value(case: Case) -> None:
-    """Frozen, hashable, equal to a copy made from its fields; it travels to another process."""
+    """It is frozen, hashable and equal to a copy made from its fields, also after pickling."""
     m = case.mechanism
     given = {field.name: getattr(m, field.name) for field in fields(m)}
     name = next(iter(given))
@@ -38,7 +38,7 @@ def value(case: Case) -> None:
 
 
 def parameters(case: Case) -> str | None:
-    """NaN, booleans, text and numbers out of range are refused, naming parameter and value."""
+    """It refuses NaN, booleans, text and numbers out of range, naming parameter and value."""
     given = {field.name: getattr(case.mechanism, field.name) for field in fields(case.mechanism)}
     numeric = [
         name for name, x in given.items() if isinstance(x, numbers.Real) and not isinstance(x, bool)
@@ -56,12 +56,12 @@ def parameters(case: Case) -> str | None:
 
 
 def generator(case: Case) -> str | None:
-    """The generator alone decides the reports; the global random states are left alone."""
+    """The generator alone determines the reports; global random states do not change."""
 
     def states() -> bytes:
         return pickle.dumps((random.getstate(), np.random.get_state()))  # noqa: NPY002  # watched, not used
 
-    if not getattr(case.mechanism, "batched", True):
+    if isinstance(case.mechanism, Client) and not case.mechanism.batched:
         return OWN
     before, m = states(), case.mechanism
     rngs = [case.rng("generator") for _ in range(2)]
@@ -74,7 +74,7 @@ def generator(case: Case) -> str | None:
 
 
 def inputs(case: Case) -> None:
-    """The users' values are left as they were, and one user alone is served."""
+    """It does not change the users' values, and it accepts a single user."""
     m, rng = case.mechanism, case.rng("values")
     for value in m.pair():
         given = m.inputs(value, 50)
@@ -94,15 +94,15 @@ def inputs(case: Case) -> None:
 
 
 def _spoilt(reports: Reports) -> Iterator[tuple[Reports, str]]:
-    """Reports with one thing wrong each, and what it is."""
-    yield None, "nothing in the place of reports"
+    """Yield reports with one error each, and the error in words."""
+    yield None, "None instead of reports"
     if isinstance(reports, list):
         yield reports[:-1], "a list with one array too few"
         if len(reports) > 1:
             yield [reports[0][:-1], *reports[1:]], "a list about different users"
         yield from (([bad, *reports[1:]], what) for bad, what in _spoilt(reports[0]))
         return
-    yield reports[:0], "an array with the reports of nobody"
+    yield reports[:0], "an array of no reports"
     yield reports[None], "an array with one axis too many"
     yield np.full(reports.shape, None), "an array of another type"
     bad = reports.copy()
@@ -114,7 +114,7 @@ def _spoilt(reports: Reports) -> Iterator[tuple[Reports, str]]:
 
 
 def read(case: Case) -> str | None:
-    """It reads its own reports, twice to the same end, and refuses what it cannot have sent."""
+    """It reads its own reports, also a second time, and refuses reports that it cannot send."""
     m = case.mechanism
     reports = m.perturb(m.inputs(m.pair()[0], 20), case.rng("read"))
     once = m.read(reports)
@@ -125,7 +125,7 @@ def read(case: Case) -> str | None:
 
 
 def pair(case: Case) -> None:
-    """It proposes two inputs, in either order, and refuses equal ones and what is no input."""
+    """It proposes two inputs, in either order, and refuses equal inputs and invalid ones."""
     m = case.mechanism
     first, second = m.pair()
     need(case.pairs, "it accepts no pair of inputs")

@@ -1,4 +1,4 @@
-"""All checks in one table, and how they are run."""
+"""The table of all checks, and the functions that run them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,13 +36,15 @@ CHECKS: dict[str, Callable[[Case], str | None]] = {
         repeats,
     )
 }
-"""The checks by name; the first line of each says what it asks for."""
+"""The checks by name; the first line of each docstring states the property that it tests."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check of one mechanism, to be called; its text is its name, which suits
-    ``parametrize(..., ids=str)``."""
+    """One check of one mechanism, which is callable.
+
+    ``str`` returns its name, as ``parametrize(..., ids=str)`` needs it.
+    """
 
     name: str
     case: Case
@@ -51,8 +53,13 @@ class Check:
         return self.name
 
     def __call__(self) -> str | None:
-        """Return ``None`` if the check is passed, or why it does not apply; raise `AssertionError`
-        if it fails."""
+        """Return ``None`` if the check passes, or why it does not apply.
+
+        Raises
+        ------
+        AssertionError
+            If the check fails.
+        """
         try:
             return CHECKS[self.name](self.case)
         except AssertionError:
@@ -63,7 +70,7 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class Conformance:
-    """What was checked: the outcome of every check by its name, which shows as a table."""
+    """Outcomes of all checks by name; its ``repr`` is a table."""
 
     mechanism: LocalRandomizer
     outcomes: Mapping[str, str]
@@ -84,8 +91,10 @@ def checks(
     attacks: Sequence[str | Attack] | None = None,
     inputs: Sequence[Input] | None = None,
 ) -> list[Check]:
-    """Return the checks of a mechanism, each to be called, for a test that is parametrised; see
-    `check_mechanism`."""
+    """Return the checks of a mechanism for a parametrised test.
+
+    Parameters are those of `check_mechanism`.
+    """
     _checks.instance(
         "mechanism",
         mechanism,
@@ -109,16 +118,17 @@ def check_mechanism(
     Parameters
     ----------
     mechanism : LocalRandomizer
-        Anybody's, a `Client` included.
+        Any mechanism, also a `Client`.
     expected_failures : mapping, optional
-        Names of checks that fail, each with the reason; one that does not fail is reported.
+        Names of checks that should fail, each with the reason. If such a check passes, that is a
+        failure.
     seed : int
-        Non-negative; all random numbers follow from it.
+        Non-negative; it determines all random numbers.
     attacks : sequence of str or attack, optional
-        What reports are asked; by default all attacks of the package that can read them.
+        The attacks on the reports; by default all attacks of the package that can read them.
     inputs : sequence, optional
-        Which inputs are told apart; by default all values of a small domain, a few of a large one,
-        or the proposed `pair`.
+        The inputs to tell apart; by default all values of a small domain, a few of a large one, or
+        the proposed `pair`.
 
     Returns
     -------
@@ -139,14 +149,12 @@ def check_mechanism(
         try:
             outcome = f"does not apply: {why}" if (why := check()) else "passed"
         except AssertionError as error:
-            outcome = f"fails as expected: {expected[name]}" if name in expected else ""
-            failures += [] if name in expected else [f"{name}: {error}"]
+            outcome = f"fails as expected: {expected[name]}" if name in expected else "fails"
+            if name not in expected:
+                failures.append(f"{name}: {error}")
         else:
-            failures += (
-                [f"{name}: {outcome}, but it was expected to fail: {expected[name]}"]
-                if name in expected
-                else []
-            )
+            if name in expected:
+                failures.append(f"{name}: {outcome}, but it was expected to fail: {expected[name]}")
         outcomes[name] = outcome
     need(
         not failures,

@@ -54,7 +54,7 @@ class Spelt:
 
     name = "spelt"
 
-    def declare(self, mechanism, trials, tail):
+    def choose(self, mechanism, trials, tail):
         return self
 
     def accepts(self, mechanism, reports, pair, rng):

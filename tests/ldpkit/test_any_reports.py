@@ -119,7 +119,7 @@ def test_an_attack_of_ones_own_reads_them_in_an_audit_of_fixed_size():
     class Sign:
         name = "sign"
 
-        def declare(self, mechanism, trials, tail):
+        def choose(self, mechanism, trials, tail):
             return self
 
         def accepts(self, mechanism, reports, pair, rng):

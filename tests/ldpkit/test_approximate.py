@@ -154,7 +154,7 @@ def test_rates_and_the_expected_statistic_equal_the_oracle_for_every_delta():
         found = expected(mechanism, "tight")[0]
         assert found == approx(printed, abs=0.51 * unit(printed, 5)), row
         if row["mechanism"] in GAUSSIAN:
-            test = TIGHT.declare(mechanism, 10**6, 0.0025)
+            test = TIGHT.choose(mechanism, 10**6, 0.0025)
             assert test.threshold == approx(float(row["event"].split(">")[1]), abs=1e-9), row
             for found, rate in zip(test.rates(mechanism), (float(row["P1"]), float(row["P2"]))):
                 assert found == approx(rate, abs=0.501 * unit(rate, 6)), row

@@ -180,7 +180,7 @@ def test_real_reports_follow_the_laws_of_both_attacks():
         AGM(5, 1.0, 0.02, COARSE),
         GM(5, 1.0, 0.02, FINE),
     ):
-        tight = TwoValueTest().declare(m, 40_000, 1e-3)
+        tight = TwoValueTest().choose(m, 40_000, 1e-3)
         assert min(least_p(attack, m, 6) for attack in (Guess(), tight)) > P_MIN, m
         reports = m.perturb(np.zeros(2000, int), rng(7))
         assert not ((reports / m.grid) % 1).any(), m

@@ -220,7 +220,7 @@ class Parity:
 
     name = "parity"
 
-    def declare(self, mechanism, trials, tail):
+    def choose(self, mechanism, trials, tail):
         return self
 
     def accepts(self, mechanism, reports, pair, rng):

@@ -54,7 +54,7 @@ def test_what_was_found_is_declared_to_another_audit():
     planned = SequentialAudit(client, "learned", trials=1000)
     run = planned.start(3)
     run.go()
-    found = run.found
+    found = run.leading
     fresh = SequentialAudit(client, found, trials=1000).run(seed=4)[0]
     assert fresh.status == "violation" and fresh.event == found.words
 

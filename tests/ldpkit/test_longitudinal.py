@@ -200,7 +200,7 @@ def test_rates_and_the_chosen_threshold_of_the_tight_event_equal_the_oracle():
             printed = float(row[side])
             assert found == approx(printed, abs=0.501 * unit(printed, 6)), row
         if (row["tau"], row["eps"]) in chosen and row["k"] in ("any", "100"):
-            test, printed = TIGHT.declare(mechanism, 10**6, 0.0025), float(row["eps_emp_mean_T1e6"])
+            test, printed = TIGHT.choose(mechanism, 10**6, 0.0025), float(row["eps_emp_mean_T1e6"])
             found = expected(mechanism, test)[0]
             assert printed - 3e-3 < found < printed + 1e-3, row
             if test.threshold == threshold:
@@ -229,7 +229,7 @@ def test_a_remembered_report_is_worth_one_report():
         assert len(rounds) == 6 and all((r == rounds[0]).all() for r in rounds), label
         assert kept.estimate(rounds) == approx(base.estimate(rounds[0]), rel=1e-12), label
         assert kept.variance(50, 0.3) == base.variance(50, 0.3), label
-        tests = [TIGHT.declare(m, 10**4, 0.0025) for m in (base, kept)]
+        tests = [TIGHT.choose(m, 10**4, 0.0025) for m in (base, kept)]
         assert [test.threshold for test in tests].count(None) in (0, 2), label
         for attack in (GUESS, tests[0]):
             assert attack.rates(kept) == attack.rates(base), label

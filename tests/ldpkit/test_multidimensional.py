@@ -181,7 +181,7 @@ def test_the_certified_bound_exceeds_the_claim_and_never_the_amplified_budget():
 def test_fast_samples_real_reports_and_exact_rates_agree():
     for base, (k, d) in itertools.product(BASES, [(2, 2), (3, 4), (10, 3)]):
         m = RSFD(k, d, 0.9, base)
-        tests = (GUESS, TIGHT.declare(m, 10_000, 0.0025), TwoValueTest(1.01))
+        tests = (GUESS, TIGHT.choose(m, 10_000, 0.0025), TwoValueTest(1.01))
         for number, attack in enumerate(tests):
             assert least_p(attack, m, 10 * d + number, real=15_000) > P_MIN, (m, attack)
 

@@ -245,11 +245,11 @@ def test_a_prior_or_a_game_that_is_none_is_refused():
         ("success", np.eye(3)),
         ("success", np.full((2, 2), 0.5)),
         ("side", [0, 1, 2]),
-        ("law", np.full((2, 2), 0.4)),
-        ("law", np.eye(3)),
+        ("likelihood", np.full((2, 2), 0.4)),
+        ("likelihood", np.eye(3)),
     ]:
         with pytest.raises(ValueError, match=f"^{name} must"):
-            rad_exact(**{"law": np.eye(2), "prior": [0.5, 0.5]} | {name: wrong})
+            rad_exact(**{"likelihood": np.eye(2), "prior": [0.5, 0.5]} | {name: wrong})
 
 
 # --- every exact and closed-form row of the oracle, to its printed digits -------------------------

@@ -157,7 +157,7 @@ def test_scores_go_on_as_if_they_had_never_stopped():
         screen.play(len(made))
         for one in (scores, again):
             one.play(len(made))
-        assert scores.log == pytest.approx(again.log, abs=1e-12) and scores.taught == again.taught
+        assert scores.log == pytest.approx(again.log, abs=1e-12) and scores.learned == again.learned
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_columns_are_those_that_tell_inputs_apart():
     screen, _scores = course(
         lambda v, rng: {"x": [*map(int, rng.random(30) < 0.5)], "y": v + rng.random()}, 400
     )
-    numbers, keys = screen.counts.telling(16)
+    numbers, keys = screen.counts.informative(16)
     names = read([{"x": [0] * 30, "y": 0.5}], named=True).names
     assert names[int(numbers["path"][0])].endswith("field y") and len(numbers) == 16 >= len(keys)
 

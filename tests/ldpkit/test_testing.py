@@ -141,7 +141,7 @@ def test_a_client_is_checked_as_far_as_its_reports_reach():
     found = check_mechanism(Client(response, 5, "value", 1.0)).outcomes
     assert {name for name, outcome in found.items() if outcome == "passed"} == {
         "value", "parameters", "generator", "inputs", "pair", "null", "claim", "repeats"}  # fmt: skip
-    assert found["client"] == "does not apply: no law of the reports is known"
+    assert found["client"] == "does not apply: the exact distribution of its reports is unknown"
     own = np.random.default_rng(1)
     found = check_mechanism(Client(alone, 5, "value", 2.0)).outcomes
     assert found["null"] == "passed"
@@ -173,7 +173,10 @@ def test_a_kind_that_nobody_has_heard_of_is_checked_with_an_attack_of_its_own():
         expected_failures={"estimate": "nobody asks", "read": "takes all words"},
     )
     assert found.outcomes["null"] == found.outcomes["repeats"] == "passed"
-    assert found.outcomes["rates"] == "does not apply: no law of the reports is known"
+    assert (
+        found.outcomes["rates"]
+        == "does not apply: the exact distribution of its reports is unknown"
+    )
 
 
 # --- mutants --------------------------------------------------------------------------------------
@@ -285,7 +288,7 @@ MUTANTS = [
     ("generator", mutant(perturb=lambda self, v, rng: bits(self, v, rng) ^ (np.random.rand() < 0)), "draws from a global random state"),  # noqa: NPY002
     ("inputs", mutant(perturb=scribbled), "it changes the array of values that it was given"),
     ("inputs", mutant(GRR, perturb=lambda self, v, rng: np.squeeze(GRR.perturb(self, v, rng))), "it raises ValueError"),
-    ("read", mutant(read=lambda self, reports: reports), "nothing in the place of reports must be refused by a ValueError, it is accepted"),
+    ("read", mutant(read=lambda self, reports: reports), "None instead of reports must be refused by a ValueError, it is accepted"),
     ("read", mutant(read=lambda self, reports: 1 - OUE.read(self, reports)), "reports that were read differ when they are read again"),
     ("read", mutant(SHE, read=lambda self, reports: shaped(reports, (None, 3), "it")), "an array of another type must be refused"),
     ("read", mutant(OLH, read=lambda self, reports: shaped(reports, (None,), "it", HASH_REPORT)), "an entry out of range must be refused"),
@@ -293,18 +296,18 @@ MUTANTS = [
     ("read", Apart(GRR(3, 1.0), 3), "a list about different users must be refused by a ValueError, it is accepted"),
     ("pair", mutant(pair=lambda self, pair=None: pair or (0, 2)), "the pair (0, 0) must be refused by a ValueError, it is accepted"),
     ("pair", mutant(pair=lambda self, pair=None: tuple(sorted(OUE.pair(self, pair)))), "does not accept its own pair as (2, 0)"),
-    ("rates", spoilt(guess_rates=lambda self, pair: (0.5, 0.5)), "guesses about 0 have chances that sum to 1.5"),
+    ("rates", spoilt(guess_rates=lambda self, pair: (0.5, 0.5)), "guesses about 0 have probabilities that sum to 1.5"),
     ("rates", spoilt(score_rates=lambda self, t, pair: (1.5, 0.1)), "which are no probabilities"),
     ("rates", spoilt(score_rates=lambda self, t, pair: (0.1, 0.2)), "likelier under the second input"),
     ("budget", FaultyUE(3, 1.0), "epsilon 1 is claimed, (0, 1) lose 1.68027"),
-    ("budget", spoilt(loss=lambda self, pair: 0.9), "the loss between (0, 1) is said to be 0.9, an event has more"),
-    ("routes", spoilt(law=lambda self, v, p=None: np.full(8, 1 / 7)), "the listed laws of (0, 1) sum to 1.14285714"),
+    ("budget", spoilt(loss=lambda self, pair: 0.9), "the loss between (0, 1) is stated as 0.9, an event has more"),
+    ("routes", spoilt(law=lambda self, v, p=None: np.full(8, 1 / 7)), "the listed probabilities of (0, 1) sum to 1.14285714"),
     ("budget", mutant(GRR, delta=1e-3, p=AGRR(3, 1.0, 0.1).p, q=AGRR(3, 1.0, 0.1).q), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
     ("routes", spoilt(reports=property(lambda self: OUE(3, 1.0).report_type.reports[::-1])), "its listed reports"),
     ("routes", spoilt(success=lambda self: 0.5), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
     ("routes", spoilt(wins=lambda self, tau: IndependentBits(self.k, self.p**tau, self.q).wins(tau)), "attack guess on two rounds has the rates"),
     ("routes", spoilt(repeated=lambda self, tau: Rounds(replace(self, p=self.p**tau), tau)), "on two rounds has the rates"),
-    ("routes", spoilt(loss=lambda self, pair: 1.1), "the loss between (0, 1) is said to be 1.1, reports have"),
+    ("routes", spoilt(loss=lambda self, pair: 1.1), "the loss between (0, 1) is stated as 1.1, reports have"),
     ("client", mutant(perturb=lambda self, v, rng: FaultyUE.perturb(FaultyUE(self.k, self.epsilon, "OUE"), v, rng)), "accepts"),
     ("client", mutant(perturb=lambda self, v, rng: bits(self, np.roll(v, 1), rng)), "accepts"),
     ("client", mutant(GRR, perturb=lambda self, v, rng: np.where(rng.random(len(v)) < self.p, v, 0)), "accepts"),
@@ -319,7 +322,7 @@ MUTANTS = [
     ("claim", Louder(5, 1.0), "20000 real reports per input and attack guess prove 1."),
     ("null", mutant(perturb=one_coin), "two groups of 20000 reports of"),
     ("null", Client(lambda v, rng: np.full(len(v), rng.integers(5)), 5, "value", 1.0), "two groups of 20000 reports of 0 are told apart"),
-    ("power", mutant(perturb=lambda self, v, rng: bits(self, rng.integers(0, self.k, len(v)), rng)), "its law says more than half"),
+    ("power", mutant(perturb=lambda self, v, rng: bits(self, rng.integers(0, self.k, len(v)), rng)), "its exact rates imply more than half"),
     ("repeats", mutant(perturb=wearing), "an audit by attack guess does not repeat"),
 ]  # fmt: skip
 

@@ -84,7 +84,7 @@ def test_counts_of_every_mechanism_give_a_bound_that_holds(part, epsilon):
         leak = m.amplified if name.startswith("RSFD") else getattr(m, "true_epsilon", m.epsilon)
         few = epsilon < 1 or m.report in ("rounds", "tuple")  # these draw slowly
         for trials, attack in itertools.product((12,) if few else (12, 300), ATTACKS.values()):
-            attack = attack.declare(m, trials, stats.tail_mass(ALPHA))
+            attack = attack.choose(m, trials, stats.tail_mass(ALPHA))
             rng = np.random.default_rng([trials, len(name)])
             tp, fp = ([attack.sample(m, trials, truth, rng) for _ in range(AUDITS)]
                       for truth in (True, False))  # fmt: skip
@@ -103,7 +103,7 @@ def test_audits_of_frequency_protocols_hold(epsilon):
     for seed in range(AUDITS):
         m, trials = built(*GIVEN[seed % len(GIVEN)], epsilon), (5, 40, 500)[seed % 3]
         for result in audits(m, list(ATTACKS.values()), trials=trials, alpha=ALPHA, seed=seed):
-            attack = ATTACKS[result.attack].declare(m, trials, stats.tail_mass(ALPHA))
+            attack = ATTACKS[result.attack].choose(m, trials, stats.tail_mass(ALPHA))
             rates = attack.rates(m)
             truth = m.epsilon if rates is None else shown(*rates, m.delta)
             failed[result.attack] += result.lower > truth + 1e-9
