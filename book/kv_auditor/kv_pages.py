@@ -80,7 +80,7 @@ def counted(mechanism, pairs, users, seed):
     keys, values = zip(*pairs)
     held = np.arange(users + 1) * len(pairs)
     crowd = KeyValues(held, np.tile(keys, users), np.tile(values, users), mechanism.k)
-    law = mechanism.law(pairs)
+    law = mechanism.distribution(pairs)
     reports = mechanism.perturb(crowd, generator(seed, "law", mechanism.name))
     seen = np.bincount(mechanism.encode(reports), minlength=law.size)
     return law, seen, *stats.chisquare(seen, law * users)

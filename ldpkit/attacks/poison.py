@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import checks
 from ..mechanisms import FrequencyOracle, SupportOracle
-from ..mechanisms.base import kind_with, oracle
+from ..mechanisms.base import report_type_with, oracle
 from ..reports import Crafted
 from ..reports.vector import Noisy
 from ..types import Array, Numbers, Rates, Rng
@@ -73,7 +73,7 @@ class MaximalGain:
 
     @staticmethod
     def _kind(mechanism: FrequencyOracle) -> Crafted:
-        return kind_with(mechanism, Crafted, "send reports that fake users can make up")
+        return report_type_with(mechanism, Crafted, "send reports that fake users can make up")
 
     def expected(self, mechanism: Any) -> float:
         """Expected gain; infinite for noisy vectors, whose coordinates have no bound."""

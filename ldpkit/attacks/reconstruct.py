@@ -20,7 +20,7 @@ import scipy
 
 from .. import checks
 from ..mechanisms import FrequencyOracle
-from ..mechanisms.base import kind_with
+from ..mechanisms.base import report_type_with
 from ..reports import Listed
 from ..types import Array, ArrayLike, Rates
 
@@ -116,13 +116,13 @@ def finite_distribution(mechanism: FrequencyOracle) -> Array:
     float array, shape (k, reports)
         For `rad_exact` and `optimal_attack`.
     """
-    kind = kind_with(mechanism, Listed, "send reports that can be listed")
+    kind = report_type_with(mechanism, Listed, "send reports that can be listed")
     checks.need(
         kind.outputs <= 2**16,
         f"mechanism must have at most 65,536 reports that can be listed, got {mechanism.name}"
         f" with k = {mechanism.k}",
     )
-    return np.stack([kind.law(value) for value in range(mechanism.k)])
+    return np.stack([kind.distribution(value) for value in range(mechanism.k)])
 
 
 def _scores(

@@ -126,7 +126,7 @@ class Index(Support, Repeatable, Listed):
     def guess_rates(self, pair: Pair) -> Rates:
         plus, sizes = _pluses(np.array(pair), np.arange(self.order)), _sizes(self.k, self.order)
         named = np.where(sizes > 0, plus[:, 0] / np.maximum(sizes, 1), 1 / self.k)
-        first, second = (float(self.law(value) @ named) for value in pair)
+        first, second = (float(self.distribution(value) @ named) for value in pair)
         return first, second
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
@@ -143,7 +143,7 @@ class Index(Support, Repeatable, Listed):
     def reports(self) -> Array:
         return np.arange(self.order)
 
-    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         plus = self.supports(self.reports, value)
         return np.where(plus, self.p, 1 - self.p) * 2 / self.order
 

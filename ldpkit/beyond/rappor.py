@@ -160,7 +160,7 @@ class Bloom(Support, Listed):
         found["bits"] = np.arange(size)[:, None] >> np.arange(self.m)[::-1] & 1
         return found.ravel()
 
-    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         alphabet(2, self.m, "make reports instead")
         rates = np.where(self.pattern(value), self.own, self.other) / 1.0
         laws = [product_distribution(np.column_stack([1 - row, row])) for row in rates]
@@ -173,7 +173,7 @@ class Bloom(Support, Listed):
         held = self.tally(self.reports)
         sizes = held.sum(axis=1)
         named = np.where(sizes > 0, held[:, pair[0]] / np.maximum(sizes, 1), 1 / self.k)
-        first, second = (float(self.law(value) @ named) for value in pair)
+        first, second = (float(self.distribution(value) @ named) for value in pair)
         return first, second
 
 

@@ -242,7 +242,7 @@ def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:
     return checks.instance("mechanism", mechanism, FrequencyOracle, "a frequency oracle")
 
 
-def kind_with(mechanism: FrequencyOracle, verbs: type[Verbs], wanted: str) -> Verbs:
+def report_type_with(mechanism: FrequencyOracle, verbs: type[Verbs], wanted: str) -> Verbs:
     """Return the kind of a frequency oracle's reports if it has the `verbs`; otherwise the
     mechanism must do what is `wanted`."""
     kind = oracle(mechanism).report_type

@@ -94,7 +94,7 @@ class CPP(Mechanism):
         """Number of each record: its row of `_slots`."""
 
     @abstractmethod
-    def _record_law(self, slot: Array) -> Array:
+    def _record_distribution(self, slot: Array) -> Array:
         """Law of the record, given the law of the slot."""
 
     @property
@@ -139,7 +139,7 @@ class CPP(Mechanism):
         )
         return bucket, np.clip((self.points[2 * bucket + 1] - values) / width, 0, 1)
 
-    def slot_law(self, values: ArrayLike) -> Array:
+    def slot_distribution(self, values: ArrayLike) -> Array:
         """Return the law of the slot, shape (buckets,), for a value drawn uniformly from
         `values`."""
         bucket, left = self.place(np.atleast_1d(values))
@@ -169,7 +169,7 @@ class CPP(Mechanism):
         ]  # after a no the record is zero, in GRR too: it means nothing there
         return reports
 
-    def law(self, pairs: Sequence[Held], means: ArrayLike | None = None) -> Array:
+    def distribution(self, pairs: Sequence[Held], means: ArrayLike | None = None) -> Array:
         """Return the exact law of one user's report in one round.
 
         Parameters
@@ -189,7 +189,7 @@ class CPP(Mechanism):
         parts: list[ArrayLike] = []
         for key in range(self.k):
             yes, source = (rate, value[key]) if held[key] else (1 - rate, means[key])
-            parts += [[1 - yes], yes * self._record_law(self.slot_law(source))]
+            parts += [[1 - yes], yes * self._record_distribution(self.slot_distribution(source))]
         return np.concatenate(parts) / self.k
 
     def encode(self, reports: Array) -> Array:
@@ -292,7 +292,7 @@ class CPPUE(CPP):
     def _slots(self) -> Array:
         return bit_vectors(self.buckets)
 
-    def _record_law(self, slot: Array) -> Array:
+    def _record_distribution(self, slot: Array) -> Array:
         # all bits as if no slot were set, times what the bit of the slot changes; einsum, as BLAS
         # threads only wait here
         own, other = self._rates
@@ -322,7 +322,7 @@ class CPPGRR(CPP):
     def _slots(self) -> Array:
         return np.eye(self.buckets)
 
-    def _record_law(self, slot: Array) -> Array:
+    def _record_distribution(self, slot: Array) -> Array:
         own, other = self._rates
         return other + (own - other) * slot
 

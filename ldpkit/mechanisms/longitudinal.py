@@ -10,7 +10,7 @@ import numpy as np
 from .. import checks
 from ..reports import Remembered, Repeatable, ReportType
 from ..types import Array, ArrayLike, Numbers, Rng, Row
-from .base import MAX_ROUNDS, FrequencyOracle, distribution_known, kind_with, oracle
+from .base import MAX_ROUNDS, FrequencyOracle, distribution_known, report_type_with, oracle
 
 __all__ = ["Repeated"]
 
@@ -65,7 +65,7 @@ class Repeated(FrequencyOracle):
     @property
     def report_type(self) -> ReportType:
         """Several reports, or one that is remembered."""
-        one = kind_with(self.mechanism, Repeatable, "send reports that can be repeated")
+        one = report_type_with(self.mechanism, Repeatable, "send reports that can be repeated")
         return Remembered(one, self.tau) if self.memoise else one.repeated(self.tau)
 
     @property

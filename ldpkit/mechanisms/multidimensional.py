@@ -98,7 +98,7 @@ class RSFD(FrequencyOracle):
         parts: tuple[ExactSupport, ...] = tuple(own)
         q, k = parts[0].q, min(self.sizes)
         one, none = (
-            np.asarray(parts[0].pair_law()),
+            np.asarray(parts[0].pair_distribution()),
             np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2]),
         )
         if self.base == "GRR":

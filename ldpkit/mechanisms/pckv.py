@@ -92,7 +92,7 @@ class PCKV(Mechanism):
         """Return how many reports name each key with +1 and how many with -1, both (k,)."""
 
     @abstractmethod
-    def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
         """Return the exact law of one user's report, in the order of `encode`."""
 
     @property
@@ -229,7 +229,7 @@ class PCKVUE(PCKV):
         )
         return drawn[:, 0], drawn[:, 1]
 
-    def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
         """Return the exact law of one user's record.
 
         Parameters
@@ -309,7 +309,7 @@ class PCKVGRR(PCKV):
         code = np.bincount(self.encode(reports), minlength=2 * self.d).reshape(self.d, 2)[: self.k]
         return code[:, 1], code[:, 0]
 
-    def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
         """Return the exact law of one user's report, shape (2d,): (0, -1), (0, +1), (1, -1), ...;
         it has no positions."""
         checks.need(

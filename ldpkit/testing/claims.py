@@ -70,7 +70,7 @@ def budget(case: Case) -> str | None:
         if (
             isinstance(kind, Listed) and kind.outputs <= LISTED
         ):  # the event of all reports that exceed the claim
-            one, two = (kind.law(value) for value in pair)
+            one, two = (kind.distribution(value) for value in pair)
             rates.append((one[one > grown * two].sum(), two[one > grown * two].sum()))
         for tpr, fpr in rates:
             need(
@@ -99,7 +99,7 @@ def routes(case: Case) -> str | None:
     tally = np.asarray(kind.tally(reports), float)
     named = _shares(tally)
     for attack, pair, rates in case.laws:
-        one, two = laws = [kind.law(value) for value in pair]
+        one, two = laws = [kind.distribution(value) for value in pair]
         need(
             close([one.sum(), two.sum()], [1, 1]),
             f"the listed laws of {pair} sum to {one.sum():.9g} and {two.sum():.9g}",
@@ -140,7 +140,7 @@ def _two_rounds(case: Case, m: FrequencyOracle, kind: Any, tally: Array) -> None
     twice = Repeated(m, 2)
     named = _shares(tally[:, None] + tally)
     for pair in case.pairs:
-        laws = [np.outer(law, law) for law in (kind.law(value) for value in pair)]
+        laws = [np.outer(law, law) for law in (kind.distribution(value) for value in pair)]
         score = np.asarray(kind.score(m.read(kind.reports), pair), float)
         events: list[tuple[Guess | TwoValueTest, Array]] = [(Guess(), named[..., pair[0]])]
         events += [(TwoValueTest(t), score[:, None] + score >= t) for t in (1, 2)]

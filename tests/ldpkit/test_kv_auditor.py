@@ -65,7 +65,7 @@ def last_round(mechanism, ownership, value):
     and of noise-free means."""
     means = None
     for _ in range(mechanism.rounds):
-        owners, others = mechanism.law([(0, value)], means), mechanism.law([], means)
+        owners, others = mechanism.distribution([(0, value)], means), mechanism.distribution([], means)
         cells = ownership * owners + (1 - ownership) * others
         means = mechanism.broadcast(*mechanism.tally_counts(cells), means)
     records = np.append(cells[0] + cells[1], cells[2:])  # after a no the record is empty
@@ -303,8 +303,8 @@ COVERED = {
     "GRR, rare": (*(oracle_distribution(GRR(100, 4.0), v) for v in (0, 1)), 4.0),
     "OUE": (*(oracle_distribution(OUE(4, 1.0), v) for v in (0, 1)), 1.0),
     "SUE": (*(oracle_distribution(SUE(3, 2.0), v) for v in (0, 1)), 2.0),
-    "PCKV-UE": (*(PCKVUE(3, 1.0).law([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
-    "PCKV-GRR": (*(PCKVGRR(3, 1.0).law([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
+    "PCKV-UE": (*(PCKVUE(3, 1.0).distribution([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
+    "PCKV-GRR": (*(PCKVGRR(3, 1.0).distribution([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
 }
 
 
