@@ -16,7 +16,7 @@ from ..mechanisms.base import (
     Domain,
     Epsilon,
     FrequencyOracle,
-    share,
+    checked_frequency,
     support_variance,
 )
 from ..mechanisms.grr import GRR, respond
@@ -138,7 +138,7 @@ class Chained(FrequencyOracle):
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency; the permanent round does not average
         out."""
-        frequency = share(frequency)
+        frequency = checked_frequency(frequency)
         kept = support_variance(self.permanent.p, self.permanent.q, frequency)
         total = support_variance(self.p, self.q, frequency)
         return (kept + (total - kept) / self.tau) / checks.integer("n", n, 1)
@@ -218,7 +218,7 @@ class BucketFlip(FrequencyOracle):
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n
         bits / buckets``."""
-        frequency, shown = share(frequency), self.bits / self.buckets
+        frequency, shown = checked_frequency(frequency), self.bits / self.buckets
         within = support_variance(self.p, self.q, frequency)
         between = (1 - shown) * frequency * (1 - frequency)  # who happens to show this bucket
         return (within + between) / (checks.integer("n", n, 1) * shown)

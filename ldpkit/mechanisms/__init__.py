@@ -1,4 +1,4 @@
-"""Client side of every audited protocol: one file per family, the same verbs everywhere."""
+"""Mechanisms of the five papers, one file per family with the same methods, and their names."""
 
 import importlib
 import inspect
@@ -73,7 +73,7 @@ def __getattr__(name: str) -> Any:
 
 class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
     """The mechanisms by name; a file of `ldpkit.beyond` is imported when one of its mechanisms is
-    asked for."""
+    first used."""
 
     def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
         if name in _OWN:
@@ -89,7 +89,7 @@ class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
 
 
 MECHANISMS = _Mechanisms()
-"""The mechanisms by the names the literature gives them."""
+"""The mechanisms by their names in the literature."""
 
 KEY_VALUE: dict[str, type[PCKV | CPP]] = {
     m.name: m for m in (PCKVUE, PCKVGRR, CPPUE, CPPGRR, PrivKV)
@@ -99,10 +99,8 @@ KEY_VALUE: dict[str, type[PCKV | CPP]] = {
 
 def takes(name: str, parameter: str) -> bool:
     """Whether the mechanism called `name` has a field `parameter`."""
-    return (
-        parameter
-        in inspect.signature(MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]).parameters
-    )
+    cls = MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
+    return parameter in inspect.signature(cls).parameters
 
 
 def make(name: str, **parameters: Word) -> Any:
@@ -113,24 +111,24 @@ def make(name: str, **parameters: Word) -> Any:
     name : str
         A key of `MECHANISMS`.
     **parameters
-        Its fields; ``None`` means not given. `tau` (and `memoise`) wrap a
-        mechanism that has no such field in `Repeated`.
+        Fields of the mechanism; ``None`` means not given. `tau` (and `memoise`) wrap a mechanism
+        that has no such field in `Repeated`.
 
     Raises
     ------
     ValueError
-        If the name is unknown (the nearest one is suggested), a parameter is
-        missing or superfluous, or a value is out of range.
+        If the name is unknown, a parameter is missing or superfluous, or a value is out of range.
+        For an unknown name the message suggests the nearest name.
     """
     cls = MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
     given = {key: value for key, value in parameters.items() if value is not None}
     wanted = inspect.signature(cls).parameters
     if "tau" not in wanted and ("tau" in given or given.get("memoise")):
-        again = {key: given.pop(key) for key in ("tau", "memoise") if key in given}
-        one = make(name, **given)
-        if not isinstance(one, FrequencyOracle):
+        tau, memoise = given.pop("tau", 1), given.pop("memoise", False)
+        mechanism = make(name, **given)
+        if not isinstance(mechanism, FrequencyOracle):
             raise ValueError(f"tau must not be given for {name}: its collections are not repeated")
-        return Repeated(one, again.get("tau", 1), again.get("memoise", False))
+        return Repeated(mechanism, tau, memoise)
     given.pop("memoise", None)
     missing = [p for p, spec in wanted.items() if p not in given and spec.default is spec.empty]
     extra = [p for p in given if p not in wanted]

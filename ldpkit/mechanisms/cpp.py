@@ -18,7 +18,7 @@ import numpy as np
 from .. import checks
 from ..reports.listing import alphabet
 from ..types import Array, ArrayLike, Held, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, MAX_ROUNDS, Epsilon, Mechanism, share
+from .base import MAX_DOMAIN, MAX_ROUNDS, Epsilon, Mechanism, checked_frequency
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, fitting
 
@@ -259,7 +259,11 @@ class CPP(Mechanism):
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency, to relative order k / n: noise, and who
         looks at the key."""
-        n, rate, frequency = checks.integer("n", n, 1), self.key_rate(), share(frequency)
+        n, rate, frequency = (
+            checks.integer("n", n, 1),
+            self.key_rate(),
+            checked_frequency(frequency),
+        )
         sampled = (1 - 1 / self.k) * frequency * (1 - frequency)
         return (rate * (1 - rate) / (2 * rate - 1) ** 2 + sampled) * self.k / n
 

@@ -13,7 +13,7 @@ from ..jit import kernel
 from ..reports.vector import Laplace, Noisy
 from ..rng import State, first_state
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import Domain, Epsilon, FrequencyOracle, share
+from .base import Domain, Epsilon, FrequencyOracle, checked_frequency
 from .grid import SLACK, histograms, spacing
 from .unary import UnaryEncoding
 from .ziggurat import laplace
@@ -71,7 +71,9 @@ class NoisyHistogram(FrequencyOracle):
         return (counts + self.report_type.total(n, rng)) / n
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        return self.report_type.variance / checks.integer("n", n, 1) + 0.0 * share(frequency)
+        return self.report_type.variance / checks.integer("n", n, 1) + 0.0 * checked_frequency(
+            frequency
+        )
 
 
 @dataclass(frozen=True)

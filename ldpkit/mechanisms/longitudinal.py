@@ -10,7 +10,7 @@ import numpy as np
 from .. import checks
 from ..reports import Remembered, Repeatable, ReportType
 from ..types import Array, ArrayLike, Numbers, Rng, Row
-from .base import MAX_ROUNDS, FrequencyOracle, distribution_known, report_type_with, oracle
+from .base import MAX_ROUNDS, FrequencyOracle, distribution_known, oracle, report_type_with
 
 __all__ = ["Repeated"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from .. import checks
 from ..reports import Attributes, ExactSupport
 from ..types import Array, ArrayLike, Input, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, FrequencyOracle, share, support_variance
+from .base import MAX_DOMAIN, FrequencyOracle, checked_frequency, support_variance
 from .grr import GRR
 from .unary import OUE, SUE, _bits
 
@@ -156,4 +156,6 @@ class RSFD(FrequencyOracle):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency of the first attribute."""
-        return support_variance(*self.support(0), share(frequency)) / checks.integer("n", n, 1)
+        return support_variance(*self.support(0), checked_frequency(frequency)) / checks.integer(
+            "n", n, 1
+        )

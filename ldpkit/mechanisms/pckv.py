@@ -17,7 +17,7 @@ from .. import checks
 from ..jit import kernel
 from ..reports.listing import alphabet, chosen, listed_positions, product_distribution
 from ..types import Array, ArrayLike, Held, Numbers, Rng
-from .base import MAX_DOMAIN, Epsilon, Mechanism, share, support_variance
+from .base import MAX_DOMAIN, Epsilon, Mechanism, checked_frequency, support_variance
 from .grr import respond
 from .keyvalue import KeyValues, fitting
 
@@ -160,7 +160,9 @@ class PCKV(Mechanism):
         """Return the variance of one estimated frequency, for users with at most `padding`
         pairs."""
         held = (self.a + (self.padding - 1) * self.b) / self.padding
-        return support_variance(held, self.b, share(frequency)) / checks.integer("n", n, 1)
+        return support_variance(held, self.b, checked_frequency(frequency)) / checks.integer(
+            "n", n, 1
+        )
 
     def mean_variance(self, n: int, frequency: Numbers, mean: Numbers) -> Numbers:
         """Return the leading term (delta method, n large) of the variance of one estimated mean,
