@@ -218,7 +218,7 @@ CLIENTS = [
     ("BucketFlip(6, 1.0, 4, 1)", "buckets must divide k = 6, got 4"),
     ("BucketFlip(6, 1.0, 3, 4)", "bits must be an integer in [1, 3], got 4"),
     ("RSFD(3, 1, 1.0)", "d must be an integer >= 2, got 1"),
-    ("RSFD((3, 4), 3, 1.0)", "k must be one integer or 3 of them, one per attribute, got 2"),
+    ("RSFD((3, 4), 3, 1.0)", "k must be one integer or 3 integers, one per attribute, got 2"),
     ("RSFD((3, 1), 2, 1.0)", f"{K} 1"),
     ("RSFD(3, 2, 1.0, 'OUE')", "base must be one of GRR, SUE-z, SUE-r, OUE-z, OUE-r, got 'OUE'"),
     ("mechanisms.make('OEU', k=3, epsilon=1.0)", "got 'OEU'; did you mean 'OUE'?"),
