@@ -127,7 +127,7 @@ HALL = [
     # streams
     ("streams.sequence(-1)", "seed must be an integer >= 0, got -1"),
     ("streams.sequence(1.0)", "seed must be an integer >= 0, got 1.0"),
-    ("streams.sequence(1, {1, 2})", "the name of a stream must be made of what JSON can write, got ({1, 2},)"),
+    ("streams.sequence(1, {1, 2})", "the name of a stream must be made of objects that JSON can write, got ({1, 2},)"),
     ("streams.generator('1')", "seed must be an integer >= 0, got '1'"),
     ("streams.derive(None)", "seed must be an integer >= 0, got None"),
     # stats
