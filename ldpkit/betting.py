@@ -15,8 +15,8 @@ pair, numbered ``2 * first + second``. A bet multiplies the wealth by one factor
 bets divide the initial stake among them and make a mixture.
 
 Bets with one coin per report need no assumption of independence. The coin is fair regardless of all
-previous reports. Therefore the factor's mean is at most 1, if the claim holds for each report given
-all previous reports, even for a client with a memory.
+previous reports. Therefore the factor's mean is at most 1, even for a client with a memory, if the
+claim holds for each report given all previous reports.
 
 Sources: Ville (1939); Ramdas, Grunwald, Vovk and Shafer, "Game-theoretic statistics and safe
 anytime-valid inference", 2023; Turner, Ly and Grunwald, "Generic E-variables for exact sequential
@@ -273,8 +273,8 @@ def _soft(c: Array, mu: Array, grown: Array, delta: float) -> tuple[Array, Array
 def expected_pairs(
     p: float, q: float, epsilon: float, alpha: float, delta: float = 0.0, step: float = 1e-3
 ) -> Rates:
-    """Bounds of the mean number of reports per input that the `joint` bet needs to refute a claim,
-    if a coin chooses the input of every report.
+    """Bounds of the mean number of reports per input after which the `joint` bet refutes a claim;
+    a coin chooses the input of every report.
 
     Parameters
     ----------
@@ -285,8 +285,8 @@ def expected_pairs(
     alpha : float
         Significance, in [1e-100, 1).
     step : float
-        Step, in [1e-6, 1], of the grid to which the logarithm of the wealth is rounded, up for the
-        lower bound and down for the upper bound.
+        Step, in [1e-6, 1], of a grid of the logarithm of the wealth. Rounding up to the grid gives
+        the lower bound, and rounding down the upper bound.
 
     Returns
     -------

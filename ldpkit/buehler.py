@@ -94,7 +94,7 @@ def epsilon_buehler(tp: int, fp: int, trials: int, alpha: float, delta: float = 
     least = np.minimum.accumulate(_least(edges, observed, n, delta, z)[::-1])[::-1]
 
     def tail(p: Array, q: Array) -> Array:
-        """Probability, rounded up to blocks of counts, that counts are at least as extreme as the
+        """Probability, rounded up to blocks of counts, of counts at least as extreme as the
         observed counts, for first rates p and second rates q."""
         far = (edges - n * q[:, None]) / np.sqrt(n * q * (1 - q) + 1)[:, None]
         below, close = (far > 0).astype(float), (np.abs(far) < _WIDE) & (edges > 0)

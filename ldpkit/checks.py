@@ -10,7 +10,7 @@ import math
 import numbers
 import sys
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, TypeVar, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -234,7 +234,7 @@ def _rules(cls: Any) -> list[tuple[str, Callable[[str, Any], Any], bool]]:
         (field.name, check, field.default is None)
         for field in dataclasses.fields(cls)
         if get_origin(field.type) is Annotated
-        for check in field.type.__metadata__
+        for check in get_args(field.type)[1:]
     ]
 
 

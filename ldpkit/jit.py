@@ -103,8 +103,8 @@ def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Ke
     """Compile a plain function of numbers and arrays at its first call; threads can run it in
     parallel.
 
-    Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE` that belongs to this
-    version of the source, because numba does not notice that a helper in another file was edited.
+    Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE`. The folder belongs to
+    one version of the source, because numba does not notice that another file was edited.
     Stored code is checked when it is read, and damaged code is compiled again. A disk that cannot
     be written is not an error.
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import checks
 from ..mechanisms import FrequencyOracle, SupportOracle
-from ..mechanisms.base import report_type_with, oracle
+from ..mechanisms.base import oracle, report_type_with
 from ..reports import Crafted
 from ..reports.vector import Noisy
 from ..types import Array, Numbers, Rates, Rng

@@ -117,7 +117,9 @@ def _mixed(
 ) -> Array:
     """Law of a user who holds `pair` with probability `ownership` or nothing; `seen`: positions
     (PCKV), or means."""
-    return ownership * mechanism.distribution([pair], seen) + (1 - ownership) * mechanism.distribution([], seen)
+    return ownership * mechanism.distribution([pair], seen) + (
+        1 - ownership
+    ) * mechanism.distribution([], seen)
 
 
 def _records(mechanism: PCKV | CPP, cells: Array) -> Array:
@@ -142,7 +144,10 @@ def _once(audit: "KVAudit", mechanism: PCKV, draw: Draw) -> Iterator[Groups]:
 def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]:
     means: list[Array | None] = [None, None]
     owners = [  # first, the average of five runs in which everybody holds the pair
-        np.mean([_records(mechanism, draw.counts(mechanism.distribution([pair]))) for _ in range(5)], axis=0)
+        np.mean(
+            [_records(mechanism, draw.counts(mechanism.distribution([pair]))) for _ in range(5)],
+            axis=0,
+        )
         for pair in (audit.held if audit.attack == "separated" else ())
     ]
     for _ in range(mechanism.rounds):

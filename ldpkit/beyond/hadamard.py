@@ -25,8 +25,8 @@ MAX_ORDER = 2**20
 
 @kernel
 def _plus(row: int, index: int) -> bool:
-    """Whether a row of the matrix has a plus at an index, that is, whether the numbers of row and
-    index share an even number of binary ones."""
+    """Whether a row of the matrix has a plus at an index: the numbers of row and index then share
+    an even number of binary ones."""
     shared = row & index
     shared ^= shared >> 32
     shared ^= shared >> 16
@@ -163,8 +163,8 @@ class HR(SupportOracle):
     -----
     The matrix has order ``K = 2^ceil(log2(k + 1))``. Value x has row ``x + 1``, with a plus at the
     indices y that share an even number of binary ones with ``x + 1``. A report lies in this half
-    with ``p = e^eps / (1 + e^eps)`` and is uniform in either half, so any other value is supported
-    with ``q = 1/2`` (Acharya, Sun and Zhang 2019, for one block). The event "a plus for the first
+    with ``p = e^eps / (1 + e^eps)`` and is uniform in either half (Acharya, Sun and Zhang 2019, for
+    one block). Therefore any other value is supported with ``q = 1/2``. The event "a plus for the first
     value and not for the second" attains the ratio ``e^eps``.
     """
 

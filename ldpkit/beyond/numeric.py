@@ -136,8 +136,8 @@ class Duchi(NumberOracle):
     Notes
     -----
     Let ``t = (e^eps + 1) / (e^eps - 1)``. An input x in [-1, 1] is reported as t with probability
-    ``1/2 + x / (2 t)``, and as -t otherwise, so that reports are unbiased (Duchi, Jordan and
-    Wainwright 2018). The report t attains the ratio ``e^eps`` for the inputs 1 and -1 only.
+    ``1/2 + x / (2 t)``, and as -t otherwise (Duchi, Jordan and Wainwright 2018). Therefore reports
+    are unbiased. The report t attains the ratio ``e^eps`` for the inputs 1 and -1 only.
     """
 
     epsilon: Epsilon

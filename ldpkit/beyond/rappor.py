@@ -22,7 +22,7 @@ __all__ = ["RAPPOR", "Bloom"]
 
 @kernel
 def _held(places: Array, cohorts: Array, bits: Array) -> Array:
-    """Which values have all their bits set in each report, bool array (n, values), for the places
+    """Whether all bits of each value are set in each report, bool array (n, values), for the places
     of the values' bits (cohorts, h, values)."""
     out = np.ones((len(bits), places.shape[2]), np.bool_)
     for i in range(len(bits)):
@@ -91,7 +91,7 @@ class Bloom(Support, Listed):
         return table.reshape(self.cohorts, self.h, self.k)
 
     def pattern(self, value: int) -> Array:
-        """Which bits belong to the value in every cohort, bool array (cohorts, m)."""
+        """Whether each bit of each cohort belongs to the value, bool array (cohorts, m)."""
         belongs = np.zeros((self.cohorts, self.m), np.bool_)
         np.put_along_axis(belongs, self.places[:, :, value], True, 1)
         return belongs
@@ -188,8 +188,8 @@ class Bloom(Support, Listed):
 
 @functools.lru_cache(maxsize=256)
 def _classes(report_type: Bloom, pair: Pair) -> list[tuple[int, int, float]]:
-    """Numbers of bits that belong to the first value only and to the second value only, with the
-    share of the cohorts that have these numbers."""
+    """Numbers of bits of the first value only and of the second value only, with the share of the
+    cohorts that have these numbers."""
     sizes = np.stack([own.sum(axis=1) for own in report_type.apart(pair)], axis=1)
     different, counts = np.unique(sizes, axis=0, return_counts=True)
     return [(int(a), int(b), n / report_type.cohorts) for (a, b), n in zip(different, counts)]

@@ -1,5 +1,5 @@
-"""Count mean sketches: a client hashes the value with one of a few public functions, and perturbs
-the signs of a one-hot row, or one sign of its Hadamard transform."""
+"""Count mean sketches: a client hashes the value with one of a few public functions. Then it
+perturbs the signs of a one-hot row, or one sign of the row's Hadamard transform."""
 
 import functools
 import math
@@ -171,10 +171,10 @@ class CMS(CountMeanSketch):
 
     Notes
     -----
-    A user samples a hash function, sets the sign of the value's cell to plus and all other signs to
-    minus, and sends every sign unchanged with probability ``s = 1 / (1 + e^(-eps/2))`` (Apple's
-    differential privacy team 2017). The event "plus in the first value's cell and minus in the
-    second's" attains the ratio ``e^eps``, if the two cells differ. The functions are public and
+    A user samples a hash function, and sets the sign of the value's cell to plus and all other
+    signs to minus. Every sign is sent unchanged with probability ``s = 1 / (1 + e^(-eps/2))``
+    (Apple's differential privacy team 2017). The event "plus in the first value's cell and minus in
+    the second's" attains the ratio ``e^eps``, if the two cells differ. The functions are public and
     fixed. Exact distributions are for these functions, including their collisions. Estimates are
     unbiased over the choice of the functions. Apple uses 65,536 functions of 1,024 cells.
     """

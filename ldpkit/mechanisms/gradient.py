@@ -1,15 +1,15 @@
 """Randomised gradients: LDP-SGD and the two mechanisms that generalise it, PrivUnit and PrivUnitG.
 
-All three mechanisms have the same two steps. The gradient is clipped to the norm L and projected at
-random to one of the points ``+u L`` and ``-u L`` on its own line, which keeps its mean. Then the
+All three mechanisms have the same two steps. The gradient is clipped to the norm L. It is projected
+at random to one of the points ``+u L`` and ``-u L`` on its own line, which keeps its mean. Then the
 client sends a random vector. Its density is high on the cap of vectors whose component towards the
 projected point is at least `gamma`, and low elsewhere. The two densities differ by the factor
 ``e^epsilon``. The cap of LDP-SGD is a hemisphere.
 
 The information about a pair of gradients lies in their plane only. There a report without a
-gradient has a uniform angle and a radius of known distribution, see `overlap`. In doubles, the last
-digits of the sums that PrivUnit and PrivUnitG send reveal more, unless reports lie on a grid (see
-the book's page on floating point).
+gradient has a uniform angle and a radius of known distribution, see `overlap`. PrivUnit and
+PrivUnitG send sums of doubles, whose last digits reveal more, unless reports lie on a grid (see the
+book's page on floating point).
 
 Sources: the LDP-SGD paper, Algorithm 1 (after Duchi, Jordan and Wainwright 2018);
 Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.

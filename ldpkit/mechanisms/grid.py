@@ -1,6 +1,6 @@
 """Noise on a grid, so that the digits of a report do not reveal the input.
 
-The last digits of a sum of two doubles depend on the sizes of both summands, therefore the last
+The last digits of a sum of two doubles depend on the sizes of both summands. Therefore the last
 digits of a noisy number reveal the number without noise (Mironov 2012). A grid that is coarser than
 these digits removes them.
 """
@@ -151,8 +151,8 @@ def histograms(values: Array, k: int, grid: float, scale: float, state: State) -
     Notes
     -----
     The absolute noise in steps has a geometric distribution. Its range is divided into blocks whose
-    length is a power of two, so that probabilities within a block differ by a factor of at least
-    ``e^(-1/8)``. The sampler chooses the block by a table of 64-bit counts. Then it proposes a
+    length is a power of two. Within a block, probabilities fall by a factor of ``e^(-1/8)`` at
+    most. The sampler chooses the block by a table of 64-bit counts. Then it proposes a
     uniform place in the block and accepts the place with a probability near 1. It computes no
     logarithm, it can reach every number of steps, and each probability is exact up to a factor
     within ``1 +- 2^-48``.

@@ -51,9 +51,9 @@ class Program:
         Raises
         ------
         ClientError
-            If the program cannot be started, does not answer in time, ends twice without an answer,
-            or writes something else than one line of JSON. The message includes the end of the
-            program's standard error.
+            If the program cannot be started, does not answer in time, or ends twice without an
+            answer; also if it writes something else than one line of JSON. The message includes the
+            end of the program's standard error.
         """
         line, until = json.dumps(value), time.monotonic() + self.limit
         answer = self._ask(line, until)

@@ -28,7 +28,7 @@ __all__ = [
 # fmt: on
 
 FIRST, SECOND, BOTH, NEITHER = range(4)
-"""Which of two values a report supports: the symbols of `ExactSupport.pair_distribution`."""
+"""Symbols for which of two values a report supports, see `ExactSupport.pair_distribution`."""
 
 ROUTES = {
     "formula": "a closed form",
@@ -241,7 +241,7 @@ class Support(Named, Scored):
 
     @abstractmethod
     def tally(self, reports: Array) -> Array:
-        """Which values each report supports, array (n, k)."""
+        """Whether each report supports each value, array (n, k)."""
 
     def support_counts(self, reports: Array) -> Array:
         """Number of reports that support each value, shape (k,)."""
@@ -262,8 +262,8 @@ class Support(Named, Scored):
         return one - two
 
     def symbols(self, reports: Array, pair: Pair) -> Array:
-        """Which of the two values each report supports: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int
-        array (n,)."""
+        """Symbol of each report for two values: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int array
+        (n,)."""
         one, two = (self.supports(reports, value) for value in pair)
         return np.where(one & two, BOTH, np.where(one, FIRST, np.where(two, SECOND, NEITHER)))
 

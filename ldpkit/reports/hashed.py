@@ -74,8 +74,8 @@ def cells(values: Array, seeds: Array, g: int) -> Array:
 
 @kernel
 def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
-    """Which values fall into each user's cell, bool array (n, k); the part of a hash that depends
-    on the value only is computed once."""
+    """Whether each value falls into each user's cell, bool array (n, k); the part of a hash that
+    depends on the value only is computed once."""
     out, mixed = np.empty((cells.size, k), np.bool_), np.empty(k, np.uint64)
     for u in range(k):
         mixed[u] = _mixed(u)

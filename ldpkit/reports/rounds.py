@@ -92,8 +92,8 @@ class Rounds(Named, Scored):
         return min(1.0, float(own @ wins))  # the sum may round up
 
     def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        """Probability of each hidden state of the first input that stays the same in all rounds,
-        with the probabilities that one round then scores 1 and that it scores -1."""
+        """Hidden states that stay the same in all rounds: their probabilities under the first
+        input, and in each state the probabilities that one round scores 1 and that it scores -1."""
         return [(1.0, *self.part.score_rates(self.part.extreme, pair))]
 
     def thresholds(self) -> Array | None:

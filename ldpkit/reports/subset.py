@@ -35,8 +35,8 @@ def _pick(subsets: Array, k: int, rng: Rng) -> Array:
 def rounds_won(
     trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: State
 ) -> int:
-    """Simulate `trials` users with all subsets of `tau` rounds, and count the guesses that are the
-    first audited value, under the first input (`truth`) or the second.
+    """Simulate all subsets of `tau` rounds for `trials` users who hold the first audited value
+    (`truth`) or the second; return how many guesses are the first value.
 
     The counts of supports have no simple exact distribution, therefore the rounds are simulated,
     with 64 values in one word. A round starts with independent bits at about the right rate. Then

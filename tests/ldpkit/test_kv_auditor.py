@@ -65,7 +65,10 @@ def last_round(mechanism, ownership, value):
     and of noise-free means."""
     means = None
     for _ in range(mechanism.rounds):
-        owners, others = mechanism.distribution([(0, value)], means), mechanism.distribution([], means)
+        owners, others = (
+            mechanism.distribution([(0, value)], means),
+            mechanism.distribution([], means),
+        )
         cells = ownership * owners + (1 - ownership) * others
         means = mechanism.broadcast(*mechanism.tally_counts(cells), means)
     records = np.append(cells[0] + cells[1], cells[2:])  # after a no the record is empty

@@ -97,7 +97,9 @@ def test_the_law_at_positions_is_the_marginal_of_the_whole_law():
 def test_pckv_golden_values():
     ue = PCKVUE(4, 1.6, share=0.5)
     assert (ue.a, ue.b, 1 - ue.flip) == pytest.approx((0.5, 0.3827355, 0.6899745), abs=5e-8)
-    first, second = (0.5 * ue.distribution([pair]) + 0.5 * ue.distribution([]) for pair in ((0, 1.0), (1, -1.0)))
+    first, second = (
+        0.5 * ue.distribution([pair]) + 0.5 * ue.distribution([]) for pair in ((0, 1.0), (1, -1.0))
+    )
     for record, one, two in (
         ((1, 0, 0, 0, 0), 0.03629320, 0.02250363), ((0, -1, 0, 0, 0), 0.02250363, 0.03629320),
         ((0, 0, 0, 0, 0), 0.07258639, 0.07258639), ((1, 0, 0, 0, 1), 0.01338938, 0.00911426),
@@ -114,7 +116,9 @@ def test_pckv_golden_values():
 def test_pckv_loses_exactly_its_budget_on_sets_of_one():
     for cls, padding, epsilon in itertools.product((PCKVUE, PCKVGRR), (1, 2, 3), GRID):
         m = cls(3, epsilon, padding)
-        laws = np.array([m.distribution([(key, value)]) for key in range(3) for value in (-1.0, 1.0)])
+        laws = np.array(
+            [m.distribution([(key, value)]) for key in range(3) for value in (-1.0, 1.0)]
+        )
         worst = np.log(laws.max(axis=0) / laws.min(axis=0)).max()
         if padding == 1 or cls is PCKVGRR:
             assert worst == pytest.approx(epsilon, rel=1e-9), m
@@ -122,7 +126,10 @@ def test_pckv_loses_exactly_its_budget_on_sets_of_one():
             assert worst < epsilon, m
     for epsilon in GRID:  # the mixture with those who hold nothing has its closed form
         m = PCKVUE(4, epsilon, share=0.5)
-        laws = [0.5 * m.distribution([pair]) + 0.5 * m.distribution([]) for pair in ((0, 1.0), (1, -1.0))]
+        laws = [
+            0.5 * m.distribution([pair]) + 0.5 * m.distribution([])
+            for pair in ((0, 1.0), (1, -1.0))
+        ]
         wanted = math.log(1 + 0.5 * math.expm1(epsilon / 2))
         assert np.log(laws[0] / laws[1]).max() == pytest.approx(wanted, rel=1e-12), m
 
@@ -131,7 +138,9 @@ def test_floor_division_never_sends_a_small_set():
     for cls in (PCKVUE, PCKVGRR):
         faulty = cls(3, 2.0, 2, eta="floor")
         assert (faulty.distribution([(0, 1.0)]) == faulty.distribution([])).all()
-        assert faulty.distribution(SETS[2]) == pytest.approx(cls(3, 2.0, 2).distribution(SETS[2]), abs=1e-15)
+        assert faulty.distribution(SETS[2]) == pytest.approx(
+            cls(3, 2.0, 2).distribution(SETS[2]), abs=1e-15
+        )
 
 
 def test_cpp_golden_values():
@@ -155,7 +164,10 @@ def test_cpp_golden_values():
 
 def test_privkv_is_cpp_grr_with_two_slots_and_flips_the_sign():
     m = PrivKV(1, 1.6, 5)
-    assert m.buckets == 2 and (m.distribution([(0, 0.2)]) == CPPGRR(1, 1.6, 2, 5).distribution([(0, 0.2)])).all()
+    assert (
+        m.buckets == 2
+        and (m.distribution([(0, 0.2)]) == CPPGRR(1, 1.6, 2, 5).distribution([(0, 0.2)])).all()
+    )
     keep = 1 / (1 + math.exp(-0.16))
     values = m.distribution([(0, 1.0)])[1:] / m.key_rate()
     assert values == pytest.approx([1 - keep, keep], abs=1e-12)
