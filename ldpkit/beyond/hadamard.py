@@ -164,8 +164,8 @@ class HR(SupportOracle):
     The matrix has order ``K = 2^ceil(log2(k + 1))``. Value x has row ``x + 1``, with a plus at the
     indices y that share an even number of binary ones with ``x + 1``. A report lies in this half
     with ``p = e^eps / (1 + e^eps)`` and is uniform in either half (Acharya, Sun and Zhang 2019, for
-    one block). Therefore any other value is supported with ``q = 1/2``. The event "a plus for the first
-    value and not for the second" attains the ratio ``e^eps``.
+    one block). Therefore any other value is supported with ``q = 1/2``. The event "a plus for the
+    first value and not for the second" attains the ratio ``e^eps``.
     """
 
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER - 1)]
