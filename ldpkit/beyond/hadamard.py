@@ -297,8 +297,7 @@ class Signs(Support, Repeatable):
 
 @dataclass(frozen=True)
 class HM(SupportOracle):
-    """Hadamard mechanism: a few random indices, and the signs of the value's row there, which are
-    jointly perturbed.
+    """Hadamard mechanism: a few random indices, and jointly perturbed signs of the value's row.
 
     Parameters
     ----------

@@ -28,8 +28,7 @@ __all__ = ["Chained", "BucketFlip"]
 
 @dataclass(frozen=True)
 class Chained(FrequencyOracle):
-    """Two rounds of noise: a permanent round, which is sampled once, and a second round with fresh
-    noise in every collection.
+    """Two rounds of noise: a permanent round, and a second round that is fresh in every collection.
 
     Parameters
     ----------
@@ -141,8 +140,7 @@ class Chained(FrequencyOracle):
 
 @dataclass(frozen=True)
 class BucketFlip(FrequencyOracle):
-    """dBitFlipPM: one perturbed bit for each of some buckets of the domain; the bits are sampled
-    once and sent in every collection.
+    """dBitFlipPM: perturbed bits of some buckets of the domain, sampled once and sent every time.
 
     Parameters
     ----------

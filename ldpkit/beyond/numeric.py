@@ -1,4 +1,4 @@
-"""Mechanisms for one number per user, whose reports estimate the mean of a population."""
+"""Mechanisms for one number per user: the reports estimate the mean of a population."""
 
 import math
 from abc import abstractmethod
@@ -172,8 +172,7 @@ _TURN = math.log(
 
 @dataclass(frozen=True)
 class Hybrid(NumberOracle):
-    """Hybrid mechanism: a random choice of the piecewise mechanism or Duchi's, with the probability
-    that makes the variance small.
+    """Hybrid mechanism: the piecewise mechanism or Duchi's, chosen at random for a small variance.
 
     Parameters
     ----------

@@ -155,8 +155,7 @@ class CountMeanSketch(SupportOracle):
 
 @dataclass(frozen=True)
 class CMS(CountMeanSketch):
-    """Count mean sketch: a public hash function, and a one-hot row of signs, each of which is
-    flipped independently.
+    """Count mean sketch: a public hash function, and a one-hot row of independently flipped signs.
 
     Parameters
     ----------
@@ -246,8 +245,8 @@ class HashedSigns(Signs):
 
 @dataclass(frozen=True)
 class HCMS(CountMeanSketch):
-    """Hadamard count mean sketch: a public hash function, and one sign of the Hadamard transform of
-    a one-hot row.
+    """Hadamard count mean sketch: a public hash function, and one sign of the transformed one-hot
+    row.
 
     Parameters
     ----------

@@ -92,8 +92,7 @@ class SubsetSelection(SupportOracle):
 
 @dataclass(frozen=True)
 class SS(SubsetSelection):
-    """Subset selection: ``omega`` distinct values, which contain the true value with a higher
-    probability than other values.
+    """Subset selection: ``omega`` distinct values, of which the true value is the likeliest member.
 
     Parameters
     ----------
