@@ -1,21 +1,22 @@
-"""Bets against a claim of local differential privacy: evidence that may be watched, stopped and
-continued at will.
+"""Bets against a claim of local differential privacy, whose evidence is valid at every stopping
+time.
 
-Whoever bets on an event with a report of either input keeps, on average, no more than the stake
-while the claim holds. So a wealth that has grown to ``1 / alpha`` at any time, however it was
-waited for, refutes the claim at level alpha (Ville's inequality), and wealth never has to be
-corrected for how often it was looked at.
+If the claim holds, each bet multiplies the wealth by a factor whose mean is at most 1. Therefore
+the wealth reaches ``1 / alpha`` at any time with probability at most alpha (Ville's inequality).
+Wealth of at least ``1 / alpha`` refutes the claim at level alpha, no matter how often and how long
+the wealth was watched.
 
-A bet is on single reports or on pairs. A live client is asked for one report of an input that a
-fair coin chose. The report is of the first input or of the second, and shows the event or not: the
-four *symbols* of a report, numbered ``2 * second + shown``. Recordings have no coin, so that a
-*pair*, one report of each input, is bet on. The event happens in the first, in the second, in both
-or in neither: the four symbols of a pair, numbered ``2 * first + second``. A bet multiplies the
-wealth by one factor per symbol; several bets share the first stake and make a mixture.
+A bet is on single reports or on pairs of reports. A live client makes one report about an input
+that a fair coin chose. The report is of the first or of the second input, and lies in the event or
+not. These are the four *symbols* of a report, numbered ``2 * second + shown``. Recordings have no
+coin, therefore bets on recordings are on a *pair*, that is, on one report of each input. The event
+happens in the first report, in the second, in both or in neither. These are the four symbols of a
+pair, numbered ``2 * first + second``. A bet multiplies the wealth by one factor per symbol. Several
+bets divide the initial stake among them and make a mixture.
 
-A coin for every report needs no assumption of independence: whatever the client remembers, the
-factor's mean is at most 1 if the claim holds for the report given all reports before, because the
-coin is fair whatever was sent before.
+Bets with one coin per report need no assumption of independence. The coin is fair regardless of all
+previous reports. Therefore the factor's mean is at most 1, even for a client with a memory, if the
+claim holds for each report given all previous reports.
 
 Sources: Ville (1939); Ramdas, Grunwald, Vovk and Shafer, "Game-theoretic statistics and safe
 anytime-valid inference", 2023; Turner, Ly and Grunwald, "Generic E-variables for exact sequential
@@ -36,9 +37,9 @@ from .types import Array, Numbers, Rates
 __all__ = ["linear", "linear_growth", "joint", "joint_growth", "soft", "expected_pairs", "STAKES"]
 
 STAKES = np.geomspace(0.01, 0.999, 16)
-"""Stakes of a mixture where nothing is known of the rates, as shares of the greatest one."""
+"""Stakes of a mixture for unknown rates, as shares of the largest stake."""
 
-_LEAST = 1e-12  # rates of an alternative stay this far from 0 and 1
+_LEAST = 1e-12  # smallest distance of an alternative's rates from 0 and 1
 
 
 def _claim(epsilon: float, delta: float) -> tuple[float, float]:
@@ -56,19 +57,20 @@ def linear(stakes: ArrayLike, epsilon: float, delta: float = 0.0, *, coins: bool
     Parameters
     ----------
     stakes : float array, shape (m,)
-        In [0, 1), as shares of the greatest one, ``1 / (e^epsilon + delta)``: with more, one pair
-        could cost more than there is.
+        Stakes in [0, 1), as shares of the largest stake ``1 / (e^epsilon + delta)``. With a larger
+        stake one pair could make the wealth negative.
     epsilon, delta : float
-        The claim.
+        The claim, with epsilon in [0, 700] and delta in [0, 1).
     coins : bool
-        Whether a symbol is that of one report, whose input a coin chose.
+        Whether symbols are those of single reports, whose input a coin chose.
 
     Returns
     -------
     float array, shape (m, 4)
-        ``1 + stake (first - e^epsilon second - delta)`` by symbol of a pair. By symbol of a report
-        it is ``1 + stake`` for the first input's event, ``1 - stake (e^epsilon + delta)`` for the
-        second's, and ``1 - stake delta`` for a report of the second without the event.
+        For pairs, ``1 + stake (first - e^epsilon second - delta)`` by symbol. For single reports,
+        ``1 + stake`` if a report of the first input lies in the event, and 1 if it does not;
+        ``1 - stake (e^epsilon + delta)`` if a report of the second input lies in the event, and
+        ``1 - stake delta`` if it does not.
     """
     grown, delta = _claim(epsilon, delta)
     shares = np.atleast_1d(checks.reals("stakes", stakes, 0, 1, closed="[)"))
@@ -82,20 +84,21 @@ def _symbols(p: Numbers, q: Numbers) -> Array:
 
 
 def linear_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rates:
-    """Largest mean log factor of a linear bet on an event with rates `p` and `q`, and its stake.
+    """Largest mean logarithm of the factor of a linear bet on an event with rates `p` and `q`, and
+    the stake of this bet.
 
     Returns
     -------
     growth, stake : float
-        In nats per pair of independent reports, and as a share of the greatest one; both 0 where
-        the rates keep the claim.
+        Growth in nats per pair of independent reports, and stake as a share of the largest stake;
+        both are 0 if the rates satisfy the claim.
     """
-    law, (grown, delta) = _symbols(*_rates(p, q)), _claim(epsilon, delta)
+    symbols, (grown, delta) = _symbols(*_rates(p, q)), _claim(epsilon, delta)
     if p <= grown * q + delta:
         return 0.0, 0.0
 
     def lost(share: float) -> float:
-        return -float(law @ np.log(linear(share, epsilon, delta)[0]))
+        return -float(symbols @ np.log(linear(share, epsilon, delta)[0]))
 
     best = scipy.optimize.minimize_scalar(lost, bounds=(0, 1 - 1e-9), method="bounded",
                                           options={"xatol": 1e-10})  # fmt: skip
@@ -103,18 +106,19 @@ def linear_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> Rat
 
 
 def _nearest(p: Numbers, q: Numbers, grown: Numbers, delta: float) -> tuple[Array, Array]:
-    """Rates that keep the claim and are the hardest to tell from `p` and `q`, which do not.
+    """Rates that satisfy the claim and are the hardest to distinguish from `p` and `q`, which do
+    not satisfy it.
 
-    They lie on the edge ``p0 = e^epsilon q0 + delta`` where the sum of the two relative entropies
-    is least. The condition for that has one root, because the sum is convex: the lesser one of a
-    quadratic equation without delta, found by 60 bisections with delta.
+    These rates lie on the edge ``p0 = e^epsilon q0 + delta`` and minimise the sum of the two
+    relative entropies. The sum is convex, therefore its derivative has one root. Without delta it
+    is the smaller root of a quadratic equation; with delta it is found by 60 bisections.
     """
     if not delta:
         total, line = 2 * (p + q), 1 + grown + p + grown * q
         q0 = total / (line + np.sqrt(np.maximum(line * line - 4 * grown * total, 0)))
-        q0 = np.clip(q0, q, p / grown)  # where rounding would leave the range
+        q0 = np.clip(q0, q, p / grown)  # removes rounding errors
         return np.minimum(grown * q0, p), q0
-    # beyond q the slope is positive, where p0 meets p it is negative
+    # the slope is positive just above q, and negative at the q0 with p0 = p
     low, high = np.broadcast_arrays(np.maximum(q, 1e-300), (p - delta) / grown)
     for _ in range(60):
         q0 = (low + high) / 2
@@ -125,9 +129,10 @@ def _nearest(p: Numbers, q: Numbers, grown: Numbers, delta: float) -> tuple[Arra
 
 
 def joint_growth(p: float, q: float, epsilon: float, delta: float = 0.0) -> float:
-    """Largest mean log factor of any bet on one event with rates `p` and `q`, in nats per pair.
+    """Largest mean logarithm of the factor of any bet on one event with rates `p` and `q`, in nats
+    per pair.
 
-    The two reports of a pair must be independent; 0 where the rates keep the claim.
+    The two reports of a pair must be independent. The result is 0 if the rates satisfy the claim.
     """
     (p, q), (grown, delta) = _rates(p, q), _claim(epsilon, delta)
     if p <= grown * q + delta:
@@ -141,26 +146,35 @@ def joint(
     p: float, q: float, epsilon: ArrayLike, delta: float = 0.0, share: float = 1.0,
     *, coins: bool = False,
 ) -> Array:  # fmt: skip
-    """Factors of the bet that grows fastest if the event has the rates `p` and `q`.
+    """Factors of the bet whose wealth grows fastest if the event has the rates `p` and `q`.
 
-    It is the likelihood ratio to the nearest rates that keep the claim. Its mean is at most 1 under
-    every pair of rates that keeps the claim, if the two reports of a pair are independent. Bets on
-    single reports need no independence.
+    A factor is the likelihood ratio of these rates and the nearest rates that satisfy the claim.
+    Its mean is at most 1 under every pair of rates that satisfies the claim, if the two reports of
+    a pair are independent. Bets on single reports need no independence.
 
     Parameters
     ----------
+    p, q : float
+        Rates of the event under the first input and under the second, in [0, 1].
     epsilon : float or array
-        One claim, or several.
+        Claimed epsilon, or several claims, in [0, 700].
+    delta : float
+        Claimed delta, in [0, 1).
     share : float
-        In (0, 1]: how far to go from the nearest rates to those given; where these are not certain,
-        half the way is safer.
+        Position of the rates bet on, in (0, 1], between the nearest rates (0) and `p` and `q` (1);
+        1/2 is safer for uncertain rates.
     coins : bool
-        Whether a symbol is that of one report, whose input a coin chose.
+        Whether symbols are those of single reports, whose input a coin chose.
 
     Returns
     -------
     float array, shape (..., 4)
-        By symbol; 1 for claims that the rates keep.
+        Factors by symbol; 1 for claims that the rates satisfy.
+
+    Raises
+    ------
+    ValueError
+        If the rates satisfy the only claim, or a parameter is out of range.
     """
     p, q = (min(max(rate, _LEAST), 1 - _LEAST) for rate in _rates(p, q))
     grown = np.exp(checks.reals("epsilon", epsilon, 0, 700))
@@ -176,7 +190,7 @@ def joint(
     p0, q0 = (near, far) if share == 1 else _nearest(p1, q1, grown, delta)
     up, down = (p1 - p0) / (p0 * (1 - p0)), (q0 - q1) / (q0 * (1 - q0))
     # along the edge the mean is 1 + (up e^epsilon - down) t - up down e^epsilon t^2 at q0 + t, and
-    # of a single report 1 + (up e^epsilon - down) t / 2: rounding must not lift it
+    # that of a single report is 1 + (up e^epsilon - down) t / 2; rounding must not lift it above 1
     with np.errstate(divide="ignore", invalid="ignore"):
         if coins:
             ratio = np.array([(1 - p1) / (1 - p0), p1 / p0, (1 - q1) / (1 - q0), q1 / q0])
@@ -184,39 +198,44 @@ def joint(
         else:
             ratio = _symbols(p1, q1) / _symbols(p0, q0)
             lifted = (up * grown - down) ** 2 / (4 * up * down * grown)
-    fine = (up > 0) & (down > 0)
-    factors[broken] = np.where(fine, ratio / (1 + lifted), 1.0 if share < 1 else ratio).T
+    sound = (up > 0) & (down > 0)
+    factors[broken] = np.where(sound, ratio / (1 + lifted), 1.0 if share < 1 else ratio).T
     return factors
 
 
 def soft(
     likelihood: ArrayLike, balance: ArrayLike, epsilon: ArrayLike, delta: float = 0.0
 ) -> tuple[Array, Array]:
-    """Factors of the bet on a whole likelihood: of a report of the first input, and of the second.
+    """Factors of the bet on a whole likelihood, for a report of the first input and for a report of
+    the second.
 
     Parameters
     ----------
     likelihood : float array
-        Probability in [0, 1] that a report is of the first input, if both were equally likely. It
-        may be learned, and badly: the bet is valid for any numbers that depend on the past only.
+        Probability, in [0, 1], that a report is of the first input, if both inputs are equally
+        likely. It may be learned, even badly, because the bet is valid for any function that was
+        chosen from the past only.
     balance : float or array
-        In (0, 2); chosen from the past, too. What it decides is how fast wealth grows.
+        Balance of the two factors, in (0, 2), which decides how fast the wealth grows; it must also
+        be chosen from the past only.
     epsilon, delta : float
-        The claim; several values of epsilon, and of the others, are broadcast together.
+        The claim, with epsilon in [0, 700] and delta in [0, 1); `epsilon`, `likelihood` and
+        `balance` are broadcast.
 
     Returns
     -------
     first, second : float arrays
         A report whose input a coin chose multiplies the wealth by ``first`` or ``second``. A pair
-        multiplies it by ``first[report of first] * second[report of second]`` if its reports are
-        independent, and by the mean of the two numbers if they may not be.
+        multiplies the wealth by ``first[report of first] * second[report of second]`` if its
+        reports are independent, and otherwise by the mean of the two numbers.
 
     Notes
     -----
     With ``n1, n2 >= 0`` the factors are ``balance + n1 - e^epsilon n2`` and ``2 - balance -
-    e^epsilon n1 + n2``. Under the claim the first mean of n1 is at most e^epsilon times the
-    second, and so for n2 with the inputs exchanged: the two means sum to 2 at most, and their
-    product to 1. With delta both are divided by ``1 + delta / e^epsilon``.
+    e^epsilon n1 + n2``. Under the claim the mean of n1 for the first input is at most e^epsilon
+    times its mean for the second input; the same holds for n2 with the inputs exchanged. Therefore
+    the means of the two factors have a sum of at most 2, and a product of at most 1. With delta
+    both factors are divided by ``1 + delta / e^epsilon``.
     """
     grown = np.exp(checks.reals("epsilon", epsilon, 0, 700))
     delta = checks.real("delta", delta, 0, 1, closed="[)")
@@ -230,8 +249,8 @@ def soft(
 
 @kernel
 def soft_factor(c: float, mu: float, grown: float, delta: float, second: bool) -> float:
-    """Factor of one report, of the first input or of the second, see `soft`; `c` is its likelihood,
-    `mu` the balance."""
+    """Factor of one report of the first input, or of the `second`, with likelihood `c` and balance
+    `mu`; see `soft`."""
     kappa = 2 - mu
     if (1 - c) * mu < grown * kappa * c:
         one = max(mu, c * (grown * mu + kappa) / grown)
@@ -254,41 +273,47 @@ def _soft(c: Array, mu: Array, grown: Array, delta: float) -> tuple[Array, Array
 def expected_pairs(
     p: float, q: float, epsilon: float, alpha: float, delta: float = 0.0, step: float = 1e-3
 ) -> Rates:
-    """Bounds of the mean number of reports per input after which the `joint` bet for these rates
-    refutes a claim, if a coin chooses the input of every report.
+    """Bounds of the mean number of reports per input after which the `joint` bet refutes a claim;
+    a coin chooses the input of every report.
 
     Parameters
     ----------
     p, q : float
-        Rates of the event, which are also those bet on.
+        Rates of the event, in [0, 1], which are also the rates bet on.
+    epsilon, delta : float
+        The claim.
+    alpha : float
+        Significance, in [1e-100, 1).
     step : float
-        Of the grid on which log wealth is rounded, up for the lower bound and down for the upper.
+        Step, in [1e-6, 1], of a grid of the logarithm of the wealth. Rounding up to the grid gives
+        the lower bound, and rounding down the upper bound.
 
     Returns
     -------
     low, high : float
-        Infinite if the rates keep the claim.
+        Infinite if the rates satisfy the claim.
     """
     growth, goal = joint_growth(p, q, epsilon, delta), -math.log(stats.significance(alpha))
     step = checks.real("step", step, 1e-6, 1)
     if growth == 0:
         return math.inf, math.inf
     gains = np.log(joint(p, q, epsilon, delta, coins=True))
-    law, found = np.array([1 - p, p, 1 - q, q]) / 2, []
+    symbols, bounds = np.array([1 - p, p, 1 - q, q]) / 2, []
     for rounded in (np.ceil, np.floor):
         moves = rounded(gains / step).astype(int)
-        top, floor = math.ceil(goal / step), -math.ceil(60 / step)  # deeper wealth never returns
+        # a wealth below e^-60 practically never recovers
+        top, floor = math.ceil(goal / step), -math.ceil(60 / step)
         now, mean, alive = np.zeros(top - floor), 0.0, 1.0
         now[-floor] = 1.0
         while alive > 1e-12:
             mean += alive
             after = np.zeros_like(now)
-            for move, chance in zip(moves, law):
+            for move, chance in zip(moves, symbols):
                 if move >= 0:
                     after[move:] += chance * now[: now.size - move]
                 else:
                     after[:move] += chance * now[-move:]
                     after[0] += chance * now[:-move].sum()
             now, alive = after, float(after.sum())
-        found.append(mean / 2)
-    return found[0], found[1]
+        bounds.append(mean / 2)
+    return bounds[0], bounds[1]

@@ -1,8 +1,7 @@
-"""Validation of parameters: one clear error naming parameter, value and allowed range.
+"""Validation of parameters: one clear error that names parameter, value and allowed range.
 
-Every public constructor and function calls these before any work is done, so
-that kernels may assume their inputs are sound. A frozen dataclass states the
-check of a field in its type, see `Checked`.
+Public constructors and functions call these checks before any work, so that kernels may assume
+valid inputs. A frozen dataclass states the check of a field in the field's type, see `Checked`.
 """
 
 import dataclasses
@@ -11,7 +10,7 @@ import math
 import numbers
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -30,15 +29,15 @@ Value = TypeVar("Value")
 def integer(name: str, value: object, low: int, high: int | None = None) -> int:
     """Return `value` as ``int``; it must be a whole number in ``[low, high]``.
 
-    Booleans and floats are refused, even ``3.0``: a domain size that arrives as
-    a float is more often a bug than a number.
+    Booleans and floats are refused, even ``3.0``, because a domain size that is a float is usually
+    a bug.
 
     Raises
     ------
     ValueError
-        Naming the parameter, its value and the allowed range.
+        If it is not; the message names the parameter, its value and the allowed range.
     """
-    plain = type(value) is int  # mostly, and to ask an abstract class takes much longer
+    plain = type(value) is int  # the usual case, and much faster than an abstract class
     if plain or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))):
         given: Any = value
         number = int(given)
@@ -56,20 +55,20 @@ def real(
     Parameters
     ----------
     name, value
-        The parameter's name, used in the error, and its value.
+        Name of the parameter in the error, and its value.
     low, high : float
         Ends of the interval.
     closed : {"[]", "[)", "(]", "()"}
-        Which ends belong to it.
+        Brackets that show which ends belong to the interval.
 
     Raises
     ------
     ValueError
-        Naming the parameter, its value and the allowed range.
+        If it is not; the message names the parameter, its value and the allowed range.
     """
     plain = type(value) in (float, int)
     if plain or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
-        given: Any = value  # a whole number may be too large for a float
+        given: Any = value  # an integer may be too large for a float
         number = float(given) if abs(given) <= sys.float_info.max else math.nan
         above = number >= low if closed[0] == "[" else number > low
         if above and (number <= high if closed[1] == "]" else number < high):
@@ -88,8 +87,8 @@ def _interval(low: float, high: float, closed: str) -> str:
 def reals(
     name: str, array: object, low: float = -math.inf, high: float = math.inf, *, closed: str = "[]"
 ) -> Array:
-    """Return numbers of any shape as a float array; each must be finite and inside the interval, as
-    in `real`."""
+    """Return numbers of any shape as a float array; every number must be finite and inside the
+    interval, as in `real`."""
     array = numeric(name, array)
     good = np.isfinite(array) & (array >= low if closed[0] == "[" else array > low)
     good &= array <= high if closed[1] == "]" else array < high
@@ -101,8 +100,8 @@ def reals(
 
 
 def numeric(name: str, array: object) -> Array:
-    """Return an array of whole or real numbers, unchanged; text, objects, booleans and ragged rows
-    are refused."""
+    """Return an unchanged array of integers or floats; text, objects, booleans and ragged rows are
+    refused."""
     array = unmasked(name, array)
     if array.dtype.kind not in "iuf":
         raise ValueError(
@@ -112,7 +111,7 @@ def numeric(name: str, array: object) -> Array:
 
 
 def masked(array: object) -> bool:
-    """Whether an array, or one of the rows that are to become one, has a mask."""
+    """Whether an array, or one of the rows of a list or tuple, has a mask."""
     if type(array) is np.ndarray:
         return False
     rows = array if isinstance(array, (list, tuple)) else (array,)
@@ -120,8 +119,8 @@ def masked(array: object) -> bool:
 
 
 def unmasked(name: str, array: object) -> Array:
-    """Return anything as an array; masked arrays, whose masks would not be looked at, and ragged
-    rows are refused."""
+    """Return an object as an array; ragged rows are refused, and so are masked arrays, whose masks
+    would be ignored."""
     if masked(array):
         raise ValueError(f"{name} must not be masked: choose the entries that count, got {array!r}")
     try:
@@ -133,21 +132,22 @@ def unmasked(name: str, array: object) -> Array:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return `value` as ``bool``; a text such as ``"no"`` is not taken for true."""
+    """Return `value` as ``bool``; other types are refused, so that a text such as ``"no"`` does not
+    count as true."""
     need(isinstance(value, (bool, np.bool_)), f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
-def instance(name: str, value: Value, kind: Any, wanted: str) -> Value:
-    """Return `value` if it is an instance of `kind` (a type or several), which the error calls
-    `wanted`."""
-    if not isinstance(value, kind):
+def instance(name: str, value: Value, types: Any, wanted: str) -> Value:
+    """Return `value` if it is an instance of `types` (a type or several types), which the error
+    calls `wanted`."""
+    if not isinstance(value, types):
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
     return value
 
 
 def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
-    """Return `value` if it is one of `allowed`; otherwise suggest the nearest name."""
+    """Return `value` if it is one of `allowed`; otherwise the error suggests the nearest name."""
     allowed = list(allowed)
     if not isinstance(value, str) or value not in allowed:
         import difflib
@@ -160,15 +160,15 @@ def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
 
 
 def columns(table: object, names: Iterable[str]) -> None:
-    """Refuse a table that lacks one of these columns."""
-    missing = [name for name in names if name not in getattr(table, "columns", ())]
-    if missing:
-        got = ", ".join(map(str, table.columns)) if hasattr(table, "columns") else repr(table)
+    """Raise ``ValueError`` for a table that lacks one of these columns."""
+    existing = getattr(table, "columns", None)  # pandas need not be installed
+    if any(existing is None or name not in existing for name in names):
+        got = repr(table) if existing is None else ", ".join(map(str, existing))
         raise ValueError(f"table must have the columns {', '.join(map(str, names))}, got {got}")
 
 
 def generator(rng: object) -> None:
-    """Refuse anything in the place of a generator, a seed for example."""
+    """Raise ``ValueError`` for an object that is not a generator, for example a seed."""
     instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
 
 
@@ -178,10 +178,10 @@ def values(array: ArrayLike, k: int, name: str = "values") -> Array:
     Raises
     ------
     ValueError
-        If the array is not one-dimensional, not of integers, or leaves the domain.
+        If the array is not one-dimensional, not of integers, or has an entry outside the domain.
     """
     array = unmasked(name, array)
-    if array.ndim != 1 or array.dtype.kind not in "iu":  # writing a type out takes longer
+    if array.ndim != 1 or array.dtype.kind not in "iu":  # the message is slow to format
         raise ValueError(
             f"{name} must be a one-dimensional array of integers, got shape {array.shape} of"
             f" {array.dtype}"
@@ -195,8 +195,8 @@ def values(array: ArrayLike, k: int, name: str = "values") -> Array:
 
 
 def counts(array: ArrayLike, k: int, name: str = "counts") -> Array:
-    """Return how many users hold each of k values: whole numbers >= 0, at least one of them
-    positive."""
+    """Return how many users hold each of k values, int64 array (k,), after checking that the
+    numbers are >= 0 and not all 0."""
     array = unmasked(name, array)
     need(
         array.shape == (k,) and np.issubdtype(array.dtype, np.integer),
@@ -210,42 +210,44 @@ def counts(array: ArrayLike, k: int, name: str = "counts") -> Array:
 
 
 def need(holds: object, sentence: str, error: type[Exception] = ValueError) -> None:
-    """Refuse what was given, with one sentence about it, unless something holds."""
+    """Raise `error` with the message `sentence` unless `holds` is true."""
     if not holds:
         raise error(sentence)
 
 
 def fix(record: object, **checked: object) -> None:
-    """Give a frozen record its checked fields."""
+    """Set validated fields on a frozen dataclass."""
     for name, value in checked.items():
         object.__setattr__(record, name, value)
 
 
 def rule(check: Callable[..., Any], *limits: object, **more: object) -> Callable[[str, Any], Any]:
-    """Return a check as the type of a field states it: ``Annotated[int, rule(integer, 1, 9)]``."""
+    """Return a check with its limits, for the type of a field: ``Annotated[int, rule(integer, 1,
+    9)]``."""
     return lambda name, value: check(name, value, *limits, **more)
 
 
 @functools.cache
 def _rules(cls: Any) -> list[tuple[str, Callable[[str, Any], Any], bool]]:
-    """Name and check of every field of a dataclass, and whether it may be ``None``."""
+    """Name and check of every field of a dataclass, and whether the field may be ``None``."""
     return [
         (field.name, check, field.default is None)
         for field in dataclasses.fields(cls)
-        for check in getattr(field.type, "__metadata__", ())
+        if get_origin(field.type) is Annotated
+        for check in get_args(field.type)[1:]
     ]
 
 
 def bare(annotation: Any) -> Any:
     """Return the type of a field without its check."""
-    return annotation.__origin__ if hasattr(annotation, "__metadata__") else annotation
+    return annotation.__origin__ if get_origin(annotation) is Annotated else annotation
 
 
 class Checked:
-    """A frozen dataclass whose fields are checked when it is made.
+    """Base of frozen dataclasses whose fields are checked at construction.
 
-    A field of type ``Annotated[..., check]`` gets what ``check(name, value)`` returns, which raises
-    a ``ValueError`` for what is not allowed. ``None`` is allowed where it is the default.
+    A field of type ``Annotated[..., check]`` is set to the result of ``check(name, value)``, which
+    raises ``ValueError`` for a value that is not allowed. ``None`` is allowed if it is the default.
     """
 
     def __post_init__(self) -> None:

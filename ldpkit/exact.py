@@ -1,7 +1,7 @@
 """Exact success probabilities of the guess: closed forms and one-dimensional integrals.
 
-With A the probability that the guess is the true value, and all values treated
-alike, the true-positive rate is A and the false-positive rate (1 - A) / (k - 1).
+Let A be the probability that the guess is the true value. If a mechanism treats all values alike,
+the true-positive rate is A and the false-positive rate is (1 - A) / (k - 1).
 """
 
 import functools
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
-    """``E[1 / (1 + Binomial(n, q))]``, stable for tiny q."""
+    """``E[1 / (1 + Binomial(n, q))]`` for n >= 0 and q in [0, 1], accurate for tiny q."""
     n, q = checks.reals("n", n, 0), checks.reals("q", q, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(
@@ -37,17 +37,16 @@ def mean_reciprocal(n: Numbers, q: Numbers) -> Numbers:
 def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
     """Probability that a uniform element of the support set is the true value.
 
-    The true value is supported with probability `p`, each of the other ``k - 1``
-    independently with probability `q`; an empty set gives a uniform guess.
-    Holds for unary encodings and, with ``q = 1/g``, exactly for local hashing
-    with a fully random hash.
+    The set contains the true value with probability `p`, and each of the other ``k - 1`` values
+    independently with probability `q`. For an empty set the guess is uniform over the domain. This
+    holds for unary encodings and, with ``q = 1/g``, for local hashing with a fully random hash.
 
     Parameters
     ----------
     p, q : float or array
-        Support probabilities, ``0 <= q < 1``.
+        Support probabilities, ``0 <= p <= 1`` and ``0 <= q < 1``.
     k : int
-        Domain size.
+        Domain size, at least 2.
     """
     p, q = checks.reals("p", p, 0, 1), checks.reals("q", q, 0, 1, closed="[)")
     k = checks.integer("k", k, 2)
@@ -55,7 +54,8 @@ def support_success(p: Numbers, q: Numbers, k: int) -> Numbers:
 
 
 def _panels(low: float, high: float, count: int, order: int = 64) -> tuple[Array, Array]:
-    """Nodes and weights of Gauss and Legendre on panels of one length, each (count, order)."""
+    """Nodes and weights of Gauss-Legendre quadrature on panels of equal length, both (count,
+    order)."""
     nodes, weights = _legendre(order)
     edges = np.linspace(low, high, count + 1)
     half = np.diff(edges)[:, None] / 2
@@ -76,22 +76,22 @@ def _checked(k: int, name: str, scale: float, shift: float) -> tuple[int, float,
 
 
 def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
-    """Probability that one Laplace variable raised by `shift` is the largest of k.
+    """Probability that one Laplace variable plus `shift` is the largest of k Laplace variables.
 
     Parameters
     ----------
     scale : float
         Scale of the Laplace noise, positive.
     k : int
-        Number of variables.
+        Number of variables, at least 2.
     shift : float
-        How far the true coordinate lies above the others.
+        Difference of the true coordinate and the others, at least 0.
 
     Notes
     -----
-    With ``c = exp(-shift / scale)`` the three parts are a shifted variable above
-    `shift`, between 0 and `shift`, and below 0. The middle one is integrated in
-    the logarithm of the survival function by Gauss-Legendre panels.
+    The sum has three parts: the shifted variable lies above `shift`, between 0 and `shift`, or
+    below 0. The middle part is integrated over the logarithm of the survival function by
+    Gauss-Legendre panels. In the code ``c = exp(-shift / scale)``.
     """
     k, scale, shift = _checked(k, "scale", scale, shift)
     c = math.exp(-shift / scale)
@@ -102,17 +102,21 @@ def laplace_success(scale: float, k: int, shift: float = 1.0) -> float:
 
 
 def gaussian_success(sigma: float, k: int, shift: float = 1.0, grid: float = 0.0) -> float:
-    """Probability that one Gaussian variable raised by `shift` is the largest of k, all with
-    deviation `sigma`.
+    """Probability that one Gaussian variable plus `shift` is the largest of k Gaussian variables
+    with standard deviation `sigma`.
 
     Parameters
     ----------
     sigma, k, shift
         As in `laplace_success`.
     grid : float
-        All are rounded to its whole multiples, of which `shift` is one, and ties are broken
-        uniformly; at least 0, and 0 for no rounding. The sum over the grid is taken as an integral:
-        for a smooth law they differ by less than ``e^-(2 pi sigma / grid)^2``.
+        Step of the grid to which all variables are rounded, at least 0; 0 means no rounding. A
+        positive step divides `shift`, and ties are broken uniformly.
+
+    Notes
+    -----
+    The sum over the grid is computed as an integral. For a smooth density the two differ by less
+    than ``e^-(2 pi sigma / grid)^2``.
     """
     k, sigma, shift = _checked(k, "sigma", sigma, shift)
     cell = checks.real("grid", grid, 0) / sigma
@@ -127,29 +131,30 @@ def gaussian_success(sigma: float, k: int, shift: float = 1.0, grid: float = 0.0
 
 
 def _cell_mean(z: Array, cell: float) -> Array:
-    """Mean of the normal density over cells around places."""
+    """Mean of the normal density over cells of length `cell` around the places z."""
     nodes, weights = _legendre(4)
     places = z[..., None] + cell / 2 * nodes
     return np.exp(-(places**2) / 2) @ weights / math.sqrt(8 * math.pi)
 
 
 def rounded_tails(threshold: float, shift: float, grid: float) -> tuple[float, float]:
-    """Probabilities that the difference of two Gaussian variables, rounded to a grid, reaches a
-    threshold if the first, or the second, was raised by 1.
+    """Probabilities that the difference of two Gaussian variables on a grid reaches a threshold,
+    first with mean 1 and then with mean -1.
 
     Parameters
     ----------
     threshold : float
-        In standard deviations of the difference before rounding.
+        Threshold in standard deviations of the difference before rounding.
     shift : float
-        1 in these units.
+        The mean 1 in these units.
     grid : float
-        Of which 1 is a whole multiple.
+        Step of the grid to which both variables are rounded; divides 1.
 
     Notes
     -----
-    The difference reaches a step of the grid with the mean of the probabilities that one without
-    rounding exceeds a place in the step below.
+    The rounded difference reaches a step of the grid with a mean probability: the mean, over all
+    places between the step below and this step, of the probability that a difference without
+    rounding exceeds the place.
     """
     threshold, shift = checks.real("threshold", threshold), checks.real("shift", shift, 0)
     step = checks.real("grid", grid, 0, closed="()") * shift
@@ -161,31 +166,32 @@ def rounded_tails(threshold: float, shift: float, grid: float) -> tuple[float, f
 
 @functools.lru_cache(maxsize=64)
 def grid_success(scale: float, k: int, grid: float) -> float:
-    """Probability that the own number of a discrete Laplace vector is the largest, after all are
-    moved into [0, 1]; ties are broken uniformly.
+    """Probability that the true value's number is the largest of a one-hot vector with discrete
+    Laplace noise, after all numbers are clipped to [0, 1]; ties are broken uniformly.
 
     Parameters
     ----------
     scale, k
         As in `laplace_success`.
     grid : float
-        The noise is ``j grid`` with probability proportional to ``e^(-|j| grid / scale)``; 1 is a
-        whole number of steps, of which there are 2^24 at most.
+        Step of the grid, in [2^-24, 1], which divides 1. The noise is ``j grid`` with probability
+        proportional to ``e^(-|j| grid / scale)``.
     """
     k, scale, _ = _checked(k, "scale", scale, 0.0)
     steps = round(1 / checks.real("grid", grid, 2.0**-24, 1))
     fall = grid / scale
     mass = np.exp(-fall * np.arange(steps + 1)) / (1 + math.exp(-fall))
-    mass[1:-1] *= -math.expm1(-fall)  # at the ends lies all that is beyond
+    mass[1:-1] *= -math.expm1(-fall)  # the ends keep the mass of everything beyond
     mass[0] = 1 / (1 + math.exp(-fall))
-    return float(mass[::-1] @ count_wins(mass, k))  # the own number is as far from 1
+    return float(mass[::-1] @ count_wins(mass, k))  # by symmetry the true value's mass is reversed
 
 
 # --- repeated collections: the guess is the value that most reports support -----------------------
 
 
 def binomial(tau: int, rate: float) -> Array:
-    """Law of ``Binomial(tau, rate)`` on 0..tau; what lies outside its window is zero."""
+    """Distribution ``Binomial(tau, rate)`` on 0..tau, float array (tau + 1,); probabilities beyond
+    12 standard deviations are set to 0."""
     counts, mass = binomial_window(tau, rate, width=12.0)
     full = np.zeros(checks.integer("tau", tau, 1) + 1)
     full[counts] = mass
@@ -193,26 +199,24 @@ def binomial(tau: int, rate: float) -> Array:
 
 
 def count_wins(mass: Array, k: int) -> Array:
-    """Probability of winning with each own count, when the other ``k - 1`` counts are independent
-    with law `mass`.
+    """Probability that the own value wins with each count, if the other ``k - 1`` counts are
+    independent and have the distribution `mass`.
 
-    The largest count wins, ties are broken uniformly.
+    The value with the largest count wins, and ties are broken uniformly.
 
     Parameters
     ----------
     mass : float array, shape (tau + 1,)
         Probabilities of the counts 0..tau of one other value.
     k : int
-        Domain size.
+        Domain size, at least 2.
     """
     mass, k = checks.reals("mass", mass, 0), checks.integer("k", k, 2)
     checks.need(
         mass.ndim == 1 and abs(mass.sum() - 1) <= 1e-9,
         f"mass must sum to 1, got {mass.sum():g} in shape {mass.shape}",
     )
-    above = np.append(
-        np.cumsum(mass[:0:-1])[::-1], 0.0
-    )  # summed from the small end: keeps the tail's digits
+    above = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)  # adds small terms first: exact tails
     log_cdf = np.where(
         above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(np.maximum(np.cumsum(mass), 1e-320))
     )
@@ -220,8 +224,8 @@ def count_wins(mass: Array, k: int) -> Array:
 
 
 def _wins(log_cdf: Array, mass: Array, k: int) -> Array:
-    """Probability of winning with values at which the others' law has this distribution function
-    and mass."""
+    """Probability of winning with values at which the distribution of each other value has the
+    logarithmic distribution function `log_cdf` and the mass `mass`."""
     share = np.clip(mass / np.exp(log_cdf), 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ties = np.where(share > 0, -np.expm1(k * np.log1p(-share)) / (k * share), 1.0)
@@ -229,13 +233,13 @@ def _wins(log_cdf: Array, mass: Array, k: int) -> Array:
 
 
 def response_wins(k: int, tau: int) -> Array:
-    """Probability of winning with each own count 0..tau, when the rest of tau reports is uniform on
-    k - 1 values.
+    """Probability that the own value wins with each count 0..tau, if the rest of tau reports is
+    uniform on the other k - 1 values.
 
-    This is GRR: the other counts are multinomial, so they are followed by
-    generating functions; Poisson weights keep all terms positive. The doubling
-    rule builds the sum over the number of tied values in ``log2(k)`` steps.
-    Depends on `k` and `tau` only.
+    This is the case of GRR. The other counts are multinomial, therefore the sum over them is
+    computed by generating functions with Poisson weights, whose terms are all positive. A doubling
+    rule adds the terms for all numbers of tied values in ``log2(k)`` steps. The result depends on
+    `k` and `tau` only.
     """
     return _response_wins(checks.integer("k", k, 2), checks.integer("tau", tau, 1))
 
@@ -246,9 +250,8 @@ def _response_wins(k: int, tau: int) -> Array:
     wins[tau] = 1.0
     for c in range(-(-tau // k), tau):
         m = tau - c
-        if (k - 1) * scipy.special.bdtrc(
-            c - 1, m, 1 / (k - 1)
-        ) < 1e-17:  # no other value comes near, now or later
+        # from here on no other value reaches the own count
+        if (k - 1) * scipy.special.bdtrc(c - 1, m, 1 / (k - 1)) < 1e-17:
             wins[c:] = 1.0
             break
         weights = np.exp(scipy.special.xlogy(np.arange(m + 1), m / (k - 1)) - m / (k - 1)
@@ -257,9 +260,8 @@ def _response_wins(k: int, tau: int) -> Array:
             np.where(np.arange(m + 1) <= c, weights, 0),
             np.where(np.arange(m + 1) < c, weights, 0),
         )
-        one = np.zeros(m + 1)
-        one[0] = 1.0
-        power_a, power_b, total = one, one, np.zeros(m + 1)  # a^n, b^n, sum a^i b^(n-1-i) at n = 0
+        one, total = np.append(1.0, np.zeros(m)), np.zeros(m + 1)
+        power_a, power_b = one, one  # a^n and b^n at n = 0, and total = sum of a^i b^(n-1-i)
         for bit in bin(k)[2:]:
             total = np.convolve(total, power_a + power_b)[: m + 1]
             power_a, power_b = (np.convolve(x, x)[: m + 1] for x in (power_a, power_b))
@@ -275,18 +277,18 @@ def _response_wins(k: int, tau: int) -> Array:
 
 
 def laplace_sum(tau: int) -> tuple[Array, Array, Array]:
-    """Logarithms of survival and density of the sum of `tau` unit Laplace variables, on a grid from
-    0 up.
+    """Logarithms of the survival function and the density of the sum of `tau` unit Laplace
+    variables, on a grid of numbers x >= 0.
 
     Returns
     -------
     x, log_survival, log_density : float arrays
-        ``x`` runs to where the survival falls below 1e-40 or so.
+        ``x`` ends where the survival function is about 1e-40.
 
     Notes
     -----
-    The sum is a difference of two Gamma(tau) variables: for ``x >= 0`` a mixture
-    of Gamma(tau - j) tails with negative-binomial weights.
+    The sum is a difference of two Gamma(tau) variables. For ``x >= 0`` its survival function is a
+    mixture of Gamma(tau - j) tails with negative binomial weights.
     """
     return _laplace_sum(checks.integer("tau", tau, 1))
 
@@ -302,9 +304,8 @@ def _laplace_sum(tau: int) -> tuple[Array, Array, Array]:
         - (tau + j) * math.log(2)
     )
     survival, density, tail = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
-    for weight, shape in zip(
-        np.exp(log_w)[::-1], tau - j[::-1]
-    ):  # from the smallest shape: each tail is the one before and a term
+    # from the smallest shape, because each tail is the previous tail plus one term
+    for weight, shape in zip(np.exp(log_w)[::-1], tau - j[::-1]):
         term = np.exp(scipy.special.xlogy(shape - 1, x) - x - scipy.special.gammaln(shape))
         tail += term
         survival += weight * tail
@@ -313,8 +314,8 @@ def _laplace_sum(tau: int) -> tuple[Array, Array, Array]:
 
 
 def laplace_sum_success(tau: int, k: int, shift: float) -> float:
-    """Probability that a sum of `tau` unit Laplace variables raised by `shift` is the largest of k
-    such sums."""
+    """Probability that a sum of `tau` unit Laplace variables plus `shift` is the largest of k such
+    sums."""
     k, shift = checks.integer("k", k, 2), checks.real("shift", shift, 0)
     x, log_survival, log_density = laplace_sum(tau)
     survival, density = (scipy.interpolate.CubicSpline(x, y) for y in (log_survival, log_density))

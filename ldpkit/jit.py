@@ -1,4 +1,4 @@
-"""Compiled kernels: one decorator, and where numba keeps what it compiled."""
+"""Compiled kernels: a decorator, and the folder of numba's machine code."""
 
 import contextlib
 import functools
@@ -21,64 +21,67 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 def _cache() -> Path:
-    """The user's cache folder; a private temporary one for users who have none they can write."""
+    """The user's cache folder, or a private temporary folder if the user cannot write there."""
     wanted = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "ldpkit"
-    there = next(folder for folder in (wanted, *wanted.parents) if folder.exists())
-    if wanted.is_absolute() and os.access(there, os.W_OK | os.X_OK):
+    existing = next(folder for folder in (wanted, *wanted.parents) if folder.exists())
+    if wanted.is_absolute() and os.access(existing, os.W_OK | os.X_OK):
         return wanted
     own = Path(tempfile.gettempdir(), f"ldpkit-{os.getuid()}")
     with contextlib.suppress(FileExistsError):
         own.mkdir(mode=0o700)
-    found = own.lstat()  # whoever else may write there could make us run their machine code
-    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    return own if private and not found.st_mode & 0o077 else Path(tempfile.mkdtemp("ldpkit"))
+    # other users who may write there could make us run their machine code
+    status = own.lstat()
+    private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    return own if private and not status.st_mode & 0o077 else Path(tempfile.mkdtemp("ldpkit"))
 
 
 CACHE = _cache()
-"""The user's folder for what can be made again."""
-_KEPT = 16
+"""The user's folder for files that can be made again."""
+_KEPT = 16  # folders of machine code that are kept
 
 
 @functools.cache
 def _folder(cache: Path) -> Path:
-    """This very source's folder of machine code; of other sources those used last are kept."""
+    """The folder of machine code of this version of the source; old folders of other versions are
+    removed."""
     own = cache / "numba" / digests.code_digest()
     with contextlib.suppress(OSError):
         own.mkdir(parents=True, exist_ok=True)
         os.utime(own)
-        known = sorted(own.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-        for old in known[:-_KEPT]:
+        folders = sorted(own.parent.iterdir(), key=lambda path: path.stat().st_mtime)
+        for old in folders[:-_KEPT]:
             shutil.rmtree(old, ignore_errors=True)
     return own
 
 
 class _Lazy:
-    """A kernel that is compiled when it is first needed: whoever calls none does not wait for
-    numba.
+    """A kernel that is compiled at its first use, so that a program without kernels does not wait
+    for numba.
 
-    Other kernels, and numba itself, find in it whatever they ask of a compiled function.
+    The object has all attributes of the compiled function, because other kernels and numba use
+    them.
     """
 
     def __init__(self, function: Callable[..., object], inline: str) -> None:
         functools.update_wrapper(self, function)
         self._inline = inline
 
-    def __call__(self, *given: object) -> object:
-        return self._compiled(*given)
+    def __call__(self, *arguments: object) -> object:
+        return self._compiled(*arguments)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._compiled, name)
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # other processes find it where it is defined
+        return self.__qualname__  # other processes import it from its module
 
     @functools.cached_property
     def _compiled(self) -> Any:
-        with _one:
+        with _lock:
             return _compile(self.__wrapped__, self._inline)
 
 
-_one = threading.Lock()  # what numba is told of its cache belongs to one kernel
+_lock = threading.Lock()  # compiling changes numba's global configuration
 
 
 def _compile(function: Callable[..., object], inline: Any) -> Any:
@@ -89,30 +92,31 @@ def _compile(function: Callable[..., object], inline: Any) -> Any:
     config.CACHE_DIR = given or str(_folder(CACHE))
     try:
         compiled: Any = numba.njit(cache=True, nogil=True, inline=inline)(function)
-        if hasattr(compiled, "_cache"):  # not where the compiler is switched off
+        if not config.DISABLE_JIT:
             compiled._cache._cache_file.__class__ = _checked()
         return compiled
     finally:
-        config.CACHE_DIR = given  # the caller's own kernels stay where they were
+        config.CACHE_DIR = given  # the caller's own kernels keep their folder
 
 
 def kernel(function: Kernel, inline: Literal["never", "always"] = "never") -> Kernel:
-    """Compile a plain function of numbers and arrays when it is first called, so that threads run
-    it side by side.
+    """Compile a plain function of numbers and arrays at its first call; threads can run it in
+    parallel.
 
-    Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE` that belongs to this very
-    source: numba itself does not notice an edited helper in another file. What is read from there
-    was checked: damaged code is compiled again, and a disk that takes none is no failure.
+    Machine code is kept in ``NUMBA_CACHE_DIR``, or in a folder of `CACHE`. The folder belongs to
+    one version of the source, because numba does not notice that another file was edited.
+    Stored code is checked when it is read, and damaged code is compiled again. A disk that cannot
+    be written is not an error.
     """
     return cast(Kernel, _Lazy(function, inline))
 
 
 @functools.cache
 def _checked() -> type:
-    """The files of one kernel, each with a check sum at its end, which pickle does not read."""
+    """Class of the files of one kernel, each with a check sum at its end, which pickle ignores."""
     from numba.core import caching
 
-    files: Any = caching.IndexDataCacheFile  # which has no types
+    files: Any = caching.IndexDataCacheFile  # has no types
 
     class Checked(files):  # type: ignore[misc]  # its base has no types
         def save(self, key: object, data: object) -> None:
@@ -130,7 +134,7 @@ def _checked() -> type:
             try:
                 text = path.read_bytes()
             except FileNotFoundError:
-                return True  # which is for numba to see
+                return True  # numba treats a missing file itself
             except OSError:
                 text = b""
             if hashlib.sha256(text[:-32]).digest() == text[-32:]:
@@ -138,9 +142,9 @@ def _checked() -> type:
             digests.damaged(
                 f"compiled code in {path.parent} is damaged ({path.name}); it is compiled again"
             )
-            # without its index nobody knows which code is in which file
-            for one in path.parent.glob(self._data_name_pattern.partition("{")[0] + "*"):
-                shutil.rmtree(one) if one.is_dir() else one.unlink(missing_ok=True)
+            # remove all files of the kernel, because they are useless without its index
+            for stale in path.parent.glob(self._data_name_pattern.partition("{")[0] + "*"):
+                shutil.rmtree(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
             return False
 
         @contextlib.contextmanager

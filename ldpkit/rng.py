@@ -1,10 +1,10 @@
-"""Random streams: one integer seed, an independent stream for every purpose.
+"""Random streams: one integer seed, and an independent stream for every purpose.
 
-A stream is named by what it is for (mechanism, parameters, input, chunk, ...).
-The name is hashed into the spawn key of a `numpy.random.SeedSequence`, so two
-different names never share a stream, and the order or the worker in which the
-streams are used cannot change a result. The auditing code of the LDP-Auditor
-paper derives consecutive seeds instead, which makes its repeated runs overlap.
+The name of a stream states its purpose (mechanism, parameters, input, chunk, ...). The name is
+hashed into the spawn key of a `numpy.random.SeedSequence`. Therefore two different names never
+share a stream, and a result depends neither on the order of the streams nor on the number of
+workers. The auditing code of the LDP-Auditor paper uses consecutive seeds instead, so that its
+repeated runs overlap.
 """
 
 import hashlib
@@ -27,15 +27,20 @@ def sequence(seed: int, *name: object) -> np.random.SeedSequence:
     seed : int
         Non-negative integer of any size.
     *name
-        Anything JSON can write: strings, numbers, lists, dictionaries with
-        string keys. Dictionaries are sorted, so their order does not matter.
+        Objects that JSON can write: strings, numbers, lists, dictionaries with string keys.
+        Dictionaries are sorted, therefore the order of their keys does not matter.
+
+    Raises
+    ------
+    TypeError
+        If JSON cannot write a part of the name.
     """
     seed = checks.integer("seed", seed, 0)
     try:
         text = json.dumps(name, sort_keys=True, allow_nan=True)
     except TypeError as error:
         raise TypeError(
-            f"the name of a stream must be made of what JSON can write, got {name!r}"
+            f"the name of a stream must be made of objects that JSON can write, got {name!r}"
         ) from error
     words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
     return np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words))
@@ -47,7 +52,7 @@ def generator(seed: int, *name: object) -> Rng:
 
 
 def derive(seed: int, *name: object) -> int:
-    """Return a 63-bit integer seed that belongs to `name` alone under `seed`."""
+    """Return the 63-bit integer seed of the stream called `name` under `seed`."""
     return int(sequence(seed, *name).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
@@ -55,13 +60,13 @@ State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 
 def first_state(rng: np.random.Generator) -> State:
-    """Draw a first state for `next_word`."""
+    """Sample a first state for `next_word`."""
     return tuple(rng.integers(0, 2**64, 4, dtype=np.uint64))
 
 
 @kernel
 def next_word(state: State) -> tuple[np.uint64, State]:
-    """Return a random word of xoshiro256++ and its next state, which a compiled loop keeps in
+    """Return a random word of xoshiro256++ and the next state; a compiled loop keeps the state in
     registers.
 
     Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021.

@@ -36,9 +36,7 @@ def laws(given, epsilons, runs, seed, users, **common):
         for epsilon in epsilons:
             *pair, own = make(epsilon)
             for run in range(runs):
-                result = audit_distributions(
-                    *pair, trials=users, seed=derive(seed, series, epsilon, run), **common | own
-                )
+                result = audit_distributions(*pair, trials=users, seed=derive(seed, series, epsilon, run), **common | own)
                 rows.append(result.row() | {"series": series, "epsilon": epsilon, "run": run})
     return pd.DataFrame(rows)
 
@@ -88,7 +86,7 @@ def counted(mechanism, pairs, users, seed):
     keys, values = zip(*pairs)
     held = np.arange(users + 1) * len(pairs)
     crowd = KeyValues(held, np.tile(keys, users), np.tile(values, users), mechanism.k)
-    law = mechanism.law(pairs)
+    law = mechanism.distribution(pairs)
     reports = mechanism.perturb(crowd, generator(seed, "law", mechanism.name))
     seen = np.bincount(mechanism.encode(reports), minlength=law.size)
     return law, seen, *stats.chisquare(seen, law * users)

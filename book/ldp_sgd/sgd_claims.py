@@ -59,8 +59,7 @@ def clients(e):
 
 def measured_below_theory():
     found = {
-        (e, n): audit_shuffle(e, n, delta=1e-6)
-        for e, n in ((1, 432), (1, 1000), (2, 974), (2, 1000), (4, 6454), (4, 10_000))
+        (e, n): audit_shuffle(e, n, delta=1e-6) for e, n in ((1, 432), (1, 1000), (2, 974), (2, 1000), (4, 6454), (4, 10_000))
     }
     return pd.Series({f"epsilon0 = {e}, n = {n}": r.exact / r.claim for (e, n), r in found.items()})
 

@@ -17,7 +17,7 @@ from .. import checks
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import distribution_known
 from ..reports import Scored
-from ..reports.base import drawn
+from ..reports.base import sampled_count
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import drawable, handled
@@ -115,7 +115,7 @@ class TwoValueTest:
         """
         checks.generator(rng)
         trials, form = checks.integer("trials", trials, 0), drawable(self, mechanism, Scored)
-        return drawn(form, trials, truth, self.rates(mechanism, pair), rng)
+        return sampled_count(form, trials, truth, self.rates(mechanism, pair), rng)
 
 
 @functools.lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import checks
 from ..mechanisms import FrequencyOracle, SupportOracle
-from ..mechanisms.base import kind_with, oracle
+from ..mechanisms.base import oracle, report_type_with
 from ..reports import Crafted
 from ..reports.vector import Noisy
 from ..types import Array, Numbers, Rates, Rng
@@ -76,7 +76,9 @@ class MaximalGain:
     def _crafted(self, mechanism: FrequencyOracle) -> tuple[Crafted, int]:
         """Return the mechanism's report type and the number of targets, after checking both."""
         targets = checks.integer("targets", self.targets, 1, oracle(mechanism).k)
-        return kind_with(mechanism, Crafted, "send reports that fake users can make up"), targets
+        return report_type_with(
+            mechanism, Crafted, "send reports that fake users can make up"
+        ), targets
 
     def expected(self, mechanism: Any) -> float:
         """Return the expected gain.

@@ -21,7 +21,7 @@ import scipy
 
 from .. import checks
 from ..mechanisms import FrequencyOracle
-from ..mechanisms.base import kind_with
+from ..mechanisms.base import report_type_with
 from ..reports import Listed
 from ..types import Array, ArrayLike, Rates
 
@@ -119,13 +119,13 @@ def finite_distribution(mechanism: FrequencyOracle) -> Array:
     float array, shape (k, reports)
         One column per possible report, as `rad_exact` and `optimal_attack` take it.
     """
-    report_type = kind_with(mechanism, Listed, "send reports that can be listed")
+    report_type = report_type_with(mechanism, Listed, "send reports that can be listed")
     checks.need(
         report_type.outputs <= 2**16,
         f"mechanism must have at most 65,536 reports that can be listed, got {mechanism.name}"
         f" with k = {mechanism.k}",
     )
-    return np.stack([report_type.law(value) for value in range(mechanism.k)])
+    return np.stack([report_type.distribution(value) for value in range(mechanism.k)])
 
 
 def _scores(

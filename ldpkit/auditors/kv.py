@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..mechanisms import KEY_VALUE, SupportOracle
-from ..mechanisms.base import build, kind_with
+from ..mechanisms.base import build, report_type_with
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
@@ -102,8 +102,8 @@ def oracle_distribution(
     float array
         Over all vectors of these bits, the last moving fastest, or over all values.
     """
-    kind = kind_with(mechanism, Listed, "send reports that can be listed")
-    return kind.law(checks.integer("value", value, 0, mechanism.k - 1), positions)
+    kind = report_type_with(mechanism, Listed, "send reports that can be listed")
+    return kind.distribution(checks.integer("value", value, 0, mechanism.k - 1), positions)
 
 
 # --- experiments: in each round, the pairs of groups that are compared ----------------------------
@@ -114,7 +114,9 @@ def _mixed(
 ) -> Array:
     """Law of a user who holds `pair` with probability `ownership` or nothing; `seen`: positions
     (PCKV), or means."""
-    return ownership * mechanism.law([pair], seen) + (1 - ownership) * mechanism.law([], seen)
+    return ownership * mechanism.distribution([pair], seen) + (
+        1 - ownership
+    ) * mechanism.distribution([], seen)
 
 
 def _records(mechanism: PCKV | CPP, cells: Array) -> Array:
@@ -139,7 +141,10 @@ def _once(audit: "KVAudit", mechanism: PCKV, draw: Draw) -> Iterator[Groups]:
 def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]:
     means: list[Array | None] = [None, None]
     owners = [  # first, the average of five runs in which everybody holds the pair
-        np.mean([_records(mechanism, draw.counts(mechanism.law([pair]))) for _ in range(5)], axis=0)
+        np.mean(
+            [_records(mechanism, draw.counts(mechanism.distribution([pair]))) for _ in range(5)],
+            axis=0,
+        )
         for pair in (audit.held if audit.attack == "separated" else ())
     ]
     for _ in range(mechanism.rounds):
@@ -160,7 +165,7 @@ def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]
             )  # rounding errors are no residuals
             seen = [np.where(both, rest, 0) for rest in left]
         elif audit.attack == "probe":
-            seen = [_records(mechanism, draw.counts(mechanism.law([], m))) for m in means]
+            seen = [_records(mechanism, draw.counts(mechanism.distribution([], m))) for m in means]
         elif audit.attack == "vkv" and isinstance(mechanism, CPPUE):
             positions = audit.positions or (0, mechanism.buckets - 1)
             seen = [collapse(c, positions, 2, mechanism.buckets) for c in seen]

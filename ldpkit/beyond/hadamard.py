@@ -1,5 +1,5 @@
-"""Hadamard response and mechanism: a row of a Hadamard matrix per value, whose signs say which
-indices are likely, or are sent."""
+"""Hadamard response and Hadamard mechanism: each value has a row of a Hadamard matrix; its signs
+decide which indices are likely, or the client sends some of the signs."""
 
 import functools
 import math
@@ -20,13 +20,13 @@ from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 __all__ = ["HM", "HR", "Index", "Signs"]
 
 MAX_ORDER = 2**20
-"""Largest order of the matrix: laws are listed index by index."""
+"""Largest order of the matrix, because distributions are listed index by index."""
 
 
 @kernel
 def _plus(row: int, index: int) -> bool:
-    """Whether a row of the matrix has a plus at an index: whether they share an even number of
-    binary ones."""
+    """Whether a row of the matrix has a plus at an index: the numbers of row and index then share
+    an even number of binary ones."""
     shared = row & index
     shared ^= shared >> 32
     shared ^= shared >> 16
@@ -39,15 +39,13 @@ def _plus(row: int, index: int) -> bool:
 
 @kernel
 def _indices(values: Array, order: int, keep: float, rng: Rng) -> Array:
-    """A uniform index out of the value's half with probability `keep`, otherwise out of the other
-    half."""
+    """Sample one index per user: uniform in the value's half with probability `keep`, otherwise
+    uniform in the other half; int array (n,)."""
     out = np.empty(values.size, np.int64)
     for i in range(values.size):
-        index = int(rng.random() * order)
-        if _plus(values[i] + 1, index) != (rng.random() < keep):
-            index ^= (values[i] + 1) & -(
-                values[i] + 1
-            )  # flip one shared place: a bijection between the two halves
+        row, index = values[i] + 1, int(rng.random() * order)
+        if _plus(row, index) != (rng.random() < keep):
+            index ^= row & -row  # flipping the row's lowest one maps each half onto the other
         out[i] = index
     return out
 
@@ -63,8 +61,8 @@ def _pluses(values: Array, indices: Array) -> Array:
 
 @kernel
 def words(rows: Array, indices: Array) -> Array:
-    """Signs of each row at the user's indices as the binary digits of a number, a plus being a
-    zero: int array (n, rows), for rows (n or 1, rows) and indices (n, t)."""
+    """Signs of each row at each user's indices as the binary digits of a number, where a plus is a
+    zero; int array (n, rows), for rows (n or 1, rows) and indices (n, t)."""
     n, t = indices.shape
     out = np.zeros((n, rows.shape[1]), np.int64)
     for i in range(n):
@@ -86,14 +84,15 @@ def transform(sums: Array) -> Array:
 
 @functools.lru_cache(maxsize=16)
 def _sizes(k: int, order: int) -> Array:
-    """How many values each index supports."""
+    """Number of values that each index supports."""
     rows = np.arange(order)
     return (k + transform(((rows >= 1) & (rows <= k)).astype(np.int64))) // 2
 
 
 @dataclass(frozen=True)
 class Index(Support, Repeatable, Listed):
-    """One index in ``0..order-1``, array (n,); it supports the values whose row has a plus there.
+    """One index in ``0..order-1``, array (n,), which supports the values whose row has a plus at
+    the index.
 
     Parameters
     ----------
@@ -120,13 +119,13 @@ class Index(Support, Repeatable, Listed):
         return _pluses(np.arange(self.k), reports)
 
     def support_counts(self, reports: Array) -> Array:
-        seen = np.bincount(reports, minlength=self.order)
-        return (len(reports) + transform(seen)[1 : self.k + 1]) // 2
+        counts = np.bincount(reports, minlength=self.order)
+        return (len(reports) + transform(counts)[1 : self.k + 1]) // 2
 
     def guess_rates(self, pair: Pair) -> Rates:
         plus, sizes = _pluses(np.array(pair), np.arange(self.order)), _sizes(self.k, self.order)
-        named = np.where(sizes > 0, plus[:, 0] / np.maximum(sizes, 1), 1 / self.k)
-        first, second = (float(self.law(value) @ named) for value in pair)
+        guessed = np.where(sizes > 0, plus[:, 0] / np.maximum(sizes, 1), 1 / self.k)
+        first, second = (float(self.distribution(value) @ guessed) for value in pair)
         return first, second
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
@@ -143,14 +142,15 @@ class Index(Support, Repeatable, Listed):
     def reports(self) -> Array:
         return np.arange(self.order)
 
-    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         plus = self.supports(self.reports, value)
         return np.where(plus, self.p, 1 - self.p) * 2 / self.order
 
 
 @dataclass(frozen=True)
 class HR(SupportOracle):
-    """Hadamard response: one index, likely where the value's row of a public matrix has a plus.
+    """Hadamard response: one index, which is likely if the value's row of a public matrix has a
+    plus there.
 
     Parameters
     ----------
@@ -161,11 +161,11 @@ class HR(SupportOracle):
 
     Notes
     -----
-    The matrix has order ``K = 2^ceil(log2(k + 1))``; value x owns row ``x + 1``, with a plus at the
-    indices y that share an even number of binary ones with it. A report lies in that half with ``p
-    = e^eps / (1 + e^eps)`` and is uniform in either half, so any other value is supported with ``q
-    = 1/2`` (Acharya, Sun and Zhang 2019, for one block). "A plus for the first value and not for
-    the second" attains ``e^eps``.
+    The matrix has order ``K = 2^ceil(log2(k + 1))``. Value x has row ``x + 1``, with a plus at the
+    indices y that share an even number of binary ones with ``x + 1``. A report lies in this half
+    with ``p = e^eps / (1 + e^eps)`` and is uniform in either half (Acharya, Sun and Zhang 2019, for
+    one block). Therefore any other value is supported with ``q = 1/2``. The event "a plus for the
+    first value and not for the second" attains the ratio ``e^eps``.
     """
 
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER - 1)]
@@ -200,9 +200,11 @@ class HR(SupportOracle):
 
 @dataclass(frozen=True)
 class Signs(Support, Repeatable):
-    """A few indices and the signs that a row of the matrix has there, structured array (n,) with
-    ``indices`` and ``signs``, the binary digits of a number, a plus being a zero; the values whose
-    rows have just these signs are supported.
+    """A few indices and the signs of a row of the matrix at these indices, structured array (n,)
+    with ``indices`` and ``signs``.
+
+    The signs are the binary digits of a number, where a plus is a zero. A report supports the
+    values whose rows have exactly these signs.
 
     Parameters
     ----------
@@ -227,12 +229,12 @@ class Signs(Support, Repeatable):
 
     @property
     def table(self) -> Array:
-        """Row of every value under every public function, int array (functions, k): here, its
-        own."""
+        """Row of every value under every public hash function, int array (functions, k); here the
+        only function maps a value to its own row."""
         return np.arange(self.k)[None]
 
     def rows(self, reports: Array) -> Array:
-        """Row of every value as each report sees it, int array (n or 1, k)."""
+        """Row of every value under the hash function of each report, int array (n or 1, k)."""
         return self.table
 
     @property
@@ -254,7 +256,7 @@ class Signs(Support, Repeatable):
 
     @property
     def other(self) -> float:
-        """Probability of any other signs."""
+        """Probability of any other given signs."""
         return (1 - self.p) / (2**self.t - 1)
 
     def apart(self, pair: Pair) -> float:
@@ -269,25 +271,25 @@ class Signs(Support, Repeatable):
         return log_ratio(self.p, self.other) if self.apart(pair) else 0.0
 
     def guess_rates(self, pair: Pair) -> Rates | None:
-        """Exact over all functions, indices and signs; ``None`` where they are too many to be gone
-        through."""
+        """Sum over all hash functions, indices and signs; ``None`` if there are too many of
+        them. See `Named.guess_rates`."""
         signs, rates = 2**self.t, np.zeros(2)
         if len(self.table) * self.order**self.t * signs > 2**22:
             return None
         indices = np.indices((self.order,) * self.t).reshape(self.t, -1)
-        sums = np.zeros((1, indices.shape[1]), np.int64)  # of the indices, for every subset of them
-        for one in indices:
-            sums = np.stack([sums, sums ^ one], axis=1).reshape(-1, indices.shape[1])
+        sums = np.zeros((1, indices.shape[1]), np.int64)  # exclusive or of each subset of indices
+        for index in indices:
+            sums = np.stack([sums, sums ^ index], axis=1).reshape(-1, indices.shape[1])
         characters = 1 - 2 * words(np.arange(signs)[None], np.arange(signs)[:, None])
         for row in self.table:
             spectrum = transform(np.bincount(row, minlength=self.order))
-            sizes = characters @ spectrum[sums] // signs  # how many values have each of the signs
+            sizes = characters @ spectrum[sums] // signs  # number of values with each of the signs
             first, second = words(row[None, pair], indices.T).T
-            share = 1 / np.take_along_axis(sizes, first[None], 0)[0]
-            none = self.other * (sizes == 0).sum(axis=0) / self.k  # supported by no value: any
+            picked = 1 / np.take_along_axis(sizes, first[None], 0)[0]
+            none = self.other * (sizes == 0).sum(axis=0) / self.k  # no value supported: any guess
             rates += (
-                (self.p * share + none).mean(),
-                (np.where(first == second, self.p, self.other) * share + none).mean(),
+                (self.p * picked + none).mean(),
+                (np.where(first == second, self.p, self.other) * picked + none).mean(),
             )
         tpr, fpr = rates / len(self.table)
         return float(tpr), float(fpr)
@@ -295,8 +297,7 @@ class Signs(Support, Repeatable):
 
 @dataclass(frozen=True)
 class HM(SupportOracle):
-    """Hadamard mechanism: a few random indices, and the signs of the value's row there, as a whole
-    true or not.
+    """Hadamard mechanism: a few random indices, and jointly perturbed signs of the value's row.
 
     Parameters
     ----------
@@ -309,11 +310,11 @@ class HM(SupportOracle):
 
     Notes
     -----
-    Value x owns row x of the matrix of order ``2^ceil(log2(k))``. The indices are independent and
-    public; of the ``2^t`` vectors of signs the true one is sent with probability ``p = e^eps /
+    Value x has row x of the matrix of order ``2^ceil(log2(k))``. The indices are independent and
+    public. Of the ``2^t`` vectors of signs the true one is sent with probability ``p = e^eps /
     (e^eps + 2^t - 1)``, as in `GRR`. This is local hashing with ``g = 2^t`` cells, in which two
-    values meet with probability ``1/g`` exactly (Cormode, Maddock and Maple 2021). "Signs of the
-    first value and not of the second" attains ``e^eps``.
+    values share a cell with probability exactly ``1/g`` (Cormode, Maddock and Maple 2021). The
+    event "signs of the first value and not of the second" attains the ratio ``e^eps``.
     """
 
     k: Annotated[int, checks.rule(checks.integer, 2, MAX_ORDER)]
@@ -345,14 +346,15 @@ class HM(SupportOracle):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``indices`` and ``signs``; see
         `Mechanism.perturb`."""
-        values, kind = self._users(values, rng), self.report_type
-        reports = np.empty(values.size, kind.form)
+        values = self._users(values, rng)
+        reports = np.empty(values.size, self.report_type.form)
         reports["indices"] = rng.integers(0, self.order, (values.size, self.t))
         reports["signs"] = answers(values, reports["indices"], self.p, rng)
         return reports
 
 
 def answers(rows: Array, indices: Array, p: float, rng: Rng) -> Array:
-    """The signs of each user's row at the indices with probability `p`, or any others."""
+    """Return the signs of each user's row at the indices with probability `p`, otherwise uniform
+    other signs; int array (n,)."""
     truth = words(rows[:, None], indices)[:, 0]
     return respond(truth, 2 ** indices.shape[1], p, rng)

@@ -1,5 +1,4 @@
-"""Longitudinal protocols: noise that is drawn once and stays, with fresh noise on top of it or with
-some of its bits sent."""
+"""Longitudinal protocols with permanent noise: chains of two rounds of noise, and dBitFlipPM."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from ..mechanisms.base import (
     Domain,
     Epsilon,
     FrequencyOracle,
-    share,
+    checked_frequency,
     support_variance,
 )
 from ..mechanisms.grr import GRR, respond
@@ -29,29 +28,27 @@ __all__ = ["Chained", "BucketFlip"]
 
 @dataclass(frozen=True)
 class Chained(FrequencyOracle):
-    """Two rounds of noise: a permanent one drawn once, and a fresh one on top of it in every
-    collection.
+    """Two rounds of noise: a permanent round, and a second round that is fresh in every collection.
 
     Parameters
     ----------
     k : int
         Domain size, at least 2.
     epsilon : float
-        Budget of the permanent round, which holds for any number of collections.
+        Budget of the permanent round, in [1e-6, 30], which holds for any number of collections.
     first : float
         Budget of the first report, smaller than `epsilon`.
     tau : int
         Number of collections, in [1, 10^6].
     protocol : {"SUE", "OSUE", "OUE", "GRR"}
-        SUE on SUE (RAPPOR), SUE on OUE, OUE on OUE, or GRR on GRR.
+        Protocols of the two rounds: SUE on SUE (RAPPOR), SUE on OUE, OUE on OUE, or GRR on GRR.
 
     Notes
     -----
-    The second round is chosen so that one report alone satisfies `first`
-    exactly. Sources: Erlingsson et al. (2014); Arcolezi et al. (2022);
-    LDP-Auditor, Appendix F. The GRR chain of multi-freq-ldpy adds more noise
-    than needed; see the errata. A second round of OUE sends half of the ones
-    on, so that `first` is at most ``ln((2 e^eps + 1) / 3)``.
+    The second round is chosen so that one report alone satisfies `first` exactly. A second round of
+    OUE reports a permanent one as a one with probability 1/2 only, therefore `first` is below
+    ``ln((2 e^eps + 1) / 3)``. The GRR chain of multi-freq-ldpy adds more noise than needed; see the
+    errata. Sources: Erlingsson et al. (2014); Arcolezi et al. (2022); LDP-Auditor, Appendix F.
     """
 
     k: Domain
@@ -64,7 +61,7 @@ class Chained(FrequencyOracle):
     def __post_init__(self) -> None:
         super().__post_init__()
         most = self.epsilon
-        if self.protocol == "OUE":  # no zero is sent as one
+        if self.protocol == "OUE":  # the limit for flip = 0
             most = math.log1p(2 / 3 * math.expm1(self.epsilon))
         checks.fix(self, first=checks.real("first", self.first, MIN_EPSILON, most, closed="[)"))
 
@@ -80,22 +77,19 @@ class Chained(FrequencyOracle):
 
     @property
     def report_type(self) -> ReportType:
-        """Noisy copies of a remembered report."""
+        """Noisy copies of a memoised report."""
         return self.permanent.report_type.chained(self.tau, *self.second)
 
     @cached_property
     def second(self) -> Rates:
-        """Probabilities ``(keep, flip)`` of the second round: one stays one, zero becomes one."""
-        p1, q1, e1, e = (
-            self.permanent.p,
-            self.permanent.q,
-            math.exp(self.first),
-            math.exp(self.epsilon),
-        )
+        """Probabilities ``(keep, flip)`` of the second round: that a one stays a one, and that a
+        zero becomes a one."""
+        p1, q1 = self.permanent.p, self.permanent.q
+        e1, e = math.exp(self.first), math.exp(self.epsilon)
         if self.protocol == "GRR":
             keep = (GRR(self.k, self.first).p - q1) / (p1 - q1)
             return keep, (1 - keep) / (self.k - 1)
-        if self.protocol == "OUE":  # p (1 - q) = e1 q (1 - p) of one report, for a rate of flips
+        if self.protocol == "OUE":  # solve p (1 - q) = e1 q (1 - p) of one report for flip
             square, linear = (1 - q1) * (e1 - 1) / 2, (e1 * (3 - 4 * q1) - 1) / 4
             constant = (2 - q1 - 3 * e1 * q1) / 8
             return 0.5, 2 * constant / (linear + math.sqrt(linear**2 - 4 * square * constant))
@@ -136,9 +130,9 @@ class Chained(FrequencyOracle):
         return (counts / len(reports[0]) - self.q) / (self.p - self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        """Return the variance of one estimated frequency; the permanent round does not average
-        out."""
-        frequency = share(frequency)
+        """Return the variance of one estimated frequency; more collections reduce only the noise of
+        the second round."""
+        frequency = checked_frequency(frequency)
         kept = support_variance(self.permanent.p, self.permanent.q, frequency)
         total = support_variance(self.p, self.q, frequency)
         return (kept + (total - kept) / self.tau) / checks.integer("n", n, 1)
@@ -146,24 +140,24 @@ class Chained(FrequencyOracle):
 
 @dataclass(frozen=True)
 class BucketFlip(FrequencyOracle):
-    """dBitFlipPM: some buckets of the domain, one flipped bit each, drawn once and sent every time.
+    """dBitFlipPM: perturbed bits of some buckets of the domain, sampled once and sent every time.
 
     Parameters
     ----------
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in [1e-6, 30]; holds for any number of collections.
+        Privacy budget, in [1e-6, 30], which holds for any number of collections.
     buckets : int
-        Number of equal buckets; divides `k`.
+        Number of buckets of equal size, at least 2, which divides `k`.
     bits : int
-        Number of buckets each user reports on, in 1..buckets.
+        Number of buckets on which each user reports, in [1, buckets].
 
     Notes
     -----
-    The sampled buckets are the user's own choice and sent along. Report: int8
-    array (n, buckets), -1 where a bucket was not sampled (Ding, Kulkarni and
-    Yekhanin 2017; LDP-Auditor, Appendix F). Estimates are for buckets.
+    Each user samples own buckets, and the report shows which. Reports are an int8 array (n,
+    buckets) with -1 for a bucket that was not sampled (Ding, Kulkarni and Yekhanin 2017;
+    LDP-Auditor, Appendix F). Estimates are frequencies of buckets.
     """
 
     k: Domain
@@ -186,7 +180,7 @@ class BucketFlip(FrequencyOracle):
 
     @property
     def report_type(self) -> Buckets:
-        """Bits of sampled buckets."""
+        """Bits of the sampled buckets."""
         return Buckets(self.k, self.buckets, self.bits, self.p, self.q)
 
     @property
@@ -203,22 +197,22 @@ class BucketFlip(FrequencyOracle):
         """Return bits, int8 array (n, buckets), -1 where not sampled; see `Mechanism.perturb`."""
         own = self._users(values, rng) // self.size
         rate = np.where(np.arange(self.buckets) == own[:, None], self.p, self.q)
-        drawn = (rng.random(rate.shape) < rate).astype(np.int8)
+        bits = (rng.random(rate.shape) < rate).astype(np.int8)
         sampled = rng.random(rate.shape).argpartition(self.bits - 1, axis=1)[:, : self.bits]
         out = np.full(rate.shape, -1, np.int8)
-        np.put_along_axis(out, sampled, np.take_along_axis(drawn, sampled, 1), 1)
+        np.put_along_axis(out, sampled, np.take_along_axis(bits, sampled, 1), 1)
         return out
 
     def estimate(self, reports: Reports) -> Array:
         """Return estimated bucket frequencies, shape (buckets,)."""
         reports = self.read(reports)
-        shown = (reports >= 0).sum(axis=0)
-        return ((reports == 1).sum(axis=0) / np.maximum(shown, 1) - self.q) / (self.p - self.q)
+        sampled = (reports >= 0).sum(axis=0)
+        return ((reports == 1).sum(axis=0) / np.maximum(sampled, 1) - self.q) / (self.p - self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        """Return the variance of one estimated bucket frequency when every bucket is sampled by ``n
-        bits / buckets``."""
-        frequency, shown = share(frequency), self.bits / self.buckets
+        """Return the variance of one estimated bucket frequency, if every bucket is sampled by ``n
+        bits / buckets`` users."""
+        frequency, sampled = checked_frequency(frequency), self.bits / self.buckets
         within = support_variance(self.p, self.q, frequency)
-        between = (1 - shown) * frequency * (1 - frequency)  # who happens to show this bucket
-        return (within + between) / (checks.integer("n", n, 1) * shown)
+        between = (1 - sampled) * frequency * (1 - frequency)  # random choice of the users
+        return (within + between) / (checks.integer("n", n, 1) * sampled)

@@ -1,4 +1,4 @@
-"""Mechanisms for one number: the mean of a population is estimated."""
+"""Mechanisms for one number per user: the reports estimate the mean of a population."""
 
 import math
 from abc import abstractmethod
@@ -17,12 +17,12 @@ __all__ = ["PM", "SW", "Duchi", "Hybrid", "NumberOracle"]
 
 
 class NumberOracle(LocalRandomizer):
-    """A mechanism for a number in ``[low, high]``, from whose reports the mean is estimated."""
+    """A mechanism for a number in ``[low, high]``, whose reports estimate the mean."""
 
     low, high = -1, 1
 
     def _numbers(self, values: ArrayLike, rng: Rng) -> Array:
-        """The numbers that users hold, after checking them and the generator."""
+        """The users' numbers, after checking them and the generator."""
         checks.generator(rng)
         values = checks.reals("values", values, self.low, self.high)
         checks.need(
@@ -33,7 +33,7 @@ class NumberOracle(LocalRandomizer):
         return values
 
     def pair(self, pair: Input = None) -> tuple[float, float]:
-        """Return the two audited inputs, the smallest and the largest unless given; see
+        """Return the two audited inputs, by default the smallest and the largest; see
         `LocalRandomizer.pair`."""
         pair = (float(self.low), float(self.high)) if pair is None else pair
         checks.need(
@@ -48,8 +48,8 @@ class NumberOracle(LocalRandomizer):
         return float(self.read(reports).mean())
 
     def variance(self, n: int, value: Numbers = 0.0) -> Numbers:
-        """Return the variance of the estimate if all n users hold `value`, a number or an array of
-        them."""
+        """Return the variance of the estimate if all n users hold `value`, which is a number or an
+        array of numbers."""
         spread = self._spread(checks.reals("value", value, self.low, self.high)[()])
         return spread / checks.integer("n", n, 1)
 
@@ -58,20 +58,23 @@ class NumberOracle(LocalRandomizer):
         """Variance of the estimate from one report."""
 
 
-def _reports(kind: Interval, values: Array, rng: Rng) -> Array:
-    """Numbers in the intervals of values, or outside."""
-    left, place = kind.left(values), rng.random(values.size)
-    # outside: what lies left and right of the interval, laid end to end
-    out = kind.low + (kind.high - kind.low - kind.length) * place
-    out = np.where(out < left, out, out + kind.length)
-    within = rng.random(values.size) < kind.density * kind.length
-    out = np.where(within, left + kind.length * place, out)
-    return np.clip(out, kind.low, kind.high)  # the last digit may have been rounded over the end
+def _reports(report_type: Interval, values: Array, rng: Rng) -> Array:
+    """Sample one number for each value, inside or outside the value's interval; float array
+    (n,)."""
+    low, high, length = report_type.low, report_type.high, report_type.length
+    left, place = report_type.left(values), rng.random(values.size)
+    # outside: uniform on the parts left and right of the interval, joined to one
+    out = low + (high - low - length) * place
+    out = np.where(out < left, out, out + length)
+    within = rng.random(values.size) < report_type.density * length
+    out = np.where(within, left + length * place, out)
+    return np.clip(out, low, high)  # rounding may exceed an end by one digit
 
 
 @dataclass(frozen=True)
 class PM(NumberOracle):
-    """Piecewise mechanism: a real number, likelier in an interval around the input than elsewhere.
+    """Piecewise mechanism: a real number, which is likelier in an interval around the input than
+    elsewhere.
 
     Parameters
     ----------
@@ -80,15 +83,16 @@ class PM(NumberOracle):
 
     Notes
     -----
-    With ``C = (e^(eps/2) + 1) / (e^(eps/2) - 1)`` an input x in [-1, 1] is reported as a number in
-    [-C, C], with density ``(e^eps - e^(eps/2)) / (2 e^(eps/2) + 2)`` on an interval of length ``C -
-    1`` that begins at ``(C + 1) x / 2 - (C - 1) / 2``, and ``e^eps`` times less outside (Wang et
-    al. 2019). Reports are unbiased. "In the interval of the first input and not in that of the
-    second" attains ``e^eps``; for -1 and 1 the intervals do not meet.
+    Let ``C = (e^(eps/2) + 1) / (e^(eps/2) - 1)``. An input x in [-1, 1] is reported as a number in
+    [-C, C]. The density is ``(e^eps - e^(eps/2)) / (2 e^(eps/2) + 2)`` on an interval of length ``C
+    - 1`` that begins at ``(C + 1) x / 2 - (C - 1) / 2``, and ``e^eps`` times less outside (Wang et
+    al. 2019). Reports are unbiased. The event "in the interval of the first input and not in that
+    of the second" attains the ratio ``e^eps``. The intervals of -1 and 1 are disjoint.
 
     .. warning::
-       This holds for real numbers. The last digits of doubles tell more, see the book's page on
-       floating point: round what is sent, by `ldpkit.mechanisms.grid.rounded`.
+       This holds for real numbers. The last digits of doubles reveal more, see the book's page on
+       floating point. Therefore round reports by `ldpkit.mechanisms.grid.rounded` before you send
+       them.
     """
 
     epsilon: Epsilon
@@ -122,7 +126,7 @@ class PM(NumberOracle):
 
 @dataclass(frozen=True)
 class Duchi(NumberOracle):
-    """Duchi's mechanism: one of two numbers, the nearer one more often.
+    """Duchi's mechanism: one of two numbers; the number nearer to the input is sent more often.
 
     Parameters
     ----------
@@ -131,9 +135,9 @@ class Duchi(NumberOracle):
 
     Notes
     -----
-    With ``t = (e^eps + 1) / (e^eps - 1)`` an input x in [-1, 1] is reported as t with probability
-    ``1/2 + x / (2 t)`` and as -t otherwise, so that reports are unbiased (Duchi, Jordan and
-    Wainwright 2018). The report t attains ``e^eps`` for the inputs 1 and -1, and for no others.
+    Let ``t = (e^eps + 1) / (e^eps - 1)``. An input x in [-1, 1] is reported as t with probability
+    ``1/2 + x / (2 t)``, and as -t otherwise (Duchi, Jordan and Wainwright 2018). Therefore reports
+    are unbiased. The report t attains the ratio ``e^eps`` for the inputs 1 and -1 only.
     """
 
     epsilon: Epsilon
@@ -152,8 +156,9 @@ class Duchi(NumberOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return t or -t, float array (n,), for values in [-1, 1]; see `Mechanism.perturb`."""
-        values, kind = self._numbers(values, rng), self.report_type
-        return np.where(rng.random(values.size) < kind.chance(values), kind.bound, -kind.bound)
+        values = self._numbers(values, rng)
+        high = rng.random(values.size) < self.report_type.chance(values)
+        return np.where(high, self.bound, -self.bound)
 
     def _spread(self, value: Numbers) -> Numbers:
         return self.bound**2 - value**2
@@ -167,7 +172,7 @@ _TURN = math.log(
 
 @dataclass(frozen=True)
 class Hybrid(NumberOracle):
-    """Hybrid mechanism: the piecewise one or Duchi's, by a coin that keeps the variance small.
+    """Hybrid mechanism: the piecewise mechanism or Duchi's, chosen at random for a small variance.
 
     Parameters
     ----------
@@ -177,10 +182,11 @@ class Hybrid(NumberOracle):
     Notes
     -----
     The report is that of `PM` with probability ``1 - e^(-eps/2)`` and that of `Duchi` otherwise,
-    which makes the variance of all inputs equal; up to ``eps = 0.61`` it is always Duchi's (Wang et
-    al. 2019, who abbreviate the name as `HM` is here). Duchi's two reports are never sent by `PM`,
-    so the coin is no secret. "What either mechanism's event accepts" attains ``e^eps`` for -1 and
-    1; for other inputs only a piecewise report does.
+    which makes the variance equal for all inputs. Up to ``eps = 0.61`` it is always Duchi's (Wang
+    et al. 2019, who abbreviate the name as HM, which is another mechanism here). `PM` sends Duchi's
+    two reports with probability 0, so a report reveals which mechanism was chosen. For the inputs
+    -1 and 1, the union of both mechanisms' events attains the ratio ``e^eps``. For other inputs
+    only the event of `PM` attains it.
     """
 
     epsilon: Epsilon
@@ -194,7 +200,7 @@ class Hybrid(NumberOracle):
 
     @property
     def report_type(self) -> Mixed | Ends:
-        """A number of one of two kinds, where both are used."""
+        """A number of one of two report types, or only `Ends` if `share` is 0."""
         ends = Duchi(self.epsilon).report_type
         return Mixed(PM(self.epsilon).report_type, ends, self.share) if self.share else ends
 
@@ -206,13 +212,14 @@ class Hybrid(NumberOracle):
         return np.where(piecewise, PM(self.epsilon).perturb(values, rng), ends)
 
     def _spread(self, value: Numbers) -> Numbers:
-        one, two = (m(self.epsilon)._spread(value) for m in (PM, Duchi))
-        return self.share * one + (1 - self.share) * two
+        piecewise, ends = (m(self.epsilon)._spread(value) for m in (PM, Duchi))
+        return self.share * piecewise + (1 - self.share) * ends
 
 
 @dataclass(frozen=True)
 class SW(NumberOracle):
-    """Square wave: a real number, likelier within a fixed distance of the input than farther away.
+    """Square wave: a real number, which is likelier within a fixed distance of the input than
+    farther away.
 
     Parameters
     ----------
@@ -221,11 +228,11 @@ class SW(NumberOracle):
 
     Notes
     -----
-    An input x in [0, 1] is reported as a number in ``[-b, 1 + b]``, with ``e^eps`` times the
-    density where ``|y - x| <= b``; ``b = (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps))`` is
-    below 1/2 (Li et al. 2020, who find the whole distribution from the reports; here the mean is
-    estimated, without bias). "Within b of the first input and not of the second" attains
-    ``e^eps``; for 0 and 1 nothing is within b of both.
+    An input x in [0, 1] is reported as a number y in ``[-b, 1 + b]``. The density is ``e^eps``
+    times larger for ``|y - x| <= b``, where ``b = (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 -
+    eps))`` is below 1/2 (Li et al. 2020). Li et al. estimate the whole distribution of the inputs.
+    Here only the mean is estimated, without bias. The event "within b of the first input and not of
+    the second" attains the ratio ``e^eps``. No report is within b of both 0 and 1.
     """
 
     epsilon: Epsilon
@@ -236,7 +243,7 @@ class SW(NumberOracle):
     @property
     def b(self) -> float:
         """Half of the interval's length."""
-        # both terms as integrals of e^t from 0 to eps: no difference of near numbers
+        # both terms as integrals of e^t from 0 to eps avoid a difference of near numbers
         above, below = (scipy.special.hyp1f1(1, 3, x) for x in (-self.epsilon, self.epsilon))
         return float(above / below / 2)
 
@@ -258,7 +265,7 @@ class SW(NumberOracle):
 
     @property
     def _slope(self) -> float:
-        """How much the mean report grows from the input 0 to the input 1."""
+        """Difference of the mean reports of the inputs 1 and 0."""
         return 2 * self.b * self.p * -math.expm1(-self.epsilon)
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
@@ -270,7 +277,7 @@ class SW(NumberOracle):
         return 0.5 + (super().estimate(reports) - 0.5) / self._slope
 
     def _spread(self, value: Numbers) -> Numbers:
-        b, away = self.b, value - 0.5  # moments about the middle
-        square = self.q * (1 + 2 * b) ** 3 / 12
+        b, away = self.b, value - 0.5
+        square = self.q * (1 + 2 * b) ** 3 / 12  # second moment about 1/2
         square = square + self._slope * (away**2 + b**2 / 3)
         return square / self._slope**2 - away**2

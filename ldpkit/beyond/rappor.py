@@ -1,4 +1,4 @@
-"""RAPPOR: the bits of a Bloom filter, flipped once for ever and again for every report."""
+"""RAPPOR: the bits of a Bloom filter with permanent noise, and fresh noise for every report."""
 
 import functools
 import math
@@ -22,8 +22,8 @@ __all__ = ["RAPPOR", "Bloom"]
 
 @kernel
 def _held(places: Array, cohorts: Array, bits: Array) -> Array:
-    """Which values have all their bits set, bool array (n, values), for places (cohorts, h,
-    values)."""
+    """Whether all bits of each value are set in each report, bool array (n, values), for the places
+    of the values' bits (cohorts, h, values)."""
     out = np.ones((len(bits), places.shape[2]), np.bool_)
     for i in range(len(bits)):
         for j in range(places.shape[1]):
@@ -33,38 +33,39 @@ def _held(places: Array, cohorts: Array, bits: Array) -> Array:
 
 
 def _sums(n: int, rate: float) -> Array:
-    """Law of how many of n independent bits are set."""
+    """Distribution of the number of ones among n independent bits."""
     return np.array([math.comb(n, x) * rate**x * (1 - rate) ** (n - x) for x in range(n + 1)])
 
 
 @functools.lru_cache(maxsize=256)
 def _hit(h: int, m: int, covered: int) -> Array:
-    """Law of how many covered places, and how many others, h draws from m places hit, (h + 1, h +
-    1)."""
-    law, (x, z) = np.zeros((h + 1, h + 1)), np.indices((h + 1, h + 1))
-    law[0, 0] = 1
+    """Joint distribution of two numbers, (h + 1, h + 1), if h independent uniform places are chosen
+    out of m: different chosen places among `covered` places, and among the others."""
+    hits, (x, z) = np.zeros((h + 1, h + 1)), np.indices((h + 1, h + 1))
+    hits[0, 0] = 1
     for _ in range(h):
-        again, one, other = (law * n / m for n in (x + z, covered - x, m - covered - z))
-        law = again
-        law[1:] += one[:-1]
-        law[:, 1:] += other[:, :-1]
-    return law
+        again, one, other = (hits * n / m for n in (x + z, covered - x, m - covered - z))
+        hits = again
+        hits[1:] += one[:-1]
+        hits[:, 1:] += other[:, :-1]
+    return hits
 
 
 @dataclass(frozen=True)
 class Bloom(Support, Listed):
     """A cohort and the m bits of a Bloom filter, structured array (n,) with ``cohort`` and
-    ``bits``; a value whose bits are all set is supported.
+    ``bits``; a report supports the values whose bits are all set.
 
-    The score is the log likelihood ratio of two values, to twelve decimals: of a set bit that only
-    the first has or a clear one that only the second has, and the reverse.
+    The score is the log likelihood ratio of two values, rounded to twelve decimals. It depends only
+    on bits that belong to one of the two values. A set bit of the first value and a clear bit of
+    the second value increase it; the reverse decreases it.
 
     Parameters
     ----------
     k, m, h, cohorts : int
-        Domain size, bits, hash functions of a cohort, and cohorts.
+        Domain size, number of bits, number of hash functions of a cohort, and number of cohorts.
     own, other : float
-        Probability of a one at the true value's bits, and at all others.
+        Probability of a one at the true value's bits, and at all other bits.
     """
 
     k: int
@@ -85,15 +86,15 @@ class Bloom(Support, Listed):
 
     @property
     def places(self) -> Array:
-        """The bits of every value in every cohort, int array (cohorts, h, k)."""
+        """Places of every value's bits in every cohort, int array (cohorts, h, k)."""
         table = cell_table(self.k, self.cohorts * self.h, self.m)
         return table.reshape(self.cohorts, self.h, self.k)
 
     def pattern(self, value: int) -> Array:
-        """Which bits are the value's in every cohort, bool array (cohorts, m)."""
-        found = np.zeros((self.cohorts, self.m), np.bool_)
-        np.put_along_axis(found, self.places[:, :, value], True, 1)
-        return found
+        """Whether each bit of each cohort belongs to the value, bool array (cohorts, m)."""
+        belongs = np.zeros((self.cohorts, self.m), np.bool_)
+        np.put_along_axis(belongs, self.places[:, :, value], True, 1)
+        return belongs
 
     @property
     def width(self) -> int:
@@ -112,16 +113,24 @@ class Bloom(Support, Listed):
         return _held(self.places, reports["cohort"], reports["bits"])
 
     def apart(self, pair: Pair) -> tuple[Array, Array]:
-        """Bits that only the first value has in every cohort, and those of the second."""
+        """Bits of every cohort that belong to the first value only, and those that belong to the
+        second value only, both bool arrays (cohorts, m)."""
         one, two = (self.pattern(value) for value in pair)
         return one & ~two, two & ~one
 
     def strength(self, ones: Numbers, more: Numbers) -> Numbers:
-        """Log likelihood ratio of a surplus of ones at the first value's own bits over those at
-        the second's, of which there are `more`."""
+        """Log likelihood ratio of a report.
+
+        Parameters
+        ----------
+        ones : int or array
+            Number of ones at bits of the first value only, minus those at bits of the second only.
+        more : int or array
+            Number of bits of the second value only, minus number of bits of the first value only.
+        """
         one = math.log(self.own / self.other)
-        none = math.log((1 - self.other) / (1 - self.own))
-        return np.round((one + none) * ones + none * more, 12)
+        zero = math.log((1 - self.other) / (1 - self.own))
+        return np.round((one + zero) * ones + zero * more, 12)
 
     def score(self, reports: Array, pair: Pair) -> Array:
         """Log likelihood ratio; float array (n,)."""
@@ -131,21 +140,21 @@ class Bloom(Support, Listed):
 
     def thresholds(self) -> Array:
         span = np.arange(-self.h, self.h + 1)
-        found = np.unique(self.strength(span[:, None], span))
-        return found[found > 0]
+        scores = np.unique(self.strength(span[:, None], span))
+        return scores[scores > 0]
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         rates = np.zeros(2)
         for a, b, share in _classes(self, pair):
             strong = self.strength(np.arange(-b, a + 1), b - a) >= threshold
             for i, (one, two) in enumerate(((self.own, self.other), (self.other, self.own))):
-                law = np.convolve(_sums(a, one), _sums(b, two)[::-1])
-                rates[i] += share * law[strong].sum()
+                surplus = np.convolve(_sums(a, one), _sums(b, two)[::-1])
+                rates[i] += share * surplus[strong].sum()
         return float(rates[0]), float(rates[1])
 
     def loss(self, pair: Pair) -> float:
-        """Of the cohorts in which the two share fewest bits; an event "score of at least the loss"
-        attains it."""
+        """Loss of the cohorts in which the two values share the fewest bits; the event "score of at
+        least the loss" attains it."""
         return max(float(self.strength(a, b - a)) for a, b, _ in _classes(self, pair))
 
     @property
@@ -155,66 +164,68 @@ class Bloom(Support, Listed):
     @property
     def reports(self) -> Array:
         size = alphabet(2, self.m, "make reports instead")
-        found = np.empty((self.cohorts, size), self.form)
-        found["cohort"] = np.arange(self.cohorts)[:, None]
-        found["bits"] = np.arange(size)[:, None] >> np.arange(self.m)[::-1] & 1
-        return found.ravel()
+        reports = np.empty((self.cohorts, size), self.form)
+        reports["cohort"] = np.arange(self.cohorts)[:, None]
+        reports["bits"] = np.arange(size)[:, None] >> np.arange(self.m)[::-1] & 1
+        return reports.ravel()
 
-    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         alphabet(2, self.m, "make reports instead")
         rates = np.where(self.pattern(value), self.own, self.other) / 1.0
-        laws = [product_distribution(np.column_stack([1 - row, row])) for row in rates]
-        return np.concatenate(laws) / self.cohorts
+        parts = [product_distribution(np.column_stack([1 - row, row])) for row in rates]
+        return np.concatenate(parts) / self.cohorts
 
     def guess_rates(self, pair: Pair) -> Rates | None:
-        """Exact over all reports; ``None`` where they are too many to be gone through."""
+        """Sum over all reports; ``None`` if there are too many. See `Named.guess_rates`."""
         if self.m > 20 or self.outputs * max(self.k, self.m) > 2**24:
             return None
         held = self.tally(self.reports)
         sizes = held.sum(axis=1)
-        named = np.where(sizes > 0, held[:, pair[0]] / np.maximum(sizes, 1), 1 / self.k)
-        first, second = (float(self.law(value) @ named) for value in pair)
+        guessed = np.where(sizes > 0, held[:, pair[0]] / np.maximum(sizes, 1), 1 / self.k)
+        first, second = (float(self.distribution(value) @ guessed) for value in pair)
         return first, second
 
 
 @functools.lru_cache(maxsize=256)
-def _classes(kind: Bloom, pair: Pair) -> list[tuple[int, int, float]]:
-    """How many bits each of two values has for itself, and the share of the cohorts where it is
-    so."""
-    sizes = np.stack([own.sum(axis=1) for own in kind.apart(pair)], axis=1)
-    found, counts = np.unique(sizes, axis=0, return_counts=True)
-    return [(int(a), int(b), n / kind.cohorts) for (a, b), n in zip(found, counts)]
+def _classes(report_type: Bloom, pair: Pair) -> list[tuple[int, int, float]]:
+    """Numbers of bits of the first value only and of the second value only, with the share of the
+    cohorts that have these numbers."""
+    sizes = np.stack([own.sum(axis=1) for own in report_type.apart(pair)], axis=1)
+    different, counts = np.unique(sizes, axis=0, return_counts=True)
+    return [(int(a), int(b), n / report_type.cohorts) for (a, b), n in zip(different, counts)]
 
 
 @dataclass(frozen=True)
 class RAPPOR(SupportOracle):
-    """RAPPOR with a Bloom filter: several bits of a value, each flipped for ever and then again.
+    """RAPPOR with a Bloom filter: a value has several bits, which get permanent noise and then
+    fresh noise.
 
     Parameters
     ----------
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget of the permanent step, in [1e-6, 30]; holds for any number of reports.
+        Privacy budget of the permanent step, in [1e-6, 30], which holds for any number of reports.
     m : int
-        Bits of the Bloom filter, in [2, 2^16].
+        Number of bits of the Bloom filter, in [2, 2^16].
     h : int
         Number of hash functions of a cohort, in [1, 16].
     cohorts : int
         Number of cohorts, in [1, 2^16].
     keep, flip : float
-        Probability that a one, and a zero, of the permanent step is sent as one; 1 and 0 send it as
-        it is.
+        Probability that a one, and that a zero, of the permanent step is sent as a one, in [0, 1];
+        1 and 0 send the permanent bits unchanged.
 
     Notes
     -----
-    A user is of a random cohort, whose `h` public hash functions say which bits are the value's.
-    The permanent step keeps every bit with ``1 - f/2``, where ``epsilon = 2 h ln((2 - f) / f)`` is
-    the loss of two values that share no bit; the instantaneous step sends it by `keep` and `flip`,
-    which the paper calls q and p (Erlingsson et al. 2014). Values that share bits lose less, see
-    `Bloom.loss`. Here every report draws its cohort and its permanent bits anew. A frequency is
-    estimated from the reports with all of the value's bits set, unbiased over the choice of the
-    functions; the paper fits a regression instead.
+    A user belongs to a random cohort, whose `h` public hash functions determine the value's bits.
+    The permanent step keeps every bit with probability ``1 - f/2``. Here ``epsilon = 2 h ln((2 - f)
+    / f)`` is the loss of two values that share no bit; values that share bits have a smaller loss,
+    see `Bloom.loss`. The instantaneous step sends a bit by `keep` and `flip`, which the paper calls
+    q and p (Erlingsson et al. 2014). In this client every report samples a new cohort and new
+    permanent bits. A frequency is estimated from the reports in which all of the value's bits are
+    set. The estimate is unbiased over the choice of the functions. The paper fits a regression
+    instead.
     """
 
     k: Domain
@@ -241,7 +252,7 @@ class RAPPOR(SupportOracle):
 
     @property
     def f(self) -> float:
-        """Probability that the permanent step replaces a bit by a coin."""
+        """Probability that the permanent step replaces a bit by a fair coin."""
         return 2 / (1 + math.exp(self.epsilon / (2 * self.h)))
 
     @property
@@ -255,7 +266,7 @@ class RAPPOR(SupportOracle):
 
     @property
     def first(self) -> float:
-        """Largest loss of one report: that of two values that share no bit."""
+        """Largest loss of one report, which is that of two values that share no bit."""
         return float(self.report_type.strength(self.h, 0))
 
     @property
@@ -266,21 +277,21 @@ class RAPPOR(SupportOracle):
     @property
     def q(self) -> float:
         """Probability that all bits of another value are set, under random hash functions."""
-        ones = _hit(self.h, self.m, self.m)[:, 0]  # law of how many bits the true value has
-        return float(sum(n * self._all_set(covered) for covered, n in enumerate(ones) if n))
+        sizes = _hit(self.h, self.m, self.m)[:, 0]  # distribution of the true value's bits
+        return float(sum(n * self._all_set(covered) for covered, n in enumerate(sizes) if n))
 
     def _all_set(self, covered: int) -> float:
-        """Probability that all bits of a value are set, if `covered` bits are the true value's."""
+        """Probability that all bits of a value are set, if the true value has `covered` bits."""
         x, z = np.indices((self.h + 1, self.h + 1))
         own, other = self.report_type.own**x, self.report_type.other**z
         return float((_hit(self.h, self.m, covered) * own * other).sum())
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``cohort`` and ``bits``; see `Mechanism.perturb`."""
-        values, kind = self._users(values, rng), self.report_type
-        reports = np.zeros(values.size, kind.form)
+        values, report_type = self._users(values, rng), self.report_type
+        reports = np.zeros(values.size, report_type.form)
         reports["cohort"] = rng.integers(0, self.cohorts, values.size)
-        places = kind.places[reports["cohort"], :, values]
+        places = report_type.places[reports["cohort"], :, values]
         np.put_along_axis(reports["bits"], places, 1, 1)
         coins = rng.integers(0, 2, reports["bits"].shape, np.uint8)
         permanent = np.where(rng.random(coins.shape) < self.f, coins, reports["bits"])

@@ -1,5 +1,5 @@
-"""Count mean sketches: hash the value with one of a few public functions, and flip the signs of a
-one-hot row, or one sign of its Hadamard transform."""
+"""Count mean sketches: a client hashes the value with one of a few public functions. Then it
+perturbs the signs of a one-hot row, or one sign of the row's Hadamard transform."""
 
 import functools
 import math
@@ -27,20 +27,20 @@ def cell_table(k: int, hashes: int, m: int) -> Array:
     return np.array([cells(np.arange(k), np.full(k, j, np.uint64), m) for j in range(hashes)])
 
 
-@functools.lru_cache(
-    maxsize=2**12
-)  # hash functions differ in which values share a cell, less in how many do
-def _mean_share(crowds: tuple[int, ...], chance: float, own: int) -> tuple[float, float]:
-    """``E[1 / (own + size)]`` and the chance that the rest is empty, where cells of `crowds` values
-    count with a chance."""
-    law = np.ones(1)
-    for crowd, many in zip(*np.unique(np.array(crowds, int), return_counts=True)):
-        counts, mass = binomial_window(int(many), chance, width=12.0)
-        spread = np.zeros(int(crowd * counts[-1]) + 1)
-        spread[crowd * counts] = mass
-        law = np.convolve(law, spread)
-    sizes = own + np.arange(law.size)
-    return float((law[sizes > 0] / sizes[sizes > 0]).sum()), float(law[0])
+# cached by the sizes of cells, because many hash functions have cells of the same sizes
+@functools.lru_cache(maxsize=2**12)
+def _mean_share(occupied: tuple[int, ...], chance: float, own: int) -> tuple[float, float]:
+    """Return ``E[1 / (own + size)]`` and the probability that ``size`` is 0, where each cell of
+    `occupied` values contributes its values to ``size`` with probability `chance`."""
+    distribution = np.ones(1)
+    for values, repeats in zip(*np.unique(np.array(occupied, int), return_counts=True)):
+        counts, mass = binomial_window(int(repeats), chance, width=12.0)
+        spread = np.zeros(int(values * counts[-1]) + 1)
+        spread[values * counts] = mass
+        distribution = np.convolve(distribution, spread)
+    sizes = own + np.arange(distribution.size)
+    inverse = (distribution[sizes > 0] / sizes[sizes > 0]).sum()
+    return float(inverse), float(distribution[0])
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Sketch(Support):
     Parameters
     ----------
     k, hashes, m : int
-        Domain size, number of hash functions, and of their cells.
+        Domain size, number of hash functions, and number of cells of a hash function.
     keep : float
-        Probability that a sign is sent as it is.
+        Probability that a sign is sent unchanged.
     """
 
     k: int
@@ -95,7 +95,7 @@ class Sketch(Support):
         return np.take_along_axis(reports["signs"], self.table[reports["hash"]], 1) > 0
 
     def apart(self, pair: Pair) -> float:
-        """Share of the hash functions that tell two values apart."""
+        """Share of the hash functions under which two values have different cells."""
         return float(np.mean(self.table[:, pair[0]] != self.table[:, pair[1]]))
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
@@ -105,28 +105,28 @@ class Sketch(Support):
         return 2 * log_ratio(self.keep, 1 - self.keep) if self.apart(pair) else 0.0
 
     def guess_rates(self, pair: Pair) -> Rates | None:
-        """Exact over all hash functions; ``None`` where their cells are too many to be gone
-        through."""
+        """Sum over all hash functions; ``None`` if they have too many cells. See
+        `Named.guess_rates`."""
         if self.hashes * (self.m + self.k) > 2**22:
             return None
         rates, (first, second) = np.zeros(2), pair
 
-        def share(crowds: Array, own: int) -> tuple[float, float]:
-            return _mean_share(tuple(np.sort(crowds[crowds > 0]).tolist()), 1 - self.keep, own)
+        def share(sizes: Array, own: int) -> tuple[float, float]:
+            return _mean_share(tuple(np.sort(sizes[sizes > 0]).tolist()), 1 - self.keep, own)
 
         for row in self.table:
-            crowds = np.bincount(row, minlength=self.m)
-            here, there, one = int(crowds[row[first]]), int(crowds[row[second]]), row[first]
-            crowds[row[first]] = 0
-            own, empty = share(crowds, here)
-            none = (1 - self.keep) * empty / self.k  # no plus anywhere: any value
+            sizes = np.bincount(row, minlength=self.m)  # number of values in each cell
+            first_size, second_size = int(sizes[row[first]]), int(sizes[row[second]])
+            sizes[row[first]] = 0
+            own, empty = share(sizes, first_size)
+            none = (1 - self.keep) * empty / self.k  # no plus in any cell: any guess
             rates[0] += self.keep * own + none
-            if row[second] == one:
+            if row[second] == row[first]:
                 rates[1] += self.keep * own + none
                 continue
-            crowds[row[second]] = 0
-            with_other, _ = share(crowds, here + there)
-            without, empty = share(crowds, here)
+            sizes[row[second]] = 0
+            with_other, _ = share(sizes, first_size + second_size)
+            without, empty = share(sizes, first_size)
             rates[1] += (1 - self.keep) * (self.keep * with_other + (1 - self.keep) * without)
             rates[1] += self.keep * (1 - self.keep) * empty / self.k
         return float(rates[0] / self.hashes), float(rates[1] / self.hashes)
@@ -139,7 +139,7 @@ class CountMeanSketch(SupportOracle):
 
         @property
         def m(self) -> int:
-            """Cells of a hash function."""
+            """Number of cells of a hash function."""
 
         @property
         def hashes(self) -> int:
@@ -155,8 +155,7 @@ class CountMeanSketch(SupportOracle):
 
 @dataclass(frozen=True)
 class CMS(CountMeanSketch):
-    """Count mean sketch: a public hash function, and a one-hot row of signs, each flipped
-    independently.
+    """Count mean sketch: a public hash function, and a one-hot row of independently flipped signs.
 
     Parameters
     ----------
@@ -165,18 +164,18 @@ class CMS(CountMeanSketch):
     epsilon : float
         Privacy budget, in [1e-6, 30].
     m : int
-        Cells of a hash function, in [2, 2^16].
+        Number of cells of a hash function, in [2, 2^16].
     hashes : int
         Number of hash functions, in [1, 2^16].
 
     Notes
     -----
-    A user draws a function, sets the sign of the value's cell to plus and all others to minus, and
-    sends every sign as it is with probability ``s = 1 / (1 + e^(-eps/2))``. "Plus in the first
-    value's cell and minus in the second's" attains ``e^eps`` where the function tells them apart
-    (Apple's differential privacy team 2017). The functions are public and fixed: laws are for just
-    these, their collisions included; estimates are unbiased over the choice of the functions. Apple
-    takes 65,536 functions of 1,024 cells.
+    A user samples a hash function, and sets the sign of the value's cell to plus and all other
+    signs to minus. Every sign is sent unchanged with probability ``s = 1 / (1 + e^(-eps/2))``
+    (Apple's differential privacy team 2017). The event "plus in the first value's cell and minus in
+    the second's" attains the ratio ``e^eps``, if the two cells differ. The functions are public and
+    fixed. Exact distributions are for these functions, including their collisions. Estimates are
+    unbiased over the choice of the functions. Apple uses 65,536 functions of 1,024 cells.
     """
 
     k: Domain
@@ -203,18 +202,19 @@ class CMS(CountMeanSketch):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash`` and ``signs``; see `Mechanism.perturb`."""
-        values, kind = self._users(values, rng), self.report_type
-        reports = np.empty(values.size, kind.form)
+        values, report_type = self._users(values, rng), self.report_type
+        reports = np.empty(values.size, report_type.form)
         reports["hash"] = rng.integers(0, self.hashes, values.size)
-        signs = np.where(np.arange(self.m) == kind.table[reports["hash"], values][:, None], 1, -1)
+        cell = report_type.table[reports["hash"], values]
+        signs = np.where(np.arange(self.m) == cell[:, None], 1, -1)
         reports["signs"] = np.where(rng.random(signs.shape) < self.p, signs, -signs)
         return reports
 
 
 @dataclass(frozen=True)
 class HashedSigns(Signs):
-    """A hash function, one index, and the sign there of the Hadamard row of the value's cell:
-    structured array (n,) with ``hash`` too.
+    """A hash function, one index, and the sign at this index of the Hadamard row that belongs to
+    the value's cell; structured array (n,) with ``hash``, ``indices`` and ``signs``.
 
     Parameters
     ----------
@@ -255,17 +255,18 @@ class HCMS(CountMeanSketch):
     epsilon : float
         Privacy budget, in [1e-6, 30].
     m : int
-        Cells of a hash function, a power of two in [2, 2^16].
+        Number of cells of a hash function, a power of two in [2, 2^16].
     hashes : int
         Number of hash functions, in [1, 2^16].
 
     Notes
     -----
-    A user draws a function and an index, takes the sign there of the row of a Hadamard matrix that
-    the value's cell names, and sends it as it is with probability ``s = 1 / (1 + e^-eps)``: one bit
-    where `CMS` sends m, at twice the budget a bit (Apple's differential privacy team 2017). "The
-    sign of the first value and not of the second" attains ``e^eps`` where the function tells them
-    apart. The functions are public and fixed, as in `CMS`.
+    A user samples a hash function and an index. The value's cell is the number of a row of a
+    Hadamard matrix; the row's sign at the index is sent unchanged with probability ``s = 1 / (1 +
+    e^-eps)``. A report is one bit instead of the m bits of `CMS`, with twice the budget per bit
+    (Apple's differential privacy team 2017). The event "the sign of the first value and not of the
+    second" attains the ratio ``e^eps``, if the two cells differ. The functions are public and
+    fixed, as in `CMS`.
     """
 
     k: Domain
@@ -297,10 +298,10 @@ class HCMS(CountMeanSketch):
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``hash``, ``indices`` and ``signs``; see
         `Mechanism.perturb`."""
-        values, kind = self._users(values, rng), self.report_type
-        reports = np.empty(values.size, kind.form)
+        values, report_type = self._users(values, rng), self.report_type
+        reports = np.empty(values.size, report_type.form)
         reports["hash"] = rng.integers(0, self.hashes, values.size)
         reports["indices"] = rng.integers(0, self.m, (values.size, 1))
-        cell = kind.table[reports["hash"], values]
+        cell = report_type.table[reports["hash"], values]
         reports["signs"] = answers(cell, reports["indices"], self.p, rng)
         return reports

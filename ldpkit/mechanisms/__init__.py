@@ -1,4 +1,4 @@
-"""Client side of every audited protocol: one file per family, the same verbs everywhere."""
+"""Mechanisms of the five papers, one file per family with the same methods, and their names."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -65,7 +65,8 @@ def __getattr__(name: str) -> Any:
 
 
 class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
-    """The mechanisms by name; `ldpkit.beyond` is imported when one of its own is asked for."""
+    """The mechanisms by name; a file of `ldpkit.beyond` is imported when one of its mechanisms is
+    first used."""
 
     def __getitem__(self, name: str) -> Callable[..., LocalRandomizer]:
         if name in _OWN:
@@ -81,7 +82,7 @@ class _Mechanisms(Mapping[str, Callable[..., LocalRandomizer]]):
 
 
 MECHANISMS = _Mechanisms()
-"""The mechanisms by the names the literature gives them."""
+"""The mechanisms by their names in the literature."""
 
 KEY_VALUE: dict[str, type[PCKV | CPP]] = {
     m.name: m for m in (PCKVUE, PCKVGRR, CPPUE, CPPGRR, PrivKV)
@@ -91,15 +92,11 @@ KEY_VALUE: dict[str, type[PCKV | CPP]] = {
 
 def takes(name: str, parameter: str) -> bool:
     """Whether the mechanism called `name` has a field `parameter`."""
-    return (
-        parameter
-        in inspect.signature(MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]).parameters
-    )
+    cls = MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
+    return parameter in inspect.signature(cls).parameters
 
 
-def make(
-    name: str, among: Mapping[str, Callable[..., Any]] = MECHANISMS, /, **parameters: Word
-) -> Any:
+def make(name: str, /, **parameters: Word) -> Any:
     """Build a mechanism from its name and parameters.
 
     Parameters
@@ -107,14 +104,14 @@ def make(
     name : str
         A key of `MECHANISMS`.
     **parameters
-        Its fields; ``None`` means not given. `tau` (and `memoise`) wrap a
-        mechanism that has no such field in `Repeated`.
+        Fields of the mechanism; ``None`` means not given. `tau` (and `memoise`) wrap a mechanism
+        that has no such field in `Repeated`.
 
     Raises
     ------
     ValueError
-        If the name is unknown (the nearest one is suggested), a parameter is
-        missing or superfluous, or a value is out of range.
+        If the name is unknown, a parameter is missing or superfluous, or a value is out of range.
+        For an unknown name the message suggests the nearest name.
     """
     cls = MECHANISMS[checks.one_of("mechanism", name, MECHANISMS)]
     wanted = inspect.signature(cls).parameters

@@ -1,8 +1,8 @@
-"""What every mechanism promises, and the estimator shared by all pure protocols.
+"""Interfaces of mechanisms, and the estimator of all pure protocols.
 
-A mechanism is a frozen dataclass: its fields are its parameters, checked at
-construction. It knows the client (`perturb`), the server (`estimate`,
-`variance`) and its own probabilities, and nothing about attacks.
+A mechanism is a frozen dataclass: its fields are its parameters, checked at construction. A
+mechanism defines the client (`perturb`), the server (`estimate`, `variance`) and its probabilities.
+It does not depend on attacks.
 """
 
 import dataclasses
@@ -38,27 +38,28 @@ __all__ = [
 Verbs = TypeVar("Verbs")
 
 MIN_EPSILON = 1e-6
-"""Smallest accepted epsilon: below it ``p - q`` loses its digits."""
+"""Smallest accepted epsilon, because ``p - q`` loses digits below it."""
 
 MAX_EPSILON = 30.0
-"""Largest accepted epsilon: beyond it ``1 - p`` loses its digits, and no audit of
-up to 10^12 reports could see a difference (its ceiling is 25.8)."""
+"""Largest accepted epsilon, because ``1 - p`` loses digits beyond it. No audit of up to 10^12
+reports could observe a difference there, because its largest possible bound is 25.8."""
 
 MAX_DOMAIN = 2**31 - 1
 """Largest accepted domain size."""
 
 MAX_ROUNDS = 10**6
-"""Largest accepted number of collections or rounds: the laws of their counts are kept in full."""
+"""Largest accepted number of collections or rounds, because the distributions of their counts are
+stored in full."""
 
 
 Epsilon: TypeAlias = Annotated[float, checks.rule(checks.real, MIN_EPSILON, MAX_EPSILON)]
-"""A budget."""
+"""Privacy budget, in [1e-6, 30]."""
 
 Delta: TypeAlias = Annotated[float, checks.rule(checks.real, 0, 1, closed="()")]
-"""A probability with which the budget may be exceeded."""
+"""Probability with which the guarantee may fail, in (0, 1)."""
 
 Domain: TypeAlias = Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)]
-"""A number of values."""
+"""Domain size, at least 2."""
 
 
 class Mechanism(checks.Checked, ABC):
@@ -67,22 +68,22 @@ class Mechanism(checks.Checked, ABC):
     Attributes
     ----------
     name : str
-        The literature's abbreviation.
+        Abbreviation in the literature.
     epsilon, delta : float
-        The claimed guarantee; ``epsilon = inf`` means that none is claimed.
+        The claimed guarantee; ``epsilon = inf`` means that no guarantee is claimed.
     exact : bool
-        Whether the distribution of the `report_type` is exactly that of `perturb`. Every class
-        states it anew: a subclass that does not is audited by real reports.
+        Whether the distribution of the `report_type` is exactly that of `perturb`. A class does not
+        inherit this flag: a subclass that does not set it is audited by real reports.
     """
 
     exact: ClassVar[bool] = False
-    _client: ClassVar[Callable[..., object]]  # of which `exact` speaks: one put in its place is not
+    _client: ClassVar[Callable[..., object]]  # the `perturb` that `exact` describes
 
     if TYPE_CHECKING:  # fields of some mechanisms, constants or properties of others
 
         @property
         def name(self) -> str:
-            """The literature's abbreviation."""
+            """Abbreviation in the literature."""
 
         @property
         def epsilon(self) -> float:
@@ -101,29 +102,27 @@ class Mechanism(checks.Checked, ABC):
             cls.exact = False
         cls._client = cls.perturb
         if isinstance(getattr(cls, "name", None), str) and "name" not in vars(cls):
-            # what a subclass does is not said of its parent
+            # a subclass does not take its parent's name, because it may behave differently
             cls.name = cls.__name__  # type: ignore[method-assign, assignment]  # a property of some
 
     @property
     def published_delta(self) -> float:
-        """The delta that the paper's code subtracts; differs from `delta` only where that code
-        errs."""
+        """The delta that the paper's code subtracts; it differs from `delta` only where this code
+        has an error."""
         return self.delta
 
     @property
     def scope(self) -> str:
-        """What has to be said where an audit exceeds the claim because it asks more than is
-        claimed; mostly nothing."""
+        """Note for results whose audited inputs are not covered by the claim; usually empty."""
         return ""
 
     @property
     def parameters(self) -> Row:
-        """The fields of the mechanism as a dictionary, in declaration order, without those that
-        are ``None`` unless asked for."""
+        """The fields of the mechanism as a dictionary, in the order of their declaration, without
+        the fields that have the default ``None``."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every mechanism is a dataclass
-        given = {f.name: getattr(self, f.name) for f in fields}
-        off = {f.name for f in fields if f.default is None and given[f.name] is None}
-        return {name: value for name, value in given.items() if name not in off}
+        given = ((field, getattr(self, field.name)) for field in fields)
+        return {f.name: value for f, value in given if value is not None or f.default is not None}
 
     @abstractmethod
     def perturb(self, values: Input, rng: Rng) -> Reports:
@@ -132,6 +131,7 @@ class Mechanism(checks.Checked, ABC):
         Parameters
         ----------
         values : int array, shape (n,)
+            The users' values.
         rng : numpy.random.Generator
 
         Returns
@@ -142,16 +142,19 @@ class Mechanism(checks.Checked, ABC):
 
 
 class LocalRandomizer(Mechanism):
-    """A mechanism of which two inputs can be told apart by the reports: what an audit is about."""
+    """A mechanism that can be audited: an audit tries to distinguish two inputs by their
+    reports."""
 
     @property
     @abstractmethod
     def report_type(self) -> ReportType:
-        """What a report looks like, and the law of the reports, see `ldpkit.reports`."""
+        """The form of a report and, where it is known, the exact distribution of reports; see
+        `ldpkit.reports`."""
 
     @property
     def width(self) -> int:
-        """Numbers in one user's report at most: how many reports fit into memory at once."""
+        """Largest number of numbers in one report, by which audits choose how many reports to hold
+        in memory."""
         return self.report_type.width
 
     def inputs(self, value: Input, n: int) -> Array:
@@ -160,29 +163,30 @@ class LocalRandomizer(Mechanism):
 
     @abstractmethod
     def pair(self, pair: Input = None) -> Input:
-        """Return the two audited inputs, those furthest apart unless given, after checking that
-        reports can tell them apart.
+        """Return the two audited inputs, after checking that reports can distinguish them; by
+        default the two inputs that are furthest apart.
 
         Raises
         ------
         ValueError
-            If they are no inputs of the mechanism, or no report tells them apart.
+            If one of them is not an input of the mechanism, or if both have the same distribution
+            of reports.
         """
 
     def read(self, reports: Reports) -> Reports:
-        """Return reports as arrays, in the form of `kind`, after checking that this mechanism can
-        send them.
+        """Return reports as arrays, in the form of `report_type`, after checking that this
+        mechanism can send them.
 
         Raises
         ------
         ValueError
-            If their number, shape or type is another one, or an entry is out of range.
+            If the number, shape or type of the reports is wrong, or an entry is out of range.
         """
         return self.report_type.read(reports, self.name)
 
 
 class FrequencyOracle(LocalRandomizer):
-    """A mechanism over ``0..k-1`` from whose reports frequencies are estimated.
+    """A mechanism over the values ``0..k-1`` whose reports estimate the frequency of each value.
 
     Attributes
     ----------
@@ -198,11 +202,11 @@ class FrequencyOracle(LocalRandomizer):
 
     @property
     def report(self) -> str:
-        """Name of the kind of report."""
+        """Name of the report type."""
         return self.report_type.name
 
     def _users(self, values: ArrayLike, rng: Rng) -> Array:
-        """The values that users hold, after checking them and the generator."""
+        """The users' values, after checking them and the generator."""
         checks.generator(rng)
         return checks.values(values, self.k)
 
@@ -211,7 +215,8 @@ class FrequencyOracle(LocalRandomizer):
 
     @abstractmethod
     def estimate(self, reports: Reports) -> Array | list[Array]:
-        """Return unbiased frequency estimates, shape (k,), from reports of n >= 1 users."""
+        """Return unbiased estimates of the frequencies, shape (k,), from reports of n >= 1
+        users."""
 
     @abstractmethod
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
@@ -220,22 +225,22 @@ class FrequencyOracle(LocalRandomizer):
         Parameters
         ----------
         n : int
-            Number of users.
+            Number of users, at least 1.
         frequency : float or array
-            True frequency of the value; 0 gives the usual approximation.
+            True frequency of the value, in [0, 1]; 0 gives the usual approximation.
         """
 
 
-def pair_of_values(kind: ReportType, pair: Input = None) -> Pair:
-    """Return two different values of a domain, the first and the last unless given; see
+def pair_of_values(report_type: ReportType, pair: Input = None) -> Pair:
+    """Return two different values of a domain, by default the first and the last; see
     `LocalRandomizer.pair`."""
-    pair = (0, kind.domain - 1) if pair is None else pair
+    pair = (0, report_type.domain - 1) if pair is None else pair
     checks.need(
         np.shape(pair) == (2,) and pair[0] != pair[1],
         f"pair must hold two different values, got {pair}",
     )
-    first, second = (checks.integer("pair", v, 0, kind.domain - 1) for v in pair)
-    kind.check((first, second))
+    first, second = (checks.integer("pair", v, 0, report_type.domain - 1) for v in pair)
+    report_type.check((first, second))
     return first, second
 
 
@@ -244,27 +249,33 @@ def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:
     return checks.instance("mechanism", mechanism, FrequencyOracle, "a frequency oracle")
 
 
-def kind_with(mechanism: FrequencyOracle, verbs: type[Verbs], wanted: str) -> Verbs:
-    """Return the kind of a frequency oracle's reports if it has the `verbs`; otherwise the
-    mechanism must do what is `wanted`."""
-    kind = oracle(mechanism).report_type
-    if not isinstance(kind, verbs):
+def report_type_with(mechanism: FrequencyOracle, verbs: type[Verbs], wanted: str) -> Verbs:
+    """Return the report type of a frequency oracle if it is an instance of `verbs`.
+
+    Raises
+    ------
+    ValueError
+        If it is not; the message states that the mechanism must do what is `wanted`.
+    """
+    report_type = oracle(mechanism).report_type
+    if not isinstance(report_type, verbs):
         raise ValueError(
-            f"mechanism must {wanted}, got {mechanism.name} with its {kind.name} reports"
+            f"mechanism must {wanted}, got {mechanism.name} with its {report_type.name} reports"
         )
-    return kind
+    return report_type
 
 
 def distribution_known(mechanism: object) -> bool:
     """Whether counts may be sampled from an exact distribution instead of counted on real reports.
 
-    A mechanism class states by its own `exact` that the distribution of its report type is that of
-    its `perturb`; the report type has to have one.
+    This needs three conditions. The mechanism's class sets `exact`, its `perturb` has not been
+    replaced since, and the exact distribution of its report type is known.
     """
     return (
         isinstance(mechanism, LocalRandomizer)
         and mechanism.exact
-        and getattr(mechanism.perturb, "__func__", None) is type(mechanism)._client
+        and "perturb" not in vars(mechanism)
+        and type(mechanism).perturb is type(mechanism)._client
         and mechanism.report_type.exact
     )
 
@@ -287,21 +298,23 @@ def build(name: str, cls: Callable[..., Any], **parameters: Word) -> Any:
     return cls(**given)
 
 
-def share(frequency: Numbers) -> Numbers:
-    """Return a true frequency, or an array of them, after checking that it lies in [0, 1]."""
+def checked_frequency(frequency: Numbers) -> Numbers:
+    """Return a true frequency, or an array of frequencies, after checking that all lie in
+    [0, 1]."""
     return checks.reals("frequency", frequency, 0, 1)[()]
 
 
 def support_variance(p: Numbers, q: Numbers, frequency: Numbers = 0.0) -> Numbers:
-    """Variance per user of a frequency estimated from support counts; numbers or arrays."""
+    """Variance of a frequency estimated from the support count of one user; divide by n for n
+    users."""
     return (q * (1 - q) + frequency * (p - q) * (1 - p - q)) / (p - q) ** 2
 
 
 class SupportOracle(FrequencyOracle):
     """A pure protocol in the sense of Wang et al. (2017).
 
-    Every report supports a set of values; the user's own value is in it with
-    probability `p`, any other value with probability `q` (subclasses give both).
+    Every report supports a set of values. The set contains the user's own value with probability
+    `p`, and any other value with probability `q`; subclasses define both probabilities.
     """
 
     if TYPE_CHECKING:
@@ -316,10 +329,10 @@ class SupportOracle(FrequencyOracle):
 
         @property
         def q(self) -> float:
-            """Probability that one given other value is."""
+            """Probability that one given other value is supported."""
 
     def support_counts(self, reports: ArrayLike) -> Array:
-        """Return how many reports support each value, shape (k,)."""
+        """Return the number of reports that support each value, shape (k,)."""
         return self.report_type.support_counts(self.read(reports))
 
     def estimate(self, reports: Array) -> Array:
@@ -327,15 +340,15 @@ class SupportOracle(FrequencyOracle):
         return (counts / len(reports) - self.q) / (self.p - self.q)
 
     def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
-        """Draw the estimates that fresh reports of a whole population would give.
+        """Sample the estimates that fresh reports of a whole population would give.
 
-        If values are supported independently, support counts are drawn as sums
-        of two binomials; otherwise every report is made.
+        If reports support values independently, each support count is sampled as the sum of two
+        binomial variables. Otherwise the client makes every report.
 
         Parameters
         ----------
         counts : int array, shape (k,)
-            How many users hold each value.
+            Number of users who hold each value.
         rng : numpy.random.Generator
 
         Returns
@@ -351,4 +364,6 @@ class SupportOracle(FrequencyOracle):
         return (supported / n - self.q) / (self.p - self.q)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        return support_variance(self.p, self.q, share(frequency)) / checks.integer("n", n, 1)
+        return support_variance(self.p, self.q, checked_frequency(frequency)) / checks.integer(
+            "n", n, 1
+        )

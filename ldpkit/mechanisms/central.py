@@ -1,4 +1,4 @@
-"""What Gaussian noise promises, once and in many steps.
+"""Privacy accounting of Gaussian noise for one release and for many.
 
 Sources: Dong, Roth and Su (2022) for Gaussian differential privacy (GDP); Guerra-Balboa et al.,
 "Understanding Disclosure Risk in Differential Privacy", section 7.1, for its use.
@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 ADJACENCY = {"add_remove": 1.0, "replace": 2.0}
-"""How far two neighbouring sums of clipped gradients may lie apart, in units of the clipping
-norm."""
+"""Largest distance of two neighbouring sums of clipped gradients, in units of the clipping norm, by
+the name of the adjacency."""
 
 _ORDERS = np.concatenate([np.arange(11, 110) / 10, np.arange(11, 64)])
 
@@ -37,8 +37,9 @@ def gdp_mu(sigma: float, steps: int = 1, adjacency: str = "add_remove") -> float
     sigma : float
         Standard deviation of the noise, in units of the clipping norm, positive.
     steps : int
+        Number of releases, at least 1.
     adjacency : {"add_remove", "replace"}
-        Whether neighbours differ by one record more, or by another record in the same place.
+        Whether neighbouring data sets differ by one additional record, or by one replaced record.
     """
     sigma, steps = checks.real("sigma", sigma, 0, closed="()"), checks.integer("steps", steps, 1)
     return ADJACENCY[checks.one_of("adjacency", adjacency, ADJACENCY)] * math.sqrt(steps) / sigma
@@ -49,7 +50,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     2.13)."""
     mu = checks.real("mu", mu, 0, closed="()")
     delta = checks.real("delta", delta, 0, 1, closed="()")
-    sigma = SENSITIVITY / mu  # in terms of a one-hot vector
+    sigma = SENSITIVITY / mu  # of the noise on a one-hot vector
     if gaussian_delta(0.0, sigma) <= delta:
         return 0.0
     high = mu * (mu / 2 + math.sqrt(2 * math.log(1 / delta)))  # the tail bound of the privacy loss
@@ -57,12 +58,10 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
 
 def rdp_epsilon(mu: float, delta: float) -> float:
-    """Epsilon of mu-GDP by Renyi orders 1.1 to 63, as the paper's code converts it; larger than
-    `gdp_epsilon`."""
-    mu, delta = (
-        checks.real("mu", mu, 0, closed="()"),
-        checks.real("delta", delta, 0, 1, closed="()"),
-    )
+    """Epsilon of mu-GDP at `delta`, converted by Renyi orders 1.1 to 63 as in the paper's code;
+    larger than `gdp_epsilon`."""
+    mu = checks.real("mu", mu, 0, closed="()")
+    delta = checks.real("delta", delta, 0, 1, closed="()")
     rest = np.log1p(-1 / _ORDERS) - np.log(_ORDERS * delta) / (_ORDERS - 1)
     return float((_ORDERS * mu**2 / 2 + rest).min())
 
@@ -82,9 +81,9 @@ def gaussian_epsilon(
     sigma, steps, adjacency
         As in `gdp_mu`.
     delta : float
-        In (0, 1).
+        Probability with which the guarantee may fail, in (0, 1).
     accounting : {"exact", "rdp"}
-        See `gdp_epsilon` and `rdp_epsilon`.
+        Conversion of mu to epsilon: `gdp_epsilon` or `rdp_epsilon`.
     """
     convert = {"exact": gdp_epsilon, "rdp": rdp_epsilon}[
         checks.one_of("accounting", accounting, ("exact", "rdp"))
@@ -100,12 +99,12 @@ def gaussian_sigma(
     accounting: str = "exact",
     adjacency: str = "add_remove",
 ) -> float:
-    """Noise multiplier that `gaussian_epsilon` maps to `epsilon`.
+    """Noise multiplier for which `gaussian_epsilon` is `epsilon`.
 
     Raises
     ------
     ValueError
-        If the accounting cannot express so small an epsilon at this delta.
+        If no noise multiplier has so small an epsilon at this delta under this accounting.
     """
     epsilon = checks.real("epsilon", epsilon, 0, closed="()")
 

@@ -1,4 +1,4 @@
-"""Anybody's client as a mechanism: the door through which real packages are audited."""
+"""Any Python callable as a mechanism, for audits of other packages."""
 
 import copy
 import functools
@@ -26,13 +26,13 @@ __all__ = ["Client", "ClientError", "load", "named"]
 
 
 FORMS: dict[str, Callable[[int], ReportType]] = {
-    kind.name: kind for kind in (Value, Bits, Subset, Anything)
+    cls.name: cls for cls in (Value, Bits, Subset, Anything)
 }
-"""The kinds of report that a client may send, by name."""
+"""The report types that a client may send, by name."""
 
 
 ON_ERROR = ("stop", "report")
-"""What to do where a client fails."""
+"""Names of the two ways to treat an error of a client, see `Client`."""
 
 
 class ClientError(ValueError):
@@ -40,7 +40,7 @@ class ClientError(ValueError):
 
 
 class NoClientError(ClientError):
-    """There is nothing that could be asked for a report."""
+    """The client cannot be started."""
 
 
 def load(path: str) -> Callable[..., Reports]:
@@ -49,7 +49,7 @@ def load(path: str) -> Callable[..., Reports]:
     Raises
     ------
     ClientError
-        If the text has another form, or module or function cannot be imported.
+        If the text has another form, or the module or the function cannot be imported.
     """
     module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     checks.need(
@@ -79,8 +79,8 @@ def load(path: str) -> Callable[..., Reports]:
 
 
 def named(path: str, **parameters: Word) -> "Client":
-    """Return the client ``"module:function"`` under its own name, with the other fields of
-    `Client`."""
+    """Return the client ``"module:function"``, whose name is this text; `parameters` are the other
+    fields of `Client`."""
     wanted = [field.name for field in fields(Client) if field.name not in ("function", "name")]
     for name in parameters:
         checks.one_of("parameter of a client", name, wanted)
@@ -88,7 +88,7 @@ def named(path: str, **parameters: Word) -> "Client":
 
 
 def _inputs(values: Sequence[Input]) -> tuple[Input, ...]:
-    """Inputs of any type, which must differ."""
+    """Return inputs of any type as a tuple, after checking that they differ."""
     given = tuple(checks.instance("values", values, (list, tuple, range, np.ndarray), "a list"))
     for i, value in enumerate(given):
         checks.need(
@@ -121,14 +121,14 @@ def _takes_one_value(function: Callable[..., object]) -> bool:
     raise ClientError(f"client must take (values, rng) or (value), its signature is {signature}")
 
 
-_SAID = 200  # characters of an error that are reported
+_MESSAGE_LENGTH = 200  # characters of an error's message in a report
 
 
-_ELSEWHERE = """
+_SUBPROCESS = """
 import os, pickle, sys, threading
 threading.Thread(target=lambda: os._exit(os.read(int(sys.argv[1]), 1) == b""), daemon=True).start()
 answer = os.fdopen(os.dup(1), "wb")
-os.dup2(2, 1)  # what the client prints is no report
+os.dup2(2, 1)  # the client's own output must not mix with the reports
 sys.path[:] = pickle.load(sys.stdin.buffer)
 function, values, batched, seed = pickle.load(sys.stdin.buffer)
 import numpy
@@ -146,28 +146,28 @@ class Client(LocalRandomizer):
     Parameters
     ----------
     function : callable
-        ``f(values, rng) -> reports``, with an int array of n users' values and a
-        `numpy.random.Generator`, returning n reports; or ``f(value) -> report``
-        for one user (then the randomness is the client's own and a seed does not
-        repeat the audit).
+        Either ``f(values, rng) -> reports`` or ``f(value) -> report``. The first gets an int array
+        of n users' values and a `numpy.random.Generator`, and returns n reports. The second reports
+        for one user; then the client has its own randomness, so a seed does not repeat the audit.
     k : int, optional
-        Domain size; values are ``0..k-1``. Not given where `values` are.
+        Domain size; values are ``0..k-1``. It is not given if `values` are.
     report : {"value", "bits", "subset", "any"}
-        What a report is: one integer, k bits, a collection of distinct values, whose order is
-        kept (that of a ``set``, which has none, is made ascending), or whatever JSON can write
-        (`ldpkit.reports.anything.plain`).
+        Report type: one integer, k bits, a collection of distinct values, or anything that JSON can
+        write. The order of a collection is kept, but a ``set`` has no order and is sorted. For
+        ``"any"`` see `ldpkit.reports.anything.plain`.
     epsilon, delta : float
-        The guarantee the client claims.
+        The guarantee that the client claims.
     name : str
-        How the client is called in results.
+        Name of the client in results.
     values : sequence, optional
-        With reports of ``"any"`` form, the inputs that the client is asked about, of any type; each
-        call gets copies. A pair names two of them by their positions. Such clients are called with
-        a list of n users' values, or one value.
+        Inputs of the client, of any type, if reports are of type ``"any"``. Each call gets copies.
+        A pair selects two inputs by their positions. Such clients are called with a list of n
+        users' values, or with one value.
     on_error : {"stop", "report"}
-        What to do where the client raises an exception, does not answer in time, or returns what is
-        no report: end with an error, or take that for a report of ``"any"`` form. The client is
-        then asked for one report at a time.
+        Treatment of a failed call: stop the audit, or count the error as a report of type
+        ``"any"``. A call fails if the client raises an exception, does not answer in time, or
+        returns something that is not a report. With ``"report"`` the client is called for one
+        report at a time.
     """
 
     function: Callable[..., Reports]
@@ -186,7 +186,7 @@ class Client(LocalRandomizer):
             checks.fix(self, values=_inputs(self.values))
             checks.need(
                 self.k in (0, len(self.values)),
-                f"k must be left out where values are given, got {self.k!r}",
+                f"k must be left out if values are given, got {self.k!r}",
             )
             checks.fix(self, k=len(self.values))
         checks.fix(
@@ -202,24 +202,24 @@ class Client(LocalRandomizer):
 
     @property
     def report_type(self) -> ReportType:
-        """What a report looks like; its law is unknown."""
+        """The form of a report; its exact distribution is unknown."""
         return FORMS[self.report](self.k)
 
     def pair(self, pair: Input = None) -> Pair:
         return pair_of_values(self.report_type, pair)
 
     def read(self, reports: Reports) -> Array:
-        """Return the reports as they are: they were checked when the client made them."""
+        """Return the reports unchanged, because `perturb` has checked them already."""
         return checks.unmasked("reports", reports)
 
     @property
     def called(self) -> str:
-        """What messages call the client."""
+        """Name of the client in error messages."""
         return "client" if self.name == "client" else f"client {self.name}"
 
     @functools.cached_property
     def batched(self) -> bool:
-        """Whether one call reports for many users."""
+        """Whether one call makes the reports of many users."""
         return not _takes_one_value(self.function)
 
     @property
@@ -234,30 +234,30 @@ class Client(LocalRandomizer):
         Raises
         ------
         ClientError
-            If the client raises, changes its input array, or returns something
-            of the wrong length, shape or range, or NaN.
+            If the client raises an exception, changes its input array, or returns something of the
+            wrong length, shape or range, or NaN.
         """
         values = checks.values(values, self.k)
         if self.on_error != ON_ERROR[0]:
-            return self._anyhow(values, rng)
-        handed = self._handed(values)
+            return self._reports_or_errors(values, rng)
+        inputs = self._copied(values)
         try:
             if not self.batched:
-                reports = [self._one(v) for v in handed]
+                reports = [self._single_report(value) for value in inputs]
             else:
-                reports = self.function(handed, rng)
+                reports = self.function(inputs, rng)
         except NoClientError:
             raise
         except (Exception, SystemExit) as error:
-            said = (
+            raised = (
                 ""
                 if isinstance(error, ClientError)
                 else f"{self.called} raised {type(error).__name__}: "
             )
-            why = "; --on-error report takes that for a report" if self.report == "any" else ""
-            raise ClientError(f"{said}{error}{why}") from (error.__cause__ or error)
+            advice = "; --on-error report takes that for a report" if self.report == "any" else ""
+            raise ClientError(f"{raised}{error}{advice}") from (error.__cause__ or error)
         checks.need(
-            self.values is not None or np.array_equal(handed, values),
+            self.values is not None or np.array_equal(inputs, values),
             f"{self.called} changed its input array; reports of different users must not"
             " share memory",
             ClientError,
@@ -268,52 +268,44 @@ class Client(LocalRandomizer):
             got = type(reports).__name__
         self._need(got == len(values), f"{len(values)} reports", got)
         self._need(not checks.masked(reports), "reports without a mask", "masked ones")
-        return getattr(self, f"_as_{self.report}")(reports)
+        return self._checked_reports(reports)
 
     def afresh(self, values: Array, seed: int) -> Array | None:
-        """Return the reports that the client makes in a process of its own; ``None`` if it cannot
-        be imported there."""
+        """Return reports that the client makes in a new process; ``None`` if the function cannot be
+        imported there."""
         function = self.function
         while isinstance(function, functools.partial):
             function = function.func
-        try:  # anything but a function would take along what it remembers
-            given = (
-                pickle.dumps((self.function, self._handed(values), self.batched, seed))
-                if inspect.isroutine(function)
-                else None
-            )
+        if not inspect.isroutine(function):
+            return None  # an object would take its memory along
+        try:
+            call = pickle.dumps((self.function, self._copied(values), self.batched, seed))
         except Exception:
-            given = None
-        if given is None:
             return None
-        ended, life = os.pipe()  # by which it notices that nobody waits for it any more
+        ended, life = os.pipe()  # closing it tells the new process that this process has ended
         with open(ended, "rb"), open(life, "wb"):
             done = subprocess.run(
-                [sys.executable, "-c", _ELSEWHERE, str(ended)],
-                input=pickle.dumps(sys.path) + given,
+                [sys.executable, "-c", _SUBPROCESS, str(ended)],
+                input=pickle.dumps(sys.path) + call,
                 capture_output=True,
                 pass_fds=[ended],
             )
-        return (
-            getattr(self, f"_as_{self.report}")(pickle.loads(done.stdout))
-            if done.returncode == 0
-            else None
-        )
+        return None if done.returncode else self._checked_reports(pickle.loads(done.stdout))
 
-    def _handed(self, values: Array) -> Reports:
-        """What the client is called with: copies that it may change."""
+    def _copied(self, values: Array) -> Reports:
+        """Copies of the users' inputs, which the client may change."""
         if self.values is not None:
             return [copy.deepcopy(self.values[v]) for v in values]
         return values.copy() if self.batched else values.tolist()
 
-    def _one(self, value: Input) -> Reports:
+    def _single_report(self, value: Input) -> Reports:
         report = self.function(value)
         begin_one()
         # read before the next call, which may use the same memory
         return self._as_any([report])[0] if self.report == "any" else report
 
-    def _anyhow(self, values: Array, rng: Rng) -> Array:
-        """Reports, or what happened instead of them."""
+    def _reports_or_errors(self, values: Array, rng: Rng) -> Array:
+        """Return one report for each value, or a dictionary about the error."""
         strict = replace(self, on_error=ON_ERROR[0])
         reports = np.empty(len(values), object)
         for i in range(len(values)):
@@ -322,12 +314,21 @@ class Client(LocalRandomizer):
             except NoClientError:
                 raise
             except ClientError as error:
-                said = {
+                reports[i] = {
                     "error": type(error.__cause__ or error).__name__,
-                    "said": str(error)[:_SAID],
+                    "said": str(error)[:_MESSAGE_LENGTH],
                 }
-                reports[i] = said
         return reports
+
+    def _checked_reports(self, reports: Reports) -> Array:
+        """Return reports as an array of the client's report type."""
+        read = {
+            "value": self._as_value,
+            "bits": self._as_bits,
+            "subset": self._as_subset,
+            "any": self._as_any,
+        }
+        return read[self.report](reports)
 
     def _as_any(self, reports: Reports) -> Array:
         try:
@@ -343,17 +344,16 @@ class Client(LocalRandomizer):
             self._refuse(wanted, got)
 
     def _integers(self, array: Array, low: int, wanted: str) -> Array:
-        """`array` as integers in ``low..k-1``."""
+        """Return `array` as integers in ``low..k-1``."""
         self._need(array.dtype.kind in "biuf", wanted, f"an array of {array.dtype}")
-        bad = ~(
-            (array >= low) & (array < self.k) & (array == np.floor(array))
-        )  # NaN fails every comparison
+        # NaN fails every comparison
+        bad = ~((array >= low) & (array < self.k) & (array == np.floor(array)))
         if bad.any():
             self._refuse(wanted, array[bad].flat[0])
         return array.astype(np.int64)
 
     def _array(self, reports: Reports, each: tuple[int, ...], wanted: str) -> Array:
-        """`reports` as an array; `each` is the shape of one."""
+        """Return `reports` as an array of reports that each have the shape `each`."""
         try:
             array = np.asarray(reports)
         except ValueError as error:

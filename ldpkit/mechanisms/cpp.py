@@ -1,6 +1,5 @@
-"""CPP: correlated perturbation in rounds, with values placed on the boundaries of buckets (PrivKV
-and its successors).
-
+"""CPP: correlated perturbation of key and value in rounds, with values rounded to the boundaries of
+buckets (PrivKV and its successors).
 Source: Ye, Hu, Meng and Zheng, "PrivKV: Key-Value Data Collection with Local
 Differential Privacy", IEEE S&P 2019, and its extensions; KV-Auditor, section
 2.2.1, with the budgets and the symmetric bits of its released program.
@@ -18,7 +17,7 @@ import numpy as np
 from .. import checks
 from ..reports.listing import alphabet
 from ..types import Array, ArrayLike, Held, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, MAX_ROUNDS, Epsilon, Mechanism, share
+from .base import MAX_DOMAIN, MAX_ROUNDS, Epsilon, Mechanism, checked_frequency
 from .grr import respond, response_rates
 from .keyvalue import KeyValues, fitting
 
@@ -27,7 +26,7 @@ __all__ = ["CPP", "CPPUE", "CPPGRR", "PrivKV", "bit_vectors"]
 
 @functools.lru_cache(maxsize=4)
 def bit_vectors(length: int) -> Array:
-    """Return all bit vectors of this length, float array (2 ** length, length), the last bit moving
+    """Return all bit vectors of this length, float array (2 ** length, length); the last bit moves
     fastest."""
     size = alphabet(2, checks.integer("length", length, 0), "take fewer buckets, or CPP-GRR")
     return ((np.arange(size)[:, None] >> np.arange(length)[::-1]) & 1).astype(float)
@@ -37,29 +36,29 @@ def bit_vectors(length: int) -> Array:
 class CPP(Mechanism):
     """Base of CPP-UE and CPP-GRR.
 
-    In each round a user looks at one uniformly chosen key and says by randomised
-    response whether it is in the set. Only after a yes a value follows: the
-    user's own, or for a key the user does not hold a uniform one of the bucket
-    means that the server broadcast after the round before. The value is rounded
-    to a boundary of its bucket, without bias, and that slot is perturbed.
+    In each round a user chooses one key uniformly and reports by randomised response whether the
+    set contains it. Only after the answer yes, the report also contains a perturbed value. This is
+    the user's own value, if the user holds the key. Otherwise it is a uniform choice among the
+    bucket means that the server broadcast after the previous round. The value is rounded to a
+    boundary of its bucket (a slot), without bias, and the slot is perturbed.
 
     Parameters
     ----------
     k : int
-        Number of keys, at least 1; audits look at one.
+        Number of keys, at least 1; audits use one key.
     epsilon : float
-        Budget of all rounds, in [1e-6, 30]: half for the key, in the first round
-        (later ones answer at random), half for the values, in equal parts.
+        Budget of all rounds, in [1e-6, 30]. Half of it is for the key, in the first round, because
+        later rounds answer at random. The other half is for the values, in equal parts.
     buckets : int
-        Boundary points b of the value range, even and at least 2: two per
-        bucket, so that inner points appear twice.
+        Number of boundary points of the value range, even, in [2, 64]: two per bucket, therefore
+        inner points occur twice.
     rounds : int
         Planned number of rounds, in [1, 10^6].
 
     Notes
     -----
-    Verbs take the broadcast `means`, float array (k, buckets / 2); without them
-    it is the first round, which starts from the middle of each bucket.
+    Methods take the broadcast `means`, float array (k, buckets / 2). Without them they refer to the
+    first round, whose means are the middles of the buckets.
     """
 
     k: Annotated[int, checks.rule(checks.integer, 1, MAX_DOMAIN)]
@@ -78,43 +77,44 @@ class CPP(Mechanism):
     @property
     @abstractmethod
     def _rates(self) -> Rates:
-        """Probabilities that a record supports its slot, and one given other slot."""
+        """Probabilities that a record supports its slot, and that it supports one given other
+        slot."""
 
     @property
     @abstractmethod
     def _slots(self) -> Array:
-        """Which slots each of the different records supports, float array (records, buckets)."""
+        """Slots that each different record supports, float array (records, buckets)."""
 
     @abstractmethod
     def _respond(self, slot: Array, rng: Rng) -> Array:
-        """Perturb the slots."""
+        """Perturb slots; return one record for each."""
 
     @abstractmethod
     def _symbols(self, record: Array) -> Array:
-        """Number of each record: its row of `_slots`."""
+        """Number of each record, which is its row in `_slots`."""
 
     @abstractmethod
-    def _record_law(self, slot: Array) -> Array:
-        """Law of the record, given the law of the slot."""
+    def _record_distribution(self, slot: Array) -> Array:
+        """Distribution of the record, given the distribution of the slot."""
 
     @property
     def value_epsilon(self) -> float:
-        """Parameter of the value's perturbation in each round."""
+        """Budget of the value's perturbation in each round."""
         return self.epsilon / (2 * self.rounds)
 
     def key_rate(self, means: ArrayLike | None = None) -> float:
-        """Probability that the answer about the key is true: one half after the first round."""
+        """Probability that the answer about the key is true; 1/2 after the first round."""
         return 1 / (1 + math.exp(-self.epsilon / 2)) if means is None else 0.5
 
     @property
     def points(self) -> Array:
-        """Values of the slots, shape (buckets,): left and right boundary of each bucket."""
+        """Values of the slots, shape (buckets,): the left and right boundary of each bucket."""
         edges = np.linspace(-1, 1, self.buckets // 2 + 1)
         return np.column_stack([edges[:-1], edges[1:]]).ravel()
 
     def started(self, means: ArrayLike | None) -> Array:
-        """Return the broadcast means, or the middle of each bucket if there are none yet, after
-        checking them."""
+        """Return the broadcast means after checking them, or the middles of the buckets for
+        ``None``."""
         if means is None:
             means = self.points.reshape(-1, 2).mean(axis=1) * np.ones((self.k, 1))
         means = checks.numeric("means", means)
@@ -126,8 +126,8 @@ class CPP(Mechanism):
         return means
 
     def place(self, values: ArrayLike) -> tuple[Array, Array]:
-        """Return the bucket of each value (a shared boundary belongs to the left one) and its
-        chance of the left slot."""
+        """Return the bucket of each value and the probability that the value is rounded to the left
+        slot; a boundary between two buckets belongs to the left one."""
         values = checks.numeric("values", values).astype(float)
         if not np.all(np.abs(values) <= 1):
             raise ValueError(
@@ -139,38 +139,35 @@ class CPP(Mechanism):
         )
         return bucket, np.clip((self.points[2 * bucket + 1] - values) / width, 0, 1)
 
-    def slot_law(self, values: ArrayLike) -> Array:
-        """Return the law of the slot, shape (buckets,), for a value drawn uniformly from
+    def slot_distribution(self, values: ArrayLike) -> Array:
+        """Return the distribution of the slot, shape (buckets,), for a uniform choice among
         `values`."""
         bucket, left = self.place(np.atleast_1d(values))
-        law = np.bincount(2 * bucket, left, self.buckets) + np.bincount(
-            2 * bucket + 1, 1 - left, self.buckets
-        )
-        return law / bucket.size
+        left_slots = np.bincount(2 * bucket, left, self.buckets)
+        right_slots = np.bincount(2 * bucket + 1, 1 - left, self.buckets)
+        return (left_slots + right_slots) / bucket.size
 
     def perturb(self, sets: KeyValues, rng: Rng, means: ArrayLike | None = None) -> Array:
-        """Return reports of one round, structured array (n,): the `key` looked at, the `bit` about
-        it, the `record`."""
+        """Return reports of one round, structured array (n,) with the chosen `key`, the `bit` about
+        it, and the `record`."""
         fitting(self, sets)
         checks.generator(rng)
         rate, n = self.key_rate(means), len(sets)
         means, key = self.started(means), rng.integers(0, self.k, n)
         held, value = sets.find(key)
-        drawn = means[key, rng.integers(0, self.buckets // 2, n)]
-        bucket, left = self.place(np.where(held, value, drawn))
+        substitute = means[key, rng.integers(0, self.buckets // 2, n)]
+        bucket, left = self.place(np.where(held, value, substitute))
         bit = rng.random(n) < np.where(held, rate, 1 - rate)
         record = self._respond(2 * bucket + (rng.random(n) >= left), rng)
         reports = np.zeros(
             n, [("key", np.int64), ("bit", np.uint8), ("record", record.dtype, record.shape[1:])]
         )
         reports["key"], reports["bit"] = key, bit
-        reports["record"][bit] = record[
-            bit
-        ]  # after a no the record is zero, in GRR too: it means nothing there
+        reports["record"][bit] = record[bit]  # 0 after a no, where the record has no meaning
         return reports
 
-    def law(self, pairs: Sequence[Held], means: ArrayLike | None = None) -> Array:
-        """Return the exact law of one user's report in one round.
+    def distribution(self, pairs: Sequence[Held], means: ArrayLike | None = None) -> Array:
+        """Return the exact distribution of one user's report in one round.
 
         Parameters
         ----------
@@ -182,30 +179,30 @@ class CPP(Mechanism):
         Returns
         -------
         float array, shape (k * (1 + records),)
-            For each key: the answer no, then yes with every record, in the order of `encode`.
+            For each key: the answer no, then yes with each record, in the order of `encode`.
         """
         rate, means = self.key_rate(means), self.started(means)
         held, value = KeyValues.of([pairs] * self.k, self.k).find(np.arange(self.k))
         parts: list[ArrayLike] = []
         for key in range(self.k):
             yes, source = (rate, value[key]) if held[key] else (1 - rate, means[key])
-            parts += [[1 - yes], yes * self._record_law(self.slot_law(source))]
+            parts += [[1 - yes], yes * self._record_distribution(self.slot_distribution(source))]
         return np.concatenate(parts) / self.k
 
     def encode(self, reports: Array) -> Array:
-        """Return the number of each report in the order of `law`."""
+        """Return the number of each report in the order of `distribution`."""
         code = self._symbols(reports["record"])
-        each = 1 + len(self._slots)
-        return reports["key"] * each + np.where(reports["bit"] == 1, 1 + code, 0)
+        outputs_per_key = 1 + len(self._slots)
+        return reports["key"] * outputs_per_key + np.where(reports["bit"] == 1, 1 + code, 0)
 
     def tally_counts(self, counts: Array) -> tuple[Array, Array]:
-        """Return what `tally` does, without the users, from counts of outputs for k = 1 in the
-        order of `law`."""
+        """Return the second and third result of `tally` for k = 1, from counts of outputs in the
+        order of `distribution`."""
         return counts[1:].sum()[None], np.einsum("i,ij->j", counts[1:], self._slots)[None]
 
     def tally(self, reports: Array) -> tuple[Array, Array, Array]:
-        """Return users who looked at each key (k,), who answered yes (k,), and reports that hold
-        each slot (k, buckets)."""
+        """Return how many users chose each key (k,), how many of them answered yes (k,), and how
+        many reports support each slot (k, buckets)."""
         reports = checks.unmasked(f"reports of {self.name}", reports)
         checks.need(
             reports.ndim == 1 and len(reports) and reports.dtype.names == ("key", "bit", "record"),
@@ -225,17 +222,17 @@ class CPP(Mechanism):
         )
 
     def calibrate(self, yes: Array, slots: Array) -> Array:
-        """Estimate how many of the users who answered yes hold each slot, cut to what is possible,
-        (k, buckets)."""
+        """Estimate how many of the users who answered yes have each slot, (k, buckets), clipped to
+        the possible range from 0 to `yes`."""
         own, other = self._rates
         return np.clip((slots - yes[:, None] * other) / (own - other), 0, yes[:, None])
 
     def broadcast(self, yes: Array, slots: Array, means: ArrayLike | None = None) -> Array:
-        """Return the bucket means for the next round; a bucket without a calibrated report keeps
+        """Return the bucket means for the next round; a bucket with a calibrated count of 0 keeps
         its mean."""
-        found = self.calibrate(yes, slots).reshape(self.k, -1, 2)
-        total = found.sum(axis=2)
-        moment = (found * self.points.reshape(-1, 2)).sum(axis=2)
+        calibrated = self.calibrate(yes, slots).reshape(self.k, -1, 2)
+        total = calibrated.sum(axis=2)
+        moment = (calibrated * self.points.reshape(-1, 2)).sum(axis=2)
         return np.where(total > 0, moment / np.where(total > 0, total, 1), self.started(means))
 
     def estimate(self, reports: Array) -> tuple[Array, Array]:
@@ -244,22 +241,28 @@ class CPP(Mechanism):
         Returns
         -------
         frequencies : float array, shape (k,)
-            Unbiased; NaN for a key that nobody looked at.
+            Unbiased; NaN for a key that no user chose.
         means : float array, shape (k,)
-            Drawn towards the middle by users who do not hold the key but answer yes; NaN without a
-            calibrated report.
+            Biased towards 0 by users who do not hold the key but answer yes; NaN for a key with a
+            calibrated count of 0.
         """
         users, yes, slots = self.tally(reports)
-        found, rate = self.calibrate(yes, slots), self.key_rate()
+        calibrated, rate = self.calibrate(yes, slots), self.key_rate()
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (yes / users - (1 - rate)) / (2 * rate - 1), found @ self.points / found.sum(
-                axis=1
-            )
+            frequencies = (yes / users - (1 - rate)) / (2 * rate - 1)
+            return frequencies, calibrated @ self.points / calibrated.sum(axis=1)
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        """Return the variance of one estimated frequency, to relative order k / n: noise, and who
-        looks at the key."""
-        n, rate, frequency = checks.integer("n", n, 1), self.key_rate(), share(frequency)
+        """Return the variance of one estimated frequency, up to terms of relative order k / n.
+
+        It has two parts: the noise of the answers, and the random choice of the users who report on
+        the key.
+        """
+        n, rate, frequency = (
+            checks.integer("n", n, 1),
+            self.key_rate(),
+            checked_frequency(frequency),
+        )
         sampled = (1 - 1 / self.k) * frequency * (1 - frequency)
         return (rate * (1 - rate) / (2 * rate - 1) ** 2 + sampled) * self.k / n
 
@@ -271,7 +274,8 @@ class CPPUE(CPP):
     Notes
     -----
     Every bit is kept with probability ``e^x / (e^x + 1)`` at ``x = value_epsilon``, as in the
-    released program, so that two slots are told apart by ``2x``. The paper's text names OUE.
+    released program; therefore the privacy loss of two slots is ``2x``. The paper's text states
+    OUE instead.
     """
 
     name = "CPP-UE"
@@ -292,9 +296,9 @@ class CPPUE(CPP):
     def _slots(self) -> Array:
         return bit_vectors(self.buckets)
 
-    def _record_law(self, slot: Array) -> Array:
-        # all bits as if no slot were set, times what the bit of the slot changes; einsum, as BLAS
-        # threads only wait here
+    def _record_distribution(self, slot: Array) -> Array:
+        # probability of the bits if no slot were set, times the effect of the slot's bit; einsum,
+        # because the threads of BLAS only wait for such small arrays
         own, other = self._rates
         hit = np.einsum("ij,j->i", self._slots, slot)
         size = self._slots.sum(axis=1)
@@ -322,7 +326,7 @@ class CPPGRR(CPP):
     def _slots(self) -> Array:
         return np.eye(self.buckets)
 
-    def _record_law(self, slot: Array) -> Array:
+    def _record_distribution(self, slot: Array) -> Array:
         own, other = self._rates
         return other + (own - other) * slot
 

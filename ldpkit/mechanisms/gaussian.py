@@ -1,4 +1,4 @@
-"""Gaussian noise on a one-hot vector: (epsilon, delta)-LDP by the classical and by the analytic
+"""Gaussian noise on a one-hot vector: (epsilon, delta)-LDP with the classical and with the analytic
 calibration."""
 
 import math
@@ -28,8 +28,9 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
     Parameters
     ----------
     epsilon : float
+        Privacy budget, at least 0.
     sigma : float
-        Standard deviation of the noise on every coordinate.
+        Standard deviation of the noise on every coordinate, above 0.
 
     Notes
     -----
@@ -49,7 +50,7 @@ class _Gaussian(NoisyHistogram):
 
     @property
     def residue(self) -> float:
-        """What a grid leaves of the doubles below it, to be added to `delta`; see
+        """Delta to be added to `delta`, because the grid does not hide all of the doubles; see
         `ldpkit.mechanisms.grid.residue`."""
         return residue(self.grid, self.epsilon, self.scale)
 
@@ -70,20 +71,21 @@ class GM(_Gaussian):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in [1e-6, 1]: the classical calibration holds only there.
+        Privacy budget, in [1e-6, 1], because the classical calibration holds only there.
     delta : float
-        In (0, 1).
+        Probability with which the guarantee may fail, in (0, 1).
     grid : float, optional
         Step of the grid to which reports are rounded, a power of two in [2^-20, 2^-10].
 
     Notes
     -----
-    ``sigma = (sqrt 2 / eps) sqrt(2 ln(1.25 / delta))`` (Dwork and Roth 2014, Theorem A.1).
-    More noise than needed: see `AGM`.
+    ``sigma = (sqrt 2 / eps) sqrt(2 ln(1.25 / delta))`` (Dwork and Roth 2014, Theorem A.1). This is
+    more noise than needed, see `AGM`.
 
     .. warning::
-       Without a grid the guarantee holds for real numbers and not for the doubles that are sent,
-       see the book's page on floating point. On a grid it holds with `residue` added to delta.
+       Without a grid the guarantee holds for real numbers, but not for the doubles that are sent;
+       see the book's page on floating point. On a grid the guarantee holds with `residue` added to
+       delta.
     """
 
     k: Domain
@@ -110,9 +112,9 @@ class AGM(_Gaussian):
     epsilon : float
         Privacy budget, in [1e-6, 30].
     delta : float
-        In (0, 1).
+        Probability with which the guarantee may fail, in (0, 1).
     grid : float, optional
-        As in `GM`, whose warning holds here too.
+        Step of the grid to which reports are rounded, as in `GM`, whose warning applies here too.
 
     Notes
     -----
@@ -129,7 +131,7 @@ class AGM(_Gaussian):
     @cached_property
     def scale(self) -> float:
         """Standard deviation of the noise."""
-        # in ln sigma the excess falls from 1 - delta to -delta: a bracket always exists
+        # as a function of ln sigma the excess falls from 1 - delta to -delta, so a root exists
         return math.exp(
             scipy.optimize.brentq(
                 lambda s: gaussian_delta(self.epsilon, math.exp(s)) - self.delta,

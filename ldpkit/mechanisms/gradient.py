@@ -1,13 +1,15 @@
 """Randomised gradients: LDP-SGD and the two mechanisms that generalise it, PrivUnit and PrivUnitG.
 
-All three do the same. The gradient is clipped and projected to one of the two points ``+u L`` and
-``-u L`` of its own line, which keeps its mean; then a random vector is sent whose density is high
-on the cap of vectors that lean towards the projected point by at least `gamma`, and low elsewhere.
-The two levels differ by the factor ``e^epsilon``. For LDP-SGD the cap is a hemisphere.
+All three mechanisms have the same two steps. The gradient is clipped to the norm L. It is projected
+at random to one of the points ``+u L`` and ``-u L`` on its own line, which keeps its mean. Then the
+client sends a random vector. Its density is high on the cap of vectors whose component towards the
+projected point is at least `gamma`, and low elsewhere. The two densities differ by the factor
+``e^epsilon``. The cap of LDP-SGD is a hemisphere.
 
-What an observer can learn about a pair of gradients depends on their plane only, where a report is
-a point of uniform angle and known radius, see `overlap`. In doubles, last digits of the sums that
-PrivUnit and PrivUnitG send tell more, unless there is a grid (the book's page on floating point).
+The information about a pair of gradients lies in their plane only. There a report without a
+gradient has a uniform angle and a radius of known distribution, see `overlap`. PrivUnit and
+PrivUnitG send sums of doubles, whose last digits reveal more, unless reports lie on a grid (see the
+book's page on floating point).
 
 Sources: the LDP-SGD paper, Algorithm 1 (after Duchi, Jordan and Wainwright 2018);
 Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
@@ -35,21 +37,22 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
 def mean_axis(d: int) -> float:
-    """Mean length of one coordinate of a uniform unit vector, ``Gamma(d/2) / (sqrt(pi)
-    Gamma((d+1)/2))``."""
+    """Mean absolute value of one coordinate of a uniform unit vector, ``Gamma(d/2) / (sqrt(pi)
+    Gamma((d+1)/2))``, for d >= 2."""
     return 1 / (math.sqrt(math.pi) * float(scipy.special.poch(checks.integer("d", d, 2) / 2, 0.5)))
 
 
 @dataclass(frozen=True)
 class GradientMechanism(Mechanism):
-    """What the three mechanisms share.
+    """Base of the three mechanisms.
 
     Attributes
     ----------
     d, epsilon, clip
         The parameters of `LDPSGD`.
     grid : float, optional
-        Step of the grid to which reports are rounded; laws are those before rounding.
+        Step of the grid to which reports are rounded; exact distributions are those before
+        rounding.
     """
 
     d: Annotated[int, checks.rule(checks.integer, 2, MAX_DOMAIN)]
@@ -61,12 +64,12 @@ class GradientMechanism(Mechanism):
 
         @property
         def gamma(self) -> float:
-            """Where the cap begins, along the projected direction."""
+            """Smallest component along the projected direction of the vectors in the cap."""
 
     @property
     @abstractmethod
     def q(self) -> float:
-        """Probability of the cap under the law without a gradient."""
+        """Probability of the cap under the distribution without a gradient."""
 
     @property
     @abstractmethod
@@ -76,21 +79,23 @@ class GradientMechanism(Mechanism):
     @property
     @abstractmethod
     def _last(self) -> float:
-        """Largest angle of two directions whose caps meet."""
+        """Largest angle of two directions whose caps intersect."""
 
     @abstractmethod
     def _edge(self) -> float:
-        """Mean component along the axis of the cap, counted inside it only."""
+        """Mean component along the axis of the cap without a gradient, where vectors outside the
+        cap count as 0."""
 
     @abstractmethod
     def _beyond(self, radius: Array) -> Array:
-        """Probability that a report's part in a plane is longer than a radius."""
+        """Probability that a report's projection to a plane is longer than a radius."""
 
     @abstractmethod
     def _place(
         self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
     ) -> tuple[Array, Array | None]:
-        """What multiplies normals to make reports, and their new component along the gradient."""
+        """Return the factors that turn normal vectors into reports, and the reports' components
+        along the gradients; ``None`` instead of the components if the factors suffice."""
 
     @property
     def p(self) -> float:
@@ -99,8 +104,8 @@ class GradientMechanism(Mechanism):
 
     @cached_property
     def levels(self) -> Rates:
-        """Density inside and outside the cap, relative to the law without a gradient; their ratio
-        is ``e^epsilon``."""
+        """Densities inside and outside the cap, relative to the distribution without a gradient;
+        their ratio is ``e^epsilon``."""
         odds = self.epsilon + math.log(self.q) - math.log1p(-self.q)
         return float(scipy.special.expit(odds)) / self.q, float(scipy.special.expit(-odds)) / (
             1 - self.q
@@ -120,14 +125,14 @@ class GradientMechanism(Mechanism):
         Parameters
         ----------
         gradients : float array, shape (n, d)
-            Finite. A gradient of length 0 has no direction: its report comes from the law without a
-            gradient.
+            Finite numbers. A gradient of length 0 has no direction, therefore its report comes from
+            the distribution without a gradient.
         rng : numpy.random.Generator
 
         Returns
         -------
         float array, shape (n, d)
-            The random vectors before the server rescales them, of length 1 for LDP-SGD and
+            The random vectors before the server rescales them; their length is 1 for LDP-SGD and
             PrivUnit.
 
         Raises
@@ -168,26 +173,27 @@ class GradientMechanism(Mechanism):
         return array
 
     def estimate(self, reports: ArrayLike) -> Array:
-        """Return the unbiased estimate of the mean clipped gradient, shape (d,), from reports of n
-        >= 1 users."""
+        """Return the unbiased estimate of the mean clipped gradient, shape (d,), from reports of
+        n >= 1 users."""
         return self.rows("reports", reports).mean(axis=0) * (self.clip / self.m)
 
     def variance(self, n: int, norm: float = 0.0) -> float:
         """Expected squared distance of the estimate from the mean of `n` gradients of length
-        `norm`; 0 gives the largest."""
+        `norm`; it is largest for the length 0."""
         n, norm = checks.integer("n", n, 1), min(checks.real("norm", norm, 0), self.clip)
         return (self.mean_square * (self.clip / self.m) ** 2 - norm**2) / n
 
     # --- the plane of two gradients ---------------------------------------------------------------
 
     def overlap(self, theta: ArrayLike) -> Numbers:
-        """Probability, without a gradient, of leaning by `gamma` towards both of two directions at
-        angle `theta`.
+        """Probability, without a gradient, that a report lies in the caps of both of two directions
+        at angle `theta`, in [0, pi].
 
-        Every error rate is a combination of this one function. In the plane the report has a
-        uniform angle, so with ``S(r)`` the probability of a radius above r it equals ``1/(2 pi)``
-        times the integral of ``S(gamma / cos(t/2))`` from theta to ``2 arccos(gamma)``; at ``theta
-        = 0`` it is `q`, and for LDP-SGD ``(pi - theta) / (2 pi)``.
+        Every error rate is a combination of values of this function. In the plane of the two
+        directions a report has a uniform angle. Let ``S(r)`` be the probability of a radius above
+        r. Then the function is ``1/(2 pi)`` times the integral of ``S(gamma / cos(t/2))`` from
+        theta to the largest angle of two caps that intersect. At ``theta = 0`` it is `q`. For
+        LDP-SGD it is ``(pi - theta) / (2 pi)``.
         """
         theta = checks.reals("theta", theta, 0, math.pi)
         rest = np.maximum(self._last - theta, 0) / 2
@@ -196,7 +202,7 @@ class GradientMechanism(Mechanism):
 
 
 class _Sphere(GradientMechanism):
-    """Reports of length 1: the law without a gradient is uniform on the sphere."""
+    """Reports of length 1, whose distribution without a gradient is uniform on the sphere."""
 
     mean_square = 1.0
 
@@ -205,7 +211,7 @@ class _Sphere(GradientMechanism):
         return 0.5 * float(scipy.special.betainc((self.d - 1) / 2, 0.5, 1 - self.gamma**2))
 
     def _edge(self) -> float:
-        # mean of a uniform vector's coordinate where it exceeds gamma, times the probability of it
+        # mean of a uniform vector's coordinate above gamma, times the probability of exceeding it
         return math.exp((self.d - 1) / 2 * math.log1p(-(self.gamma**2))) * mean_axis(self.d) / 2
 
     _last = property(lambda self: 2 * math.acos(self.gamma))
@@ -220,15 +226,15 @@ class _Sphere(GradientMechanism):
         Parameters
         ----------
         c : float array, shape (n,)
-            Inside (-1, 1).
+            Components, inside (-1, 1).
         rho, theta : float
-            ``min(1, norm / clip)`` of that gradient, and the angle in [0, pi]; 0 is the gradient's
-            own direction.
+            ``min(1, norm / clip)`` of this gradient, and the angle, in [0, pi]; the angle 0 is the
+            gradient's own direction.
         """
-        d = checks.integer("d", self.d, 3)  # in the plane the density is unbounded
+        d = checks.integer("d", self.d, 3)  # the density is unbounded for d = 2
         inside, outside = self.levels
         uniform = np.exp((d - 3) / 2 * np.log1p(-(c**2)) - scipy.special.betaln(0.5, (d - 1) / 2))
-        covered = 0.0  # share of the slice at c that lies in the cap of the projected gradient
+        covered = 0.0  # mean share of the slice at c that lies in the cap
         for sign in (1, -1):
             start = (self.gamma - sign * c * math.cos(theta)) / np.maximum(
                 math.sin(theta) * np.sqrt(1 - c**2), 1e-300
@@ -241,8 +247,8 @@ class _Sphere(GradientMechanism):
 
 @dataclass(frozen=True)
 class LDPSGD(_Sphere):
-    """LDP-SGD: a uniform direction, turned to the side of the projected gradient with probability
-    p.
+    """LDP-SGD: a uniform direction, which lies on the side of the projected gradient with
+    probability p.
 
     Parameters
     ----------
@@ -255,8 +261,8 @@ class LDPSGD(_Sphere):
 
     Notes
     -----
-    ``p = e^eps / (1 + e^eps)``. A shorter gradient of norm r is better protected against its own
-    negative, at ``2 artanh(tanh(eps/2) r / clip)``. Source: the LDP-SGD paper, Algorithm 1.
+    ``p = e^eps / (1 + e^eps)``. For a gradient of norm r below L and its negative, the privacy loss
+    is only ``2 artanh(tanh(eps/2) r / clip)``. Source: the LDP-SGD paper, Algorithm 1.
     """
 
     name = "LDP-SGD"
@@ -270,29 +276,29 @@ class LDPSGD(_Sphere):
 
 
 class _Cap(GradientMechanism):
-    """What PrivUnit and PrivUnitG share: a cap smaller than half, the best one unless it is
-    given."""
+    """Base of PrivUnit and PrivUnitG: a cap that is smaller than a half, by default the cap with
+    the smallest variance."""
 
     @property
     @abstractmethod
     def _units(self) -> float:
         """Standard deviation of a coordinate."""
 
-    _limit: float  # below which the cap begins
+    _limit: float  # upper limit of gamma
 
     @abstractmethod
     def _upper(self, mass: Array) -> Array:
-        """Coordinates that are exceeded with a probability."""
+        """Coordinates that a random coordinate exceeds with probability `mass`."""
 
     @abstractmethod
     def _stretch(self, axis: Array, square: Array) -> Array:
-        """What the part across the axis is multiplied by."""
+        """Factor of the part across the axis, whose squared length is `square`, for reports with
+        the component `axis` along it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gamma is None:
-            # the cap with the longest mean report; it begins within this many standard deviations
-            # of an axis
+            # the cap with the longest mean report, whose gamma is at most `top`
             top = self._units * (2 + math.sqrt(2 * self.epsilon))
             best = scipy.optimize.minimize_scalar(
                 lambda gamma: -replace(self, gamma=gamma).m,
@@ -307,34 +313,33 @@ class _Cap(GradientMechanism):
             f"gamma must leave the cap a probability of at least 1e-300, got {self.gamma}",
         )
 
-    def _axis(self, p: Array, rng: Rng) -> Array:  # the component along the projected direction
-        inside = rng.random(len(p)) < p
-        share = 1 - rng.random(len(p))  # a share of 0 would be an infinite quantile
-        return np.where(inside, self._upper(share * self.q), -self._upper(share * (1 - self.q)))
-
     def _place(
         self, p: Array, towards: Array, along: Array, squares: Array, rng: Rng
     ) -> tuple[Array, Array | None]:
-        axis = towards * self._axis(p, rng)
+        inside = rng.random(len(p)) < p
+        level = 1 - rng.random(len(p))  # above 0, because 0 would be an infinite quantile
+        high, low = self._upper(level * self.q), -self._upper(level * (1 - self.q))
+        axis = towards * np.where(inside, high, low)
         return self._stretch(axis, squares - along**2), axis
 
 
 @dataclass(frozen=True)
 class PrivUnit(_Cap, _Sphere):
-    """PrivUnit: a uniform point of a cap around the projected gradient with probability p, of the
-    rest otherwise.
+    """PrivUnit: with probability p a uniform point of a cap around the projected gradient,
+    otherwise a uniform point outside the cap.
 
     Parameters
     ----------
     d, epsilon, clip
         As in `LDPSGD`.
     gamma : float, optional
-        Where the cap begins, in [0, 1); by default where the variance is smallest. 0 gives LDP-SGD.
+        Smallest component of the cap along the projected direction, in [0, 1); by default the one
+        with the smallest variance. 0 gives LDP-SGD.
 
     Notes
     -----
-    Source: Bhowmick et al. (2018), Algorithm 1, but with ``epsilon = logit(p) - logit(q)`` instead
-    of its sufficient conditions, which spend only a part of the budget.
+    Source: Bhowmick et al. (2018), Algorithm 1. But here ``epsilon = logit(p) - logit(q)`` instead
+    of their sufficient conditions, which spend only a part of the budget.
     """
 
     gamma: float = None  # type: ignore[assignment]  # a number after construction
@@ -348,7 +353,7 @@ class PrivUnit(_Cap, _Sphere):
         return 1 - 2 * scipy.special.betaincinv(half, half, mass)
 
     def _stretch(self, axis: Array, square: Array) -> Array:
-        return np.sqrt((1 - axis**2) / square)  # back to length 1
+        return np.sqrt((1 - axis**2) / square)  # for length 1
 
 
 @dataclass(frozen=True)
@@ -360,8 +365,8 @@ class PrivUnitG(_Cap):
     d, epsilon, clip
         As in `PrivUnit`.
     gamma : float, optional
-        Where the cap begins, at least 0, in standard deviations; by default where the variance is
-        smallest.
+        Smallest component of the cap along the projected direction, at least 0, in standard
+        deviations; by default the one with the smallest variance.
 
     Notes
     -----

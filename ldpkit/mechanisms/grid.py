@@ -1,8 +1,8 @@
-"""Noise on a grid: reports of which no digit is finer than under any other input.
+"""Noise on a grid, so that the digits of a report do not reveal the input.
 
-A sum of two doubles has digits that depend on how large its parts were, so the
-last digits of a noisy number tell what was added to it (Mironov 2012). On a grid
-that is coarser than all of these digits there is nothing to tell.
+The last digits of a sum of two doubles depend on the sizes of both summands. Therefore the last
+digits of a noisy number reveal the number without noise (Mironov 2012). A grid that is coarser than
+these digits removes them.
 """
 
 import functools
@@ -22,9 +22,9 @@ FINEST, COARSEST = 2.0**-20, 2.0**-10
 """Smallest and largest step of a grid."""
 
 SLACK = 2.0**-46
-"""By how much less than allowed the logarithm of a probability of `histograms` falls over a
-distance of 1: more than its table and one exponential round, so that the sampler keeps the whole
-claim."""
+"""Reserve of privacy loss: over a distance of 1, the logarithm of a probability of `histograms`
+falls by this much less than allowed. It exceeds the rounding errors of the table and of one
+exponential, so that the sampler keeps the whole claim."""
 
 _BLOCKS = 64
 
@@ -40,8 +40,8 @@ def spacing(name: str, value: object) -> float:
 
 
 def rounded(numbers: Array, grid: float | None, out: Array | None = None) -> Array:
-    """Return the nearest whole multiples of `grid`, in the array `out` if given; or the numbers as
-    they are without a grid."""
+    """Return the nearest whole multiples of `grid`, in the array `out` if given; without a grid,
+    return the numbers unchanged."""
     if grid is None:
         return numbers
     steps = np.divide(numbers, grid, out=out)
@@ -49,25 +49,27 @@ def rounded(numbers: Array, grid: float | None, out: Array | None = None) -> Arr
 
 
 def residue(grid: float | None, epsilon: float, scale: float, d: int = 2) -> float:
-    """What rounded Gaussian noise keeps of the doubles below the grid: a delta to be added.
+    """Delta that must be added to the claim, because rounded Gaussian noise does not hide all of
+    the doubles below the grid.
 
     Parameters
     ----------
     grid : float or None
-        Step of the grid. Without one all is left, 1.
+        Step of the grid; without a grid the result is 1.
     epsilon : float
-        Of the claim.
+        Epsilon of the claim, in [0, 700].
     scale : float
         Standard deviation of the noise, at least 1/2.
     d : int
-        In how many numbers two reports may differ.
+        Number of numbers in which two reports may differ, at least 1.
 
     Notes
     -----
-    A draw by the ziggurat method is one of equally likely doubles in each of 256 layers; a cell of
-    the grid has its share of every layer but for a few of these, its probability therefore to
-    within ``2^-50``. Counted are all cells within nine standard deviations, and both inputs. Where
-    the numbers depend on each other, as in a randomised gradient, this is an estimate.
+    The ziggurat method samples one of equally likely doubles in each of 256 layers. A cell of the
+    grid contains its share of every layer, except for a few doubles. Therefore the error of its
+    probability is at most ``2^-50``. The result is the sum over all cells within nine standard
+    deviations, for both inputs. It is only an estimate if the numbers depend on each other, as in a
+    randomised gradient.
     """
     epsilon, scale = checks.real("epsilon", epsilon, 0, 700), checks.real("scale", scale, 0.5)
     cells = math.inf if grid is None else scale / spacing("grid", grid)
@@ -76,8 +78,11 @@ def residue(grid: float | None, epsilon: float, scale: float, d: int = 2) -> flo
 
 @functools.lru_cache(maxsize=64)
 def _table(fall: float) -> tuple[Array, Array]:
-    """What inverts the law ``(1 - e^-fall) e^(-fall j)`` on 64-bit words: ends of the first 64
-    values, and which of them a word may have by its first eight bits."""
+    """Return tables that invert the distribution ``(1 - e^-fall) e^(-fall j)`` for 64-bit words.
+
+    The first table holds the upper ends of the first 64 values. The second table holds, for the
+    first eight bits of a word, the smallest value that the word can have.
+    """
     with localcontext(prec=40):
         mass = [1 - (-Decimal(fall) * (j + 1)).exp() for j in range(_BLOCKS)]
         ends = np.array([int(m * 2**64) for m in mass], np.uint64)
@@ -95,33 +100,34 @@ def _histograms(
     starts: Array,
     state: State,
 ) -> Array:
-    out, one = np.empty((values.size, k)), np.int64(1 / grid)
+    out, steps_of_one = np.empty((values.size, k)), np.int64(1 / grid)
     mask, top = (np.uint64(1) << np.uint64(shift)) - np.uint64(1), ends[-1]
     for i in range(values.size):
         for j in range(k):
             while True:
                 block = np.int64(0)
                 word, state = next_word(state)
-                while word >= top:  # what lies beyond the table has the same law again
+                while word >= top:  # beyond the table the distribution repeats itself
                     block += ends.size
                     word, state = next_word(state)
                 at = starts[word >> np.uint64(56)]
                 while word >= ends[at]:
                     at += 1
-                while True:  # a uniform place in the block is kept with probability e^-x, x < 1/8
+                while True:  # keep a uniform place in the block with probability e^-x, x < 1/8
                     word, state = next_word(state)
                     place = np.int64(word & mask)
                     x, u = place * rate, np.int64(word << np.uint64(1) >> np.uint64(40)) * 2.0**-24
                     if u + 2.0**-24 <= 1 - x:
                         break
-                    more, state = next_word(state)  # 53 bits more where 24 do not decide
+                    more, state = next_word(state)  # 53 further bits, if 24 do not decide
                     if u + np.int64(more >> np.uint64(11)) * 2.0**-77 < math.exp(-x):
                         break
                 steps, negative = ((block + at) << shift) + place, np.int64(word) < 0
-                if steps or not negative:  # or 0 would come twice as often
+                if steps or not negative:  # otherwise 0 would occur twice as often
                     break
             steps = -steps if negative else steps
-            out[i, j] = (steps + one * (j == values[i])) * grid  # added as whole numbers
+            # the sum of whole numbers is exact
+            out[i, j] = (steps + steps_of_one * (j == values[i])) * grid
     return out
 
 
@@ -131,20 +137,25 @@ def histograms(values: Array, k: int, grid: float, scale: float, state: State) -
     Parameters
     ----------
     values : int array, shape (n,)
+        The users' values.
     k : int
+        Domain size.
     grid : float
-        See `spacing`.
+        Step of the grid, see `spacing`.
     scale : float
-        ``P(noise = j grid)`` is proportional to ``e^(-|j| grid / scale)``; in [1/16, 2^22].
+        Scale of the noise, in [1/16, 2^22]: ``P(noise = j grid)`` is proportional to ``e^(-|j| grid
+        / scale)``.
     state : tuple
-        See `ldpkit.rng.state`.
+        State of the random words, see `ldpkit.rng.first_state`.
 
     Notes
     -----
-    The size of the noise in steps is geometric. It is cut into blocks of a power of two, over which
-    the law falls by ``e^(-1/8)`` at most. Which block, a table of 64-bit counts tells; the place in
-    it is uniform, kept with a probability near 1. No logarithm is taken, no number of steps is out
-    of reach, and each has its probability but for a factor within ``1 +- 2^-48``.
+    The absolute noise in steps has a geometric distribution. Its range is divided into blocks whose
+    length is a power of two. Within a block, probabilities fall by a factor of ``e^(-1/8)`` at
+    most. The sampler chooses the block by a table of 64-bit counts. Then it proposes a
+    uniform place in the block and accepts the place with a probability near 1. It computes no
+    logarithm, it can reach every number of steps, and each probability is exact up to a factor
+    within ``1 +- 2^-48``.
     """
     fall, exponent = math.frexp(grid / scale)
     ends, starts = _table(fall / 8)

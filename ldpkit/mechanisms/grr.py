@@ -1,4 +1,4 @@
-"""Generalised randomised response: report the value itself, sometimes a wrong one."""
+"""Generalised randomised response: report the own value, or sometimes another value."""
 
 import math
 from dataclasses import dataclass
@@ -13,17 +13,18 @@ __all__ = ["GRR", "AGRR", "respond", "response_rates"]
 
 
 def respond(values: Array, k: int, keep: float, rng: Rng) -> Array:
-    """k-ary randomised response on an int array: keep with probability `keep`, else a uniform other
-    value."""
+    """k-ary randomised response on an int array: keep each value with probability `keep`, otherwise
+    replace it by a uniform other value."""
     kept = rng.random(values.shape) < keep
     out = rng.integers(0, k - 1, values.shape)
-    out += out >= values  # in place: new memory costs more than the numbers in it
+    out += out >= values  # in place, because new memory costs more time than the addition
     np.copyto(out, values, where=kept)
     return out
 
 
 def response_rates(k: Numbers, epsilon: float, delta: float = 0.0) -> tuple[Numbers, Numbers]:
-    """Probabilities of the true value and of one given other value under (A)GRR on k values."""
+    """Probabilities of the true value and of one given other value under GRR on k values, or under
+    AGRR if `delta` is positive."""
     small = math.exp(-epsilon)
     total = 1 + (k - 1) * small
     return (1 + (k - 1) * delta * small) / total, (1 - delta) * small / total
@@ -31,7 +32,7 @@ def response_rates(k: Numbers, epsilon: float, delta: float = 0.0) -> tuple[Numb
 
 @dataclass(frozen=True)
 class GRR(SupportOracle):
-    """Generalised randomised response (k-RR): the value, or a uniform other one.
+    """Generalised randomised response (k-RR): the own value, or a uniform other value.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class GRR(SupportOracle):
 
 @dataclass(frozen=True)
 class AGRR(GRR):
-    """Approximate GRR: keeps the value a little more often than GRR, in exchange for a delta.
+    """Approximate GRR, which keeps the value a little more often than GRR, in exchange for a delta.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""Local hashing: hash the value to a few cells with a user's own hash, then respond."""
+"""Local hashing: each user hashes the value to a few cells with an own hash function, and perturbs
+the cell by randomised response."""
 
 import math
 from dataclasses import dataclass
@@ -18,14 +19,13 @@ MAX_CELLS = 2**32
 
 
 class LocalHashing(SupportOracle):
-    """Base of the hashing protocols; subclasses give the hash range `g`.
+    """Base of the hashing protocols; subclasses define the hash range `g`.
 
     Notes
     -----
-    A report supports every value that the user's hash sends to the reported
-    cell: ``p = e^eps / (e^eps + g - 1)`` and ``q = 1 / g``. The law of the
-    support set uses a fully random hash; tests show that the family above
-    cannot be told from it.
+    A report supports every value that the user's hash function maps to the reported cell, therefore
+    ``p = e^eps / (e^eps + g - 1)`` and ``q = 1 / g``. The exact distribution of the support set
+    assumes a fully random hash function; see `ldpkit.reports.hashed` for the functions in use.
     """
 
     if TYPE_CHECKING:
@@ -88,14 +88,14 @@ class BLH(LocalHashing):
 
 @dataclass(frozen=True)
 class OLH(LocalHashing):
-    """Optimised local hashing: about ``e^eps + 1`` cells.
+    """Optimised local hashing: about ``e^eps + 1`` cells, which minimises the variance.
 
     Parameters
     ----------
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in [1e-6, 22]: the hash range must stay below 2^32.
+        Privacy budget, in [1e-6, 22], because the hash range must stay below 2^32.
 
     Notes
     -----
@@ -119,7 +119,8 @@ class OLH(LocalHashing):
 
 @dataclass(frozen=True)
 class ALH(LocalHashing):
-    """Adaptive local hashing: the hash range is chosen, see `ldpkit.refine.protocols.refine`.
+    """Adaptive local hashing with a free hash range, which `ldpkit.refine.protocols.refine`
+    chooses.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class ALH(LocalHashing):
 
 @dataclass(frozen=True)
 class ABLH(BLH):
-    """Approximate binary local hashing: `BLH` with AGRR on the two cells.
+    """Approximate binary local hashing: `BLH` with `AGRR` on the two cells.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ class ABLH(BLH):
 
     Notes
     -----
-    The hashed report satisfies the smaller ``(1 - 1/g) delta``.
+    Because of the hash, a report satisfies the guarantee with the smaller ``(1 - 1/g) delta``.
     """
 
     delta: Delta
@@ -165,7 +166,7 @@ class ABLH(BLH):
 
 @dataclass(frozen=True)
 class AOLH(OLH):
-    """Approximate optimised local hashing: AGRR on the cells, whose number minimises the variance.
+    """Approximate optimised local hashing: AGRR on a number of cells that minimises the variance.
 
     Parameters
     ----------
@@ -176,9 +177,9 @@ class AOLH(OLH):
 
     Notes
     -----
-    The variance is proportional to ``(E + g - 1)^2 / ((g - 1) (E - 1 + g delta)^2)``
-    with ``E = e^eps``; its minimiser is the smaller root of a quadratic, rounded,
-    and at least 2 (LDP-Auditor, appendix B).
+    The variance is proportional to ``(E + g - 1)^2 / ((g - 1) (E - 1 + g delta)^2)`` with ``E =
+    e^eps``. Its minimiser is the smaller root of a quadratic equation, which is rounded and is at
+    least 2 (LDP-Auditor, appendix B).
     """
 
     delta: Delta
@@ -200,7 +201,8 @@ class AOLH(OLH):
 
 @dataclass(frozen=True)
 class LHO(LocalHashing):
-    """Local hashing only: the true cell, without any perturbation; no epsilon is claimed.
+    """Local hashing only: the report is the true cell without any perturbation, and no epsilon is
+    claimed.
 
     Parameters
     ----------
@@ -211,7 +213,8 @@ class LHO(LocalHashing):
 
     Notes
     -----
-    LDP-Auditor, section 5.5: shows that hashing alone is not differentially private.
+    LDP-Auditor, section 5.5, uses this client to show that hashing alone is not differentially
+    private.
     """
 
     k: Domain
@@ -222,5 +225,5 @@ class LHO(LocalHashing):
 
     @property
     def p(self) -> float:
-        """Probability of reporting the true value's cell: always."""
+        """Probability of reporting the true value's cell, which is 1."""
         return 1.0

@@ -1,4 +1,5 @@
-"""Histogram encoding: a noisy one-hot vector, sent as it is or thresholded to bits."""
+"""Histogram encoding: a one-hot vector with noise, which is sent unchanged or thresholded to
+bits."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from ..jit import kernel
 from ..reports.vector import Laplace, Noisy
 from ..rng import State, first_state
 from ..types import Array, ArrayLike, Numbers, Rng
-from .base import Domain, Epsilon, FrequencyOracle, share
+from .base import Domain, Epsilon, FrequencyOracle, checked_frequency
 from .grid import SLACK, histograms, spacing
 from .unary import UnaryEncoding
 from .ziggurat import laplace
@@ -33,19 +34,19 @@ def _noisy(values: Array, k: int, scale: float, state: State) -> Array:
 
 
 class NoisyHistogram(FrequencyOracle):
-    """Base of the mechanisms that add noise to a one-hot vector and send it.
+    """Base of the mechanisms that send a one-hot vector with noise.
 
     Attributes
     ----------
-    kind : Laplace or Gaussian
-        A noisy vector, with the law of the independent noise on every coordinate.
+    report_type : Laplace or Gaussian
+        A noisy vector, with the distribution of the independent noise on every coordinate.
     scale : float
-        Scale of the Laplace, or standard deviation of the Gaussian noise.
+        Scale of Laplace noise, or standard deviation of Gaussian noise.
     grid : float or None
-        Step of the grid on which reports lie; ``None`` sends sums of doubles as they are.
+        Step of the grid on which reports lie; ``None`` sends sums of doubles unchanged.
     """
 
-    if TYPE_CHECKING:  # given by the subclasses
+    if TYPE_CHECKING:  # defined by the subclasses
 
         @property
         def grid(self) -> float | None:
@@ -63,15 +64,17 @@ class NoisyHistogram(FrequencyOracle):
         return self.read(reports).mean(axis=0)
 
     def sample_estimate(self, counts: ArrayLike, rng: Rng) -> Array:
-        """Draw the estimates of a whole population: true frequencies plus the mean of n noises; see
-        `SupportOracle`."""
+        """Sample the estimates for a whole population, which are the true frequencies plus the mean
+        noise of n users; see `SupportOracle.sample_estimate`."""
         checks.generator(rng)
         counts = checks.counts(counts, self.k)
         n = counts.sum()
         return (counts + self.report_type.total(n, rng)) / n
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
-        return self.report_type.variance / checks.integer("n", n, 1) + 0.0 * share(frequency)
+        return self.report_type.variance / checks.integer("n", n, 1) + 0.0 * checked_frequency(
+            frequency
+        )
 
 
 @dataclass(frozen=True)
@@ -85,20 +88,19 @@ class SHE(NoisyHistogram):
     epsilon : float
         Privacy budget, in [1e-6, 30].
     grid : float, optional
-        Step of the grid on which reports lie, a power of two in [2^-20, 2^-10]. Without one,
-        doubles are added to doubles, as in the papers' code.
+        Step of the grid on which reports lie, a power of two in [2^-20, 2^-10]. Without a grid the
+        noise is a double that is added to a double, as in the papers' code.
 
     Notes
     -----
-    Independent Laplace noise of scale ``2 / eps`` on every coordinate
-    (Dwork et al. 2006; Wang et al. 2017), so the variance of an estimate is
-    ``8 / (n eps^2)``.
+    Every coordinate has independent Laplace noise of scale ``2 / eps`` (Dwork et al. 2006; Wang et
+    al. 2017), so the variance of an estimate is ``8 / (n eps^2)``.
 
     .. warning::
-       Without a grid the epsilon holds for real numbers and not for the doubles that are sent:
-       their last digits give values away, see the book's page on floating point. Take ``grid =
-       2**-20`` for reports that anybody sees. The noise is then discrete Laplace on the grid, of
-       which no probability falls faster than `epsilon` allows.
+       Without a grid the epsilon holds for real numbers, but not for the doubles that are sent:
+       their last digits reveal values, see the book's page on floating point. Use ``grid = 2**-20``
+       for reports that other people can read. Then the noise is discrete Laplace noise on the grid,
+       and the ratio of its neighbouring probabilities is at most what `epsilon` allows.
     """
 
     k: Domain
@@ -126,17 +128,18 @@ class SHE(NoisyHistogram):
 
 
 def threshold_rates(epsilon: float, theta: Numbers) -> tuple[Numbers, Numbers]:
-    """Probabilities that the true and that any other noisy coordinate exceeds `theta`, in [0,
-    1]."""
+    """Probabilities that the noisy coordinate of the true value, and that of any other value,
+    exceeds `theta`, which lies in [0, 1]."""
     return 1 - np.exp(epsilon * (theta - 1) / 2) / 2, np.exp(-epsilon * theta / 2) / 2
 
 
 class ThresholdedHistogram(UnaryEncoding):
-    """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses give
-    `theta`.
+    """Base of the protocols that send which noisy coordinates exceed a threshold; subclasses define
+    the threshold `theta`.
 
-    The coordinates are independent, so that bits drawn with the chances of exceeding it are the
-    same reports; that is how they are made. Tests make them from the noise of `SHE`, too.
+    The coordinates are independent, therefore independent bits with the probabilities of exceeding
+    the threshold have the same distribution. The client samples such bits. Tests compare them with
+    bits that are made from the noise of `SHE`.
     """
 
     if TYPE_CHECKING:
@@ -165,14 +168,13 @@ class THE(ThresholdedHistogram):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget, in [1e-6, 30]; holds for the noisy vector. The bits alone
-        satisfy the smaller ``ln(p (1 - q) / (q (1 - p)))``.
+        Privacy budget, in [1e-6, 30], of the noisy vector. The bits alone satisfy the smaller
+        ``ln(p (1 - q) / (q (1 - p)))``.
 
     Notes
     -----
-    The threshold minimises the estimator's variance over [1/2, 1]
-    (Wang et al. 2017), by bounded Brent search with SciPy's default tolerance,
-    as in the audited code.
+    The threshold minimises the estimator's variance over [1/2, 1] (Wang et al. 2017). It is found
+    by bounded Brent search with SciPy's default tolerance, as in the audited code.
     """
 
     k: Domain
@@ -185,9 +187,8 @@ class THE(ThresholdedHistogram):
         """Threshold."""
         half = self.epsilon / 2
 
-        def variance(
-            t: float,
-        ) -> float:  # Wang et al.'s expression, multiplied through so that nothing overflows
+        def variance(t: float) -> float:
+            # Wang et al.'s expression, expanded so that nothing overflows
             low = math.exp(-half * t)
             return low * (2 - low) / (low + math.exp(half * (t - 1)) - 2) ** 2
 
@@ -196,7 +197,7 @@ class THE(ThresholdedHistogram):
 
 @dataclass(frozen=True)
 class ATHE(ThresholdedHistogram):
-    """Adaptive thresholding: the threshold is chosen, see `ldpkit.refine.protocols.refine`.
+    """Adaptive thresholding with a free threshold, which `ldpkit.refine.protocols.refine` chooses.
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ class ATHE(ThresholdedHistogram):
     epsilon : float
         Privacy budget, in [1e-6, 30], of the noisy vector; see `THE`.
     theta : float
-        Threshold, in [0, 1]; the paper searches [1/2, 1].
+        Threshold, in [0, 1]; the paper searches it in [1/2, 1].
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Key-value sets."""
+"""Sets of key-value pairs, one set per user."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ __all__ = ["KeyValues"]
 
 @dataclass(frozen=True, eq=False)
 class KeyValues:
-    """The key-value sets of n users, laid one after the other.
+    """The key-value sets of n users in three arrays, one user after the other.
 
     Parameters
     ----------
     indptr : int array, shape (n + 1,)
         User i holds the pairs ``indptr[i]`` to ``indptr[i + 1] - 1``; a user may hold none.
     keys : int array, shape (m,)
-        In ``0..k-1``, no key twice for one user.
+        Keys in ``0..k-1``; the keys of one user differ.
     values : float array, shape (m,)
-        In [-1, 1].
+        Values in [-1, 1].
     k : int
         Number of keys, at least 1.
 
     Raises
     ------
     ValueError
-        Naming the first user, key or value that breaks one of these rules.
+        If one of these rules is violated; the message names the first user, key or value.
     """
 
     indptr: np.ndarray
@@ -51,8 +51,8 @@ class KeyValues:
         if not np.all(np.abs(values) <= 1):
             bad = np.flatnonzero(~(np.abs(values) <= 1))[0]
             raise ValueError(f"values must lie in [-1, 1], got {values[bad]:g} at position {bad}")
-        rows = indptr.ndim == 1 and indptr.size and np.issubdtype(indptr.dtype, np.integer)
-        if not rows or indptr[0] != 0 or indptr[-1] != keys.size or (np.diff(indptr) < 0).any():
+        whole = indptr.ndim == 1 and indptr.size and np.issubdtype(indptr.dtype, np.integer)
+        if not whole or indptr[0] != 0 or indptr[-1] != keys.size or (np.diff(indptr) < 0).any():
             raise ValueError(
                 f"indptr must rise from 0 to the number of pairs, {keys.size}, got {self.indptr!r}"
             )
@@ -64,7 +64,7 @@ class KeyValues:
 
     @classmethod
     def of(cls, users: Iterable[Sequence[Held]], k: int) -> Self:
-        """Build from a sequence that holds, for each user, a sequence of (key, value)."""
+        """Build from a sequence with one sequence of pairs (key, value) for each user."""
         try:
             pairs = [(key, value) for user in users for key, value in user]
         except (TypeError, ValueError) as error:
@@ -78,14 +78,14 @@ class KeyValues:
 
     @cached_property
     def _sorted(self) -> tuple[Array, Array]:
-        """User and key as one number, in order, and where each stands."""
+        """The numbers ``user * k + key`` in ascending order, and the position of each pair."""
         code = np.repeat(np.arange(len(self)), np.diff(self.indptr)) * self.k + self.keys
         order = np.argsort(code, kind="stable")
         return code[order], order
 
     def find(self, keys: Array) -> tuple[Array, Array]:
-        """Look up one key per user; return whether each user holds it, and its value (0 if not),
-        both (n,)."""
+        """Look up one key per user; return whether each user holds the key, and the key's value (0
+        if not held), both (n,)."""
         code, order = self._sorted
         wanted = np.arange(len(self)) * self.k + keys
         at = np.searchsorted(code, wanted)
@@ -97,18 +97,18 @@ class KeyValues:
         return held, values
 
     def truth(self) -> tuple[Array, Array]:
-        """Return what is to be estimated: the share of users who hold each key, and the mean of its
-        values (NaN if none)."""
+        """Return the true frequencies and means: the share of users who hold each key, and the mean
+        of the key's values (NaN if no user holds it)."""
         count = np.bincount(self.keys, minlength=self.k)
         total = np.bincount(self.keys, self.values, minlength=self.k)
         return count / len(self), np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def fitting(mechanism: Mechanism, sets: KeyValues) -> KeyValues:
-    """Return `sets` if they are users' sets of pairs over the keys of a mechanism."""
-    keys = mechanism.parameters["k"]
+    """Return `sets` if they are `KeyValues` over the keys of a mechanism."""
+    keys, given = mechanism.parameters["k"], sets.k if isinstance(sets, KeyValues) else sets
     checks.need(
-        isinstance(sets, KeyValues) and sets.k == keys,
-        f"{mechanism.name} needs KeyValues over k = {keys} keys, got {getattr(sets, 'k', sets)!r}",
+        isinstance(sets, KeyValues) and given == keys,
+        f"{mechanism.name} needs KeyValues over k = {keys} keys, got {given!r}",
     )
     return sets

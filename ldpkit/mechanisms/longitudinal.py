@@ -1,5 +1,4 @@
-"""Repeated collections: the same value reported several times, with fresh or with remembered
-noise."""
+"""Repeated collections: the same value is reported several times, with fresh or memoised noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ import numpy as np
 from .. import checks
 from ..reports import Remembered, Repeatable, ReportType
 from ..types import Array, ArrayLike, Numbers, Rng, Row
-from .base import MAX_ROUNDS, FrequencyOracle, distribution_known, kind_with, oracle
+from .base import MAX_ROUNDS, FrequencyOracle, distribution_known, oracle, report_type_with
 
 __all__ = ["Repeated"]
 
@@ -26,15 +25,15 @@ class Repeated(FrequencyOracle):
     tau : int
         Number of collections, in [1, 10^6].
     memoise : bool
-        Draw the noise once and send the same report every time, instead of
-        fresh noise in every collection.
+        Sample the noise once and send the same report every time, instead of fresh noise in every
+        collection.
 
     Notes
     -----
-    Fresh noise costs ``tau epsilon`` and ``tau delta`` in total; a remembered
-    report costs what one report costs. The audited code subtracts the delta of
-    one report from `tau` of them (`published_delta`); only `delta` certifies.
-    Source: LDP-Auditor, Algorithm 2 and Appendix F.
+    Fresh noise costs ``tau epsilon`` and ``tau delta`` in total. A memoised report costs as much as
+    one report. The audited code subtracts the delta of one report also for `tau` reports
+    (`published_delta`); but only a bound with `delta` is valid. Source: LDP-Auditor, Algorithm 2
+    and Appendix F.
     """
 
     mechanism: FrequencyOracle
@@ -59,14 +58,14 @@ class Repeated(FrequencyOracle):
 
     @property
     def exact(self) -> bool:  # type: ignore[override]  # that of the client of one collection
-        """Whether the distribution of one collection is known."""
+        """Whether the exact distribution of one collection is known."""
         return distribution_known(self.mechanism)
 
     @property
     def report_type(self) -> ReportType:
-        """Several reports, or one that is remembered."""
-        one = kind_with(self.mechanism, Repeatable, "send reports that can be repeated")
-        return Remembered(one, self.tau) if self.memoise else one.repeated(self.tau)
+        """Several reports, or one memoised report."""
+        part = report_type_with(self.mechanism, Repeatable, "send reports that can be repeated")
+        return Remembered(part, self.tau) if self.memoise else part.repeated(self.tau)
 
     @property
     def k(self) -> int:
@@ -82,7 +81,7 @@ class Repeated(FrequencyOracle):
 
     @property
     def published_delta(self) -> float:
-        """What the audited code subtracts: the delta of a single report."""
+        """The delta that the audited code subtracts, which is that of a single report."""
         return self.mechanism.delta
 
     def perturb(self, values: ArrayLike, rng: Rng) -> list[Array]:

@@ -1,4 +1,5 @@
-"""Several attributes: report one truly, at an amplified budget, and fake the others (RS+FD)."""
+"""Several attributes: a user reports one attribute at an amplified budget, and fake data for the
+others (RS+FD)."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import numpy as np
 from .. import checks
 from ..reports import Attributes, ExactSupport
 from ..types import Array, ArrayLike, Input, Numbers, Rates, Rng
-from .base import MAX_DOMAIN, FrequencyOracle, share, support_variance
+from .base import MAX_DOMAIN, FrequencyOracle, checked_frequency, support_variance
 from .grr import GRR
 from .unary import OUE, SUE, _bits
 
@@ -21,9 +22,9 @@ BASES = ("GRR", "SUE-z", "SUE-r", "OUE-z", "OUE-r")
 
 
 def _checked_sizes(name: str, given: Input) -> int | tuple[int, ...]:
-    """One domain size for all attributes, or any sequence of one for each."""
-    one = partial(checks.integer, name, low=2, high=MAX_DOMAIN)
-    return tuple(map(one, given)) if np.ndim(given) else one(given)
+    """Return one domain size for all attributes, or a tuple of one size for each."""
+    checked_size = partial(checks.integer, name, low=2, high=MAX_DOMAIN)
+    return tuple(map(checked_size, given)) if np.ndim(given) else checked_size(given)
 
 
 @dataclass(frozen=True)
@@ -33,22 +34,21 @@ class RSFD(FrequencyOracle):
     Parameters
     ----------
     k : int or sequence of int
-        Domain size of every attribute, or one per attribute; at least 2 each.
+        Domain size of every attribute, or a sequence of one size per attribute; at least 2 each.
     d : int
         Number of attributes, at least 2.
     epsilon : float
-        Claimed budget. For GRR and z it holds for records that differ in **one**
-        attribute; for r and more than two values it does not hold even there.
+        Claimed budget, in [1e-6, 27]. For GRR and z the claim holds for records that differ in
+        **one** attribute. For r and more than two values it does not hold even for these records.
     base : {"GRR", "SUE-z", "SUE-r", "OUE-z", "OUE-r"}
-        Mechanism of the sampled attribute, and how the others are faked: a
-        uniform value (GRR), the encoding of nothing (z), or of a uniform value (r).
+        Mechanism of the sampled attribute, and fake data of the others: a uniform value (GRR), the
+        encoding of no value (z), or the encoding of a uniform value (r).
 
     Notes
     -----
-    The sampled attribute is reported at ``amplified = ln(d (e^eps - 1) + 1)``;
-    for records that differ in every attribute only this larger value holds
-    (Arcolezi et al. 2021; LDP-Auditor, Algorithms 3 and 4, and the errata).
-    A report is a list of d arrays, one per attribute.
+    The sampled attribute is reported at ``amplified = ln(d (e^eps - 1) + 1)``. For records that
+    differ in every attribute only this larger value holds (Arcolezi et al. 2021; LDP-Auditor,
+    Algorithms 3 and 4, and the errata). A report is a list of d arrays, one per attribute.
     """
 
     k: Annotated[Any, _checked_sizes]  # attributes may differ in size
@@ -61,7 +61,7 @@ class RSFD(FrequencyOracle):
         super().__post_init__()
         checks.need(
             len(self.sizes) == self.d,
-            f"k must be one integer or {self.d} of them, one per attribute, got {len(self.sizes)}",
+            f"k must be one integer or {self.d} integers, one per attribute, got {len(self.sizes)}",
         )
 
     @property
@@ -87,26 +87,24 @@ class RSFD(FrequencyOracle):
         )
 
     def attribute(self, j: int) -> GRR | SUE | OUE:
-        """The mechanism of attribute `j` when it is the sampled one."""
+        """The mechanism of attribute `j` if this attribute is sampled."""
         family: dict[str, type[GRR | SUE | OUE]] = {"GRR": GRR, "SUE": SUE, "OUE": OUE}
         return family[self.base[:3]](self.sizes[j], self.amplified)
 
     @property
     def report_type(self) -> Attributes:
         """One report per attribute."""
-        own = (self.attribute(j).report_type for j in range(self.d))
-        parts: tuple[ExactSupport, ...] = tuple(own)
+        parts: tuple[ExactSupport, ...]
+        parts = tuple(self.attribute(j).report_type for j in range(self.d))
         q, k = parts[0].q, min(self.sizes)
-        one, none = (
-            np.asarray(parts[0].pair_law()),
-            np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2]),
-        )
+        sampled = np.asarray(parts[0].pair_distribution())
+        none = np.array([q * (1 - q), q * (1 - q), q * q, (1 - q) ** 2])
         if self.base == "GRR":
             fake = np.array([1 / k, 1 / k, 0, 1 - 2 / k])
         elif self.base.endswith("z"):
             fake = none
         else:
-            fake = (one + one[[1, 0, 2, 3]]) / k + (1 - 2 / k) * none
+            fake = (sampled + sampled[[1, 0, 2, 3]]) / k + (1 - 2 / k) * none
         return Attributes(parts, tuple(fake.tolist()))
 
     def inputs(self, value: int, n: int) -> Array:
@@ -128,7 +126,7 @@ class RSFD(FrequencyOracle):
             fake = rng.integers(0, size, len(own))
             if self.base == "GRR":
                 out.append(np.where(sampled == j, mechanism.perturb(own, rng), fake))
-            else:  # -1 is nobody's value: the encoding of nothing
+            else:  # -1 is no value: its encoding has no bit with rate p
                 none = np.full_like(own, -1) if self.base.endswith("z") else fake
                 out.append(
                     _bits(np.where(sampled == j, own, none), size, mechanism.p, mechanism.q, rng)
@@ -136,13 +134,15 @@ class RSFD(FrequencyOracle):
         return out
 
     def support(self, j: int) -> Rates:
-        """Probabilities ``(p, q)`` that component `j` supports its true value, and one given other
-        value."""
+        """Probabilities ``(p, q)`` that component `j` supports the true value, and that it supports
+        one given other value."""
         mechanism, size = self.attribute(j), self.sizes[j]
         if self.base == "GRR":
             fake = 1 / size
+        elif self.base.endswith("z"):
+            fake = mechanism.q
         else:
-            fake = mechanism.q + (mechanism.p - mechanism.q) / size * self.base.endswith("r")
+            fake = mechanism.q + (mechanism.p - mechanism.q) / size
         p, q = (rate / self.d + (1 - 1 / self.d) * fake for rate in (mechanism.p, mechanism.q))
         return p, q
 
@@ -156,4 +156,6 @@ class RSFD(FrequencyOracle):
 
     def variance(self, n: int, frequency: Numbers = 0.0) -> Numbers:
         """Return the variance of one estimated frequency of the first attribute."""
-        return support_variance(*self.support(0), share(frequency)) / checks.integer("n", n, 1)
+        return support_variance(*self.support(0), checked_frequency(frequency)) / checks.integer(
+            "n", n, 1
+        )

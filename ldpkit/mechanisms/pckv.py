@@ -1,4 +1,4 @@
-"""PCKV: sample one pair of a padded set, then perturb key and value together.
+"""PCKV: each user samples one pair of a padded set and perturbs key and value together.
 
 Source: Gu, Li, Cheng, Xiong and Cao, "PCKV: Locally Differentially Private
 Correlated Key-Value Data Collection with Optimized Utility", USENIX Security
@@ -17,7 +17,7 @@ from .. import checks
 from ..jit import kernel
 from ..reports.listing import alphabet, chosen, listed_positions, product_distribution
 from ..types import Array, ArrayLike, Held, Numbers, Rng
-from .base import MAX_DOMAIN, Epsilon, Mechanism, share, support_variance
+from .base import MAX_DOMAIN, Epsilon, Mechanism, checked_frequency, support_variance
 from .grr import respond
 from .keyvalue import KeyValues, fitting
 
@@ -28,8 +28,11 @@ __all__ = ["PCKV", "PCKVUE", "PCKVGRR"]
 def _ternary(
     keys: Array, signs: Array, d: int, own: float, flipped: float, other: float, rng: Rng
 ) -> Array:
-    """Records in {-1, 0, 1}^d: the sampled position keeps or flips its sign or is cleared, others
-    are set by chance."""
+    """Sample records in {-1, 0, 1}^d, int8 array (n, d).
+
+    At the sampled key the sign is kept with probability `own`, flipped with probability `flipped`,
+    and otherwise cleared. At any other key each sign has probability `other`.
+    """
     out = np.empty((keys.size, d), np.int8)
     for i in range(keys.size):
         for u in range(d):
@@ -45,11 +48,10 @@ def _ternary(
 class PCKV(Mechanism):
     """Base of PCKV-UE and PCKV-GRR.
 
-    A user with set S samples one of its pairs with probability
-    ``|S| / max(|S|, padding)``, otherwise one of `padding` dummy keys with value 0,
-    and rounds the value to a sign. The sampled key is reported with probability
-    `a`, any other with `b`; a reported true key carries the wrong sign with
-    probability `flip`, any other a random one.
+    A user with set S samples one pair of S with probability ``|S| / max(|S|, padding)``. Otherwise
+    the user samples one of `padding` dummy keys with value 0. The value is rounded to a sign. The
+    report contains the sampled key with probability `a`, and any other key with probability `b`.
+    The sampled key gets the wrong sign with probability `flip`; any other key gets a random sign.
 
     Parameters
     ----------
@@ -58,12 +60,13 @@ class PCKV(Mechanism):
     epsilon : float
         Privacy budget, in [1e-6, 30].
     padding : int
-        Length to which sets are padded, at least 1: the number of dummy keys.
+        Length to which sets are padded, at least 1, which is also the number of dummy keys.
     share : float
         Part of epsilon that is spent, in (0, 1]; KV-Auditor's numbers need 1/2.
     eta : {"correct", "floor"}
-        ``floor`` divides ``|S|`` by the padding length in integers, so that a smaller set
-        never sends a real pair; two columns of KV-Auditor's Table 1 need it.
+        Computation of the probability of a real pair; ``floor`` divides ``|S|`` by the padding
+        length in integers. Then a smaller set never sends a real pair. Two columns of KV-Auditor's
+        Table 1 need ``floor``.
     """
 
     k: Annotated[int, checks.rule(checks.integer, 1, MAX_DOMAIN)]
@@ -75,38 +78,38 @@ class PCKV(Mechanism):
     @property
     @abstractmethod
     def a(self) -> float:
-        """Probability that the sampled key is reported."""
+        """Probability that the sampled key is in the report."""
 
     @property
     @abstractmethod
     def b(self) -> float:
-        """Probability that one given other key is reported."""
+        """Probability that one given other key is in the report."""
 
     @property
     @abstractmethod
     def flip(self) -> float:
-        """Probability that a reported true key carries the wrong sign."""
+        """Probability that the sampled key has the wrong sign, if it is in the report."""
 
     @abstractmethod
     def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
-        """Return how many reports name each key with +1 and how many with -1, both (k,)."""
+        """Return how many reports contain each key with sign +1 and with sign -1, both (k,)."""
 
     @abstractmethod
-    def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
-        """Return the exact law of one user's report, in the order of `encode`."""
+    def distribution(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
+        """Return the exact distribution of one user's report, in the order of `encode`."""
 
     @property
     def budget(self) -> float:
-        """What the report spends: `share` of epsilon."""
+        """Budget of a report, ``share * epsilon``."""
         return self.share * self.epsilon
 
     @property
     def d(self) -> int:
-        """Number of keys with the dummies, which come last."""
+        """Number of keys and dummy keys; the dummy keys come last."""
         return self.k + self.padding
 
     def sample(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
-        """Draw every user's pair; return keys in ``0..d-1`` and signs, both (n,)."""
+        """Sample one pair per user; return keys in ``0..d-1`` and signs, both (n,)."""
         checks.generator(rng)
         size, n = np.diff(fitting(self, sets).indptr), len(sets)
         slot = rng.integers(0, np.maximum(size, self.padding))
@@ -117,9 +120,9 @@ class PCKV(Mechanism):
         return keys, np.where(rng.random(n) < (1 + values) / 2, 1, -1).astype(np.int8)
 
     def _components(self, pairs: Sequence[Held]) -> tuple[Array, Array, Array]:
-        """The keys one user may sample: keys, their probabilities and the mean signs."""
-        one = KeyValues.of([pairs], self.k)
-        size = one.keys.size
+        """Return the keys that one user may sample, their probabilities, and the mean signs."""
+        user = KeyValues.of([pairs], self.k)
+        size = user.keys.size
         real = (
             min(1.0, size / self.padding) if self.eta == "correct" or size >= self.padding else 0.0
         )
@@ -127,14 +130,14 @@ class PCKV(Mechanism):
             np.full(size, real / max(size, 1)), np.full(self.padding, (1 - real) / self.padding)
         )
         return (
-            np.append(one.keys, np.arange(self.k, self.d)),
+            np.append(user.keys, np.arange(self.k, self.d)),
             weights,
-            np.append(one.values, np.zeros(self.padding)),
+            np.append(user.values, np.zeros(self.padding)),
         )
 
     def collect(self, sets: KeyValues, rng: Rng) -> tuple[Array, Array]:
-        """Draw what the server counts, without the reports: (positive, negative) reports of each
-        key, both (k,)."""
+        """Sample the server's counts of positive and of negative reports of each key, both (k,);
+        subclasses may do so without the reports."""
         return self.sign_counts(self.perturb(sets, rng))
 
     def estimate(self, reports: Array) -> tuple[Array, Array]:
@@ -147,9 +150,10 @@ class PCKV(Mechanism):
         Returns
         -------
         frequencies : float array, shape (k,)
-            Unbiased for users with at most `padding` pairs; larger sets are under-counted.
+            Unbiased for users with at most `padding` pairs; keys of larger sets are
+            underestimated.
         means : float array, shape (k,)
-            Cut to [-1, 1], as in the paper; NaN where the frequency is not positive.
+            Clipped to [-1, 1], as in the paper; NaN for a frequency that is not positive.
         """
         frequency = self.padding * ((positive + negative) / n - self.b) / (self.a - self.b)
         signed = self.padding * (positive - negative) / n / (self.a * (1 - 2 * self.flip))
@@ -160,20 +164,18 @@ class PCKV(Mechanism):
         """Return the variance of one estimated frequency, for users with at most `padding`
         pairs."""
         held = (self.a + (self.padding - 1) * self.b) / self.padding
-        return support_variance(held, self.b, share(frequency)) / checks.integer("n", n, 1)
+        return support_variance(held, self.b, checked_frequency(frequency)) / checks.integer(
+            "n", n, 1
+        )
 
     def mean_variance(self, n: int, frequency: Numbers, mean: Numbers) -> Numbers:
-        """Return the leading term (delta method, n large) of the variance of one estimated mean,
-        before it is cut."""
-        n, frequency = (
-            checks.integer("n", n, 1),
-            checks.reals("frequency", frequency, 0, 1, closed="(]"),
-        )
+        """Return the leading term (delta method, large n) of the variance of one estimated mean,
+        before the mean is clipped."""
+        n = checks.integer("n", n, 1)
+        frequency = checks.reals("frequency", frequency, 0, 1, closed="(]")
         mean = checks.reals("mean", mean, -1, 1)
-        alpha, beta = (
-            self.padding / (self.a * (1 - 2 * self.flip)),
-            mean * self.padding / (self.a - self.b),
-        )
+        alpha = self.padding / (self.a * (1 - 2 * self.flip))
+        beta = mean * self.padding / (self.a - self.b)
         held = (self.a + (self.padding - 1) * self.b) / self.padding
         # the error of the ratio is alpha * sign - beta * [reported], averaged over users
         owner = (alpha**2 + beta**2) * held - 2 * beta * mean - (mean - beta * held) ** 2
@@ -187,7 +189,8 @@ class PCKVUE(PCKV):
 
     Notes
     -----
-    ``a = 1/2``, ``b = 2 / (e^X + 3)``, ``flip = 1 / (e^X + 1)`` at budget X; the loss is exactly X.
+    ``a = 1/2``, ``b = 2 / (e^X + 3)``, ``flip = 1 / (e^X + 1)`` at budget X. The privacy loss is
+    exactly X.
     """
 
     name = "PCKV-UE"
@@ -222,22 +225,22 @@ class PCKVUE(PCKV):
         keys, signs = self.sample(sets, rng)
         plus, minus = (np.bincount(keys[signs == s], minlength=self.d)[: self.k] for s in (1, -1))
         own, flipped, other = self.a * (1 - self.flip), self.a * self.flip, self.b / 2
-        drawn = (
+        counts = (
             rng.multinomial(plus, [own, flipped, 1 - self.a])
             + rng.multinomial(minus, [flipped, own, 1 - self.a])
             + rng.multinomial(len(sets) - plus - minus, [other, other, 1 - self.b])
         )
-        return drawn[:, 0], drawn[:, 1]
+        return counts[:, 0], counts[:, 1]
 
-    def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
-        """Return the exact law of one user's record.
+    def distribution(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
+        """Return the exact distribution of one user's record.
 
         Parameters
         ----------
         pairs : sequence of (key, value)
             The user's set.
         positions : sequence of int, optional
-            Which symbols of the record to look at, all d by default.
+            Positions of the record whose symbols are considered, by default all d.
 
         Returns
         -------
@@ -253,18 +256,18 @@ class PCKVUE(PCKV):
         other = np.array([self.b / 2, 1 - self.b, self.b / 2])
         keys, weights, means = self._components(pairs)
         without = product_distribution([other] * len(positions))
-        law = weights[~np.isin(keys, positions)].sum() * without
+        mixture = weights[~np.isin(keys, positions)].sum() * without
         for key, weight, mean in zip(keys, weights, means):
             if key in positions and weight > 0:
                 tilt = self.a * (1 - 2 * self.flip) * mean / 2
                 own = np.array([self.a / 2 - tilt, 1 - self.a, self.a / 2 + tilt])
                 parts = [own if u == key else other for u in positions]
-                law = law + weight * product_distribution(parts)
-        return law
+                mixture = mixture + weight * product_distribution(parts)
+        return mixture
 
     def encode(self, reports: Array, positions: Iterable[int] | None = None) -> Array:
-        """Return the number of each report in the order of `law`: symbols -1, 0, 1 as digits, the
-        last moving fastest."""
+        """Return the number of each report in the order of `distribution`: the symbols -1, 0, 1 are
+        the digits 0, 1, 2, and the last symbol moves fastest."""
         seen = reports[:, chosen(positions, self.d)]
         return (seen + 1).astype(np.int64) @ 3 ** np.arange(seen.shape[1])[::-1]
 
@@ -275,8 +278,8 @@ class PCKVGRR(PCKV):
 
     Notes
     -----
-    With ``D = padding (e^X - 1)``: ``a = (D + 2) / (D + 2d)``, ``b = 2 / (D + 2d)``, ``flip = 1 /
-    (D + 2)``.
+    With ``D = padding (e^X - 1)`` at budget X: ``a = (D + 2) / (D + 2d)``, ``b = 2 / (D + 2d)``,
+    ``flip = 1 / (D + 2)``.
     """
 
     name = "PCKV-GRR"
@@ -301,33 +304,32 @@ class PCKVGRR(PCKV):
         """Return reports, int array (n, 2) of key in ``0..d-1`` and sign; `sets` are
         `KeyValues`."""
         keys, signs = self.sample(sets, rng)
-        found = respond(keys, self.d, self.a, rng)
-        wrong = rng.random(keys.size) < np.where(found == keys, self.flip, 0.5)
-        return np.column_stack([found, np.where(wrong, -signs, signs)])
+        reported = respond(keys, self.d, self.a, rng)
+        wrong = rng.random(keys.size) < np.where(reported == keys, self.flip, 0.5)
+        return np.column_stack([reported, np.where(wrong, -signs, signs)])
 
     def sign_counts(self, reports: ArrayLike) -> tuple[Array, Array]:
         code = np.bincount(self.encode(reports), minlength=2 * self.d).reshape(self.d, 2)[: self.k]
         return code[:, 1], code[:, 0]
 
-    def law(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
-        """Return the exact law of one user's report, shape (2d,): (0, -1), (0, +1), (1, -1), ...;
-        it has no positions."""
+    def distribution(self, pairs: Sequence[Held], positions: Iterable[int] | None = None) -> Array:
+        """Return the exact distribution of one user's report, shape (2d,), in the order (0, -1),
+        (0, +1), (1, -1), ...; `positions` must be ``None``."""
         checks.need(
             positions is None,
             f"positions must be left out: a report of {self.name} is one key and one sign, got"
             f" {positions!r}",
         )
         alphabet(2 * self.d, 1, "take fewer keys")
-        law = np.full((self.d, 2), self.b / 2)
+        mixture = np.full((self.d, 2), self.b / 2)
         keys, weights, means = self._components(pairs)
         tilt = self.a * (1 - 2 * self.flip) * means / 2
-        np.add.at(
-            law, keys, weights[:, None] * (self.a / 2 - self.b / 2 + np.column_stack([-tilt, tilt]))
-        )
-        return law.ravel()
+        shift = self.a / 2 - self.b / 2 + np.column_stack([-tilt, tilt])
+        np.add.at(mixture, keys, weights[:, None] * shift)
+        return mixture.ravel()
 
     def encode(self, reports: ArrayLike) -> Array:
-        """Return the number of each report in the order of `law`."""
+        """Return the number of each report in the order of `distribution`."""
         reports = checks.unmasked(f"reports of {self.name}", reports)
         checks.need(
             reports.ndim == 2

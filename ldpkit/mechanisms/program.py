@@ -1,5 +1,5 @@
-"""A program in any language as a client: it reads one JSON input a line and writes one JSON report
-a line."""
+"""A program in any language as a client, which reads one JSON input per line and writes one JSON
+report per line."""
 
 import contextlib
 import json
@@ -18,22 +18,22 @@ from .client import ClientError, NoClientError
 
 __all__ = ["Program"]
 
-_TAIL = 400  # characters of standard error that are shown
-_LONGEST = 2**24  # bytes of a report
+_TAIL = 400  # characters of standard error in a message
+_LONGEST = 2**24  # largest number of bytes of a report
 
 
 class Program:
     """A client ``f(value) -> report`` that runs as one process for all inputs.
 
-    A process that has ended is started again; one that ends without a word twice in a row has
-    failed.
+    A process that has ended is started again. A program that ends twice in a row without a report
+    has failed.
 
     Parameters
     ----------
     command : str or sequence of str
-        As a shell reads it, but no shell runs it.
+        The program and its arguments, quoted as for a shell; but no shell runs it.
     limit : float
-        Seconds that one report may take, the start of the program included.
+        Seconds that one report may take, including the start of the program; above 0.
     """
 
     def __init__(self, command: str | Sequence[str], limit: float = 10.0) -> None:
@@ -51,12 +51,13 @@ class Program:
         Raises
         ------
         ClientError
-            If the program cannot be started, does not answer in time, ends twice without an answer,
-            or writes what is not one line of JSON; with the end of what it wrote to standard error.
+            If the program cannot be started, does not answer in time, or ends twice without an
+            answer; also if it writes something else than one line of JSON. The message includes the
+            end of the program's standard error.
         """
         line, until = json.dumps(value), time.monotonic() + self.limit
         answer = self._ask(line, until)
-        if answer is None:  # it ended after the report before
+        if answer is None:  # the program ended after the previous report
             answer = self._ask(line, until)
         if answer is None:
             self._fail(line, "ended without a report")
@@ -69,59 +70,59 @@ class Program:
             self._fail(line, f"must write one report a line as JSON, got {text[:80]!r} ({error})")
 
     def _ask(self, line: str, until: float) -> bytes | None:
-        """Return what the program answers, ``None`` if it has ended."""
+        """Return the program's answer to one line, ``None`` if the program has ended."""
         if self._running is None:
-            said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as it runs
+            errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as it runs
             try:
                 process = subprocess.Popen(
-                    self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said
+                    self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
                 )
             except OSError as error:
                 raise NoClientError(f"program {self!r} cannot be started: {error}") from error
-            self._running = process, said
-        process, said = self._running
+            self._running = process, errors
+        process, _ = self._running
         assert process.stdin is not None and process.stdout is not None
-        got = b""
+        answer = b""
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(f"{line}\n".encode())
             process.stdin.flush()
-        while b"\n" not in got:
+        while b"\n" not in answer:
             ready = select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))[0]
             if not ready:
                 self._fail(line, f"did not report within {self.limit:g} seconds")
             part = os.read(process.stdout.fileno(), 2**16)
             if not part:
-                if got:  # a last line without its end
-                    return got
+                if answer:  # the last line may lack its newline
+                    return answer
                 process.wait()
                 self.close()
                 return None
-            got += part
-            if len(got) > _LONGEST:
+            answer += part
+            if len(answer) > _LONGEST:
                 self._fail(line, f"wrote a report of more than {_LONGEST:,} bytes")
-        return got[:-1] if got.count(b"\n") == 1 and got.endswith(b"\n") else got
+        return answer[:-1] if answer.count(b"\n") == 1 and answer.endswith(b"\n") else answer
 
     def close(self) -> None:
         """End the process, if it runs."""
         if self._running is None:
             return
-        (process, said), self._running = self._running, None
+        (process, errors), self._running = self._running, None
         process.kill()
         process.wait()
         for stream in (process.stdin, process.stdout):
             with contextlib.suppress(OSError):
                 if stream is not None:
                     stream.close()
-        said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
-        self._ended = f"{said.read().decode(errors='replace').strip()}", process.returncode
-        said.close()
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _TAIL))
+        self._ended = errors.read().decode(errors="replace").strip(), process.returncode
+        errors.close()
 
-    def _fail(self, line: str, what: str) -> Any:
+    def _fail(self, line: str, problem: str) -> Any:
         self.close()
-        said, status = self._ended
-        told = f"; its standard error ends with: {said}" if said else ""
+        errors, status = self._ended
+        tail = f"; its standard error ends with: {errors}" if errors else ""
         ended = f" (exit status {status})" if status >= 0 else ""
-        raise ClientError(f"program {self!r} {what}{ended}, input {line:.80}{told}")
+        raise ClientError(f"program {self!r} {problem}{ended}, input {line:.80}{tail}")
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""Reports that were recorded: two files, one report after the other."""
+"""Recorded reports of two inputs from two files, read one report after the other."""
 
 import csv
 import itertools
@@ -17,54 +17,55 @@ from .client import Client, ClientError
 
 __all__ = ["Recordings", "recorded"]
 
-_LONGEST = 2**20  # bytes of a line
+_LONGEST = 2**20  # largest number of bytes of a line
 _BATCH = 2**12  # rows of a Parquet file that are read at once,
-_HELD = 2**26  # and bytes that they may take
-_EACH = 32  # bytes of a number in Python, with its place in a row
+_BATCH_BYTES = 2**26  # and bytes that they may take
+_NUMBER_BYTES = 32  # bytes of a number in Python, with its place in a row
 
 
 class Recordings(Client):
     """Reports of two inputs from two files, which are read once from the beginning to the end.
 
-    They are paired in the order of the files. The files are streamed: memory does not grow with
-    them. Made by `recorded`.
+    Reports are paired in the order of the files. The files are streamed, therefore memory does not
+    grow with their size. `recorded` makes an object of this class.
     """
 
     repeats, independent = False, False
     paths: tuple[Path, Path]
 
     def seek(self, position: int) -> None:
-        """Go on after so many reports of each file."""
-        at, rows = self.__dict__.get("_place", (-1, ()))
+        """Continue after the first `position` reports of each file."""
+        at, _ = self.__dict__.get("_place", (-1, ()))
         if at != position:
-            rows = tuple(READERS[path.suffix](path) for path in self.paths)
-            first, second = (next(each) for each in rows)
+            readers = tuple(READERS[path.suffix](path) for path in self.paths)
+            first, second = (next(reader) for reader in readers)
             checks.need(
                 None in (first, second) or first == second,
                 f"recordings must have the same columns, got {', '.join(first or ()) or 'one'} in"
                 f" {self.paths[0]} and {', '.join(second or ()) or 'one'} in {self.paths[1]}",
                 ClientError,
             )
-            for each in rows:
-                next(itertools.islice(each, position, position), None)
-            self.__dict__["_place"] = position, rows
+            for reader in readers:
+                next(itertools.islice(reader, position, position), None)
+            self.__dict__["_place"] = position, readers
 
     def draw(self, inputs: Sequence[Any], n: int, rng: Rng) -> list[Array]:
-        """Return the next n reports of both files, or as many as both have."""
-        at, rows = self.__dict__["_place"]
-        got = [list(itertools.islice(each, n)) for each in rows]
-        both = min(map(len, got))
-        if at == both == 0:
-            empty = self.paths[0 if not got[0] else 1]
+        """Return the next n reports of each file, or as many as both files still have."""
+        at, readers = self.__dict__["_place"]
+        both_rows = [list(itertools.islice(reader, n)) for reader in readers]
+        paired = min(map(len, both_rows))
+        if at == paired == 0:
+            empty = self.paths[1 if both_rows[0] else 0]
             raise ClientError(f"recording {empty} holds no report")
-        if both < n:
-            left = [len(mine) - both + sum(1 for _ in each) for mine, each in zip(got, rows)]
-            self.__dict__.setdefault("left", tuple(left))  # known when the first of them ends
-        self.__dict__["_place"] = at + both, rows
-        return [self._checked(path, at, mine[:both]) for path, mine in zip(self.paths, got)]
+        if paired < n:  # the shorter file has ended; count the rest of the longer one
+            left = [len(rows) - paired + sum(1 for _ in r) for rows, r in zip(both_rows, readers)]
+            self.__dict__.setdefault("left", tuple(left))
+        self.__dict__["_place"] = at + paired, readers
+        return [self._checked(p, at, rows[:paired]) for p, rows in zip(self.paths, both_rows)]
 
     def _checked(self, path: Path, at: int, rows: list[Any]) -> Reports:
-        """The reports that follow the first `at` of a file; an error names the line."""
+        """Return the reports in `rows`, which follow the first `at` reports of a file; an error
+        names the line."""
         try:
             return self._read(rows)
         except ClientError:
@@ -78,12 +79,11 @@ class Recordings(Client):
     def _read(self, rows: list[Any]) -> Reports:
         if self.report != "any":  # a table's row of several columns is a list
             rows = [[*row.values()] if isinstance(row, dict) else row for row in rows]
-        made: Array = getattr(self, f"_as_{self.report}")(rows) if rows else np.empty(0, object)
-        return made
+        return self._checked_reports(rows) if rows else np.empty(0, object)
 
     @property
     def ending(self) -> str:
-        """What there is to say at the end of the files."""
+        """Message about the end of the files, with the number of reports without a partner."""
         for path, left in zip(self.paths, self.__dict__.get("left", ())):
             if left:
                 return f"no more reports: {left:,} of {path} had no partner"
@@ -102,47 +102,48 @@ def recorded(
     delta: float = 0.0,
     k: int = 0,
 ) -> Recordings:
-    """Return two recordings as something to audit.
+    """Return two recordings as a client that can be audited.
 
     Parameters
     ----------
     first, second : path
         Reports of the first input and of the second: JSON lines (``.jsonl``), CSV with a header
-        (``.csv``), or Parquet (``.parquet``, with ``pyarrow``). A table of one column holds values,
-        one of several columns lists (``bits``, ``subset``) or objects (``any``). A row of a CSV
-        file is one line of at most 1 MiB, as is a JSON text. A report is refused, with its line, if
-        something of it would be lost: a name of a column or key that is given twice, for example.
-        Two tables have the same columns, in one order; the name of a single column does not count.
+        (``.csv``), or Parquet (``.parquet``, with ``pyarrow``). A table of one column holds values.
+        A table of several columns holds lists (``bits``, ``subset``) or objects (``any``). A row of
+        a CSV file is one line of at most 1 MiB, and so is a JSON text. A report that cannot be read
+        without loss is refused with its line, for example if a column or a key has a name twice.
+        Both tables have the same columns in the same order, but the name of a single column does
+        not matter.
     report, epsilon, delta, k
-        As in `Client`; with ``"any"`` reports, `k` is not needed. The first file is of input 0, the
-        second of the last input.
+        As in `Client`; with ``"any"`` reports, `k` is not needed. The first file holds reports of
+        input 0, the second file those of the last input.
     """
     paths = Path(first), Path(second)
     for path in paths:
-        checks.one_of("kind of recording", path.suffix, READERS)
+        checks.one_of("format of a recording", path.suffix, READERS)
         checks.need(path.is_file(), f"recording must be a file, got {path}")
     given: dict[str, Any] = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
     checks.need(
         not os.path.samefile(*paths),
-        f"recordings must be two files, got {first} and {second}, which are one",
+        f"recordings must be two files, got {first} and {second}, which are one file",
     )
-    made = Recordings(
+    recordings = Recordings(
         _none, report=report, epsilon=epsilon, delta=delta, name="recordings", **given
     )
-    made.__dict__["paths"] = paths
-    made.seek(0)
-    return made
+    recordings.__dict__["paths"] = paths
+    recordings.seek(0)
+    return recordings
 
 
 def _place(path: Path, number: int) -> str:
-    """Where the report with this number stands."""
+    """Describe the place of the report with this number, for error messages."""
     if path.suffix == ".parquet":
         return f"row {number} of {path}"
     return f"line {number + (path.suffix == '.csv')} of {path}"
 
 
 def _text(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers."""
+    """Yield the lines of a file with their numbers."""
     with path.open("rb") as file:
         for number in itertools.count(1):
             line = file.readline(_LONGEST + 1)
@@ -155,7 +156,7 @@ def _text(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise ClientError(f"{where} is no text in UTF-8: {error}") from None
+                raise ClientError(f"{where} is not text in UTF-8: {error}") from None
 
 
 def _lines(path: Path) -> Iterator[Any]:
@@ -164,25 +165,28 @@ def _lines(path: Path) -> Iterator[Any]:
         try:
             yield parsed(line)
         except ValueError as error:
-            what = "is empty" if not line.strip() else f"is no JSON ({error}): {line[:60]!r}"
+            problem = f"is not JSON ({error}): {line[:60]!r}" if line.strip() else "is empty"
             cut = "" if line.endswith("\n") else "; was the file cut off?"
-            raise ClientError(f"line {number} of {path} {what}{cut}") from None
+            raise ClientError(f"line {number} of {path} {problem}{cut}") from None
 
 
 def _table(path: Path) -> Iterator[Any]:
     header: list[str] | None = None
     for number, line in _text(path):
         where = f"line {number} of {path}"
-        try:  # each line alone: an open quote would take the rows after it
+        try:  # a reader for each line, because an open quote would swallow the following rows
             row = next(csv.reader([line], strict=True))
         except csv.Error as error:
-            raise ClientError(f"{where} is no row of CSV on one line: {error}") from None
+            raise ClientError(f"{where} is not a row of CSV on one line: {error}") from None
         if header is None:
             header = _differing(row, where)
             yield _several(header)
             continue
-        wanted = f"must have {len(header)} entries, got {len(row)}"
-        checks.need(len(row) == len(header), f"{where} {wanted}", ClientError)
+        checks.need(
+            len(row) == len(header),
+            f"{where} must have {len(header)} entries, got {len(row)}",
+            ClientError,
+        )
         try:
             yield _row(header, [_entry(text) for text in row])
         except ValueError as error:
@@ -209,43 +213,45 @@ def _parquet(path: Path) -> Iterator[Any]:
         raise
     except (OSError, ValueError, ArrowException) as error:
         where = f" from row {number + 1} on" if number else ""
-        raise ClientError(f"{path} is no Parquet file{where}: {error}") from None
+        raise ClientError(f"{path} is not a Parquet file{where}: {error}") from None
 
 
 def _at_once(metadata: Any, path: Path) -> int:
-    """How many rows of a Parquet file are read at once, so that they take little memory.
+    """Return how many rows of a Parquet file may be read at once within `_BATCH_BYTES`.
 
-    A few bytes of it may stand for any number of equal values, or repeat one long text.
+    This is necessary because a few bytes of such a file can represent any number of equal values,
+    or repeat one long text.
     """
     most = _BATCH
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         row = 0
         for i in range(group.num_columns):
-            column, size = group.column(i), _EACH
-            if column.physical_type == "BYTE_ARRAY":  # none is longer than all of them
+            column, size = group.column(i), _NUMBER_BYTES
+            if column.physical_type == "BYTE_ARRAY":  # one text may take all bytes of the column
                 size += column.total_uncompressed_size
-            if metadata.schema.column(i).max_repetition_level:  # a row may hold all of them
+            if metadata.schema.column(i).max_repetition_level:  # one row may hold all values
                 size *= max(1, column.num_values)
             row += size
         checks.need(
-            row <= _HELD,
-            f"{path} may hold rows of {row:,} bytes, and at most {_HELD:,} are read at once: write"
-            " it with smaller row groups",
+            row <= _BATCH_BYTES,
+            f"{path} may hold rows of {row:,} bytes, and at most {_BATCH_BYTES:,} are read at once:"
+            " write it with smaller row groups",
             ClientError,
         )
-        most = min(most, max(1, _HELD // max(row, 1)))
+        most = min(most, max(1, _BATCH_BYTES // max(row, 1)))
     return most
 
 
 def _differing(header: list[str], where: str) -> list[str]:
-    """Names of columns; of two with one name the first would be lost."""
+    """Return names of columns, after checking that they differ, because a report would lose one of
+    two columns with the same name."""
     twice = repeated(header)
     checks.need(twice is None, f"{where} names column {twice!r} twice", ClientError)
     return header
 
 
 def _several(header: list[str]) -> list[str]:
-    """Names that are part of a report: that of a single column is none."""
+    """Return the names that become part of a report; the name of a single column does not."""
     return header if len(header) > 1 else []
 
 
@@ -261,5 +267,5 @@ def _entry(text: str) -> Any:
 
 
 READERS = {".jsonl": _lines, ".json": _lines, ".csv": _table, ".parquet": _parquet}
-"""How recordings are read, by the end of their name: names of columns (``None`` where there are
-none), then the reports."""
+"""Readers of recordings by the suffix of the file's name; a reader yields the names of the columns
+(``None`` if there are none), and then the reports."""

@@ -1,4 +1,4 @@
-"""Subset selection: report a set of values of fixed size."""
+"""Subset selection: a report is a set of values of fixed size."""
 
 import math
 from dataclasses import dataclass
@@ -18,12 +18,14 @@ __all__ = ["SubsetSelection", "SS", "FloorSS", "ASS", "inclusion_rates"]
 
 @kernel
 def _subsets(values: Array, k: int, size: int, keep: float, state: State) -> Array:
-    """Uniformly ordered subsets; the true value is a member with probability `keep`."""
+    """Sample uniformly ordered subsets, int array (n, size); each contains the user's value with
+    probability `keep`."""
     out = np.empty((values.size, size), np.int64)
-    deck = np.arange(k)  # any permutation serves as the next start, so it is never reset
+    deck = np.arange(k)  # never reset, because any permutation may be the next start
     for i in range(values.size):
         own = values[i]
-        # bring the true value to the end, out of the draw; it often is there from the user before
+        # move the true value to the end, so that it is not sampled; the search begins at the end,
+        # where it often still is from the previous user
         j = k - 1
         while deck[j] != own:
             j -= 1
@@ -35,7 +37,7 @@ def _subsets(values: Array, k: int, size: int, keep: float, state: State) -> Arr
             r = j + int(u * (k - 1 - j))
             deck[j], deck[r] = deck[r], deck[j]
             out[i, j] = deck[j]
-        if include:  # a random place: a fixed one would give the true value away
+        if include:  # at a random place, because a fixed place would reveal the true value
             u, state = next_uniform(state)
             r = int(u * size)
             out[i, size - 1] = out[i, r]
@@ -44,25 +46,23 @@ def _subsets(values: Array, k: int, size: int, keep: float, state: State) -> Arr
 
 
 def inclusion_rates(k: int, epsilon: float, omega: Numbers) -> tuple[Numbers, Numbers]:
-    """Probabilities that a subset of `omega` values holds the true value, and one given other
-    value."""
+    """Probabilities that a subset of `omega` values contains the true value, and that it contains
+    one given other value."""
     small = math.exp(-epsilon)
     total = omega + (k - omega) * small
-    return (
-        omega / total,
-        omega * (omega - 1 + (k - omega) * small) / (k - 1) / total,
-    )  # q without a difference of near numbers
+    # q without the difference of nearly equal numbers
+    return omega / total, omega * (omega - 1 + (k - omega) * small) / (k - 1) / total
 
 
 def _best_size(k: int, epsilon: float) -> float:
-    """Subset size with the least variance, ``k / (e^eps + 1)``, before it is rounded."""
+    """Subset size with the smallest variance, ``k / (e^eps + 1)``, before rounding."""
     return k * (math.exp(-epsilon) / (1 + math.exp(-epsilon)))
 
 
 class SubsetSelection(SupportOracle):
-    """Base of the protocols whose report is a set of `omega` values; subclasses give `omega`."""
+    """Base of the protocols whose report is a set of `omega` values; subclasses define `omega`."""
 
-    if TYPE_CHECKING:  # given by the subclasses
+    if TYPE_CHECKING:  # defined by the subclasses
 
         @property
         def omega(self) -> int:
@@ -76,12 +76,12 @@ class SubsetSelection(SupportOracle):
 
     @property
     def p(self) -> float:
-        """Probability that the subset holds the true value."""
+        """Probability that the subset contains the true value."""
         return inclusion_rates(self.k, self.epsilon, self.omega)[0]
 
     @property
     def q(self) -> float:
-        """Probability that the subset holds one given other value."""
+        """Probability that the subset contains one given other value."""
         return inclusion_rates(self.k, self.epsilon, self.omega)[1]
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
@@ -92,7 +92,7 @@ class SubsetSelection(SupportOracle):
 
 @dataclass(frozen=True)
 class SS(SubsetSelection):
-    """Subset selection: ``omega`` distinct values, the true one among them with a higher chance.
+    """Subset selection: ``omega`` distinct values, of which the true value is the likeliest member.
 
     Parameters
     ----------
@@ -103,10 +103,9 @@ class SS(SubsetSelection):
 
     Notes
     -----
-    ``omega = max(1, rint(k / (e^eps + 1)))``; the true value belongs to the
-    subset with ``p = omega e^eps / (omega e^eps + k - omega)`` and the rest is
-    uniform without replacement (Ye and Barg 2018; Wang et al. 2016). A report
-    is an array of ``omega`` values in uniformly random order.
+    ``omega = max(1, rint(k / (e^eps + 1)))``. The subset contains the true value with ``p = omega
+    e^eps / (omega e^eps + k - omega)``, and the rest is uniform without replacement (Ye and Barg
+    2018; Wang et al. 2016). A report is an array of ``omega`` values in uniformly random order.
     """
 
     k: Domain
@@ -122,8 +121,8 @@ class SS(SubsetSelection):
 
 @dataclass(frozen=True)
 class FloorSS(SS):
-    """Subset selection with its size rounded down, as the paper on reconstruction advantage defines
-    it.
+    """Subset selection with a subset size that is rounded down, as in the paper on reconstruction
+    advantage.
 
     Parameters
     ----------
@@ -146,7 +145,8 @@ class FloorSS(SS):
 
 @dataclass(frozen=True)
 class ASS(SubsetSelection):
-    """Adaptive subset selection: the subset's size is chosen, see `ldpkit.refine.protocols.refine`.
+    """Adaptive subset selection with a free subset size, which `ldpkit.refine.protocols.refine`
+    chooses.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ class ASS(SubsetSelection):
 
     Notes
     -----
-    Every size satisfies epsilon-LDP; larger ones hide the true value among more
-    others (attack-aware refinement, section 4).
+    Every size satisfies epsilon-LDP. A larger subset hides the true value among more other values
+    (attack-aware refinement, section 4).
     """
 
     k: Domain

@@ -1,4 +1,4 @@
-"""Unary encoding: one bit per value, each flipped independently."""
+"""Unary encoding: one bit per value, each of which is flipped independently."""
 
 import functools
 import math
@@ -19,22 +19,26 @@ __all__ = ["UnaryEncoding", "SUE", "OUE", "AUE", "ASUE", "FaultyUE", "other_rate
 
 @functools.lru_cache(maxsize=64)
 def _digits(rate: float) -> Array:
-    """All binary digits of a rate in [0, 1); there are finitely many, since doubling loses none."""
-    found = []
+    """All binary digits of a rate in [0, 1); a double has finitely many, and doubling is exact."""
+    digits = []
     while rate > 0:
         rate *= 2
-        found.append(rate >= 1)
+        digits.append(rate >= 1)
         rate -= rate >= 1
-    return np.array(found, np.bool_)
+    return np.array(digits, np.bool_)
 
 
 @kernel
 def _ones(values: Array, k: int, own: float, digits: Array, state: State) -> Array:
-    """Bits of 64 places at a time: digit by digit, a random word leaves the places undecided whose
-    digits are equal so far."""
+    """Sample bits for 64 places at a time, uint8 array (n, k).
+
+    Each place compares the binary digits of a uniform number with `digits`, those of the rate. One
+    random word holds one digit of 64 uniform numbers. A place stays undecided while all digits so
+    far are equal.
+    """
     n, lowest, every = values.size, np.uint64(0x0101010101010101), ~np.uint64(0)
     out = np.empty((n * k + 63) // 64 * 8, np.uint64)
-    all_places = np.where(digits, every, np.uint64(0))  # no branch on a digit
+    all_places = np.where(digits, every, np.uint64(0))  # avoids a branch on a digit
     for w in range(0, out.size, 8):
         ones, undecided = np.uint64(0), every
         for digit in all_places:
@@ -43,7 +47,7 @@ def _ones(values: Array, k: int, own: float, digits: Array, state: State) -> Arr
             undecided &= ~(digit ^ word)
             if undecided == 0:
                 break
-        for place in range(8):  # one bit to a byte; all are alike, so any order will do
+        for place in range(8):  # one bit per byte, in any order, because all places are alike
             out[w + place] = (ones >> np.uint64(place)) & lowest
     bits = out.view(np.uint8)[: n * k].reshape(n, k)
     for i in range(n):
@@ -54,8 +58,8 @@ def _ones(values: Array, k: int, own: float, digits: Array, state: State) -> Arr
 
 
 def _bits(values: Array, k: int, own: float, other: float, rng: Rng) -> Array:
-    """Independent bits: `own` is the chance of a one at the user's value, if it is not -1, and
-    `other` elsewhere."""
+    """Sample independent bits, uint8 array (n, k): the probability of a one is `own` at the user's
+    value, and `other` elsewhere; a user with the value -1 has only other bits."""
     return _ones(values, k, own, _digits(other), first_state(rng))
 
 
@@ -74,7 +78,7 @@ class UnaryEncoding(SupportOracle):
 
 @dataclass(frozen=True)
 class SUE(UnaryEncoding):
-    """Symmetric unary encoding: keep every bit with the same probability (basic RAPPOR).
+    """Symmetric unary encoding (basic RAPPOR): every bit is kept with the same probability.
 
     Parameters
     ----------
@@ -106,7 +110,7 @@ class SUE(UnaryEncoding):
 
 @dataclass(frozen=True)
 class OUE(UnaryEncoding):
-    """Optimised unary encoding: a fair coin at the true value, few ones elsewhere.
+    """Optimised unary encoding: a fair coin at the true value, and few ones elsewhere.
 
     Parameters
     ----------
@@ -137,14 +141,14 @@ class OUE(UnaryEncoding):
 
 
 def other_rate(p: Numbers, epsilon: float) -> Numbers:
-    """Probability of a one at any other value that makes bits with rate `p` at the true one exactly
-    epsilon-LDP."""
+    """Probability of a one at any other value for which bits with rate `p` at the true value are
+    exactly epsilon-LDP."""
     return p / (p + math.exp(epsilon) * (1 - p))
 
 
 @dataclass(frozen=True)
 class AUE(UnaryEncoding):
-    """Adaptive unary encoding: the rate of the true bit is chosen, see `ldpkit.refine`.
+    """Adaptive unary encoding with a free rate of the true bit, which `ldpkit.refine` chooses.
 
     Parameters
     ----------
@@ -153,8 +157,8 @@ class AUE(UnaryEncoding):
     epsilon : float
         Privacy budget, in [1e-6, 30].
     p : float
-        Probability of a one at the true value, in (0, 1); 1/2 gives OUE. It
-        must differ from `q` by 1e-12 or more: nearer rates are rounding.
+        Probability of a one at the true value, in (0, 1); 1/2 gives OUE. It must exceed `q` by at
+        least 1e-12, because smaller differences are rounding errors.
 
     Notes
     -----
@@ -184,7 +188,7 @@ class AUE(UnaryEncoding):
 
 @dataclass(frozen=True)
 class ASUE(UnaryEncoding):
-    """Approximate symmetric unary encoding.
+    """Approximate symmetric unary encoding: `SUE` for (epsilon, delta)-LDP.
 
     Parameters
     ----------
@@ -213,7 +217,7 @@ class ASUE(UnaryEncoding):
     @property
     def q(self) -> float:
         """Probability of a one at any other value."""
-        # (R - 1) / (E - 1) with R^2 - 1 = (E - 1)(1 - delta): no difference of near numbers
+        # (R - 1) / (E - 1) with R^2 - 1 = (E - 1)(1 - delta) avoids a difference of near numbers
         return (1 - self.delta) / (
             1 + math.sqrt(math.exp(self.epsilon) * (1 - self.delta) + self.delta)
         )
@@ -221,24 +225,23 @@ class ASUE(UnaryEncoding):
 
 @dataclass(frozen=True)
 class FaultyUE(UnaryEncoding):
-    """Unary encoding as shipped by pure-ldp 1.1.2, which leaks more than it claims: the own bit is
-    drawn twice.
+    """Unary encoding of pure-ldp 1.1.2, which leaks more than it claims, because the own bit is
+    sampled twice.
 
-    Its client first flips all bits, the own one included, as if they were zero
-    and then sets the own bit again with probability `p`, without clearing it.
-    The own bit is therefore the OR of two draws, and the report leaks more than
-    the claimed epsilon.
+    Its client first perturbs all bits as if they were zero, including the own bit. Then it sets the
+    own bit with probability `p`, without clearing it. Therefore the own bit is the OR of two random
+    bits, and a report leaks more than the claimed epsilon.
 
     Parameters
     ----------
     k, epsilon
         As in `SUE`; epsilon is the **claimed** budget.
     protocol : {"SUE", "OUE"}
-        Which probabilities the client meant to use.
+        Protocol whose probabilities the client intends to use.
 
     Notes
     -----
-    True loss ``ln(p' (1 - q) / (q (1 - p')))`` with ``p' = p + q - p q``.
+    The true loss is ``ln(p' (1 - q) / (q (1 - p')))`` with ``p' = p + q - p q``.
     """
 
     k: Domain
@@ -248,20 +251,20 @@ class FaultyUE(UnaryEncoding):
     exact = True
 
     @property
-    def _meant(self) -> UnaryEncoding:
+    def _intended(self) -> UnaryEncoding:
         return {"SUE": SUE, "OUE": OUE}[self.protocol](self.k, self.epsilon)
 
     @property
     def p(self) -> float:
-        """Probability of a one at the true value, after the double draw."""
-        return self._meant.p + self.q - self._meant.p * self.q
+        """Probability of a one at the true value, which is sampled twice."""
+        return self._intended.p + self.q - self._intended.p * self.q
 
     @property
     def q(self) -> float:
         """Probability of a one at any other value."""
-        return self._meant.q
+        return self._intended.q
 
     @property
     def true_epsilon(self) -> float:
-        """The privacy loss of the reports as they are."""
+        """The true privacy loss of the reports."""
         return math.log(self.p * (1 - self.q) / (self.q * (1 - self.p)))

@@ -1,9 +1,9 @@
-"""Normal and Laplace noise by the ziggurat method, compiled; normals also in the place of
-gradients, in one pass.
+"""Compiled normal and Laplace noise by the ziggurat method, and normals together with their
+products with gradients.
 
-Layers of one area lie under the density; a place drawn in one of them almost always lies under the
-next one too, which costs a random word and a comparison. Layer and place come from different bits
-of the word (Doornik 2005).
+The density is covered by layers of equal area. A random place in a layer almost always lies under
+the next layer too; then the sample costs one random word and one comparison. Layer and place come
+from different bits of the word (Doornik 2005).
 
 Source: Marsaglia and Tsang, "The ziggurat method for generating random variables", 2000.
 """
@@ -27,13 +27,15 @@ def _edges(
     inverse: Callable[[float], float],
     beyond: Callable[[float], float],
 ) -> Array:
-    """Right edges of layers of one area, from the lowest, which holds the tail as well, to the top.
+    """Right edges of layers of equal area, from the lowest layer, which includes the tail, to the
+    top.
 
-    Of a density on x >= 0 that falls from 1, with its `inverse` and the mass `beyond` a point.
+    The `density` on x >= 0 falls from 1; `inverse` is its inverse function, and `beyond` the mass
+    beyond a point.
     """
 
     def stack(tail: float) -> tuple[list[float], float]:
-        """Edges if the tail begins there, and the height at which the last layer ends."""
+        """Edges for a tail that begins at `tail`, and the height at which the last layer ends."""
         height = density(tail)
         area = tail * height + beyond(tail)
         edges = [area / height, tail]
@@ -42,10 +44,8 @@ def _edges(
             edges.append(inverse(min(height, 1.0)))
         return edges[:-1], height
 
-    low, high = (
-        3.0,
-        9.0,
-    )  # the tail begins where the last layer ends at height 1; it ends above for an early tail
+    # find the tail for which the last layer ends at height 1; for a smaller one it ends above 1
+    low, high = 3.0, 9.0
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if stack(middle)[1] > 1 else (low, middle)
     return np.array([*stack(high)[0], 0.0])
@@ -60,7 +60,7 @@ _LAPLACE_HEIGHTS = np.exp(-_LAPLACE)
 
 @kernel
 def _place(edges: Array, state: State) -> tuple[np.int64, float, State]:
-    """A layer, and a uniform place in it to either side of 0."""
+    """Return a random layer, a uniform place in this layer on either side of 0, and the state."""
     word, state = next_word(state)
     layer = np.int64(word & np.uint64(_LAYERS - 1))
     return layer, (np.int64(word) >> np.int64(11)) * 2.0**-52 * edges[layer], state
@@ -68,8 +68,8 @@ def _place(edges: Array, state: State) -> tuple[np.int64, float, State]:
 
 @kernel
 def _rare_normal(layer: np.int64, x: float, state: State) -> tuple[float, State]:
-    """Decide about a place outside the next layer; return it, a value of the tail, or 0 for another
-    try."""
+    """Decide about a place x outside the next layer; return x, a value of the tail, or 0 for
+    another attempt, and the state."""
     u, state = next_uniform(state)
     if layer:
         height = _NORMAL_HEIGHTS[layer] + u * (_NORMAL_HEIGHTS[layer + 1] - _NORMAL_HEIGHTS[layer])
@@ -84,6 +84,7 @@ def _rare_normal(layer: np.int64, x: float, state: State) -> tuple[float, State]
 
 @kernel
 def _rare_laplace(layer: np.int64, x: float, state: State) -> tuple[float, State]:
+    """As `_rare_normal`, for Laplace noise."""
     u, state = next_uniform(state)
     if layer:
         height = _LAPLACE_HEIGHTS[layer] + u * (
@@ -108,8 +109,8 @@ def laplace(out: Array, state: State) -> State:
 
 @kernel
 def normals(gradients: Array, state: State, out: Array) -> tuple[Array, Array]:
-    """Fill `out` with normals; return their products with the gradients and their squared
-    lengths."""
+    """Fill `out` with normals; return each row's inner product with its gradient, and each row's
+    squared length."""
     n, d = gradients.shape
     dots, squares = np.empty(n), np.empty(n)
     for i in range(n):

@@ -1,8 +1,8 @@
-"""Kinds of report: one file each, with how it is read, what it supports, and its law where that is
-known.
+"""Report types, one file each: how to read a report, which values it supports, and the exact
+distribution of reports where it is known.
 
-A mechanism names its kind; attacks ask the kind. Kinds of several rounds,
-attributes or buckets ask their parts.
+A mechanism states its report type, and attacks use only the report type. Report types of several
+rounds or attributes combine the results of their parts.
 """
 
 from .anything import Anything

@@ -1,9 +1,9 @@
-"""Reports of any form: whatever JSON can write, and what stands for it in Python."""
+"""Reports of any form that JSON can write, and their form in Python."""
 
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,17 +21,18 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
     """Return a report as text, numbers, booleans, ``None``, lists, and dictionaries of those, in
     the order in which it was sent.
 
-    Arrays, tuples and bytes become lists, sets (which have no order) lists in ascending order, and
-    numbers of NumPy those of Python. NaN and the infinities stay what they are: reports of their
-    own, although JSON has no word for them.
+    Arrays, tuples and bytes become lists. Sets have no order, so they become lists in ascending
+    order. NumPy's numbers become Python's numbers. NaN and the infinities are kept, although JSON
+    has no notation for them.
 
     Raises
     ------
     ValueError
-        Saying what JSON cannot write, and where in the report it stands.
+        If a part of the report cannot be written as JSON; the message names the part and its place
+        in the report.
     """
-    kind = type(report)
-    if kind in (int, float, str, bool) or report is None:
+    cls = type(report)
+    if cls in (int, float, str, bool) or report is None:
         return report
     if depth == _DEEPEST:
         raise ValueError(f"{_MUST}no more than {_DEEPEST} levels, or what contains itself")
@@ -46,7 +47,7 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
     if isinstance(report, np.ma.MaskedArray):
         raise ValueError(f"{_MUST}a report without a mask{_at(where)}, got {report!r}")
     if isinstance(report, (np.ndarray, np.generic)) and report.dtype.kind in "biufU":
-        return report.tolist() if kind is not np.longdouble else float(report)
+        return report.tolist() if cls is not np.longdouble else float(report)
     if isinstance(report, (bytes, bytearray)):
         return list(report)
     if isinstance(report, (set, frozenset)):
@@ -64,34 +65,35 @@ def plain(report: Any, where: str = "", depth: int = 0) -> Any:
     for base in (bool, int, float, str):  # an enumeration, or a subclass
         if isinstance(report, base):
             return base(report)
-    raise ValueError(f"{_MUST}what JSON can write{_at(where)}, got {kind.__name__} {report!r:.80}")
+    raise ValueError(f"{_MUST}what JSON can write{_at(where)}, got {cls.__name__} {report!r:.80}")
 
 
 def rows(reports: Iterable[Any]) -> list[Any]:
-    """Reports of any kind as numbers, texts, lists and dictionaries, one a user: the same however
-    many there are, and in whatever array they come."""
+    """Return one object per user, made of numbers, texts, lists and dictionaries, from reports of
+    any type; the object depends neither on the number of reports nor on the form of the array."""
     if isinstance(reports, np.ndarray) and reports.dtype.names:
         names = reports.dtype.names
-        return [dict(zip(names, one)) for one in zip(*(rows(reports[name]) for name in names))]
+        return [dict(zip(names, row)) for row in zip(*(rows(reports[name]) for name in names))]
     if isinstance(reports, np.ndarray):
         return reports.tolist()
-    given = list(reports)
-    if given and all(isinstance(part, np.ndarray) for part in given):  # of several collections
-        return [list(one) for one in zip(*map(rows, given))]
-    return given
+    parts = list(reports)
+    if parts and all(isinstance(part, np.ndarray) for part in parts):  # one array per collection
+        return [list(row) for row in zip(*map(rows, parts))]
+    return parts
 
 
 def parsed(text: str) -> Any:
-    """Return what one JSON text holds; nothing of the text is dropped.
+    """Return the value of one JSON text without any loss.
 
     Raises
     ------
     ValueError
-        If the text is no JSON, names a key of an object twice, or has too many levels.
+        If the text is not JSON, if an object has a key twice, or if the text has more than 64
+        levels.
     """
-    if text.count("[") + text.count("{") > _DEEPEST:  # how deep json can go differs among Pythons
+    if text.count("[") + text.count("{") > _DEEPEST:  # json's own limit depends on Python's version
         brackets = re.sub(r'"(?:[^"\\]|\\.)*"|[^][{}"]', "", text)
-        levels = itertools.accumulate(1 if each in "[{" else -1 for each in brackets)
+        levels = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
         if max(levels, default=0) > _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} levels")
     return json.loads(text, object_pairs_hook=_pairs)
@@ -105,7 +107,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that comes a second time."""
+    """Return the first name that occurs a second time, ``None`` if all names differ."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -122,7 +124,7 @@ def _at(where: str) -> str:
 class Anything(ReportType):
     """An object that JSON can write, one for each user: object array (n,), see `plain`.
 
-    Nothing is known about what a report means; the ``learned`` attack finds out.
+    The meaning of such a report is unknown, therefore only the ``learned`` attack applies to it.
     """
 
     k: int
@@ -130,13 +132,13 @@ class Anything(ReportType):
 
     @property
     def width(self) -> int:
-        return 64  # a guess: it only says how many reports are made at once
+        return 64  # a guess that only decides how many reports are held in memory
 
     def read(self, reports: Any, sender: str) -> Array:
-        got = len(reports) if hasattr(reports, "__len__") else -1
-        if got < 1 or isinstance(reports, (str, bytes, dict)):
+        sized = isinstance(reports, Sized) and not isinstance(reports, (str, bytes, dict))
+        if not sized or not len(reports):
             raise ValueError(f"{sender} must return a list of reports, got {reports!r:.80}")
-        out = np.empty(got, object)
+        out = np.empty(len(reports), object)
         for i, report in enumerate(reports):
             try:
                 out[i] = plain(report)

@@ -1,7 +1,8 @@
-"""Reports about several attributes, of which one was sampled and the others are made up."""
+"""Reports about several attributes: one attribute is sampled and reported truly, the others are
+fake."""
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,14 +20,15 @@ _SWAP = [SECOND, FIRST, 2, 3]
 
 @dataclass(frozen=True)
 class Attributes(Named, Scored):
-    """A list of arrays, one per attribute: one of them is about the record, nobody knows which.
+    """A list of arrays, one per attribute; the sampled attribute, which depends on the record, is
+    secret.
 
     Parameters
     ----------
     parts : tuple of ExactSupport
-        ReportType of each attribute's report if it is the sampled one.
+        Report type of each attribute if it is the sampled one.
     fake : tuple of 4 floats
-        Probabilities of the symbols of `ExactSupport.pair_law` that a made-up report shows.
+        Probabilities of the symbols of `ExactSupport.pair_distribution` in a fake report.
     """
 
     parts: tuple[ExactSupport, ...]
@@ -37,7 +39,7 @@ class Attributes(Named, Scored):
     score_route: ClassVar[str] = "enumerate"
 
     @property
-    def k(self) -> int:  # type: ignore[override]  # values below it exist in every attribute
+    def k(self) -> int:  # type: ignore[override]  # the values that every attribute has
         return self.domain
 
     @property
@@ -57,7 +59,7 @@ class Attributes(Named, Scored):
         return listed(reports, self.parts, "components", sender)
 
     def guess(self, reports: list[Array], rng: Rng) -> Array:
-        """The guess from the report on an attribute that is picked at random."""
+        """The guess from the report on one attribute, which is chosen uniformly for each user."""
         guesses = [part.guess(r, rng) for part, r in zip(self.parts, reports)]
         return np.choose(rng.integers(0, len(guesses), len(guesses[0])), guesses)
 
@@ -68,20 +70,19 @@ class Attributes(Named, Scored):
 
     def guess_rates(self, pair: Pair) -> Rates:
         d = len(self.parts)
-        shares = [part.success() / d + (1 - 1 / d) / part.k for part in self.parts]
-        return float(np.mean(shares)), float(
-            np.mean([(1 - a) / (size - 1) for a, size in zip(shares, self.sizes)])
-        )
+        successes = [part.success() / d + (1 - 1 / d) / part.k for part in self.parts]
+        others = [(1 - success) / (size - 1) for success, size in zip(successes, self.sizes)]
+        return float(np.mean(successes)), float(np.mean(others))
 
     def thresholds(self) -> Array:
         checks.need(
             len(set(self.sizes)) == 1,
-            f"the tight test needs equal domain sizes of all attributes, got k = {self.sizes}",
+            f"k must be the same for all attributes in the tight test, got k = {self.sizes}",
         )
-        return np.unique(_law(self)[0])
+        return np.unique(_ratio_distribution(self)[0])
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        ratio, one, two = _law(self)
+        ratio, one, two = _ratio_distribution(self)
         inside = ratio >= threshold
         return min(1.0, float(one[inside].sum())), min(1.0, float(two[inside].sum()))
 
@@ -89,34 +90,35 @@ class Attributes(Named, Scored):
         return float(np.log(self.thresholds().max()))
 
     def _weights(self) -> Array:
-        """Laws of the sampled report's symbol under either input, in units of that of a made-up
-        one, shape (2, 4)."""
-        law, fake = np.asarray(self.parts[0].pair_law()), np.array(self.fake)
-        base = np.array([law, law[_SWAP]])
+        """Probabilities of the sampled report's symbols under either input, divided by those of a
+        fake report, shape (2, 4)."""
+        sampled, fake = np.asarray(self.parts[0].pair_distribution()), np.array(self.fake)
+        base = np.array([sampled, sampled[_SWAP]])
         return np.divide(base, fake, out=np.zeros((2, 4)), where=fake > 0)
 
 
-def _ratio(kind: Attributes, counts: Iterable[Array] | Sequence[Array]) -> Array:
-    """Likelihood ratio of tuples with so many components of each symbol."""
-    one, two = (sum(n * w for n, w in zip(counts, side)) for side in kind._weights())
-    return np.round(one / two, 12)  # equal ratios must compare equal, however they were summed
+def _ratio(report_type: Attributes, counts: Iterable[Array]) -> Array:
+    """Likelihood ratio of reports with these counts of each symbol, in the order of `fake`."""
+    one, two = (sum(n * w for n, w in zip(counts, side)) for side in report_type._weights())
+    return np.round(one / two, 12)  # makes ratios equal that differ by the order of summation only
 
 
 @functools.lru_cache(maxsize=64)
-def _fakes(kind: Attributes, n: int) -> tuple[Array, Array]:
-    """How many of n fake components can show each symbol, and the multinomial probability of every
-    such count."""
-    law = np.array(kind.fake)
+def _fakes(report_type: Attributes, n: int) -> tuple[Array, Array]:
+    """Possible counts of the symbols in n fake components, shape (counts, 4), and the multinomial
+    probability of each."""
+    fake = np.array(report_type.fake)
     counts = np.array([(a, b, c, n - a - b - c) for a in range(n + 1) for b in range(n + 1 - a)
                        for c in range(n + 1 - a - b)])  # fmt: skip
-    counts = counts[((law > 0) | (counts == 0)).all(axis=1)]
+    counts = counts[((fake > 0) | (counts == 0)).all(axis=1)]
     ways = scipy.special.gammaln(n + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
-    return counts, np.exp(ways + counts @ np.log(law, out=np.zeros(4), where=law > 0))
+    return counts, np.exp(ways + counts @ np.log(fake, out=np.zeros(4), where=fake > 0))
 
 
 @functools.lru_cache(maxsize=64)
-def _law(kind: Attributes) -> tuple[Array, Array, Array]:
-    """Ratios of all symbol counts, and their probabilities under either input."""
-    counts, mass = _fakes(kind, len(kind.parts))
-    one, two = (mass * (counts @ side) / len(kind.parts) for side in kind._weights())
-    return _ratio(kind, counts.T), one, two
+def _ratio_distribution(report_type: Attributes) -> tuple[Array, Array, Array]:
+    """Likelihood ratios of all symbol counts, and their probabilities under either input."""
+    d = len(report_type.parts)
+    counts, mass = _fakes(report_type, d)
+    one, two = (mass * (counts @ side) / d for side in report_type._weights())
+    return _ratio(report_type, counts.T), one, two

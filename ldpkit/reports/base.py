@@ -1,10 +1,10 @@
-"""What every kind of report promises.
+"""Interfaces of report types.
 
-A kind knows the form of a report: how it is read, which values it speaks for,
-how strongly it speaks for one input and against another. Where the law of the
-reports is known, the same object knows what follows from it, so a law and the
-reports it is about cannot come apart. What a kind does not say is unknown: an
-attack that needs it refuses, an audit falls back on real reports.
+A report type knows the form of a report: how to read it, which values it supports, and how strong
+its evidence for one input against another is. Where the exact distribution of the reports is known,
+the same object computes the rates that follow from the distribution, so the two cannot disagree.
+An attack that needs something else than a report type offers is refused. An audit of a report type
+without an exact distribution uses real reports.
 """
 
 import math
@@ -22,13 +22,13 @@ from ..types import Array, Pair, Rates, Reports, Rng
 # fmt: off
 __all__ = [
     "ReportType", "Named", "Scored", "Listed", "Crafted", "Support", "ExactSupport",
-    "Independent", "FIRST", "SECOND", "BOTH", "NEITHER", "ROUTES", "drawn", "log_ratio", "shaped",
-    "listed", "ones", "pick"
+    "Independent", "FIRST", "SECOND", "BOTH", "NEITHER", "ROUTES", "sampled_count", "log_ratio",
+    "shaped", "listed", "ones", "pick"
 ]
 # fmt: on
 
 FIRST, SECOND, BOTH, NEITHER = range(4)
-"""Which of two values a report supports: the symbols of `ExactSupport.pair_law`."""
+"""Symbols for which of two values a report supports, see `ExactSupport.pair_distribution`."""
 
 ROUTES = {
     "formula": "a closed form",
@@ -40,20 +40,20 @@ ROUTES = {
     "enumerate": "a sum over everything that can be seen",
     "simulate": "nothing: rounds are made, and only counted",
 }
-"""Ways to an exact number, and what each of them leaves out."""
+"""Ways to compute an exact number, and the error of each."""
 
 
 class ReportType(ABC):
-    """A form of report, and its law where that is known.
+    """The form of a report, and the exact distribution of reports where it is known.
 
     Attributes
     ----------
     name : str
         What a report is, in a word.
     exact : bool
-        Whether the law of the reports is known.
+        Whether the exact distribution of the reports is known.
     ordered : bool
-        Whether a report is a row of values whose order may give one away.
+        Whether a report is a row of values whose order may reveal the user's value.
     k : int
         Domain size, where inputs are values ``0..k-1``.
     """
@@ -65,17 +65,19 @@ class ReportType(ABC):
 
     @property
     def domain(self) -> int:
-        """Values that may be audited: those below it."""
+        """Number of values that may be audited: ``0..domain-1``."""
         return self.k
 
     @property
     def width(self) -> int:
-        """Numbers in one user's report at most: how many reports fit into memory at once."""
-        if not hasattr(self, "k"):
+        """Largest number of numbers in one report, by which audits choose how many reports to hold
+        in memory; the domain size unless a report type states its own."""
+        try:
+            return self.k
+        except AttributeError:
             raise TypeError(
-                f"{type(self).__name__} must say its `width`: the numbers in one report"
-            )
-        return self.k
+                f"{type(self).__name__} must state its `width`: the numbers in one report"
+            ) from None
 
     @abstractmethod
     def read(self, reports: Reports, sender: str) -> Reports:
@@ -84,105 +86,105 @@ class ReportType(ABC):
         Raises
         ------
         ValueError
-            If their number, shape or type is another one, or an entry is out of range.
+            If the number, shape or type of the reports is wrong, or an entry is out of range.
         """
 
-    def check(self, pair: Pair) -> None:  # noqa: B027  # most kinds can tell all values apart
-        """Refuse a pair that no report can tell apart."""
+    def check(self, pair: Pair) -> None:  # noqa: B027  # most types can distinguish all values
+        """Raise ``ValueError`` for two inputs that have the same distribution of reports."""
 
 
 class Named(ReportType):
-    """A kind whose reports name a value."""
+    """A report type from whose reports the user's value can be guessed."""
 
     guess_route: ClassVar[str] = "formula"
-    """How `guess_rates` are found, one of `ROUTES`."""
+    """How `guess_rates` are computed, one of `ROUTES`."""
 
     @abstractmethod
     def guess(self, reports: Reports, rng: Rng) -> Array:
-        """Name a value for each report, uniform among those that it supports most; int array
-        (n,)."""
+        """Return one guess per report, uniform among the values that the report supports most; int
+        array (n,)."""
 
     def success(self) -> float | None:
-        """Probability that the guess is the true value, where all are treated alike; ``None`` if
-        unknown."""
+        """Probability that the guess is the true value, if it is the same for all values; ``None``
+        if unknown."""
         return None
 
     def guess_rates(self, pair: Pair) -> Rates | None:
-        """Exact chances that the guess is the first of the pair, under either input; ``None`` if no
-        law is known."""
+        """Exact probabilities that the guess is the first of the pair, under the first input and
+        under the second; ``None`` if unknown."""
         success = self.success()
         return None if success is None else (success, (1 - success) / (self.k - 1))
 
     def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        """Draw the number of guesses that are the first of the pair, among reports of it (`truth`)
-        or of the second."""
-        return drawn(self, trials, truth, self.guess_rates(pair), rng)
+        """Sample the number of `trials` guesses that are the first of the pair, from reports of the
+        first input (`truth`) or of the second."""
+        return sampled_count(self, trials, truth, self.guess_rates(pair), rng)
 
 
 class Scored(ReportType):
-    """A kind whose reports speak for one value against another."""
+    """A report type with a score, which is evidence for one input against another."""
 
     extreme: ClassVar[float | None] = 1.0
     """Score of the reports whose likelihood ratio is the largest; ``None`` if a threshold must be
     chosen."""
     score_route: ClassVar[str] = "formula"
-    """How `score_rates` are found, one of `ROUTES`."""
+    """How `score_rates` are computed, one of `ROUTES`."""
 
     @abstractmethod
     def score(self, reports: Reports, pair: Pair) -> Array:
-        """Evidence for the first value against the second, larger where the likelihood ratio is;
+        """Evidence for the first input against the second, which grows with the likelihood ratio;
         array (n,)."""
 
     def thresholds(self) -> Array | None:
-        """Scores from which an event may be chosen; ``None`` if there is nothing to choose."""
+        """Scores at which the event of an attack may begin; ``None`` if there is only one event."""
         return None
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
-        """Exact chances that the score reaches `threshold`, under either input; ``None`` if no law
-        is known."""
+        """Exact probabilities that the score reaches `threshold`, under the first input and under
+        the second; ``None`` if unknown."""
         return None
 
     def loss(self, pair: Pair) -> float | None:
         """Largest log ratio of the probabilities of any event under the first input and the second;
-        ``None`` if no law is known."""
+        ``None`` if unknown."""
         return None
 
 
 class Listed(ReportType):
-    """A kind whose law can be written down report by report."""
+    """A report type whose exact distribution can be listed report by report."""
 
     @property
     @abstractmethod
     def outputs(self) -> int:
-        """How many different reports there are."""
+        """Number of different reports."""
 
     @property
     @abstractmethod
     def reports(self) -> Array:
-        """All of them, in the order of `law`."""
+        """All different reports, in the order of `distribution`."""
 
     @abstractmethod
-    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
-        """Probabilities of all reports of one value, or of what is seen at a few `positions` of
-        them."""
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        """Probabilities of all reports of a user who holds `value`, or of the symbols at a few
+        `positions` of these reports."""
 
 
 class Crafted(ReportType):
-    """A kind whose reports fake users can make up."""
+    """A report type for which fake users can choose the report that supports most target values."""
 
     @abstractmethod
     def most(self, targets: int) -> int:
-        """How many of so many target values one report can support."""
+        """Return how many of `targets` target values one report can support."""
 
     @abstractmethod
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
-        """Reports of `count` fake users that support as many of ``0..targets-1`` as they can, and
-        how many those are."""
+        """Return reports of `count` fake users that support as many of the values ``0..targets-1``
+        as possible, and how many values each report supports."""
 
 
 @kernel
 def ones(word: np.uint64) -> int:
-    """Number of ones of a word, a standard trick that compilers know."""
+    """Number of ones in a 64-bit word; compilers turn this form into one instruction."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + (
         (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
@@ -193,12 +195,12 @@ def ones(word: np.uint64) -> int:
 
 @kernel
 def _picked(words: Array, n: int, k: int, rng: Rng) -> Array:
-    """`pick` from rows of k bits that follow each other, 64 in a word."""
+    """`pick` from n rows of k bits, stored without gaps in words of 64 bits."""
     guess, every, one = np.empty(n, np.int64), ~np.uint64(0), np.uint64(1)
     for i in range(n):
         first, last = i * k, i * k + k - 1
         at, end = first >> 6, last >> 6
-        before = ones(words[at] & ~(every << np.uint64(first & 63)))  # of the row above
+        before = ones(words[at] & ~(every << np.uint64(first & 63)))  # ones of the previous row
         count = ones(words[end] & (every >> np.uint64(~last & 63))) - before
         for w in range(at, end):
             count += ones(words[w])
@@ -210,7 +212,7 @@ def _picked(words: Array, n: int, k: int, rng: Rng) -> Array:
             wanted -= ones(words[at])
             at += 1
         word, place, half = words[at], 64 * at - first, 32
-        for _ in range(6):  # in which half of a word, of half a word, ...
+        for _ in range(6):  # bisect the word: 64 = 2^6
             lower = ones(word & ((one << np.uint64(half)) - one))
             upper = lower <= wanted
             wanted -= lower if upper else 0
@@ -222,7 +224,8 @@ def _picked(words: Array, n: int, k: int, rng: Rng) -> Array:
 
 
 def pick(bits: Array, rng: Rng) -> Array:
-    """A uniform place of a one in each row, or any place of a row without ones."""
+    """Return the place of a uniformly chosen one of each row, or a uniform place for a row without
+    ones; int array (n,)."""
     packed = np.packbits(bits.astype(bool, copy=False), bitorder="little")
     words = np.zeros(-(-packed.size // 8), "<u8")
     words.view(np.uint8)[: packed.size] = packed
@@ -230,7 +233,7 @@ def pick(bits: Array, rng: Rng) -> Array:
 
 
 class Support(Named, Scored):
-    """Reports that support a set of values each."""
+    """A report type in which each report supports a set of values."""
 
     @abstractmethod
     def supports(self, reports: Array, value: int) -> Array:
@@ -238,17 +241,17 @@ class Support(Named, Scored):
 
     @abstractmethod
     def tally(self, reports: Array) -> Array:
-        """Which values each report supports, array (n, k)."""
+        """Whether each report supports each value, array (n, k)."""
 
     def support_counts(self, reports: Array) -> Array:
-        """How many reports support each value, shape (k,)."""
+        """Number of reports that support each value, shape (k,)."""
         return np.sum([part.sum(axis=0, dtype=np.int64) for part in self._parts(reports)], axis=0)
 
     def guess(self, reports: Array, rng: Rng) -> Array:
         return np.concatenate([pick(part, rng) for part in self._parts(reports)])
 
     def _parts(self, reports: Array) -> Iterator[Array]:
-        """The tally, some reports at a time: a part of it stays in the cache."""
+        """The tally of some reports at a time, so that it stays in the processor's cache."""
         step = max(1, 2**18 // self.k)
         return (self.tally(reports[i : i + step]) for i in range(0, len(reports), step))
 
@@ -259,16 +262,17 @@ class Support(Named, Scored):
         return one - two
 
     def symbols(self, reports: Array, pair: Pair) -> Array:
-        """Which of the two values each report supports: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int
-        array (n,)."""
+        """Symbol of each report for two values: `FIRST`, `SECOND`, `BOTH` or `NEITHER`; int array
+        (n,)."""
         one, two = (self.supports(reports, value) for value in pair)
         return np.where(one & two, BOTH, np.where(one, FIRST, np.where(two, SECOND, NEITHER)))
 
 
 class ExactSupport(Support):
-    """Supports whose law is known: that of a pure protocol in the sense of Wang et al. (2017).
+    """Supports of a pure protocol in the sense of Wang et al. (2017), with exact distribution.
 
-    The own value is supported with probability `p`, any other with `q`.
+    A report supports the user's own value with probability `p`, and any other value with
+    probability `q`.
     """
 
     exact = True
@@ -276,9 +280,9 @@ class ExactSupport(Support):
     q: float
 
     @abstractmethod
-    def pair_law(self) -> Array:
-        """Probabilities of the four symbols under the first input; those under the second are
-        mirrored."""
+    def pair_distribution(self) -> Array:
+        """Probabilities of the symbols `FIRST`, `SECOND`, `BOTH`, `NEITHER` under the first input;
+        under the second input, those of `FIRST` and `SECOND` are exchanged."""
 
     @abstractmethod
     def success(self) -> float:
@@ -286,21 +290,21 @@ class ExactSupport(Support):
 
     @abstractmethod
     def wins(self, tau: int) -> tuple[Array, Array] | None:
-        """Law of the own value's count over `tau` rounds, and the chance of winning with each;
-        ``None`` if unknown."""
+        """Distribution of the number of `tau` rounds that support the own value, and for each
+        number the probability that the guess is the own value; ``None`` if unknown."""
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        law = self.pair_law()
-        return float(law[FIRST]), float(law[SECOND])
+        distribution = self.pair_distribution()
+        return float(distribution[FIRST]), float(distribution[SECOND])
 
     def loss(self, pair: Pair) -> float:
         return log_ratio(*self.score_rates(1, pair))
 
 
 class Independent(ExactSupport):
-    """Supports whose values are independent of each other."""
+    """Supports that contain each value independently of the others."""
 
-    def pair_law(self) -> Array:
+    def pair_distribution(self) -> Array:
         p, q = self.p, self.q
         return np.array([p * (1 - q), q * (1 - p), p * q, (1 - p) * (1 - q)])
 
@@ -311,18 +315,21 @@ class Independent(ExactSupport):
         return binomial(tau, self.p), count_wins(binomial(tau, self.q), self.k)
 
 
-def drawn(kind: ReportType, trials: int, truth: bool, rates: Rates | None, rng: Rng) -> int:
-    """Draw the count of an event with known rates under the first input (`truth`) and the
-    second."""
+def sampled_count(
+    report_type: ReportType, trials: int, truth: bool, rates: Rates | None, rng: Rng
+) -> int:
+    """Sample how often an event with these exact `rates` happens in `trials` reports of the first
+    input (`truth`) or of the second."""
     if rates is None:
         raise ValueError(
-            f"no law is known of {kind.name} reports to draw from; make reports instead"
+            f"report type {report_type.name} has no exact rates of this event to sample from; count"
+            " the event on real reports instead"
         )
     return int(rng.binomial(trials, rates[0 if truth else 1]))
 
 
 def log_ratio(one: float, two: float) -> float:
-    """``ln(one / two)``, infinite where only the first can happen."""
+    """``ln(one / two)``, infinite where `two` is 0."""
     return math.log(one / two) if two else math.inf
 
 
@@ -346,16 +353,16 @@ def shaped(
 
 
 def listed(reports: Reports, parts: Sequence[ReportType], called: str, sender: str) -> list[Array]:
-    """Return a list of arrays, each read as its own kind and all about the same users."""
+    """Return a list of arrays, each read by its own report type and all about the same users; error
+    messages call them `called`."""
     given = list(reports) if isinstance(reports, (list, tuple, np.ndarray)) else None
     if given is None or len(given) != len(parts):
         raise ValueError(
             f"reports of {sender} must have {len(parts)} {called}, got"
             f" {type(reports).__name__ if given is None else len(given)}"
         )
-    seen = {
-        id(r): part.read(r, sender) for r, part in zip(given, parts)
-    }  # what is remembered comes again as the same array
+    # a memoised report comes as the same array in every round and is read once
+    seen = {id(r): part.read(r, sender) for r, part in zip(given, parts)}
     users = sorted({len(r) for r in seen.values()})
     checks.need(
         len(users) == 1,
@@ -366,19 +373,19 @@ def listed(reports: Reports, parts: Sequence[ReportType], called: str, sender: s
 
 
 def picked(reports: Reports, rows: Array) -> Reports:
-    """Return the reports of some users, whatever the form of reports."""
-    if isinstance(reports, (list, tuple)):  # one array for each part of a report
+    """Return the reports of the users numbered `rows`, for any report type."""
+    if isinstance(reports, (list, tuple)):  # one array for each round or attribute
         return [picked(part, rows) for part in reports]
     return reports[rows]
 
 
 def joined(pieces: Sequence[Reports]) -> Reports:
-    """Return reports of several calls as those of one."""
+    """Join the reports of several calls along the axis of users."""
     if isinstance(pieces[0], (list, tuple)):
         return [joined(parts) for parts in zip(*pieces)]
     if pieces[0].ndim == 1:
         return np.concatenate(pieces)
-    widest = max(piece.shape[1] for piece in pieces)  # collections may differ in size; -1 fills up
+    widest = max(piece.shape[1] for piece in pieces)  # subsets may differ in size; -1 fills up
     rest = ((0, 0),) * (pieces[0].ndim - 2)
     return np.concatenate(
         [

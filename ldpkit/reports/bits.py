@@ -1,4 +1,4 @@
-"""Reports that are one bit per value: unary encodings and thresholded histograms."""
+"""Reports of one bit per value: unary encodings and thresholded histograms."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
     def reports(self) -> Array:
         return (np.arange(self.outputs)[:, None] >> np.arange(self.k)[::-1] & 1).astype(np.uint8)
 
-    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         kept = listed_positions(
             positions, self.k, 2, "look at a few `positions` of the record instead"
         )
@@ -65,5 +65,5 @@ class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
         return np.tile((np.arange(self.k) < targets).astype(np.uint8), (count, 1)), targets
 
     def chained(self, tau: int, keep: float, flip: float) -> Rounds:
-        """The kind of `tau` noisy copies of one remembered report."""
+        """Report type of `tau` noisy copies of one memoised report."""
         return ChainedBits(self, tau, keep, flip)

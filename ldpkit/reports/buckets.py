@@ -1,4 +1,4 @@
-"""Reports that are flipped bits of a few sampled buckets: dBitFlipPM."""
+"""Reports of flipped bits of a few sampled buckets: dBitFlipPM."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Buckets(Named, Scored):
     Parameters
     ----------
     k, buckets, bits : int
-        Domain size, number of equal buckets, and how many of them each user samples.
+        Domain size, number of buckets of equal size, and number of buckets that each user samples.
     p, q : float
         Probability of a one at the true bucket, and at any other, if sampled.
     """
@@ -45,20 +45,20 @@ class Buckets(Named, Scored):
         reports = shaped(reports, (None, self.buckets), sender)
         checks.need(
             np.isin(reports, (-1, 0, 1)).all() and ((reports >= 0).sum(axis=1) == self.bits).all(),
-            f"reports of {sender} must hold {self.bits} bits each, and -1 elsewhere",
+            f"reports of {sender} must each hold {self.bits} bits, and -1 in all other buckets",
         )
         return reports
 
     def check(self, pair: Pair) -> None:
-        """Refuse two values of one bucket: no report can tell them apart."""
+        """Raise ``ValueError`` for two values of one bucket, which have the same distribution."""
         checks.need(
             pair[0] // self.size != pair[1] // self.size,
             f"pair must lie in two different buckets of {self.size} values, got {pair}",
         )
 
     def guess(self, reports: Array, rng: Rng) -> Array:
-        """A uniform sampled bucket with a one, or any bucket if there is none; then a uniform value
-        inside."""
+        """A uniform value of a uniform bucket among those whose bit is one, or among all buckets if
+        there is none; int array (n,)."""
         bucket = pick((reports == 1).astype(np.uint8), rng)
         return bucket * self.size + rng.integers(0, self.size, len(bucket))
 
@@ -81,5 +81,5 @@ class Buckets(Named, Scored):
         return share * p - both * p * q, share * q - both * p * q
 
     def loss(self, pair: Pair) -> float:
-        own = log_ratio(self.p, self.q)  # two sampled buckets can speak against each other
+        own = log_ratio(self.p, self.q)  # with two bits, both buckets of the pair may be sampled
         return own if self.bits == 1 else own + log_ratio(1 - self.q, 1 - self.p)

@@ -1,10 +1,9 @@
-"""Reports that are a hash function and a cell of it: local hashing.
+"""Reports of a hash function and a cell of it: local hashing.
 
-The hash family is xxHash64 of the value (eight bytes, little endian) under a
-fresh 64-bit seed per user, reduced to ``0..g-1`` by multiplying the upper 32
-bits by ``g`` (so cells differ in probability by at most ``g / 2^32`` relative).
-The law of the support uses a fully random hash; tests show that this family
-cannot be told from one.
+The hash family is xxHash64 of the value (eight bytes, little endian) under a fresh 64-bit seed per
+user. The upper 32 bits are reduced to ``0..g-1`` by multiplication with ``g``, so the probabilities
+of cells differ by at most ``g / 2^32``, relatively. The exact distribution of the support assumes a
+fully random hash. Tests find no difference between this family and a fully random hash.
 """
 
 import functools
@@ -37,14 +36,14 @@ def _rotl(x: np.uint64, bits: int) -> np.uint64:
 
 @kernel
 def _mixed(value: int) -> np.uint64:
-    """What a value brings into its hash, whatever the seed."""
+    """The part of a value's hash that does not depend on the seed."""
     return _rotl(np.uint64(value) * _P2, 31) * _P1
 
 
 @kernel
 def _hashed(mixed: np.uint64, seed: int) -> np.uint64:
-    """xxHash64 of the eight bytes of a value, but for its last step, which leaves the upper half as
-    it is."""
+    """xxHash64 of the eight bytes of a value without its last step, which does not change the upper
+    half."""
     h = mixed ^ (np.uint64(seed) + _P5 + np.uint64(8))
     h = _rotl(h, 27) * _P1 + _P4
     h = (h ^ (h >> np.uint64(33))) * _P2
@@ -75,7 +74,8 @@ def cells(values: Array, seeds: Array, g: int) -> Array:
 
 @kernel
 def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
-    """Which values fall into each user's cell: their half of the work is done once."""
+    """Whether each value falls into each user's cell, bool array (n, k); the part of a hash that
+    depends on the value only is computed once."""
     out, mixed = np.empty((cells.size, k), np.bool_), np.empty(k, np.uint64)
     for u in range(k):
         mixed[u] = _mixed(u)
@@ -89,7 +89,8 @@ def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
 
 @kernel
 def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int64]:
-    """The seed whose hash sends the most of 0..r-1 to one cell: how many, the seed, the cell."""
+    """Find the seed and the cell with the most values of ``0..r-1``; return the number of values,
+    the seed and the cell."""
     most, best, where = 0, seeds[0], np.int64(0)
     for seed in seeds:
         for v in range(r):
@@ -104,8 +105,8 @@ def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int6
 
 @dataclass(frozen=True)
 class Hashed(Independent, Repeatable, Crafted):
-    """A user's hash seed and a cell, structured array (n,) of type `HASH_REPORT`; it supports all
-    values of the cell.
+    """A user's hash seed and a cell, structured array (n,) of type `HASH_REPORT`; the report
+    supports all values of the cell.
 
     Parameters
     ----------
@@ -137,8 +138,7 @@ class Hashed(Independent, Repeatable, Crafted):
         return _tally(reports["seed"], reports["cell"], self.k, self.g)
 
     def most(self, targets: int) -> int:
-        # with a hash that sends all of them to one cell; `craft` has to search for one
-        return targets
+        return targets  # a hash that sends all of them to one cell; `craft` searches for one
 
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         seeds = rng.integers(0, 2**64, checks.integer("tries", tries, 1), dtype=np.uint64)

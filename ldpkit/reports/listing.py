@@ -1,4 +1,4 @@
-"""Laws over alphabets that are small enough to be listed."""
+"""Distributions over alphabets that are small enough to be listed."""
 
 import math
 from collections.abc import Iterable
@@ -11,12 +11,17 @@ from ..types import Array, ArrayLike
 __all__ = ["MAX_OUTPUTS", "alphabet", "chosen", "listed_positions", "product_distribution"]
 
 MAX_OUTPUTS = 2**20
-"""Largest alphabet whose law is enumerated."""
+"""Largest alphabet whose distribution is enumerated."""
 
 
 def alphabet(base: int, length: int, instead: str) -> int:
-    """Return ``base ** length``, the number of outputs; too many to enumerate are refused, saying
-    what to do `instead`."""
+    """Return ``base ** length``, the number of outputs.
+
+    Raises
+    ------
+    ValueError
+        If there are more than `MAX_OUTPUTS`; the message ends with the advice `instead`.
+    """
     most = int(math.log(MAX_OUTPUTS) / math.log(base) + 1e-9)
     if length <= most:
         return base**length
@@ -34,8 +39,8 @@ def alphabet(base: int, length: int, instead: str) -> int:
 
 
 def chosen(positions: Iterable[int] | None, length: int) -> list[int]:
-    """Return the positions of a record that are looked at as a list, all if ``None``; they must be
-    in it and differ."""
+    """Return different positions of a record of `length` symbols as a list, all positions if
+    ``None``."""
     checks.instance("positions", positions, (Iterable, type(None)), "a list of positions")
     kept = [
         checks.integer("positions", p, 0, length - 1)
@@ -48,19 +53,19 @@ def chosen(positions: Iterable[int] | None, length: int) -> list[int]:
 def listed_positions(
     positions: Iterable[int] | None, length: int, base: int, instead: str
 ) -> list[int]:
-    """Return `chosen` positions whose symbols, of `base` each, are few enough to be listed; see
-    `alphabet`."""
+    """Return `chosen` positions, after checking that the symbols there, of `base` values each, are
+    few enough to be listed; see `alphabet`."""
     if positions is None:
-        alphabet(base, length, instead)  # before all of them are counted up
+        alphabet(base, length, instead)  # before a list of all positions is built
     kept = chosen(positions, length)
     alphabet(base, len(kept), instead)
     return kept
 
 
 def product_distribution(rates: Iterable[ArrayLike]) -> Array:
-    """Law of independent symbols, one distribution per position; the last position moves
-    fastest."""
-    law = np.ones(1)
+    """Joint distribution of independent symbols from one distribution per position; the last
+    position moves fastest."""
+    joint = np.ones(1)
     for rate in rates:
-        law = np.multiply.outer(law, rate).ravel()
-    return law
+        joint = np.multiply.outer(joint, rate).ravel()
+    return joint

@@ -1,4 +1,4 @@
-"""Reports that are one number: of two, from a density of two levels, or from either."""
+"""Reports of one number: one of two numbers, a number from a density with two levels, or either."""
 
 import math
 from dataclasses import dataclass
@@ -25,19 +25,20 @@ class Number(Scored):
 
 @dataclass(frozen=True)
 class Interval(Number):
-    """One real number in ``[low, high]``, float array (n,): one density on an interval that the
-    input moves from one end to the other, another density outside.
+    """One real number in ``[low, high]``, float array (n,), with one density inside an interval
+    that moves with the input, and another density outside.
 
     Parameters
     ----------
     low, high : float
         Smallest and largest report.
     inputs : (float, float)
-        Smallest and largest input, whose intervals begin at `low` and end at `high`.
+        Smallest and largest input: the interval of the smallest begins at `low`, the interval of
+        the largest ends at `high`.
     length : float
         Length of the interval.
     density, ratio : float
-        Density inside the interval, and how many times it is the density outside.
+        Density inside the interval, and the ratio of this density to the density outside.
     """
 
     low: float
@@ -63,12 +64,13 @@ class Interval(Number):
         )
 
     def score(self, reports: Array, pair: tuple[float, float]) -> Array:
-        """1 in the first input's interval only, -1 in the second's only, else 0; int array (n,)."""
+        """1 in the first input's interval only, -1 in the second input's only, else 0; int array
+        (n,)."""
         one, two = (self.inside(reports, value).astype(np.int8) for value in pair)
         return one - two
 
     def score_rates(self, threshold: float, pair: tuple[float, float]) -> Rates:
-        # of one interval outside the other
+        # length of the part of one interval that lies outside the other
         apart = min(self.length, abs(self.left(pair[0]) - self.left(pair[1])))
         return self.density * apart, self.density / self.ratio * apart
 
@@ -83,16 +85,17 @@ class Ends(Number):
     Parameters
     ----------
     bound : float
-        The larger one.
+        The larger number.
     rare : float
-        Probability of the larger one for the smallest input, and of the smaller for the largest.
+        Probability of the larger number for the input -1, and of the smaller for the input 1.
     """
 
     bound: float
     rare: float
 
     def chance(self, value: Numbers) -> Numbers:
-        """Probability of the larger number; that of the smaller is the chance of ``-value``."""
+        """Probability of the larger number; the smaller number has the probability
+        ``chance(-value)``."""
         return self.rare + (1 - 2 * self.rare) * (1 + value) / 2
 
     def read(self, reports: Reports, sender: str) -> Array:
@@ -118,15 +121,15 @@ class Ends(Number):
 
 @dataclass(frozen=True)
 class Mixed(Number):
-    """A number of one of two kinds, float array (n,): it is one of the ends or, with probability
-    one, none of them, so a report betrays its kind.
+    """A number of one of two report types, float array (n,); a report shows its type, because a
+    number of `part` equals an end with probability 0.
 
     Parameters
     ----------
     part : Interval
-        The kind of the numbers between.
+        Report type of the numbers between the ends.
     ends : Ends
-        The kind of the others.
+        Report type of the ends.
     share : float
         Probability of `part`.
     """
@@ -140,24 +143,28 @@ class Mixed(Number):
         near = np.abs(np.abs(reports) - end) <= 8 * np.spacing(end)
         if (unclear := near & (np.abs(reports) != end)).any():
             raise ValueError(
-                f"reports of {sender} must be {-end!r} or {end!r} where they are an end, got"
-                f" {float(reports[unclear][0])!r}: of which kind it is, its last digits must say"
+                f"reports of {sender} must be exactly {-end!r} or {end!r} where they are an end,"
+                f" got {float(reports[unclear][0])!r}, which differs in its last digits only"
             )
         return reports
 
-    def told(self, pair: tuple[float, float]) -> bool:
-        """Whether the ends tell two inputs apart as well as the numbers between do."""
+    def ends_count(self, pair: tuple[float, float]) -> bool:
+        """Whether the ends have the same likelihood ratio for two inputs as the numbers between, so
+        that the score counts them."""
         return math.isclose(self.ends.loss(pair), self.part.loss(pair), rel_tol=1e-9)
 
     def score(self, reports: Array, pair: tuple[float, float]) -> Array:
-        """The score of the report's kind, 0 at ends that tell less; int array (n,)."""
-        ends = self.ends.score(reports, pair) * self.told(pair)
-        return np.where(np.abs(reports) == self.ends.bound, ends, self.part.score(reports, pair))
+        """The score of the report's own type, but 0 at ends that `ends_count` excludes; int array
+        (n,)."""
+        between = self.part.score(reports, pair)
+        ends = self.ends.score(reports, pair) if self.ends_count(pair) else 0
+        return np.where(np.abs(reports) == self.ends.bound, ends, between)
 
     def score_rates(self, threshold: float, pair: tuple[float, float]) -> Rates:
+        end_rates = self.ends.score_rates(1, pair) if self.ends_count(pair) else (0.0, 0.0)
         first, second = (
-            self.share * one + (1 - self.share) * end * self.told(pair)
-            for one, end in zip(self.part.score_rates(1, pair), self.ends.score_rates(1, pair))
+            self.share * inside + (1 - self.share) * end
+            for inside, end in zip(self.part.score_rates(1, pair), end_rates)
         )
         return first, second
 

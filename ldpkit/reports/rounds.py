@@ -1,6 +1,7 @@
-"""Reports of several rounds: what each of them says is asked of its part."""
+"""Reports of several rounds, each of which is read and scored by the report type of one round."""
 
 import functools
+import operator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,18 +18,18 @@ __all__ = ["Rounds", "Remembered", "Repeatable", "ChainedValue", "ChainedBits", 
 
 @kernel
 def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
-    """A uniform place among the largest numbers of each row, after moving them into ``[low,
-    high]``."""
+    """Return a uniform place among the largest numbers of each row, after clipping the numbers to
+    ``[low, high]``; int array (n,)."""
     n, k = vectors.shape
     guess, best = np.empty(n, np.int64), np.empty(k + 1, np.int64)
     for i in range(n):
-        a = b = -np.inf  # two at a time: neither waits for the other
+        a = b = -np.inf  # two independent maxima, which the processor computes in parallel
         for u in range(0, k - 1, 2):
             a = max(a, vectors[i, u])
             b = max(b, vectors[i, u + 1])
         top = min(max(a, b, vectors[i, k - 1], low), high)
         count = 0
-        for u in range(k):  # every index is written, only ties advance: no branch
+        for u in range(k):  # without a branch: every index is written, and kept for ties only
             best[count] = u
             count += min(max(vectors[i, u], low), high) == top
         guess[i] = best[int(rng.random() * count)]
@@ -39,8 +40,8 @@ def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
 class Rounds(Named, Scored):
     """`tau` reports about the same value, each with fresh noise: a list of arrays.
 
-    The guess is the value that most rounds support; the score counts the rounds that support the
-    first value only, minus those that support the second only.
+    The guess is the value that most rounds support. The score is the number of rounds that support
+    the first value only, minus the number of rounds that support the second value only.
     """
 
     part: Any
@@ -51,12 +52,13 @@ class Rounds(Named, Scored):
     score_route: ClassVar[str] = "convolve"
 
     @property
-    def k(self) -> int:  # type: ignore[override]  # the part's
+    def k(self) -> int:  # type: ignore[override]  # follows from the part
         return self.part.k
 
     @property
-    def exact(self) -> bool:  # type: ignore[override]  # counts of supports have a law; other parts bring rounds of their own
-        """Whether the law of the reports is known."""
+    def exact(self) -> bool:  # type: ignore[override]  # depends on the part
+        """Whether the exact distribution of the scores is known: for supports of independent
+        rounds; other report types define their own rounds."""
         return isinstance(self.part, ExactSupport)
 
     @property
@@ -68,43 +70,43 @@ class Rounds(Named, Scored):
 
     def guess(self, reports: list[Array], rng: Rng) -> Array:
         tally = np.zeros((len(reports[0]), self.k))
-        for one in reports:
-            tally += self.part.tally(one)
+        for round_ in reports:
+            tally += self.part.tally(round_)
         return largest(tally, -np.inf, np.inf, rng)
 
     def score(self, reports: list[Array], pair: Pair) -> Array:
-        return sum(self.part.score(one, pair).astype(int) for one in reports)
+        return sum(self.part.score(round_, pair).astype(int) for round_ in reports)
 
-    # --- laws
+    # --- exact distributions
 
     def wins(self) -> tuple[Array, Array] | None:
-        """Law of the own value's count, and the chance of winning with each."""
+        """Distribution of the number of rounds that support the own value, and for each number the
+        probability that the guess is the own value; ``None`` if unknown."""
         return self.part.wins(self.tau)
 
     def success(self) -> float | None:
         """Probability that the guess is the true value."""
-        if (found := self.wins()) is None:
+        if (known := self.wins()) is None:
             return None
-        own, wins = found
+        own, wins = known
         return min(1.0, float(own @ wins))  # the sum may round up
 
     def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        """States that last over all rounds, and in each the chances per round of a score of 1 and
-        of -1."""
+        """Hidden states that stay the same in all rounds: their probabilities under the first
+        input, and in each state the probabilities that one round scores 1 and that it scores -1."""
         return [(1.0, *self.part.score_rates(self.part.extreme, pair))]
 
     def thresholds(self) -> Array | None:
         return np.arange(0, self.tau + 1)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
-        law, at = _difference_law(self, pair), int(threshold) + self.tau
-        return min(1.0, float(law[at:].sum())), min(
-            1.0, float(law[::-1][at:].sum())
-        )  # sums may round up
+        scores, at = _difference_distribution(self, pair), int(threshold) + self.tau
+        tpr, fpr = float(scores[at:].sum()), float(scores[::-1][at:].sum())
+        return min(1.0, tpr), min(1.0, fpr)  # sums may round up
 
     def loss(self, pair: Pair) -> float | None:
-        """Of the event that every round supports the first value only; states that last are
-        mixed."""
+        """Log likelihood ratio of the event that every round supports the first value only,
+        averaged over the hidden states."""
         weight, up, down = np.array(self.states(pair)).T
         with np.errstate(divide="ignore"):
             one, two = (
@@ -114,20 +116,20 @@ class Rounds(Named, Scored):
 
 
 class Repeatable(ReportType):
-    """A kind of which several reports make one."""
+    """A report type that can be collected several times about the same value."""
 
     def repeated(self, tau: int) -> Rounds:
-        """The kind of `tau` reports about the same value, each with fresh noise."""
+        """Report type of `tau` reports about the same value, each with fresh noise."""
         return Rounds(self, tau)
 
 
 @functools.lru_cache(maxsize=64)
-def _difference_law(kind: Rounds, pair: Pair) -> Array:
-    """Law of the score under the first input, on -tau..tau."""
-    total = np.zeros(2 * kind.tau + 1)
-    for weight, up, down in kind.states(pair):
-        power, step, rounds = np.ones(1), np.array([down, 1 - up - down, up]), kind.tau
-        while rounds:  # all terms are positive: no digits are lost
+def _difference_distribution(report_type: Rounds, pair: Pair) -> Array:
+    """Distribution of the score under the first input, on -tau..tau."""
+    total = np.zeros(2 * report_type.tau + 1)
+    for weight, up, down in report_type.states(pair):
+        power, step, rounds = np.ones(1), np.array([down, 1 - up - down, up]), report_type.tau
+        while rounds:  # all terms are positive, therefore no digits are lost
             if rounds & 1:
                 power = np.convolve(power, step)
             step, rounds = np.convolve(step, step), rounds >> 1
@@ -137,14 +139,14 @@ def _difference_law(kind: Rounds, pair: Pair) -> Array:
 
 @dataclass(frozen=True)
 class ChainedValue(Rounds):
-    """Rounds of randomised response on a remembered response: it stays with probability `keep`,
-    else is any other."""
+    """Rounds of randomised response on a memoised response: each round reports the memoised value
+    with probability `keep`, and each other value with probability `flip`."""
 
     keep: float
     flip: float
 
     def wins(self) -> tuple[Array, Array]:
-        """As in `Rounds`, for the remembered value."""
+        """As in `Rounds`, with the memoised value instead of the own value."""
         return binomial(self.tau, self.keep), response_wins(self.k, self.tau)
 
     def success(self) -> float:
@@ -153,11 +155,8 @@ class ChainedValue(Rounds):
         return self.part.p * kept + (1 - self.part.p) * (1 - kept) / (self.k - 1)
 
     def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q = (
-            self.part.p,
-            self.part.q,
-        )  # the remembered value is the first of the pair, the second, or a third
-        return [
+        p, q = self.part.p, self.part.q
+        return [  # the memoised value is the first of the pair, the second, or a third value
             (p, self.keep, self.flip),
             (q, self.flip, self.keep),
             (max(0.0, 1 - p - q), self.flip, self.flip),
@@ -166,8 +165,8 @@ class ChainedValue(Rounds):
 
 @dataclass(frozen=True)
 class ChainedBits(Rounds):
-    """Rounds of flipped bits on remembered bits: a one stays with probability `keep`, a zero
-    becomes one with `flip`."""
+    """Rounds of flipped bits on memoised bits: a round reports a one for a memoised one with
+    probability `keep`, and for a memoised zero with probability `flip`."""
 
     keep: float
     flip: float
@@ -184,13 +183,14 @@ class ChainedBits(Rounds):
 
 
 def _of_part(name: str) -> Any:
-    """What the kind of the one report has by this name."""
-    return property(lambda self: getattr(self.part, name))
+    """Property with the value of the same attribute of the report type of one report."""
+    return property(operator.attrgetter(f"part.{name}"))
 
 
 @dataclass(frozen=True)
 class Remembered(Rounds):
-    """One report, drawn once and sent `tau` times: it says what one report says."""
+    """One memoised report that is sent `tau` times, and therefore is as much evidence as one
+    report."""
 
     name = "remembered"
     exact = _of_part("exact")

@@ -1,4 +1,4 @@
-"""Reports that are a set of values: subset selection."""
+"""Reports of a set of values: subset selection."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ def _pick(subsets: Array, k: int, rng: Rng) -> Array:
     n, width = subsets.shape
     guess = np.empty(n, np.int64)
     for i in range(n):
-        count = width  # clients may fill up with -1
+        count = width  # shorter subsets are padded with -1
         while count > 0 and subsets[i, count - 1] < 0:
             count -= 1
         guess[i] = subsets[i, int(rng.random() * count)] if count else int(rng.random() * k)
@@ -35,13 +35,14 @@ def _pick(subsets: Array, k: int, rng: Rng) -> Array:
 def rounds_won(
     trials: int, k: int, omega: int, p: float, tau: int, truth: bool, state: State
 ) -> int:
-    """Subsets of all rounds in full, as their counts have no law that is simple enough: 64 values
-    in one word.
+    """Simulate all subsets of `tau` rounds for `trials` users who hold the first audited value
+    (`truth`) or the second; return how many guesses are the first value.
 
-    A round starts with independent bits at about the right rate; then values at random leave or
-    join until the size is right, so all subsets of that size are equally likely. ``digits[b]``
-    holds the b-th binary digits of all counts. The true value is counted apart, the other audited
-    one is the first of the rest.
+    The counts of supports have no simple exact distribution, therefore the rounds are simulated,
+    with 64 values in one word. A round starts with independent bits at about the right rate. Then
+    random values leave or join until the size is right, so all subsets of that size are equally
+    likely. ``digits[b]`` holds the b-th binary digits of all counts. The true value has its own
+    count, and the other audited value is the first of the rest.
     """
     one, others, hits = np.uint64(1), k - 1, 0
     width, depth = (others + 63) // 64, 1
@@ -61,9 +62,8 @@ def rounds_won(
             rate = min(31, (32 * wanted + others // 2) // others)
             for w in range(width):
                 bits = np.uint64(0)
-                for b in range(
-                    5 if rate else 0
-                ):  # each step halves the rate and adds a digit of it
+                # each step halves the rate and adds a digit of it
+                for b in range(5 if rate else 0):
                     word, state = next_word(state)
                     bits = bits | word if (rate >> b) & 1 else bits & word
                 members[w] = bits & valid[w]
@@ -81,7 +81,7 @@ def rounds_won(
                     digits[b, w], carry, b = digits[b, w] ^ carry, digits[b, w] & carry, b + 1
         top = 0
         members[:] = valid
-        for b in range(depth - 1, -1, -1):  # keep those whose next digit is one, if there are any
+        for b in range(depth - 1, -1, -1):  # keep the values whose next digit is one, if any
             kept = 0
             for w in range(width):
                 kept += ones(members[w] & digits[b, w])
@@ -100,8 +100,8 @@ def rounds_won(
 
 @dataclass(frozen=True)
 class Subset(Support):
-    """Distinct values, integer array (n, w) in the order they were sent, filled up with -1; they
-    support themselves."""
+    """Distinct values, integer array (n, w) in the order in which they were sent, padded with -1; a
+    report supports the values in it."""
 
     k: int
     name = "subset"
@@ -128,14 +128,15 @@ class Subset(Support):
 
 @dataclass(frozen=True)
 class Selection(Subset, ExactSupport, Repeatable, Listed, Crafted):
-    """Sets of `omega` values: the true one is a member with probability `p`, the rest is uniform.
+    """Sets of `omega` values: the true value is a member with probability `p`, the rest is uniform.
 
     Parameters
     ----------
     k, omega : int
+        Domain size and number of values in a set.
     p, absent : float
-        Probability that the true value is a member, and that it is not: ``1 - p`` with all its
-        digits.
+        Probability that the true value is a member, and that it is not. Both are given because
+        ``1 - p`` would lose digits.
     """
 
     omega: int
@@ -145,12 +146,12 @@ class Selection(Subset, ExactSupport, Repeatable, Listed, Crafted):
     @property
     def q(self) -> float:  # type: ignore[override]  # follows from the other fields
         """Probability that one given other value is a member."""
-        return float(self.pair_law()[[1, 2]].sum())
+        return float(self.pair_distribution()[[1, 2]].sum())
 
     def read(self, reports: Reports, sender: str) -> Array:
         return super().read(shaped(reports, (None, self.omega), sender), sender)
 
-    def pair_law(self) -> Array:
+    def pair_distribution(self) -> Array:
         k, omega = self.k, self.omega
         first, second = self.p * (k - omega) / (k - 1), self.absent * omega / (k - 1)
         return np.array(
@@ -179,7 +180,7 @@ class Selection(Subset, ExactSupport, Repeatable, Listed, Crafted):
     def reports(self) -> Array:
         return np.array(list(itertools.combinations(range(self.k), self.omega)))
 
-    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         k, omega = self.k, self.omega
         alphabet(self.outputs, 1, "take a smaller domain")
         member = self.supports(self.reports, value)
@@ -191,28 +192,28 @@ class Selection(Subset, ExactSupport, Repeatable, Listed, Crafted):
         return min(targets, self.omega)
 
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
-        supported, r = self.most(targets), targets
+        supported = self.most(targets)
         rest = self.omega - supported
-        draws = [
+        subsets = [
             np.append(
-                rng.choice(r, supported, replace=False),
-                r + rng.choice(self.k - r, rest, replace=False),
+                rng.choice(targets, supported, replace=False),
+                targets + rng.choice(self.k - targets, rest, replace=False),
             )
             for _ in range(count)
         ]
-        return rng.permuted(np.array(draws), axis=1), supported
+        return rng.permuted(np.array(subsets), axis=1), supported
 
 
 @dataclass(frozen=True)
 class SelectionRounds(Rounds):
-    """Several sets of more than one value: no law of their counts is simple enough, so rounds are
-    made in full."""
+    """Rounds of subset selection; their counts have no simple exact distribution for sets of more
+    than one value, therefore such rounds are simulated."""
 
     part: Selection
 
     @property
-    def guess_route(self) -> str:  # type: ignore[override]  # depends on the size of the sets
-        """How `guess_rates` are found."""
+    def guess_route(self) -> str:  # type: ignore[override]  # a property here
+        """How `guess_rates` are computed; depends on the size of the sets."""
         return super().guess_route if self.part.omega == 1 else "simulate"
 
     def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:

@@ -1,4 +1,4 @@
-"""Reports that are one value: generalised randomised response."""
+"""Reports of one value: generalised randomised response."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ __all__ = ["Value", "Response"]
 
 @dataclass(frozen=True)
 class Value(Support):
-    """One integer in ``0..k-1``, array (n,); it supports itself."""
+    """One integer in ``0..k-1``, array (n,); a report supports itself only."""
 
     k: int
     name = "value"
@@ -39,12 +39,12 @@ class Value(Support):
 
 @dataclass(frozen=True)
 class Response(Value, ExactSupport, Repeatable, Listed, Crafted):
-    """The true value with probability `p`, each other one with probability `q`."""
+    """The true value with probability `p`, each other value with probability `q`."""
 
     p: float
     q: float
 
-    def pair_law(self) -> Array:
+    def pair_distribution(self) -> Array:
         return np.array([self.p, self.q, 0, max(0.0, 1 - self.p - self.q)])
 
     def success(self) -> float:
@@ -61,7 +61,7 @@ class Response(Value, ExactSupport, Repeatable, Listed, Crafted):
     def reports(self) -> Array:
         return np.arange(self.k)
 
-    def law(self, value: int, positions: Iterable[int] | None = None) -> Array:
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         return np.where(self.reports == value, self.p, self.q)
 
     def most(self, targets: int) -> int:
@@ -71,5 +71,5 @@ class Response(Value, ExactSupport, Repeatable, Listed, Crafted):
         return rng.integers(0, targets, count), 1
 
     def chained(self, tau: int, keep: float, flip: float) -> Rounds:
-        """The kind of `tau` noisy copies of one remembered report."""
+        """Report type of `tau` noisy copies of one memoised report."""
         return ChainedValue(self, tau, keep, flip)

@@ -1,4 +1,4 @@
-"""Reports that are one noisy number per value: a one-hot vector plus Laplace or Gaussian noise."""
+"""Reports of one noisy number per value: a one-hot vector plus Laplace or Gaussian noise."""
 
 import math
 from abc import abstractmethod
@@ -31,10 +31,11 @@ class Noisy(Named, Scored, Repeatable):
     Parameters
     ----------
     k : int
+        Domain size.
     scale : float
-        Scale of Laplace, standard deviation of Gaussian noise.
+        Scale of Laplace noise, or standard deviation of Gaussian noise.
     grid : float, optional
-        Step of the grid on which the numbers lie; 1 is a whole number of steps.
+        Step of the grid on which the numbers lie; divides 1.
     """
 
     k: int
@@ -64,20 +65,21 @@ class Noisy(Named, Scored, Repeatable):
     @property
     @abstractmethod
     def variance(self) -> float:
-        """Of the noise on one number."""
+        """Variance of the noise on one number."""
 
     @abstractmethod
     def total(self, n: int, rng: Rng) -> Array:
-        """Draw the sum of n noises on every coordinate, shape (k,)."""
+        """Sample the sum of the noise of n users on every coordinate, shape (k,)."""
 
 
-# sums of several vectors on a grid have a law that is not written down here
+# the exact distribution of sums of several vectors is only implemented without a grid
 _off_grid: Any = property(lambda rounds: rounds.part.grid is None)
 
 
 @dataclass(frozen=True)
 class Laplace(Noisy):
-    """Laplace noise: the likelihood is flat outside [0, 1], so what lies beyond says no more.
+    """Laplace noise: the likelihood ratio is constant outside [0, 1], therefore numbers beyond 0 or
+    1 are no stronger evidence than 0 or 1.
 
     On a grid the noise is discrete: ``P(j grid)`` is proportional to ``e^(-|j| grid / scale)``.
     """
@@ -85,7 +87,7 @@ class Laplace(Noisy):
     extreme: ClassVar[float | None] = 1.0
 
     @property
-    def guess_route(self) -> str:  # type: ignore[override]  # how it is found depends on the grid
+    def guess_route(self) -> str:  # type: ignore[override]  # depends on the grid
         return "integrate" if self.grid is None else "enumerate"
 
     @property
@@ -94,12 +96,12 @@ class Laplace(Noisy):
             return 2 * self.scale**2
         return float(self.grid**2 / math.sinh(self.grid / self.scale / 2) ** 2 / 2)
 
-    def total(
-        self, n: int, rng: Rng
-    ) -> Array:  # a sum of Laplace variables is a difference of two Gamma variables
+    def total(self, n: int, rng: Rng) -> Array:
+        # a sum of Laplace variables is a difference of two Gamma variables, and a sum of discrete
+        # Laplace variables is a difference of two negative binomial variables
         if self.grid is None:
             return self.scale * (rng.standard_gamma(n, self.k) - rng.standard_gamma(n, self.k))
-        stop = -math.expm1(-self.grid / self.scale)  # of discrete ones, of two negative binomials
+        stop = -math.expm1(-self.grid / self.scale)
         one, two = (rng.negative_binomial(n, stop, self.k) for _ in range(2))
         return self.grid * (one - two)
 
@@ -107,8 +109,8 @@ class Laplace(Noisy):
         return largest(reports, 0.0, 1.0, rng)
 
     def score(self, reports: Array, pair: Pair) -> Array:
-        """1 if the first number is at least 1 and the second at most 0, -1 the other way round,
-        else 0; int array (n,)."""
+        """1 if the first value's number is at least 1 and the second value's at most 0, -1 if it is
+        the reverse, else 0; int array (n,)."""
         one, two = (reports[:, value] for value in pair)
         return ((one >= 1) & (two <= 0)).astype(np.int8) - ((two >= 1) & (one <= 0))
 
@@ -118,7 +120,7 @@ class Laplace(Noisy):
         return grid_success(self.scale, self.k, self.grid)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        # the noise of one number is at least 0, that of the other at most 0; on a grid both may be
+        # noise at least 0 on one number and at most 0 on the other; on a grid it may be exactly 0
         half = 0.5 if self.grid is None else 1 / (1 + math.exp(-self.grid / self.scale))
         return half**2, math.exp(-2 / self.scale) * half**2
 
@@ -131,7 +133,7 @@ class Laplace(Noisy):
 
 @dataclass(frozen=True)
 class LaplaceRounds(Rounds):
-    """Several Laplace vectors: the guess looks at their sum."""
+    """Several Laplace vectors; the guess is the value with the largest sum."""
 
     exact = _off_grid
     guess_route = "integrate"
@@ -142,14 +144,14 @@ class LaplaceRounds(Rounds):
 
 @dataclass(frozen=True)
 class Gaussian(Noisy):
-    """Gaussian noise: the likelihood ratio grows without bound, so an event begins at a threshold
-    that is chosen."""
+    """Gaussian noise: the likelihood ratio grows without bound, therefore a threshold of the score
+    must be chosen."""
 
     extreme: ClassVar[float | None] = None
 
     @property
     def variance(self) -> float:
-        return self.scale**2 + (self.grid or 0.0) ** 2 / 12  # rounding adds its own
+        return self.scale**2 + (self.grid or 0.0) ** 2 / 12  # rounding adds grid^2 / 12
 
     def total(self, n: int, rng: Rng) -> Array:
         return math.sqrt(self.variance * n) * rng.standard_normal(self.k)
@@ -158,7 +160,8 @@ class Gaussian(Noisy):
         return largest(reports, -np.inf, np.inf, rng)
 
     def score(self, reports: Array, pair: Pair) -> Array:
-        """Difference of the two numbers in standard deviations of it; float array (n,)."""
+        """Difference of the two values' numbers in standard deviations of this difference; float
+        array (n,)."""
         return (reports[:, pair[0]] - reports[:, pair[1]]) / (math.sqrt(2) * self.scale)
 
     def success(self) -> float:
@@ -179,7 +182,7 @@ class Gaussian(Noisy):
         )
 
     def loss(self, pair: Pair) -> float:
-        return math.inf  # far out any ratio is reached, with little probability
+        return math.inf  # every ratio occurs, with little probability
 
     def repeated(self, tau: int) -> Rounds:
         return GaussianRounds(self, tau)
@@ -187,15 +190,15 @@ class Gaussian(Noisy):
 
 @dataclass(frozen=True)
 class GaussianRounds(Rounds):
-    """Several Gaussian vectors: their mean says all that they say, and it is one with less
-    noise."""
+    """Several Gaussian vectors; their mean is a sufficient statistic, and it is one Gaussian vector
+    with less noise."""
 
     exact = _off_grid
     guess_route, score_route = "integrate", "formula"
 
     @property
     def mean(self) -> Gaussian:
-        """ReportType of the mean."""
+        """Report type of the mean."""
         return replace(self.part, scale=self.part.scale / math.sqrt(self.tau), grid=None)
 
     def score(self, reports: list[Array], pair: Pair) -> Array:

@@ -66,7 +66,7 @@ def budget(case: Case) -> str | None:
         )
         rates: Any = [form.score_rates(threshold, pair) for threshold in thresholds]
         if isinstance(form, Listed) and form.outputs <= LISTED:
-            one, two = (form.law(value) for value in pair)
+            one, two = (form.distribution(value) for value in pair)
             exceed = one > grown * two  # the event of all reports that exceed the claim
             rates.append((one[exceed].sum(), two[exceed].sum()))
         for tpr, fpr in rates:
@@ -96,7 +96,7 @@ def routes(case: Case) -> str | None:
     tally = np.asarray(form.tally(reports), float)
     named = _shares(tally)
     for attack, pair, rates in case.exact_rates:
-        one, two = distributions = [form.law(value) for value in pair]
+        one, two = distributions = [form.distribution(value) for value in pair]
         need(
             close([one.sum(), two.sum()], [1, 1]),
             f"the listed probabilities of {pair} sum to {one.sum():.9g} and {two.sum():.9g}",
@@ -137,7 +137,9 @@ def _two_rounds(case: Case, m: FrequencyOracle, form: Any, tally: Array) -> None
     twice = Repeated(m, 2)
     named = _shares(tally[:, None] + tally)
     for pair in case.pairs:
-        couples = [np.outer(single, single) for single in (form.law(value) for value in pair)]
+        couples = [
+            np.outer(single, single) for single in (form.distribution(value) for value in pair)
+        ]
         score = np.asarray(form.score(m.read(form.reports), pair), float)
         events: list[tuple[Guess | TwoValueTest, Array]] = [(Guess(), named[..., pair[0]])]
         events += [(TwoValueTest(t), score[:, None] + score >= t) for t in (1, 2)]

@@ -13,8 +13,9 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 NAMES = {
-    "success", "guess_rates", "score_rates", "pair_law", "slot_law", "law", "p", "q", "amplified",
-    "_law", "_rates", "_record_law", "_difference_law",
+    "success", "guess_rates", "score_rates", "pair_distribution", "slot_distribution", "distribution",
+    "p", "q", "amplified", "_rates", "_record_distribution", "_ratio_distribution",
+    "_difference_distribution",
 }  # fmt: skip
 """What functions are called that say how likely reports, guesses or events are."""
 LISTED = {one["law"]: one for one in mutants.mutants()}
@@ -34,13 +35,11 @@ def resolve(law):
 
 
 def laws():
-    """Every law of a kind or a mechanism, by module and name."""
-    for folder in ("kinds", "mechanisms"):
+    """Every exact distribution of a report type or a mechanism, by module and name."""
+    yield from (f"ldpkit.exact:{name}" for name in importlib.import_module("ldpkit.exact").__all__)
+    for folder in ("reports", "mechanisms"):
         for path in (ROOT / "ldpkit" / folder).glob("*.py"):
             module = f"ldpkit.{folder}.{path.stem}"
-            if path.stem == "laws":
-                yield from (f"{module}:{name}" for name in importlib.import_module(module).__all__)
-                continue
             tree = ast.parse(path.read_text())
             classes = [(n, f"{n.name}.") for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
             for owner, prefix in [(tree, ""), *classes]:

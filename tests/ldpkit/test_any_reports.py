@@ -95,7 +95,7 @@ def test_inputs_must_be_several_and_differ(values, said):
 def test_values_need_reports_of_any_form_and_say_how_many_there_are():
     with pytest.raises(ValueError, match="report must be one of any, got 'value'"):
         Client(str, report="value", values=[1, 2], epsilon=1.0)
-    with pytest.raises(ValueError, match="k must be left out where values are given, got 3"):
+    with pytest.raises(ValueError, match="k must be left out if values are given, got 3"):
         Client(str, 3, "any", 1.0, values=[1, 2])
     with pytest.raises(ValueError, match="epsilon must be a finite number > 0, got nan"):
         Client(str, report="any", values=[1, 2])

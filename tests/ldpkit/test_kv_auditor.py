@@ -69,7 +69,10 @@ def last_round(mechanism, ownership, value):
     and of noise-free means."""
     means = None
     for _ in range(mechanism.rounds):
-        owners, others = mechanism.law([(0, value)], means), mechanism.law([], means)
+        owners, others = (
+            mechanism.distribution([(0, value)], means),
+            mechanism.distribution([], means),
+        )
         cells = ownership * owners + (1 - ownership) * others
         means = mechanism.broadcast(*mechanism.tally_counts(cells), means)
     records = np.append(cells[0] + cells[1], cells[2:])  # after a no the record is empty
@@ -130,9 +133,13 @@ def test_figure_7c_limits_and_what_noisy_means_add(buckets, ownership):
     for row in rows.to_dict("records"):
         mechanism = CPPUE(1, row["epsilon"], buckets)
         laws = [last_round(mechanism, ownership, value) for value in (-1.0, 1.0)]
-        fixed = pd.DataFrame([audit_distributions(*laws, alpha=0.05, seed=s).row() for s in range(RUNS)])
+        fixed = pd.DataFrame(
+            [audit_distributions(*laws, alpha=0.05, seed=s).row() for s in range(RUNS)]
+        )
         near_the_oracle(fixed, row)
-        audited = functools.partial(audit_kv, mechanism, "vkv", ownership=ownership, alpha=0.05, last=True)
+        audited = functools.partial(
+            audit_kv, mechanism, "vkv", ownership=ownership, alpha=0.05, last=True
+        )
         assert audited(trials=1000)[0].limit == pytest.approx(fixed["limit"][0], rel=1e-9)
     # at the largest budget, the last row, it is nine times as large or more
     noisy = np.var([audited(seed=s)[0].epsilon_emp for s in range(RUNS)], ddof=1)
@@ -286,7 +293,10 @@ def test_the_filter_of_rare_outputs_keeps_the_largest_until_they_vary_enough():
 def test_the_published_estimators_overstate_and_the_valid_one_does_not():
     law, found = np.full(32, 1 / 32), {}
     for e in ("printed", "released", "valid"):
-        runs = [audit_distributions(law, law, trials=10**6, alpha=0.05, estimator=e, seed=s) for s in range(60)]
+        runs = [
+            audit_distributions(law, law, trials=10**6, alpha=0.05, estimator=e, seed=s)
+            for s in range(60)
+        ]
         found[e] = [run.epsilon_emp for run in runs]
     assert np.mean(found["printed"]) == pytest.approx(0.0384, abs=0.0007)
     assert np.mean(found["released"]) == pytest.approx(0.0403, abs=0.0007)
@@ -294,7 +304,8 @@ def test_the_published_estimators_overstate_and_the_valid_one_does_not():
     # and exceed the truth in practically every tight audit: 98 to 100 % of runs
     laws, given = [oracle_distribution(GRR(4, 1.0), v) for v in (0, 1)], {"estimator": "printed"}
     tight = [
-        audit_distributions(*laws, trials=10**6, alpha=0.05, seed=s, **given).epsilon_emp for s in range(200)
+        audit_distributions(*laws, trials=10**6, alpha=0.05, seed=s, **given).epsilon_emp
+        for s in range(200)
     ]
     assert np.mean(np.array(tight) > 1.0) > 0.97
 
@@ -307,8 +318,8 @@ COVERED = {
     "GRR, rare": (*(oracle_distribution(GRR(100, 4.0), v) for v in (0, 1)), 4.0),
     "OUE": (*(oracle_distribution(OUE(4, 1.0), v) for v in (0, 1)), 1.0),
     "SUE": (*(oracle_distribution(SUE(3, 2.0), v) for v in (0, 1)), 2.0),
-    "PCKV-UE": (*(PCKVUE(3, 1.0).law([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
-    "PCKV-GRR": (*(PCKVGRR(3, 1.0).law([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
+    "PCKV-UE": (*(PCKVUE(3, 1.0).distribution([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
+    "PCKV-GRR": (*(PCKVGRR(3, 1.0).distribution([p]) for p in ((0, 1.0), (1, -1.0))), 1.0),
 }
 
 
@@ -469,7 +480,9 @@ def test_cells_are_rows_per_run_and_round_with_streams_of_their_own():
     given = {"runs": 2, "epsilon": 1.0, "k": 1, "rounds": 2, "seed": 4}
     rows = KVAudit.cell(mechanism="CPP-UE", **given)
     assert [(r["run"], r["round"]) for r in rows] == [(0, 1), (0, 2), (1, 1), (1, 2)]
-    assert rows[0]["first"] != rows[2]["first"] and rows == KVAudit.cell(mechanism="CPP-UE", **given)
+    assert rows[0]["first"] != rows[2]["first"] and rows == KVAudit.cell(
+        mechanism="CPP-UE", **given
+    )
 
 
 def test_the_owners_that_are_subtracted_are_the_average_of_five_runs(monkeypatch):

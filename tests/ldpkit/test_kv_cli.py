@@ -55,7 +55,10 @@ def test_bad_input_is_one_line_and_status_2(call):
         ("pckv-ue --epsilon 1 --rounds 2", "--rounds does not belong to pckv-ue"),
         ("privkv --epsilon 1 --buckets 4", "--buckets does not belong to privkv"),
         ("pckv-ue --epsilon 1 --users 0", "users must be"),
-        ("pckv-ue --epsilon 1 --users 1 --estimator split", "users must be an integer in [2, 1000000000000], got 1"),
+        (
+            "pckv-ue --epsilon 1 --users 1 --estimator split",
+            "users must be an integer in [2, 1000000000000], got 1",
+        ),
     ]:
         status, out, err = call(f"audit-kv --mechanism {text}")
         assert (status, out) == (2, "") and err.startswith("ldpkit: "), text

@@ -51,7 +51,7 @@ def test_a_million_real_users_follow_the_law(cls):
     for case in cases:
         mechanism, pairs, means = case
         given = {} if means is None else {"means": means}
-        law = mechanism.law(pairs, **given)
+        law = mechanism.distribution(pairs, **given)
         reports = mechanism.perturb(alike(pairs, 10**6, mechanism.k), rng(11), **given)
         assert law.sum() == pytest.approx(1, abs=1e-12) and law.min() > 0, case
         seen = np.bincount(mechanism.encode(reports), minlength=law.size)
@@ -66,7 +66,7 @@ def test_what_the_server_counts_has_one_law_drawn_or_counted():
         return output // 3 ** (mechanism.d - 1 - key) % 3 - 1
 
     for m in (PCKVUE(3, 1.5, 2), PCKVGRR(3, 1.5, 2)):
-        sets, laws = KeyValues.of(SETS * 2500, 3), [m.law(pairs) for pairs in SETS]
+        sets, laws = KeyValues.of(SETS * 2500, 3), [m.distribution(pairs) for pairs in SETS]
         drawn = np.array([m.collect(sets, rng([s, 5])) for s in range(150)])
         counted = np.array([m.sign_counts(m.perturb(sets, rng([s, 5]))) for s in range(150)])
         for (symbol, sign), key in itertools.product(enumerate((1, -1)), range(3)):
@@ -80,10 +80,10 @@ def test_what_the_server_counts_has_one_law_drawn_or_counted():
 
 def test_the_law_at_positions_is_the_marginal_of_the_whole_law():
     mechanism = PCKVUE(3, 1.0, 2)
-    whole = mechanism.law(SETS[2]).reshape([3] * 5)
+    whole = mechanism.distribution(SETS[2]).reshape([3] * 5)
     two, one = whole.sum(axis=(1, 3, 4)).T.ravel(), whole.sum(axis=(0, 1, 2, 4))
-    assert mechanism.law(SETS[2], [2, 0]) == pytest.approx(two, abs=1e-15)
-    assert mechanism.law(SETS[2], [3]) == pytest.approx(one, abs=1e-15)
+    assert mechanism.distribution(SETS[2], [2, 0]) == pytest.approx(two, abs=1e-15)
+    assert mechanism.distribution(SETS[2], [3]) == pytest.approx(one, abs=1e-15)
     record = np.array([[1, 0, -1, 1], [-1, -1, -1, -1]])  # numbered by the symbols that are seen
     assert PCKVUE(3, 1.0).encode(record).tolist() == [2 * 27 + 9 + 0 + 2, 0]
     assert PCKVUE(3, 1.0).encode(record, [2, 0]).tolist() == [2, 0]
@@ -97,7 +97,9 @@ def test_the_law_at_positions_is_the_marginal_of_the_whole_law():
 def test_pckv_golden_values():
     ue = PCKVUE(4, 1.6, share=0.5)
     assert (ue.a, ue.b, 1 - ue.flip) == pytest.approx((0.5, 0.3827355, 0.6899745), abs=5e-8)
-    first, second = (0.5 * ue.law([pair]) + 0.5 * ue.law([]) for pair in ((0, 1.0), (1, -1.0)))
+    first, second = (
+        0.5 * ue.distribution([pair]) + 0.5 * ue.distribution([]) for pair in ((0, 1.0), (1, -1.0))
+    )
     for record, one, two in (
         ((1, 0, 0, 0, 0), 0.03629320, 0.02250363), ((0, -1, 0, 0, 0), 0.02250363, 0.03629320),
         ((0, 0, 0, 0, 0), 0.07258639, 0.07258639), ((1, 0, 0, 0, 1), 0.01338938, 0.00911426),
@@ -106,7 +108,7 @@ def test_pckv_golden_values():
         assert (first[at], second[at]) == pytest.approx((one, two), abs=5e-9), record
     assert np.abs(np.log(first / second)).max() == pytest.approx(0.4779535, abs=5e-8)
     grr = PCKVGRR(2, 1.6, share=0.5)
-    mixed = 0.5 * grr.law([(0, 1.0)]) + 0.5 * grr.law([])
+    mixed = 0.5 * grr.distribution([(0, 1.0)]) + 0.5 * grr.distribution([])
     wanted = [0.138398, 0.223204, 0.138398, 0.138398, 0.180801, 0.180801]
     assert mixed == pytest.approx(wanted, abs=5e-7)
 
@@ -114,7 +116,9 @@ def test_pckv_golden_values():
 def test_pckv_loses_exactly_its_budget_on_sets_of_one():
     for cls, padding, epsilon in itertools.product((PCKVUE, PCKVGRR), (1, 2, 3), GRID):
         m = cls(3, epsilon, padding)
-        laws = np.array([m.law([(key, value)]) for key in range(3) for value in (-1.0, 1.0)])
+        laws = np.array(
+            [m.distribution([(key, value)]) for key in range(3) for value in (-1.0, 1.0)]
+        )
         worst = np.log(laws.max(axis=0) / laws.min(axis=0)).max()
         if padding == 1 or cls is PCKVGRR:
             assert worst == pytest.approx(epsilon, rel=1e-9), m
@@ -122,7 +126,10 @@ def test_pckv_loses_exactly_its_budget_on_sets_of_one():
             assert worst < epsilon, m
     for epsilon in GRID:  # the mixture with those who hold nothing has its closed form
         m = PCKVUE(4, epsilon, share=0.5)
-        laws = [0.5 * m.law([pair]) + 0.5 * m.law([]) for pair in ((0, 1.0), (1, -1.0))]
+        laws = [
+            0.5 * m.distribution([pair]) + 0.5 * m.distribution([])
+            for pair in ((0, 1.0), (1, -1.0))
+        ]
         wanted = math.log(1 + 0.5 * math.expm1(epsilon / 2))
         assert np.log(laws[0] / laws[1]).max() == pytest.approx(wanted, rel=1e-12), m
 
@@ -130,8 +137,10 @@ def test_pckv_loses_exactly_its_budget_on_sets_of_one():
 def test_floor_division_never_sends_a_small_set():
     for cls in (PCKVUE, PCKVGRR):
         faulty = cls(3, 2.0, 2, eta="floor")
-        assert (faulty.law([(0, 1.0)]) == faulty.law([])).all()
-        assert faulty.law(SETS[2]) == pytest.approx(cls(3, 2.0, 2).law(SETS[2]), abs=1e-15)
+        assert (faulty.distribution([(0, 1.0)]) == faulty.distribution([])).all()
+        assert faulty.distribution(SETS[2]) == pytest.approx(
+            cls(3, 2.0, 2).distribution(SETS[2]), abs=1e-15
+        )
 
 
 def test_cpp_golden_values():
@@ -139,7 +148,7 @@ def test_cpp_golden_values():
     assert (m.key_rate(), m.key_rate([[0, 0]])) == (pytest.approx(0.6899745, abs=5e-8), 0.5)
     assert m._rates[0] == pytest.approx(0.5399149, abs=5e-8)
     for _ in range(5):
-        law = 0.5 * m.law([(0, -1.0)], means) + 0.5 * m.law([], means)
+        law = 0.5 * m.distribution([(0, -1.0)], means) + 0.5 * m.distribution([], means)
         assert (law[0] + law[1], law[16]) == pytest.approx((0.53620630, 0.02629117), abs=5e-9)
         means = m.broadcast(*m.tally_counts(law), means)
         assert means[0, 1] == pytest.approx(0.5, abs=1e-12)
@@ -155,13 +164,16 @@ def test_cpp_golden_values():
 
 def test_privkv_is_cpp_grr_with_two_slots_and_flips_the_sign():
     m = PrivKV(1, 1.6, 5)
-    assert m.buckets == 2 and (m.law([(0, 0.2)]) == CPPGRR(1, 1.6, 2, 5).law([(0, 0.2)])).all()
+    assert (
+        m.buckets == 2
+        and (m.distribution([(0, 0.2)]) == CPPGRR(1, 1.6, 2, 5).distribution([(0, 0.2)])).all()
+    )
     keep = 1 / (1 + math.exp(-0.16))
-    values = m.law([(0, 1.0)])[1:] / m.key_rate()
+    values = m.distribution([(0, 1.0)])[1:] / m.key_rate()
     assert values == pytest.approx([1 - keep, keep], abs=1e-12)
     means, found = None, []
     for _ in range(5):
-        law = 0.5 * m.law([(0, -1.0)], means) + 0.5 * m.law([], means)
+        law = 0.5 * m.distribution([(0, -1.0)], means) + 0.5 * m.distribution([], means)
         means = m.broadcast(*m.tally_counts(law), means)
         found.append(means[0, 0])
     assert found == pytest.approx([-0.689974, -0.844987, -0.922494, -0.961247, -0.980623], abs=5e-7)
@@ -173,7 +185,7 @@ def test_values_go_to_the_boundaries_of_their_bucket_without_bias():
         (4, 0.25, [0, 0, 0.75, 0.25]), (2, 0.5, [0.25, 0.75]), (8, 0.6, [0, 0, 0, 0, 0, 0, 0.8, 0.2]),
     ]:  # fmt: skip
         mechanism = CPPUE(1, 1.0, buckets)
-        found = mechanism.slot_law(value)
+        found = mechanism.slot_distribution(value)
         assert found == pytest.approx(law, abs=1e-12), (buckets, value)
         assert found @ mechanism.points == pytest.approx(value, abs=1e-12), (buckets, value)
 
@@ -270,12 +282,12 @@ def test_bad_input_is_refused_by_name():
         (lambda: KeyValues(np.array([0, 1]), np.array([0]), np.zeros(2), 2), "values must have the shape"),
         (lambda: PCKVGRR(2, 1.0, 1, 1.5), "share"),
         (lambda: CPPUE(1, 1.0, 0), "buckets must be an integer"),
-        (lambda: CPPUE(1, 1.0).law([], [[0.0]]), "means"),
+        (lambda: CPPUE(1, 1.0).distribution([], [[0.0]]), "means"),
         (lambda: CPPUE(1, 1.0).place([0.0, -1.5]), "values must lie in"),
         (lambda: CPPUE(2, 1.0).perturb(KeyValues.of([[]], 3), rng()), "needs KeyValues over k = 2 keys, got 3"),
-        (lambda: PCKVUE(13, 1.0).law([]), r"3\^14 = 4782969 outputs is too large .* look at a few `positions`"),
-        (lambda: CPPUE(1, 1.0, 22).law([]), r"2\^22 = 4194304 outputs is too large .* fewer buckets"),
-        (lambda: PCKVGRR(10**6, 1.0).law([]), "2000002 outputs is too large .* take fewer keys"),
+        (lambda: PCKVUE(13, 1.0).distribution([]), r"3\^14 = 4782969 outputs is too large .* look at a few `positions`"),
+        (lambda: CPPUE(1, 1.0, 22).distribution([]), r"2\^22 = 4194304 outputs is too large .* fewer buckets"),
+        (lambda: PCKVGRR(10**6, 1.0).distribution([]), "2000002 outputs is too large .* take fewer keys"),
         (lambda: PCKVUE(2, 1.0).estimate(np.zeros((2, 2))), "reports of PCKV-UE must be"),
         (lambda: PCKVUE(2, 1.0).estimate(np.full((2, 3), 2)), "reports of PCKV-UE must be"),
         (lambda: PCKVGRR(2, 1.0).estimate(np.array([[3, 1]])), "reported keys must lie in 0..2, got 3"),

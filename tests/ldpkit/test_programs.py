@@ -147,10 +147,10 @@ def test_an_audit_of_recordings_goes_on_where_it_was_kept(tmp_path):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ('1\n1\n{"y": [1', "line 3 of .*a.jsonl is no JSON .*; was the file cut off"),
+        ('1\n1\n{"y": [1', "line 3 of .*a.jsonl is not JSON .*; was the file cut off"),
         ("1\n\n1\n", "line 2 of .*a.jsonl is empty"),
         ("", "recording .*a.jsonl holds no report"),
-        ("\xff", "a.jsonl is no text in UTF-8"),
+        ("\xff", "a.jsonl is not text in UTF-8"),
     ],
 )
 def test_what_is_wrong_with_a_recording_is_said(tmp_path, text, message):
@@ -167,7 +167,7 @@ def test_other_bad_recordings(tmp_path):
     with pytest.raises(ClientError, match="line 3 of .*a.csv must have 2 entries, got 1"):
         audit(recorded(tmp_path / "a.csv", two, "any", 1.0), LEAK, until="sure")
     with pytest.raises(
-        (ClientError, ImportError), match="pyarrow is missing|a.parquet is no Parquet"
+        (ClientError, ImportError), match="pyarrow is missing|a.parquet is not a Parquet"
     ):
         audit(recorded(tmp_path / "a.parquet", two, "any", 1.0), LEAK, until="sure")
     with pytest.raises(ClientError, match="must return one integer in 0..1 per user, got 7"):

@@ -494,7 +494,7 @@ def records(m):
 @each(KEY_VALUE)
 def test_laws_of_key_value_reports_sum_to_one_and_keep_their_budget(name, data):
     m = data.draw(key_value(name))
-    law = np.array([m.law(pairs) for pairs in SETS])
+    law = np.array([m.distribution(pairs) for pairs in SETS])
     assert [int(m.encode(r)[0]) for r in records(m)] == list(range(law.shape[1]))
     assert law.min() > 0 and law.sum(axis=1) == pytest.approx(1, abs=ROUNDING)
     if name.startswith("PCKV"):
@@ -512,7 +512,7 @@ def test_cpp_ue_as_released_breaks_its_claim():
     """Its symmetric bits spend the value's budget twice; with OUE, as in the paper's text, they
     would not."""
     m = CPPUE(1, 1.0, 4, 1)
-    assert loss(np.array([m.law(pairs) for pairs in ([], [(0, -1.0)])])) > m.epsilon * 1.1
+    assert loss(np.array([m.distribution(pairs) for pairs in ([], [(0, -1.0)])])) > m.epsilon * 1.1
 
 
 @each(KEY_VALUE)
@@ -523,7 +523,7 @@ def test_expected_frequencies_of_keys_are_the_truth(name, data):
         pairs = pairs[: m.padding]
     with np.errstate(all="ignore"):
         found = np.array([m.estimate(report)[0] for report in records(m)])
-    weight = np.where(np.isnan(found), 0, m.law(pairs)[:, None])
+    weight = np.where(np.isnan(found), 0, m.distribution(pairs)[:, None])
     mean = (weight * np.nan_to_num(found)).sum(axis=0) / weight.sum(axis=0)
     wanted = np.isin(np.arange(m.k), [key for key, _ in pairs]).astype(float)
     assert mean == pytest.approx(wanted, abs=1e-10 * max(1, np.nanmax(np.abs(found)) / 100))

@@ -123,7 +123,7 @@ def test_only_the_two_ends_attain_the_budget_of_duchis_mechanism():
     assert m.report_type.loss((1, -1)) == approx(1) and m.report_type.loss((1, -0.5)) < 0.9
     wanted = 0.5 + 0.1 / m.bound, 0.5 - 0.2 / m.bound
     assert TIGHT.rates(m, (0.2, -0.4)) == approx(wanted, rel=1e-12)
-    assert hybrid.report_type.told((-1, 1)) and not hybrid.report_type.told((-1, 0.5))
+    assert hybrid.report_type.ends_count((-1, 1)) and not hybrid.report_type.ends_count((-1, 0.5))
     first, second = TIGHT.rates(hybrid, (-1, 0.5))  # the piecewise reports alone
     assert first == approx(hybrid.share * TIGHT.rates(PM(1.0), (-1, 0.5))[0], rel=1e-12)
     assert math.log(first / second) == approx(1, rel=1e-12)

@@ -50,11 +50,11 @@ def refused(capsys, name, content, *more):
     [
         ("a.csv", "report,report\n1,0\n", "line 1 of a.csv names column 'report' twice"),
         ("a.csv", 'y\n"{""a"": 1, ""a"": 2}"\n', "line 2 of a.csv cannot be read: key 'a' is given"),
-        ("a.jsonl", '{"a": 1}\n{"r": 1, "r": 0}\n', "line 2 of a.jsonl is no JSON (key 'r' is given"),
-        ("a.jsonl", '[{"b": {"r": 1, "c": 2, "r": 1}}]\n', "line 1 of a.jsonl is no JSON (key 'r'"),
+        ("a.jsonl", '{"a": 1}\n{"r": 1, "r": 0}\n', "line 2 of a.jsonl is not JSON (key 'r' is given"),
+        ("a.jsonl", '[{"b": {"r": 1, "c": 2, "r": 1}}]\n', "line 1 of a.jsonl is not JSON (key 'r'"),
         ("a.parquet", [("r", [1]), ("r", [0])], "a.parquet names column 'r' twice"),
         ("a.parquet", [("y", pa.StructArray.from_arrays([pa.array([1])] * 2, names=["r", "r"]))],
-         "a.parquet is no Parquet file: Converting to Python dictionary is not supported when dup"),
+         "a.parquet is not a Parquet file: Converting to Python dictionary is not supported when dup"),
     ],
 )  # fmt: skip
 def test_two_columns_of_one_name_are_refused(capsys, name, content, message):
@@ -91,7 +91,7 @@ def test_tables_of_other_columns_are_not_compared(first, second, wanted):
 def test_one_file_is_not_two_recordings(link):
     link(write("a.jsonl", "1\n" * 20), "b.jsonl")
     with pytest.raises(
-        ValueError, match="must be two files, got a.jsonl and b.jsonl, which are one"
+        ValueError, match="must be two files, got a.jsonl and b.jsonl, which are one file"
     ):
         recorded("a.jsonl", "b.jsonl", "any", 1.0)
 
@@ -99,16 +99,16 @@ def test_one_file_is_not_two_recordings(link):
 @pytest.mark.parametrize(
     "name, content, message",
     [
-        ("a.csv", 'y\n1\n"1\n1\n1\n', "line 3 of a.csv is no row of CSV on one line: unexpected end"),
-        ("a.csv", 'y\n1\n"1\n1\n1"\n', "line 3 of a.csv is no row of CSV on one line: unexpected end"),
-        ("a.csv", 'y\n"1"0\n', "line 2 of a.csv is no row of CSV on one line: ',' expected"),
-        ("a.csv", f"y\n1\n{'x' * 200_000}\n", "line 3 of a.csv is no row of CSV on one line: field"),
+        ("a.csv", 'y\n1\n"1\n1\n1\n', "line 3 of a.csv is not a row of CSV on one line: unexpected end"),
+        ("a.csv", 'y\n1\n"1\n1\n1"\n', "line 3 of a.csv is not a row of CSV on one line: unexpected end"),
+        ("a.csv", 'y\n"1"0\n', "line 2 of a.csv is not a row of CSV on one line: ',' expected"),
+        ("a.csv", f"y\n1\n{'x' * 200_000}\n", "line 3 of a.csv is not a row of CSV on one line: field"),
         ("a.csv", f"y\n{'[' * 5000}\n", "line 2 of a.csv cannot be read: more than 64 levels"),
-        ("a.csv", "y\n1\n\udcff\n", "line 3 of a.csv is no text in UTF-8"),
-        ("a.jsonl", f"1\n{'[' * 5000}{']' * 5000}\n", "line 2 of a.jsonl is no JSON (more than 64 lev"),
-        ("a.jsonl", f"1\n{'[' * 65}{']' * 65}\n", "line 2 of a.jsonl is no JSON (more than 64 lev"),
-        ("a.jsonl", "1\n2\n\udcff\n", "line 3 of a.jsonl is no text in UTF-8"),
-        ("a.jsonl", f"1\n{'9' * 5000}\n", "line 2 of a.jsonl is no JSON (Exceeds the limit"),
+        ("a.csv", "y\n1\n\udcff\n", "line 3 of a.csv is not text in UTF-8"),
+        ("a.jsonl", f"1\n{'[' * 5000}{']' * 5000}\n", "line 2 of a.jsonl is not JSON (more than 64 lev"),
+        ("a.jsonl", f"1\n{'[' * 65}{']' * 65}\n", "line 2 of a.jsonl is not JSON (more than 64 lev"),
+        ("a.jsonl", "1\n2\n\udcff\n", "line 3 of a.jsonl is not text in UTF-8"),
+        ("a.jsonl", f"1\n{'9' * 5000}\n", "line 2 of a.jsonl is not JSON (Exceeds the limit"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused_with_its_line(capsys, name, content, message):

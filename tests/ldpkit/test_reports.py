@@ -43,7 +43,7 @@ def test_what_an_attack_cannot_read_and_an_audit_cannot_do_without_is_named():
     class Loose(Speller):
         report_type = property(lambda self: Wide())
 
-    with pytest.raises(TypeError, match="Wide must say its `width`"):
+    with pytest.raises(TypeError, match="Wide must state its `width`"):
         audit(Loose(4, 1.0), Spelt(), trials=10, pair=(0, 1))
 
     class Bare(LocalRandomizer):
@@ -80,7 +80,9 @@ def test_the_law_of_a_hadamard_response_is_that_of_its_matrix():
             matrix = np.block([[matrix, matrix], [matrix, -matrix]])
         plus = matrix[1 : k + 1] > 0
         law = np.where(plus, m.p, 1 - m.p) / (m.order / 2)
-        assert np.array([m.report_type.law(v) for v in range(k)]) == approx(law, rel=1e-14), k
+        assert np.array([m.report_type.distribution(v) for v in range(k)]) == approx(
+            law, rel=1e-14
+        ), k
         assert np.abs(np.log(law[:, None] / law)).max() == approx(1.3), k
         size = plus.sum(axis=0)
         named = np.where(size > 0, plus[0] / np.maximum(size, 1), 1 / k)

@@ -149,8 +149,8 @@ def test_audits_of_equal_laws_find_nothing():
     laws = [
         oracle_distribution(GRR(5, 1.0), 0),
         oracle_distribution(OUE(4, 1.0), 1),
-        PCKVUE(2, 1.0).law([(0, 1.0)]),
-        CPPUE(1, 1.0).law([]),
+        PCKVUE(2, 1.0).distribution([(0, 1.0)]),
+        CPPUE(1, 1.0).distribution([]),
     ]
     for estimator in ("valid", "split", "pooled"):
         failed = 0
