@@ -290,7 +290,7 @@ def _length(text: str) -> int:
 
 def _joined(text: str) -> bool:
     """Whether a semicolon has a piece without a verb at one of its sides."""
-    pieces = re.sub(r"\([^()]*\)", "", text).split(";")
+    pieces = [piece for piece in re.sub(r"\([^()]*\)", "", text).split(";") if piece.strip()]
     return len(pieces) > 1 and not _REFERENCES.match(text) and not all(_VERB.search(piece) for piece in pieces)
 
 
