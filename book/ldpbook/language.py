@@ -1,0 +1,383 @@
+"""Sentences of pages, docstrings, comments and messages that break a countable rule of ``book/developers/style.md``.
+
+A sentence ends at a full stop, a question mark or an exclamation mark before a word that can begin one. A code span, a formula and an
+address count as one word each, and no rule reads inside them. Listings, headings and quotations of papers are not read.
+"""
+
+import argparse
+import ast
+import collections
+import dataclasses
+import io
+import json
+import re
+import sys
+import tokenize
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from .paths import ROOT
+
+__all__ = ["LONGEST", "RULES", "TERMS", "Sentence", "count", "faults", "read", "table"]
+
+LONGEST = 25
+"""Words that a sentence may have."""
+SHARE = 0.05
+"""Share of longer sentences that ``--strict`` allows in a part; it allows no opening and no term."""
+SOURCES = ("README.md", "CONTRIBUTING.md", "ldpkit", "book")
+EXEMPT = "book/developers/style.md"
+"""The page of the rules names the words that it forbids."""
+
+OPENINGS = re.compile(r"(?:What|Whoever|Who|That which)\b", flags=re.I)
+TERMS = {
+    "law": r"laws?\b(?! of (?:large|total|physics)\b)",
+    "convicted, innocent, accused": r"(?:convict|innocen|accus)\w+",
+    "witness": r"witness(?:es|ed)?",
+    "two-value event": r"two-value (?:event|test)s?",
+    "kind": r"kinds? of (?:\w+ ){0,2}reports?|(?:a|the|its|this|that|each|every|own|known|unknown) kinds?\b(?! of\b)",
+    "held against": r"h(?:eld|olds?|olding) (?:(?:it|them|this|these) )?against",
+    "purse": r"purses?",
+    "course of an audit": r"courses? of (?:an|the|this|one|sequential) audits?",
+    "the paper's words": r"papers?'s? (?:own )?words",
+    "ledger": r"ledgers?",
+    "house, hall, room, door": r"(?<!in-)(?:houses?(?! style)|halls?|doors?|(?<!no )(?<!enough )rooms?\b(?! (?:for|to|left)\b))",
+    "speaks for": r"sp(?:eaks?|oke|oken|eaking) for",
+    "a table says": r"(?:tables?|columns?|rows?|figures?|curves?|bounds?|proofs?) (?:says?|said|speaks?|tells?)",
+}
+"""Terms that have a standard word in the table of the page of rules, each as a pattern of the sense that is meant there."""
+_TERMS = {name: re.compile(rf"\b(?:{pattern})\b", flags=re.I) for name, pattern in TERMS.items()}
+
+_FINITE = (
+    "is are was were be has have had does do did can cannot could may might must shall should will would adds? agrees? allows? appears? asks? "
+    "becomes? begins? belongs? brings? calls? carr(?:y|ies) chooses? comes? costs? decides? depends? differs? exceeds? fails? falls? finds? "
+    "attains? cancels? draws? lists levels? overstates points? publish raises? rises? rounds sets? survives? vanish(?:es)? "
+    "follows? gets? gives? goes go grows? helps? holds? impl(?:y|ies) keeps? knows? learns? leaves? lets? lies lie loses? makes? means? needs? "
+    "passes pass proves? reaches reach reads? refuses? remains? replaces? requires? returns? says? sees? sends? shows? stands? stops? stays? "
+    "takes? tells? tr(?:y|ies) turns? uses? wants? wins? works? writes?"
+)
+_VERB = re.compile(rf"\b(?:{'|'.join(_FINITE.split())})\b|\w+n't\b|\w's\b", flags=re.I)
+
+_SPACE, _BREAK = "\ue000", "\ue001"  # the space and the line break of a piece that counts as one word
+_PIECE = re.compile(r"(?:\{[\w:-]+\})?((`+)(?:(?!`).)+?\2(?!`)|\$\$?[^$]+?\$\$?|https?://\S+)", flags=re.S)
+_ABBREVIATION = (
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\bal)(?<!\bcf)(?<!\bvs)(?<!\bEq)(?<!\bEqs)(?<!\bFig)(?<!\bSec)(?<!\bNo)(?<!\bpp)(?<!\b[A-Z])"
+)
+_END = re.compile(rf"{_ABBREVIATION}[.!?]+[)\"'”’\]]*\s+(?=[(\"'“‘\[]*[A-Z0-9`$ε])")
+_LABEL = re.compile(r"\s*(\*{1,2}|_{1,2})(?:(?!\1)[^`$])+?(?:[.:]\1|\1[.:]|\1\s*$)")
+_FENCE = re.compile(r"\s*(`{3,}|:{3,}|~{3,})\s*(\{[\w:-]+\})?(.*)$")
+_LISTINGS = {"{eval-rst}", "{index}", "{literalinclude}", "{bibliography}", "{math}", "{code}", "{code-block}", "{toctree}"}
+_ITEMS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also", "Other Parameters")
+_BULLET = re.compile(r"\s*(?:[*+-]|\d+[.)])\s+")
+_REFERENCES = re.compile(r"Sources?:")
+_SWITCH = re.compile(r"#\s*(?:type:|noqa|fmt:|ruff:|pragma|mypy:|!|-{3,})")
+
+Lines = list[tuple[int, str]]
+"""Numbered lines of one paragraph."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sentence:
+    """A sentence and its place; `part` is ``page``, ``caption``, ``docstring``, ``comment`` or ``message``."""
+
+    path: str
+    line: int
+    part: str
+    text: str
+
+
+def _within(text: str) -> str:
+    return text.replace(" ", _SPACE).replace("\n", _BREAK)
+
+
+def _plain(text: str) -> str:
+    """A paragraph without marks, in which every code span, formula and address is one word."""
+    text = _PIECE.sub(lambda found: _within(found[1]), re.sub(r"\[\^[^\]]+\]", "", text))
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
+    text = re.sub(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
+    marks = r"(`[^`]*`|\$[^$]*\$)|(?<!\w)[*_]{1,3}(?=[^\s*_])|(?<=[^\s*_])[*_]{1,3}(?![\w*_])"
+    return re.sub(marks, lambda found: found[1] or "", text)
+
+
+def _sentences(lines: Lines) -> Iterator[tuple[int, str]]:
+    """The sentences of a paragraph, each with the number of its first line."""
+    text = "\n".join(line for _, line in lines)
+    if label := _LABEL.match(text):  # such as *What you should see*
+        text = re.sub(r"[^\n]", "", text[: label.end()]) + " " + text[label.end() :]
+    text, at = _plain(text), 0
+    for end in [*(found.end() for found in _END.finditer(text)), len(text)]:
+        piece = text[at:end]
+        first = at + len(piece) - len(piece.lstrip())
+        if re.search(r"[A-Za-z]", re.sub(r"`+[^`]*`+|\$[^$]*\$", "", piece)):
+            number = len(re.findall(rf"[\n{_BREAK}]", text[:first]))
+            yield lines[min(number, len(lines) - 1)][0], re.sub(r"\s+", " ", piece).strip()
+        at = end
+
+
+def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[Lines]:
+    """Paragraphs, items of lists and cells of tables of a text whose listings are gone already."""
+    block: Lines = []
+    for number, line in lines:
+        cells = re.split(r"(?<!\\)\|", line.strip().strip("|")) if line.lstrip().startswith("|") else []
+        bullet = _BULLET.match(line)
+        if cells or bullet or not line.strip():
+            if block:
+                yield block
+            yield from ([(number, cell)] for cell in cells if re.search(r"[A-Za-z]", cell))
+            block = [(number, line[bullet.end() :])] if bullet else []
+        else:
+            block.append((number, line))
+    if block:
+        yield block
+
+
+def _page(text: str, first: int = 1) -> Iterator[Lines]:
+    """Paragraphs of a page in Markdown, without headings, listings, options, quotations and front matter."""
+    tags = r"<!--.*?-->|<(script|style)\b.*?</\1>|</?(?:a|b|br|button|div|em|i|img|input|kbd|label|p|span|strong|sub|sup|svg)\b[^<>]*>"
+    text = re.sub(tags, lambda found: re.sub(r"[^\n]", "", found[0]), text, flags=re.S)
+    text = re.sub(r"\A---\n.*?\n---\n", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
+    fences: list[tuple[str, bool]] = []
+    kept: Lines = []
+    formula, after = False, False
+    for number, line in enumerate(text.splitlines(), first):
+        fence = _FENCE.match(line)
+        if fence and fences and fence[1].startswith(fences[-1][0]) and not fence[2] and not fence[3].strip():
+            fences.pop()
+            line = ""
+        elif fence and not (fences and fences[-1][1]):
+            fences.append((fence[1], not fence[2] or fence[2] in _LISTINGS))
+            line = ""
+        elif fences and fences[-1][1]:
+            continue
+        elif formula or line.lstrip().startswith("$$"):  # a formula that stands alone is a word of the sentence around it
+            while kept and not formula and not kept[-1][1]:
+                kept.pop()
+            kept += [] if formula else [(number, "$formula$")]
+            formula, after = formula != (line.count("$$") == 1), True
+            continue
+        elif re.match(r"\s*(?:#+ |>|:[\w-]+:( |$)|\([\w-]+\)=$|%|\+\+\+|-{3,}\s*$|- \*\*Effect\*\*:)", line):
+            line = ""
+            after = False
+        if line.strip() or not after:
+            kept.append((number, line.rstrip()))
+            after = False
+    return _paragraphs(kept)
+
+
+def _docstring(text: str, first: int) -> Iterator[Lines]:
+    """Paragraphs of a docstring of NumPy's form, without names, types, listings and examples."""
+    lines = text.expandtabs().splitlines()
+    margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
+    lines = [*lines[:1], *(line[margin:] for line in lines[1:])]
+    kept, named, listing = [], False, False
+    for i, line in enumerate(lines):
+        following = lines[i + 1] if i + 1 < len(lines) else ""
+        indented = line[:1] == " "
+        listing = listing and (indented or not line.strip())
+        if re.fullmatch(r"[-=]{3,}", following) and line.strip():
+            named, line = line in _ITEMS, ""
+        elif re.fullmatch(r"[-= ]{3,}", line) or (named and not indented) or listing or re.match(r"\s*(>>>|\.\.\.|\.\. )", line):
+            line = ""
+        if line.endswith("::"):
+            listing, line = True, line[:-1]
+        kept.append((first + i, line))
+    return _paragraphs(kept)
+
+
+def _comments(text: str) -> Iterator[Lines]:
+    """Comments of a program; those that fill lines below each other are one."""
+    block: Lines = []
+    column = -1
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        row, at = token.start
+        said = "" if _SWITCH.match(token.string) else token.string.split("# type:")[0].lstrip("#: ")
+        goes_on = block and row == block[-1][0] + 1 and at == column and not token.line[:at].strip()
+        if block and not (goes_on and said):
+            yield block
+            block = []
+        if said:
+            block.append((row, said))
+            column = at if not token.line[:at].strip() else -1
+    if block:
+        yield block
+
+
+def _text(node: ast.AST) -> str:
+    """The text of a literal, with a word in the place of every value; empty if it is none."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part) if isinstance(part, ast.Constant) else "`value`" for part in node.values)
+    return ""
+
+
+def _messages(tree: ast.AST) -> Iterator[Lines]:
+    """Literal messages of errors, and what the command line says of its options."""
+    for node in ast.walk(tree):
+        said: list[ast.expr] = []
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            said = node.exc.args[:1]
+        elif isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            said = [word.value for word in node.keywords if word.arg in ("help", "epilog", "short_help")]
+            said += node.args[1:2] if called == "need" else []
+        yield from ([(each.lineno, re.sub(r"\s+", " ", text))] for each in said if (text := _text(each)))
+
+
+def _program(text: str) -> Iterator[tuple[str, Lines]]:
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield from (("docstring", block) for block in _docstring(node.value.value, node.lineno))
+    yield from (("comment", block) for block in _comments(text))
+    yield from (("message", block) for block in _messages(tree))
+
+
+def _notebook(text: str) -> Iterator[tuple[str, Lines]]:
+    """Paragraphs and captions of a notebook; lines are those of its file."""
+    written = text.splitlines()
+    at = 0
+    for cell in json.loads(text)["cells"]:
+        source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+        at = _place(written, source.partition("\n")[0], at)
+        if cell["cell_type"] == "markdown":
+            yield from (("page", block) for block in _page(source, at))
+        shown = cell["metadata"].get("mystnb", {})
+        for said in (shown.get("figure", {}).get("caption"), shown.get("image", {}).get("alt")):
+            if said:
+                yield "caption", [(_place(written, said), said)]
+
+
+def _place(lines: list[str], wanted: str, start: int = 0) -> int:
+    """The number of the first line after number `start` whose JSON holds a text."""
+    text = json.dumps(wanted, ensure_ascii=False)[1:-1]
+    return 1 + next((i for i in range(start, len(lines)) if text in lines[i]), start)
+
+
+def read(path: Path, root: Path = ROOT) -> list[Sentence]:
+    """Return the sentences of a page, a notebook or a program, in the order of its lines."""
+    text = path.read_text(encoding="utf-8")
+    forms: dict[str, Callable[[str], Iterable[tuple[str, Lines]]]] = {
+        ".py": _program,
+        ".ipynb": _notebook,
+        ".md": lambda page: (("page", block) for block in _page(page)),
+    }
+    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    found = [
+        Sentence(name, number, part, sentence)
+        for part, block in forms[path.suffix](text)
+        for number, sentence in _sentences(block)
+    ]
+    return sorted(found, key=lambda one: one.line)
+
+
+def _spoken(text: str) -> str:
+    """A sentence without code, formulas and what it quotes."""
+    return re.sub(r"`+[^`]*`+|\$+[^$]*\$+|https?://\S+|\"[^\"]*\"|“[^”]*”", "`x`", text)
+
+
+def _opens(sentence: Sentence) -> bool:
+    """Whether it begins with a clause instead of its subject; on a page what bears no full stop is a label."""
+    ended = sentence.part not in ("page", "caption") or sentence.text.rstrip("\"')”’")[-1:] in ".:!"
+    return ended and not sentence.text.endswith("?") and bool(OPENINGS.match(sentence.text.lstrip("(\"'“‘")))
+
+
+def _length(text: str) -> int:
+    """How many words a sentence has; a list of references has none."""
+    return 0 if _REFERENCES.match(text) else len(re.findall(r"\S*[\w`$]\S*", text))
+
+
+def _joined(text: str) -> bool:
+    """Whether a semicolon has a piece without a verb at one of its sides."""
+    pieces = [piece for piece in re.sub(r"\([^()]*\)", "", text).split(";") if piece.strip()]
+    return len(pieces) > 1 and not _REFERENCES.match(text) and not all(_VERB.search(piece) for piece in pieces)
+
+
+RULES: dict[str, Callable[[Sentence], list[str]]] = {
+    "long": lambda s: [f"{n} words"] if (n := _length(s.text)) > LONGEST else [],
+    "opening": lambda s: ["opening"] if _opens(s) else [],
+    "term": lambda s: [name for name, pattern in _TERMS.items() if pattern.search(_spoken(s.text))],
+    "fragment": lambda s: ["fragment"] if _joined(_spoken(s.text)) else [],
+}
+"""What each rule finds in a sentence. A fragment is guessed from a list of verbs, so its count is an estimate."""
+
+
+def faults(sentence: Sentence) -> dict[str, list[str]]:
+    """Return what each broken rule found, by the rule's name."""
+    return {name: found for name, rule in RULES.items() if (found := rule(sentence))}
+
+
+def count(sentences: Iterable[Sentence]) -> dict[str, int]:
+    """Return the number of sentences, and of those that break each rule."""
+    found = collections.Counter({"sentences": 0} | dict.fromkeys(RULES, 0))
+    for sentence in sentences:
+        found.update(["sentences", *faults(sentence)])
+    return dict(found)
+
+
+def _row(sentence: Sentence) -> str:
+    """The row of the table that counts a sentence: a form of words in a package, or a folder of pages."""
+    parts = sentence.path.split("/")
+    if sentence.part == "caption":
+        return "captions"
+    if sentence.part != "page":
+        chapter = parts[0] == "book" and "ldpbook" not in parts[:2]
+        return f"{'chapters' if chapter else 'ldpbook' if parts[0] == 'book' else parts[0]} {sentence.part}s"
+    return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
+
+
+def table(sentences: Iterable[Sentence]) -> dict[str, dict[str, int]]:
+    """Return `count` for every part, and for all of them."""
+    groups = collections.defaultdict(list)
+    for sentence in sentences:
+        groups[_row(sentence)].append(sentence)
+    return {name: count(groups[name]) for name in sorted(groups)} | {"all": count(s for some in groups.values() for s in some)}
+
+
+def _sources(given: list[Path]) -> Iterator[Path]:
+    """Files that are read: those that are named, and all that lie in a folder and are not exempt."""
+    for path in given:
+        inside = path.is_dir()
+        for file in sorted(path.rglob("*")) if inside else [path]:
+            name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else file.as_posix()
+            hidden = any(part.startswith(".") or part in ("_static", "_build") for part in Path(name).parts)
+            if file.suffix in (".py", ".md", ".ipynb") and not (inside and (hidden or name == EXEMPT)):
+                yield file
+
+
+def main() -> int:
+    """Count the sentences that break a rule of the project's language."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders; the whole project unless given")
+    parser.add_argument("--list", action="store_true", help="show every place as path:line: rule: text")
+    parser.add_argument("--rule", choices=[*RULES], action="append", help="list one rule only; may be given again")
+    strict = f"status 1 for an opening, a term, or more than {SHARE:.0%} of long sentences in a part"
+    parser.add_argument("--strict", action="store_true", help=strict.replace("%", "%%"))
+    given = parser.parse_args()
+    paths = [path.resolve() for path in given.paths] or [ROOT / name for name in SOURCES]
+    if missing := [str(path) for path in paths if not path.exists()]:
+        parser.error(f"there is no {missing[0]}")
+    sentences = [sentence for path in _sources(paths) for sentence in read(path)]
+    if given.list:
+        for one in sentences:
+            for rule, found in faults(one).items():
+                if rule in (given.rule or RULES):
+                    shown = one.text.replace(_SPACE, " ").replace(_BREAK, " ")
+                    print(f"{one.path}:{one.line}: {', '.join(found)}: {shown}")
+        print()
+    counted = table(sentences)
+    print(f"{'part':22} {'sentences':>9} {'long':>6} {'share':>6} {'openings':>8} {'terms':>6} {'fragments':>9}")
+    passed = []
+    for name, row in counted.items():
+        share = row["long"] / max(1, row["sentences"])
+        print(
+            f"{name:22} {row['sentences']:9} {row['long']:6} {share:6.1%} {row['opening']:8} {row['term']:6} {row['fragment']:9}"
+        )
+        if share > SHARE or row["opening"] or row["term"]:
+            passed.append(name)
+    return int(given.strict and bool(passed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

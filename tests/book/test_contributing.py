@@ -1,0 +1,168 @@
+"""The worked examples of CONTRIBUTING.md, executed as they stand and audited with.
+
+Counts of reports are judged by exact binomial tails with fixed seeds. There are 12 of them, each
+fails correct code with probability 1e-6 at most.
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+import scipy
+
+from ldpbook import execute, parameters
+from ldpkit import auditors
+from ldpkit.attacks import Attack
+from ldpkit.auditors import AuditResult, RADAudit, audit
+from ldpkit.mechanisms import GRR, Client, Repeated
+from ldpkit.testing import check_mechanism
+
+TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+MECHANISM, ATTACK, AUDITOR, PAGE = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.M | re.S)
+
+
+def made(*blocks):
+    """The names that the examples define."""
+    names = {"__name__": "example"}
+    for i, lines in enumerate(blocks):
+        exec(compile(lines, f"CONTRIBUTING.md, example {i + 1}", "exec"), names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def example():
+    """Every class of the examples, each made by the lines of its own block alone."""
+    names = made(MECHANISM) | made(ATTACK) | made(AUDITOR)
+    if hasattr(Attack, "declare"):  # until the verb is called `choose` everywhere
+        names["Majority"].declare = names["Majority"].choose
+    if "of" in auditors.Auditor.__abstractmethods__:  # until the base class offers it
+        names["NamingGame"].__abstractmethods__ = frozenset()
+    return names
+
+
+def unlikely(count, trials, rate):
+    """Whether a count contradicts a rate."""
+    below, above = scipy.stats.binom.cdf, scipy.stats.binom.sf
+    return min(below(count, trials, rate), above(count - 1, trials, rate)) < 5e-7
+
+
+@pytest.mark.parametrize("k, epsilon", [(24, 1.0), (5, 0.5), (2, 3.0)])
+def test_the_mechanism_keeps_every_promise_that_can_be_checked(example, k, epsilon):
+    clock, attacks = example["Clock"](k, epsilon), ["guess", "tight", example["Majority"]()]
+    outcomes = check_mechanism(clock, attacks=attacks).outcomes
+    asked = "parameters read pair rates budget client extremes null claim power repeats"
+    assert {outcomes[name] for name in asked.split()} == {"passed"}
+
+
+def test_the_rates_of_the_report_type_are_those_of_all_its_windows(example):
+    form = example["Clock"](7, 1.0).report_type
+    odds = math.e
+    assert form.length == round(7 / (odds + 1)) == 2
+    windows = [{start % 7, (start + 1) % 7} for start in range(7)]
+    total = 2 * odds + 5
+    for pair in [(0, 1), (0, 6), (2, 5)]:
+        event = [pair[0] in window and pair[1] not in window for window in windows]
+        rates = [
+            sum((odds if value in w else 1) / total for w, e in zip(windows, event) if e)
+            for value in pair
+        ]
+        assert form.score_rates(1, pair) == pytest.approx(rates)
+    assert form.loss((0, 1)) == pytest.approx(1.0)
+
+
+def test_a_flag_and_a_known_rate_decide_whether_reports_are_made(example):
+    class Unsure(example["Clock"]):
+        pass
+
+    clock = example["Clock"](24, 1.0)
+    assert not audit(clock, "tight", trials=100).faithful
+    assert audit(clock, "guess", trials=100).faithful  # its rates are not stated
+    assert audit(Unsure(24, 1.0), "tight", trials=100).faithful
+
+
+def test_the_attack_has_the_rates_that_its_answers_show(example):
+    majority, n = example["Majority"](), 20_000
+    assert isinstance(majority, Attack)
+    for mechanism in (example["Clock"](24, 2.0), Repeated(GRR(5, 1.0), 7)):
+        sampled = audit(mechanism, majority, trials=n)
+        real = audit(mechanism, majority, trials=n, faithful=True)
+        assert not sampled.faithful and real.faithful
+        rates = majority.rates(mechanism)
+        for found in (sampled, real):
+            assert not unlikely(found.counts["tp"], n, rates[0])
+            assert not unlikely(found.counts["fp"], n, rates[1])
+    client = Client(GRR(5, 1.0).perturb, 5, "value", 1.0)
+    assert majority.rates(client) is None and audit(client, majority, trials=n).faithful
+
+
+def test_more_reports_of_a_user_help_the_majority(example):
+    def success(rounds):
+        return example["Majority"]().rates(Repeated(GRR(5, 1.0), rounds))[0]
+
+    assert 0.5 < success(1) < success(3) < success(9) < 1
+    p, q = GRR(5, 1.0).p, GRR(5, 1.0).q
+    assert success(1) == pytest.approx(p + (1 - p - q) / 2)
+
+
+def test_the_auditor_counts_right_names_and_its_bound_is_valid(example):
+    game = example["NamingGame"]
+    for mechanism, success in (
+        (GRR(4, 1.0), GRR(4, 1.0).p),
+        (example["Clock"](24, 1.0), example["Clock"](24, 1.0).report_type.inside),
+    ):
+        (found,) = game(mechanism, trials=5000).run(seed=2)
+        assert isinstance(found, AuditResult) and found.status == "none found"
+        assert found.total == 5000 * mechanism.k and found.pair is None
+        assert not unlikely(found.counts["right"], found.total, success)
+        assert 0 < found.lower < found.epsilon_emp < 1.1
+        assert found == game(mechanism, trials=5000).run(seed=2)[0]
+    # the lower end of the package's own auditor spends half of its alpha
+    ours = game(GRR(4, 1.0), trials=5000).run()[0]
+    theirs = auditors.rad_result(ours.counts["right"], ours.total, 4, claim=1.0, alpha=0.02)
+    assert ours.lower == pytest.approx(theirs.lower, rel=1e-12)
+    assert RADAudit(GRR(4, 1.0), trials=5000).attack == "reconstruction"
+
+
+def test_the_auditor_refutes_a_client_that_leaks_more_than_it_claims(example):
+    double = Client(GRR(4, 2.0).perturb, 4, "value", 1.0)
+    (found,) = example["NamingGame"](double, trials=2000).run()
+    assert found.violated and 1.5 < found.lower < 2
+
+
+def test_the_bound_of_the_auditor_errs_as_rarely_as_it_says(example):
+    """With alpha = 0.2 more than 110 of 400 bounds exceed the truth with probability 2e-4."""
+    game = example["NamingGame"](GRR(2, 1.0), trials=100, alpha=0.2)
+    wrong = sum(game.run(seed)[0].lower > 1.0 for seed in range(400))
+    assert 20 < wrong <= 110
+
+
+def test_fields_of_the_auditor_are_checked(example):
+    for wrong in ({"trials": 0}, {"alpha": 2.0}, {"attack": "tight"}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+            example["NamingGame"](GRR(4, 1.0), **wrong)
+
+
+def test_the_page_is_executed_and_says_what_its_parameter_allows(tmp_path, monkeypatch):
+    (tmp_path / "book" / "scales").mkdir(parents=True)
+    (tmp_path / "book" / "scales" / "paper.yml").write_text("{}\n")
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/clock\n")
+    with monkeypatch.context() as there:
+        there.chdir(tmp_path)
+        exec(PAGE, {})
+    written = json.loads((tmp_path / "book" / "clock.ipynb").read_text())
+    (one,) = parameters.of(written).values()
+    assert one.name == "epsilon" and one.literal == "1.0"
+    assert execute.run(tmp_path, jobs=1) == 0
+    cells = json.loads(execute.Project(tmp_path).executed("book/clock").read_text())["cells"]
+    said = "".join("".join(o.get("text", "")) for c in cells for o in c.get("outputs", []))
+    assert float(said) == pytest.approx(6 * math.e / (6 * math.e + 18))
+
+
+def test_there_are_four_files_and_no_line_is_too_long_to_read():
+    assert len(TEXT.splitlines()) <= 150
+    for lines in (MECHANISM, ATTACK, AUDITOR, PAGE):
+        assert max(map(len, lines.splitlines())) <= 105
+    titles = ["A report type and a mechanism", "An attack", "An auditor", "A page"]
+    assert re.findall(r"^## (.*)$", TEXT, flags=re.M) == titles

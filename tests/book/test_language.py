@@ -1,0 +1,237 @@
+"""The command that counts what the rules of style can count, and the language of ldpkit's own docstrings and comments."""
+
+import json
+import re
+
+import pytest
+
+from ldpbook import language
+from ldpbook.paths import ROOT
+
+# what docstrings and comments of ldpkit may hold; these numbers only fall
+OPENINGS = 120  # sentences that begin with a clause instead of their subject
+TERMS = 124  # sentences with a word that has a standard term
+SHARE = 0.052  # sentences of more than 25 words, among all
+
+LONG = " ".join(["word"] * language.LONGEST)
+
+
+def found(text, suffix=".md", folder=None):
+    """The faults of every sentence of a text, in the order of its lines."""
+    path = folder / f"text{suffix}"
+    path.write_text(text)
+    return [(one.line, language.faults(one)) for one in language.read(path, folder)]
+
+
+TOLD = [  # a sentence, and the only rule that it breaks
+    (f"{LONG} more.", "long"),
+    (f"{LONG}.", ""),
+    (f"{LONG[5:]} `a name of many words` more.", "long"),
+    (f"{LONG[10:]} `a name of many words` $x + y$.", ""),
+    ("What the column shows is left-over owners.", "opening"),
+    ("Whoever keeps the letters names their folder.", "opening"),
+    ("Who reads this is a student.", "opening"),
+    ("That which is sent is a report.", "opening"),
+    ("What does the column show?", ""),
+    ("What you should see", ""),
+    ("**What would make the paper right.** The bound is wrong.", ""),
+    ("The column shows what is left.", ""),
+    ("The interval is short; both ends of it.", "fragment"),
+    ("The interval is short; both ends are exact.", ""),
+    ("Source: a paper of 2001; a book of 2002.", ""),
+    ("The law of large numbers holds in each room for servers, and it holds no house style.", ""),
+    ("Call `law` or open `the witness of the hall`, see https://example.org/law.", ""),
+    ('The paper says "this law is the ledger of a purse".', ""),
+    ("This kind of argument needs no witnessless proof in-house.", ""),
+]
+TERMS_TOLD = {
+    "law": "Counts come from the laws of reports.",
+    "convicted, innocent, accused": "An innocent client is safe.",
+    "witness": "The code is a second witness.",
+    "two-value event": "The two-value event is stronger.",
+    "kind": "Another kind of report is a list.",
+    "held against": "The number is held against the paper.",
+    "purse": "Each question has a purse.",
+    "course of an audit": "The course of an audit is a loop.",
+    "the paper's words": "The paper's own words are these.",
+    "ledger": "A ledger has all claims.",
+    "house, hall, room, door": "The functions are doors to it.",
+    "speaks for": "The report speaks for one value.",
+    "a table says": "The table says so.",
+}
+
+
+def problems(folder):
+    """The known sentences of which a rule finds too much or too little."""
+    wrong = []
+    for text, rule in TOLD:
+        faults = {name for _, some in found(text, folder=folder) for name in some}
+        wrong += [text] if faults != ({rule} if rule else set()) else []
+    for name, text in TERMS_TOLD.items():
+        faults = [some for _, some in found(text, folder=folder)]
+        wrong += [text] if faults != [{"term": [name]}] else []
+    return wrong
+
+
+def test_each_rule_finds_its_sentences_and_no_others(tmp_path):
+    assert problems(tmp_path) == [] and set(TERMS_TOLD) == set(language.TERMS)
+    assert {rule for _, rule in TOLD} | {"term"} == {"", *language.RULES}
+
+
+@pytest.mark.parametrize("name", [*language.RULES, *language.TERMS])
+def test_a_rule_that_finds_nothing_or_everything_is_noticed(name, tmp_path, monkeypatch):
+    rules = language.RULES if name in language.RULES else language._TERMS
+    for mutant in (
+        [lambda s: [], lambda s: ["all"]]
+        if name in language.RULES
+        else [re.compile(r"(?!)"), re.compile("")]
+    ):
+        monkeypatch.setitem(rules, name, mutant)
+        assert problems(tmp_path) != []
+
+
+def test_a_limit_that_lies_beside_the_right_one_is_noticed(tmp_path, monkeypatch):
+    for limit in (24, 26):
+        monkeypatch.setattr(language, "LONGEST", limit)
+        assert problems(tmp_path) != []
+
+
+BROKEN = "What it is is bad."
+PAGE = f"""---
+title: {BROKEN}
+---
+# {BROKEN}
+
+Good (Wang et al. 2017, e.g. Table 1) is *in* `a_b *c {{quiz}}` {{ref}}`d`
+one sentence. {BROKEN}
+
+> {BROKEN}
+
+```python
+print("{BROKEN}")
+```
+
+````{{exercise}} {BROKEN}
+:label: one
+{BROKEN}
+```text
+{BROKEN}
+```
+````
+
+* an item
+* {BROKEN}
+
+| what it is | {BROKEN} |
+|---|---|
+| 3 | 4 |
+
+The formula
+
+$$
+What it is.
+$$
+
+has a [link](What). <!-- {BROKEN} -->
+
+## Next
+The end.
+"""
+
+
+def test_listings_headings_quotations_and_options_of_a_page_are_not_read(tmp_path):
+    lines = found(PAGE, folder=tmp_path)
+    assert [line for line, faults in lines if faults] == [7, 17, 24, 26]
+    said = [
+        one.text.replace("\ue000", " ") for one in language.read(tmp_path / "text.md", tmp_path)
+    ]
+    assert said[0].endswith("is in `a_b *c {quiz}` `d` one sentence.")
+    assert said[-2] == "The formula $formula$ has a link."
+    assert [line for line, _ in lines] == [6, 7, 17, 23, 24, 26, 26, 30, 39]
+
+
+PROGRAM = f'''"""{BROKEN}
+
+Parameters
+----------
+what : int
+    A number.
+    {BROKEN}
+
+Notes
+-----
+A listing::
+
+    {BROKEN}
+
+>>> print("{BROKEN}")
+"""
+
+# noqa: E501
+# What is said in
+# two lines
+x = 1  # What it is
+y = 2  # type: ignore
+"""What `y` is."""
+
+
+def f(x):
+    raise ValueError(f"What {{x}} is must be 1")
+'''
+
+
+def test_docstrings_comments_and_messages_of_a_program_are_read(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text(PROGRAM)
+    read = language.read(path, tmp_path)
+    broken = [(s.part, s.line) for s in read if "opening" in language.faults(s)]
+    assert broken == [
+        ("docstring", 1), ("docstring", 7), ("comment", 19), ("comment", 21), ("docstring", 23), ("message", 27)
+    ]  # fmt: skip
+    assert [s.line for s in read if s.part == "comment"] == [19, 21]  # two lines are one sentence
+
+
+def test_sentences_and_captions_of_a_notebook_have_the_lines_of_its_file(tmp_path):
+    figure = {"figure": {"caption": BROKEN}, "image": {"alt": "Good."}}
+    cells = [
+        {"cell_type": "code", "metadata": {"mystnb": figure}, "source": ["# What it is\n", "1"]},
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Title\n", "\n", f"é {BROKEN}\n", BROKEN]},
+    ]  # fmt: skip
+    text = json.dumps({"cells": cells}, indent=1, ensure_ascii=False)
+    lines = [i + 1 for i, line in enumerate(text.splitlines()) if BROKEN in line]
+    path = tmp_path / "a.ipynb"
+    path.write_text(text)
+    read = language.read(path, tmp_path)
+    assert [s.line for s in read if "opening" in language.faults(s)] == [lines[0], lines[2]]
+    assert {s.part for s in read} == {"page", "caption"}
+
+
+def test_the_command_counts_lists_and_judges(tmp_path, capsys, monkeypatch):
+    (tmp_path / "a.md").write_text(f"{BROKEN} Good. The law is a ledger.\n")
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "b.md").write_text(BROKEN)
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["language", *map(str, words)])
+        return language.main(), capsys.readouterr().out.splitlines()
+
+    status, said = run(tmp_path)
+    assert status == 0 and said[-1].split() == ["all", "3", "0", "0.0%", "1", "1", "0"]
+    status, said = run(tmp_path / "a.md", "--list", "--strict")
+    assert status == 1
+    assert said[:2] == [f"{tmp_path}/a.md:1: opening: {BROKEN}", f"{tmp_path}/a.md:1: law, ledger: The law is a ledger."]  # fmt: skip
+    assert run(tmp_path / "a.md", "--list", "--rule", "term")[1][0] == said[1]
+    (tmp_path / "a.md").write_text(f"{LONG} more. Good.\n")
+    assert run(tmp_path)[0] == 0 and run(tmp_path, "--strict")[0] == 1
+    (tmp_path / "a.md").write_text(f"{LONG} more." + 30 * " Good." + "\n")
+    assert run(tmp_path, "--strict")[0] == 0
+    with pytest.raises(SystemExit, match="2"):
+        run(tmp_path / "nowhere.md")
+
+
+def test_docstrings_and_comments_of_ldpkit_do_not_get_worse():
+    read = [s for path in (ROOT / "ldpkit").rglob("*.py") for s in language.read(path)]
+    counted = language.count(s for s in read if s.part in ("docstring", "comment"))
+    assert counted["sentences"] > 2000
+    assert counted["opening"] <= OPENINGS and counted["term"] <= TERMS
+    assert counted["long"] <= SHARE * counted["sentences"]
