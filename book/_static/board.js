@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const { abs, ceil, floor, log1p, max, min, sign } = Math;
-  const D = globalThis.ldpkitBoard, host = document.querySelector("[data-board]");
+  const { grouped, make, minus, remember, resized, themed } = ldpkit.base, D = globalThis.ldpkitBoard, host = document.querySelector("[data-board]");
   if (!host || !D) return;
   const PAGE = 50, PREFIX = "#board:";
   const HOWS = { "real reports": "●", "drawn from the law": "■", "closed form": "▲", "stored run": "◆", timing: "✕", "released code": "+" };
@@ -11,13 +11,6 @@
     "holds in part": "warn", "does not hold": "bad", "cannot be checked here": "plain", wording: "plain", number: "warn", figure: "warn", conclusion: "bad" };
   const SAID = { "differs-explained": "differs, explained", "other-data": "on other data", "no-published-value": "not printed" };
   const TYPES = { number: "comparisons", claim: "claims", erratum: "errata" };
-
-  function make(tag, attributes = {}, ...inside) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) if (value !== null) element.setAttribute(name, value);
-    element.append(...inside);
-    return element;
-  }
 
   /* ---- rows ---- */
   const word = (name, i) => D.words[name][0][D.words[name][1][i]], figure = (item) => (D.items[item] ? D.items[item][0] : "");
@@ -45,7 +38,7 @@
   for (const [id, title, , affects] of D.errata) for (const item of affects) (errataOf[item] ||= []).push([id, title]);
 
   /* ---- numbers: as few digits, four at least, as tell different ones apart ---- */
-  const number = (x, n) => (x === null || x === undefined || x === "" ? "" : Number.isFinite(+x) ? (Number.isInteger(+x) && abs(x) < 1e15 ? (+x).toLocaleString("en") : `${+(+x).toPrecision(n)}`).replace("-", "−") : `${x}`);
+  const number = (x, n) => (x === null || x === undefined || x === "" ? "" : Number.isFinite(+x) ? (Number.isInteger(+x) && abs(x) < 1e15 ? grouped(+x) : minus(`${+(+x).toPrecision(n)}`)) : `${x}`);
   function apart(values) {
     const told = values.filter((x) => x !== null && x !== undefined);
     for (let n = 4; n < 17; n++) {
@@ -53,7 +46,7 @@
       if (new Set(told.map((x) => number(x, n))).size === new Set(told).size || n === 16) return shown;
     }
   }
-  const percent = (x) => (x === null || x === undefined ? "" : `${(+(100 * x).toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 12 })} %`.replace("-", "−"));
+  const percent = (x) => (x === null || x === undefined ? "" : `${minus((+(100 * x).toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 12 }))} %`);
 
   /* ---- controls ---- */
   const all = (name) => [...new Set(rows.map((row) => row[name]).filter(Boolean))];
@@ -135,9 +128,9 @@
     if (state.row) state.page = floor(max(0, shown.findIndex((row) => row.id === state.row)) / PAGE);
     state.page = min(state.page, last);
     for (const [key, input] of Object.entries(inputs)) if (input !== document.activeElement || input.value !== (state[key] || "")) input.value = state[key] || "";
-    history.replaceState(null, "", state.row ? PREFIX + new URLSearchParams({ row: state.row }) : address() || location.pathname + location.search);
+    remember(state.row ? PREFIX + new URLSearchParams({ row: state.row }) : address());
     const some = shown.slice(state.page * PAGE, (state.page + 1) * PAGE), missing = state.row && !rows.some((row) => row.id === state.row);
-    status.textContent = (missing ? `There is no row ${state.row}. ` : "") + (shown.length ? `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows; ${state.page * PAGE + 1} to ${state.page * PAGE + some.length} are shown.` : "No row fits all filters.");
+    status.textContent = (missing ? `There is no row ${state.row}. ` : "") + (shown.length ? `${grouped(shown.length)} of ${grouped(rows.length)} rows; ${state.page * PAGE + 1} to ${state.page * PAGE + some.length} are shown.` : "No row fits all filters.");
     body.replaceChildren(...some.map(line));
     pager.replaceChildren(...[["First", 0], ["Previous", state.page - 1], ["Next", state.page + 1], ["Last", last]].map(([words, page], i) => {
       const button = make("button", { type: "button", "data-page": words }, words);
@@ -235,9 +228,8 @@
   });
   clear.addEventListener("click", () => { state = { ...START }; at = -1; show(); inputs.q.focus(); });
   addEventListener("hashchange", () => { if (location.hash.startsWith(PREFIX)) restore(); });
-  let width = 0;
-  new ResizeObserver(() => { if (host.clientWidth !== width) { width = host.clientWidth; draw(); } }).observe(host);
-  new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  resized(host, draw);
+  themed(draw);
   restore();
   tell(-1);
 })();

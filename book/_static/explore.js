@@ -7,27 +7,10 @@
    and `start` returns draw(state), which is called once per frame after a change. Nothing is fetched and nothing is sent. */
 (() => {
   "use strict";
-  const { log10, max, min, round } = Math;
+  const { log10, max, min, round } = Math, { digits, escaped, grouped, make, raised, remember, resized, steps } = ldpkit.base;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
-
-  function make(tag, attributes = {}, ...inside) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) if (value !== null) element.setAttribute(name, value);
-    element.append(...inside);
-    return element;
-  }
-  const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
-  const raised = (whole) => [...String(whole)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻").join("");
-  const digits = (value, n = 3) => {
-    if (value === null || Number.isNaN(value)) return "–";
-    if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-    const text = value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e7) ? value.toExponential(n - 1) : `${+value.toPrecision(n)}`;
-    const [mantissa, power] = text.split("e"), ten = power && `10${raised(+power)}`;
-    return (ten ? (mantissa === "1" ? ten : `${mantissa}·${ten}`) : text).replace("-", "−");
-  };
   /* The text of a verdict, with the powers of e raised. */
   const spoken = (words) => words.split(/\be\^([\d.]*\d)/).flatMap((part, i) => (i % 2 ? ["e", make("sup", {}, part)] : [part]));
-  const grouped = (n) => n.toLocaleString("en");
 
   /* ---- controls: {label, kind: "range" | "list" | "choice" | "flag", value, ...}; each is an input with its value beside it ---- */
   const KINDS = {
@@ -73,8 +56,7 @@
       const every = max(1, Math.ceil(powers.length / count)), few = powers.length < 4;
       return powers.filter((e) => (e - powers[0]) % every === 0).flatMap((e) => (few ? [1, 2, 5] : [1]).map((m) => m * 10 ** e)).filter((v) => v >= low * 0.9999 && v <= high * 1.0001);
     }
-    const raw = (high - low) / max(1, count), unit = 10 ** Math.floor(log10(raw)), step = unit * [1, 2, 5, 10].find((m) => m * unit >= raw * 0.999);
-    return Array.from({ length: 1 + Math.floor((high - low) / step + 1e-9) + 1 }, (_, i) => (Math.ceil(low / step - 1e-9) + i) * step).filter((v) => v <= high + 1e-9 * step).map((v) => +v.toFixed(12));
+    return steps(low, high, count);
   }
   /* One figure: axes = {x: {domain, title, log, ticks, format}, y: ...}; marks are drawn in the order of the calls. */
   class Plot {
@@ -252,7 +234,7 @@
       show();
       if (keep) {
         const derived = plan.derived ? plan.derived(state) : [], changed = Object.keys(defaults).filter((key) => state[key] !== defaults[key] && !derived.includes(key));
-        history.replaceState(null, "", changed.length ? prefix + changed.map((key) => `${key}=${encodeURIComponent(written(state[key]))}`).join("&") : location.pathname + location.search);
+        remember(changed.length ? prefix + changed.map((key) => `${key}=${encodeURIComponent(written(state[key]))}`).join("&") : "");
         tools.warn();
       }
       redraw();
@@ -294,9 +276,18 @@
     restore();
     again.addEventListener("click", () => change({ ...defaults }));
     addEventListener("hashchange", () => { if (!location.hash || location.hash.startsWith(prefix)) restore(); });
-    let width = 0;
-    new ResizeObserver(() => { if (host.clientWidth !== width) { width = host.clientWidth; redraw(); } }).observe(host);
+    resized(host, redraw);
   }
 
-  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { explorer, tools: { make, digits, grouped, calm, mixed, random, Wealth } });
+  /* The entries of a grid (explore.py) at the first axes' values, over those that are left. */
+  function entries({ axes, values }, ...setting) {
+    const known = Object.values(axes).slice(0, setting.length), many = values.length / known.reduce((n, axis) => n * axis.length, 1);
+    const at = known.reduce((place, axis, i) => place * axis.length + axis.indexOf(setting[i]), 0);
+    return values.slice(at * many, (at + 1) * many);
+  }
+  const percent = (share) => `${digits(100 * share)} %`;
+  /* Choices that are called what they are. */
+  const named = (list) => Object.fromEntries(list.map((one) => [one, one]));
+
+  Object.assign(ldpkit, { explorer, tools: { entries, mixed, named, percent, random, Wealth } });
 })();

@@ -17,7 +17,7 @@
 
   const part = (name) => new URL(`live/${name}`, script.src).href;
   document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: part("live.css") }));
-  for (const name of ["token.js", "kernel.js", "form.js", "page.js"]) {
+  for (const name of [...(ldpkit.base ? [] : ["../base.js"]), "token.js", "kernel.js", "form.js", "page.js"]) {
     document.head.append(Object.assign(document.createElement("script"), { src: part(name), async: false }));
   }
 })();

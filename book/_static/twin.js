@@ -16,31 +16,20 @@
   const RUNS = ["this run, real reports", "this run"];
   const ORDER = [...RUNS, "exact", "paper", "released code"]; // which of several values a reader's cursor stands on
 
+  const { dark, digits, escaped, extreme, grouped, make, power, resized, steps, themed } = ldpkit.base;
+
   /* ---- small helpers ---- */
-  function make(tag, attributes = {}, ...inside) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...inside);
-    return element;
-  }
-  const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
   const number = (v) => (v === "" || v === null ? null : Number.isFinite(+v) ? +v : { inf: Infinity, "-inf": -Infinity }[v] ?? v);
   const seen = Number.isFinite;
   const least = (values) => values.reduce((a, b) => min(a, b)), most = (values) => values.reduce((a, b) => max(a, b));
   const unique = (values) => [...new Set(values)];
-  const raised = (n) => [...String(n)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("");
-  const extreme = (v) => v !== 0 && (abs(v) < 1e-4 || abs(v) >= 1e7);
-  function shown(v, digits = 4, power = false) {
+  function shown(v, n = 4, powers = false) {
     if (typeof v !== "number") return v === null ? "–" : String(v);
-    if (!seen(v)) return v > 0 ? "∞" : "−∞";
-    if (extreme(v) || (power && v !== 0)) {
-      const [mantissa, power] = v.toExponential(digits - 1).split("e");
-      return `${+mantissa === 1 ? "" : `${+mantissa}·`}10${raised(+power)}`.replace("-", "−");
-    }
-    return (abs(v) >= 1e4 ? round(v).toLocaleString("en") : String(+v.toPrecision(digits))).replace("-", "−");
+    if (powers && v !== 0 && seen(v)) return power(v, n);
+    return abs(v) >= 1e4 && !extreme(v) ? grouped(round(v)) : digits(v, n);
   }
   /* How the ticks of one axis are written: all with powers of ten, or none. */
-  const written = (values, digits) => (v) => shown(v, digits, values.some(extreme));
+  const written = (values, n) => (v) => shown(v, n, values.some(extreme));
   /* A title as one line or two, by the room for it. */
   function broken(title, width) {
     if (title.length * 7.4 <= width) return title ? [title] : [];
@@ -57,7 +46,6 @@
 
   /* ---- colours: the book's palette by place; an ordered one from the theme's legible part of viridis ---- */
   const VIRIDIS = ["440154", "482878", "3e4989", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b", "fde725"];
-  const dark = () => document.documentElement.dataset.theme === "dark";
   function colour(i, count, palette) {
     if (palette !== "viridis") return `var(--tw-${i % 10})`;
     const [from, to] = dark() ? [3, 9] : [0, 7.5], at = from + ((to - from) * (i + 0.5)) / count, a = floor(at);
@@ -103,10 +91,8 @@
       const all = [high - low < 1.8 ? [] : [1], [1, 2, 5]].map((parts) => powers.flatMap((e) => parts.map((m) => m * 10 ** e)).filter(inside)).find((found) => found.length > 2);
       return all || ticks({ kind: "linear", low: 10 ** low, high: 10 ** high }, count).filter((v) => v > 0);
     }
-    const raw = (high - low) / max(1, count), power = 10 ** floor(log10(raw)), step = power * [1, 2, 5, 10].find((m) => m * power >= raw * 0.999);
-    const first = ceil(low / step - 1e-9), many = floor(high / step + 1e-9) - first + 1;
-    if (many < 3 && count < 12) return ticks({ kind, low, high }, 2 * count);
-    return Array.from({ length: max(0, many) }, (_, i) => +((first + i) * step).toFixed(12));
+    const found = steps(low, high, count);
+    return found.length < 3 && count < 12 ? ticks({ kind, low, high }, 2 * count) : found;
   }
 
   /* ---- one figure ---- */
@@ -119,8 +105,8 @@
       this.build();
       this.read();
       this.draw();
-      new ResizeObserver(() => { if (this.plot.clientWidth !== this.width) this.draw(); }).observe(this.plot);
-      new MutationObserver(() => this.show(this.runs)).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+      resized(this.plot, () => this.draw());
+      themed(() => this.show(this.runs));
     }
 
     /* What stays when the drawing is made again. */
@@ -502,7 +488,7 @@
     },
     clear: (host) => twins.get(host)?.show([]),
   };
-  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { twin });
+  ldpkit.twin = twin;
   const reading = new MutationObserver(early);
   reading.observe(document, { childList: true, subtree: true });
   document.addEventListener("DOMContentLoaded", () => { reading.disconnect(); find(); });

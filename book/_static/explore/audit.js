@@ -1,7 +1,7 @@
 /* What an audit can say: a point in the plane of the two rates, and what counts prove about it. */
 (() => {
   "use strict";
-  const { exp, log, max, min, round } = Math, { digits, grouped } = ldpkit.tools, K = 100;
+  const { exp, log, max, min, round } = Math, { digits, grouped } = ldpkit.base, K = 100;
   const STARTS = {
     free: "a point of my own",
     "GRR/tight": "GRR", "SUE/tight": "SUE, two-value event", "SUE/guess": "SUE, the paper's guess", "OUE/tight": "OUE, two-value event",

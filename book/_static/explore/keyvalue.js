@@ -1,14 +1,14 @@
 /* Key-value data: which auditor sees what. */
 (() => {
   "use strict";
-  const { digits } = ldpkit.tools, { axes, values } = ldpkit.keyvalueGrid;
+  const { digits } = ldpkit.base, { entries, named } = ldpkit.tools, { axes, values } = ldpkit.keyvalueGrid;
   const WORDS = { hkv: "HKV: whole records", vkv: "VKV: two positions", skv: "SKV: squad and imitators", separated: "separated: records less owners", probe: "probe: who has no key", ldp: "LDP-Auditor's guess" };
-  const found = (mechanism, auditor, epsilon, ownership) => values[[mechanism, auditor, epsilon, ownership].reduce((at, v, i) => at * Object.values(axes)[i].length + Object.values(axes)[i].indexOf(v), 0)];
+  const found = (...setting) => entries(ldpkit.keyvalueGrid, ...setting)[0];
   const longest = Math.max(...values.map((v) => (v ? v.length : 0)));
 
   ldpkit.explorer("keyvalue", {
     controls: {
-      mechanism: { label: "Mechanism", kind: "choice", value: "CPP-UE", choices: Object.fromEntries(axes.mechanism.map((m) => [m, m])) },
+      mechanism: { label: "Mechanism", kind: "choice", value: "CPP-UE", choices: named(axes.mechanism) },
       epsilon: { label: "Claimed ε", kind: "list", value: 4, values: axes.epsilon },
       ownership: { label: "Key holders", kind: "list", value: 0.5, values: axes.ownership, format: (v) => `${100 * v} %` },
       round: { label: "Round", kind: "range", value: longest, min: 1, max: longest, step: 1 },

@@ -1,7 +1,7 @@
 /* Break your own promise: the reader's client is called in a worker, and bets are placed on what its past reports gave away. */
 (() => {
   "use strict";
-  const { ceil, exp, floor, max, min } = Math, { laws, tools: { digits, grouped, make, mixed, random, Wealth } } = ldpkit;
+  const { ceil, exp, floor, max, min } = Math, { laws, base: { digits, grouped, make }, tools: { mixed, percent, random, Wealth } } = ldpkit;
   const SECONDS = 3, CHARACTERS = 10000, REPORTS = 200000; // for an answer; of a report; in a run
 
   /* ---- clients to start from ---- */
@@ -195,7 +195,7 @@
         if (run && Object.keys(s).some((key) => s[key] !== run.s[key])) { run = null; halt(); }
         const { bets, wealth, learner, latest } = run || { bets: { pairs: 0 }, wealth: new Wealth(new laws.Bets([s.epsilon]), s.epsilon), learner: {} }, n = bets.pairs, { event } = learner;
         wealth.draw(plot, "rounds");
-        const cut = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text), percent = (share) => `${digits(100 * share, 3)} %`;
+        const cut = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
         table("seen", ["Secret", "Latest report", ...(event ? [`How often ${learner.words}`] : [])],
           Array.from({ length: s.k }, (_, v) => [`${v}`, latest ? cut(latest[v]) : "–", ...(event ? [`${percent(event.shares[v])}${event.pair.includes(v) ? " ◂ bet" : ""}`] : [])]));
         const reports = `${grouped(n)} rounds (${grouped(n * s.k)} reports)`;

@@ -1,7 +1,7 @@
 /* Break the promise: real reports are drawn here, and bets are placed on an event that was fixed before. */
 (() => {
   "use strict";
-  const { ceil, exp, floor, imul, log, max, min } = Math, { laws, tools: { digits, grouped, mixed, random, Wealth } } = ldpkit;
+  const { ceil, exp, floor, imul, log, max, min } = Math, { laws, base: { digits, grouped }, tools: { mixed, named, random, Wealth } } = ldpkit;
 
   /* ---- clients: reports as the protocols define them, from one seed ---- */
   const laplace = (scale, next) => { const u = next() - 0.5; return (u < 0 ? 1 : -1) * scale * log(1 - 2 * Math.abs(u)); };
@@ -48,7 +48,7 @@
 
   ldpkit.explorer("promise", {
     controls: {
-      protocol: { label: "Protocol", kind: "choice", value: "SUE", choices: Object.fromEntries(laws.PROTOCOLS.map((p) => [p, p])) },
+      protocol: { label: "Protocol", kind: "choice", value: "SUE", choices: named(laws.PROTOCOLS) },
       released: { label: "Use pure-ldp 1.1.2", kind: "flag", value: false, note: "of SUE and OUE" },
       epsilon: { label: "Promised ε", kind: "range", value: 1, min: 0.2, max: 5, step: 0.1 },
       k: { label: "Values k", kind: "range", value: 8, min: 2, max: 20, step: 1 },

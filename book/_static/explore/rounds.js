@@ -1,17 +1,12 @@
 /* Many rounds: the same value collected again and again. */
 (() => {
   "use strict";
-  const { digits } = ldpkit.tools, { axes, values } = ldpkit.roundsGrid;
-  /* The entries of a grid over its last axis. */
-  function row(...setting) {
-    const names = Object.keys(axes), last = axes[names[names.length - 1]].length;
-    return values.slice(setting.reduce((at, v, i) => at * axes[names[i]].length + axes[names[i]].indexOf(v), 0) * last).slice(0, last);
-  }
+  const { digits } = ldpkit.base, { entries, named } = ldpkit.tools, { axes } = ldpkit.roundsGrid;
   const CHAINS = { SUE: "L-SUE", OUE: "L-OSUE", GRR: "L-GRR" };
 
   ldpkit.explorer("rounds", {
     controls: {
-      protocol: { label: "Protocol", kind: "choice", value: "SUE", choices: Object.fromEntries(axes.protocol.map((p) => [p, p])) },
+      protocol: { label: "Protocol", kind: "choice", value: "SUE", choices: named(axes.protocol) },
       attack: { label: "Question asked", kind: "choice", value: "guess", choices: { guess: "the paper's guess", tight: "two-value event" } },
       tau: { label: "Collections τ", kind: "list", value: 10, values: axes.tau },
       epsilon: { label: "ε of one report", kind: "list", value: 1, values: axes.epsilon },
@@ -20,7 +15,7 @@
     views: { plane: { wide: true, caption: "What an audit with a million users per input is expected to prove, by number of collections. Dashed: what is claimed for one report, and for all of them with fresh noise." } },
     start({ plot, say }) {
       return (s) => {
-        const found = (noise) => row(s.protocol, s.attack, noise, s.k, s.epsilon), fresh = found("fresh"), chained = found("chained"), at = axes.tau.indexOf(s.tau);
+        const found = (noise) => entries(ldpkit.roundsGrid, s.protocol, s.attack, noise, s.k, s.epsilon), fresh = found("fresh"), chained = found("chained"), at = axes.tau.indexOf(s.tau);
         const once = axes.tau.map(() => fresh[0]), low = Math.min(0.1, ...[...fresh, ...chained].filter((v) => v > 0.005)), line = (list) => axes.tau.map((t, i) => [t, list[i] === null ? NaN : Math.max(low / 2, list[i])]);
         const p = plot("plane", { label: `Expected bound after ${axes.tau.join(", ")} collections: fresh noise ${fresh.map((v) => digits(v)).join(", ")}`, height: (w) => Math.min(430, Math.max(300, 0.55 * w)),
           x: { domain: [1, 500], log: true, ticks: [1, 2, 5, 10, 20, 50, 100, 200, 500], title: "collections τ" }, y: { domain: [low, 30], log: true, title: "ε" } });

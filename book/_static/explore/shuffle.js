@@ -1,8 +1,7 @@
 /* Shuffled reports: epsilon of the whole batch against the number of clients. */
 (() => {
   "use strict";
-  const { digits, grouped } = ldpkit.tools, { axes, values } = ldpkit.shuffleGrid, C = axes.clients;
-  const rows = (epsilon, delta) => C.map((_, i) => values[(axes.epsilon.indexOf(epsilon) * axes.delta.length + axes.delta.indexOf(delta)) * C.length + i]);
+  const { digits, grouped } = ldpkit.base, { axes } = ldpkit.shuffleGrid, C = axes.clients;
 
   ldpkit.explorer("shuffle", {
     controls: {
@@ -13,7 +12,7 @@
     views: { plane: { wide: true, caption: "What the shuffled batch of LDP-SGD gives away about one client, by number of clients. Shaded: the truth about all batches lies here, between an exact pair of batches and a proven bound." } },
     start({ plot, say }) {
       return (s) => {
-        const found = rows(s.epsilon, s.delta), at = C.indexOf(s.clients), column = (j) => C.map((c, i) => [c, found[i][j] === null ? NaN : found[i][j]]);
+        const found = ldpkit.tools.entries(ldpkit.shuffleGrid, s.epsilon, s.delta), at = C.indexOf(s.clients), column = (j) => C.map((c, i) => [c, found[i][j] === null ? NaN : found[i][j]]);
         const all = found.flat().filter((v) => v !== null && v > 0), low = Math.min(...all) / 1.5, [tight, upper, closed] = found[at];
         const p = plot("plane", { label: `Epsilon of the batch: ${C.map((c, i) => `${grouped(c)} clients ${digits(found[i][0])} to ${digits(found[i][1])}`).join("; ")}`, height: (w) => Math.min(430, Math.max(300, 0.55 * w)), left: 64,
           x: { domain: [100, 1e5], log: true, ticks: [100, 1000, 1e4, 1e5], title: "clients", format: grouped }, y: { domain: [low, Math.max(s.epsilon, ...all) * 1.6], log: true, title: "ε of the batch" } });

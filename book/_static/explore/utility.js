@@ -1,14 +1,13 @@
 /* Utility against leakage: what weights choose on the fronts of four families. */
 (() => {
   "use strict";
-  const { max, min } = Math, { digits } = ldpkit.tools, { front, objectives, FAMILIES } = ldpkit.laws;
+  const { max, min } = Math, { digits } = ldpkit.base, { percent } = ldpkit.tools, { front, objectives, FAMILIES } = ldpkit.laws;
   const NAMED = {
     ss: { name: "ASS", words: "subset selection", mark: "a", classical: ["SS"], symbol: "ω" },
     ue: { name: "AUE", words: "unary encoding", mark: "b", classical: ["SUE", "OUE"], symbol: "p" },
     lh: { name: "ALH", words: "local hashing", mark: "c", classical: ["BLH", "OLH"], symbol: "g" },
     he: { name: "ATHE", words: "histogram encoding", mark: "d", classical: ["SHE", "THE"], symbol: "θ" },
   };
-  const percent = (v) => `${digits(100 * v)} %`;
 
   ldpkit.explorer("utility", {
     controls: {

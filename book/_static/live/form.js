@@ -2,7 +2,7 @@
    stay in step. Meaning, range, stops and the paper's value come from the parameter's comment (book/ldpbook/parameters.py). */
 (() => {
   "use strict";
-  const { make } = ldpkit.live;
+  const { make } = ldpkit.base;
 
   /* ---- values: the same rules as book/ldpbook/parameters.py ---- */
   const INTEGER = /^[+-]?(0(_?0)*|[1-9](_?\d)*)$/, TEXT = /^("[^"\\\n]*"|'[^'\\\n]*')$/;

@@ -1,4 +1,4 @@
-/* Live pages, first part: small helpers, and a kernel of the Jupyter server that serves the page. It speaks the kernel protocol
+/* Live pages, first part: a kernel of the Jupyter server that serves the page. It speaks the kernel protocol
    itself, needs no library, and asks nobody but its own server. */
 (() => {
   "use strict";
@@ -6,17 +6,6 @@
   const GONE = "The server does not answer: it was stopped. Start it again with “make lab” and open the link it prints.";
   const STALE = "The server does not know this tab. To run this page, open the link that “make lab” printed last.";
   const ENDED = "The kernel was stopped, perhaps after an hour without use. Run again to start a new one.";
-
-  function make(tag, attributes = {}, ...children) {
-    const e = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
-      else if (value === true) e.setAttribute(name, "");
-      else if (value !== false && value !== undefined) e.setAttribute(name, value);
-    }
-    e.append(...children);
-    return e;
-  }
 
   async function ask(method, path, body, rest = {}) {
     const headers = proof(await token);
@@ -126,5 +115,5 @@
     }
   }
 
-  Object.assign(ldpkit.live, { make, ask, Kernel });
+  Object.assign(ldpkit.live, { ask, Kernel });
 })();

@@ -1,7 +1,7 @@
 /* Live pages, third part: the page's cells, the scratch cells of its exercises, and the bar that runs them. */
 (() => {
   "use strict";
-  const { make, ask, Kernel, Form, asked, refusal, literal, valueIn, withValue } = ldpkit.live;
+  const { make } = ldpkit.base, { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue } = ldpkit.live;
 
   const lab = (path) => make("a", { href: "/lab/tree/" + path, target: "_blank", rel: "noopener" }, "Open in JupyterLab");
   const text = (data) => (Array.isArray(data) ? data.join("") : data);
