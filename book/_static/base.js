@@ -8,7 +8,8 @@
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
       if (typeof value === "function") element.addEventListener(name.slice(2), value);
-      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
+      else if (value !== false && value !== null && value !== undefined)
+        element.setAttribute(name, value === true ? "" : value);
     }
     element.append(...inside);
     return element;
@@ -33,8 +34,11 @@
   }
   /* About `count` round numbers from `low` to `high`. */
   function steps(low, high, count) {
-    const raw = (high - low) / max(1, count), unit = 10 ** floor(log10(raw)), step = unit * [1, 2, 5, 10].find((m) => m * unit >= raw * 0.999);
-    const first = ceil(low / step - 1e-9), many = floor(high / step + 1e-9) - first + 1;
+    const raw = (high - low) / max(1, count),
+      unit = 10 ** floor(log10(raw)),
+      step = unit * [1, 2, 5, 10].find((m) => m * unit >= raw * 0.999);
+    const first = ceil(low / step - 1e-9),
+      many = floor(high / step + 1e-9) - first + 1;
     return Array.from({ length: max(0, many) }, (_, i) => +((first + i) * step).toFixed(12));
   }
 
@@ -43,11 +47,36 @@
   /* Call `draw` when a place has another width, or when the page has the other theme. */
   function resized(place, draw) {
     let width = place.clientWidth;
-    new ResizeObserver(() => { if (place.clientWidth !== width) { width = place.clientWidth; draw(); } }).observe(place);
+    new ResizeObserver(() => {
+      if (place.clientWidth !== width) {
+        width = place.clientWidth;
+        draw();
+      }
+    }).observe(place);
   }
-  const themed = (draw) => new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  const themed = (draw) =>
+    new MutationObserver(draw).observe(document.documentElement, {
+      attributeFilter: ["data-theme"],
+    });
   /* Let the address of the page end with this fragment, or with none. */
-  const remember = (fragment) => history.replaceState(null, "", fragment || location.pathname + location.search);
+  const remember = (fragment) =>
+    history.replaceState(null, "", fragment || location.pathname + location.search);
 
-  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { base: { make, escaped, minus, grouped, raised, extreme, power, digits, steps, dark, resized, themed, remember } });
+  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, {
+    base: {
+      make,
+      escaped,
+      minus,
+      grouped,
+      raised,
+      extreme,
+      power,
+      digits,
+      steps,
+      dark,
+      resized,
+      themed,
+      remember,
+    },
+  });
 })();
