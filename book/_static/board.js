@@ -5,7 +5,7 @@
   const { abs, ceil, floor, log1p, max, min, sign } = Math;
   const { grouped, make, minus, remember, resized, themed } = ldpkit.base,
     D = globalThis.ldpkitBoard,
-    host = document.querySelector("[data-board]");
+    host = /** @type {HTMLElement} */ (document.querySelector("[data-board]"));
   if (!host || !D) return;
   const PAGE = 50,
     PREFIX = "#board:";
@@ -114,7 +114,7 @@
   });
   const errataOf = {};
   for (const [id, title, , affects] of D.errata)
-    for (const item of affects) (errataOf[item] ||= []).push([id, title]);
+    for (const item of affects) errataOf[item] = [...(errataOf[item] || []), [id, title]];
 
   /* ---- numbers: as few digits, four at least, as tell different ones apart ---- */
   const number = (x, n) =>
@@ -399,7 +399,7 @@
           delete state.row;
           state.page = page;
           show();
-          pager.querySelector(`[data-page="${words}"]`).focus();
+          /** @type {HTMLElement} */ (pager.querySelector(`[data-page="${words}"]`)).focus();
         });
         return button;
       }),
@@ -481,7 +481,8 @@
       size = {};
     for (const row of numbers) size[row.item] = (size[row.item] || 0) + 1;
     drawn = numbers.map((row) => {
-      const i = (seen[row.item] = (seen[row.item] || 0) + 1);
+      const i = (seen[row.item] || 0) + 1;
+      seen[row.item] = i;
       return {
         row,
         x:
@@ -547,7 +548,7 @@
       c.arc(drawn[at].x, drawn[at].y, 8, 0, 7);
       c.stroke();
     }
-    host.dataset.points = drawn.length;
+    host.dataset.points = `${drawn.length}`;
   }
   const said = ({ row }) =>
     `${D.papers[row.paper]}, ${figure(row.item)}, ${row.series}${row.x === null ? "" : `, x = ${number(row.x, 6)}`}: ${state.axis === "z" ? `z = ${number(row.z, 3)}` : percent(row.apart)}; ${SAID[row.verdict] || row.verdict}; ${row.how}`;
@@ -626,10 +627,9 @@
       "kind",
     ];
     const field = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-    const text =
-      [names, ...shown.map((row) => names.map((name) => field(`${row[name] ?? ""}`)))]
-        .map((cells) => cells.join(","))
-        .join("\n") + "\n";
+    const text = `${[names, ...shown.map((row) => names.map((name) => field(`${row[name] ?? ""}`)))]
+      .map((cells) => cells.join(","))
+      .join("\n")}\n`;
     const link = make("a", {
       href: URL.createObjectURL(new Blob([text], { type: "text/csv" })),
       download: "ldpkit-comparisons.csv",

@@ -60,7 +60,7 @@
       set: (input, value) => {
         input.checked = value;
       },
-      read: (c, text) => (text === "yes" ? true : text === "no" ? false : undefined),
+      read: (_c, text) => (text === "yes" ? true : text === "no" ? false : undefined),
       expects: () => "yes or no",
     },
   };
@@ -76,6 +76,7 @@
     (control.format || ((v) => (typeof v === "number" && v >= 1000 ? grouped(v) : `${v}`)))(value);
 
   /* ---- plots ---- */
+  /** @param {Axis} axis */
   function ticksOf({ domain: [low, high], log, ticks }, count) {
     if (ticks) return ticks;
     if (log) {
@@ -92,11 +93,21 @@
   }
   /* One figure: axes = {x: {domain, title, log, ticks, format}, y: ...}; marks are drawn in the order of the calls. */
   class Plot {
+    /**
+     * @param {HTMLElement} place
+     * @param {Axes} axes
+     */
     constructor(
       place,
       { label, height = 300, x, y, left = 56, bottom = 44, right = 26, top = 12 },
     ) {
-      Object.assign(this, { place, x, y, left, top, marks: [], words: [] });
+      this.place = place;
+      this.x = x;
+      this.y = y;
+      this.left = left;
+      this.top = top;
+      this.marks = [];
+      this.words = [];
       this.width = max(240, place.clientWidth);
       this.height = typeof height === "function" ? height(this.width) : height;
       this.w = this.width - left - right;
@@ -123,6 +134,7 @@
         );
       this.axes = parts.join("");
     }
+    /** @param {Axis} axis */
     scale({ domain: [low, high], log }, v) {
       return log
         ? (log10(max(v, 1e-300)) - log10(low)) / (log10(high) - log10(low))
@@ -184,7 +196,7 @@
     names(points) {
       const dots = points.map(([x, y]) => [this.X(x), this.Y(y)]),
         taken = [];
-      points.forEach(([x, y, name, kind], i) => {
+      points.forEach(([, , name, kind], i) => {
         const [cx, cy] = dots[i],
           wide = 8.5 * name.length,
           places = [];
@@ -237,7 +249,7 @@
     }
     /* Where a pointer is, in the plot's own numbers. */
     at(event) {
-      const frame = this.place.firstChild.getBoundingClientRect(),
+      const frame = this.place.firstElementChild.getBoundingClientRect(),
         part = (v, low, size) => min(1, max(0, (v - low) / size));
       const back = ({ domain: [low, high] }, share) => low + share * (high - low);
       return [
@@ -278,7 +290,11 @@
   const powers = (v) => `10${raised(v)}`;
   class Wealth {
     constructor(bets, claim) {
-      Object.assign(this, { bets, claim, path: [[0, 0, 0]], next: 1, broken: 0 });
+      this.bets = bets;
+      this.claim = claim;
+      this.path = [[0, 0, 0]]; // pairs, wealth as a power of ten, what is proven
+      this.next = 1;
+      this.broken = 0;
     }
     /* To be called after every bet; it looks often enough: an eye on every bet would change little. */
     follow() {
@@ -395,8 +411,8 @@
         make("label", { for: id }, control.label),
       );
       if (control.kind === "range" || control.kind === "list")
-        box.append((outputs[key] = make("output", { for: id, "aria-hidden": "true" })));
-      box.append(input);
+        outputs[key] = make("output", { for: id, "aria-hidden": "true" });
+      box.append(...(outputs[key] ? [outputs[key]] : []), input);
       if (control.note) box.append(make("small", { id: `${id}-note` }, control.note));
       panel.append(box);
       input.addEventListener("input", () => change({ [key]: kind.get(input, control) }));
@@ -406,14 +422,14 @@
       views = {},
       places = make("div", { class: "ex-views" });
     for (const [key, words] of Object.entries(plan.buttons || {}))
-      bar.append((buttons[key] = make("button", { type: "button", class: "ex-button" }, words)));
+      buttons[key] = make("button", { type: "button", class: "ex-button" }, words);
     const again = make(
       "button",
       { type: "button", class: "ex-button ex-quiet" },
       "Back to the start",
     );
-    bar.append(again);
     buttons.again = again;
+    bar.append(...Object.values(buttons));
     for (const [key, view] of Object.entries(plan.views)) {
       views[key] = make("div", { id: `${name}-${key}`, class: "ex-plot" });
       places.append(

@@ -139,7 +139,10 @@
             move = middle >= x ? tol : -tol;
         }
       }
-      if (bisect) move = golden * (before = x >= middle ? low - x : high - x);
+      if (bisect) {
+        before = x >= middle ? low - x : high - x;
+        move = golden * before;
+      }
       const at = x + (move >= 0 ? 1 : -1) * max(abs(move), tol),
         fat = f(at);
       if (fat <= fx) {
@@ -190,12 +193,13 @@
   const PROTOCOLS = {
     GRR: (k, epsilon) => ({ kind: "value", ...response(k, epsilon) }),
     SS: (k, epsilon) => subset(k, epsilon, max(1, even(k * expit(-epsilon)))),
-    SUE: (k, epsilon) => ({ kind: "bits", p: expit(epsilon / 2), q: expit(-epsilon / 2) }),
-    OUE: (k, epsilon) => ({ kind: "bits", p: 0.5, q: expit(-epsilon) }),
-    BLH: (k, epsilon) => hashing(epsilon, 2),
-    OLH: (k, epsilon) => hashing(real("epsilon of OLH", epsilon, 1e-6, 22), even(exp(epsilon)) + 1),
-    SHE: (k, epsilon) => ({ kind: "vector", scale: 2 / epsilon }),
-    THE: (k, epsilon) => {
+    SUE: (_k, epsilon) => ({ kind: "bits", p: expit(epsilon / 2), q: expit(-epsilon / 2) }),
+    OUE: (_k, epsilon) => ({ kind: "bits", p: 0.5, q: expit(-epsilon) }),
+    BLH: (_k, epsilon) => hashing(epsilon, 2),
+    OLH: (_k, epsilon) =>
+      hashing(real("epsilon of OLH", epsilon, 1e-6, 22), even(exp(epsilon)) + 1),
+    SHE: (_k, epsilon) => ({ kind: "vector", scale: 2 / epsilon }),
+    THE: (_k, epsilon) => {
       const theta = threshold(epsilon);
       return { kind: "bits", theta, ...exceeding(epsilon, theta) };
     },
@@ -323,18 +327,18 @@
     ss: { parameter: "omega", grid: (k) => range(1, k - 2), rates: inclusion },
     ue: {
       parameter: "p",
-      grid: (k, epsilon) => spaced(0, min(epsilon + 12, 36), 2001).map((t) => 1 / (1 + exp(-t))),
-      rates: (k, epsilon, p) => ({ p, q: p / (p + exp(epsilon) * (1 - p)) }),
+      grid: (_k, epsilon) => spaced(0, min(epsilon + 12, 36), 2001).map((t) => 1 / (1 + exp(-t))),
+      rates: (_k, epsilon, p) => ({ p, q: p / (p + exp(epsilon) * (1 - p)) }),
     },
     lh: {
       parameter: "g",
       grid: (k, epsilon) => range(2, max(k - 1, even(exp(epsilon)) + 1)),
-      rates: (k, epsilon, g) => ({ p: response(g, epsilon).p, q: 1 / g }),
+      rates: (_k, epsilon, g) => ({ p: response(g, epsilon).p, q: 1 / g }),
     },
     he: {
       parameter: "theta",
       grid: () => spaced(0.5, 1, 100),
-      rates: (k, epsilon, theta) => exceeding(epsilon, theta),
+      rates: (_k, epsilon, theta) => exceeding(epsilon, theta),
     },
   };
   const variance = (p, q) => (q * (1 - q)) / (p - q) ** 2;
@@ -418,7 +422,7 @@
   }
   /* Exact delta of n clients with one gradient against one of them negated. */
   function pairDelta(clients, p) {
-    const others = new Map(window(clients - 1, p)),
+    const others = new Map(/** @type {[number, number][]} */ (window(clients - 1, p))),
       counts = [...others.keys()];
     const mass = range(counts[0], counts[counts.length - 1] + 1).map((c) => {
       const up = others.get(c - 1) || 0,

@@ -5,7 +5,7 @@
 (() => {
   "use strict";
   const PREFIX = "/static/"; // where the server shows the book
-  const script = document.currentScript;
+  const script = /** @type {HTMLScriptElement} */ (document.currentScript);
   if (
     !["127.0.0.1", "localhost"].includes(location.hostname) ||
     !location.pathname.startsWith(PREFIX)

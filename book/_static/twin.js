@@ -136,6 +136,7 @@
       high: high === null ? turned(to) + room : turned(high),
     };
   }
+  /** @param {{ kind: string, low: number, high: number, unit?: number, from?: number, to?: number }} axis */
   function ticks({ kind, low, high, unit, from, to }, count, places = []) {
     if (places.length) return places;
     if (kind === "symlog") {
@@ -165,15 +166,13 @@
   /* ---- one figure ---- */
   class Twin {
     constructor(host, { spec, names, rows }) {
-      Object.assign(this, {
-        host,
-        spec,
-        along: spec.along,
-        runs: [],
-        made: 0,
-        only: null,
-        cursor: null,
-      });
+      this.host = host;
+      this.spec = spec;
+      this.along = spec.along;
+      this.runs = [];
+      this.made = 0;
+      this.only = null;
+      this.cursor = null;
       this.table = rows.map(([p, s, o, ...rest]) => [
         names.panel[p],
         names.series[s],
@@ -237,7 +236,7 @@
         make("p", { class: "tw-along" }, this.spec.x && `${this.spec.x} →`),
       );
       this.host.append(this.box, this.details);
-      for (const kind of ["pointermove", "pointerdown"])
+      for (const kind of /** @type {const} */ (["pointermove", "pointerdown"]))
         this.plot.addEventListener(kind, (event) => this.near(event));
       for (const kind of ["pointerleave", "blur"])
         this.plot.addEventListener(kind, () => this.point(null));
@@ -267,11 +266,12 @@
           : [];
       this.series = this.numbered(rows.filter((r) => !claim(r)));
       this.claims = unique(rows.filter(claim).map((r) => r.series));
+      /** @type {any[]} */
       this.panels = unique(rows.map((r) => r.panel)).map((name) => {
         const here = rows.filter((r) => r.panel === name),
           groups = new Map();
         for (const row of here) {
-          const key = JSON.stringify([row.series, row.source, row.run && row.run.count]);
+          const key = JSON.stringify([row.series, row.source, row.run?.count]);
           if (!groups.has(key))
             groups.set(key, { series: row.series, source: row.source, run: row.run, rows: [] });
           groups.get(key).rows.push(row);
@@ -394,15 +394,15 @@
         );
       if (has("paper"))
         parts.push(
-          this.swatch(
+          `${this.swatch(
             runs || marked
               ? `<path class="tw-cross" d="${CROSS(11, 7, 4)}"/>`
               : '<path class="tw-paper" d="M1 7H21"/>',
-          ) + "the paper",
+          )}the paper`,
         );
       if (has("released code"))
         parts.push(
-          this.swatch(`<path class="tw-cross" d="${PLUS(11, 7, 4)}"/>`) + "the released code",
+          `${this.swatch(`<path class="tw-cross" d="${PLUS(11, 7, 4)}"/>`)}the released code`,
         );
       this.claims.forEach((name, i) =>
         parts.push(
@@ -443,9 +443,10 @@
       this.dim();
     }
     dim() {
-      this.canvas.firstChild.classList.toggle("tw-alone", this.only !== null);
+      this.canvas.firstElementChild.classList.toggle("tw-alone", this.only !== null);
       for (const g of this.canvas.querySelectorAll(".tw-g")) {
-        const { series, source } = this.panels[g.dataset.p].groups[g.dataset.g];
+        const { p, g: at } = /** @type {SVGElement} */ (g).dataset;
+        const { series, source } = this.panels[p].groups[at];
         g.classList.toggle("tw-on", series === this.only || source === "claim");
       }
     }
@@ -472,9 +473,10 @@
       const { spec, panels, categories } = this,
         bars = spec.kind === "bars",
         count = panels.length;
-      const width = (this.width = max(240, this.plot.clientWidth)),
+      const width = max(240, this.plot.clientWidth),
         sharedY = spec.share.includes("y"),
         sharedX = spec.share.includes("x") || bars;
+      this.width = width;
       const whole = { x: this.axes(this.rows, "x"), y: this.axes(this.rows, "y") };
       for (const p of panels) {
         p.x = bars

@@ -1,4 +1,5 @@
 // A question is read as book/ldpbook/searching.py reads a page; Sphinx puts this file where its search finds it.
+// biome-ignore lint/correctness/noUnusedVariables: Sphinx's search calls it
 var splitQuery = (query) =>
   query
     .replace(/\bTHE\b/g, "THE_")
@@ -10,14 +11,14 @@ var splitQuery = (query) =>
     .filter((word) => word);
 
 Stemmer = ((Plain) =>
+  /** @this {{ stemWord: (word: string) => string }} */
   function () {
-    const spelling = Object.entries(SPELLING_TABLE).map(([american, ours]) => [
-      new RegExp(american),
-      ours,
-    ]);
-    const plain = new Plain();
+    const plain = new Plain(),
+      spelling = Object.entries(SPELLING_TABLE);
     this.stemWord = (word) =>
-      plain.stemWord(spelling.reduce((w, [american, ours]) => w.replace(american, ours), word));
+      plain.stemWord(
+        spelling.reduce((w, [theirs, ours]) => w.replace(new RegExp(theirs), ours), word),
+      );
   })(Stemmer);
 
 // A word of the text before a part of a word in a title ("rad" is in "gradient").

@@ -41,7 +41,7 @@
       },
       rounds: { wide: true, caption: "The same round by round." },
     },
-    settle(state, changes, inputs) {
+    settle(state, _changes, inputs) {
       inputs.round.disabled = state.mechanism.startsWith("PCKV"); // one report, no rounds
       return inputs.round.disabled ? { round: 1 } : {};
     },
@@ -52,8 +52,7 @@
             .filter(([, v]) => v),
           now = seen.map(([a, v]) => [a, v[Math.min(s.round, v.length) - 1]]);
         const most = Math.max(s.epsilon, ...now.map(([, v]) => v)),
-          n = seen.length,
-          left = 62;
+          n = seen.length;
         const p = plot("bars", {
           label: `Seen in round ${s.round}: ${now.map(([a, v]) => `${WORDS[a]} ${digits(v)}`).join("; ")}; claimed ${s.epsilon}`,
           height: 60 + 54 * n,

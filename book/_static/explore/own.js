@@ -107,7 +107,7 @@
         return round;
       };
     }
-    self.onmessage = ({ data, ports: [port] }) => {
+    self.onmessage = (/** @type {MessageEvent} */ { data, ports: [port] }) => {
       const tell = (make) => {
         try {
           port.postMessage(make());
@@ -215,7 +215,12 @@
   /* Chooses, from past rounds alone, an event and two secrets to bet on: "the first shows it, the second does not". */
   class Learner {
     constructor(k, epsilon) {
-      Object.assign(this, { k, epsilon, rounds: 0, due: 8, event: null, tables: new Map() });
+      this.k = k;
+      this.epsilon = epsilon;
+      this.rounds = 0;
+      this.due = 8;
+      this.event = null;
+      this.tables = new Map();
     }
     shows(found) {
       return this.event.texts.has(found.get(this.event.name));
@@ -232,7 +237,7 @@
           const table = tables.get(name);
           if (table && !table.has(text) && table.size < 2000)
             table.set(text, new Uint32Array(2 * k));
-          if (table && table.has(text)) table.get(text)[half * k + v]++;
+          if (table?.has(text)) table.get(text)[half * k + v]++;
         }),
       );
       if (this.rounds >= this.due) {

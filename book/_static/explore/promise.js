@@ -16,7 +16,7 @@
   const respond = (value, k, keep, next) => {
     if (next() < keep) return value;
     const other = floor(next() * (k - 1));
-    return other + (other >= value);
+    return other + +(other >= value);
   };
   /* One report, as the values that it supports; `numbers` for a noisy vector. */
   const CLIENTS = {
@@ -27,17 +27,17 @@
     },
     bits: (m, v, next) =>
       Uint8Array.from({ length: m.k }, (_, u) => {
-        if (m.theta !== undefined) return (u === v) + laplace(2 / m.epsilon, next) > m.theta;
+        if (m.theta !== undefined) return +(+(u === v) + laplace(2 / m.epsilon, next) > m.theta);
         if (m.drawn !== undefined && u === v) {
           const first = next() < m.q,
             second = next() < m.drawn;
-          return first || second;
+          return +(first || second);
         }
-        return next() < (u === v ? m.p : m.q);
+        return +(next() < (u === v ? m.p : m.q));
       }),
     subset: (m, v, next) => {
       const seen = new Uint8Array(m.k);
-      seen[v] = next() < m.p;
+      seen[v] = +(next() < m.p);
       for (let left = m.omega - seen[v], places = m.k - 1, u = 0; u < m.k; u++) {
         if (u === v) continue;
         if (next() * places < left) {
@@ -52,19 +52,19 @@
       const own = floor(next() * 2 ** 32),
         cell = (u) => floor((mixed(own ^ imul(u + 1, 0x9e3779b1)) / 2 ** 32) * m.g),
         sent = respond(cell(v), m.g, m.p, next);
-      return Uint8Array.from({ length: m.k }, (_, u) => cell(u) === sent);
+      return Uint8Array.from({ length: m.k }, (_, u) => +(cell(u) === sent));
     },
     vector: (m, v, next) => {
-      const numbers = Array.from({ length: m.k }, (_, u) => (u === v) + laplace(m.scale, next));
+      const numbers = Array.from({ length: m.k }, (_, u) => +(u === v) + laplace(m.scale, next));
       return Object.assign(
-        Uint8Array.from(numbers, (x) => x >= 1),
+        Uint8Array.from(numbers, (x) => +(x >= 1)),
         { numbers },
       );
     },
   };
   const report = (m, v, next) => CLIENTS[m.kind](m, v, next);
   /* Whether a report shows the event: "supports the first value and not the second", or the guess names the first. */
-  function shows(m, seen, [one, two], attack, next) {
+  function shows(_m, seen, [one, two], attack, next) {
     if (attack === "tight")
       return seen.numbers
         ? seen.numbers[one] >= 1 && seen.numbers[two] <= 0
@@ -76,7 +76,7 @@
   ldpkit.client = { report, shows, random };
 
   /* ---- the explorer ---- */
-  const PAIRS = { near: (k) => [0, 1], far: (k) => [0, k - 1] };
+  const PAIRS = { near: () => [0, 1], far: (k) => [0, k - 1] };
   const UNARY = ["SUE", "OUE"];
 
   ldpkit.explorer("promise", {
@@ -118,7 +118,7 @@
       },
       second: { caption: "The same for the other secret. An honest client keeps the two similar." },
     },
-    settle(state, changes, inputs) {
+    settle(state, _changes, inputs) {
       inputs.released.disabled = !UNARY.includes(state.protocol);
       return inputs.released.disabled ? { released: false } : {};
     },
@@ -223,7 +223,7 @@
           );
           const x = p.X(u),
             size = min(14, (p.w / s.k) * 0.7);
-          p.axes += `<rect x="${(x - size / 2).toFixed(1)}" y="${20 - size}" width="${size.toFixed(1)}" height="${size.toFixed(1)}" rx="2" fill="${latest[side] && latest[side][u] ? `var(--ex-${side ? "b" : "a"})` : "none"}" stroke="var(--ex-faint)"/>`;
+          p.axes += `<rect x="${(x - size / 2).toFixed(1)}" y="${20 - size}" width="${size.toFixed(1)}" height="${size.toFixed(1)}" rx="2" fill="${latest[side]?.[u] ? `var(--ex-${side ? "b" : "a"})` : "none"}" stroke="var(--ex-faint)"/>`;
         });
         p.end();
       }

@@ -1,8 +1,7 @@
 /* Reconstruction advantage against the number of records, and against the prior. */
 (() => {
   "use strict";
-  const { digits, grouped } = ldpkit.base,
-    { exp } = Math;
+  const { digits, grouped } = ldpkit.base;
   const MARKS = { GRR: "a", SS: "b", OUE: "c" },
     RECORDS = [2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000];
   /* Weights that fall like a power of the rank, as words and sites do. */

@@ -4,7 +4,7 @@
   const { max, min } = Math,
     { digits } = ldpkit.base,
     { percent } = ldpkit.tools,
-    { front, objectives, FAMILIES } = ldpkit.laws;
+    { front, objectives } = ldpkit.laws;
   const NAMED = {
     ss: { name: "ASS", words: "subset selection", mark: "a", classical: ["SS"], symbol: "ω" },
     ue: { name: "AUE", words: "unary encoding", mark: "b", classical: ["SUE", "OUE"], symbol: "p" },

@@ -30,9 +30,10 @@
     if (p.kind === "boolean") return item === "True" || item === "False";
     if (!(p.kind === "integer" ? INTEGER : NUMBER).test(item)) return false;
     if (!Number.isFinite(plain(item))) return false;
-    const x = p.kind === "integer" ? BigInt(item.replaceAll("_", "")) : plain(item); // whole numbers are exact, as in Python
+    /** @type {any} */ // whole numbers are exact, as in Python
+    const x = p.kind === "integer" ? BigInt(item.replaceAll("_", "")) : plain(item);
     return (
-      (!p.choices.length || p.choices.some((c) => x == c)) &&
+      (!p.choices.length || p.choices.includes(plain(item))) &&
       (p.low === null || (p.low_open ? x > p.low : x >= p.low)) &&
       (p.high === null || (p.high_open ? x < p.high : x <= p.high)) &&
       !(p.step && x % BigInt(p.step))
@@ -130,7 +131,7 @@
         },
         `▲ ${p.by} ${p.mark}`,
       );
-      mark.style.setProperty("--at", p.stops.indexOf(p.mark) / (p.stops.length - 1));
+      mark.style.setProperty("--at", `${p.stops.indexOf(p.mark) / (p.stops.length - 1)}`);
       const off = (stop, x) => Math.abs(plain(stop) - x);
       const show = (value) => {
         const x = plain(value);
@@ -143,7 +144,7 @@
       };
       return { parts: [make("div", { class: "live-slider" }, range, mark)], show };
     },
-    choice(p, id, write) {
+    choice(p, _id, write) {
       const words = (stop) => (stop === p.mark ? `${stop} (the ${p.by}’s)` : stop);
       const input = make(
         "select",
@@ -157,7 +158,7 @@
         },
       };
     },
-    flag(p, id, write) {
+    flag(_p, _id, write) {
       const input = make("input", {
         type: "checkbox",
         onchange: () => write(input.checked ? "True" : "False"),
@@ -170,7 +171,7 @@
         },
       };
     },
-    chips(p, id, write) {
+    chips(p, _id, write) {
       const row = make("div", {
         class: "live-chips",
         role: "group",
@@ -195,7 +196,7 @@
               const i = now.findIndex((v) => same(v, value)),
                 place = [...row.children].indexOf(target);
               put(i < 0 ? joined(now, value) : now.toSpliced(i, 1));
-              (row.children[place] || row.lastChild).focus();
+              /** @type {HTMLElement} */ (row.children[place] || row.lastChild).focus();
             },
           },
           value,
@@ -241,12 +242,9 @@
   class Form {
     constructor(parameters, cell, live) {
       const papers = parameters.some((p) => p.paper); // a lesson has no paper
-      Object.assign(this, {
-        cell,
-        live,
-        papers,
-        whose: papers ? "the paper’s" : "the notebook’s own",
-      });
+      this.cell = cell;
+      this.papers = papers;
+      this.whose = papers ? "the paper’s" : "the notebook’s own";
       this.fields = parameters.map((p) => this.field(p));
       const reset = make(
         "button",
@@ -273,8 +271,9 @@
       );
     }
     field(p) {
-      const id = `live-p-${p.name}`,
-        field = { p };
+      const id = `live-p-${p.name}`;
+      /** @type {Record<string, any>} */
+      const field = { p };
       const paper = p.paper
         ? ` ${p.paper[0].toUpperCase()}${p.paper.slice(1)}.`
         : this.papers
@@ -287,22 +286,23 @@
         `${p.meaning}. Give ${p.expects}.${paper}${built}`,
       );
       field.bad = make("p", { class: "live-bad", id: `${id}-bad`, role: "alert" });
-      Object.assign(
-        field,
-        CONTROLS[p.control](p, id, (value) => this.write(field, value) && (this.read(), true)),
-      );
+      /* Whether a value could stand in the cell, which is then read again. */
+      const put = (value) => {
+        const good = this.write(field, value);
+        if (good) this.read();
+        return good;
+      };
+      Object.assign(field, CONTROLS[p.control](p, id, put));
       if (!field.input) {
-        const line =
-          (field.input =
-          field.line =
-            make("input", {
-              type: "text",
-              autocomplete: "off",
-              spellcheck: "false",
-              oninput: () => this.write(field, line.value),
-              onchange: () => this.write(field, line.value) && this.read(),
-            }));
         const show = field.show;
+        const line = make("input", {
+          type: "text",
+          autocomplete: "off",
+          spellcheck: "false",
+          oninput: () => this.write(field, line.value),
+          onchange: () => put(line.value),
+        });
+        Object.assign(field, { input: line, line });
         field.show = (value) => {
           show(value);
           if (document.activeElement !== line) line.value = value;

@@ -15,7 +15,7 @@
     if (body) headers["Content-Type"] = "application/json";
     let answer;
     try {
-      answer = await fetch("/api/" + path, {
+      answer = await fetch(`/api/${path}`, {
         method,
         headers,
         body: body && JSON.stringify(body),
@@ -71,7 +71,7 @@
       this.closed = true;
       let why = ENDED;
       try {
-        await ask("GET", "kernels/" + this.id);
+        await ask("GET", `kernels/${this.id}`);
         why = "The connection to the kernel was lost. Run again.";
       } catch (e) {
         if (e.status !== 404) why = e.message;
@@ -82,7 +82,7 @@
     async alive() {
       if (this.socket.readyState !== WebSocket.OPEN) return false;
       try {
-        await ask("GET", "kernels/" + this.id);
+        await ask("GET", `kernels/${this.id}`);
         return true;
       } catch (e) {
         if (e.status === 404) return false;
@@ -119,7 +119,7 @@
         }),
       );
       const watch = setInterval(
-        () => ask("GET", "kernels/" + this.id).catch(() => this.lost()),
+        () => ask("GET", `kernels/${this.id}`).catch(() => this.lost()),
         5000,
       ); // a kernel can vanish unsaid
       return done.finally(() => clearInterval(watch));
@@ -136,7 +136,7 @@
         this.onlost("The kernel died (out of memory?) and lost all it had computed. Run again.");
         return this.disconnect();
       }
-      const asked = this.waiting.get(message.parent_header && message.parent_header.msg_id);
+      const asked = this.waiting.get(message.parent_header?.msg_id);
       if (!asked) return;
       if (type === "status" && content.execution_state === "idle") {
         this.waiting.delete(message.parent_header.msg_id);
@@ -158,7 +158,7 @@
     }
     stop() {
       this.disconnect();
-      return ask("DELETE", "kernels/" + this.id, undefined, { keepalive: true }).catch(() => {});
+      return ask("DELETE", `kernels/${this.id}`, undefined, { keepalive: true }).catch(() => {});
     }
   }
 

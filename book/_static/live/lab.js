@@ -12,18 +12,15 @@
   }
   const given = await token,
     click = HTMLAnchorElement.prototype.click;
-  globalThis.WebSocket = class extends WebSocket {
+  class Shown extends WebSocket {
     constructor(url, offered = []) {
-      super(
-        url,
-        new URL(url, location).host === location.host
-          ? [offered, protocols(given)].flat()
-          : offered,
-      );
+      const own = new URL(url, location.href).host === location.host;
+      super(url, own ? [offered, protocols(given)].flat() : offered);
     }
-  };
+  }
+  Object.assign(globalThis, { WebSocket: Shown });
   HTMLAnchorElement.prototype.click = async function () {
-    if (this.hasAttribute("download") && this.href.startsWith(location.origin + "/files/")) {
+    if (this.hasAttribute("download") && this.href.startsWith(`${location.origin}/files/`)) {
       this.download ||= decodeURIComponent(new URL(this.href).pathname.split("/").pop());
       this.href = URL.createObjectURL(await (await fetch(this.href, { headers })).blob());
     }

@@ -7,10 +7,11 @@
   const lab = (path) =>
     make(
       "a",
-      { href: "/lab/tree/" + path, target: "_blank", rel: "noopener" },
+      { href: `/lab/tree/${path}`, target: "_blank", rel: "noopener" },
       "Open in JupyterLab",
     );
   const text = (data) => (Array.isArray(data) ? data.join("") : data);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: sequences of a terminal begin with one
   const plain = (data) => data.replace(/\x1b\[[0-9;]*[A-Za-z]/g, "");
   /* A carriage return goes back to the start of its line: progress bars. One at the end waits for what follows. */
   const settled = (data) => data.replace(/\r+\n/g, "\n").replace(/[^\n]*\r(?=[^\r\n])/g, "");
@@ -35,7 +36,11 @@
   /* ---- outputs ---- */
   class Outputs {
     constructor(place, label, alt, twin) {
-      Object.assign(this, { place, label, alt, twin, urls: [] });
+      this.place = place;
+      this.label = label;
+      this.alt = alt;
+      this.twin = twin;
+      this.urls = [];
     }
     clear() {
       this.urls.forEach(URL.revokeObjectURL);
@@ -55,7 +60,7 @@
           this.last = {
             name: content.name,
             raw: "",
-            pre: make("pre", { class: "live-stream live-" + content.name }),
+            pre: make("pre", { class: `live-stream live-${content.name}` }),
           };
           this.place.append(this.last.pre);
         }
@@ -94,7 +99,7 @@
         const links = make(
           "p",
           { class: "live-links" },
-          this.link(words, "figure." + words.toLowerCase(), mime, bytes),
+          this.link(words, `figure.${words.toLowerCase()}`, mime, bytes),
         );
         if (csv) links.append(" · ", this.link("data (CSV)", "figure.csv", "text/csv", text(csv)));
         const image = make("img", { src: links.querySelector("a").href, alt: this.alt });
@@ -125,9 +130,21 @@
 
   /* ---- whatever has code and shows what comes out ---- */
   class Piece {
+    index; // of a cell its place on the page, of a scratch cell or a solution its name
+    number; // of the exercise
+    source; // the code as it is in the book
+    title;
+    outputs;
+    mark;
     constructor(live, data) {
-      Object.assign(this, data, { live, code: data.source, state: "" });
+      Object.assign(this, data);
+      this.live = live;
+      this.code = data.source;
+      this.state = "";
     }
+    /* What its kind does with typed code, and with Shift + Enter. */
+    set(_code, _typed = false) {}
+    start() {}
     /* Run `code` and show what it says in this piece's outputs; `first` is called before each part. */
     follow(kernel, code, first = () => {}) {
       this.error = this.interrupted = undefined;
@@ -177,14 +194,15 @@
     constructor(data, live) {
       super(live, data);
       this.title = `cell ${data.index + 1}`;
-      this.node = document.getElementById("cell-" + data.index);
-      this.input = this.node && this.node.querySelector(".cell_input");
-      this.published = this.node && this.node.querySelector(".cell_output");
+      this.node = document.getElementById(`cell-${data.index}`);
+      this.input = this.node?.querySelector(".cell_input");
+      this.published = this.node?.querySelector(".cell_output");
       if (this.input) this.tools();
     }
     tools() {
-      this.code_shown =
-        this.input.querySelector("div.highlight") || this.input.querySelector("pre");
+      this.code_shown = /** @type {HTMLElement} */ (
+        this.input.querySelector("div.highlight") || this.input.querySelector("pre")
+      );
       this.editor = this.area(`Code of ${this.title}`);
       this.editor.hidden = true;
       this.button = make(
@@ -270,22 +288,22 @@
             ),
           );
           const made = this.node.querySelector(".made-by");
-          if (made) this.compare.firstChild.append(made);
+          if (made) this.compare.firstElementChild.append(made);
         } else if (this.node) this.node.append(this.compare);
         else this.live.hidden.append(this.compare);
         this.compare.append(this.fresh);
       }
-      this.label.textContent = "Your run: " + this.live.difference();
+      this.label.textContent = `Your run: ${this.live.difference()}`;
       return new Outputs(
         this.here,
         this.label.textContent,
-        `Figure of your run, ${this.live.difference()}. The book's: ` + this.alt(),
+        `Figure of your run, ${this.live.difference()}. The book's: ${this.alt()}`,
         (...what) => this.twin(...what),
       );
     }
     /* The book's figure takes this run into its own axes, if it is one that can (see twin.js): then one chart has the whole width. */
     twin(what, ...given) {
-      const host = this.published && this.published.querySelector("[data-twin]"),
+      const host = this.published?.querySelector("[data-twin]"),
         { twin } = globalThis.ldpkit;
       if (!host || !twin) return false;
       this.compare.classList.add("live-joined");
@@ -293,7 +311,7 @@
       return true;
     }
     alt() {
-      const image = this.published && this.published.querySelector("img");
+      const image = this.published?.querySelector("img");
       return image ? image.alt : "none.";
     }
     forget() {
@@ -313,7 +331,7 @@
       this.ran = this.code;
       const before = this.here ? this.here.offsetHeight : 0;
       this.outputs = this.output();
-      this.here.style.minHeight = before + "px"; // the page does not jump while a figure is made again
+      this.here.style.minHeight = `${before}px`; // the page does not jump while a figure is made again
       this.outputs.clear();
       this.compare.hidden = true;
       const good = await this.follow(kernel, this.code, () => {
@@ -349,6 +367,8 @@ _aside(${JSON.stringify(code)})`;
       .trimEnd();
 
   class Aside extends Piece {
+    editor; // of a scratch cell
+    node;
     constructor(live, data, ...parts) {
       super(live, data);
       this.button = make(
@@ -445,7 +465,7 @@ _aside(${JSON.stringify(code)})`;
   class Live {
     constructor(page) {
       this.page = page;
-      this.place = "ldpkit-live-edits:" + page.page;
+      this.place = `ldpkit-live-edits:${page.page}`;
       this.cells = [];
       this.scratches = [];
       this.status = make("p", { id: "live-status", role: "status" });
@@ -499,7 +519,9 @@ _aside(${JSON.stringify(code)})`;
         own.node.before(this.form.element);
         this.form.read();
       }
-      const injected = document.querySelector(".tag_injected-parameters");
+      const injected = /** @type {HTMLElement} */ (
+        document.querySelector(".tag_injected-parameters")
+      );
       if (injected) injected.hidden = true; // the form says it
       for (const span of document.querySelectorAll("article .pasted-text"))
         span.classList.add("live-built-number");
@@ -611,7 +633,7 @@ _aside(${JSON.stringify(code)})`;
     /* How long a run takes: what the build took, more where a number or a list grew, and what a comment warns of. */
     estimate() {
       const { seconds, parameters } = this.page,
-        own = this.form && this.form.cell;
+        own = this.form?.cell;
       this.expected = seconds;
       if (!seconds) return "";
       let more = 1;
@@ -682,7 +704,7 @@ _aside(${JSON.stringify(code)})`;
     }
     /* How this run differs from the one in the book, in words. The parameters' cell is edited, too, if more than their values changed. */
     difference() {
-      const own = this.form && this.form.cell,
+      const own = this.form?.cell,
         given = own
           ? this.page.parameters.filter((p) => valueIn(own.code, p.name) !== undefined)
           : [];
@@ -805,7 +827,7 @@ _aside(${JSON.stringify(code)})`;
       let code = own.source;
       for (const p of this.page.parameters) code = withValue(code, p.name, p.literal);
       own.set(code);
-      document.activeElement.blur();
+      /** @type {HTMLElement} */ (document.activeElement).blur();
       this.form.read(true);
       for (const c of this.cells) c.forget();
       delete document.body.dataset.live;

@@ -31,5 +31,6 @@
   tabs.addEventListener("message", ({ data }) => {
     if (!data.token && own()) tabs.postMessage({ token: own() });
   });
-  Object.assign((globalThis.ldpkit ||= { live: {} }).live, { token, proof, protocols });
+  globalThis.ldpkit ||= { live: {} };
+  Object.assign(ldpkit.live, { token, proof, protocols });
 })();
