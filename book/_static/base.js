@@ -14,6 +14,8 @@
     element.append(...inside);
     return element;
   }
+  const button = (words, press, attributes = {}) =>
+    make("button", { type: "button", onclick: press, ...attributes }, words);
   const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
   /* ---- numbers as readers see them ---- */
@@ -65,6 +67,7 @@
   globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, {
     base: {
       make,
+      button,
       escaped,
       minus,
       grouped,

@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const { abs, ceil, floor, log1p, max, min, sign } = Math;
-  const { grouped, make, minus, remember, resized, themed } = ldpkit.base,
+  const { button, grouped, make, minus, remember, resized, themed } = ldpkit.base,
     D = globalThis.ldpkitBoard,
     host = /** @type {HTMLElement} */ (document.querySelector("[data-board]"));
   if (!host || !D) return;
@@ -205,8 +205,8 @@
     });
   const point = make("p", { class: "board-point", "aria-live": "polite" }),
     legend = make("p", { class: "board-legend" });
-  const csv = make("button", { type: "button" }, "CSV of these rows"),
-    clear = make("button", { type: "button" }, "Clear all filters");
+  const csv = button("CSV of these rows", take),
+    clear = button("Clear all filters", forget);
   const body = make("tbody"),
     head = [
       "what",
@@ -393,15 +393,14 @@
         ["Next", state.page + 1],
         ["Last", last],
       ].map(([words, page], i) => {
-        const button = make("button", { type: "button", "data-page": words }, words);
-        button.disabled = i < 2 ? state.page === 0 : state.page === last;
-        button.addEventListener("click", () => {
+        const turn = () => {
           delete state.row;
           state.page = page;
           show();
           /** @type {HTMLElement} */ (pager.querySelector(`[data-page="${words}"]`)).focus();
-        });
-        return button;
+        };
+        const disabled = i < 2 ? state.page === 0 : state.page === last;
+        return button(words, turn, { "data-page": words, disabled });
       }),
     );
     draw();
@@ -604,7 +603,7 @@
   });
 
   /* ---- to take away ---- */
-  csv.addEventListener("click", () => {
+  function take() {
     const names = [
       "type",
       "id",
@@ -636,13 +635,13 @@
     });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  });
-  clear.addEventListener("click", () => {
+  }
+  function forget() {
     state = { ...START };
     at = -1;
     show();
     inputs.q.focus();
-  });
+  }
   addEventListener("hashchange", () => {
     if (location.hash.startsWith(PREFIX)) restore();
   });

@@ -8,7 +8,7 @@
 (() => {
   "use strict";
   const { log10, max, min, round } = Math,
-    { digits, escaped, grouped, make, raised, remember, resized, steps } = ldpkit.base;
+    { button, digits, escaped, grouped, make, raised, remember, resized, steps } = ldpkit.base;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   /* The text of a verdict, with the powers of e raised. */
   const spoken = (words) =>
@@ -422,13 +422,9 @@
       views = {},
       places = make("div", { class: "ex-views" });
     for (const [key, words] of Object.entries(plan.buttons || {}))
-      buttons[key] = make("button", { type: "button", class: "ex-button" }, words);
-    const again = make(
-      "button",
-      { type: "button", class: "ex-button ex-quiet" },
-      "Back to the start",
-    );
-    buttons.again = again;
+      buttons[key] = button(words, null, { class: "ex-button" });
+    const restart = () => change({ ...defaults });
+    buttons.again = button("Back to the start", restart, { class: "ex-button ex-quiet" });
     bar.append(...Object.values(buttons));
     for (const [key, view] of Object.entries(plan.views)) {
       views[key] = make("div", { id: `${name}-${key}`, class: "ex-plot" });
@@ -557,7 +553,6 @@
     };
     draw = plan.start(tools);
     restore();
-    again.addEventListener("click", () => change({ ...defaults }));
     addEventListener("hashchange", () => {
       if (!location.hash || location.hash.startsWith(prefix)) restore();
     });

@@ -16,7 +16,7 @@
   const RUNS = ["this run, real reports", "this run"];
   const ORDER = [...RUNS, "exact", "paper", "released code"]; // which of several values a reader's cursor stands on
 
-  const { dark, digits, escaped, extreme, grouped, make, power, resized, steps, themed } =
+  const { button, dark, digits, escaped, extreme, grouped, make, power, resized, steps, themed } =
     ldpkit.base;
 
   /* ---- small helpers ---- */
@@ -211,8 +211,7 @@
         this.canvas,
         this.said,
       );
-      this.large = make("button", { type: "button", class: "tw-button" }, "Enlarge");
-      this.large.addEventListener("click", () => this.enlarge());
+      this.large = button("Enlarge", () => this.enlarge(), { class: "tw-button" });
       this.mine = make("div", {
         class: "tw-mine",
         role: "group",
@@ -343,15 +342,14 @@
         runs = this.rows.some((r) => RUNS.includes(r.source));
       this.legend.replaceChildren(
         ...(named.length < 2 && this.series.size < 2 ? [] : named).map((name) => {
-          const button = make("button", {
-              type: "button",
+          const one = button("", () => this.isolate(this.only === name ? null : name), {
               class: "tw-series",
               "aria-pressed": String(this.only === name),
             }),
             tint = this.colour(name);
           const bare = !this.marked(name, ...RUNS),
             line = bare && !this.along && !this.marked(name, "paper", "released code");
-          button.innerHTML = this.swatch(
+          one.innerHTML = this.swatch(
             this.spec.kind === "bars"
               ? bare
                 ? `<path d="${line ? "M3 7H19" : CROSS(11, 7, 4)}" style="stroke:${tint};stroke-width:2"/>`
@@ -359,8 +357,7 @@
               : `${runs && !line ? "" : `<path class="tw-line" d="M1 7H21" style="stroke:${tint}"/>`}${runs && line ? "" : `<path d="${this.shape(name)(11, 7, 4.5)}" fill="${tint}"/>`}`,
             escaped(name),
           );
-          button.addEventListener("click", () => this.isolate(this.only === name ? null : name));
-          return button;
+          return one;
         }),
       );
       const has = (source) => this.rows.some((r) => r.source === source && !r.run),
@@ -422,16 +419,12 @@
         );
       this.mine.replaceChildren(
         ...this.runs.map((run) => {
-          const button = make(
-            "button",
-            { type: "button", class: "tw-series", "aria-pressed": String(!run.hidden) },
-            `your run ${run.count}: ${run.label}`,
-          );
-          button.addEventListener("click", () => {
+          const press = () => {
             run.hidden = !run.hidden;
             this.show(this.runs);
-          });
-          return button;
+          };
+          const look = { class: "tw-series", "aria-pressed": String(!run.hidden) };
+          return button(`your run ${run.count}: ${run.label}`, press, look);
         }),
       );
     }
@@ -859,7 +852,7 @@
       this.details.append(place);
     }
     enlarge() {
-      const close = make("button", { type: "button", class: "tw-button" }, "Close");
+      const close = button("Close", () => this.dialog.close(), { class: "tw-button" });
       this.dialog = make(
         "dialog",
         {
@@ -870,7 +863,6 @@
         this.box,
       );
       document.body.append(this.dialog);
-      close.addEventListener("click", () => this.dialog.close());
       this.dialog.addEventListener("close", () => {
         this.host.prepend(this.box);
         this.dialog.remove();

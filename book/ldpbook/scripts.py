@@ -46,10 +46,10 @@ def main() -> None:
     if not install():
         sys.stderr.write("The scripts cannot be checked: npm could not install what book/ldpbook/js/package-lock.json names\n")
         sys.exit(4)
-    programs, settings = TOOLS / "node_modules" / ".bin", PINS.relative_to(ROOT).as_posix()
+    programs, settings = f"{TOOLS}/node_modules/.bin", PINS.relative_to(ROOT).as_posix()
     how = ["check", "--error-on-warnings", *["--write"] * ("--write" in sys.argv[1:])]
     commands = [
-        [programs / "biome", *how, f"--config-path={settings}", *files()],
-        [programs / "tsc", "--project", settings],
+        [f"{programs}/biome", *how, f"--config-path={settings}", *files()],
+        [f"{programs}/tsc", "--project", settings],
     ]
     sys.exit(max([subprocess.run(command, cwd=ROOT).returncode for command in commands]))

@@ -2,7 +2,7 @@
    stay in step. Meaning, range, stops and the paper's value come from the parameter's comment (book/ldpbook/parameters.py). */
 (() => {
   "use strict";
-  const { make } = ldpkit.base;
+  const { button, make } = ldpkit.base;
 
   /* ---- values: the same rules as book/ldpbook/parameters.py ---- */
   const INTEGER = /^[+-]?(0(_?0)*|[1-9](_?\d)*)$/,
@@ -121,16 +121,10 @@
         "aria-describedby": `${id}-help`,
         oninput: () => write(p.stops[range.value]),
       });
-      const mark = make(
-        "button",
-        {
-          type: "button",
-          class: "live-paper",
-          "aria-label": `Set ${p.name} to ${p.mark}, the value of the ${p.by}`,
-          onclick: () => write(p.mark),
-        },
-        `▲ ${p.by} ${p.mark}`,
-      );
+      const mark = button(`▲ ${p.by} ${p.mark}`, () => write(p.mark), {
+        class: "live-paper",
+        "aria-label": `Set ${p.name} to ${p.mark}, the value of the ${p.by}`,
+      });
       mark.style.setProperty("--at", `${p.stops.indexOf(p.mark) / (p.stops.length - 1)}`);
       const off = (stop, x) => Math.abs(plain(stop) - x);
       const show = (value) => {
@@ -186,21 +180,16 @@
         return at < 0 ? [...items, value] : items.toSpliced(at, 0, value);
       }
       const put = (items) => write(`[${items.join(", ")}]`);
-      const chip = (value) =>
-        make(
-          "button",
-          {
-            type: "button",
-            "aria-pressed": String(now.some((v) => same(v, value))),
-            onclick: ({ target }) => {
-              const i = now.findIndex((v) => same(v, value)),
-                place = [...row.children].indexOf(target);
-              put(i < 0 ? joined(now, value) : now.toSpliced(i, 1));
-              /** @type {HTMLElement} */ (row.children[place] || row.lastChild).focus();
-            },
-          },
-          value,
-        );
+      function chip(value) {
+        const among = () => now.findIndex((v) => same(v, value));
+        const press = ({ target }) => {
+          const i = among(),
+            place = [...row.children].indexOf(target);
+          put(i < 0 ? joined(now, value) : now.toSpliced(i, 1));
+          /** @type {HTMLElement} */ (row.children[place] || row.lastChild).focus();
+        };
+        return button(value, press, { "aria-pressed": String(among() >= 0) });
+      }
       const more = make("input", {
         type: "text",
         size: 6,
@@ -246,11 +235,9 @@
       this.papers = papers;
       this.whose = papers ? "the paper’s" : "the notebook’s own";
       this.fields = parameters.map((p) => this.field(p));
-      const reset = make(
-        "button",
-        { type: "button", id: "live-reset", onclick: () => live.reset() },
-        `Reset to ${this.whose} values`,
-      );
+      const reset = button(`Reset to ${this.whose} values`, () => live.reset(), {
+        id: "live-reset",
+      });
       const go = make(
         "button",
         { type: "submit", class: "live-main" },

@@ -1,7 +1,7 @@
 /* Live pages, third part: the page's cells, the scratch cells of its exercises, and the bar that runs them. */
 (() => {
   "use strict";
-  const { make } = ldpkit.base,
+  const { button, make } = ldpkit.base,
     { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue } = ldpkit.live;
 
   const lab = (path) =>
@@ -136,6 +136,7 @@
     title;
     outputs;
     mark;
+    undo;
     constructor(live, data) {
       Object.assign(this, data);
       this.live = live;
@@ -172,6 +173,16 @@
     forget() {
       this.set_state("", "");
     }
+    /* What stands below the code: what runs it, what undoes edits, and how the last run ended. */
+    tools(words, label, ...more) {
+      this.undo = button("Undo edits", () => this.set(this.source), {
+        hidden: true,
+        "aria-label": `Undo the edits of ${this.title}`,
+      });
+      this.mark = make("span", { class: "live-mark" });
+      const run = button(words, () => this.start(), { class: "live-run", "aria-label": label });
+      return make("div", { class: "live-tools" }, run, ...more, this.undo, this.mark);
+    }
     area(label) {
       return make("textarea", {
         class: "live-code",
@@ -197,44 +208,17 @@
       this.node = document.getElementById(`cell-${data.index}`);
       this.input = this.node?.querySelector(".cell_input");
       this.published = this.node?.querySelector(".cell_output");
-      if (this.input) this.tools();
+      if (this.input) this.dress();
     }
-    tools() {
+    dress() {
       this.code_shown = /** @type {HTMLElement} */ (
         this.input.querySelector("div.highlight") || this.input.querySelector("pre")
       );
       this.editor = this.area(`Code of ${this.title}`);
       this.editor.hidden = true;
-      this.button = make(
-        "button",
-        {
-          type: "button",
-          class: "live-run",
-          "aria-label": `Run cell ${this.index + 1}`,
-          onclick: () => this.start(),
-        },
-        "▶ Run",
-      );
-      this.edit = make(
-        "button",
-        { type: "button", "aria-label": `Edit cell ${this.index + 1}`, onclick: () => this.open() },
-        "Edit",
-      );
-      this.undo = make(
-        "button",
-        {
-          type: "button",
-          hidden: true,
-          "aria-label": `Undo the edits of cell ${this.index + 1}`,
-          onclick: () => this.set(this.source),
-        },
-        "Undo edits",
-      );
-      this.mark = make("span", { class: "live-mark" });
+      this.edit = button("Edit", () => this.open(), { "aria-label": `Edit ${this.title}` });
       this.code_shown.after(this.editor);
-      this.input.append(
-        make("div", { class: "live-tools" }, this.button, this.edit, this.undo, this.mark),
-      );
+      this.input.append(this.tools("▶ Run", `Run ${this.title}`, this.edit));
     }
     start() {
       return this.live.runTo(this);
@@ -371,22 +355,6 @@ _aside(${JSON.stringify(code)})`;
     node;
     constructor(live, data, ...parts) {
       super(live, data);
-      this.button = make(
-        "button",
-        { type: "button", class: "live-run", onclick: () => this.start() },
-        data.words,
-      );
-      this.undo = make(
-        "button",
-        {
-          type: "button",
-          hidden: true,
-          "aria-label": `Undo the edits of ${this.title}`,
-          onclick: () => this.set(this.source),
-        },
-        "Undo edits",
-      );
-      this.mark = make("span", { class: "live-mark" });
       this.place = make("div", {
         class: "live-new-output",
         id: `live-output-${data.index}`,
@@ -397,16 +365,23 @@ _aside(${JSON.stringify(code)})`;
         "div",
         { class: "live-aside" },
         ...parts,
-        make("div", { class: "live-tools" }, this.button, this.undo, this.mark),
+        this.tools(data.words, data.label),
         this.place,
       );
     }
     static scratch(live, exercise, number) {
       const source = python(exercise),
         title = `the scratch cell of exercise ${number}`;
-      const made = new Aside(live, { index: exercise.id, number, source, title, words: "▶ Run" });
+      const data = {
+        index: exercise.id,
+        number,
+        source,
+        title,
+        words: "▶ Run",
+        label: `Run ${title}`,
+      };
+      const made = new Aside(live, data);
       made.editor = made.area(`Code of ${title}`);
-      made.button.setAttribute("aria-label", `Run ${title}`);
       made.node = make(
         "details",
         { class: "live-scratch" },
@@ -479,12 +454,10 @@ _aside(${JSON.stringify(code)})`;
       });
       this.hidden = make("div", { id: "live-hidden" });
       this.badge = badge("Not live");
-      const button = (id, words, action) =>
-        make("button", { type: "button", id, onclick: action }, words);
-      this.all = button("live-run-all", "▶ Run all", () => this.runAll());
-      this.stop = button("live-interrupt", "■ Interrupt", () => this.interrupt());
-      this.again = button("live-restart", "↻ Restart", () => this.restart());
-      this.restore = button("live-undo-all", "Undo all edits", () => this.undo());
+      this.all = button("▶ Run all", () => this.runAll(), { id: "live-run-all" });
+      this.stop = button("■ Interrupt", () => this.interrupt(), { id: "live-interrupt" });
+      this.again = button("↻ Restart", () => this.restart(), { id: "live-restart" });
+      this.restore = button("Undo all edits", () => this.undo(), { id: "live-undo-all" });
       this.all.className = "live-main";
       this.all.disabled = this.stop.disabled = this.again.disabled = this.restore.hidden = true;
       this.bar = make(

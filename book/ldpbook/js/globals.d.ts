@@ -57,6 +57,11 @@ interface Parts {
       attributes?: Attributes,
       ...inside: (Node | string)[]
     ): HTMLElementTagNameMap[K];
+    button(
+      words: string,
+      press: ((event: any) => unknown) | null,
+      attributes?: Attributes,
+    ): HTMLButtonElement;
     escaped(text: unknown): string;
     minus(text: string): string;
     grouped(n: number): string;
