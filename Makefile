@@ -65,8 +65,8 @@ page: $(READY) packages  ## run one page with other parameters: NB=ldp_auditor/f
 test: $(DEV) packages  ## run the test suite
 	$(BIN)/python -m pytest -q -n "$${JOBS:-auto}" --dist loadgroup tests/ldpkit tests/book
 
-check: $(DEV) packages  ## check all that a release is checked with besides: types, installations, kills, every parameter, Chromium (after `make book`)
-	@for what in system variants browser mutants chaos; do $(BIN)/python -m ldpbook $$what || exit; done
+check: $(DEV) packages  ## check all that a release is checked with besides: scripts, types, installations, kills, every parameter, Chromium (after `make book`)
+	@for what in scripts system variants browser mutants chaos; do $(BIN)/python -m ldpbook $$what || exit; done
 
 bench: $(READY) _build/bench/venv/.ready  ## measure how long audits take, beside the published way (SAVE=1: for the book)
 	$(BIN)/python benchmarks/bench.py $(if $(SAVE),--save) $$BENCH

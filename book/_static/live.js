@@ -5,19 +5,35 @@
 (() => {
   "use strict";
   const PREFIX = "/static/"; // where the server shows the book
-  const script = document.currentScript;
-  if (!["127.0.0.1", "localhost"].includes(location.hostname) || !location.pathname.startsWith(PREFIX)) return;
+  const script = /** @type {HTMLScriptElement} */ (document.currentScript);
+  if (
+    !["127.0.0.1", "localhost"].includes(location.hostname) ||
+    !location.pathname.startsWith(PREFIX)
+  )
+    return;
 
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token) {
     history.replaceState(null, "", location.pathname + location.search);
     sessionStorage.setItem("live-token", token);
   }
-  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { live: { data: script.dataset.page } });
+  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, {
+    live: { data: script.dataset.page },
+  });
 
   const part = (name) => new URL(`live/${name}`, script.src).href;
-  document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: part("live.css") }));
-  for (const name of ["token.js", "kernel.js", "form.js", "page.js"]) {
-    document.head.append(Object.assign(document.createElement("script"), { src: part(name), async: false }));
+  document.head.append(
+    Object.assign(document.createElement("link"), { rel: "stylesheet", href: part("live.css") }),
+  );
+  for (const name of [
+    ...(ldpkit.base ? [] : ["../base.js"]),
+    "token.js",
+    "kernel.js",
+    "form.js",
+    "page.js",
+  ]) {
+    document.head.append(
+      Object.assign(document.createElement("script"), { src: part(name), async: false }),
+    );
   }
 })();

@@ -16,132 +16,229 @@
   const RUNS = ["this run, real reports", "this run"];
   const ORDER = [...RUNS, "exact", "paper", "released code"]; // which of several values a reader's cursor stands on
 
+  const { button, dark, digits, escaped, extreme, grouped, make, power, resized, steps, themed } =
+    ldpkit.base;
+
   /* ---- small helpers ---- */
-  function make(tag, attributes = {}, ...inside) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...inside);
-    return element;
-  }
-  const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
-  const number = (v) => (v === "" || v === null ? null : Number.isFinite(+v) ? +v : { inf: Infinity, "-inf": -Infinity }[v] ?? v);
+  const number = (v) =>
+    v === "" || v === null
+      ? null
+      : Number.isFinite(+v)
+        ? +v
+        : ({ inf: Infinity, "-inf": -Infinity }[v] ?? v);
   const seen = Number.isFinite;
-  const least = (values) => values.reduce((a, b) => min(a, b)), most = (values) => values.reduce((a, b) => max(a, b));
+  const least = (values) => values.reduce((a, b) => min(a, b)),
+    most = (values) => values.reduce((a, b) => max(a, b));
   const unique = (values) => [...new Set(values)];
-  const raised = (n) => [...String(n)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("");
-  const extreme = (v) => v !== 0 && (abs(v) < 1e-4 || abs(v) >= 1e7);
-  function shown(v, digits = 4, power = false) {
+  function shown(v, n = 4, powers = false) {
     if (typeof v !== "number") return v === null ? "–" : String(v);
-    if (!seen(v)) return v > 0 ? "∞" : "−∞";
-    if (extreme(v) || (power && v !== 0)) {
-      const [mantissa, power] = v.toExponential(digits - 1).split("e");
-      return `${+mantissa === 1 ? "" : `${+mantissa}·`}10${raised(+power)}`.replace("-", "−");
-    }
-    return (abs(v) >= 1e4 ? round(v).toLocaleString("en") : String(+v.toPrecision(digits))).replace("-", "−");
+    if (powers && v !== 0 && seen(v)) return power(v, n);
+    return abs(v) >= 1e4 && !extreme(v) ? grouped(round(v)) : digits(v, n);
   }
   /* How the ticks of one axis are written: all with powers of ten, or none. */
-  const written = (values, digits) => (v) => shown(v, digits, values.some(extreme));
+  const written = (values, n) => (v) => shown(v, n, values.some(extreme));
   /* A title as one line or two, by the room for it. */
   function broken(title, width) {
     if (title.length * 7.4 <= width) return title ? [title] : [];
-    const spaces = [...title.matchAll(/ /g)].map((m) => m.index), off = (i) => abs(i - title.length / 2);
+    const spaces = [...title.matchAll(/ /g)].map((m) => m.index),
+      off = (i) => abs(i - title.length / 2);
     const at = spaces.reduce((a, b) => (off(b) < off(a) ? b : a), spaces[0]);
     return spaces.length ? [title.slice(0, at), title.slice(at + 1)] : [title];
   }
   /* The table of a figure as text: quoted cells may hold commas and quotes. */
   function parsed(csv) {
-    const cells = (line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, 6)
-      .map(([, cell]) => (cell[0] === '"' ? cell.slice(1, -1).replaceAll('""', '"') : cell));
+    const cells = (line) =>
+      [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
+        .slice(0, 6)
+        .map(([, cell]) => (cell[0] === '"' ? cell.slice(1, -1).replaceAll('""', '"') : cell));
     return csv.trimEnd().split("\n").slice(1).map(cells);
   }
 
   /* ---- colours: the book's palette by place; an ordered one from the theme's legible part of viridis ---- */
-  const VIRIDIS = ["440154", "482878", "3e4989", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b", "fde725"];
-  const dark = () => document.documentElement.dataset.theme === "dark";
+  const VIRIDIS = [
+    "440154",
+    "482878",
+    "3e4989",
+    "31688e",
+    "26828e",
+    "1f9e89",
+    "35b779",
+    "6ece58",
+    "b5de2b",
+    "fde725",
+  ];
   function colour(i, count, palette) {
     if (palette !== "viridis") return `var(--tw-${i % 10})`;
-    const [from, to] = dark() ? [3, 9] : [0, 7.5], at = from + ((to - from) * (i + 0.5)) / count, a = floor(at);
+    const [from, to] = dark() ? [3, 9] : [0, 7.5],
+      at = from + ((to - from) * (i + 0.5)) / count,
+      a = floor(at);
     return `color-mix(in srgb, #${VIRIDIS[min(9, a + 1)]} ${round(100 * (at - a))}%, #${VIRIDIS[a]})`;
   }
 
   /* ---- markers, as paths ---- */
-  const corners = (...places) => (x, y, r) => `M${places.map(([a, b]) => `${(x + a * r).toFixed(1)} ${(y + b * r).toFixed(1)}`).join("L")}Z`;
-  const strokes = (...lines) => (x, y, r) => lines.map(([a, b, c, d]) => `M${x + a * r} ${y + b * r}L${x + c * r} ${y + d * r}`).join("");
-  const around = (n, ...radii) => corners(...Array.from({ length: n }, (_, i) => [Math.sin, (a) => -Math.cos(a)].map((f) => radii[i % radii.length] * f((2 * Math.PI * i) / n))));
-  const SHAPES = [ // in the order of ldpkit.plots.MARKERS
+  const corners =
+    (...places) =>
+    (x, y, r) =>
+      `M${places.map(([a, b]) => `${(x + a * r).toFixed(1)} ${(y + b * r).toFixed(1)}`).join("L")}Z`;
+  const strokes =
+    (...lines) =>
+    (x, y, r) =>
+      lines.map(([a, b, c, d]) => `M${x + a * r} ${y + b * r}L${x + c * r} ${y + d * r}`).join("");
+  const around = (n, ...radii) =>
+    corners(
+      ...Array.from({ length: n }, (_, i) =>
+        [Math.sin, (a) => -Math.cos(a)].map(
+          (f) => radii[i % radii.length] * f((2 * Math.PI * i) / n),
+        ),
+      ),
+    );
+  const SHAPES = [
+    // in the order of ldpkit.plots.MARKERS
     (x, y, r) => `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`,
-    corners([-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]), around(3, 1.3), around(4, 1.3),
-    corners([0, 1.3], [1.1, -0.7], [-1.1, -0.7]), around(8, 1.45, 0.6), around(5, 1.25), around(10, 1.5, 0.6),
-    corners([-1.2, 0], [0.9, -1.1], [0.9, 1.1]), corners([1.2, 0], [-0.9, -1.1], [-0.9, 1.1]),
+    corners([-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]),
+    around(3, 1.3),
+    around(4, 1.3),
+    corners([0, 1.3], [1.1, -0.7], [-1.1, -0.7]),
+    around(8, 1.45, 0.6),
+    around(5, 1.25),
+    around(10, 1.5, 0.6),
+    corners([-1.2, 0], [0.9, -1.1], [0.9, 1.1]),
+    corners([1.2, 0], [-0.9, -1.1], [-0.9, 1.1]),
   ];
-  const CROSS = strokes([-1, -1, 1, 1], [-1, 1, 1, -1]), PLUS = strokes([-1.2, 0, 1.2, 0], [0, -1.2, 0, 1.2]);
+  const CROSS = strokes([-1, -1, 1, 1], [-1, 1, 1, -1]),
+    PLUS = strokes([-1.2, 0, 1.2, 0], [0, -1.2, 0, 1.2]);
   const DASHES = ["6 4", "2 3", "7 3 2 3", "1 5", "10 3 2 3 2 3"];
 
   /* ---- scales and ticks ---- */
   const turn = (kind, unit) =>
-    kind === "log" ? (v) => log10(v)
-      : kind === "symlog" ? (v) => (abs(v) <= unit ? v / unit / 0.9 : sign(v) * (1 / 0.9 + log10(abs(v) / unit)))
+    kind === "log"
+      ? (v) => log10(v)
+      : kind === "symlog"
+        ? (v) => (abs(v) <= unit ? v / unit / 0.9 : sign(v) * (1 / 0.9 + log10(abs(v) / unit)))
         : (v) => v;
   /* A scale of `kind` over `values`, with ends given or left to them: {turned, low, high, kind}. */
   function scale(kind, values, [low, high] = [null, null]) {
-    const good = values.filter((v) => seen(v) && (kind !== "log" || v > 0)), positive = good.filter((v) => v > 0);
-    const unit = positive.length ? least(positive) : 1, turned = turn(kind, unit);
-    let from = good.length ? least(good) : kind === "log" ? 0.1 : 0, to = good.length ? most(good) : 1;
+    const good = values.filter((v) => seen(v) && (kind !== "log" || v > 0)),
+      positive = good.filter((v) => v > 0);
+    const unit = positive.length ? least(positive) : 1,
+      turned = turn(kind, unit);
+    let from = good.length ? least(good) : kind === "log" ? 0.1 : 0,
+      to = good.length ? most(good) : 1;
     if (from === to) [from, to] = kind === "log" ? [from / 2, to * 2] : [from - 0.5, to + 0.5];
     const room = 0.045 * (turned(to) - turned(from));
-    return { kind, turned, unit, from, to, low: low === null ? turned(from) - room : turned(low), high: high === null ? turned(to) + room : turned(high) };
+    return {
+      kind,
+      turned,
+      unit,
+      from,
+      to,
+      low: low === null ? turned(from) - room : turned(low),
+      high: high === null ? turned(to) + room : turned(high),
+    };
   }
+  /** @param {{ kind: string, low: number, high: number, unit?: number, from?: number, to?: number }} axis */
   function ticks({ kind, low, high, unit, from, to }, count, places = []) {
     if (places.length) return places;
     if (kind === "symlog") {
-      const powers = Array.from({ length: 12 }, (_, i) => 10 ** (ceil(log10(unit)) + i)).filter((v) => v <= to);
+      const powers = Array.from({ length: 12 }, (_, i) => 10 ** (ceil(log10(unit)) + i)).filter(
+        (v) => v <= to,
+      );
       return unique([0, ...(powers.length ? powers : [unit, to])]).filter((v) => v >= from);
     }
     if (kind === "log") {
-      const powers = [], every = max(1, ceil((high - low) / count)), inside = (v) => log10(v) >= low - 1e-9 && log10(v) <= high + 1e-9;
-      for (let e = floor(low); e <= high; e++) if (high - low < 3 || e % every === 0) powers.push(e);
-      const all = [high - low < 1.8 ? [] : [1], [1, 2, 5]].map((parts) => powers.flatMap((e) => parts.map((m) => m * 10 ** e)).filter(inside)).find((found) => found.length > 2);
-      return all || ticks({ kind: "linear", low: 10 ** low, high: 10 ** high }, count).filter((v) => v > 0);
+      const powers = [],
+        every = max(1, ceil((high - low) / count)),
+        inside = (v) => log10(v) >= low - 1e-9 && log10(v) <= high + 1e-9;
+      for (let e = floor(low); e <= high; e++)
+        if (high - low < 3 || e % every === 0) powers.push(e);
+      const all = [high - low < 1.8 ? [] : [1], [1, 2, 5]]
+        .map((parts) => powers.flatMap((e) => parts.map((m) => m * 10 ** e)).filter(inside))
+        .find((found) => found.length > 2);
+      return (
+        all ||
+        ticks({ kind: "linear", low: 10 ** low, high: 10 ** high }, count).filter((v) => v > 0)
+      );
     }
-    const raw = (high - low) / max(1, count), power = 10 ** floor(log10(raw)), step = power * [1, 2, 5, 10].find((m) => m * power >= raw * 0.999);
-    const first = ceil(low / step - 1e-9), many = floor(high / step + 1e-9) - first + 1;
-    if (many < 3 && count < 12) return ticks({ kind, low, high }, 2 * count);
-    return Array.from({ length: max(0, many) }, (_, i) => +((first + i) * step).toFixed(12));
+    const found = steps(low, high, count);
+    return found.length < 3 && count < 12 ? ticks({ kind, low, high }, 2 * count) : found;
   }
 
   /* ---- one figure ---- */
   class Twin {
     constructor(host, { spec, names, rows }) {
-      Object.assign(this, { host, spec, along: spec.along, runs: [], made: 0, only: null, cursor: null });
-      this.table = rows.map(([p, s, o, ...rest]) => [names.panel[p], names.series[s], names.source[o], ...rest]);
+      this.host = host;
+      this.spec = spec;
+      this.along = spec.along;
+      this.runs = [];
+      this.made = 0;
+      this.only = null;
+      this.cursor = null;
+      this.table = rows.map(([p, s, o, ...rest]) => [
+        names.panel[p],
+        names.series[s],
+        names.source[o],
+        ...rest,
+      ]);
       this.figure = host.closest("figure");
       this.alt = this.figure?.querySelector("img")?.alt || "";
       this.build();
       this.read();
       this.draw();
-      new ResizeObserver(() => { if (this.plot.clientWidth !== this.width) this.draw(); }).observe(this.plot);
-      new MutationObserver(() => this.show(this.runs)).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+      resized(this.plot, () => this.draw());
+      themed(() => this.show(this.runs));
     }
 
     /* What stays when the drawing is made again. */
     build() {
       const id = `tw-${this.host.dataset.twin.replace(/\W/g, "-")}`;
-      this.legend = make("div", { class: "tw-legend", role: "group", "aria-label": "Series: press one to see it alone" });
+      this.legend = make("div", {
+        class: "tw-legend",
+        role: "group",
+        "aria-label": "Series: press one to see it alone",
+      });
       this.key = make("p", { class: "tw-key" });
       this.canvas = make("div", { "aria-hidden": "true" });
       this.said = make("div", { class: "tw-said", role: "status", id: `${id}-said` });
-      this.plot = make("div", { class: "tw-plot", tabindex: "0", role: "application", "aria-roledescription": "interactive figure", "aria-label": `${this.alt} Arrow keys read the values, Page Up and Page Down change the panel, Escape leaves.` }, this.canvas, this.said);
-      this.large = make("button", { type: "button", class: "tw-button" }, "Enlarge");
-      this.large.addEventListener("click", () => this.enlarge());
-      this.mine = make("div", { class: "tw-mine", role: "group", "aria-label": "Your runs: press one to hide or show it" });
+      this.plot = make(
+        "div",
+        {
+          class: "tw-plot",
+          tabindex: "0",
+          role: "application",
+          "aria-roledescription": "interactive figure",
+          "aria-label": `${this.alt} Arrow keys read the values, Page Up and Page Down change the panel, Escape leaves.`,
+        },
+        this.canvas,
+        this.said,
+      );
+      this.large = button("Enlarge", () => this.enlarge(), { class: "tw-button" });
+      this.mine = make("div", {
+        class: "tw-mine",
+        role: "group",
+        "aria-label": "Your runs: press one to hide or show it",
+      });
       this.details = make("details", { class: "tw-table" }, make("summary", {}, "Data table"));
-      this.details.addEventListener("toggle", () => this.details.open && !this.details.children[1] && this.tabulate());
+      this.details.addEventListener(
+        "toggle",
+        () => this.details.open && !this.details.children[1] && this.tabulate(),
+      );
       this.whose = make("p", { class: "tw-whose", hidden: "" });
-      this.box = make("div", { class: "tw-box" }, this.whose, make("div", { class: "tw-top" }, this.legend, this.large), this.key, this.mine,
-        make("p", { class: "tw-up" }, `↑ ${this.spec.y}`), this.plot, make("p", { class: "tw-along" }, this.spec.x && `${this.spec.x} →`));
+      this.box = make(
+        "div",
+        { class: "tw-box" },
+        this.whose,
+        make("div", { class: "tw-top" }, this.legend, this.large),
+        this.key,
+        this.mine,
+        make("p", { class: "tw-up" }, `↑ ${this.spec.y}`),
+        this.plot,
+        make("p", { class: "tw-along" }, this.spec.x && `${this.spec.x} →`),
+      );
       this.host.append(this.box, this.details);
-      for (const kind of ["pointermove", "pointerdown"]) this.plot.addEventListener(kind, (event) => this.near(event));
-      for (const kind of ["pointerleave", "blur"]) this.plot.addEventListener(kind, () => this.point(null));
+      for (const kind of /** @type {const} */ (["pointermove", "pointerdown"]))
+        this.plot.addEventListener(kind, (event) => this.near(event));
+      for (const kind of ["pointerleave", "blur"])
+        this.plot.addEventListener(kind, () => this.point(null));
       this.plot.addEventListener("keydown", (event) => this.walk(event));
     }
 
@@ -149,31 +246,55 @@
     read() {
       this.visible = this.runs.filter((r) => !r.hidden);
       const all = [{ rows: this.table }, ...this.visible];
-      const rows = all.flatMap((run, i) => run.rows.map(([panel, series, source, x, y, error], n) => ({
-        panel, series, source, run: i ? run : null, y: number(y), error: number(error), along: i || !this.along ? null : this.along.values[n],
-        x: this.spec.kind === "bars" && x !== null && x !== "" ? String(number(x)) : number(x) })));
+      const rows = all.flatMap((run, i) =>
+        run.rows.map(([panel, series, source, x, y, error], n) => ({
+          panel,
+          series,
+          source,
+          run: i ? run : null,
+          y: number(y),
+          error: number(error),
+          along: i || !this.along ? null : this.along.values[n],
+          x: this.spec.kind === "bars" && x !== null && x !== "" ? String(number(x)) : number(x),
+        })),
+      );
       const claim = (row) => row.source === "claim";
-      this.categories = this.spec.kind === "bars" ? unique(rows.filter((r) => !claim(r) && r.x !== null).map((r) => r.x)) : [];
+      this.categories =
+        this.spec.kind === "bars"
+          ? unique(rows.filter((r) => !claim(r) && r.x !== null).map((r) => r.x))
+          : [];
       this.series = this.numbered(rows.filter((r) => !claim(r)));
       this.claims = unique(rows.filter(claim).map((r) => r.series));
+      /** @type {any[]} */
       this.panels = unique(rows.map((r) => r.panel)).map((name) => {
-        const here = rows.filter((r) => r.panel === name), groups = new Map();
+        const here = rows.filter((r) => r.panel === name),
+          groups = new Map();
         for (const row of here) {
-          const key = JSON.stringify([row.series, row.source, row.run && row.run.count]);
-          if (!groups.has(key)) groups.set(key, { series: row.series, source: row.source, run: row.run, rows: [] });
+          const key = JSON.stringify([row.series, row.source, row.run?.count]);
+          if (!groups.has(key))
+            groups.set(key, { series: row.series, source: row.source, run: row.run, rows: [] });
           groups.get(key).rows.push(row);
         }
-        return { name, rows: here, groups: [...groups.values()], sources: new Set(here.map((r) => r.source)) };
+        return {
+          name,
+          rows: here,
+          groups: [...groups.values()],
+          sources: new Set(here.map((r) => r.source)),
+        };
       });
       this.rows = rows;
       this.explain();
     }
     /* Every series has a number; where panels show their own, it counts anew in each, as in the picture. */
     numbered(rows) {
-      const found = new Map(), panels = new Map();
-      for (const { panel, series } of rows) panels.set(panel, (panels.get(panel) || new Set()).add(series));
+      const found = new Map(),
+        panels = new Map();
+      for (const { panel, series } of rows)
+        panels.set(panel, (panels.get(panel) || new Set()).add(series));
       for (const name of unique(rows.map((r) => r.series))) {
-        const rivals = this.spec.own ? [...panels.values()].filter((p) => p.has(name)).flatMap((p) => [...p]) : [...found.keys()];
+        const rivals = this.spec.own
+          ? [...panels.values()].filter((p) => p.has(name)).flatMap((p) => [...p])
+          : [...found.keys()];
         const taken = new Set(rivals.map((r) => found.get(r)));
         let i = 0;
         while (taken.has(i)) i++;
@@ -181,97 +302,224 @@
       }
       return found;
     }
-    get count() { return max(0, ...this.series.values()) + 1; }
-    colour(series) { return colour(this.series.get(series), this.count, this.spec.palette); }
+    get count() {
+      return max(0, ...this.series.values()) + 1;
+    }
+    colour(series) {
+      return colour(this.series.get(series), this.count, this.spec.palette);
+    }
     /* Whether runs have marks of this series, or the paper or the released code alone, or only a law has a line. */
-    marked(series, ...sources) { return this.rows.some((r) => r.series === series && r.x !== null && sources.includes(r.source)); }
-    shape(series) { const i = this.series.get(series); return SHAPES[(i + floor(i / 10)) % 10]; }
+    marked(series, ...sources) {
+      return this.rows.some(
+        (r) => r.series === series && r.x !== null && sources.includes(r.source),
+      );
+    }
+    shape(series) {
+      const i = this.series.get(series);
+      return SHAPES[(i + floor(i / 10)) % 10];
+    }
     words(source, run) {
       if (run) return `your run ${run.count}${source === "exact" ? ", exact" : ""}`;
       const both = RUNS.every((s) => this.panels.some((p) => p.sources.has(s)));
       const here = this.runs.length ? "the book" : "this run";
-      return { paper: "paper", "released code": "released code", exact: this.spec.z ? "exact expectation" : "exact",
-        [RUNS[0]]: `${here}, every report made`, "this run": both ? `${here}, counts drawn from the exact law` : here }[source] || source;
+      return (
+        {
+          paper: "paper",
+          "released code": "released code",
+          exact: this.spec.z ? "exact expectation" : "exact",
+          [RUNS[0]]: `${here}, every report made`,
+          "this run": both ? `${here}, counts drawn from the exact law` : here,
+        }[source] || source
+      );
     }
 
     /* ---- the legend ---- */
-    swatch(draw, more = "") { return `<svg width="22" height="14" viewBox="0 0 22 14" aria-hidden="true">${draw}</svg>${more}`; }
+    swatch(draw, more = "") {
+      return `<svg width="22" height="14" viewBox="0 0 22 14" aria-hidden="true">${draw}</svg>${more}`;
+    }
     explain() {
-      const named = [...this.series.keys()].filter((s) => s !== ""), runs = this.rows.some((r) => RUNS.includes(r.source));
-      this.legend.replaceChildren(...(named.length < 2 && this.series.size < 2 ? [] : named).map((name) => {
-        const button = make("button", { type: "button", class: "tw-series", "aria-pressed": String(this.only === name) }), tint = this.colour(name);
-        const bare = !this.marked(name, ...RUNS), line = bare && !this.along && !this.marked(name, "paper", "released code");
-        button.innerHTML = this.swatch(this.spec.kind === "bars" ? bare ? `<path d="${(line ? "M3 7H19" : CROSS(11, 7, 4))}" style="stroke:${tint};stroke-width:2"/>` : `<rect x="4" y="1" width="14" height="12" fill="${tint}"/>`
-          : `${runs && !line ? "" : `<path class="tw-line" d="M1 7H21" style="stroke:${tint}"/>`}${runs && line ? "" : `<path d="${this.shape(name)(11, 7, 4.5)}" fill="${tint}"/>`}`, escaped(name));
-        button.addEventListener("click", () => this.isolate(this.only === name ? null : name));
-        return button;
-      }));
-      const has = (source) => this.rows.some((r) => r.source === source && !r.run), marked = this.spec.kind === "bars", parts = [];
-      const error = (s) => (this.rows.some((r) => r.source === s && r.error !== null) && s !== "exact" ? `, ${this.spec.error}` : "");
+      const named = [...this.series.keys()].filter((s) => s !== ""),
+        runs = this.rows.some((r) => RUNS.includes(r.source));
+      this.legend.replaceChildren(
+        ...(named.length < 2 && this.series.size < 2 ? [] : named).map((name) => {
+          const one = button("", () => this.isolate(this.only === name ? null : name), {
+              class: "tw-series",
+              "aria-pressed": String(this.only === name),
+            }),
+            tint = this.colour(name);
+          const bare = !this.marked(name, ...RUNS),
+            line = bare && !this.along && !this.marked(name, "paper", "released code");
+          one.innerHTML = this.swatch(
+            this.spec.kind === "bars"
+              ? bare
+                ? `<path d="${line ? "M3 7H19" : CROSS(11, 7, 4)}" style="stroke:${tint};stroke-width:2"/>`
+                : `<rect x="4" y="1" width="14" height="12" fill="${tint}"/>`
+              : `${runs && !line ? "" : `<path class="tw-line" d="M1 7H21" style="stroke:${tint}"/>`}${runs && line ? "" : `<path d="${this.shape(name)(11, 7, 4.5)}" fill="${tint}"/>`}`,
+            escaped(name),
+          );
+          return one;
+        }),
+      );
+      const has = (source) => this.rows.some((r) => r.source === source && !r.run),
+        marked = this.spec.kind === "bars",
+        parts = [];
+      const error = (s) =>
+        this.rows.some((r) => r.source === s && r.error !== null) && s !== "exact"
+          ? `, ${this.spec.error}`
+          : "";
       for (const s of RUNS.filter(has)) {
-        const full = s === RUNS[0], look = `class="tw-run" style="--tw:currentColor;fill:${full ? "currentColor" : "none"}"`;
-        parts.push(this.swatch(marked ? `<rect x="4" y="1" width="14" height="12" ${look} fill-opacity="${full ? 0.9 : 0}"/>` : `<path d="${SHAPES[0](11, 7, 4)}" ${look}/>`) + this.words(s) + error(s));
+        const full = s === RUNS[0],
+          look = `class="tw-run" style="--tw:currentColor;fill:${full ? "currentColor" : "none"}"`;
+        parts.push(
+          this.swatch(
+            marked
+              ? `<rect x="4" y="1" width="14" height="12" ${look} fill-opacity="${full ? 0.9 : 0}"/>`
+              : `<path d="${SHAPES[0](11, 7, 4)}" ${look}/>`,
+          ) +
+            this.words(s) +
+            error(s),
+        );
       }
-      if (has("exact")) parts.push(this.swatch('<path class="tw-line" d="M1 7H21" style="stroke:currentColor"/>') + this.words("exact"));
-      if (this.along) parts.push(`<i class="tw-ramp" style="background:linear-gradient(to right, ${[0, 3, 6, 9, 11].map((i) => colour(i, 12, "viridis")).join()})"></i> ${escaped(this.along.name)} from ${shown(least(this.along.values))} to ${shown(most(this.along.values))}`);
-      if (has("paper")) parts.push(this.swatch(runs || marked ? `<path class="tw-cross" d="${CROSS(11, 7, 4)}"/>` : '<path class="tw-paper" d="M1 7H21"/>') + "the paper");
-      if (has("released code")) parts.push(this.swatch(`<path class="tw-cross" d="${PLUS(11, 7, 4)}"/>`) + "the released code");
-      this.claims.forEach((name, i) => parts.push(this.swatch(`<path class="tw-claim" d="M1 7H21" stroke-dasharray="${DASHES[i % 5]}"/>`) + escaped(name)));
+      if (has("exact"))
+        parts.push(
+          this.swatch('<path class="tw-line" d="M1 7H21" style="stroke:currentColor"/>') +
+            this.words("exact"),
+        );
+      if (this.along)
+        parts.push(
+          `<i class="tw-ramp" style="background:linear-gradient(to right, ${[0, 3, 6, 9, 11].map((i) => colour(i, 12, "viridis")).join()})"></i> ${escaped(this.along.name)} from ${shown(least(this.along.values))} to ${shown(most(this.along.values))}`,
+        );
+      if (has("paper"))
+        parts.push(
+          `${this.swatch(
+            runs || marked
+              ? `<path class="tw-cross" d="${CROSS(11, 7, 4)}"/>`
+              : '<path class="tw-paper" d="M1 7H21"/>',
+          )}the paper`,
+        );
+      if (has("released code"))
+        parts.push(
+          `${this.swatch(`<path class="tw-cross" d="${PLUS(11, 7, 4)}"/>`)}the released code`,
+        );
+      this.claims.forEach((name, i) =>
+        parts.push(
+          this.swatch(`<path class="tw-claim" d="M1 7H21" stroke-dasharray="${DASHES[i % 5]}"/>`) +
+            escaped(name),
+        ),
+      );
       this.key.innerHTML = parts.map((p) => `<span>${p}</span>`).join(" ");
-      const last = this.visible.at(-1), paler = this.visible.slice(0, -1).map((r) => r.count);
+      const last = this.visible.at(-1),
+        paler = this.visible.slice(0, -1).map((r) => r.count);
       this.whose.hidden = !last;
-      if (last) this.whose.replaceChildren(make("strong", {}, "Your run and the book’s."), ` Bold: your run ${last.count}. ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.`
-        + (this.spec.kind === "bars" ? " Bars stand side by side, the book’s on the left." : ""));
-      this.mine.replaceChildren(...this.runs.map((run) => {
-        const button = make("button", { type: "button", class: "tw-series", "aria-pressed": String(!run.hidden) }, `your run ${run.count}: ${run.label}`);
-        button.addEventListener("click", () => { run.hidden = !run.hidden; this.show(this.runs); });
-        return button;
-      }));
+      if (last)
+        this.whose.replaceChildren(
+          make("strong", {}, "Your run and the book’s."),
+          ` Bold: your run ${last.count}. ${paler.length ? `Paler: your run ${paler.join(", ")}. ` : ""}Faint: the book.` +
+            (this.spec.kind === "bars" ? " Bars stand side by side, the book’s on the left." : ""),
+        );
+      this.mine.replaceChildren(
+        ...this.runs.map((run) => {
+          const press = () => {
+            run.hidden = !run.hidden;
+            this.show(this.runs);
+          };
+          const look = { class: "tw-series", "aria-pressed": String(!run.hidden) };
+          return button(`your run ${run.count}: ${run.label}`, press, look);
+        }),
+      );
     }
     isolate(series) {
       this.only = series;
-      for (const b of this.legend.children) b.setAttribute("aria-pressed", String(b.textContent === series));
+      for (const b of this.legend.children)
+        b.setAttribute("aria-pressed", String(b.textContent === series));
       this.point(null);
       this.dim();
     }
     dim() {
-      this.canvas.firstChild.classList.toggle("tw-alone", this.only !== null);
+      this.canvas.firstElementChild.classList.toggle("tw-alone", this.only !== null);
       for (const g of this.canvas.querySelectorAll(".tw-g")) {
-        const { series, source } = this.panels[g.dataset.p].groups[g.dataset.g];
+        const { p, g: at } = /** @type {SVGElement} */ (g).dataset;
+        const { series, source } = this.panels[p].groups[at];
         g.classList.toggle("tw-on", series === this.only || source === "claim");
       }
     }
 
     /* ---- the drawing ---- */
     axes(rows, which) {
-      const { spec } = this, placed = rows.filter((r) => which === "y" || (r.y !== null && r.x !== null));
-      if (which === "x") return scale(spec.xscale, placed.map((r) => r.x));
-      const bars = placed.filter((r) => r.error !== null && r.source !== "exact").flatMap((r) => [r.y - r.error, r.y + r.error]);
+      const { spec } = this,
+        placed = rows.filter((r) => which === "y" || (r.y !== null && r.x !== null));
+      if (which === "x")
+        return scale(
+          spec.xscale,
+          placed.map((r) => r.x),
+        );
+      const bars = placed
+        .filter((r) => r.error !== null && r.source !== "exact")
+        .flatMap((r) => [r.y - r.error, r.y + r.error]);
       const low = spec.yscale === "log" && spec.floor !== null ? 0.9 * spec.floor : spec.ylim[0];
-      const values = placed.map((r) => r.y), above = spec.yscale === "log" ? bars.filter((v) => v > 0 && v > (low || 0)) : bars;
+      const values = placed.map((r) => r.y),
+        above = spec.yscale === "log" ? bars.filter((v) => v > 0 && v > (low || 0)) : bars;
       const all = [...values, ...above].filter((v) => low === null || v >= low);
       return scale(spec.yscale, all.length ? all : values, [low, spec.ylim[1]]);
     }
     draw() {
-      const { spec, panels, categories } = this, bars = spec.kind === "bars", count = panels.length;
-      const width = (this.width = max(240, this.plot.clientWidth)), sharedY = spec.share.includes("y"), sharedX = spec.share.includes("x") || bars;
+      const { spec, panels, categories } = this,
+        bars = spec.kind === "bars",
+        count = panels.length;
+      const width = max(240, this.plot.clientWidth),
+        sharedY = spec.share.includes("y"),
+        sharedX = spec.share.includes("x") || bars;
+      this.width = width;
       const whole = { x: this.axes(this.rows, "x"), y: this.axes(this.rows, "y") };
       for (const p of panels) {
-        p.x = bars ? { low: -0.6, high: categories.length - 0.4, turned: (c) => categories.indexOf(c) } : sharedX ? whole.x : this.axes(p.rows, "x");
+        p.x = bars
+          ? { low: -0.6, high: categories.length - 0.4, turned: (c) => categories.indexOf(c) }
+          : sharedX
+            ? whole.x
+            : this.axes(p.rows, "x");
         p.y = sharedY ? whole.y : this.axes(p.rows, "y");
       }
-      const narrow = min(bars ? max(170, 9 * this.count * categories.length, 4 * this.count * (1 + this.visible.length) * categories.length) : max(150, 52 * spec.size[0]), width);
+      const narrow = min(
+        bars
+          ? max(
+              170,
+              9 * this.count * categories.length,
+              4 * this.count * (1 + this.visible.length) * categories.length,
+            )
+          : max(150, 52 * spec.size[0]),
+        width,
+      );
       const columns = max(1, min(spec.columns, count, floor(width / narrow)));
       const guess = (p) => max(...ticks(p.y, 5).map((v, _, all) => written(all, 3)(v).length), 1);
-      const gutter = 8 + SIGN * max(...panels.map(guess)), other = sharedY ? 9 : gutter + 6;
-      const longest = max(0, ...categories.map((c) => c.length)), turned = bars && longest * SIGN > (width - gutter) / columns / categories.length - 8;
-      const first = turned ? max(gutter, 0.75 * SIGN * longest - 10) : gutter, w = (width - first - 8 - (columns - 1) * other) / columns;
+      const gutter = 8 + SIGN * max(...panels.map(guess)),
+        other = sharedY ? 9 : gutter + 6;
+      const longest = max(0, ...categories.map((c) => c.length)),
+        turned = bars && longest * SIGN > (width - gutter) / columns / categories.length - 8;
+      const first = turned ? max(gutter, 0.75 * SIGN * longest - 10) : gutter,
+        w = (width - first - 8 - (columns - 1) * other) / columns;
       this.slant = turned && ((width - gutter) / columns / categories.length) * 0.57 < 12 ? 70 : 35;
-      const h = max(min(170, 0.65 * w), min(w * (spec.size[1] - 0.5) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)));
-      const top = panels.some((p) => broken(p.name, w)[1]) ? 39 : panels.some((p) => p.name) ? 24 : 8, bottom = turned ? 14 + longest * SIGN * (this.slant > 35 ? 0.96 : 0.62) : 22, height = ceil(count / columns) * (h + top + bottom);
+      const h = max(
+        min(170, 0.65 * w),
+        min((w * (spec.size[1] - 0.5)) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)),
+      );
+      const top = panels.some((p) => broken(p.name, w)[1])
+          ? 39
+          : panels.some((p) => p.name)
+            ? 24
+            : 8,
+        bottom = turned ? 14 + longest * SIGN * (this.slant > 35 ? 0.96 : 0.62) : 22,
+        height = ceil(count / columns) * (h + top + bottom);
       const parts = panels.map((p, i) => {
-        const column = i % columns, left = first + column * (w + other); // labels keep to their own half of the gap
-        Object.assign(p, { left, from: column ? left - other / 2 : 0, to: column < columns - 1 ? left + w + other / 2 : width, top: top + floor(i / columns) * (h + top + bottom), w, h });
+        const column = i % columns,
+          left = first + column * (w + other); // labels keep to their own half of the gap
+        Object.assign(p, {
+          left,
+          from: column ? left - other / 2 : 0,
+          to: column < columns - 1 ? left + w + other / 2 : width,
+          top: top + floor(i / columns) * (h + top + bottom),
+          w,
+          h,
+        });
         p.X = (v) => p.left + (w * (p.x.turned(v) - p.x.low)) / (p.x.high - p.x.low);
         p.Y = (v) => p.top + h * (1 - (p.y.turned(v) - p.y.low) / (p.y.high - p.y.low));
         return this.frame(p, !sharedY || column === 0, turned) + this.marks(p, i);
@@ -281,63 +529,143 @@
       if (this.cursor) this.point(this.cursor);
     }
     frame(p, labelled, turned) {
-      const { categories } = this, parts = [], base = p.top + p.h;
+      const { categories } = this,
+        parts = [],
+        base = p.top + p.h;
       const upwards = ticks(p.y, max(3, floor(p.h / 36)));
       for (const v of upwards) {
         const y = p.Y(v).toFixed(1);
         parts.push(`<path class="tw-grid" d="M${p.left} ${y}H${p.left + p.w}"/>`);
-        if (labelled) parts.push(`<text x="${p.left - 5}" y="${+y + 4}" text-anchor="end">${written(upwards, 3)(v)}</text>`);
+        if (labelled)
+          parts.push(
+            `<text x="${p.left - 5}" y="${+y + 4}" text-anchor="end">${written(upwards, 3)(v)}</text>`,
+          );
       }
-      const at = categories.length ? categories : this.places(p), say = written(at, 4);
+      const at = categories.length ? categories : this.places(p),
+        say = written(at, 4);
       let free = Infinity; // from the right, so that the largest value keeps its label
       for (const v of at.slice().reverse()) {
-        const x = p.X(v), text = categories.length ? escaped(number(v) === v ? v : shown(number(v), 4)) : say(v), half = (SIGN * text.length) / 2 + 4;
-        if (!categories.length) parts.push(`<path class="tw-grid" d="M${x.toFixed(1)} ${p.top}V${base}"/>`);
-        if (turned) parts.push(`<text transform="translate(${x + 3} ${base + 13}) rotate(${-this.slant})" text-anchor="end">${text}</text>`);
-        else if (x + half < free || categories.length) { parts.push(`<text x="${max(p.from + half, min(p.to - half, x)).toFixed(1)}" y="${base + 15}" text-anchor="middle">${text}</text>`); free = x - half; }
+        const x = p.X(v),
+          text = categories.length ? escaped(number(v) === v ? v : shown(number(v), 4)) : say(v),
+          half = (SIGN * text.length) / 2 + 4;
+        if (!categories.length)
+          parts.push(`<path class="tw-grid" d="M${x.toFixed(1)} ${p.top}V${base}"/>`);
+        if (turned)
+          parts.push(
+            `<text transform="translate(${x + 3} ${base + 13}) rotate(${-this.slant})" text-anchor="end">${text}</text>`,
+          );
+        else if (x + half < free || categories.length) {
+          parts.push(
+            `<text x="${max(p.from + half, min(p.to - half, x)).toFixed(1)}" y="${base + 15}" text-anchor="middle">${text}</text>`,
+          );
+          free = x - half;
+        }
       }
-      broken(p.name, p.w).forEach((line, i, all) => parts.push(`<text class="tw-title" x="${p.left + p.w / 2}" y="${p.top - 9 - 15 * (all.length - 1 - i)}" text-anchor="middle">${escaped(line)}</text>`));
+      broken(p.name, p.w).forEach((line, i, all) =>
+        parts.push(
+          `<text class="tw-title" x="${p.left + p.w / 2}" y="${p.top - 9 - 15 * (all.length - 1 - i)}" text-anchor="middle">${escaped(line)}</text>`,
+        ),
+      );
       return `${parts.join("")}<path class="tw-frame" d="M${p.left} ${p.top}V${base}H${p.left + p.w}"/>`;
     }
     /* Ticks stand where the values are, if they are few. */
     places(p) {
-      const values = unique((this.spec.share.includes("x") ? this.rows : p.rows).filter((r) => r.y !== null && seen(r.x)).map((r) => r.x)).sort((a, b) => a - b);
-      const few = values.length && values.length <= 12 && values.every((v) => +v.toPrecision(3) === v) && (this.spec.xscale !== "log" || values[0] > 0);
+      const values = unique(
+        (this.spec.share.includes("x") ? this.rows : p.rows)
+          .filter((r) => r.y !== null && seen(r.x))
+          .map((r) => r.x),
+      ).sort((a, b) => a - b);
+      const few =
+        values.length &&
+        values.length <= 12 &&
+        values.every((v) => +v.toPrecision(3) === v) &&
+        (this.spec.xscale !== "log" || values[0] > 0);
       return ticks(p.x, max(3, floor(p.w / 50)), few ? values : []);
     }
     marks(p, index) {
-      const { spec } = this, runs = [...p.sources].some((s) => RUNS.includes(s)), bars = spec.kind === "bars";
+      const { spec } = this,
+        runs = [...p.sources].some((s) => RUNS.includes(s)),
+        bars = spec.kind === "bars";
       const low = spec.yscale === "log" && spec.floor !== null ? spec.floor : -Infinity;
-      const lanes = 1 + this.visible.length, lane = (run) => 1 + this.visible.indexOf(run); // of bars: the book's first, then the runs'
-      const width = bars ? (0.8 * p.w) / (p.x.high - p.x.low) / this.count / lanes : 0, clip = `${this.said.id}-${index}`;
-      p.at = ({ series, source, x, y, run }) => [p.X(x) + (bars && source !== "claim" ? (lanes * this.series.get(series) + lane(run) - (lanes * this.count - 1) / 2) * width : 0), p.Y(max(y, low))];
+      const lanes = 1 + this.visible.length,
+        lane = (run) => 1 + this.visible.indexOf(run); // of bars: the book's first, then the runs'
+      const width = bars ? (0.8 * p.w) / (p.x.high - p.x.low) / this.count / lanes : 0,
+        clip = `${this.said.id}-${index}`;
+      p.at = ({ series, source, x, y, run }) => [
+        p.X(x) +
+          (bars && source !== "claim"
+            ? (lanes * this.series.get(series) + lane(run) - (lanes * this.count - 1) / 2) * width
+            : 0),
+        p.Y(max(y, low)),
+      ];
       const drawn = p.groups.map((g, i) => {
-        const level = g.rows.filter((r) => r.x === null && seen(r.y)).map((r) => `M${p.left} ${p.Y(r.y).toFixed(1)}H${p.left + p.w}`);
-        const upright = g.rows.filter((r) => r.y === null && r.x !== null).map((r) => `M${p.X(r.x).toFixed(1)} ${p.top}V${p.top + p.h}`);
+        const level = g.rows
+          .filter((r) => r.x === null && seen(r.y))
+          .map((r) => `M${p.left} ${p.Y(r.y).toFixed(1)}H${p.left + p.w}`);
+        const upright = g.rows
+          .filter((r) => r.y === null && r.x !== null)
+          .map((r) => `M${p.X(r.x).toFixed(1)} ${p.top}V${p.top + p.h}`);
         const line = g.source === "exact" || g.source === "claim"; // leaves the axes where markers stand on their floor
-        const rows = g.rows.filter((r) => r.x !== null && seen(r.y) && (bars || seen(p.X(r.x))) && seen(p.Y(line ? r.y : max(r.y, low))));
+        const rows = g.rows.filter(
+          (r) =>
+            r.x !== null &&
+            seen(r.y) &&
+            (bars || seen(p.X(r.x))) &&
+            seen(p.Y(line ? r.y : max(r.y, low))),
+        );
         const places = rows.map((r) => [p.at(r)[0], line ? p.Y(r.y) : p.at(r)[1]]);
-        const path = `${level.join("")}${upright.join("")}` + places.map(([x, y], n) => `${n ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
-        const dots = (shape, r) => places.map(([x, y]) => shape(+x.toFixed(1), +y.toFixed(1), r)).join("");
-        const dashes = (half) => level.join("") + places.map(([x, y]) => `M${x - half} ${y}h${2 * half}`).join(""), tint = this.colour(g.series);
+        const path =
+          `${level.join("")}${upright.join("")}` +
+          places.map(([x, y], n) => `${n ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+        const dots = (shape, r) =>
+          places.map(([x, y]) => shape(+x.toFixed(1), +y.toFixed(1), r)).join("");
+        const dashes = (half) =>
+            level.join("") + places.map(([x, y]) => `M${x - half} ${y}h${2 * half}`).join(""),
+          tint = this.colour(g.series);
         let body = "";
-        if (g.source === "claim") body = `<path class="tw-claim" d="${bars ? dashes(0.45 * p.w / (p.x.high - p.x.low)) : path}" stroke-dasharray="${DASHES[this.claims.indexOf(g.series) % 5]}"/>`;
-        else if (g.source === "paper" && !runs && !bars) body = `<path class="tw-paper" d="${path}"/>`;
-        else if (g.source === "paper" || g.source === "released code") body = `<path class="tw-cross"${bars && !this.marked(g.series, ...RUNS) ? ` style="stroke:${tint}"` : ""} d="${dots(g.source === "paper" ? CROSS : PLUS, 4)}"/>`;
-        else if (g.source === "exact" && this.along && !g.run) body = `<path class="tw-line tw-thin" style="stroke:${tint}" d="${path}"/>${this.dots(rows, places, this.shape(g.series))}`;
-        else if (g.source === "exact") body = bars ? `<path class="tw-law"${this.marked(g.series, ...RUNS) ? "" : ` style="stroke:${tint}"`} d="${dashes(width / 2)}"/>` : `<path class="tw-line" style="stroke:${tint}" d="${places.length === 1 ? dashes(8) : path}"/>`;
+        if (g.source === "claim")
+          body = `<path class="tw-claim" d="${bars ? dashes((0.45 * p.w) / (p.x.high - p.x.low)) : path}" stroke-dasharray="${DASHES[this.claims.indexOf(g.series) % 5]}"/>`;
+        else if (g.source === "paper" && !runs && !bars)
+          body = `<path class="tw-paper" d="${path}"/>`;
+        else if (g.source === "paper" || g.source === "released code")
+          body = `<path class="tw-cross"${bars && !this.marked(g.series, ...RUNS) ? ` style="stroke:${tint}"` : ""} d="${dots(g.source === "paper" ? CROSS : PLUS, 4)}"/>`;
+        else if (g.source === "exact" && this.along && !g.run)
+          body = `<path class="tw-line tw-thin" style="stroke:${tint}" d="${path}"/>${this.dots(rows, places, this.shape(g.series))}`;
+        else if (g.source === "exact")
+          body = bars
+            ? `<path class="tw-law"${this.marked(g.series, ...RUNS) ? "" : ` style="stroke:${tint}"`} d="${dashes(width / 2)}"/>`
+            : `<path class="tw-line" style="stroke:${tint}" d="${places.length === 1 ? dashes(8) : path}"/>`;
         else {
-          const full = g.source === RUNS[0], whiskers = rows.filter((r) => r.error && seen(p.Y(max(r.y + r.error, low)))).map((r) => {
-            const [x] = p.at(r), up = p.Y(max(r.y + r.error, low)), foot = p.Y(r.y - r.error), down = min(seen(foot) ? foot : Infinity, p.top + p.h + 9);
-            return `M${x - 2.5} ${up}h5M${x} ${up}V${down}M${x - 2.5} ${down}h5`;
-          }).join(""), base = min(p.top + p.h, seen(p.Y(0)) ? p.Y(0) : p.top + p.h);
-          const blocks = places.map(([x, y]) => `M${(x - width / 2).toFixed(1)} ${base.toFixed(1)}V${y.toFixed(1)}h${width.toFixed(1)}V${base.toFixed(1)}Z`).join("");
-          body = bars ? `<path class="tw-block" d="${blocks}" style="fill:${tint};fill-opacity:${full ? 0.95 : 0.5}"/><path class="tw-whisker" style="stroke:currentColor" d="${whiskers}"/>`
+          const full = g.source === RUNS[0],
+            whiskers = rows
+              .filter((r) => r.error && seen(p.Y(max(r.y + r.error, low))))
+              .map((r) => {
+                const [x] = p.at(r),
+                  up = p.Y(max(r.y + r.error, low)),
+                  foot = p.Y(r.y - r.error),
+                  down = min(seen(foot) ? foot : Infinity, p.top + p.h + 9);
+                return `M${x - 2.5} ${up}h5M${x} ${up}V${down}M${x - 2.5} ${down}h5`;
+              })
+              .join(""),
+            base = min(p.top + p.h, seen(p.Y(0)) ? p.Y(0) : p.top + p.h);
+          const blocks = places
+            .map(
+              ([x, y]) =>
+                `M${(x - width / 2).toFixed(1)} ${base.toFixed(1)}V${y.toFixed(1)}h${width.toFixed(1)}V${base.toFixed(1)}Z`,
+            )
+            .join("");
+          body = bars
+            ? `<path class="tw-block" d="${blocks}" style="fill:${tint};fill-opacity:${full ? 0.95 : 0.5}"/><path class="tw-whisker" style="stroke:currentColor" d="${whiskers}"/>`
             : `${p.sources.has("exact") ? "" : `<path class="tw-line tw-thin" style="stroke:${tint}" d="${path}"/>`}<path class="tw-whisker" style="stroke:${tint}" d="${whiskers}"/><path class="tw-run" style="--tw:${tint};fill:${full ? tint : "var(--pst-color-background)"}" d="${dots(this.shape(g.series), g.run ? 5 : 3.4)}"/>`;
         }
         return `<g class="tw-g${g.run ? " tw-own" : ""}" data-p="${index}" data-g="${i}"${g.run ? ` style="opacity:${g.run === this.visible.at(-1) ? 1 : 0.55}"` : ""}>${body}</g>`;
       });
-      const rank = (g) => (g.run ? 5 : { paper: runs || bars ? 4 : 0, "released code": 4, claim: 1, exact: bars ? 4 : 2 }[g.source] ?? 3);
+      const rank = (g) =>
+        g.run
+          ? 5
+          : ({ paper: runs || bars ? 4 : 0, "released code": 4, claim: 1, exact: bars ? 4 : 2 }[
+              g.source
+            ] ?? 3);
       const order = drawn.map((_, i) => i).sort((a, b) => rank(p.groups[a]) - rank(p.groups[b]));
       this.stops(p);
       const old = lanes > 1 ? " tw-old" : "";
@@ -346,9 +674,21 @@
 
     /* Dots in the colours of what runs along a line, a path for each of a few colours. */
     dots(rows, places, shape) {
-      const all = this.along.values, low = least(all), shades = Array.from({ length: 12 }, () => "");
-      rows.forEach((r, i) => { shades[min(11, floor((12 * (r.along - low)) / (most(all) - low || 1)))] += shape(+places[i][0].toFixed(1), +places[i][1].toFixed(1), 3); });
-      return shades.map((d, i) => (d ? `<path class="tw-dot" style="fill:${colour(i, 12, "viridis")}" d="${d}"/>` : "")).join("");
+      const all = this.along.values,
+        low = least(all),
+        shades = Array.from({ length: 12 }, () => "");
+      rows.forEach((r, i) => {
+        shades[min(11, floor((12 * (r.along - low)) / (most(all) - low || 1)))] += shape(
+          +places[i][0].toFixed(1),
+          +places[i][1].toFixed(1),
+          3,
+        );
+      });
+      return shades
+        .map((d, i) =>
+          d ? `<path class="tw-dot" style="fill:${colour(i, 12, "viridis")}" d="${d}"/>` : "",
+        )
+        .join("");
     }
 
     /* ---- reading values ---- */
@@ -366,17 +706,29 @@
       for (const [series, line] of p.lines) {
         const stops = [...line.values()].filter((stop) => {
           stop.rows.sort((a, b) => rank(a) - rank(b));
-          stop.place = stop.rows.filter((r) => seen(r.y)).map(p.at).find(([x, y]) => seen(x) && seen(y));
+          stop.place = stop.rows
+            .filter((r) => seen(r.y))
+            .map(p.at)
+            .find(([x, y]) => seen(x) && seen(y));
           return stop.place;
         });
-        if (this.spec.kind !== "bars") stops.sort((a, b) => (this.along ? a.rows[0].along - b.rows[0].along : a.x - b.x));
+        if (this.spec.kind !== "bars")
+          stops.sort((a, b) => (this.along ? a.rows[0].along - b.rows[0].along : a.x - b.x));
         p.lines.set(series, stops);
       }
     }
-    lines(p) { return [...p.lines.keys()].filter((s) => (this.only === null || s === this.only) && p.lines.get(s).length); }
+    lines(p) {
+      return [...p.lines.keys()].filter(
+        (s) => (this.only === null || s === this.only) && p.lines.get(s).length,
+      );
+    }
     near({ clientX, clientY }) {
-      const frame = this.canvas.getBoundingClientRect(), x = clientX - frame.left, y = clientY - frame.top;
-      const p = this.panels.find((q) => x > q.left - 12 && x < q.left + q.w + 12 && y > q.top - 14 && y < q.top + q.h + 14);
+      const frame = this.canvas.getBoundingClientRect(),
+        x = clientX - frame.left,
+        y = clientY - frame.top;
+      const p = this.panels.find(
+        (q) => x > q.left - 12 && x < q.left + q.w + 12 && y > q.top - 14 && y < q.top + q.h + 14,
+      );
       const stops = p ? this.lines(p).flatMap((s) => p.lines.get(s)) : [];
       const far = ({ place: [a, b] }) => (a - x) ** 2 + (b - y) ** 2;
       const best = stops.length ? stops.reduce((a, b) => (far(b) < far(a) ? b : a)) : null;
@@ -384,59 +736,133 @@
     }
     /* What stands at a stop, a line for each source. */
     sentence({ panel, series, x, rows }) {
-      const law = rows.find((r) => r.source === "exact" && !r.run), lines = [];
+      const law = rows.find((r) => r.source === "exact" && !r.run),
+        lines = [];
       for (const r of rows) {
         const error = r.error !== null && r.source !== "exact" ? ` ± ${shown(r.error, 3)}` : "";
-        const z = this.spec.z && law && law.error > 0 && RUNS.includes(r.source) && seen(r.y) ? `, z = ${shown(+((r.y - law.y) / law.error).toFixed(2))}` : "";
+        const z =
+          this.spec.z && law && law.error > 0 && RUNS.includes(r.source) && seen(r.y)
+            ? `, z = ${shown(+((r.y - law.y) / law.error).toFixed(2))}`
+            : "";
         lines.push(`${this.words(r.source, r.run)}: ${shown(r.y)}${error}${z}`);
       }
-      for (const r of panel.rows) if (r.source === "claim" && r.y !== null && (r.x === x || r.x === null)) lines.push(`${r.run ? `your run ${r.run.count}, ` : ""}${r.series || "claim"}: ${shown(r.y)}`);
-      const head = [panel.name, series].filter(Boolean).join(" · "), at = this.along && rows[0].along !== null ? `${this.along.name} ${shown(rows[0].along)}` : "";
-      return [[head, at, `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`].filter(Boolean).join("; "), ...lines];
+      for (const r of panel.rows)
+        if (r.source === "claim" && r.y !== null && (r.x === x || r.x === null))
+          lines.push(
+            `${r.run ? `your run ${r.run.count}, ` : ""}${r.series || "claim"}: ${shown(r.y)}`,
+          );
+      const head = [panel.name, series].filter(Boolean).join(" · "),
+        at =
+          this.along && rows[0].along !== null ? `${this.along.name} ${shown(rows[0].along)}` : "";
+      return [
+        [head, at, `${this.spec.x} ${shown(typeof x === "string" ? number(x) : x)}`]
+          .filter(Boolean)
+          .join("; "),
+        ...lines,
+      ];
     }
     point(stop) {
-      this.cursor = stop && this.panels.includes(stop.panel) ? (stop.panel.lines.get(stop.series) || []).find((s) => s.x === stop.x) || null : null;
+      this.cursor =
+        stop && this.panels.includes(stop.panel)
+          ? (stop.panel.lines.get(stop.series) || []).find((s) => s.x === stop.x) || null
+          : null;
       const mark = this.canvas.querySelector(".tw-cursor");
       mark.setAttribute("d", this.cursor ? SHAPES[0](...this.cursor.place, 8) : "");
-      const lines = this.cursor ? this.sentence(this.cursor) : [], text = lines.join("\n");
-      if (this.text !== text) this.said.replaceChildren(...lines.map((line, i) => make(i ? "div" : "strong", {}, line)));
+      const lines = this.cursor ? this.sentence(this.cursor) : [],
+        text = lines.join("\n");
+      if (this.text !== text)
+        this.said.replaceChildren(...lines.map((line, i) => make(i ? "div" : "strong", {}, line)));
       this.text = text;
       if (!this.cursor) return;
-      const [x, y] = this.cursor.place, wide = this.said.offsetWidth, high = this.said.offsetHeight;
+      const [x, y] = this.cursor.place,
+        wide = this.said.offsetWidth,
+        high = this.said.offsetHeight;
       this.said.style.left = `${max(0, min(this.width - wide, x + wide + 18 > this.width ? x - wide - 14 : x + 14))}px`;
       this.said.style.top = `${y - high - 12 > -30 ? y - high - 12 : y + 14}px`;
     }
     walk(event) {
-      const { key } = event, at = this.cursor, p = at ? at.panel : this.panels.find((q) => this.lines(q).length);
-      if (key === "Escape" && at) { this.point(null); event.stopPropagation(); event.preventDefault(); return; }
-      if (!/^(Arrow|Page|Home|End)/.test(key) || event.ctrlKey || event.metaKey || event.altKey || !p) return;
+      const { key } = event,
+        at = this.cursor,
+        p = at ? at.panel : this.panels.find((q) => this.lines(q).length);
+      if (key === "Escape" && at) {
+        this.point(null);
+        event.stopPropagation();
+        event.preventDefault();
+        return;
+      }
+      if (
+        !/^(Arrow|Page|Home|End)/.test(key) ||
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        !p
+      )
+        return;
       event.preventDefault();
       if (!at) return this.point(p.lines.get(this.lines(p)[0])[0]);
-      const line = p.lines.get(at.series), names = this.lines(p), i = line.indexOf(at), place = at.place[0] - p.left;
+      const line = p.lines.get(at.series),
+        names = this.lines(p),
+        i = line.indexOf(at),
+        place = at.place[0] - p.left;
       const off = (s) => abs(s.place[0] - s.panel.left - place);
-      const to = (stops) => stops.find((s) => s.x === at.x) || stops.reduce((a, b) => (off(b) < off(a) ? b : a));
-      if (key === "ArrowRight" || key === "ArrowLeft") this.point(line[max(0, min(line.length - 1, i + (key === "ArrowRight" ? 1 : -1)))]);
+      const to = (stops) =>
+        stops.find((s) => s.x === at.x) || stops.reduce((a, b) => (off(b) < off(a) ? b : a));
+      if (key === "ArrowRight" || key === "ArrowLeft")
+        this.point(line[max(0, min(line.length - 1, i + (key === "ArrowRight" ? 1 : -1)))]);
       else if (key === "Home" || key === "End") this.point(key === "Home" ? line[0] : line.at(-1));
-      else if (key.startsWith("Arrow")) this.point(to(p.lines.get(names[(names.indexOf(at.series) + (key === "ArrowDown" ? 1 : names.length - 1)) % names.length])));
+      else if (key.startsWith("Arrow"))
+        this.point(
+          to(
+            p.lines.get(
+              names[
+                (names.indexOf(at.series) + (key === "ArrowDown" ? 1 : names.length - 1)) %
+                  names.length
+              ],
+            ),
+          ),
+        );
       else {
-        const full = this.panels.filter((q) => this.lines(q).length), q = full[(full.indexOf(p) + (key === "PageDown" ? 1 : full.length - 1)) % full.length];
+        const full = this.panels.filter((q) => this.lines(q).length),
+          q = full[(full.indexOf(p) + (key === "PageDown" ? 1 : full.length - 1)) % full.length];
         this.point(to(q.lines.get(q.lines.get(at.series)?.length ? at.series : this.lines(q)[0])));
       }
     }
 
     /* ---- the table, the dialog, the reader's own runs ---- */
     tabulate() {
-      const head = ["panel", "series", "source", this.spec.x, this.spec.y, "error"], cell = (v) => `<td>${escaped(v ?? "")}</td>`;
-      const place = make("div", { role: "region", tabindex: "0", "aria-label": "Data of the figure" });
-      const rows = [...this.table, ...this.runs.flatMap((run) => run.rows.map(([panel, series, source, ...rest]) => [panel, series, this.words(source, run), ...rest]))];
+      const head = ["panel", "series", "source", this.spec.x, this.spec.y, "error"],
+        cell = (v) => `<td>${escaped(v ?? "")}</td>`;
+      const place = make("div", {
+        role: "region",
+        tabindex: "0",
+        "aria-label": "Data of the figure",
+      });
+      const rows = [
+        ...this.table,
+        ...this.runs.flatMap((run) =>
+          run.rows.map(([panel, series, source, ...rest]) => [
+            panel,
+            series,
+            this.words(source, run),
+            ...rest,
+          ]),
+        ),
+      ];
       place.innerHTML = `<table><thead><tr>${head.map((h) => `<th scope="col">${escaped(h)}</th>`).join("")}</tr></thead><tbody>${rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("")}</tbody></table>`;
       this.details.append(place);
     }
     enlarge() {
-      const close = make("button", { type: "button", class: "tw-button" }, "Close");
-      this.dialog = make("dialog", { class: "tw-dialog", "aria-label": this.figure?.querySelector(".caption-number")?.textContent || "Figure" }, close, this.box);
+      const close = button("Close", () => this.dialog.close(), { class: "tw-button" });
+      this.dialog = make(
+        "dialog",
+        {
+          class: "tw-dialog",
+          "aria-label": this.figure?.querySelector(".caption-number")?.textContent || "Figure",
+        },
+        close,
+        this.box,
+      );
       document.body.append(this.dialog);
-      close.addEventListener("click", () => this.dialog.close());
       this.dialog.addEventListener("close", () => {
         this.host.prepend(this.box);
         this.dialog.remove();
@@ -449,8 +875,15 @@
     }
     /* Put what a live run found into the same axes; the book's marks fade behind it, and the last runs stay. */
     overlay(csv, label) {
-      const said = ([panel, series, , x, y]) => JSON.stringify([panel, series, number(x), number(y)]), known = new Set(this.table.filter((row) => row[2] === "claim").map(said));
-      const rows = parsed(csv).filter((row) => RUNS.includes(row[2]) || row[2] === "exact" || (row[2] === "claim" && !known.has(said(row))));
+      const said = ([panel, series, , x, y]) =>
+          JSON.stringify([panel, series, number(x), number(y)]),
+        known = new Set(this.table.filter((row) => row[2] === "claim").map(said));
+      const rows = parsed(csv).filter(
+        (row) =>
+          RUNS.includes(row[2]) ||
+          row[2] === "exact" ||
+          (row[2] === "claim" && !known.has(said(row))),
+      );
       this.show([...this.runs, { rows, label, count: ++this.made }].slice(-KEEP));
     }
     show(runs) {
@@ -463,7 +896,8 @@
   }
 
   /* ---- from the page's elements to twins, when they come near the view ---- */
-  const twins = new Map(), brought = new Map();
+  const twins = new Map(),
+    brought = new Map();
   function start(host, data) {
     if (twins.has(host)) return twins.get(host);
     twins.set(host, null);
@@ -474,7 +908,8 @@
     return twins.get(host);
   }
   function begin(host) {
-    const inside = host.querySelector("script[type='application/json']"), waiting = brought.get(host.dataset.twin);
+    const inside = host.querySelector("script[type='application/json']"),
+      waiting = brought.get(host.dataset.twin);
     if (inside) return start(host, JSON.parse(inside.textContent));
     if (!waiting && host.dataset.src) {
       brought.set(host.dataset.twin, host);
@@ -484,26 +919,39 @@
   }
   /* While the page is read: a figure that the reader sees first stands before anything is painted, so that nothing moves. */
   function early() {
-    const aim = document.getElementById(location.hash.slice(1)), from = aim ? aim.getBoundingClientRect().top : -scrollY;
+    const aim = document.getElementById(location.hash.slice(1)),
+      from = aim ? aim.getBoundingClientRect().top : -scrollY;
     for (const host of document.querySelectorAll("[data-twin]:not([data-state])"))
-      if (host.nextSibling && host.getBoundingClientRect().top - from < 2 * innerHeight) begin(host);
+      if (host.nextSibling && host.getBoundingClientRect().top - from < 2 * innerHeight)
+        begin(host);
   }
   function find() {
-    const watch = new IntersectionObserver((entries) => entries.forEach((e) => {
-      if (e.isIntersecting) { watch.unobserve(e.target); begin(e.target); }
-    }), { rootMargin: "600px" });
+    const watch = new IntersectionObserver(
+      (entries) =>
+        entries.forEach((e) => {
+          if (e.isIntersecting) {
+            watch.unobserve(e.target);
+            begin(e.target);
+          }
+        }),
+      { rootMargin: "600px" },
+    );
     document.querySelectorAll("[data-twin]").forEach((host) => watch.observe(host));
   }
   const twin = {
     bring: (name, data) => start(brought.get(name), data),
     overlay(host, csv, label) {
       if (twins.get(host) || begin(host)) twins.get(host).overlay(csv, label);
-      else host.addEventListener("drawn", () => twins.get(host).overlay(csv, label), { once: true }); // its data are on their way
+      else
+        host.addEventListener("drawn", () => twins.get(host).overlay(csv, label), { once: true }); // its data are on their way
     },
     clear: (host) => twins.get(host)?.show([]),
   };
-  globalThis.ldpkit = Object.assign(globalThis.ldpkit || {}, { twin });
+  ldpkit.twin = twin;
   const reading = new MutationObserver(early);
   reading.observe(document, { childList: true, subtree: true });
-  document.addEventListener("DOMContentLoaded", () => { reading.disconnect(); find(); });
+  document.addEventListener("DOMContentLoaded", () => {
+    reading.disconnect();
+    find();
+  });
 })();

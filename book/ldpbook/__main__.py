@@ -21,6 +21,7 @@ MODULES = {
     "artifact": "fill in ARTIFACT.md and codecheck.yml, and draw the picture of the README",
     "letters": "run the scripts of the letters whose releases are installed",
     "language": "count the sentences that break a rule of how we write",
+    "scripts": "check the book's JavaScript: form, common mistakes, types (needs node and npm)",
     "supply": "write lock files, check sums and licences (make lock)",
     "bundle": "make one file with the sources and all that is installed, for a machine without a network",
     "vulnerabilities": "look the locked releases up among the known vulnerabilities (needs the network)",

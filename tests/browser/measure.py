@@ -29,7 +29,7 @@ PAGES = [
     "book/course/grr",
     "book/scoreboard",
 ]
-OURS = ("book.css", "twin", "explore", "laws.js", "quiz.js", "board", "live", "search", "_figures/")
+OURS = tuple("base.js book.css twin explore laws.js quiz.js board live search _figures/".split())
 THROTTLE, REPEATS = 4, 3
 # when the first twin or explorer of a page stood
 WATCH = """new MutationObserver(() => {

@@ -158,7 +158,7 @@ PARAMETERS = list({
     for p in parameters.of(json.loads(path.read_text())).values()
 }.values())  # fmt: skip
 ANSWER = """
-globalThis.ldpkit = { live: { make() {} } };
+globalThis.ldpkit = { base: { make() {} }, live: {} };
 eval(require("fs").readFileSync(process.argv[1], "utf8"));
 const { asked, withValue } = ldpkit.live;
 require("readline").createInterface({ input: process.stdin }).on("line", (line) => {

@@ -2,16 +2,21 @@
    stay in step. Meaning, range, stops and the paper's value come from the parameter's comment (book/ldpbook/parameters.py). */
 (() => {
   "use strict";
-  const { make } = ldpkit.live;
+  const { button, make } = ldpkit.base;
 
   /* ---- values: the same rules as book/ldpbook/parameters.py ---- */
-  const INTEGER = /^[+-]?(0(_?0)*|[1-9](_?\d)*)$/, TEXT = /^("[^"\\\n]*"|'[^'\\\n]*')$/;
-  const FLOAT = /^[+-]?(\d(_?\d)*\.?|(\d(_?\d)*)?\.\d(_?\d)*)([eE][+-]?\d+)?$/, NUMBER = { test: (v) => INTEGER.test(v) || (/[.eE]/.test(v) && FLOAT.test(v)) };
+  const INTEGER = /^[+-]?(0(_?0)*|[1-9](_?\d)*)$/,
+    TEXT = /^("[^"\\\n]*"|'[^'\\\n]*')$/;
+  const FLOAT = /^[+-]?(\d(_?\d)*\.?|(\d(_?\d)*)?\.\d(_?\d)*)([eE][+-]?\d+)?$/,
+    NUMBER = { test: (v) => INTEGER.test(v) || (/[.eE]/.test(v) && FLOAT.test(v)) };
   const ODD = /[^\S ]/; // other blanks than the space: Python takes some for the end of a line, and some for no blank at all
   /* Lists of numbers in a list, as JSON writes them: no name, no call, one line. */
   function numbers(value) {
     try {
-      return /^\[(\[[-+\d.e, ]*\](, ?|(?=\])))+\]$/i.test(value) && JSON.parse(value).flat().every(Number.isFinite);
+      return (
+        /^\[(\[[-+\d.e, ]*\](, ?|(?=\])))+\]$/i.test(value) &&
+        JSON.parse(value).flat().every(Number.isFinite)
+      );
     } catch {
       return false;
     }
@@ -20,49 +25,78 @@
   const same = (a, b) => a === b || plain(a) === plain(b);
 
   function fits(p, item) {
-    if (p.kind === "text") return TEXT.test(item) && (!p.choices.length || p.choices.includes(item.slice(1, -1)));
+    if (p.kind === "text")
+      return TEXT.test(item) && (!p.choices.length || p.choices.includes(item.slice(1, -1)));
     if (p.kind === "boolean") return item === "True" || item === "False";
     if (!(p.kind === "integer" ? INTEGER : NUMBER).test(item)) return false;
     if (!Number.isFinite(plain(item))) return false;
-    const x = p.kind === "integer" ? BigInt(item.replaceAll("_", "")) : plain(item); // whole numbers are exact, as in Python
-    return (!p.choices.length || p.choices.some((c) => x == c)) && (p.low === null || (p.low_open ? x > p.low : x >= p.low)) && (p.high === null || (p.high_open ? x < p.high : x <= p.high)) && !(p.step && x % BigInt(p.step));
+    /** @type {any} */ // whole numbers are exact, as in Python
+    const x = p.kind === "integer" ? BigInt(item.replaceAll("_", "")) : plain(item);
+    return (
+      (!p.choices.length || p.choices.includes(plain(item))) &&
+      (p.low === null || (p.low_open ? x > p.low : x >= p.low)) &&
+      (p.high === null || (p.high_open ? x < p.high : x <= p.high)) &&
+      !(p.step && x % BigInt(p.step))
+    );
   }
   /* The elements of a list as it stands in code; null if it is none. */
   function elements(value) {
     const list = value.match(/^\[(.*?),?\s*\]$/s);
-    return list && (TEXT.test(list[1].trim()) ? [list[1]] : list[1].split(",")).map((v) => v.trim());
+    return (
+      list && (TEXT.test(list[1].trim()) ? [list[1]] : list[1].split(",")).map((v) => v.trim())
+    );
   }
   function problem(p, value) {
     if (value === p.literal || value === p.built || (p.none && value === "None")) return "";
-    const list = elements(value), items = list || [value], whole = /^[[({].*[\])}]$/s.test(value);
-    const good = ODD.test(value.replace(/"[^"\n]*"|'[^'\n]*'/g, "")) ? false : p.kind === "any" ? whole || NUMBER.test(value) || TEXT.test(value)
-      : p.kind === "other" ? whole && (!p.many || /^\[\s*[[({]/.test(value)) : p.many === !!list && !(p.pair && items.length !== 2) && items.every((v) => fits(p, v));
+    const list = elements(value),
+      items = list || [value],
+      whole = /^[[({].*[\])}]$/s.test(value);
+    const good = ODD.test(value.replace(/"[^"\n]*"|'[^'\n]*'/g, ""))
+      ? false
+      : p.kind === "any"
+        ? whole || NUMBER.test(value) || TEXT.test(value)
+        : p.kind === "other"
+          ? whole && (!p.many || /^\[\s*[[({]/.test(value))
+          : p.many === !!list && !(p.pair && items.length !== 2) && items.every((v) => fits(p, v));
     return good ? "" : `${p.name} must be ${p.expects}.`;
   }
   /* What is meant by a number as readers type it: 1e6 and 10^6 are whole numbers, and 1,000,000 is one number. */
   function meant(p, text) {
     const v = text.replace(/^([+-]?)10\^(?=[+-]?\d{1,3}$)/, (_, sign) => `${sign}1e`);
-    if (p.kind !== "integer" || !/^[+-]?\d+(\.\d*)?e\+?\d+$/i.test(v) || !Number.isSafeInteger(+v)) return v;
+    if (p.kind !== "integer" || !/^[+-]?\d+(\.\d*)?e\+?\d+$/i.test(v) || !Number.isSafeInteger(+v))
+      return v;
     return String(+v).replace(/\B(?=(\d{3})+$)/g, Math.abs(+v) < 1e4 ? "" : "_");
   }
   /* What a reader typed, as it shall stand in the cell. */
   function literal(p, text) {
     const value = text.trim();
     if (!problem(p, value) || !["integer", "number"].includes(p.kind)) return value;
-    if (p.many) return elements(value) ? `[${elements(value).map((v) => meant(p, v)).join(", ")}]` : value;
+    if (p.many)
+      return elements(value)
+        ? `[${elements(value)
+            .map((v) => meant(p, v))
+            .join(", ")}]`
+        : value;
     return meant(p, /^[+-]?\d{1,3}(,\d{3})+$/.test(value) ? value.replaceAll(",", "_") : value);
   }
   /* An address may come from anybody, and what it sets is run as code: only values that the form offers, and numbers. */
   function refusal(p, value) {
-    if (p.kind === "any" || (p.kind === "text" && !p.choices.length) || (p.kind === "other" && !numbers(value))) return `${p.name} can be set in the form only.`;
+    if (
+      p.kind === "any" ||
+      (p.kind === "text" && !p.choices.length) ||
+      (p.kind === "other" && !numbers(value))
+    )
+      return `${p.name} can be set in the form only.`;
     return problem(p, value);
   }
 
   /* What an address sets, in names and values as they shall stand in the cell, and why the rest is refused. */
   function asked(parameters, query) {
-    const set = [], refused = [];
+    const set = [],
+      refused = [];
     for (const [name, given] of new URLSearchParams(query)) {
-      const p = parameters.find((q) => q.name === name), value = p && literal(p, given);
+      const p = parameters.find((q) => q.name === name),
+        value = p && literal(p, given);
       const why = p ? refusal(p, value) : `${name.slice(0, 40)} is no parameter of this page.`;
       if (why) refused.push(why);
       else set.push([name, value]);
@@ -72,50 +106,111 @@
 
   const assignment = (name) => new RegExp(`^${name} = (.+?)(?=  #|$)`, "m");
   const valueIn = (code, name) => (code.match(assignment(name)) || [])[1];
-  const withValue = (code, name, value) => code.replace(assignment(name), () => `${name} = ${value}`);
+  const withValue = (code, name, value) =>
+    code.replace(assignment(name), () => `${name} = ${value}`);
 
   /* ---- controls: what stands in the form beside the line of text, or in its place; `show` tells them what the cell says ---- */
   const CONTROLS = {
     slider(p, id, write) {
-      const range = make("input", { type: "range", min: 0, max: p.stops.length - 1, step: 1, "aria-label": `${p.name}, as a slider`, "aria-describedby": `${id}-help`, oninput: () => write(p.stops[range.value]) });
-      const mark = make("button", { type: "button", class: "live-paper", "aria-label": `Set ${p.name} to ${p.mark}, the value of the ${p.by}`, onclick: () => write(p.mark) }, `▲ ${p.by} ${p.mark}`);
-      mark.style.setProperty("--at", p.stops.indexOf(p.mark) / (p.stops.length - 1));
+      const range = make("input", {
+        type: "range",
+        min: 0,
+        max: p.stops.length - 1,
+        step: 1,
+        "aria-label": `${p.name}, as a slider`,
+        "aria-describedby": `${id}-help`,
+        oninput: () => write(p.stops[range.value]),
+      });
+      const mark = button(`▲ ${p.by} ${p.mark}`, () => write(p.mark), {
+        class: "live-paper",
+        "aria-label": `Set ${p.name} to ${p.mark}, the value of the ${p.by}`,
+      });
+      mark.style.setProperty("--at", `${p.stops.indexOf(p.mark) / (p.stops.length - 1)}`);
       const off = (stop, x) => Math.abs(plain(stop) - x);
       const show = (value) => {
         const x = plain(value);
-        if (Number.isFinite(x)) range.value = p.stops.reduce((best, stop, i) => (off(stop, x) < off(p.stops[best], x) ? i : best), 0);
+        if (Number.isFinite(x))
+          range.value = p.stops.reduce(
+            (best, stop, i) => (off(stop, x) < off(p.stops[best], x) ? i : best),
+            0,
+          );
         range.setAttribute("aria-valuetext", value);
       };
       return { parts: [make("div", { class: "live-slider" }, range, mark)], show };
     },
-    choice(p, id, write) {
+    choice(p, _id, write) {
       const words = (stop) => (stop === p.mark ? `${stop} (the ${p.by}’s)` : stop);
-      const input = make("select", { onchange: () => write(input.value) }, ...p.stops.map((stop) => make("option", { value: stop }, words(stop))));
-      return { input, show: (value) => { input.value = p.stops.find((stop) => same(stop, value.replaceAll("'", '"'))) ?? ""; } };
+      const input = make(
+        "select",
+        { onchange: () => write(input.value) },
+        ...p.stops.map((stop) => make("option", { value: stop }, words(stop))),
+      );
+      return {
+        input,
+        show: (value) => {
+          input.value = p.stops.find((stop) => same(stop, value.replaceAll("'", '"'))) ?? "";
+        },
+      };
     },
-    flag(p, id, write) {
-      const input = make("input", { type: "checkbox", onchange: () => write(input.checked ? "True" : "False") });
-      return { input, show: (value) => { input.checked = value === "True"; input.indeterminate = !["True", "False"].includes(value); } };
+    flag(_p, _id, write) {
+      const input = make("input", {
+        type: "checkbox",
+        onchange: () => write(input.checked ? "True" : "False"),
+      });
+      return {
+        input,
+        show: (value) => {
+          input.checked = value === "True";
+          input.indeterminate = !["True", "False"].includes(value);
+        },
+      };
     },
-    chips(p, id, write) {
-      const row = make("div", { class: "live-chips", role: "group", "aria-label": `Elements of ${p.name}` });
+    chips(p, _id, write) {
+      const row = make("div", {
+        class: "live-chips",
+        role: "group",
+        "aria-label": `Elements of ${p.name}`,
+      });
       let now = [];
       /* In again at its place among the others, if they stand in an order. */
       function joined(items, value) {
-        const x = items.map(plain), falling = x.length > 1 && x[0] > x[1], at = x.findIndex((v) => (falling ? v < plain(value) : v > plain(value)));
+        const x = items.map(plain),
+          falling = x.length > 1 && x[0] > x[1],
+          at = x.findIndex((v) => (falling ? v < plain(value) : v > plain(value)));
         return at < 0 ? [...items, value] : items.toSpliced(at, 0, value);
       }
       const put = (items) => write(`[${items.join(", ")}]`);
-      const chip = (value) => make("button", { type: "button", "aria-pressed": String(now.some((v) => same(v, value))), onclick: ({ target }) => {
-        const i = now.findIndex((v) => same(v, value)), place = [...row.children].indexOf(target);
-        put(i < 0 ? joined(now, value) : now.toSpliced(i, 1));
-        (row.children[place] || row.lastChild).focus();
-      } }, value);
-      const more = make("input", { type: "text", size: 6, placeholder: "add …", autocomplete: "off", "aria-label": `Add to ${p.name}`, onkeydown: (e) => { if (e.key === "Enter") { e.preventDefault(); add(); } }, onchange: () => add() });
+      function chip(value) {
+        const among = () => now.findIndex((v) => same(v, value));
+        const press = ({ target }) => {
+          const i = among(),
+            place = [...row.children].indexOf(target);
+          put(i < 0 ? joined(now, value) : now.toSpliced(i, 1));
+          /** @type {HTMLElement} */ (row.children[place] || row.lastChild).focus();
+        };
+        return button(value, press, { "aria-pressed": String(among() >= 0) });
+      }
+      const more = make("input", {
+        type: "text",
+        size: 6,
+        placeholder: "add …",
+        autocomplete: "off",
+        "aria-label": `Add to ${p.name}`,
+        onkeydown: (e) => {
+          if (e.key === "Enter") {
+            e.preventDefault();
+            add();
+          }
+        },
+        onchange: () => add(),
+      });
       function add() {
         const value = meant(p, more.value.trim());
         if (!value || now.some((v) => same(v, value))) more.value = "";
-        else if (put(joined(now, value))) { more.value = ""; more.focus(); }
+        else if (put(joined(now, value))) {
+          more.value = "";
+          more.focus();
+        }
       }
       let drawn;
       const show = (value) => {
@@ -123,7 +218,10 @@
         drawn = value;
         now = elements(value) || [];
         const rest = now.filter((v) => !p.stops.some((stop) => same(stop, v)));
-        row.replaceChildren(...rest.reduce(joined, p.stops).map(chip), ...(p.kind === "text" ? [] : [more]));
+        row.replaceChildren(
+          ...rest.reduce(joined, p.stops).map(chip),
+          ...(p.kind === "text" ? [] : [more]),
+        );
       };
       return { parts: [row], show };
     },
@@ -133,27 +231,84 @@
   class Form {
     constructor(parameters, cell, live) {
       const papers = parameters.some((p) => p.paper); // a lesson has no paper
-      Object.assign(this, { cell, live, papers, whose: papers ? "the paper’s" : "the notebook’s own" });
+      this.cell = cell;
+      this.papers = papers;
+      this.whose = papers ? "the paper’s" : "the notebook’s own";
       this.fields = parameters.map((p) => this.field(p));
-      const reset = make("button", { type: "button", id: "live-reset", onclick: () => live.reset() }, `Reset to ${this.whose} values`);
-      const go = make("button", { type: "submit", class: "live-main" }, "▶ Run all with these values");
-      this.element = make("form", { id: "live-form", "aria-label": "Parameters", onsubmit: (e) => { e.preventDefault(); live.runAll(); } },
-        ...this.fields.map((f) => f.box), make("p", { class: "live-buttons" }, go, " ", reset));
+      const reset = button(`Reset to ${this.whose} values`, () => live.reset(), {
+        id: "live-reset",
+      });
+      const go = make(
+        "button",
+        { type: "submit", class: "live-main" },
+        "▶ Run all with these values",
+      );
+      this.element = make(
+        "form",
+        {
+          id: "live-form",
+          "aria-label": "Parameters",
+          onsubmit: (e) => {
+            e.preventDefault();
+            live.runAll();
+          },
+        },
+        ...this.fields.map((f) => f.box),
+        make("p", { class: "live-buttons" }, go, " ", reset),
+      );
     }
     field(p) {
-      const id = `live-p-${p.name}`, field = { p };
-      const paper = p.paper ? ` ${p.paper[0].toUpperCase()}${p.paper.slice(1)}.` : this.papers ? " The paper gives none." : "";
+      const id = `live-p-${p.name}`;
+      /** @type {Record<string, any>} */
+      const field = { p };
+      const paper = p.paper
+        ? ` ${p.paper[0].toUpperCase()}${p.paper.slice(1)}.`
+        : this.papers
+          ? " The paper gives none."
+          : "";
       const built = p.built === p.literal ? "" : ` This book was built with ${p.built}.`;
-      const help = make("p", { class: "live-help", id: `${id}-help` }, `${p.meaning}. Give ${p.expects}.${paper}${built}`);
+      const help = make(
+        "p",
+        { class: "live-help", id: `${id}-help` },
+        `${p.meaning}. Give ${p.expects}.${paper}${built}`,
+      );
       field.bad = make("p", { class: "live-bad", id: `${id}-bad`, role: "alert" });
-      Object.assign(field, CONTROLS[p.control](p, id, (value) => this.write(field, value) && (this.read(), true)));
+      /* Whether a value could stand in the cell, which is then read again. */
+      const put = (value) => {
+        const good = this.write(field, value);
+        if (good) this.read();
+        return good;
+      };
+      Object.assign(field, CONTROLS[p.control](p, id, put));
       if (!field.input) {
-        const line = field.input = field.line = make("input", { type: "text", autocomplete: "off", spellcheck: "false", oninput: () => this.write(field, line.value), onchange: () => this.write(field, line.value) && this.read() });
         const show = field.show;
-        field.show = (value) => { show(value); if (document.activeElement !== line) line.value = value; };
+        const line = make("input", {
+          type: "text",
+          autocomplete: "off",
+          spellcheck: "false",
+          oninput: () => this.write(field, line.value),
+          onchange: () => put(line.value),
+        });
+        Object.assign(field, { input: line, line });
+        field.show = (value) => {
+          show(value);
+          if (document.activeElement !== line) line.value = value;
+        };
       }
-      for (const [name, value] of Object.entries({ id, name: p.name, "aria-describedby": `${id}-help ${id}-bad` })) field.input.setAttribute(name, value);
-      field.box = make("div", { class: "live-field", "data-control": p.control }, make("label", { for: id }, p.name), make("div", { class: "live-control" }, ...(field.parts || []), field.input), help, field.bad);
+      for (const [name, value] of Object.entries({
+        id,
+        name: p.name,
+        "aria-describedby": `${id}-help ${id}-bad`,
+      }))
+        field.input.setAttribute(name, value);
+      field.box = make(
+        "div",
+        { class: "live-field", "data-control": p.control },
+        make("label", { for: id }, p.name),
+        make("div", { class: "live-control" }, ...(field.parts || []), field.input),
+        help,
+        field.bad,
+      );
       return field;
     }
     judge({ bad, input }, words) {
@@ -171,7 +326,10 @@
     }
     /* Whether all values can be run; the first that cannot gets the focus. */
     valid() {
-      const wrong = this.fields.find((f) => !this.write(f, f.line ? f.line.value : (valueIn(this.cell.code, f.p.name) ?? f.p.built)));
+      const wrong = this.fields.find(
+        (f) =>
+          !this.write(f, f.line ? f.line.value : (valueIn(this.cell.code, f.p.name) ?? f.p.built)),
+      );
       if (wrong) wrong.input.focus();
       return !wrong;
     }

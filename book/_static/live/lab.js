@@ -2,20 +2,25 @@
    configuration and shows with its requests. It shows it to no WebSocket and no download, so both are taught to. */
 (async () => {
   "use strict";
-  const { token, proof, protocols } = ldpkit.live, headers = proof(await token);
+  const { token, proof, protocols } = ldpkit.live,
+    headers = proof(await token);
   const answer = await fetch(location.href, { headers });
   if (!answer.ok) {
-    document.body.textContent = "The server does not know this tab. Open the link that “make lab” printed last, and JupyterLab from there.";
+    document.body.textContent =
+      "The server does not know this tab. Open the link that “make lab” printed last, and JupyterLab from there.";
     return;
   }
-  const given = await token, click = HTMLAnchorElement.prototype.click;
-  globalThis.WebSocket = class extends WebSocket {
+  const given = await token,
+    click = HTMLAnchorElement.prototype.click;
+  class Shown extends WebSocket {
     constructor(url, offered = []) {
-      super(url, new URL(url, location).host === location.host ? [offered, protocols(given)].flat() : offered);
+      const own = new URL(url, location.href).host === location.host;
+      super(url, own ? [offered, protocols(given)].flat() : offered);
     }
-  };
+  }
+  Object.assign(globalThis, { WebSocket: Shown });
   HTMLAnchorElement.prototype.click = async function () {
-    if (this.hasAttribute("download") && this.href.startsWith(location.origin + "/files/")) {
+    if (this.hasAttribute("download") && this.href.startsWith(`${location.origin}/files/`)) {
       this.download ||= decodeURIComponent(new URL(this.href).pathname.split("/").pop());
       this.href = URL.createObjectURL(await (await fetch(this.href, { headers })).blob());
     }

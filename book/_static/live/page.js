@@ -1,23 +1,47 @@
 /* Live pages, third part: the page's cells, the scratch cells of its exercises, and the bar that runs them. */
 (() => {
   "use strict";
-  const { make, ask, Kernel, Form, asked, refusal, literal, valueIn, withValue } = ldpkit.live;
+  const { button, make } = ldpkit.base,
+    { ask, Kernel, Form, asked, refusal, literal, valueIn, withValue } = ldpkit.live;
 
-  const lab = (path) => make("a", { href: "/lab/tree/" + path, target: "_blank", rel: "noopener" }, "Open in JupyterLab");
+  const lab = (path) =>
+    make(
+      "a",
+      { href: `/lab/tree/${path}`, target: "_blank", rel: "noopener" },
+      "Open in JupyterLab",
+    );
   const text = (data) => (Array.isArray(data) ? data.join("") : data);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: sequences of a terminal begin with one
   const plain = (data) => data.replace(/\x1b\[[0-9;]*[A-Za-z]/g, "");
   /* A carriage return goes back to the start of its line: progress bars. One at the end waits for what follows. */
   const settled = (data) => data.replace(/\r+\n/g, "\n").replace(/[^\n]*\r(?=[^\r\n])/g, "");
-  const duration = (s) => (s < 1 ? "a second" : s < 100 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`);
-  const several = (words, list) => (list.length ? [`${words}${list.length > 1 ? "s" : ""} ${list.join(", ")}`] : []);
+  const duration = (s) =>
+    s < 1 ? "a second" : s < 100 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`;
+  const several = (words, list) =>
+    list.length ? [`${words}${list.length > 1 ? "s" : ""} ${list.join(", ")}`] : [];
   /* In words, some cells of the page and some scratch cells. */
-  const named = (pieces) => [...several("cell", pieces.filter((c) => Number.isInteger(c.index)).map((c) => c.index + 1)),
-    ...several("scratch cell", pieces.filter((c) => !Number.isInteger(c.index)).map((c) => c.number))].join(" and ");
+  const named = (pieces) =>
+    [
+      ...several(
+        "cell",
+        pieces.filter((c) => Number.isInteger(c.index)).map((c) => c.index + 1),
+      ),
+      ...several(
+        "scratch cell",
+        pieces.filter((c) => !Number.isInteger(c.index)).map((c) => c.number),
+      ),
+    ].join(" and ");
   const badge = (words) => make("span", { id: "live-badge", class: "live-badge" }, words);
 
   /* ---- outputs ---- */
   class Outputs {
-    constructor(place, label, alt, twin) { Object.assign(this, { place, label, alt, twin, urls: [] }); }
+    constructor(place, label, alt, twin) {
+      this.place = place;
+      this.label = label;
+      this.alt = alt;
+      this.twin = twin;
+      this.urls = [];
+    }
     clear() {
       this.urls.forEach(URL.revokeObjectURL);
       this.urls = [];
@@ -33,62 +57,146 @@
       if (type === "clear_output") return this.clear();
       if (type === "stream") {
         if (!this.last || this.last.name !== content.name) {
-          this.last = { name: content.name, raw: "", pre: make("pre", { class: "live-stream live-" + content.name }) };
+          this.last = {
+            name: content.name,
+            raw: "",
+            pre: make("pre", { class: `live-stream live-${content.name}` }),
+          };
           this.place.append(this.last.pre);
         }
         this.last.raw = settled(this.last.raw + plain(content.text));
-        this.last.pre.textContent = this.last.raw.trimEnd() + (this.last.raw.endsWith("\n") ? "\n" : "");
+        this.last.pre.textContent =
+          this.last.raw.trimEnd() + (this.last.raw.endsWith("\n") ? "\n" : "");
         this.last.pre.hidden = !this.last.raw.trim(); // a bar that was wiped away
         return;
       }
       this.last = null;
       if (type === "error") {
-        const trace = make("pre", { tabindex: "0", "aria-label": "traceback" }, plain(content.traceback.join("\n")));
-        this.place.append(make("div", { class: "live-error", role: "alert" }, make("strong", {}, `${content.ename}: ${content.evalue}`), trace));
+        const trace = make(
+          "pre",
+          { tabindex: "0", "aria-label": "traceback" },
+          plain(content.traceback.join("\n")),
+        );
+        this.place.append(
+          make(
+            "div",
+            { class: "live-error", role: "alert" },
+            make("strong", {}, `${content.ename}: ${content.evalue}`),
+            trace,
+          ),
+        );
       } else this.rich(content.data);
     }
     rich(data) {
-      const svg = data["image/svg+xml"], png = data["image/png"], html = data["text/html"], csv = data["text/csv"];
+      const svg = data["image/svg+xml"],
+        png = data["image/png"],
+        html = data["text/html"],
+        csv = data["text/csv"];
       if (svg || png) {
-        const [words, mime, bytes] = svg ? ["SVG", "image/svg+xml", text(svg)] : ["PNG", "image/png", Uint8Array.from(atob(text(png)), (c) => c.charCodeAt(0))];
-        const links = make("p", { class: "live-links" }, this.link(words, "figure." + words.toLowerCase(), mime, bytes));
+        const [words, mime, bytes] = svg
+          ? ["SVG", "image/svg+xml", text(svg)]
+          : ["PNG", "image/png", Uint8Array.from(atob(text(png)), (c) => c.charCodeAt(0))];
+        const links = make(
+          "p",
+          { class: "live-links" },
+          this.link(words, `figure.${words.toLowerCase()}`, mime, bytes),
+        );
         if (csv) links.append(" · ", this.link("data (CSV)", "figure.csv", "text/csv", text(csv)));
         const image = make("img", { src: links.querySelector("a").href, alt: this.alt });
-        const joined = csv && data["application/vnd.ldpkit.figure+json"] && this.twin("overlay", text(csv), this.label.replace("Your run: ", ""));
-        this.place.append(make("figure", { class: "live-figure" }, joined ? make("details", {}, make("summary", {}, "Your run as a picture"), image) : image, links));
+        const joined =
+          csv &&
+          data["application/vnd.ldpkit.figure+json"] &&
+          this.twin("overlay", text(csv), this.label.replace("Your run: ", ""));
+        this.place.append(
+          make(
+            "figure",
+            { class: "live-figure" },
+            joined
+              ? make("details", {}, make("summary", {}, "Your run as a picture"), image)
+              : image,
+            links,
+          ),
+        );
         if (csv) this.place.lastChild.dataset.csv = text(csv);
       } else if (html) {
         const box = make("div", { class: "output text_html" });
         box.innerHTML = text(html);
         box.querySelectorAll("table").forEach((table) => table.classList.add("table")); // as the theme does at load
         this.place.append(box);
-      } else if (data["text/plain"]) this.place.append(make("pre", { class: "live-result" }, text(data["text/plain"])));
+      } else if (data["text/plain"])
+        this.place.append(make("pre", { class: "live-result" }, text(data["text/plain"])));
     }
   }
 
   /* ---- whatever has code and shows what comes out ---- */
   class Piece {
-    constructor(live, data) { Object.assign(this, data, { live, code: data.source, state: "" }); }
+    index; // of a cell its place on the page, of a scratch cell or a solution its name
+    number; // of the exercise
+    source; // the code as it is in the book
+    title;
+    outputs;
+    mark;
+    undo;
+    constructor(live, data) {
+      Object.assign(this, data);
+      this.live = live;
+      this.code = data.source;
+      this.state = "";
+    }
+    /* What its kind does with typed code, and with Shift + Enter. */
+    set(_code, _typed = false) {}
+    start() {}
     /* Run `code` and show what it says in this piece's outputs; `first` is called before each part. */
     follow(kernel, code, first = () => {}) {
       this.error = this.interrupted = undefined;
       return kernel.run(code, (type, content) => {
-        if (type === "error") [this.error, this.interrupted] = [`${content.ename}: ${content.evalue}`, content.ename === "KeyboardInterrupt"];
-        if (content.data && Object.keys(content.data).every((m) => m.startsWith("application/papermill"))) return;
+        if (type === "error")
+          [this.error, this.interrupted] = [
+            `${content.ename}: ${content.evalue}`,
+            content.ename === "KeyboardInterrupt",
+          ];
+        if (
+          content.data &&
+          Object.keys(content.data).every((m) => m.startsWith("application/papermill"))
+        )
+          return;
         first();
         this.outputs.show(type, content);
-        if (type === "stream" && content.text.includes("\r")) this.live.heard(this.outputs.last.raw);
+        if (type === "stream" && content.text.includes("\r"))
+          this.live.heard(this.outputs.last.raw);
       });
     }
     set_state(state, words) {
       this.state = state;
       if (this.mark) this.mark.textContent = words;
     }
-    forget() { this.set_state("", ""); }
+    forget() {
+      this.set_state("", "");
+    }
+    /* What stands below the code: what runs it, what undoes edits, and how the last run ended. */
+    tools(words, label, ...more) {
+      this.undo = button("Undo edits", () => this.set(this.source), {
+        hidden: true,
+        "aria-label": `Undo the edits of ${this.title}`,
+      });
+      this.mark = make("span", { class: "live-mark" });
+      const run = button(words, () => this.start(), { class: "live-run", "aria-label": label });
+      return make("div", { class: "live-tools" }, run, ...more, this.undo, this.mark);
+    }
     area(label) {
-      return make("textarea", { class: "live-code", spellcheck: "false", autocapitalize: "off", "aria-label": label,
+      return make("textarea", {
+        class: "live-code",
+        spellcheck: "false",
+        autocapitalize: "off",
+        "aria-label": label,
         oninput: ({ target }) => this.set(target.value, true),
-        onkeydown: (e) => { if (e.shiftKey && e.key === "Enter") { e.preventDefault(); this.start(); } } });
+        onkeydown: (e) => {
+          if (e.shiftKey && e.key === "Enter") {
+            e.preventDefault();
+            this.start();
+          }
+        },
+      });
     }
   }
 
@@ -97,23 +205,24 @@
     constructor(data, live) {
       super(live, data);
       this.title = `cell ${data.index + 1}`;
-      this.node = document.getElementById("cell-" + data.index);
-      this.input = this.node && this.node.querySelector(".cell_input");
-      this.published = this.node && this.node.querySelector(".cell_output");
-      if (this.input) this.tools();
+      this.node = document.getElementById(`cell-${data.index}`);
+      this.input = this.node?.querySelector(".cell_input");
+      this.published = this.node?.querySelector(".cell_output");
+      if (this.input) this.dress();
     }
-    tools() {
-      this.code_shown = this.input.querySelector("div.highlight") || this.input.querySelector("pre");
+    dress() {
+      this.code_shown = /** @type {HTMLElement} */ (
+        this.input.querySelector("div.highlight") || this.input.querySelector("pre")
+      );
       this.editor = this.area(`Code of ${this.title}`);
       this.editor.hidden = true;
-      this.button = make("button", { type: "button", class: "live-run", "aria-label": `Run cell ${this.index + 1}`, onclick: () => this.start() }, "▶ Run");
-      this.edit = make("button", { type: "button", "aria-label": `Edit cell ${this.index + 1}`, onclick: () => this.open() }, "Edit");
-      this.undo = make("button", { type: "button", hidden: true, "aria-label": `Undo the edits of cell ${this.index + 1}`, onclick: () => this.set(this.source) }, "Undo edits");
-      this.mark = make("span", { class: "live-mark" });
+      this.edit = button("Edit", () => this.open(), { "aria-label": `Edit ${this.title}` });
       this.code_shown.after(this.editor);
-      this.input.append(make("div", { class: "live-tools" }, this.button, this.edit, this.undo, this.mark));
+      this.input.append(this.tools("▶ Run", `Run ${this.title}`, this.edit));
     }
-    start() { return this.live.runTo(this); }
+    start() {
+      return this.live.runTo(this);
+    }
     open() {
       this.show_editor();
       this.editor.focus();
@@ -124,7 +233,9 @@
       this.editor.value = this.code;
       this.grow();
     }
-    grow() { this.editor.rows = this.code.split("\n").length; }
+    grow() {
+      this.editor.rows = this.code.split("\n").length;
+    }
     set(code, typed = false) {
       this.code = code;
       if (this.input) {
@@ -139,31 +250,52 @@
       if (!this.here) {
         this.here = make("div", { class: "live-new-output" });
         this.label = make("p", { class: "live-label" });
-        this.fresh = make("section", { class: "live-new", "aria-label": "Output of your run" }, this.label, this.here);
-        this.compare = make("div", { class: "live-compare", id: `live-output-${this.index}`, tabindex: "-1" });
+        this.fresh = make(
+          "section",
+          { class: "live-new", "aria-label": "Output of your run" },
+          this.label,
+          this.here,
+        );
+        this.compare = make("div", {
+          class: "live-compare",
+          id: `live-output-${this.index}`,
+          tabindex: "-1",
+        });
         if (this.published) {
           this.published.replaceWith(this.compare);
-          this.compare.append(make("section", { class: "live-published", "aria-label": "Output of the built book" },
-            make("p", { class: "live-label" }, "In the book"), this.published));
+          this.compare.append(
+            make(
+              "section",
+              { class: "live-published", "aria-label": "Output of the built book" },
+              make("p", { class: "live-label" }, "In the book"),
+              this.published,
+            ),
+          );
           const made = this.node.querySelector(".made-by");
-          if (made) this.compare.firstChild.append(made);
+          if (made) this.compare.firstElementChild.append(made);
         } else if (this.node) this.node.append(this.compare);
         else this.live.hidden.append(this.compare);
         this.compare.append(this.fresh);
       }
-      this.label.textContent = "Your run: " + this.live.difference();
-      return new Outputs(this.here, this.label.textContent, `Figure of your run, ${this.live.difference()}. The book's: ` + this.alt(), (...what) => this.twin(...what));
+      this.label.textContent = `Your run: ${this.live.difference()}`;
+      return new Outputs(
+        this.here,
+        this.label.textContent,
+        `Figure of your run, ${this.live.difference()}. The book's: ${this.alt()}`,
+        (...what) => this.twin(...what),
+      );
     }
     /* The book's figure takes this run into its own axes, if it is one that can (see twin.js): then one chart has the whole width. */
     twin(what, ...given) {
-      const host = this.published && this.published.querySelector("[data-twin]"), { twin } = globalThis.ldpkit;
+      const host = this.published?.querySelector("[data-twin]"),
+        { twin } = globalThis.ldpkit;
       if (!host || !twin) return false;
       this.compare.classList.add("live-joined");
       twin[what](host, ...given);
       return true;
     }
     alt() {
-      const image = this.published && this.published.querySelector("img");
+      const image = this.published?.querySelector("img");
       return image ? image.alt : "none.";
     }
     forget() {
@@ -183,18 +315,23 @@
       this.ran = this.code;
       const before = this.here ? this.here.offsetHeight : 0;
       this.outputs = this.output();
-      this.here.style.minHeight = before + "px"; // the page does not jump while a figure is made again
+      this.here.style.minHeight = `${before}px`; // the page does not jump while a figure is made again
       this.outputs.clear();
       this.compare.hidden = true;
-      const good = await this.follow(kernel, this.code, () => { this.compare.hidden = false; });
+      const good = await this.follow(kernel, this.code, () => {
+        this.compare.hidden = false;
+      });
       this.here.style.minHeight = "";
       const empty = !this.here.querySelector(":scope > :not([hidden])");
       this.compare.hidden = !this.published && empty;
-      if (this.published && empty) this.here.append(make("p", {}, good ? "No output." : "Stopped."));
+      if (this.published && empty)
+        this.here.append(make("p", {}, good ? "No output." : "Stopped."));
       this.set_state(good ? "ran" : "failed", good ? "✓ ran" : "✗ stopped");
       return good;
     }
-    get place() { return this.compare; }
+    get place() {
+      return this.compare;
+    }
   }
 
   /* ---- an exercise's scratch cell, or a solution: it sees the page's names and leaves none of its own among them ---- */
@@ -207,37 +344,74 @@
         shell.user_ns.clear()
         shell.user_ns.update(kept)
 _aside(${JSON.stringify(code)})`;
-  const python = (box) => [...box.querySelectorAll(":scope > section > .highlight-python pre")].map((pre) => pre.textContent).join("").trimEnd();
+  const python = (box) =>
+    [...box.querySelectorAll(":scope > section > .highlight-python pre")]
+      .map((pre) => pre.textContent)
+      .join("")
+      .trimEnd();
 
   class Aside extends Piece {
+    editor; // of a scratch cell
+    node;
     constructor(live, data, ...parts) {
       super(live, data);
-      this.button = make("button", { type: "button", class: "live-run", onclick: () => this.start() }, data.words);
-      this.undo = make("button", { type: "button", hidden: true, "aria-label": `Undo the edits of ${this.title}`, onclick: () => this.set(this.source) }, "Undo edits");
-      this.mark = make("span", { class: "live-mark" });
-      this.place = make("div", { class: "live-new-output", id: `live-output-${data.index}`, tabindex: "-1" });
+      this.place = make("div", {
+        class: "live-new-output",
+        id: `live-output-${data.index}`,
+        tabindex: "-1",
+      });
       this.outputs = new Outputs(this.place, "", `Figure of ${this.title}.`, () => {});
-      this.box = make("div", { class: "live-aside" }, ...parts, make("div", { class: "live-tools" }, this.button, this.undo, this.mark), this.place);
+      this.box = make(
+        "div",
+        { class: "live-aside" },
+        ...parts,
+        this.tools(data.words, data.label),
+        this.place,
+      );
     }
     static scratch(live, exercise, number) {
-      const source = python(exercise), title = `the scratch cell of exercise ${number}`;
-      const made = new Aside(live, { index: exercise.id, number, source, title, words: "▶ Run" });
+      const source = python(exercise),
+        title = `the scratch cell of exercise ${number}`;
+      const data = {
+        index: exercise.id,
+        number,
+        source,
+        title,
+        words: "▶ Run",
+        label: `Run ${title}`,
+      };
+      const made = new Aside(live, data);
       made.editor = made.area(`Code of ${title}`);
-      made.button.setAttribute("aria-label", `Run ${title}`);
-      made.node = make("details", { class: "live-scratch" }, make("summary", {}, "Scratch cell: try it here"), made.box);
+      made.node = make(
+        "details",
+        { class: "live-scratch" },
+        make("summary", {}, "Scratch cell: try it here"),
+        made.box,
+      );
       made.box.prepend(made.editor);
       made.show();
       exercise.querySelector(":scope > section").append(made.node);
       return made;
     }
     static solution(live, solution, number) {
-      const source = python(solution), title = `the solution of exercise ${number}`;
-      const made = new Aside(live, { index: solution.id, source, title, words: "▶ Run this solution" });
+      const source = python(solution),
+        title = `the solution of exercise ${number}`;
+      const made = new Aside(live, {
+        index: solution.id,
+        source,
+        title,
+        words: "▶ Run this solution",
+      });
       const blocks = solution.querySelectorAll(":scope > section > .highlight-python");
       if (blocks.length) blocks[blocks.length - 1].after(made.box);
       return made;
     }
-    start() { return this.live.run(() => [this], `${this.title}${/^\s*assert /m.test(this.code) ? ": all its checks hold" : ""}`); }
+    start() {
+      return this.live.run(
+        () => [this],
+        `${this.title}${/^\s*assert /m.test(this.code) ? ": all its checks hold" : ""}`,
+      );
+    }
     show() {
       if (this.editor.value !== this.code) this.editor.value = this.code;
       this.editor.rows = Math.max(4, this.code.split("\n").length);
@@ -266,23 +440,43 @@ _aside(${JSON.stringify(code)})`;
   class Live {
     constructor(page) {
       this.page = page;
-      this.place = "ldpkit-live-edits:" + page.page;
+      this.place = `ldpkit-live-edits:${page.page}`;
       this.cells = [];
       this.scratches = [];
       this.status = make("p", { id: "live-status", role: "status" });
       this.clock = make("p", { id: "live-clock", "aria-hidden": "true", hidden: true }); // changes too often to be read out
-      this.gauge = make("progress", { id: "live-progress", max: 1, value: 0, hidden: true, "aria-label": "Progress of the run" });
+      this.gauge = make("progress", {
+        id: "live-progress",
+        max: 1,
+        value: 0,
+        hidden: true,
+        "aria-label": "Progress of the run",
+      });
       this.hidden = make("div", { id: "live-hidden" });
       this.badge = badge("Not live");
-      const button = (id, words, action) => make("button", { type: "button", id, onclick: action }, words);
-      this.all = button("live-run-all", "▶ Run all", () => this.runAll());
-      this.stop = button("live-interrupt", "■ Interrupt", () => this.interrupt());
-      this.again = button("live-restart", "↻ Restart", () => this.restart());
-      this.restore = button("live-undo-all", "Undo all edits", () => this.undo());
+      this.all = button("▶ Run all", () => this.runAll(), { id: "live-run-all" });
+      this.stop = button("■ Interrupt", () => this.interrupt(), { id: "live-interrupt" });
+      this.again = button("↻ Restart", () => this.restart(), { id: "live-restart" });
+      this.restore = button("Undo all edits", () => this.undo(), { id: "live-undo-all" });
       this.all.className = "live-main";
       this.all.disabled = this.stop.disabled = this.again.disabled = this.restore.hidden = true;
-      this.bar = make("div", { id: "live-bar", role: "region", "aria-label": "Run this page" },
-        make("div", { class: "live-buttons" }, this.badge, this.all, this.stop, this.again, this.restore, lab(page.notebook)), this.status, this.gauge, this.clock);
+      this.bar = make(
+        "div",
+        { id: "live-bar", role: "region", "aria-label": "Run this page" },
+        make(
+          "div",
+          { class: "live-buttons" },
+          this.badge,
+          this.all,
+          this.stop,
+          this.again,
+          this.restore,
+          lab(page.notebook),
+        ),
+        this.status,
+        this.gauge,
+        this.clock,
+      );
       document.querySelector("article h1").after(this.bar, this.hidden);
     }
     begin() {
@@ -298,26 +492,63 @@ _aside(${JSON.stringify(code)})`;
         own.node.before(this.form.element);
         this.form.read();
       }
-      const injected = document.querySelector(".tag_injected-parameters");
+      const injected = /** @type {HTMLElement} */ (
+        document.querySelector(".tag_injected-parameters")
+      );
       if (injected) injected.hidden = true; // the form says it
-      for (const span of document.querySelectorAll("article .pasted-text")) span.classList.add("live-built-number");
-      const exercises = [...document.querySelectorAll(".exercise.admonition")], number = (box, i) => (box.querySelector(".caption-number")?.textContent.match(/\d+/) || [i + 1])[0];
+      for (const span of document.querySelectorAll("article .pasted-text"))
+        span.classList.add("live-built-number");
+      const exercises = [...document.querySelectorAll(".exercise.admonition")],
+        number = (box, i) =>
+          (box.querySelector(".caption-number")?.textContent.match(/\d+/) || [i + 1])[0];
       this.scratches = exercises.map((box, i) => Aside.scratch(this, box, number(box, i)));
-      this.solutions = exercises.map((box, i) => [box.nextElementSibling, number(box, i)]).filter(([box]) => box?.matches(".solution")).map(([box, n]) => Aside.solution(this, box, n));
-      window.addEventListener("pagehide", () => { if (this.kernel) { this.kernel.stop(); this.kernel = null; } });
-      document.addEventListener("visibilitychange", () => { if (!document.hidden && !this.busy) ask("GET", "live").catch((e) => { this.badge.textContent = "Not live"; this.fail(e.message); }); });
+      this.solutions = exercises
+        .map((box, i) => [box.nextElementSibling, number(box, i)])
+        .filter(([box]) => box?.matches(".solution"))
+        .map(([box, n]) => Aside.solution(this, box, n));
+      window.addEventListener("pagehide", () => {
+        if (this.kernel) {
+          this.kernel.stop();
+          this.kernel = null;
+        }
+      });
+      document.addEventListener("visibilitychange", () => {
+        if (!document.hidden && !this.busy)
+          ask("GET", "live").catch((e) => {
+            this.badge.textContent = "Not live";
+            this.fail(e.message);
+          });
+      });
       this.idle();
-      const [kept, lost] = this.recall(), [set, refused] = this.address();
-      this.ready([kept.length && `Your edits of ${named(kept)} are kept. `, set.length && `The address of this page sets ${set.join(", ")}. `].filter(Boolean).join(""));
-      if (lost.length) this.say(`Your edits of ${named(lost)} belonged to another version of this page and are gone. ${this.status.textContent}`);
-      if (refused.length) this.say(`Not taken from the address of this page: ${refused.join(" ")} ${this.status.textContent}`, "bad");
+      const [kept, lost] = this.recall(),
+        [set, refused] = this.address();
+      this.ready(
+        [
+          kept.length && `Your edits of ${named(kept)} are kept. `,
+          set.length && `The address of this page sets ${set.join(", ")}. `,
+        ]
+          .filter(Boolean)
+          .join(""),
+      );
+      if (lost.length)
+        this.say(
+          `Your edits of ${named(lost)} belonged to another version of this page and are gone. ${this.status.textContent}`,
+        );
+      if (refused.length)
+        this.say(
+          `Not taken from the address of this page: ${refused.join(" ")} ${this.status.textContent}`,
+          "bad",
+        );
     }
     /* Everything a reader can edit. */
-    get pieces() { return [...this.cells, ...this.scratches]; }
+    get pieces() {
+      return [...this.cells, ...this.scratches];
+    }
     /* Put the parameters that the address names into their cell; what was set, and what was refused and why. Nothing is run. */
     address() {
       const { set, refused } = asked(this.page.parameters, location.search);
-      for (const [name, value] of set) this.form.cell.set(withValue(this.form.cell.code, name, value));
+      for (const [name, value] of set)
+        this.form.cell.set(withValue(this.form.cell.code, name, value));
       return [set.map((pair) => pair.join(" = ")), refused];
     }
     /* The address names the parameters that differ from the book's, so that it can be kept or handed on. */
@@ -326,26 +557,42 @@ _aside(${JSON.stringify(code)})`;
       const query = new URLSearchParams(location.search);
       for (const p of this.page.parameters) {
         const value = valueIn(this.form.cell.code, p.name);
-        if (value === undefined || value === p.built || refusal(p, literal(p, value))) query.delete(p.name);
+        if (value === undefined || value === p.built || refusal(p, literal(p, value)))
+          query.delete(p.name);
         else query.set(p.name, value);
       }
-      history.replaceState(history.state, "", `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`);
+      history.replaceState(
+        history.state,
+        "",
+        `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`,
+      );
     }
-    ready(first = "") { this.say(`Ready: change a parameter or edit a cell, then run. ${first}${this.estimate()}`); }
+    ready(first = "") {
+      this.say(`Ready: change a parameter or edit a cell, then run. ${first}${this.estimate()}`);
+    }
     /* Edits are kept in this tab, each beside the book's code that it changed. */
     keep() {
-      const edits = this.pieces.filter((c) => c.code !== c.source).map((c) => [c.index, c.source, c.code]);
+      const edits = this.pieces
+        .filter((c) => c.code !== c.source)
+        .map((c) => [c.index, c.source, c.code]);
       this.restore.hidden = !edits.length;
       if (edits.length) sessionStorage.setItem(this.place, JSON.stringify(edits));
       else sessionStorage.removeItem(this.place);
     }
     recall() {
-      const kept = [], lost = [];
+      const kept = [],
+        lost = [];
       let edits = [];
-      try { edits = JSON.parse(sessionStorage.getItem(this.place)) || []; } catch { /* not written here */ }
+      try {
+        edits = JSON.parse(sessionStorage.getItem(this.place)) || [];
+      } catch {
+        /* not written here */
+      }
       if (!Array.isArray(edits) || !edits.every(Array.isArray)) edits = [];
       for (const [index, source, code] of edits) {
-        const cell = typeof code === "string" && this.pieces.find((c) => c.index === index && c.source === source);
+        const cell =
+          typeof code === "string" &&
+          this.pieces.find((c) => c.index === index && c.source === source);
         (cell ? kept : lost).push(cell || { index, number: index });
         if (cell) cell.set(code);
       }
@@ -358,27 +605,47 @@ _aside(${JSON.stringify(code)})`;
     }
     /* How long a run takes: what the build took, more where a number or a list grew, and what a comment warns of. */
     estimate() {
-      const { seconds, parameters } = this.page, own = this.form && this.form.cell;
+      const { seconds, parameters } = this.page,
+        own = this.form?.cell;
       this.expected = seconds;
       if (!seconds) return "";
       let more = 1;
       const warned = [];
       for (const p of parameters) {
-        const value = valueIn(own.code, p.name), size = (v) => (p.many ? v.split(",").length : Number(v.replaceAll("_", "")));
+        const value = valueIn(own.code, p.name),
+          size = (v) => (p.many ? v.split(",").length : Number(v.replaceAll("_", "")));
         if (value === p.built || value === undefined) continue;
         if (p.cost && value !== "False") warned.push(` ${p.name}: ${p.cost}.`);
-        if (p.many || (p.kind === "integer" && p.name !== "seed")) more *= Math.max(1, size(value) / size(p.built)) || 1;
+        if (p.many || (p.kind === "integer" && p.name !== "seed"))
+          more *= Math.max(1, size(value) / size(p.built)) || 1;
       }
       this.expected = seconds * more;
-      const scale = parameters.every((p) => p.built === p.literal) ? "" : ` with ${this.form.whose} values`;
+      const scale = parameters.every((p) => p.built === p.literal)
+        ? ""
+        : ` with ${this.form.whose} values`;
       return `All cells took ${duration(seconds)} for the book${scale}${more > 1.2 ? `, with your values perhaps ${duration(this.expected)}` : ""}.${warned.join("")}`;
     }
     /* The last line of a progress bar, without the bar: the clock shows it beside the time gone by. */
-    heard(raw) { this.bar_said = raw.trimEnd().split("\n").pop().replace(/ *\|[^|]*\|/, "").trim(); }
+    heard(raw) {
+      this.bar_said = raw
+        .trimEnd()
+        .split("\n")
+        .pop()
+        .replace(/ *\|[^|]*\|/, "")
+        .trim();
+    }
     tick(began) {
-      const gone = (performance.now() - began) / 1000, { done, count, all } = this.progress, known = all && this.expected;
+      const gone = (performance.now() - began) / 1000,
+        { done, count, all } = this.progress,
+        known = all && this.expected;
       this.gauge.value = known ? Math.min(0.99, gone / this.expected) : done / count;
-      this.clock.textContent = [`${done + 1} of ${count}`, `${Math.round(gone)} s${known ? ` of about ${duration(this.expected)}` : ""}`, this.bar_said].filter(Boolean).join(" · ");
+      this.clock.textContent = [
+        `${done + 1} of ${count}`,
+        `${Math.round(gone)} s${known ? ` of about ${duration(this.expected)}` : ""}`,
+        this.bar_said,
+      ]
+        .filter(Boolean)
+        .join(" · ");
     }
     say(words, state = "", ...more) {
       this.status.replaceChildren(words, ...more);
@@ -410,9 +677,16 @@ _aside(${JSON.stringify(code)})`;
     }
     /* How this run differs from the one in the book, in words. The parameters' cell is edited, too, if more than their values changed. */
     difference() {
-      const own = this.form && this.form.cell, given = own ? this.page.parameters.filter((p) => valueIn(own.code, p.name) !== undefined) : [];
-      const changed = given.map((p) => [p, valueIn(own.code, p.name)]).filter(([p, v]) => v !== p.built).map(([p, v]) => `${p.name} = ${v}`);
-      const code = (c) => (c === own ? given.reduce((text, p) => withValue(text, p.name, p.built), own.code) : c.code);
+      const own = this.form?.cell,
+        given = own
+          ? this.page.parameters.filter((p) => valueIn(own.code, p.name) !== undefined)
+          : [];
+      const changed = given
+        .map((p) => [p, valueIn(own.code, p.name)])
+        .filter(([p, v]) => v !== p.built)
+        .map(([p, v]) => `${p.name} = ${v}`);
+      const code = (c) =>
+        c === own ? given.reduce((text, p) => withValue(text, p.name, p.built), own.code) : c.code;
       const edits = this.cells.filter((c) => code(c) !== c.source);
       if (edits.length) changed.push(`code of ${named(edits)} changed`);
       return changed.join("; ") || "nothing changed";
@@ -422,7 +696,11 @@ _aside(${JSON.stringify(code)})`;
       if (this.kernel) this.kernel.disconnect();
       this.say("Starting a kernel …", "busy");
       for (const c of this.cells) c.state = "";
-      const kernel = new Kernel(this.page.folder, (why) => { this.kernel = null; this.gone = why; if (!this.busy) this.fail(why); });
+      const kernel = new Kernel(this.page.folder, (why) => {
+        this.kernel = null;
+        this.gone = why;
+        if (!this.busy) this.fail(why);
+      });
       await kernel.start();
       this.kernel = kernel;
     }
@@ -432,7 +710,17 @@ _aside(${JSON.stringify(code)})`;
     }
     /* One line about a piece that stopped, with a way to where it says more. */
     stopped(piece, before, after) {
-      const way = make("a", { href: `#${piece.place.id}`, onclick: () => { for (let e = piece.place; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true; } }, piece.title);
+      const way = make(
+        "a",
+        {
+          href: `#${piece.place.id}`,
+          onclick: () => {
+            for (let e = piece.place; e; e = e.parentElement)
+              if (e.tagName === "DETAILS") e.open = true;
+          },
+        },
+        piece.title,
+      );
       this.fail(before, way, after.split("\n")[0]);
     }
     /* Run pieces in their order. `said` tells what was done; without it these are cells of the page. */
@@ -443,7 +731,8 @@ _aside(${JSON.stringify(code)})`;
       const began = performance.now();
       try {
         await this.connected();
-        const pieces = choose(), estimate = said ? "" : ` ${this.estimate()}`;
+        const pieces = choose(),
+          estimate = said ? "" : ` ${this.estimate()}`;
         this.progress = { done: 0, count: pieces.length, all: pieces.length === this.cells.length };
         for (const piece of pieces) {
           this.say(`Running ${piece.title} …${estimate}`, "busy");
@@ -451,21 +740,30 @@ _aside(${JSON.stringify(code)})`;
           if (!(await piece.run(this.kernel))) {
             if (this.gone) throw new Error(this.gone);
             // who stops the server interrupts its kernels first: the socket will close, and then the page says so
-            if (piece.interrupted) return this.stopped(piece, "Interrupted at ", `${this.asked ? "" : ", not from this page"}.`);
+            if (piece.interrupted)
+              return this.stopped(
+                piece,
+                "Interrupted at ",
+                `${this.asked ? "" : ", not from this page"}.`,
+              );
             return this.stopped(piece, "Stopped at ", `: ${piece.error}`);
           }
           this.progress.done += 1;
         }
         const took = `Done in ${((performance.now() - began) / 1000).toFixed(1)} s: `;
         if (!said) document.body.dataset.live = "ran";
-        const note = document.querySelector("article .live-built-number") ? " Underlined numbers in the text belong to the run in the book." : "";
+        const note = document.querySelector("article .live-built-number")
+          ? " Underlined numbers in the text belong to the run in the book."
+          : "";
         this.say(took + (said ? `${said}.` : `${this.difference()}.${note}`), "good");
         this.idle();
       } catch (e) {
         this.fail(this.gone || e.message);
       }
     }
-    runAll() { return this.run(() => this.cells); }
+    runAll() {
+      return this.run(() => this.cells);
+    }
     /* Run one cell; what comes before it is run first from where this kernel has not yet run it as it now stands. */
     runTo(cell) {
       return this.run(() => {
@@ -477,7 +775,11 @@ _aside(${JSON.stringify(code)})`;
     async interrupt() {
       if (!this.kernel) return;
       this.asked = true;
-      try { await this.kernel.interrupt(); } catch (e) { this.fail(e.message); }
+      try {
+        await this.kernel.interrupt();
+      } catch (e) {
+        this.fail(e.message);
+      }
     }
     async restart() {
       this.start();
@@ -488,7 +790,9 @@ _aside(${JSON.stringify(code)})`;
         delete document.body.dataset.live;
         this.idle();
         this.say("Restarted: nothing has been run.");
-      } catch (e) { this.fail(e.message); }
+      } catch (e) {
+        this.fail(e.message);
+      }
     }
     reset() {
       if (this.busy) return;
@@ -496,18 +800,22 @@ _aside(${JSON.stringify(code)})`;
       let code = own.source;
       for (const p of this.page.parameters) code = withValue(code, p.name, p.literal);
       own.set(code);
-      document.activeElement.blur();
+      /** @type {HTMLElement} */ (document.activeElement).blur();
       this.form.read(true);
       for (const c of this.cells) c.forget();
       delete document.body.dataset.live;
-      this.say(`The parameters have ${this.form.whose} values again; the page shows what is in the book.`);
+      this.say(
+        `The parameters have ${this.form.whose} values again; the page shows what is in the book.`,
+      );
     }
   }
 
   async function open() {
-    const { data } = ldpkit.live, title = document.querySelector("article h1");
+    const { data } = ldpkit.live,
+      title = document.querySelector("article h1");
     if (!title) return;
-    if (!data) { // without cells: only the way to JupyterLab
+    if (!data) {
+      // without cells: only the way to JupyterLab
       const way = make("p", { class: "live-links" }, badge("Live"), " ", lab("book"));
       title.after(way);
       return ask("GET", "live").catch((e) => way.replaceChildren(e.message));

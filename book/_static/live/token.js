@@ -2,17 +2,25 @@
    send cookies to every port of an address. A tab without a token that holds asks the other tabs of this very address and port. */
 (() => {
   "use strict";
-  const NAME = "live-token", PROTOCOL = "v1.token.websocket.jupyter.org", WAIT = 1000; // milliseconds that other tabs have to answer
+  const NAME = "live-token",
+    PROTOCOL = "v1.token.websocket.jupyter.org",
+    WAIT = 1000; // milliseconds that other tabs have to answer
   const tabs = new BroadcastChannel(NAME);
   const own = () => sessionStorage.getItem(NAME);
   const proof = (token) => (token ? { Authorization: `token ${token}` } : {});
   const protocols = (token) => [PROTOCOL, `${PROTOCOL}.${token}`]; // all that a script can tell a WebSocket's server
-  const holds = (token) => fetch("/api/live", { headers: proof(token) }).then((answer) => answer.ok, () => false);
+  const holds = (token) =>
+    fetch("/api/live", { headers: proof(token) }).then(
+      (answer) => answer.ok,
+      () => false,
+    );
 
   async function find() {
     if (own() && (await holds(own()))) return own();
     const found = await new Promise((done) => {
-      tabs.addEventListener("message", async ({ data }) => { if (data.token && (await holds(data.token))) done(data.token); });
+      tabs.addEventListener("message", async ({ data }) => {
+        if (data.token && (await holds(data.token))) done(data.token);
+      });
       tabs.postMessage({});
       setTimeout(done, WAIT, "");
     });
@@ -20,6 +28,9 @@
     return found;
   }
   const token = find();
-  tabs.addEventListener("message", ({ data }) => { if (!data.token && own()) tabs.postMessage({ token: own() }); });
-  Object.assign((globalThis.ldpkit ||= { live: {} }).live, { token, proof, protocols });
+  tabs.addEventListener("message", ({ data }) => {
+    if (!data.token && own()) tabs.postMessage({ token: own() });
+  });
+  globalThis.ldpkit ||= { live: {} };
+  Object.assign(ldpkit.live, { token, proof, protocols });
 })();

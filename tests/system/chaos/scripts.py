@@ -24,7 +24,7 @@ PAYLOADS = [
     "\\u003cimg src=x onerror=ran()\\u003e", "&lt;img src=x onerror=ran()&gt;", "<style onload=ran()>",
     "constructor", "__proto__", "toString", "%", "%E0%A4%A", "", "\0", "null", "[]", "{", "[[1]]", "[[0,1,2]]",
 ]  # fmt: skip
-OURS = re.compile(r"_static/(explore|live|laws|twin)[\w./]*\.js")
+OURS = re.compile(r"_static/(base|explore|live|laws|twin)[\w./]*\.js")
 READY = "() => [...document.querySelectorAll('.explorer')].every(e => e.dataset.state === 'ready')"
 
 
