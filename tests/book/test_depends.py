@@ -209,7 +209,7 @@ def test_chapters_do_not_depend_on_each_others_mechanisms():
         ("kv_auditor/tables", "pckv kv_pages", "subset hashing"),
         ("ldp_auditor/fig2", "subset hashing", "pckv nets"),
         ("ldp_sgd/fig4", "nets standins", "pckv unary"),
-        ("refinement/fig6", "optimize poison", "nets"),
+        ("refinement/fig6", "protocols poison", "nets"),
     ]:
         path = ROOT.parent / "book" / f"{page}.ipynb"
         cells = json.loads(path.read_text())["cells"]

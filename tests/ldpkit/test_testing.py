@@ -301,7 +301,7 @@ MUTANTS = [
     ("rates", spoilt(score_rates=lambda self, t, pair: (0.1, 0.2)), "likelier under the second input"),
     ("budget", FaultyUE(3, 1.0), "epsilon 1 is claimed, (0, 1) lose 1.68027"),
     ("budget", spoilt(loss=lambda self, pair: 0.9), "the loss between (0, 1) is stated as 0.9, an event has more"),
-    ("routes", spoilt(law=lambda self, v, p=None: np.full(8, 1 / 7)), "the listed probabilities of (0, 1) sum to 1.14285714"),
+    ("routes", spoilt(distribution=lambda self, v, p=None: np.full(8, 1 / 7)), "the listed probabilities of (0, 1) sum to 1.14285714"),
     ("budget", mutant(GRR, delta=1e-3, p=AGRR(3, 1.0, 0.1).p, q=AGRR(3, 1.0, 0.1).q), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
     ("routes", spoilt(reports=property(lambda self: OUE(3, 1.0).report_type.reports[::-1])), "its listed reports"),
     ("routes", spoilt(success=lambda self: 0.5), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
