@@ -3,6 +3,7 @@ run."""
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Self
 
@@ -30,7 +31,7 @@ class Auditor(checks.Checked, ABC):
     alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = ALPHA
 
     @abstractmethod
-    def run(self, seed: int = 1) -> list[AuditResult]:
+    def run(self, seed: int = 1) -> Sequence[AuditResult]:
         """Draw, and say what was found: one result per attack or round."""
 
     @classmethod

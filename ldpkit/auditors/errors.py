@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import checks, stats
-from ..types import Array, Numbers, Rates, Word
+from ..types import Array, Numbers, Rates, Row, Word
 from .result import AuditResult, too_few
 
 __all__ = ["epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"]
@@ -136,6 +136,19 @@ BOUNDS = {"pooled": lower_pooled, "sides": lower_sides}
 """The valid bounds by name; a rule says which suits it."""
 
 
+class ErrorsResult(AuditResult):
+    """What an audit by error rates returns; the papers count its trials with both inputs."""
+
+    @property
+    def total(self) -> int:
+        """Trials in all: what `row` calls ``trials``."""
+        return 2 * self.trials
+
+    def row(self) -> Row:
+        """Flatten as `AuditResult.row` does."""
+        return super().row() | {"trials": self.total, "per_input": self.trials}
+
+
 def judged(
     audit: Any,
     seed: int,
@@ -148,7 +161,7 @@ def judged(
     delta: float = 0.0,
     estimates: dict[str, float] | None = None,
     **said: Word,
-) -> AuditResult:
+) -> ErrorsResult:
     """State what the errors of an audit show.
 
     Parameters
@@ -170,10 +183,9 @@ def judged(
     """
     trials, total = audit.trials, 2 * audit.trials
     exact, exact_sd, infinite = plugin_expectation(*rates, trials, trials)
-    return AuditResult(
+    return ErrorsResult(
         attack=audit.attack,
         trials=trials,
-        total=total,
         alpha=audit.alpha,
         seed=seed,
         faithful=audit.faithful,

@@ -26,6 +26,7 @@ from .base import ALPHA, Auditor
 from .errors import (
     BOUNDS,
     MAX_TRIALS,
+    ErrorsResult,
     epsilon_from_errors,
     judged,
     lower_pooled,
@@ -33,7 +34,6 @@ from .errors import (
     plugin_expectation,
     pooled,
 )
-from .result import AuditResult
 
 # fmt: off
 __all__ = [
@@ -184,12 +184,12 @@ class GradientAudit(Auditor):
         """Exact false-positive and false-negative rate."""
         return RULES[self.attack].rates(self.mechanism, self.pairs)
 
-    def run(self, seed: int = 1) -> list[AuditResult]:
+    def run(self, seed: int = 1) -> list[ErrorsResult]:
         """Count the errors of the rule, and judge them.
 
         Returns
         -------
-        list of one AuditResult
+        list of one ErrorsResult
             ``epsilon_emp`` is Equation 3, ``exact`` its expectation (given that it is finite),
             ``limit`` Equation 3 at the exact rates, ``estimates`` the pooled one. ``lower`` is the
             pooled bound for the cosine rule and the two-sided one for the lune rule, whose errors
@@ -244,6 +244,6 @@ def audit_gradient(
     *,
     seed: int = 1,
     **fields: Word,
-) -> AuditResult:
+) -> ErrorsResult:
     """Audit a randomised gradient: make a `GradientAudit` of these fields, and run it."""
     return GradientAudit(mechanism, pairs, attack, **fields).run(seed)[0]

@@ -7,7 +7,7 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 import functools
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated
@@ -23,8 +23,9 @@ from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Word
 from . import independence
-from .pair import PairAudit, direction, judged, makeable
-from .result import AuditResult, Row
+from .independence import Findings
+from .pair import PairAudit, PairResult, direction, judged, makeable
+from .result import Row
 
 __all__ = ["Audit", "audit", "audits", "expected"]
 
@@ -33,6 +34,8 @@ _CHUNK = 2**18  # trials per stream where rounds are simulated because their cou
 _FEW_REPORTS = 2**8
 # coordinates held in memory at once when real reports are made: few enough for a core's cache
 _REPORT_CELLS = 2**20
+SIDES = ("tp", "fp")
+"""What hits among the reports of the first and of the second input are, to the first question."""
 _JOBS = 16  # that a thread is given at a time: 10^12 trials are millions of them
 
 _expected = functools.lru_cache(maxsize=256)(stats.expected_epsilon)
@@ -150,7 +153,7 @@ class Audit(PairAudit):
             for row, (tpr, fpr) in zip(super().rows(runs, seed), exact)
         ]
 
-    def run(self, seed: int = 1) -> list[AuditResult]:
+    def run(self, seed: int = 1) -> list[PairResult]:
         """Count, and judge the counts; one result per attack.
 
         Parameters
@@ -164,98 +167,140 @@ class Audit(PairAudit):
         ValueError
             Saying what a client did wrong.
         """
-        mechanism, chosen, trials, asked = self.mechanism, self.chosen, self.trials, self.asked
-        foreign, faithful = not distribution_known(mechanism), self.real
-        if faithful:
-            makeable(mechanism)
-            most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
-            at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
-        else:
-            at_once = trials if all(self.rates) else _CHUNK
-        starts = range(0, trials, at_once)
-        names = [a.name for a in chosen]
-        name = "audit", mechanism.name, mechanism.parameters, names, faithful, [*asked[0]]
-        ordered = asked[0] if mechanism.report_type.ordered else None
+        start = time.perf_counter()
+        counts, checked = self._made(seed) if self.real else (self._sampled(seed), Findings())
+        seconds, delta = time.perf_counter() - start, self.deltas[1]
+        exact = [known or (None, None) for known in self.expected]
+        questions = [self._questions(*each) for each in np.moveaxis(counts, 2, 0)]
+        return [
+            PairResult(
+                mechanism=self.mechanism.name,
+                parameters=self.mechanism.parameters,
+                attack=attack.name,
+                trials=self.trials,
+                alpha=self.alpha,
+                seed=seed,
+                faithful=self.real,
+                counts={key: asked[0][key] for key in ("tp", "fp")},
+                rates={key: asked[0][key] for key in ("tpr", "fpr")},
+                epsilon_emp=asked[0]["epsilon_emp"],
+                exact=mean,
+                exact_sd=sd,
+                claim=self.mechanism.epsilon,
+                delta=delta,
+                pair=self.asked[0],
+                questions=self.questions * len(self.asked),
+                **judged(
+                    asked, checked, self.trials, self.mechanism.epsilon, delta, self.tail, rates
+                ),
+                scope=self.mechanism.scope,
+                seconds=seconds,
+            )
+            for attack, asked, rates, (mean, sd) in zip(self.chosen, questions, self._rates, exact)
+        ]
+
+    @property
+    def tail(self) -> float:
+        """What each of the two bounds of a question may miss."""
+        return stats.tail_mass(self.alpha, "valid") / (self.questions * len(self.asked))
+
+    @property
+    def stream(self) -> tuple[object, ...]:
+        """Name of the random stream."""
+        m, names = self.mechanism, [a.name for a in self.chosen]
+        return "audit", m.name, m.parameters, names, self.real, [*self.asked[0]]
+
+    def _questions(self, first: Array, second: Array) -> list[Row]:
+        """Return what the hits of one attack show, by question; each input has a row of hits."""
+        paper, valid = (self.deltas[0], stats.tail_mass(self.alpha)), (self.deltas[1], self.tail)
+        hits = [(first, second), (second, first)]
+        return [
+            direction(pair, int(own[i]), int(other[i]), self.trials, paper, valid)
+            for i, (pair, (own, other)) in enumerate(zip(self.asked, hits))
+        ]
+
+    def _sampled(self, seed: int) -> Array:
+        """Sample the hits from their exact distributions; see `_summed`."""
+
+        def count(side: int, chunk: int, size: int) -> list[int]:
+            name, hits = (*self.stream, SIDES[side], chunk), []
+            for i, pair in enumerate(self.asked):
+                rng = generator(seed, *name, *["turned"][:i])  # each question has its own stream
+                hits += [a.sample(self.mechanism, size, side == i, rng, pair) for a in self.chosen]
+            return hits
+
+        return self._summed(count, self.trials if all(self.rates) else _CHUNK)
+
+    def _made(self, seed: int) -> tuple[Array, Findings]:
+        """Make all reports, and count the hits; see `_summed`. Reports of a client are checked."""
+        mechanism, pair = self.mechanism, self.asked[0]
+        makeable(mechanism)
+        most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
+        at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
+        foreign = not distribution_known(mechanism)
+        ordered = pair if mechanism.report_type.ordered else None
+        seen: list[dict[int, independence.BatchSummary]] = [{}, {}]
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
-            return [a.accepts(mechanism, reports, one, rng) for one in asked for a in chosen]
+            return [
+                a.accepts(mechanism, reports, one, rng) for one in self.asked for a in self.chosen
+            ]
 
-        def count(job: tuple[str, int]) -> tuple[list[int], independence.BatchSummary | None]:
-            side, index = job
-            size = min(at_once, trials - starts[index])
-            rng, seen = generator(seed, *name, side, index), None
-            if faithful:
-                value = asked[0][side == "fp"]
-                reports = mechanism.perturb(mechanism.inputs(value, size), rng)
-                events = judge(reports, rng)
-                hits = [int(np.count_nonzero(e)) for e in events]
-                if foreign:
-                    seen = independence.summarise(reports, events, ordered, keep=index < 16)
-            else:
-                hits = [a.sample(mechanism, size, side == "tp", rng, asked[0]) for a in chosen]
-                if self.both:  # this input is the other question's second one
-                    rng = generator(seed, *name, side, index, "turned")
-                    hits += [a.sample(mechanism, size, side != "tp", rng, asked[1]) for a in chosen]
-            progress.add(size, side, *hits[: len(chosen)])
-            return hits, seen
+        def count(side: int, chunk: int, size: int) -> list[int]:
+            rng = generator(seed, *self.stream, SIDES[side], chunk)
+            reports = mechanism.perturb(mechanism.inputs(pair[side], size), rng)
+            events = judge(reports, rng)
+            if foreign:
+                kept = chunk < 16
+                seen[side][chunk] = independence.summarise(reports, events, ordered, keep=kept)
+            return [int(np.count_nonzero(event)) for event in events]
 
-        start, jobs = time.perf_counter(), itertools.product(("tp", "fp"), range(len(starts)))
-        found = {side: np.zeros(len(asked) * len(chosen), np.int64) for side in ("tp", "fp")}
-        summaries: dict[str, list[independence.BatchSummary]] = {"tp": [], "fp": []}
+        counts = self._summed(count, at_once)
+        if not foreign:
+            return counts, Findings()
+        convicted = any(
+            one["lower"] > mechanism.epsilon
+            for each in np.moveaxis(counts, 2, 0)
+            for one in self._questions(*each)
+        )
+        summaries = [[side[chunk] for chunk in sorted(side)] for side in seen]
+        most = min(at_once, self.trials)
+        return counts, independence.examine(
+            mechanism, pair, summaries, judge, self.trials, most, convicted, seed, *self.stream
+        )
+
+    def _summed(self, count: Callable[[int, int, int], list[int]], at_once: int) -> Array:
+        """Return the hits among the reports of every input, shape (2, questions, attacks).
+
+        Parameters
+        ----------
+        count : callable
+            ``count(side, chunk, size)`` gives those of one chunk of one input, by question and
+            attack.
+        at_once : int
+            Reports of a chunk, at most.
+        """
+        starts = range(0, self.trials, at_once)
+        hits = np.zeros((2, len(self.asked) * len(self.chosen)), np.int64)
+
+        def one(job: tuple[int, int]) -> tuple[int, list[int]]:
+            side, chunk = job
+            size = min(at_once, self.trials - starts[chunk])
+            some = count(side, chunk, size)
+            progress.add(size, SIDES[side], *some[: len(self.chosen)])
+            return side, some
+
+        jobs = itertools.product(range(2), range(len(starts)))
         with (
-            Progress(2 * trials, "reports", mechanism.name) as progress,
+            Progress(2 * self.trials, "reports", self.mechanism.name) as progress,
             ThreadPoolExecutor(self.threads) as pool,
         ):
             # a client may swallow an interruption: it never gets this thread
-            spread = pool.map if foreign or self.threads > 1 else map
+            spread = pool.map if self.real or self.threads > 1 else map
             while some := list(itertools.islice(jobs, _JOBS * self.threads)):
-                for (side, _), (hits, seen) in zip(some, spread(count, some)):
-                    found[side] += hits
-                    summaries[side] += [seen] if seen else []
-        tail = stats.tail_mass(self.alpha, "valid") / (self.questions * len(asked))
-        paper, valid = (self.deltas[0], stats.tail_mass(self.alpha)), (self.deltas[1], tail)
-        counts = np.reshape([found["tp"], found["fp"]], (2, len(asked), -1))
-        turns = [
-            [
-                direction(one, int(counts[j, j, i]), int(counts[1 - j, j, i]), trials, paper, valid)
-                for j, one in enumerate(asked)
-            ]
-            for i in range(len(chosen))
-        ]
-        sound, claim = independence.Findings(), mechanism.epsilon
-        if foreign:
-            convicted = any(one["lower"] > claim for each in turns for one in each)
-            sides, most = [*summaries.values()], min(at_once, trials)
-            sound = independence.examine(
-                mechanism, asked[0], sides, judge, trials, most, convicted, seed, *name
-            )
-        seconds = time.perf_counter() - start
-        return [
-            AuditResult(
-                mechanism=mechanism.name,
-                parameters=mechanism.parameters,
-                attack=a.name,
-                trials=trials,
-                alpha=self.alpha,
-                seed=seed,
-                faithful=faithful,
-                counts={key: each[0][key] for key in ("tp", "fp")},
-                rates={key: each[0][key] for key in ("tpr", "fpr")},
-                epsilon_emp=each[0]["epsilon_emp"],
-                exact=exact,
-                exact_sd=exact_sd,
-                claim=claim,
-                delta=self.deltas[1],
-                pair=asked[0],
-                questions=self.questions * len(asked),
-                **judged(each, sound, trials, claim, self.deltas[1], tail, laws),
-                scope=mechanism.scope,
-                seconds=seconds,
-            )
-            for a, each, laws, (exact, exact_sd) in zip(
-                chosen, turns, self._rates, [e or (None, None) for e in self.expected]
-            )
-        ]
+                for side, counted in spread(one, some):
+                    hits[side] += counted
+        return hits.reshape(2, len(self.asked), -1)
 
 
 def _unknown(attack: Attack, mechanism: LocalRandomizer) -> bool:
@@ -273,7 +318,7 @@ def audit(
     seed: int = 1,
     until: str = "counted",
     **given: Word,
-) -> AuditResult:
+) -> PairResult:
     """Audit a mechanism or client with one attack; the door to `Audit` and `SequentialAudit`.
 
     Parameters
@@ -295,7 +340,7 @@ def audit(
 
 def audits(
     mechanism: LocalRandomizer, attack: Sequence[str | Attack], *, seed: int = 1, **given: Word
-) -> list[AuditResult]:
+) -> list[PairResult]:
     """Audit with several attacks at once; `audit` says the rest."""
     several = checks.instance("attack", attack, (list, tuple), "a list of attacks")
     return Audit(mechanism, several, **given).run(seed)

@@ -10,9 +10,9 @@ from ..mechanisms import LocalRandomizer, client
 from ..types import Pair, Rates, Word
 from . import independence
 from .base import Auditor
-from .result import CLEAR, Row, in_the_clear, too_few
+from .result import CLEAR, AuditResult, Row, finite, in_the_clear, too_few
 
-__all__ = ["PairAudit", "direction", "judged", "makeable"]
+__all__ = ["PairAudit", "PairResult", "direction", "judged", "makeable"]
 
 
 _WIDEST = 2**26
@@ -54,6 +54,38 @@ class PairAudit(Auditor):
         if isinstance(name, str) and ":" in name:
             return client.named(name, **parameters)
         return mechanisms.make(name, **parameters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairResult(AuditResult):
+    """What an audit that tells inputs apart returns.
+
+    Attributes
+    ----------
+    pair : (input, input)
+        The two audited inputs.
+    directions : tuple of dict
+        The questions asked about the pair: ``pair`` in the order in which the event names it,
+        counts, rates, ``epsilon_emp``, and a ``lower`` of its own. The first one's counts are the
+        result's.
+    questions : int
+        Among how many questions alpha is divided for `lower`.
+    """
+
+    pair: Pair
+    directions: tuple[Row, ...] = ()
+    questions: int = 1
+
+    def row(self) -> Row:
+        """Flatten as `AuditResult.row` does."""
+        return super().row() | {
+            "pair": list(self.pair),
+            "questions": self.questions,
+            "directions": [
+                {key: finite(value) for key, value in one.items()} | {"pair": list(one["pair"])}
+                for one in self.directions
+            ],
+        }
 
 
 # of each of two bounds: an event is called turned round by chance with probability 1e-6 at most

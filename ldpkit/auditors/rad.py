@@ -30,7 +30,7 @@ from ..mechanisms.subset import SubsetSelection
 from ..rng import generator
 from ..types import Word
 from .base import Auditor
-from .result import AuditResult, Row, too_few
+from .result import AuditResult, Row, finite, too_few
 
 __all__ = ["PROTOCOLS", "RADAudit", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd",
            "epsilon_interval", "rad_result", "rad_audit"]  # fmt: skip
@@ -170,6 +170,32 @@ def _interval(
     return invert_known(protocol, low - 1 / m, m), invert_known(protocol, high - 1 / m, m)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReconstructionResult(AuditResult):
+    """What an audit of reconstruction returns.
+
+    Attributes
+    ----------
+    total : int
+        Reports in all, which the paper counts: what `row` calls ``trials``.
+    interval : (float, float) or None
+        Interval of epsilon at level ``1 - alpha`` that trusts the mechanism's distribution, where
+        the mechanism is known.
+    """
+
+    total: int
+    interval: tuple[float, float] | None = None
+
+    def row(self) -> Row:
+        """Flatten as `AuditResult.row` does."""
+        ends = zip(("interval_low", "interval_high"), self.interval or ())
+        return (
+            super().row()
+            | {"trials": self.total, "per_input": self.trials}
+            | {name: finite(end) for name, end in ends}
+        )
+
+
 def rad_result(
     successes: int,
     reports: int,
@@ -180,8 +206,8 @@ def rad_result(
     delta: float = 0.0,
     alpha: float = 0.02,
     **made: Word,
-) -> AuditResult:
-    """Turn counted successes into an `AuditResult`.
+) -> ReconstructionResult:
+    """Turn counted successes into a `ReconstructionResult`.
 
     Parameters
     ----------
@@ -194,7 +220,7 @@ def rad_result(
 
     Returns
     -------
-    AuditResult
+    ReconstructionResult
         ``epsilon_emp`` is the paper's estimate (through the mechanism if it is
         known), ``lower`` the bound that holds for every mechanism, and
         ``interval`` the one that trusts the protocol.
@@ -215,7 +241,7 @@ def rad_result(
         lambda n: epsilon_interval(n, n, m, alpha=alpha, delta=delta)[0], reports, claim, "reports"
     )
     parameters = {"k": m} | ({"epsilon": claim} if math.isfinite(claim) else {})
-    return AuditResult(
+    return ReconstructionResult(
         mechanism=protocol or "unknown",
         parameters=parameters,
         attack="reconstruction",
@@ -275,7 +301,7 @@ class RADAudit(Auditor):
         make = PROTOCOLS[checks.one_of("mechanism", name, PROTOCOLS)]
         return build(name, make, **parameters)
 
-    def run(self, seed: int = 1) -> list[AuditResult]:
+    def run(self, seed: int = 1) -> list[ReconstructionResult]:
         """Count the reconstructed reports, and judge them; one result."""
         mechanism, m = self.mechanism, self.mechanism.k
         protocol = next(name for name, each in PROTOCOLS.items() if each is type(mechanism))
@@ -296,6 +322,8 @@ class RADAudit(Auditor):
         return [rad_result(found, self.trials * m, m, protocol, **made)]
 
 
-def rad_audit(mechanism: GRR | FloorSS | OUE, *, seed: int = 1, **fields: Word) -> AuditResult:
+def rad_audit(
+    mechanism: GRR | FloorSS | OUE, *, seed: int = 1, **fields: Word
+) -> ReconstructionResult:
     """Simulate the paper's audit: make a `RADAudit` of these fields, and run it."""
     return RADAudit(mechanism, **fields).run(seed)[0]

@@ -9,7 +9,7 @@ import scipy
 
 from .. import stats
 from ..stats import down
-from ..types import Pair, Row
+from ..types import Row
 
 if TYPE_CHECKING:
     from .report_html import Drawing
@@ -20,15 +20,8 @@ STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """What an audit may come to, see `AuditResult.status`."""
 
 
-_NESTED = (
-    "pair",
-    "questions",
-    "directions",
-    "warnings",
-    "verdict",
-    "seconds",
-    "how",
-)  # no columns of a table
+_NESTED = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
+"""What a table has no column for."""
 
 
 def finite(x: object) -> object:
@@ -40,6 +33,8 @@ def finite(x: object) -> object:
 class AuditResult:
     """One audit: what was counted, what the paper would report, and what may be concluded.
 
+    An auditor that has more to say adds fields in a class of its own.
+
     Attributes
     ----------
     mechanism : str
@@ -50,11 +45,9 @@ class AuditResult:
         Which attack or event was counted.
     trials : int
         Reports per input.
-    total : int or None
-        Trials in all, where the published audit counts those: what `row` calls ``trials`` then.
     alpha : float
         Significance: `lower` exceeds the truth with probability at most alpha,
-        together with those of all audits it is shared with (`questions`).
+        together with those of all audits that share alpha.
     seed : int or None
         ``None`` if the counts were made elsewhere.
     faithful : bool
@@ -75,19 +68,8 @@ class AuditResult:
         Delta of the claimed guarantee.
     limit : float or None
         What `epsilon_emp` tends to with ever more trials, where an auditor says so.
-    interval : (float, float) or None
-        Interval of epsilon at level ``1 - alpha`` that trusts the mechanism's law,
-        where an auditor has one.
     estimates : mapping
         Further estimates by name, see the auditor.
-    pair : (int, int) or None
-        The two audited values, where an auditor compares two.
-    directions : tuple of dict
-        The questions asked about the pair: ``pair`` in the order in which the event names it,
-        counts, rates, ``epsilon_emp``, and a ``lower`` of its own. The first one's counts are the
-        result's.
-    questions : int
-        Among how many questions alpha is divided for `lower`.
     warnings : tuple of str
         What a reader has to know before relying on the result.
     inconclusive : str
@@ -116,14 +98,9 @@ class AuditResult:
     exact: float | None
     exact_sd: float | None
     claim: float
-    total: int | None = None
     delta: float = 0.0
     limit: float | None = None
-    interval: tuple[float, float] | None = None
     estimates: Mapping[str, float] = field(default_factory=dict)
-    pair: Pair | None = None
-    directions: tuple[Row, ...] = ()
-    questions: int = 1
     warnings: tuple[str, ...] = ()
     inconclusive: str = ""
     invalid: str = ""
@@ -193,13 +170,7 @@ class AuditResult:
         Infinite values become ``None`` where they mean "nothing is claimed" or
         "nothing can be said", so that the dictionary can be written as JSON.
         """
-
         more = {} if self.limit is None else {"limit": finite(self.limit)}
-        if self.interval is not None:
-            more |= {
-                "interval_low": finite(self.interval[0]),
-                "interval_high": finite(self.interval[1]),
-            }
         named = {
             key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")
         }
@@ -208,14 +179,12 @@ class AuditResult:
             **named,
             "epsilon": self.parameters.get("epsilon", finite(self.claim)),
             "delta": self.parameters.get("delta", self.delta),
-            "trials": self.total or self.trials,
-            **({} if self.total is None else {"per_input": self.trials}),
+            "trials": self.trials,
             "alpha": self.alpha,
             "seed": self.seed,
             "attack": self.attack,
             "faithful": self.faithful,
             "how": self.how,
-            **({} if self.pair is None else {"pair": list(self.pair), "questions": self.questions}),
             **self.counts,
             **self.rates,
             "epsilon_emp": finite(self.epsilon_emp),
@@ -229,18 +198,6 @@ class AuditResult:
             "status": self.status,
             "verdict": self.verdict,
             "warnings": list(self.warnings),
-            **(
-                {
-                    "directions": [
-                        d
-                        | {"pair": list(d["pair"])}
-                        | {name: finite(d[name]) for name in ("epsilon_emp",) if name in d}
-                        for d in self.directions
-                    ]
-                }
-                if self.directions
-                else {}
-            ),
             "seconds": self.seconds,
         }
 

@@ -28,8 +28,7 @@ from ..progress import Progress, begin_one
 from ..rng import generator
 from ..types import Array, Rates, Rng, Word
 from .base import Auditor
-from .errors import MAX_TRIALS, judged, lower_sides
-from .result import AuditResult
+from .errors import MAX_TRIALS, ErrorsResult, judged, lower_sides
 
 # fmt: off
 __all__ = [
@@ -255,12 +254,12 @@ class ShuffleAudit(Auditor):
         """The closed bound."""
         return closed_bound(self.clients, self.epsilon, self.delta)
 
-    def run(self, seed: int = 1) -> list[AuditResult]:
+    def run(self, seed: int = 1) -> list[ErrorsResult]:
         """Count the errors of the rule, and judge them.
 
         Returns
         -------
-        list of one AuditResult
+        list of one ErrorsResult
             ``claim`` is the closed bound, ``epsilon_emp`` the paper's measured value, ``estimates``
             the exact ``tight`` epsilon of the pair at `delta` and the numerical ``upper`` bound for
             all pairs.
@@ -298,6 +297,6 @@ class ShuffleAudit(Auditor):
 
 def audit_shuffle(
     epsilon: float, clients: int, delta: float = 1e-6, *, seed: int = 1, **fields: Word
-) -> AuditResult:
+) -> ErrorsResult:
     """Audit shuffled LDP-SGD: make a `ShuffleAudit` of these fields, and run it."""
     return ShuffleAudit(epsilon, clients, delta, **fields).run(seed)[0]

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from .. import attacks, checks, stats
-from ..auditors import Audit, AuditResult
+from ..auditors import Audit
+from ..auditors.pair import PairResult
 from ..auditors.result import Row, finite
 from ..mechanisms import MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
@@ -159,7 +160,7 @@ def titled(name: str, parameters: Mapping[str, object]) -> str:
     return f"{name} ({named})" if named else name
 
 
-def _table(result: AuditResult) -> list[Line]:
+def _table(result: PairResult) -> list[Line]:
     row = result.row()
     exact = (
         "unknown: no law of these reports is known"

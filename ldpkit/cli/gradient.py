@@ -4,7 +4,8 @@ shuffled."""
 import click
 
 from ..attacks import gradient as crafts
-from ..auditors import AuditResult, GradientAudit, ShuffleAudit
+from ..auditors import GradientAudit, ShuffleAudit
+from ..auditors.errors import ErrorsResult
 from ..auditors.gradient import ADVERSARIES
 from ..mechanisms import GRADIENT
 from ..types import Word
@@ -49,7 +50,7 @@ def audit_shuffle(
 
 
 def _write(
-    ctx: click.Context, result: AuditResult, attack: str, as_json: bool, strict: bool
+    ctx: click.Context, result: ErrorsResult, attack: str, as_json: bool, strict: bool
 ) -> None:
     more = {"tight": "exact epsilon of the two batches", "upper": "numerical bound for all batches",
             "pooled": "epsilon of the accuracy, nearly unbiased"}  # fmt: skip

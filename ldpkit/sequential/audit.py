@@ -178,7 +178,7 @@ class SequentialAudit(PairAudit):
         """Return a `Run` of this audit, from its beginning or from a kept `Run.state`."""
         return Run(self, seed, state)
 
-    def run(self, seed: int = 1) -> list[SequentialResult]:  # type: ignore[override]  # lists of results
+    def run(self, seed: int = 1) -> list[SequentialResult]:
         """Bet until the audit stops.
 
         Parameters

@@ -3,8 +3,9 @@
 import math
 from dataclasses import dataclass, field
 
+from ..auditors.pair import PairResult
 from ..auditors.report_html import Drawing, drawing
-from ..auditors.result import AuditResult, Row, finite
+from ..auditors.result import Row, finite
 from ..stats import down
 from ..types import Rates
 
@@ -12,7 +13,7 @@ __all__ = ["SequentialResult", "block", "careful"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SequentialResult(AuditResult):
+class SequentialResult(PairResult):
     """Result of a sequential audit when it stopped, or so far.
 
     Attributes
