@@ -204,11 +204,7 @@ def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str
     values = np.concatenate([mechanism.inputs(value, 16) for value in sorted(asked)])
     try:
         here = _hash(mechanism.perturb(values, generator(seed, "sanity", "here"))).reshape(-1, 16)
-        there = (
-            mechanism.afresh(values, derive(seed, "sanity", "there"))
-            if hasattr(mechanism, "afresh")
-            else None
-        )
+        there = mechanism.afresh(values, derive(seed, "sanity", "there"))
     except ValueError as error:
         return "", f"it was not asked about other values ({error})"
     if there is None:
@@ -264,7 +260,7 @@ def examine(
         },
     )
     batches = _BATCHES if convicted else min(_BATCHES, trials // 8)
-    if getattr(mechanism, "batched", True) and batches:
+    if mechanism.batched and batches:
         try:
             for side, value, label in zip(seen, pair, ("tp", "fp")):
                 rng = generator(seed, *name, label, "sanity")

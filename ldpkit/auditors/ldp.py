@@ -235,7 +235,7 @@ class Audit(PairAudit):
         """Make all reports, and count the hits; see `_summed`. Reports of a client are checked."""
         mechanism, pair = self.mechanism, self.asked[0]
         makeable(mechanism)
-        most = 2**16 if getattr(mechanism, "batched", True) else _FEW_REPORTS
+        most = 2**16 if mechanism.batched else _FEW_REPORTS
         at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
         foreign = not distribution_known(mechanism)
         ordered = pair if mechanism.report_type.ordered else None

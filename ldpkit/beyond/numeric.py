@@ -1,4 +1,4 @@
-"""Mechanisms for one number per user: the reports estimate the mean of a population."""
+"""Mechanisms for one number: the reports estimate the mean of a population."""
 
 import math
 from abc import abstractmethod

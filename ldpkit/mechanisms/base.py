@@ -157,6 +157,15 @@ class LocalRandomizer(Mechanism):
         in memory."""
         return self.report_type.width
 
+    @property
+    def batched(self) -> bool:
+        """Whether one call makes the reports of many users."""
+        return True
+
+    def afresh(self, values: Array, seed: int) -> Array | None:  # clients use them
+        """Return reports that are made in a new process; ``None`` if that is not possible."""
+        return None
+
     def inputs(self, value: Input, n: int) -> Array:
         """Return the values of n users who all hold `value`."""
         return np.full(n, value)

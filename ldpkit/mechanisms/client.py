@@ -219,7 +219,6 @@ class Client(LocalRandomizer):
 
     @functools.cached_property
     def batched(self) -> bool:
-        """Whether one call makes the reports of many users."""
         return not _takes_one_value(self.function)
 
     @property
@@ -271,8 +270,7 @@ class Client(LocalRandomizer):
         return self._checked_reports(reports)
 
     def afresh(self, values: Array, seed: int) -> Array | None:
-        """Return reports that the client makes in a new process; ``None`` if the function cannot be
-        imported there."""
+        """As in `LocalRandomizer`; ``None`` if the function cannot be imported there."""
         function = self.function
         while isinstance(function, functools.partial):
             function = function.func
