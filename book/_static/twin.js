@@ -13,6 +13,8 @@
   const { abs, ceil, floor, log10, max, min, round, sign } = Math;
   const SIGN = 6.7; // pixels that a sign takes
   const KEEP = 5; // own runs that stay in the figure
+  const WIDE = 576,
+    FIRST = 420; // pixels that the panels of a page's own figure may take where it has to be seen whole
   const RUNS = ["this run, real reports", "this run"];
   const ORDER = [...RUNS, "exact", "paper", "released code"]; // which of several values a reader's cursor stands on
 
@@ -180,6 +182,7 @@
         ...rest,
       ]);
       this.figure = host.closest("figure");
+      this.first = Boolean(host.closest(".tag_first-figure"));
       this.alt = this.figure?.querySelector("img")?.alt || "";
       this.build();
       this.read();
@@ -328,7 +331,7 @@
           "released code": "released code",
           exact: this.spec.z ? "exact expectation" : "exact",
           [RUNS[0]]: `${here}, every report made`,
-          "this run": both ? `${here}, counts drawn from the exact law` : here,
+          "this run": both ? `${here}, counts sampled from the exact distribution` : here,
         }[source] || source
       );
     }
@@ -399,7 +402,7 @@
         );
       if (has("released code"))
         parts.push(
-          `${this.swatch(`<path class="tw-cross" d="${PLUS(11, 7, 4)}"/>`)}the released code`,
+          `${this.swatch(`<path class="tw-cross" d="${PLUS(11, 7, 4)}"/>`)}the authors’ code`,
         );
       this.claims.forEach((name, i) =>
         parts.push(
@@ -498,17 +501,19 @@
       const first = turned ? max(gutter, 0.75 * SIGN * longest - 10) : gutter,
         w = (width - first - 8 - (columns - 1) * other) / columns;
       this.slant = turned && ((width - gutter) / columns / categories.length) * 0.57 < 12 ? 70 : 35;
-      const h = max(
-        min(170, 0.65 * w),
-        min((w * (spec.size[1] - 0.5)) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)),
-      );
       const top = panels.some((p) => broken(p.name, w)[1])
           ? 39
           : panels.some((p) => p.name)
             ? 24
             : 8,
         bottom = turned ? 14 + longest * SIGN * (this.slant > 35 ? 0.96 : 0.62) : 22,
-        height = ceil(count / columns) * (h + top + bottom);
+        rows = ceil(count / columns),
+        natural = max(
+          min(170, 0.65 * w),
+          min((w * (spec.size[1] - 0.5)) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)),
+        ),
+        h = width < WIDE || !this.first ? natural : min(natural, max(70, FIRST / rows - top - bottom)),
+        height = rows * (h + top + bottom);
       const parts = panels.map((p, i) => {
         const column = i % columns,
           left = first + column * (w + other); // labels keep to their own half of the gap

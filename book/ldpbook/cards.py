@@ -127,7 +127,7 @@ def counted(project: Project, page: str) -> list[str]:
 def card(project: Project, page: str, notebook: Json, variant: bool = False) -> nodes.container | None:
     """The card of a page; None if it has none. That of a variant says that it is the book's."""
     told = load(project.root).get(page.removeprefix("book/"))
-    if told is None:
+    if told is None or "question" not in told:
         return None
     says, row = told.get("says"), None
     if "claim" in told:

@@ -22,7 +22,7 @@ def grid(root: Path) -> str:
     else:
         found = figures.table(root, pd.DataFrame(columns=["item", "verdict", "kind", "how", "published"]))
     titles, lines = pd.read_csv(root / "data" / "items.csv").set_index("item")["title"], []
-    questions = {page: card["question"] for page, card in cards.load(root).items()}  # each is asked once
+    questions = {page: card["question"] for page, card in cards.load(root).items() if "question" in card}  # each is asked once
     for paper, group in found.groupby(found["item"].str.split("/").str[0], sort=False):
         lines.append(f'<h3 class="item-paper">{PAPERS[paper]}</h3>\n<ul class="item-grid">')
         for row in group.itertuples():

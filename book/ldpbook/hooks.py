@@ -17,6 +17,7 @@ from . import (
     front,
     lessons,
     provenance,
+    reading,
     scoreboard,
     searching,
     takeaway,
@@ -137,7 +138,7 @@ def _entrance(app: Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
-    for part in (provenance, twins, acronyms, cards, searching, lessons, errata, board, takeaway):
+    for part in (provenance, twins, acronyms, cards, searching, lessons, errata, board, takeaway, reading):
         part.setup(app)
     app.add_js_file("sidebar.js", loading_method="defer")
     app.connect("source-read", _swap)

@@ -48,8 +48,5 @@ def main() -> None:
         sys.exit(4)
     programs, settings = f"{TOOLS}/node_modules/.bin", PINS.relative_to(ROOT).as_posix()
     how = ["check", "--error-on-warnings", *["--write"] * ("--write" in sys.argv[1:])]
-    commands = [
-        [f"{programs}/biome", *how, f"--config-path={settings}", *files()],
-        [f"{programs}/tsc", "--project", settings],
-    ]
+    commands = [[f"{programs}/biome", *how, f"--config-path={settings}", *files()], [f"{programs}/tsc", "--project", settings]]
     sys.exit(max([subprocess.run(command, cwd=ROOT).returncode for command in commands]))

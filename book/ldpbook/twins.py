@@ -68,7 +68,9 @@ def written(found: Json) -> str:
 
 def element(page: str, name: str, found: Json) -> str:
     """What stands beside the picture in the page."""
-    where, text = f'data-twin="{html.escape(called(page, name))}"', written(found)
+    panels = len(found["names"]["panel"])  # the script draws so many rows of them on a wide screen and on a phone
+    room = f"--rows: {math.ceil(panels / min(panels, found['spec']['columns']))}; --narrow: {math.ceil(panels / 2)}"
+    where, text = f'data-twin="{html.escape(called(page, name))}" style="{room}"', written(found)
     if len(text) > INLINE:
         return f'<div {where} data-src="{"../" * page.count("/")}_figures/{name}.js"></div>'
     return f'<div {where}><script type="application/json">{text}</script></div>'

@@ -1,0 +1,152 @@
+"""Pages of figures and tables in the order of their readers: answer, figure, how to read it, one point, what verifies it.
+
+A notebook keeps the order in which it runs. A page with the heading of `EVIDENCE` gets a line of status below its answer, the code
+of its first figure below that figure, and one fold around all that verifies.
+"""
+
+import html
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
+from sphinx.application import Sphinx
+
+from . import cards, claims_page
+from .comparisons import AGREES, STAND_IN
+from .execute import Project
+
+EVIDENCE = "does-it-agree-with-the-paper"
+"""The section of a page that holds everything by which the page is verified."""
+PROMPTS = {
+    "parameters": "Parameters",
+    "setup": "Computation",
+    "first-figure": "Code and files of this figure",
+    "": "Code of this table",
+}
+"""What the fold of a cell is called, by the first of these tags that the cell has."""
+ABOVE = ("page-errata", "page-needs")
+"""Lines that other pages have below their title; here they stand with the evidence and at the foot."""
+
+
+def evidence(doctree: nodes.Node) -> nodes.section | None:
+    """Return the section that verifies a page, or None."""
+    return next((s for s in doctree.findall(nodes.section) if EVIDENCE in s["ids"]), None)
+
+
+def compared(project: Project, page: str) -> pd.DataFrame:
+    """Return the rows of the scoreboard that belong to a page's figures and tables."""
+    path, name = project.root / "_build" / "scoreboard.csv", page.removeprefix("book/")
+    items = pd.read_csv(project.root / "data" / "items.csv")
+    board = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["item", "verdict", "kind", "published", "exact"])
+    return board[board["item"].isin(items.loc[items["page"] == name, "item"])]
+
+
+def counted(rows: pd.DataFrame) -> dict[str, int]:
+    """Return how many numbers agree with the paper (`printed`) and with the authors' code (`code`), and how many `differ`."""
+    n = rows["verdict"].value_counts()
+    differ = rows["verdict"].isin(("differs", "differs-explained"))
+    found = {"printed": n.get("reproduced", 0), "code": n.get(AGREES, 0), "differ": differ.sum()}
+    printed = differ & rows["published"].notna() & (rows["kind"] != STAND_IN)
+    return {name: int(value) for name, value in (found | {"printed differ": printed.sum()}).items()}
+
+
+def furthest(rows: pd.DataFrame) -> tuple[int, float]:
+    """Return how many simulated numbers have an exact value, and the largest deviation among them in standard errors."""
+    known = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
+    deviation = (known["reproduced"] - known["exact"]).abs() / known["reproduced_se"]
+    return len(known), float(np.max(deviation.to_numpy(), initial=0.0))
+
+
+def against_exact(rows: pd.DataFrame) -> str:
+    """Return in words what the numbers of an item were checked against if none of them was printed."""
+    simulated, deviation = furthest(rows)
+    exact = int((rows["exact"].notna() & ~(rows["reproduced_se"] > 0)).sum())
+    if simulated:
+        return f"{simulated:,} values lie within {deviation:.1f} standard errors of their exact expectation"
+    return f"{exact:,} values were computed exactly" if exact else "compared with nothing"
+
+
+def status(rows: pd.DataFrame, differs: str) -> str:
+    """Return the line below the answer: how many numbers agree, with what, and why some differ."""
+    n, link = counted(rows), f'<a href="#{EVIDENCE}">Evidence</a>'
+    agree, differ = n["printed"] + n["code"], n["differ"]
+    if not agree + differ:
+        return f"The paper prints no number of this page that could be compared; {against_exact(rows)}. {link}"
+    bar = f'<span class="share" style="--agree:{agree / (agree + differ):.4f}" aria-hidden="true"></span>'
+    printed, all_code = n["printed"] + n["printed differ"], n["code"] + differ - n["printed differ"]
+    parts = [f"{n['printed']:,} of {printed:,} with what the paper prints, draws or states"] * bool(printed)
+    parts += [f"{n['code']:,} of {all_code:,} with the authors' code"] * bool(all_code)
+    why = f" {differ:,} differ{'s' if differ == 1 else ''}, because {html.escape(differs)}." if differ and differs else ""
+    return f"{bar}<strong>{agree:,} of {agree + differ:,} compared numbers agree</strong>: {', '.join(parts)}.{why} {link}"
+
+
+def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
+    """Return the line on the fold around the evidence."""
+    n, path = counted(rows), project.root / "_build" / "claims.csv"
+    agree = n["printed"] + n["code"]
+    parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree" if agree + n["differ"] else against_exact(rows)]
+    if path.exists():
+        claims = pd.read_csv(path, dtype=str)
+        verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.partition(":")[0]
+        tested = verdicts[verdicts != claims_page.NEVER]
+        parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
+    return " · ".join(parts)
+
+
+def _raw(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")
+
+
+def _folds(doctree: nodes.document) -> Iterator[tuple[nodes.container, HideCodeCellNode]]:
+    """Give the cells of a page whose source is folded, each with its fold."""
+    for cell in doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code"):
+        yield from ((cell, fold) for fold in cell.children[:1] if isinstance(fold, HideCodeCellNode))
+
+
+def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Put the parts of a page where its readers want them."""
+    section = evidence(doctree)
+    if section is None or app.builder.format != "html":
+        return
+    project, top = Project(app.srcdir, app.config.ldpkit_build), next(doctree.findall(nodes.section))
+    rows, variant = compared(project, page), bool(app.config.ldpkit_variant)
+    differs = cards.load(project.root).get(page.removeprefix("book/"), {}).get("differs", "")
+    line = "Your variant is not compared with the paper." if variant else status(rows, differs)
+    moved = {name: [n for n in top.children if isinstance(n, nodes.raw) and name in n.astext()] for name in ABOVE}
+    top.children = [n for n in top.children if n not in [*moved["page-errata"], *moved["page-needs"]]]
+    answer = next(i for i, child in enumerate(top.children) if "answer" in child.get("classes", []))
+    top.insert(answer + 1, _raw(f'<p class="page-status">{line}</p>'))
+    top.children[-1:-1] = moved["page-needs"]  # above the foot
+    for cell, fold in _folds(doctree):
+        tags = [name.removeprefix("tag_") for name in cell["classes"]]
+        prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, ""))
+        first = fold.astext().lstrip()
+        prompt = "Imports" if prompt == PROMPTS["setup"] and first.startswith(("import ", "from ")) else prompt
+        fold["prompt_show"] = fold["prompt_hide"] = prompt
+        if "first-figure" in tags:  # the code stands behind its figure, with the files
+            made = [n for n in cell.children if isinstance(n, nodes.raw) and "made-by" in n.astext()]
+            cell.children = [n for n in cell.children if n is not fold and n not in made] + [fold]
+            fold += made
+    told = _raw(
+        f'<details class="evidence"><summary>{"What this run computed" if variant else summary(project, page, rows)}</summary>'
+    )
+    section.children = [section.children[0], told, *moved["page-errata"], *section.children[1:], _raw("</details>")]
+
+
+def load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Load style and script where a page is arranged; load no script of formulas where a page has no formula."""
+    body = context.get("body", "")
+    if 'class="math' not in body:
+        context["script_files"][:] = [s for s in context["script_files"] if "mathjax" not in str(s.filename)]
+    if 'class="evidence"' in body:
+        app.add_css_file("reading.css")
+        app.add_js_file("reading.js", loading_method="defer")
+        context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its words name it
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("doctree-resolved", arrange, priority=900)  # after all that adds lines to a page
+    app.connect("html-page-context", load)
