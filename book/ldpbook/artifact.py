@@ -14,8 +14,7 @@ import pandas as pd
 import yaml
 
 from . import execute, paths
-from .figures import short
-from .front import PAPERS
+from .figures import PAPERS, short
 
 MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plateau", "ldp_auditor/falls_with_k", "ldp_auditor/gm_worst",
         "ldp_auditor/below_composition", "ldp_auditor/rsfd_grr_tightest", "ldp_auditor/guess_sees_fault",

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from sphinx.application import Sphinx
 
-from . import acronyms, errata, figures, front, scoreboard
+from . import acronyms, errata, figures, scoreboard
 
 WORDS = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
 NUMBERS = ("x", "published", "published_error", "reproduced", "reproduced_se", "exact")
@@ -70,7 +70,7 @@ def data(root: Path) -> dict[str, Any]:
     return {
         "words": words,
         "numbers": numbers,
-        "papers": front.PAPERS,
+        "papers": figures.PAPERS,
         "items": {row.item: [figures.short(row.item), row.title, row.page] for row in items.itertuples()},
         "claims": claims.reindex(columns=["id", "paper", "place", "claim", "relation", "published", "found", "verdict", "page"])
         .astype(object).where(lambda t: t.notna(), None).values.tolist(),

@@ -6,6 +6,9 @@ import pandas as pd
 
 from ldpbook.comparisons import AGREES, CURVE, PRINTED
 
+PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
+          "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
+"""The five papers by their folder."""
 SIGNS = {
     "reproduced": "✓",
     "reproduced where printed, rest exact": "✓",

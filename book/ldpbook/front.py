@@ -1,49 +1,11 @@
-"""What the book says about itself as a whole: the grid of items, the statistics of execution, links between front pages."""
+"""What the book says about itself as a whole: the gallery, the statistics of execution, links between front pages."""
 
-import html
 import json
 import re
 from pathlib import Path
 
-import pandas as pd
-
-from . import acronyms, cards, figures, parameters
+from . import acronyms, gallery, parameters
 from .execute import Project
-
-PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
-          "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip
-
-
-def grid(root: Path) -> str:
-    """The items of all papers as a grid; words say how each fared, sign and colour repeat it."""
-    path = root / "_build" / "figures.csv"
-    if path.exists():
-        found = pd.read_csv(path)
-    else:
-        found = figures.table(root, pd.DataFrame(columns=["item", "verdict", "kind", "how", "published"]))
-    titles, lines = pd.read_csv(root / "data" / "items.csv").set_index("item")["title"], []
-    questions = {page: card["question"] for page, card in cards.load(root).items() if "question" in card}  # each is asked once
-    for paper, group in found.groupby(found["item"].str.split("/").str[0], sort=False):
-        lines.append(f'<h3 class="item-paper">{PAPERS[paper]}</h3>\n<ul class="item-grid">')
-        for row in group.itertuples():
-            counts = f": {row.agree:,} of {row.compared:,} agree" if row.state in figures.COUNTED else ""
-            text = (
-                f'<span class="item-name">{figures.SIGNS[row.state]} {figures.short(row.item)}</span> '
-                f'<span class="item-title">{html.escape(questions.pop(row.page, titles[row.item]))}</span> '
-                f'<span class="item-state">{row.state}{counts}</span>'
-            )
-            there = (root / "book" / f"{row.page}.ipynb").exists()
-            inside = f'<a href="{row.page}.html">{text}</a>' if there else f"<span>{text}</span>"
-            lines.append(f'<li class="item-{re.split("[ ,]", row.state)[0]}">{inside}</li>')
-        lines.append("</ul>")
-    counts = found["state"].value_counts()
-    legend = "; ".join(f"{sign} {state}: {counts[state]}" for state, sign in figures.SIGNS.items() if state in counts)
-    return (
-        "```{raw} html\n"
-        + f'<p class="item-legend">{len(found)} figures and tables. {legend}.</p>\n'
-        + "\n".join(lines)
-        + "\n```"
-    )
 
 
 def execution(project: Project) -> str:
@@ -79,7 +41,7 @@ def only_existing(root: Path, text: str) -> str:
 
 def fill(root: Path, project: Project, docname: str, text: str) -> str:
     """The source of a front page with its generated parts in place."""
-    text = text.replace("<!-- grid -->", grid(root)) if "<!-- grid -->" in text else text
+    text = text.replace("<!-- gallery -->", gallery.page(project)) if "<!-- gallery -->" in text else text
     text = text.replace("<!-- acronyms -->", acronyms.glossary())
     text = text.replace("<!-- execution -->", execution(project)) if "<!-- execution -->" in text else text
     return only_existing(root, text)

@@ -14,7 +14,9 @@ from . import (
     cards,
     claims_page,
     errata,
+    figures,
     front,
+    gallery,
     lessons,
     provenance,
     reading,
@@ -59,7 +61,7 @@ def _swap(app: Sphinx, docname: str, source: list[str]) -> None:
     elif docname == CLAIMS:
         table = root / "_build" / "claims.csv"
         app.env.note_dependency(str(table))
-        source[0] = source[0].replace("<!-- claims -->", claims_page.page(root, table, front.PAPERS))
+        source[0] = source[0].replace("<!-- claims -->", claims_page.page(root, table, figures.PAPERS))
     elif docname == TRUST:
         app.env.note_dependency(str(root / trust.TABLE))
         source[0] = source[0].replace("<!-- kills -->", trust.page(root))
@@ -138,7 +140,7 @@ def _entrance(app: Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
-    for part in (provenance, twins, acronyms, cards, searching, lessons, errata, board, takeaway, reading):
+    for part in (provenance, twins, acronyms, cards, searching, lessons, errata, board, takeaway, reading, gallery):
         part.setup(app)
     app.add_js_file("sidebar.js", loading_method="defer")
     app.connect("source-read", _swap)

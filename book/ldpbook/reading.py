@@ -5,6 +5,7 @@ of its first figure below that figure, and one fold around all that verifies.
 """
 
 import html
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -141,7 +142,7 @@ def load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree
     body = context.get("body", "")
     if 'class="math' not in body:
         context["script_files"][:] = [s for s in context["script_files"] if "mathjax" not in str(s.filename)]
-    if 'class="evidence"' in body:
+    if re.search('class="(evidence|gallery)"', body):
         app.add_css_file("reading.css")
         app.add_js_file("reading.js", loading_method="defer")
         context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its words name it

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ldpbook.comparisons import AGREES, SIGN, WORDS
 
-from . import figures, front
+from . import figures
 
 _CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
@@ -121,7 +121,7 @@ def page(root: Path, path: Path) -> str:
         parts.append("Nothing was compared with a paper: the papers' numbers belong to the papers' scale, `make book`.")
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         ours = board[board["item"].isin(group["item"])]
-        parts += [f"## {front.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
+        parts += [f"## {figures.PAPERS[paper]}", f"{len(group)} items, {len(ours):,} comparisons{_counted(ours)}."]
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
     parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{_crossed(board)}\n\n````"]
     return "\n\n".join(parts)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
 
-from . import errata, front, paths
+from . import errata, figures, paths
 from .execute import Project
 
 PLAYER = Path("_build/reveal/sphinx_revealjs/_static/revealjs")
@@ -141,7 +141,7 @@ def main() -> None:
     for name in FILES:
         (target / "reveal" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(project.root / PLAYER / name, target / "reveal" / name)
-    for paper, title in front.PAPERS.items():
+    for paper, title in figures.PAPERS.items():
         made = [column for column in slides(project, paper) if column]
         path = target / f"{paper}.html"
         stacks = "\n".join(f"<section>\n{chr(10).join(column)}\n</section>" for column in made)

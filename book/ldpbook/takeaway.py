@@ -17,7 +17,7 @@ import pandas as pd
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from . import execute, front, parameters, provenance
+from . import execute, figures, parameters, provenance
 from .execute import Project
 
 FOLDER, _PNG = "_papers", "image/png"
@@ -90,7 +90,7 @@ def _table(rows: Iterable[tuple[str, ...]]) -> bytes:
 def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
     """Names and contents of a paper's zip."""
     version = re.search(r'^version = "(.*)"', (project.root / "pyproject.toml").read_text(), flags=re.M)
-    yield "README.txt", README.format(title=front.PAPERS[paper], version=version[1] if version else "").encode()
+    yield "README.txt", README.format(title=figures.PAPERS[paper], version=version[1] if version else "").encode()
     yield "CITATION.cff", (project.root / "CITATION.cff").read_bytes()
     board = project.root / "_build" / "scoreboard.csv"
     if board.exists():
@@ -130,7 +130,7 @@ def archive(project: Project, paper: str) -> bytes:
 def _offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """On the first page of a paper: its zip."""
     paper = page.removeprefix("book/").removesuffix("/index")
-    if paper in front.PAPERS and app.builder.format == "html" and not app.config.ldpkit_variant:
+    if paper in figures.PAPERS and app.builder.format == "html" and not app.config.ldpkit_variant:
         line = (f'<p class="take-away">Take it with you: <a href="../../{FOLDER}/{paper}.zip" download>figures, data with a dictionary, '
                 "executed notebooks, parameters and citation</a> in one zip.</p>")  # fmt: skip
         next(doctree.findall(nodes.section)).append(nodes.raw("", line, format="html"))
@@ -183,7 +183,7 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
         return
     project, out = Project(app.srcdir, app.config.ldpkit_build), Path(app.outdir)
     (out / FOLDER).mkdir(exist_ok=True)
-    for paper in front.PAPERS:
+    for paper in figures.PAPERS:
         (out / FOLDER / f"{paper}.zip").write_bytes(archive(project, paper))
     for page in project.notebooks():
         notebook = provenance.load(project.executed(page))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ldpbook import comparisons, front, paper_values, plots
+from ldpbook import comparisons, figures, paper_values, plots
 from ldpbook.comparisons import AGREES, HOW, KINDS, VERDICTS, verdict
 from ldpbook.paper_values import COLUMNS, Scoreboard, items, load, lookup
 
@@ -260,7 +260,7 @@ def test_the_list_of_items_is_complete():
     assert found["item"].is_unique and found.notna().all(axis=None)
     counts = {"ldp_auditor": 11, "refinement": 15, "kv_auditor": 7, "rad": 7, "ldp_sgd": 8}
     assert found["item"].str.partition("/")[0].value_counts().to_dict() == counts
-    assert set(front.PAPERS) == set(counts)
+    assert set(figures.PAPERS) == set(counts)
     assert set(found["page"]) <= set(found["item"]) | {"kv_auditor/tables"}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from browser.conftest import ROOT
-from ldpbook import execute, front, slides
+from ldpbook import execute, figures, slides
 
 # every slide once, with all its parts shown: what is higher or wider than a slide, and pictures that did not come
 WALK = """async () => {
@@ -27,7 +27,7 @@ def shows():
     return project.build / "slides"
 
 
-@pytest.mark.parametrize("paper", front.PAPERS)
+@pytest.mark.parametrize("paper", figures.PAPERS)
 def test_every_slide_of_a_show_fits_and_asks_nobody(page, shows, paper):
     asked = []
     page.on("request", lambda r: asked.append(r.url))

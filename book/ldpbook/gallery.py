@@ -1,0 +1,134 @@
+"""The gallery of the front page: a picture of every figure and table, its question, and a bar of how its numbers fared."""
+
+import html
+import io
+import re
+from pathlib import Path
+
+import pandas as pd
+from PIL import Image
+from sphinx.application import Sphinx
+
+from . import cards, errata, figures, lessons, provenance, reading, takeaway
+from .comparisons import AGREES, STAND_IN
+from .execute import Json, Project
+
+FOLDER, SIZE = "_thumbs", (320, 200)
+SHADES = {
+    "agree": "agrees with the paper",
+    "other": "not printed; agrees with exact values or the authors' code",
+    "differ": "differs, explained",
+    "none": "nothing to compare it with",
+}
+"""Parts of a bar, in their order."""
+_PANEL = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]+)"')
+_WIDTH = re.compile(r'viewBox="0 0 ([\d.]+)')
+
+
+def panel(svg: str, png: bytes, number: int) -> Image.Image:
+    """Return one panel of a figure with its ticks and title, on white, in the size of a tile; the whole figure if it has no panels."""
+    picture, width = Image.open(io.BytesIO(png)).convert("RGB"), _WIDTH.search(svg)
+    boxes = [[float(n) for n in re.findall(r"[\d.]+", path)] for path in _PANEL.findall(svg)]
+    if boxes and width:
+        corners = [(min(b[::2]), min(b[1::2]), max(b[::2]), max(b[1::2])) for b in boxes]
+        left, top, right, bottom = corners[min(number, len(corners)) - 1]
+        beside = [left - c[2] - 1 for c in corners if c[2] < left]
+        below = [c[1] - bottom - 16 for c in corners if c[1] > bottom]  # the next row begins with its title
+        room = left - min([24.0, *beside]), top - 17, right + 5, bottom + min([15.0, *below])
+        picture = picture.crop(tuple(max(0, round(x * picture.width / float(width[1]))) for x in room))
+    picture.thumbnail(SIZE)
+    tile = Image.new("RGB", SIZE, "white")
+    tile.paste(picture, tuple((whole - part) // 2 for whole, part in zip(SIZE, picture.size)))
+    return tile
+
+
+def named(notebook: Json | None, item: str) -> str:
+    """Return the name of an item's figure in its page: the one with its number, else the page's first; empty without one."""
+    names = [name for _, name, *_ in provenance.figures(notebook)] if notebook else []
+    number = item.rpartition("/")[2].removeprefix("fig")
+    own = [name for name in names if re.search(rf"-{number}a?$", name)]
+    return next(iter([*own, *names]), "")
+
+
+def shares(rows: pd.DataFrame) -> dict[str, int]:
+    """Return how many values of an item belong to each part of its bar."""
+    n = reading.counted(rows)
+    exact = (rows["verdict"] == "no-published-value") & rows["exact"].notna()
+    found = {"agree": n["printed"], "other": n["code"] + int(exact.sum()), "differ": n["differ"]}
+    return found | {"none": len(rows) - sum(found.values())}
+
+
+def words(rows: pd.DataFrame, conclusion: bool) -> str:
+    """Return the line below a bar; an item without printed numbers is never called reproduced."""
+    n = reading.counted(rows)
+    compared = n["printed"] + n["code"] + n["differ"]
+    text = f"{compared - n['differ']:,} of {compared:,} compared numbers agree" if compared else reading.against_exact(rows)
+    text = f"not printed; {text}" if not n["printed"] + n["printed differ"] and len(rows) else text
+    return f"{text}. A conclusion differs" if conclusion else text
+
+
+def _conclusions(root: Path, items: pd.DataFrame) -> set[str]:
+    """Items of which an erratum or a claim says that a conclusion of the paper changes."""
+    found = {item for entry in errata.entries(root) if entry.effect == "conclusion" for item in entry.affects}
+    if (path := root / "_build" / "claims.csv").exists():
+        claims = pd.read_csv(path, dtype=str)
+        claims = claims[claims["differs"] == "the conclusion"].merge(items, on="page")
+        found |= {row.item for row in claims.itertuples() if re.search(rf"\b{figures.short(row.item)}\b", str(row.place))}
+    return found
+
+
+def overall(board: pd.DataFrame) -> str:
+    """Return in one line how many values that the papers print, draw or state agree."""
+    printed = board[(board["kind"] != STAND_IN) & board["published"].notna() & (board["verdict"] != AGREES)]
+    printed = printed[printed["verdict"].isin(("reproduced", "differs", "differs-explained"))]
+    good = int((printed["verdict"] == "reproduced").sum())
+    if printed.empty:
+        return "No value of this build can be compared with the papers, because it was made with other parameters."
+    return f"{good:,} of {len(printed):,} values that the papers print, draw or state agree ({100 * good / len(printed):.0f} %)."
+
+
+def page(project: Project) -> str:
+    """Return the gallery as HTML: one list for each paper."""
+    root, path = project.root, project.root / "_build" / "scoreboard.csv"
+    items = pd.read_csv(root / "data" / "items.csv")
+    columns = ["item", "verdict", "kind", "published", "exact", "reproduced", "reproduced_se"]
+    board, wrong = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=columns), _conclusions(root, items)
+    key = "".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
+    parts = [f'<p class="gallery-key"><strong>{overall(board)}</strong> {key}</p>']
+    for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
+        asked: set[str] = set()
+        parts.append(f'<h3>{figures.PAPERS[paper]}</h3>\n<ul class="gallery">')
+        for row in group.itertuples():
+            rows, where = board[board["item"] == row.item], f"book/{row.page}"
+            bar = "".join(f'<i class="{name}" style="flex-grow:{n}"></i>' for name, n in shares(rows).items() if n)
+            there = project.source(where).exists()
+            question = lessons.title(project, where) if there and row.page not in asked else row.title
+            asked.add(row.page)  # a page asks for the first of its items
+            name = named(provenance.load(project.executed(where)), row.item) if there else ""
+            picture = f'<img src="../{FOLDER}/{name}.webp" alt="" width="{SIZE[0]}" height="{SIZE[1]}" loading="lazy">' if name else ""
+            text = (
+                f"{picture}<strong>{figures.short(row.item)}</strong> <span>{html.escape(question)}</span>"
+                f'<span class="bar" aria-hidden="true">{bar}</span><small>{words(rows, row.item in wrong)}</small>'
+            )
+            parts.append(f'<li><a href="{row.page}.html">{text}</a></li>' if there else f"<li><span>{text}</span></li>")
+        parts.append("</ul>")
+    return "```{raw} html\n" + "\n".join(parts) + "\n```"
+
+
+def write(app: Sphinx, failure: Exception | None) -> None:
+    """Write the pictures of the tiles beside the pages; ``tile`` in `cards` chooses the panel."""
+    if failure or app.builder.format != "html" or app.config.ldpkit_variant:
+        return
+    project, out = Project(app.srcdir, app.config.ldpkit_build), Path(app.outdir) / FOLDER
+    out.mkdir(exist_ok=True)
+    for where in {f"book/{name}" for name in pd.read_csv(project.root / "data" / "items.csv")["page"]}:
+        notebook = provenance.load(project.executed(where)) if project.source(where).exists() else None
+        pictures = takeaway.pictures(notebook) if notebook else {}
+        tile = cards.load(project.root).get(where.removeprefix("book/"), {}).get("tile", 1)
+        for _, name, svg, _ in provenance.figures(notebook) if notebook else ():
+            if name in pictures:
+                panel(svg, pictures[name], tile).save(out / f"{name}.webp", quality=72, method=6)
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", write)
