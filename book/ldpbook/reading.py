@@ -66,8 +66,8 @@ def against_exact(rows: pd.DataFrame) -> str:
     simulated, deviation = furthest(rows)
     exact = int((rows["exact"].notna() & ~(rows["reproduced_se"] > 0)).sum())
     if simulated:
-        return f"{simulated:,} values lie within {deviation:.1f} standard errors of their exact expectation"
-    return f"{exact:,} values were computed exactly" if exact else "compared with nothing"
+        return f"{simulated:,} value{'s' * (simulated > 1)} within {deviation:.1f} standard errors of the exact expectation"
+    return f"{exact:,} value{'s' * (exact > 1)} computed exactly" if exact else "nothing to compare with"
 
 
 def status(rows: pd.DataFrame, differs: str) -> str:

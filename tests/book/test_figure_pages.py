@@ -2,18 +2,21 @@
 
 import ast
 import functools
+import io
 import json
 import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
 import ldpkit.attacks
 import ldpkit.auditors
 import ldpkit.mechanisms
-from ldpbook import reading
+from ldpbook import gallery, reading
+from ldpbook.execute import Project
 from ldpkit import stats
 
 ROOT = Path(__file__).parents[2]
@@ -153,8 +156,6 @@ p/fig1,a,4,,,1,0,1,no-published-value,,=,closed form,own stand-in
 
 
 def test_the_line_of_status_counts_what_was_compared(tmp_path):
-    import pandas as pd
-
     path = tmp_path / "board.csv"
     path.write_text(ROWS)
     rows = pd.read_csv(path)
@@ -163,4 +164,44 @@ def test_the_line_of_status_counts_what_was_compared(tmp_path):
     assert "1 of 2 with what the paper" in line and "1 of 1 with the authors' code" in line
     assert "1 differs, because a &amp; b." in line
     unprinted = rows.assign(verdict="no-published-value")
-    assert "3 values lie within 2.5 standard errors" in reading.status(unprinted, "")
+    assert "3 values within 2.5 standard errors" in reading.status(unprinted, "")
+
+
+def test_a_tile_says_agree_only_of_what_was_compared(tmp_path):
+    (tmp_path / "board.csv").write_text(ROWS)
+    rows = pd.read_csv(tmp_path / "board.csv")
+    assert gallery.shares(rows) == {"agree": 1, "other": 2, "differ": 1, "none": 0}
+    assert gallery.words(rows, False) == "2 of 3 compared numbers agree"
+    assert gallery.words(rows, True).endswith("A conclusion differs")
+    only = rows[rows["verdict"] == "no-published-value"]
+    assert gallery.words(only, False) == "not printed; 1 value computed exactly"
+    assert gallery.overall(rows).startswith("1 of 2 values") and "(50 %)" in gallery.overall(rows)
+
+
+def test_the_gallery_has_every_item_once(tmp_path):
+    for folder in ("data", "_build", "book/rad"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "book" / "errata.md").write_text("")
+    (tmp_path / "data" / "items.csv").write_text(
+        "item,title,page\nrad/fig1,One & two,rad/fig1\nrad/fig2,Two,rad/fig1\nrad/table1,T,rad/t\n"
+    )
+    cell = {"cell_type": "markdown", "metadata": {}, "source": ["# Which & why?"]}
+    (tmp_path / "book" / "rad" / "fig1.ipynb").write_text(json.dumps({"cells": [cell]}))
+    shown = gallery.page(Project(tmp_path))
+    assert shown.count("<li>") == 3 and shown.count('href="rad/fig1.html"') == 2
+    assert shown.count("Which &amp; why?") == 1 and "<strong>Table 1</strong>" in shown
+
+
+def test_a_tile_shows_one_panel_of_a_figure():
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(6, 3))
+    axes[0].set_facecolor("red")
+    axes[1].set_facecolor("blue")
+    svg, png = io.StringIO(), io.BytesIO()
+    figure.savefig(svg, format="svg")
+    figure.savefig(png, format="png")
+    plt.close(figure)
+    for number, colour in ((1, (255, 0, 0)), (2, (0, 0, 255))):
+        tile = gallery.panel(svg.getvalue(), png.getvalue(), number)
+        assert tile.size == gallery.SIZE and tile.getpixel((160, 100)) == colour

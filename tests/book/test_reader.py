@@ -10,7 +10,6 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import yaml
 
@@ -273,36 +272,6 @@ def test_times_of_a_build_are_not_in_the_index_that_equal_builds_share():
     """`make chaos` compares whole sites, and found words of this page there."""
     head = yaml.safe_load((ROOT / "book" / "execution.md").read_text().split("---\n")[1])
     assert head == {"nosearch": True}
-
-
-def test_the_grid_shows_every_item_once_with_words_for_its_state(tmp_path):
-    for folder in ("data", "_build", "book/rad"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "book" / "rad" / "fig1.ipynb").touch()
-    states = {
-        "rad/fig1": "reproduced where printed, rest exact",
-        "rad/fig2": "differs, explained",
-        "rad/fig3": "nothing to compare",
-        "rad/fig4": "other data",
-        "rad/table1": "not in this build",
-    }
-    pd.DataFrame([(i, "One & two", i) for i in states], columns=["item", "title", "page"]).to_csv(
-        tmp_path / "data" / "items.csv", index=False
-    )
-    pd.DataFrame(
-        [(item, state, 3, 2, 1, item) for item, state in states.items()],
-        columns=["item", "state", "compared", "agree", "differ", "page"],
-    ).to_csv(tmp_path / "_build" / "figures.csv", index=False)
-    shown = front.grid(tmp_path)
-    assert shown.count("<li ") == 5 and shown.count("<a ") == 1
-    assert '<a href="rad/fig1.html">' in shown
-    assert "One &amp; two" in shown and "✓ Figure 1" in shown and "– Table 1" in shown
-    for state in states.values():
-        assert f'<span class="item-state">{state}' in shown and f"{state}: 1" in shown
-        assert f'class="item-{state.split()[0].strip(",")}"' in shown
-    assert "rest exact: 2 of 3 agree<" in shown and "other data<" in shown
-    (tmp_path / "_build" / "figures.csv").unlink()
-    assert front.grid(tmp_path).count("– ") == 6  # a tile each, and the legend
 
 
 def test_links_to_pages_that_are_not_there_become_text():

@@ -78,7 +78,7 @@ def test_the_book_works_from_a_sub_path(page, tmp_path):
         base = f"http://127.0.0.1:{server.server_address[1]}/project"
         page.goto(f"{base}/index.html", wait_until="networkidle")
         page.wait_for_url("**/project/book/intro.html")
-        page.locator(".item-grid a").first.click()
+        page.locator(".gallery a").first.click()
         page.wait_for_url("**/project/book/ldp_auditor/fig1.html")
         page.wait_for_load_state("networkidle")
         assert page.errors == []
@@ -149,17 +149,51 @@ def test_a_page_says_with_what_it_ran_and_gives_the_executed_notebook_and_one_pa
     assert when in said and f"{record['seconds']:.1f}" in said
 
 
-def test_the_grid_leads_to_every_item_and_says_in_words_how_it_fared(page, site):
+def test_the_gallery_leads_to_every_item_with_a_picture_and_says_how_it_fared(page, site):
     items = pd.read_csv(ROOT / "data" / "items.csv")
     page.goto(f"{site}/book/intro.html")
-    assert page.locator(".item-grid li").count() == len(items)
-    links = page.locator(".item-grid a")
+    links = page.locator(".gallery a")
     assert [a.split("/book/")[1] for a in links.evaluate_all("all => all.map(a => a.href)")] == [
         f"{p}.html" for p in items["page"]
     ]
-    states = pd.read_csv(ROOT / "_build" / "figures.csv")["state"]
-    shown = page.locator(".item-grid .item-state").all_text_contents()
-    assert len(shown) == len(states) and all(map(str.startswith, shown, states))
+    for address in page.locator(".gallery img").evaluate_all("all => all.map(i => i.src)"):
+        picture = page.request.get(address)
+        assert picture.ok and len(picture.body()) < 12_000
+    assert page.locator(".gallery img").count() == len(items)
+    assert all(page.locator(".gallery small").all_text_contents())
+
+
+def test_the_promise_on_the_front_page_is_broken_within_the_first_window(browser, site):
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    page.goto(f"{site}/book/intro.html", wait_until="networkidle")
+    box = page.locator(".explorer.mini").bounding_box()
+    assert box["y"] + box["height"] < 900 and page.locator(".ways a").count() == 3
+    page.locator(".explorer.mini .ex-button").first.click()
+    page.locator('.explorer.mini .ex-verdict[data-tone="bad"]').wait_for()
+    page.context.close()
+
+
+ITEMS = sorted(set(pd.read_csv(ROOT / "data" / "items.csv")["page"]))
+
+
+@pytest.mark.parametrize(
+    "width,height,start,end", [(1280, 900, 900, 900), (390, 844, 1.2 * 844, 9000)]
+)
+def test_the_figure_of_a_page_is_seen_first(browser, site, width, height, start, end):
+    """Wholly within the first window of a laptop; on a phone it begins within 1.2 windows."""
+    page = browser.new_context(viewport={"width": width, "height": height}).new_page()
+    wrong = []
+    for name in ITEMS:
+        page.goto(f"{site}/book/{name}.html", wait_until="networkidle")
+        found = page.evaluate("""() => {
+            const figure = document.querySelector(".tag_first-figure figure");
+            const drawn = figure && (figure.querySelector(".tw-box") || figure.querySelector("img"));
+            return figure && [figure.getBoundingClientRect().top, drawn.getBoundingClientRect().bottom];
+        }""")
+        if not found or found[0] > start or found[1] > end:
+            wrong.append((name, found))
+    page.context.close()
+    assert wrong == []
 
 
 def test_the_scoreboard_is_short_opens_without_scripts_and_gives_its_table(browser, site):
