@@ -7,6 +7,7 @@ of its first figure below that figure, and one fold around all that verifies.
 import html
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 
 from . import cards, claims_page
 from .comparisons import AGREES, STAND_IN
@@ -137,17 +139,33 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     section.children = [section.children[0], told, *moved["page-errata"], *section.children[1:], _raw("</details>")]
 
 
+class Drawing(SphinxDirective):
+    """A diagram of ``book/_static/drawings`` within the page, so that it follows the theme; the content is its caption."""
+
+    has_content, required_arguments = True, 1
+
+    def run(self) -> list[nodes.Node]:
+        path = Path(self.env.app.srcdir) / "book" / "_static" / "drawings" / f"{self.arguments[0]}.svg"
+        if not path.exists():
+            raise self.error(f"there is no drawing {path.name}; drawn are {', '.join(p.stem for p in sorted(path.parent.glob('*.svg')))}")
+        self.env.note_dependency(str(path))
+        caption = nodes.container(classes=["drawn-caption"])
+        self.state.nested_parse(self.content, self.content_offset, caption)
+        return [_raw(f'<div class="drawn"><div>{path.read_text(encoding="utf-8")}</div>'), caption, _raw("</div>")]
+
+
 def load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Load style and script where a page is arranged; load no script of formulas where a page has no formula."""
     body = context.get("body", "")
     if 'class="math' not in body:
         context["script_files"][:] = [s for s in context["script_files"] if "mathjax" not in str(s.filename)]
-    if re.search('class="(evidence|gallery)"', body):
+    if re.search('class="(evidence|gallery|drawn)"', body):
         app.add_css_file("reading.css")
         app.add_js_file("reading.js", loading_method="defer")
         context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its words name it
 
 
 def setup(app: Sphinx) -> None:
+    app.add_directive("drawing", Drawing)
     app.connect("doctree-resolved", arrange, priority=900)  # after all that adds lines to a page
     app.connect("html-page-context", load)

@@ -1,0 +1,384 @@
+"""Draw the diagrams of the book: `python book/_static/drawings/draw.py` writes the SVG files beside this script.
+
+Every number comes from `ldpkit`, from a seed or from a formula; a test draws all of them again and compares. Colours are variables of
+the book's style sheet with a default each, so that a file also opens alone. Colour never carries a meaning alone.
+"""
+
+import html
+import math
+from pathlib import Path
+
+import numpy as np
+import scipy
+
+from ldpkit import Client, stats
+from ldpkit.attacks import Guess, TwoValueTest
+from ldpkit.mechanisms import GRR, SUE, FaultyUE, make
+from ldpkit.sequential import SequentialAudit
+
+HERE = Path(__file__).parent
+STYLE = """<style>
+.d { font: 14px system-ui, sans-serif; fill: var(--rd-ink, #222); } .d .s { font-size: 12.5px; } .d .t { font-weight: 600; }
+.d .m { text-anchor: middle; } .d .e { text-anchor: end; } .d .i { font-style: italic; }
+.d .ax { stroke: var(--rd-faint, #5f6b7a); fill: none; } .d .box { fill: none; stroke: var(--rd-line, #8b96a3); stroke-width: 1.5; }
+.d .a { fill: var(--rd-a, #0072b2); } .d .b { fill: var(--rd-b, #b04a00); } .d .on { fill: var(--rd-paper, #fff); font-weight: 600; }
+.d .la { stroke: var(--rd-a, #0072b2); fill: none; stroke-width: 2; } .d .lb { stroke: var(--rd-b, #b04a00); fill: none; stroke-width: 2; }
+.d .li { stroke: var(--rd-ink, #222); fill: none; stroke-width: 2; } .d .dash { stroke-dasharray: 6 4; } .d .pale { fill-opacity: 0.22; }
+</style>"""
+
+
+def text(x, y, words, *classes):
+    return f'<text class="{" ".join(classes)}" x="{x:.1f}" y="{y:.1f}">{html.escape(words, quote=False)}</text>'
+
+
+def box(x, y, w, h, *classes, r=6):
+    return f'<rect class="{" ".join(classes or ("box",))}" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="{r}"/>'
+
+
+def path(d, *classes):
+    return f'<path class="{" ".join(classes)}" d="{d}"/>'
+
+
+def arrow(x1, y1, x2, y2, *classes):
+    """A straight line with a head."""
+    a = math.atan2(y2 - y1, x2 - x1)
+    ends = [(x2 - 8 * math.cos(a + s), y2 - 8 * math.sin(a + s)) for s in (0.45, -0.45)]
+    head = "".join(f"M{x2:.1f} {y2:.1f}L{x:.1f} {y:.1f}" for x, y in ends)
+    return path(f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}{head}", *(classes or ("ax",)))
+
+
+def drawing(name, width, height, title, description, *parts):
+    head = f'<svg class="diagram d" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-t {name}-d" xmlns="http://www.w3.org/2000/svg">'
+    said = f'<title id="{name}-t">{html.escape(title)}</title>\n<desc id="{name}-d">{html.escape(description)}</desc>'
+    return f"{head}\n{said}\n{STYLE}\n" + "\n".join(parts) + "\n</svg>\n"
+
+
+def errors():
+    """Two overlapping histograms with a threshold: scores N(0, 1) and N(2, 1), bins of a quarter, threshold 1.25."""
+    apart, threshold, step, floor = 2.0, 1.25, 0.25, 230.0
+    bins = np.arange(-3, 5, step)
+
+    def across(v):
+        return 40 + (v + 3) / 8 * 640
+
+    def up(p):
+        return floor - p / 0.105 * 180
+
+    parts = []
+    for solid in (False, True):
+        for mean, colour in ((0.0, "a"), (apart, "b")):
+            mass = np.diff(scipy.stats.norm.cdf(np.append(bins, bins[-1] + step) - mean))
+            for left, p in zip(bins, mass):
+                if p > 2e-4 and ((left >= threshold) == (colour == "a")) == solid:
+                    parts.append(box(across(left) + 0.6, up(p), 80 * step - 1.2, floor - up(p), colour, *["pale"] * (not solid), r=0))
+            steps = "".join(f"V{up(p):.1f}H{across(left + step):.1f}" for left, p in zip(bins, mass))
+            parts.append(path(f"M{across(-3):.1f} {floor}{steps}", f"l{colour}") if solid else "")
+    fp, fn = scipy.stats.norm.sf(threshold), scipy.stats.norm.cdf(threshold - apart)
+    middle = across(threshold)
+    return drawing(
+        "errors", 720, 300, "Two histograms and a threshold",
+        f"The scores of reports of input A lie around 0, those of input B around 2, and the histograms overlap. A threshold stands at 1.25. "
+        f"The bars of A to its right are the false positives, {100 * fp:.0f} percent. The bars of B to its left are the false negatives, {100 * fn:.0f} percent.",
+        *parts, path(f"M40 {floor}H690", "ax"), path(f"M{middle:.1f} 34V236", "li", "dash"),
+        text(middle, 24, "threshold", "m", "t"), text(middle - 12, 46, "the attack says A ←", "e", "s"), text(middle + 12, 46, "→ the attack says B", "s"),
+        text(across(-1.9), 96, "reports of A", "m", "t", "a"), text(across(3.9), 96, "reports of B", "m", "t", "b"),
+        text(across(1.5), 262, f"false positives: {100 * fp:.0f} % of A,", "s", "a"), text(across(1.5), 279, "solid, right of the threshold", "s", "a"),
+        text(across(1.0), 262, f"false negatives: {100 * fn:.0f} % of B,", "e", "s", "b"), text(across(1.0), 279, "solid, left of the threshold", "e", "s", "b"),
+        text(690, 248, "score of a report", "e", "s"),
+    )  # fmt: skip
+
+
+def supports():
+    """One real report of the value 3 of eight, for four families, at epsilon 1 (seed 3)."""
+    rng, parts, said = np.random.default_rng(3), [], []
+    families = [("GRR", "one value", "the guess repeats it"), ("SS", "a set", "the guess is one of them"),
+                ("OUE", "noisy bits", "the guess is one of them"), ("OLH", "hash and cell", "the guess is in the cell")]  # fmt: skip
+    for i, (name, form, guess) in enumerate(families):
+        mechanism, left = make(name, k=8, epsilon=1.0), 8 + 180 * i
+        reports = mechanism.perturb(np.full(1, 3), rng)
+        inside = [v for v in range(8) if bool(mechanism.report_type.supports(mechanism.read(reports), v)[0])]
+        parts += [text(left + 4, 24, f"{name}: {form}", "t")]
+        for v in range(8):
+            x, y = left + 4 + v % 4 * 40, 46 + v // 4 * 40
+            parts += [box(x, y, 34, 34, "a" if v in inside else "box", r=4), text(x + 17, y + 22, str(v), "m", "s", *["on"] * (v in inside))]
+        parts += [box(left + 121, 43, 40, 40, "lb", "dash"), text(left + 4, 148, f"supports {len(inside)} of 8 values;", "s"), text(left + 4, 166, guess, "s")]
+        said.append(f"the report of {name} supports {', '.join(map(str, inside)) or 'no value'}")
+    return drawing(
+        "supports", 720, 216, "Which values a report supports, for four families of protocols",
+        "All four users hold the value 3 of eight values, at epsilon 1: " + "; ".join(said) + ".", *parts,
+        box(12, 190, 16, 16, "a", r=3), text(34, 203, "supported by the report", "s"),
+        box(212, 190, 16, 16, "lb", "dash", r=3), text(234, 203, "true value of the user (3), which a report may leave out", "s"),
+    )  # fmt: skip
+
+
+def coins(n=1000, seed=1):
+    """Reports of two coins for both truths: how many say yes, with the cautious ends of their rates and the bound."""
+    rng, coin = np.random.default_rng(seed), GRR(2, math.log(3))
+    yes = [int(coin.perturb(np.full(n, truth), rng).sum()) for truth in (1, 0)]
+    low, high = float(stats.clopper_pearson(yes[0], n, 0.005)[0]), float(stats.clopper_pearson(yes[1], n, 0.005)[1])
+    return yes, low, high, math.log(low / high)
+
+
+def ladder():
+    """From counts to a claim, in five steps: two coins, a thousand reports of either truth."""
+    yes, low, high, epsilon = coins()
+    steps = [("Counts", f"{yes[0]} and {yes[1]}", "of 1,000 say yes", ""), ("Rates", f"{yes[0] / 1000:.3f} and {yes[1] / 1000:.3f}", "shares of yes", "divide by 1,000"),
+             ("Bounds", f"≥ {low:.3f}, ≤ {high:.3f}", "the cautious ends", "Clopper–Pearson"), ("ε", f"ln({low:.3f}/{high:.3f})", f"at least {epsilon:.2f} leaks", "logarithm of the ratio"),
+             ("Claim", f"{epsilon:.2f} ≤ 1.10", "not refuted", "compare")]  # fmt: skip
+    parts = []
+    for i, (head, numbers, meaning, how) in enumerate(steps):
+        x, y = 4 + 144 * i, 156 - 32 * i
+        parts += [box(x, y, 134, 84), text(x + 67, y + 23, head, "m", "t"), text(x + 67, y + 46, numbers, "m", "s"), text(x + 67, y + 68, meaning, "m", "s")]
+        parts += [text(x + 67, y + 104, how, "m", "s", "i")] if how else []
+    return drawing(
+        "ladder", 720, 268, "From counts to a claim",
+        f"Five steps that rise. Counts: {yes[0]} and {yes[1]} of 1,000 reports say yes. Rates: {yes[0] / 1000:.3f} and {yes[1] / 1000:.3f}. "
+        f"Bounds: at least {low:.3f} and at most {high:.3f}. Epsilon: the logarithm of their ratio, {epsilon:.2f}. Claim: 1.10 is not refuted.", *parts,
+    )  # fmt: skip
+
+
+def guess_and_event():
+    """The guess against the likelihood-ratio event, for the same reports of SUE: exact rates at 25 values and epsilon 1."""
+    mechanism, parts, said = SUE(25, 1.0), [], []
+    asked = [("The guess", "Does a random one of the report name value 0?", Guess()), ("The likelihood-ratio event", "Is the bit of value 0 one, and that of value 24 zero?", TwoValueTest(1))]
+    for i, (head, question, attack) in enumerate(asked):
+        left, rates = 10 + 365 * i, attack.rates(mechanism, (0, 24))
+        scale, ratio = 300 / 0.45, math.log(rates[0] / rates[1])
+        parts += [text(left, 24, head, "t"), text(left, 46, question, "s")]
+        for j, (rate, colour, who) in enumerate(zip(rates, "ab", ("value 0", "value 24"))):
+            y = 68 + 50 * j
+            parts += [box(left, y, scale * rate, 30, colour, r=2), text(left + scale * rate + 8, y + 20, f"{rate:.3f}", "t"), text(left, y + 44, f"share of yes among reports of {who}", "s")]
+        parts += [text(left, 192, f"ln({rates[0]:.3f} / {rates[1]:.3f}) = {ratio:.2f} of the claimed 1", "t")]
+        said.append(f"{head}: yes in {rates[0]:.3f} and {rates[1]:.3f} of the reports, which shows {ratio:.2f}")
+    return drawing(
+        "guess-and-event", 740, 208, "Two questions about the same reports",
+        "Reports of SUE with 25 values and epsilon 1. " + ". ".join(said) + ".", *parts, path("M358 12V196", "ax"),
+    )  # fmt: skip
+
+
+def lune(degrees=70):
+    """The event of a randomised gradient, in the plane: it leans towards the second gradient and not towards the first."""
+    cx, cy, r, half = 190, 168, 128, math.radians(degrees / 2)
+
+    def at(angle, radius=r):
+        return cx + radius * math.sin(angle), cy - radius * math.cos(angle)
+
+    (x1, y1), (x2, y2) = at(-half), at(half)
+    begin, end = at(math.pi / 2 - half), at(math.pi / 2 + half)  # where the two half-planes end
+    sector = f"M{cx} {cy}L{begin[0]:.1f} {begin[1]:.1f}A{r} {r} 0 0 1 {end[0]:.1f} {end[1]:.1f}Z"
+    edges = "".join(f"M{at(a)[0]:.1f} {at(a)[1]:.1f}L{at(a + math.pi)[0]:.1f} {at(a + math.pi)[1]:.1f}" for a in (math.pi / 2 - half, math.pi / 2 + half))
+    share = degrees / 360
+    return drawing(
+        "lune", 720, 320, "The lune between two gradients",
+        f"A circle of directions. Two arrows, the first and the second gradient, are {degrees} degrees apart. The directions that lean towards the second gradient and not "
+        f"towards the first one form a sector of {degrees} degrees, {share:.2f} of all directions without noise of the randomiser.",
+        f'<circle class="box" cx="{cx}" cy="{cy}" r="{r}"/>', path(sector, "b", "pale"), path(sector, "lb"), path(edges, "ax", "dash"),
+        arrow(cx, cy, x1, y1, "la"), arrow(cx, cy, x2, y2, "lb"), text(x1 - 8, y1 - 8, "first gradient", "e", "t", "a"), text(x2 + 8, y2 - 8, "second gradient", "t", "b"),
+        text(370, 150, "The lune: directions that lean towards the second", "s"), text(370, 168, "gradient and not towards the first one.", "s"),
+        text(370, 200, "A report points there e^ε times as often if the second", "s"), text(370, 218, "gradient was randomised as if the first one was.", "s"),
+        text(370, 250, "Dashed: a right angle to one of the gradients.", "s"),
+    )  # fmt: skip
+
+
+def faulty(values, rng):
+    return FaultyUE(10, 1.0).perturb(values, rng)
+
+
+def sound(values, rng):
+    return SUE(10, 1.0).perturb(values, rng)
+
+
+def wealth():
+    """Two wealth paths against the claim 1: the client of pure-ldp 1.1.2 and a sound one (seed 1, learned attack)."""
+    goal, most, parts, said = 100, 2000, [], []
+
+    def across(n):
+        return 70 + math.log(n / 8) / math.log(most / 8) * 520
+
+    def up(log):
+        return 200 - (log / math.log(10) + 1) / 3.6 * 170
+
+    for function, colour, who in ((faulty, "lb", "SUE of pure-ldp 1.1.2"), (sound, "la", "SUE that keeps ε = 1")):
+        client = Client(function, k=10, report="bits", epsilon=1.0)
+        result = SequentialAudit(client, "tight", trials=most, alpha=0.01).run(1)[0]
+        points = [(n, max(log, -math.log(10))) for n, log, _ in result.trajectory if n >= 8]
+        parts.append(path("M" + "L".join(f"{across(n):.1f} {up(log):.1f}" for n, log in points), colour))
+        n, log = points[-1]
+        ends = f"refuted after {n:,} reports per input" if result.violated else f"not refuted by {n:,}"
+        parts += [text(across(n) + (8 if result.violated else -4), up(log) - 8, who, "t", colour[1], *["e"] * (not result.violated))]
+        parts += [text(across(n) + 8, up(log) + 24, ends, "s")] if result.violated else [text(across(n) - 4, up(log) + 18, ends, "s", "e")]
+        said.append(f"the wealth against the {who} ends at {math.exp(log):.3g}, {ends}")
+    ticks = "".join(f"M64 {up(math.log(v)):.1f}H600" for v in (0.1, 1, 10))
+    marks = [text(58, up(math.log(v)) + 4, f"{v:g}", "e", "s") for v in (0.1, 1, 10, 100)]
+    counts = [text(across(v), 222, f"{v:,}", "m", "s") for v in (10, 30, 100, 300, 1000)]
+    return drawing(
+        "wealth", 720, 250, "Wealth of a bet against a claim",
+        "Reports per input run to the right, wealth upwards, both on logarithmic axes. The goal is 100: " + "; ".join(said) + ".",
+        path(ticks, "ax"), path(f"M64 {up(math.log(goal)):.1f}H600", "li", "dash"), text(606, up(math.log(goal)) + 4, "goal: 1/α", "s"),
+        *marks, *counts, *parts, text(70, 16, "wealth", "s"), text(600, 242, "reports per input", "e", "s"),
+    )  # fmt: skip
+
+
+def shuffler():
+    """What a shuffler takes away: who sent which report."""
+    rows, order = ["0.31", "0.87", "0.05", "0.62"], [2, 0, 3, 1]
+    parts = []
+    for i, number in enumerate(rows):
+        y = 44 + 52 * i
+        parts += [f'<circle class="box" cx="40" cy="{y + 16}" r="16"/>', text(40, y + 21, "ABCD"[i], "m", "t"), arrow(62, y + 16, 118, y + 16), box(122, y, 84, 32, "a", "pale"), text(164, y + 21, f"report {number}", "m", "s"),
+                  arrow(210, y + 16, 286, y + 16)]  # fmt: skip
+    for i, at in enumerate(order):
+        y = 44 + 52 * i
+        parts += [arrow(430, y + 16, 506, y + 16), box(510, y, 84, 32, "a", "pale"), text(552, y + 21, f"report {rows[at]}", "m", "s"), text(612, y + 21, "from ?", "s")]
+    return drawing(
+        "shuffler", 720, 268, "What a shuffler takes away",
+        "Four users A to D each send a randomised report to a shuffler. The collector receives the same four reports in a random order and does not learn who sent which.",
+        text(40, 24, "users", "m", "t"), text(164, 24, "randomised reports", "m", "t"), text(358, 24, "shuffler", "m", "t"), text(552, 24, "collector", "m", "t"), *parts,
+        box(290, 40, 136, 200), text(358, 134, "random", "m", "s"), text(358, 152, "order", "m", "s"),
+    )  # fmt: skip
+
+
+def rounds():
+    """Rounds of key-value reports: what the collector announces changes what users send next."""
+    parts = []
+    for i in range(3):
+        x = 10 + 236 * i
+        parts += [text(x + 100, 22, f"round {i + 1}", "m", "t"), box(x, 36, 96, 60), text(x + 48, 60, "holders send", "m", "s"), text(x + 48, 78, "key and value", "m", "s"),
+                  box(x, 112, 96, 60), text(x + 48, 128, "others send", "m", "s"), text(x + 48, 145, "the announced", "m", "s"), text(x + 48, 162, "mean", "m", "s"),
+                  box(x + 124, 74, 76, 60, "a", "pale"), text(x + 162, 100, "noisy", "m", "s"), text(x + 162, 118, "records", "m", "s"), arrow(x + 98, 66, x + 122, 92), arrow(x + 98, 142, x + 122, 116)]  # fmt: skip
+        parts += [path(f"M{x + 162} 136V206", "ax"), box(x + 112, 208, 100, 34), text(x + 162, 230, f"mean {i + 1}", "m", "s")]
+        parts += [path(f"M{x + 212} 225H{x + 224}V190H{x + 284}", "lb"), arrow(x + 284, 190, x + 284, 174, "lb")] if i < 2 else []
+    return drawing(
+        "rounds", 720, 258, "Rounds of key-value reports",
+        "Three rounds. In each round users who hold the key send it with their value, and the others send the announced mean instead of a value. Both are perturbed. "
+        "The collector estimates a mean from the noisy records and announces the mean for the next round.", *parts,
+    )  # fmt: skip
+
+
+def attributes():
+    """Splitting the budget among four attributes, against one true attribute among fake ones (RS+FD)."""
+    parts = []
+    for row, (head, cells, note) in enumerate([
+        ("Splitting", [("true, ε/4", "a")] * 4, "Every attribute is true, and each is randomised with a quarter of the budget."),
+        ("RS+FD", [("fake", "box"), ("true, ε′", "a"), ("fake", "box"), ("fake", "box")], "One attribute is true with the larger budget ε′ = ln(4(e^ε − 1) + 1). Which one it is stays hidden."),
+    ]):  # fmt: skip
+        y = 20 + 110 * row
+        parts += [text(10, y + 28, head, "t")]
+        for i, (words, look) in enumerate(cells):
+            x = 120 + 150 * i
+            parts += [box(x, y, 136, 44, *(("a", "pale") if look == "a" else ("box", "dash"))), text(x + 68, y + 18, f"attribute {i + 1}", "m", "s"), text(x + 68, y + 36, words, "m", "t")]
+        parts += [text(120, y + 68, note, "s")]
+    return drawing(
+        "attributes", 730, 212, "Two ways to report four attributes",
+        "Splitting: four true attributes, each with a quarter of the budget. RS+FD, random sampling plus fake data: one true attribute with a larger budget and three fake ones, and the collector does not see which one is true.",
+        *parts,
+    )  # fmt: skip
+
+
+def papers():
+    """The five papers in one picture."""
+    head = ["", "the adversary", "what differs", "statistic", "is it a bound?"]
+    rows = [
+        ("LDP-Auditor", "guesses the value", "one user's value", "ln of two rates of a guess", "yes, at level 1 − α/2"),
+        ("Refinement", "guesses the value", "nothing: no audit", "success against error", "no: exact formulas"),
+        ("KV-Auditor", "counts records", "a key and a value", "largest ratio of counts", "no: largest of many"),
+        ("RAD", "reconstructs a record", "which record it was", "advantage over chance", "no: an estimate"),
+        ("LDP-SGD, shuffle", "crafts gradients", "one user's gradient", "ln of two error rates", "no: an estimate"),
+    ]
+    lefts, parts = [10, 134, 290, 438, 622], []
+    parts += [text(x, 24, words, "t", "s") for x, words in zip(lefts, head)] + [path("M10 34H770", "ax")]
+    for i, row in enumerate(rows):
+        y = 60 + 36 * i
+        parts += [text(x, y, words, "s", *["t"] * (j == 0)) for j, (x, words) in enumerate(zip(lefts, row))]
+        mark = "a" if row[4].startswith("yes") else "b"
+        parts += [f'<circle class="{mark}" cx="610" cy="{y - 4}" r="5"/>', path(f"M10 {y + 13}H770", "ax") if i < 4 else ""]
+    said = ". ".join(f"{n}: attacker {who}; difference {what}; statistic {stat}; bound: {b}" for n, who, what, stat, b in rows)
+    return drawing("papers", 780, 222, "The five papers in one picture", said + ".", *parts)
+
+
+def reports_of_two_coins(n=1000, seed=1):
+    """The answers themselves, for the truth yes and for the truth no; `coins` counts them."""
+    rng, coin = np.random.default_rng(seed), GRR(2, math.log(3))
+    return [coin.perturb(np.full(n, truth), rng).astype(bool) for truth in (1, 0)]
+
+
+def coin():
+    """The rule with two coins."""
+    return drawing(
+        "coin", 420, 290, "A rule with two coins",
+        "The first coin shows heads in half of the cases: the answer is the truth. Otherwise a second coin answers yes or no, each in half of these cases. "
+        "Who would say yes says yes with probability three quarters, who would say no with probability one quarter.",
+        '<circle class="box" cx="60" cy="146" r="34"/>', text(60, 142, "first", "m", "t"), text(60, 160, "coin", "m", "t"),
+        arrow(92, 128, 176, 78), arrow(92, 164, 176, 212), text(88, 92, "heads ½", "s"), text(88, 208, "tails ½", "s"),
+        box(182, 52, 140, 46, "a", r=8), text(252, 81, "tell the truth", "m", "on"),
+        '<circle class="box" cx="216" cy="222" r="34"/>', text(216, 218, "second", "m", "t"), text(216, 236, "coin", "m", "t"),
+        arrow(250, 208, 322, 184), arrow(250, 236, 322, 258), text(330, 188, "“yes” ½", "s"), text(330, 264, "“no” ½", "s"),
+    )  # fmt: skip
+
+
+def answers():
+    """A thousand answers for either truth, as squares."""
+    parts, counts = [], coins()[0]
+    for row, (bits, colour, truth) in enumerate(zip(reports_of_two_coins(), "ab", ("yes", "no"))):
+        y = 34 + 250 * row
+        dots = ["".join(f"M{20 + i % 40 * 8} {y + i // 40 * 8}h6v6h-6z" for i, bit in enumerate(bits) if bit == one) for one in (True, False)]
+        parts += [text(20, y - 12, f"truth: {truth}", "t"), path(dots[0], colour), f'<path class="box" style="stroke-width: 0.7" d="{dots[1]}"/>', text(20, y + 218, f"{counts[row]} of 1,000 say yes", "s")]
+    said = f"Two fields of a thousand squares. With the truth yes, {counts[0]} squares are filled; with the truth no, {counts[1]}."
+    return drawing("answers", 360, 514, "A thousand answers for either truth", said, *parts)
+
+
+def _bars(x, y, length, colour, label, *more):
+    return [text(60, y - 10, label, "t"), box(60, y, x * length, 34, colour, *more, r=2)]
+
+
+def rates():
+    """The two rates of the coins."""
+    yes = [n / 1000 for n in coins()[0]]
+    parts = [part for i in (0, 1) for part in (*_bars(yes[i], 46 + 90 * i, 320, "ab"[i], f"truth: {('yes', 'no')[i]}"), text(68 + 320 * yes[i], 69 + 90 * i, f"{yes[i]:.3f}", "t"))]
+    ticks = [path("M60 190H380M60 190v5M220 190v5M380 190v5", "ax"), text(60, 212, "0", "m", "s"), text(220, 212, "½", "m", "s"), text(380, 212, "1", "m", "s")]
+    return drawing("rates", 440, 222, "Two rates", f"Two bars: {yes[0]:.3f} for the truth yes, and {yes[1]:.3f} for the truth no.", *parts, *ticks)
+
+
+def bounds():
+    """The cautious ends of the two rates."""
+    yes, low, high, epsilon = coins()
+    up, down = float(stats.clopper_pearson(yes[0], 1000, 0.005)[1]), float(stats.clopper_pearson(yes[1], 1000, 0.005)[0])
+    parts = []
+    for i, (least, most) in enumerate(((low, up), (down, high))):
+        y = 46 + 90 * i
+        parts += [box(60, y, 320 * yes[i] / 1000, 34, "ab"[i], "pale", r=2), path(f"M{60 + 320 * least:.1f} {y}v34m0 -17H{60 + 320 * most:.1f}m0 -17v34", "li")]
+    return drawing(
+        "bounds", 440, 236, "Two cautious ends",
+        f"The interval of the first rate begins at {low:.3f}, and that of the second rate ends at {high:.3f}. Their ratio is {low / high:.2f}, which is e to the power of {epsilon:.2f}.",
+        *parts, text(52 + 320 * low, 36, f"at least {low:.3f}", "e", "t", "a"), text(68 + 320 * high, 126, f"at most {high:.3f}", "t", "b"),
+        text(60, 216, f"{low:.3f} / {high:.3f} = {low / high:.2f} = e^{epsilon:.2f}", "t"),
+    )  # fmt: skip
+
+
+def claim():
+    """The bound of the coins against two claims."""
+    epsilon, low_claim, high_claim = coins()[3], 0.5, math.log(3)
+
+    def across(v):
+        return 40 + v / 1.4 * 340
+
+    parts = [path(f"M40 130H400M40 130v6M{across(0.5):.1f} 130v6M{across(1):.1f} 130v6", "ax")]
+    parts += [text(across(v), 152, f"{v:g}", "m", "s") for v in (0, 0.5, 1)]
+    parts += [box(40, 106, across(epsilon) - 40, 24, "b", "pale", r=0), path(f"M{across(epsilon):.1f} 74V136", "la"), text(across(epsilon), 170, f"{epsilon:.2f} is proven", "m", "t", "a")]
+    for value, word in ((low_claim, "refuted"), (high_claim, "not refuted")):
+        parts += [path(f"M{across(value):.1f} 44V136", "li", "dash"), text(across(value), 20, f"claim {value:.2f}:", "m", "t"), text(across(value), 37, word, "m", "s")]
+    return drawing(
+        "claim", 420, 176, "The bound and two claims",
+        f"A line from 0 to 1.4. The bound stands at {epsilon:.2f}. A claim of 0.50 lies to its left and is refuted. A claim of {high_claim:.2f} lies to its right and is not refuted.",
+        *parts, text(46, 123, "claims here are refuted", "s"),
+    )  # fmt: skip
+
+
+DRAWINGS = {
+    "errors": errors, "supports": supports, "ladder": ladder, "guess-and-event": guess_and_event, "lune": lune, "wealth": wealth,
+    "shuffler": shuffler, "rounds": rounds, "attributes": attributes, "papers": papers, "coin": coin, "answers": answers, "rates": rates, "bounds": bounds, "claim": claim,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    for name, draw in DRAWINGS.items():
+        (HERE / f"{name}.svg").write_text(draw(), encoding="utf-8")

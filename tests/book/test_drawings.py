@@ -1,0 +1,40 @@
+"""Diagrams of the book: drawn again they are the same, each is described, and a page shows each of them."""
+
+import re
+import runpy
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "book" / "_static" / "drawings"
+DRAWINGS = runpy.run_path(str(FOLDER / "draw.py"))["DRAWINGS"]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_every_drawing_is_the_one_that_the_script_draws():
+    assert {path.stem for path in FOLDER.glob("*.svg")} == set(DRAWINGS) and len(DRAWINGS) >= 10
+    assert [
+        name for name, draw in DRAWINGS.items() if draw() != (FOLDER / f"{name}.svg").read_text()
+    ] == []
+
+
+def test_every_drawing_has_a_name_and_a_description_and_letters_that_can_be_read():
+    for path in FOLDER.glob("*.svg"):
+        root = ET.parse(path).getroot()
+        names = root.get("aria-labelledby").split()
+        found = {
+            part.get("id"): part.text for part in root if part.tag in (f"{SVG}title", f"{SVG}desc")
+        }
+        assert set(names) == set(found) and len(found[names[1]]) > 60
+        sizes = [
+            float(size)
+            for size in re.findall(r"font(?:-size)?: (\d+(?:\.\d+)?)px", path.read_text())
+        ]
+        assert min(sizes) >= 11.5
+
+
+def test_every_drawing_stands_on_a_page():
+    text = "".join(
+        p.read_text() for p in [*(ROOT / "book").rglob("*.md"), *(ROOT / "book").rglob("*.ipynb")]
+    )
+    assert {name for name in DRAWINGS if f"{{drawing}} {name}" not in text} == set()
