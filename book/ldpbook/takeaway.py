@@ -182,7 +182,8 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
     if failure or app.builder.format != "html" or app.config.ldpkit_variant:
         return
     project, out = Project(app.srcdir, app.config.ldpkit_build), Path(app.outdir)
-    (out / FOLDER).mkdir(exist_ok=True)
+    for folder in (FOLDER, "_figures"):
+        (out / folder).mkdir(exist_ok=True)
     for paper in figures.PAPERS:
         (out / FOLDER / f"{paper}.zip").write_bytes(archive(project, paper))
     for page in project.notebooks():
