@@ -30,7 +30,7 @@ class Calibration:
     mechanism, risk, m, knowledge
         The arguments of `calibrate`.
     epsilon : float or None
-        Budget (Laplace, GRR, OUE, SS); infinite if the mechanism never exceeds the risk.
+        Budget (Laplace, GRR, OUE, SS). It is infinite if the mechanism never exceeds the risk.
     noise : float or None
         Scale of Laplace noise, or standard deviation of Gaussian noise. For DP-SGD it is the
         standard deviation of the noise on the summed gradients, in units of the clipping norm.
@@ -129,7 +129,7 @@ def calibrate(
     Raises
     ------
     ValueError
-        If a parameter is out of range; the message names it.
+        If a parameter is out of range. The message names it.
     """
     given = (
         checks.one_of("mechanism", mechanism, CALIBRATED),

@@ -23,9 +23,7 @@ from .result import AuditResult, Row, too_few
 
 __all__ = ["DistributionAudit", "audit_distributions"]
 
-Groups = list[
-    list[Array]
-]  # pairs of counts to compare; each array has one row per half of the users
+Groups = list[list[Array]]  # pairs of counts to compare, each with one row per half of the users
 
 
 class Draw:
@@ -160,7 +158,7 @@ class Compared(Auditor):
         if fields["attack"] == "separated":
             bounds, weak = [0.0], "auditor separated has no valid bound"
         else:
-            bounds = [statistic(*pair, trials, estimator, alpha=alpha)[0] for pair in groups]
+            bounds = [statistic(a, b, trials, estimator, alpha=alpha)[0] for a, b in groups]
             best = functools.partial(_best, outputs, estimator, alpha)
             weak = too_few(best, trials, fields["claim"], "users per group")
         more = {"estimator": self.estimator, "round": number}
@@ -217,7 +215,7 @@ class DistributionAudit(Compared):
     Raises
     ------
     ValueError
-        If a parameter is out of range; the message names it.
+        If a parameter is out of range. The message names it.
     """
 
     first: ArrayLike

@@ -104,7 +104,7 @@ class GradientAudit(Auditor):
     Raises
     ------
     ValueError
-        If a parameter is out of range; the message names it.
+        If a parameter is out of range. The message names it.
     """
 
     mechanism: Annotated[GradientMechanism, _RANDOMISER]

@@ -264,7 +264,7 @@ class KVAudit(Compared):
     Raises
     ------
     ValueError
-        If a parameter is out of range or does not belong to the mechanism; the message names it.
+        If a parameter is out of range or does not belong to the mechanism. The message names it.
     """
 
     mechanism: PCKV | CPP
@@ -361,6 +361,6 @@ def audit_kv(
     Returns
     -------
     list of AuditResult
-        One per round; PCKV has a single round.
+        One per round, of which PCKV has a single one.
     """
     return KVAudit(mechanism, attack, **fields).run(seed)

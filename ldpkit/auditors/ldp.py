@@ -67,11 +67,11 @@ class Audit(PairAudit):
         mechanism's own delta, and the statistic subtracts the delta of the paper's code.
     faithful : bool
         Make every report in full, instead of sampling the counts from their exact distribution.
-        Real reports are always made if no exact distribution is known: for a client, for a
-        mechanism whose client was replaced (`ldpkit.mechanisms.base.distribution_known`), and for
+        Real reports are always made if no exact distribution is known. This is so for a client, for
+        a mechanism whose client was replaced (`ldpkit.mechanisms.base.distribution_known`), and for
         an attack without exact rates.
     pair : (input, input), optional
-        The two audited inputs; those furthest apart by default.
+        The two audited inputs, by default those furthest apart.
     both : bool
         Also audit the event of the second input, with half of alpha each. The papers audit the
         event of the first input only.
@@ -91,7 +91,7 @@ class Audit(PairAudit):
     Raises
     ------
     ValueError
-        If a parameter is out of range; the message names it.
+        If a parameter is out of range. The message names it.
     """
 
     _: KW_ONLY
@@ -118,7 +118,7 @@ class Audit(PairAudit):
 
     @functools.cached_property
     def rates(self) -> list[Rates | None]:
-        """Exact true- and false-positive rate of every attack; ``None`` if they are unknown."""
+        """Exact true- and false-positive rate of every attack, or ``None`` if they are unknown."""
         return [each[0] for each in self._rates]
 
     @functools.cached_property
@@ -179,7 +179,7 @@ class Audit(PairAudit):
         Raises
         ------
         ValueError
-            If a client fails or returns invalid reports; the message states the error.
+            If a client fails or returns invalid reports. The message states the error.
         """
         start = time.perf_counter()
         counts, checked = (
@@ -247,7 +247,7 @@ class Audit(PairAudit):
         ]
 
     def _sampled_hits(self, seed: int) -> Array:
-        """Sample the hits from their exact distributions; `_summed` describes the array."""
+        """Sample the hits from their exact distributions, as an array of `_summed`."""
 
         def count(side: int, chunk: int, size: int) -> list[int]:
             name, hits = (*self.stream, SIDES[side], chunk), []

@@ -142,7 +142,7 @@ def judged(
     directions : list of dict
         One row of `direction` each.
     findings : Findings
-        What the checks of independence found in the reports.
+        Findings of the checks of independence.
     trials : int
         Reports per input.
     claim, delta : float

@@ -69,7 +69,7 @@ def invert_blackbox(
     Returns
     -------
     float
-        At least 0; infinite if every report was reconstructed.
+        At least 0, and infinite if every report was reconstructed.
     """
     m = checks.integer("m", m, 2)
     advantage = checks.real("advantage", advantage, -1, (m - 1) / m + 1e-12)
@@ -288,7 +288,7 @@ class RADAudit(Auditor):
     Raises
     ------
     ValueError
-        If a parameter is out of range; the message names it.
+        If a parameter is out of range. The message names it.
     """
 
     mechanism: GRR | FloorSS | OUE

@@ -49,28 +49,28 @@ class AuditResult:
         Significance, which is the largest probability that `lower` exceeds the true epsilon. Audits
         that share alpha exceed it with this probability together.
     seed : int or None
-        Seed of the random streams; ``None`` if the counts are those of the caller.
+        Seed of the random streams, or ``None`` if the counts are those of the caller.
     faithful : bool
         Whether real reports were made, which is always true for a client and for counts of the
         caller.
     counts, rates : mapping
         Counts by name (``tp``, ``fp``, ...), and the same divided by the number of trials.
     epsilon_emp : float
-        The statistic exactly as the paper computes it; ``-inf`` if the counts imply no bound.
+        The statistic exactly as the paper computes it. It is ``-inf`` if the counts imply no bound.
     lower : float
         Lower bound of the true epsilon, valid at level ``1 - alpha``. It is at least 0, and 0 if
         the audit is not valid.
     exact, exact_sd : float or None
-        Exact expectation and standard deviation of `epsilon_emp`; ``None`` if the exact
+        Exact expectation and standard deviation of `epsilon_emp`, or ``None`` if the exact
         distribution of the reports is unknown.
     claim : float
-        Claimed epsilon; ``inf`` if none is claimed.
+        Claimed epsilon, ``inf`` if none is claimed.
     delta : float
         Delta of the claimed guarantee.
     limit : float or None
         Value of `epsilon_emp` without sampling noise, if the auditor computes it.
     estimates : mapping
-        Further estimates by name; the auditor describes them.
+        Further estimates by name, which the auditor describes.
     warnings : tuple of str
         Facts that limit how far the result can be trusted, one clause each.
     inconclusive : str
@@ -83,7 +83,7 @@ class AuditResult:
         Sentence that names the users whom the result concerns, if it is not a single user. Every
         verdict ends with it.
     seconds : float
-        Wall time of the counting in seconds; equality ignores it.
+        Wall time of the counting in seconds, which equality ignores.
     """
 
     mechanism: str

@@ -261,7 +261,7 @@ class ShuffleAudit(Auditor):
     Raises
     ------
     ValueError
-        If a parameter is out of range; the message names it.
+        If a parameter is out of range. The message names it.
     """
 
     epsilon: float

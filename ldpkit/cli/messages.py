@@ -1,4 +1,4 @@
-"""Messages of the command line: one line each, and short."""
+"""Messages of the command line, which are short and have one line each."""
 
 import re
 
@@ -18,6 +18,6 @@ def brief(message: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """A text without its middle."""
+    """Return a text without its middle."""
     ends = text[: most * 3 // 4], text[-most // 4 :]
     return f" ...({len(text) - most:,} characters)... ".join(ends)

@@ -49,7 +49,7 @@ class ReportType(ABC):
     Attributes
     ----------
     name : str
-        What a report is, in a word.
+        Noun for a report in messages.
     exact : bool
         Whether the exact distribution of the reports is known.
     ordered : bool

@@ -868,7 +868,7 @@ COMMANDS = [
     ("rates --mechanism AGRR --k 5 --epsilon 1 --delta 2", "delta must be a number in (0, 1), got 2.0"),
     ("rates --mechanism PM --epsilon 1", "attack guess cannot read the number reports of PM: audit it with attack tight"),
     ("rates --mechanism PM --epsilon 1 --attack tight --tau 3", "tau must not be given for PM: its collections are not repeated"),
-    ("rates --mechanism SS --k 25 --epsilon 0.25 --tau 3", "mechanism must have a known law for the attack guess, got Repeated"),
+    ("rates --mechanism SS --k 25 --epsilon 0.25 --tau 3", "mechanism must have known rates of the attack guess, got Repeated"),
     (f"{AUDIT} --report bits", "--report describes the reports of a --client"),
     (f"{AUDIT} --g 2", "mechanism OUE does not take g; its parameters are k, epsilon"),
     (f"{OWN} --mechanism ALH --g 0", "g must be an integer in [2, 4294967296], got 0"),
