@@ -68,7 +68,7 @@ def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int)
         If the array has another number of columns, or if a position is invalid.
     """
     kept = chosen(positions, checks.integer("length", length, 1))
-    rows, size = (
+    leading, size = (
         np.shape(cells)[:-1],
         alphabet(checks.integer("base", base, 2), length, "take fewer symbols"),
     )
@@ -77,9 +77,9 @@ def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int)
             f"cells must have {base}^{length} = {size} columns, got shape {np.shape(cells)}"
         )
     other = [p for p in range(length) if p not in kept]
-    axes = [*range(len(rows)), *(len(rows) + p for p in kept + other)]
-    shaped = np.reshape(cells, (*rows, *[base] * length)).transpose(axes)
-    return shaped.reshape(*rows, base ** len(kept), -1).sum(axis=-1)
+    axes = [*range(len(leading)), *(len(leading) + p for p in kept + other)]
+    shaped = np.reshape(cells, (*leading, *[base] * length)).transpose(axes)
+    return shaped.reshape(*leading, base ** len(kept), -1).sum(axis=-1)
 
 
 def guess_rates(length: int, target: int) -> Array:

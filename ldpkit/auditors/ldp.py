@@ -29,10 +29,8 @@ from .result import Row
 
 __all__ = ["Audit", "audit", "audits", "expected"]
 
-_CHUNK = (
-    2**18
-)  # trials per stream, if rounds are simulated because their counts have no known rates
-# reports between two updates of the progress, for a client that makes one report at a time
+_CHUNK = 2**18  # trials per stream, if rounds are simulated because their rates are unknown
+# reports per chunk of a client that makes one at a time, which may be slow
 _FEW_REPORTS = 2**8
 # coordinates of real reports in memory at once, few enough for the cache of a core
 _REPORT_CELLS = 2**20

@@ -149,23 +149,23 @@ class AuditResult:
 
     @property
     def _conclusion(self) -> str:
-        sure = f"with {stats.confidence(self.alpha)} confidence"
+        level = f"with {stats.confidence(self.alpha)} confidence"
         if self.invalid:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:
             return (
-                f"VIOLATION: {sure} the reports leak at least epsilon = {down(self.lower)}, more"
+                f"VIOLATION: {level} the reports leak at least epsilon = {down(self.lower)}, more"
                 f" than the claimed {self.claim:g}.{' ' * bool(self.scope)}{self.scope}"
             )
         if self.inconclusive:
             return f"Inconclusive: {self.inconclusive}."
         if self.claim == math.inf:
             return (
-                f"No epsilon is claimed; {sure} the reports leak at least epsilon ="
+                f"No epsilon is claimed; {level} the reports leak at least epsilon ="
                 f" {down(self.lower)}."
             )
         return (
-            f"No violation found: {sure} the reports leak at least epsilon = {down(self.lower)}, "
+            f"No violation found: {level} the reports leak at least epsilon = {down(self.lower)}, "
             f"which the claimed {self.claim:g} allows. This does not prove the claim."
         )
 

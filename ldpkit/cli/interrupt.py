@@ -21,7 +21,7 @@ _ending = threading.Lock()
 
 
 def listen() -> None:
-    """End the program when it is interrupted, unless its parent process ignores interrupts."""
+    """End the program when it is interrupted, unless it was started with interrupts ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         return
     receiver, sender = os.pipe()

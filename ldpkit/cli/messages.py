@@ -11,7 +11,7 @@ def brief(message: str) -> str:
     """Return a message in one line, in which long values are shortened."""
     line = re.sub(
         rf"""(?<!\w)'[^']{{{_LONG},}}'|(?<!\w)"[^"]{{{_LONG},}}"|\S{{{_LONG},}}""",
-        lambda found: _cut(found[0], _LONG // 2),
+        lambda value: _cut(value[0], _LONG // 2),
         " ".join(message.split()),
     )
     return _cut(line, _MOST) if len(line) > _MOST else line

@@ -26,9 +26,7 @@ from .target import mechanism_of, mechanism_options, target_of
 
 __all__ = ["bets", "bound", "plan", "resume", "sure"]
 
-_PAIRS = (
-    12  # most inputs whose pairs are all bet on, because more pairs would share too little wealth
-)
+_PAIRS = 12  # most inputs with --all-pairs, because more would share too little wealth
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OPENING = '{"ldpkit": '
 # files that the options write, each with a description and its beginning
@@ -48,9 +46,9 @@ def bets(command: Command) -> Command:
         HTML,
         click.option("--save", type=_FILE, help="Keep the audit in this file for `ldpkit resume`."),
         click.option("--independent", is_flag=True, help="Recordings of different inputs are"
-                     " independent, so that bets are faster (no effect on a live client)."),
+                     " independent, so bet faster (no effect on a live client)."),
         TIME,
-        click.option("--within", type=float, help="Stop when the bound is this close to the claim."),
+        click.option("--within", type=float, help="Distance from bound to claim at which to stop."),
         click.option("--all-pairs", is_flag=True, help="Bet on every pair of the inputs."),
         click.option("--until-sure", is_flag=True, help="Bet, and stop when the claim is refuted or"
                      " --trials are spent."),
@@ -156,16 +154,11 @@ def _repeat(words: Row) -> str:
 def _table(result: SequentialResult) -> list[Line]:
     claim = "none" if result.claim == math.inf else f"epsilon = {result.claim:g}"
     e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
+    origin = "all reports real" if result.faithful else "sampled from the exact distribution"
     return [
         ("mechanism", result.mechanism),
         ("claim", f"{claim}, delta = {result.delta:g}"),
-        (
-            "attack",
-            result.attack
-            + (
-                ", all reports real" if result.faithful else ", sampled from the exact distribution"
-            ),
-        ),
+        ("attack", f"{result.attack}, {origin}"),
         ("event", result.event),
         ("pair", f"{leading(result)}, one of {result.questions} bets"),
         ("reports", f"{result.reports:,} per input"),

@@ -79,8 +79,8 @@ def estimate(case: Case) -> str | None:
     variance = np.broadcast_to(m.variance(size, truth), truth.shape)
     alone = np.array([estimates(values[i : i + 1])[0] for i in range(size)])
     single = np.abs(alone - truth).max(axis=0)
-    # Largest effect of one report. A report of two values may have a value that is too rare to be
-    # seen, but the product of the two distances is the variance.
+    # Largest effect of one report. If a report has two values, the product of their distances is
+    # the variance, even if one of them is too rare to be seen.
     reach = 1 + np.maximum(single, size * variance / np.maximum(single, 1e-12))
     # Bernstein: let n terms have variance v and bound b. Their mean deviates by more than
     # sqrt(2 v x / n) + b x / n with probability at most 2 e^-x.

@@ -207,7 +207,10 @@ def test_hashing_without_noise_claims_nothing_and_violates_nothing():
     assert row["claim"] is None and row["epsilon"] is None and row["g"] == 4
     json.dumps(row, allow_nan=False)
     said = f"No epsilon is claimed; with 99 % confidence the reports leak at least epsilon = {stats.down(found.lower)}."
-    assert found.verdict == f"{said} The counts were sampled from the exact distribution of LHO: no report was made."
+    assert (
+        found.verdict
+        == f"{said} The counts were sampled from the exact distribution of LHO: no report was made."
+    )
 
 
 def test_verdicts_say_in_words_what_was_shown():
