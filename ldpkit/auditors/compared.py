@@ -118,8 +118,8 @@ class Compared(Auditor):
         Parameters
         ----------
         seed : int
-            Non-negative. All estimators use the same counts, except that ``split`` and ``pooled``
-            use two halves.
+            Seed of all random numbers, non-negative. All estimators use the same counts, except
+            that ``split`` and ``pooled`` use two halves.
 
         Returns
         -------

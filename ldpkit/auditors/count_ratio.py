@@ -60,6 +60,10 @@ def statistic(
 ) -> tuple[float, int]:
     """Estimate epsilon from the counts of all outputs in two groups.
 
+    The estimators use Clopper-Pearson intervals of the rates of each output. L/U divides the lower
+    end in one group by the upper end in the other group, and U/L divides the upper end by the lower
+    end.
+
     Parameters
     ----------
     first, second : int array, shape (halves, outputs)
@@ -68,8 +72,6 @@ def statistic(
     users : int
         Users per group.
     estimator : {"released", "printed", "valid", "split", "pooled"}
-        L and U are the ends of the Clopper-Pearson interval of a rate.
-
         - ``released``: the largest ``|ln(L/U)|`` or ``|ln(U/L)|`` among outputs with at least
           `minimum` reports in both groups (released code of KV-Auditor);
         - ``printed``: the largest ``ln(U/L)`` among outputs seen in both groups (Algorithm 3);

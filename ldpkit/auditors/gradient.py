@@ -193,7 +193,7 @@ class GradientAudit(Auditor):
         Parameters
         ----------
         seed : int
-            Non-negative.
+            Seed of all random numbers, non-negative.
 
         Returns
         -------

@@ -166,8 +166,8 @@ class Audit(PairAudit):
         Parameters
         ----------
         seed : int
-            Non-negative. Every input and chunk of trials has its own stream, so the result does not
-            depend on `threads`.
+            Seed of all random numbers, non-negative. Every input and chunk of trials has its own
+            stream, so the result does not depend on `threads`.
 
         Returns
         -------

@@ -314,7 +314,7 @@ class RADAudit(Auditor):
         Parameters
         ----------
         seed : int
-            Non-negative.
+            Seed of all random numbers, non-negative.
         """
         mechanism, m = self.mechanism, self.mechanism.k
         protocol = next(name for name, each in PROTOCOLS.items() if each is type(mechanism))

@@ -290,7 +290,7 @@ class ShuffleAudit(Auditor):
         Parameters
         ----------
         seed : int
-            Non-negative.
+            Seed of all random numbers, non-negative.
 
         Returns
         -------
