@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..mechanisms import KEY_VALUE, SupportOracle
-from ..mechanisms.base import build, report_type_with
+from ..mechanisms.base import build, oracle
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
-from ..reports import Listed
 from ..reports.listing import alphabet, chosen
 from ..types import Array, Held, Word
 from .compared import Compared, Draw, Groups
@@ -122,8 +121,8 @@ def oracle_distribution(
     float array
         Probabilities of all values, or of all vectors of these bits. The last bit moves fastest.
     """
-    report_type = report_type_with(mechanism, Listed, "send reports that can be listed")
-    return report_type.distribution(checks.integer("value", value, 0, mechanism.k - 1), positions)
+    value = checks.integer("value", value, 0, oracle(mechanism).k - 1)
+    return mechanism.report_type.distribution(value, positions)
 
 
 # --- experiments, which yield the pairs of groups that are compared in each round -----------------
