@@ -83,14 +83,14 @@ class PairResult(AuditResult):
 
     def row(self) -> Row:
         """Flatten as `AuditResult.row` does."""
-        return super().row() | {
-            "pair": list(self.pair),
-            "questions": self.questions,
-            "directions": [
-                {key: finite(value) for key, value in row.items()} | {"pair": list(row["pair"])}
-                for row in self.directions
-            ],
-        }
+        row = super().row()
+        counted = {key: row.pop(key) for key in [*row][[*row].index("how") + 1 :]}
+        seconds, directions = counted.pop("seconds"), []
+        for one in self.directions:
+            numbers = {key: finite(value) for key, value in one.items()}
+            directions.append(numbers | {"pair": list(one["pair"])})
+        named = {"pair": list(self.pair), "questions": self.questions}
+        return row | named | counted | {"directions": directions, "seconds": seconds}
 
 
 # tail of each of two bounds: an event is called reversed by chance with probability 1e-6 at most
