@@ -38,16 +38,12 @@ class Attributes(ReportType):
 
     @property
     def k(self) -> int:  # type: ignore[override]  # the values that every attribute has
-        return self.domain
+        return min(self.sizes)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Domain size of each attribute."""
         return tuple(part.k for part in self.parts)
-
-    @property
-    def domain(self) -> int:
-        return min(self.sizes)
 
     @property
     def width(self) -> int:
