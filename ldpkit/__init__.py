@@ -1,13 +1,18 @@
-"""ldpkit: audit local differential privacy.
+"""ldpkit audits local differential privacy.
 
-`audit` (or `audits`, with several attacks at once) takes a mechanism or anybody's `Client` and
-returns an `AuditResult`. From the bottom up: `stats` (bounds and expectations), `mechanisms`
-(clients), `attacks` (events and guesses that an adversary computes from reports), `auditors`
-(counts turned into statements about epsilon), `sequential` (audits that bet and stop when sure),
-`refine` (protocols chosen against attacks), `sweep` and `executors` (grids to tables), and the
-command line.
+`audit` takes a mechanism or your own `Client` and returns an `AuditResult`. `audits` runs several
+attacks on the same reports. The modules, from the bottom up:
 
-Each is imported when it is first used.
+- `stats`: bounds of rates and of epsilon, and expected values;
+- `mechanisms`: clients, which turn values into reports;
+- `attacks`: events and guesses that an adversary computes from reports;
+- `auditors`: statements about epsilon that follow from counts;
+- `sequential`: audits that bet against a claim, and stop when it is refuted;
+- `refine`: protocols whose parameter is chosen against attacks;
+- `sweep` and `executors`: tables of audits over a grid of parameters;
+- `cli`: the command line.
+
+A module is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING, Any

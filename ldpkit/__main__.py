@@ -1,4 +1,4 @@
-"""``python -m ldpkit`` is the command ``ldpkit``."""
+"""The command ``python -m ldpkit``, which is the same as ``ldpkit``."""
 
 from .cli import main
 

@@ -1,4 +1,4 @@
-"""Progress of long computations: a bar on a terminal, and a text for an interrupted command."""
+"""Progress of long computations, as a bar on a terminal and as a text after an interrupt."""
 
 import multiprocessing
 import sys
@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 __all__ = ["Progress", "begin_one", "outermost"]
 
-_running: list["Progress"] = []  # the outermost first, which alone is shown
+_running: list["Progress"] = []  # the first one is the outermost, the only one that is shown
 
 
 class Progress:
@@ -27,7 +27,8 @@ class Progress:
     start : int
         Number of units that were finished before.
     notebook : bool
-        Show the bar in a notebook too, unless ``TQDM_DISABLE`` is set; otherwise on terminals only.
+        Show the bar in a notebook too, unless ``TQDM_DISABLE`` is set. By default it is shown on
+        terminals only.
     more : callable, optional
         Returns a text that is appended to the numbers.
     """
@@ -52,11 +53,12 @@ class Progress:
         watched = sys.stderr.isatty() or (
             self._notebook and type(sys.stderr).__module__ == "ipykernel.iostream"
         )
-        # a worker process shares the terminal of its caller, so that it must not draw a bar
+        # A worker process shares the terminal of its caller, so it must not draw a bar. Moreover, a
+        # worker that is killed would keep the lock of its bar.
         alone = not _running and multiprocessing.parent_process() is None
-        many = self.total >= 10**5  # then not every unit is shown
+        many = self.total >= 10**5  # whether some units are skipped on the bar
         _running.append(self)  # before the bar, because an interrupt may read it at once
-        if watched and alone:  # no bar in a worker: one that is killed would leave its lock behind
+        if watched and alone:
             self._bar = tqdm(  # shown unless TQDM_DISABLE is set
                 total=self.total,
                 initial=self.begun,
@@ -87,7 +89,7 @@ class Progress:
             self._show()
 
     def begin(self) -> None:
-        """Count one unit as begun, before it is finished together with others."""
+        """Count one unit as begun, if it will be finished together with others."""
         with self._lock:
             self.begun += 1
             self._show()

@@ -1,4 +1,4 @@
-"""Names of types that signatures share."""
+"""Types that the signatures of the package share."""
 
 from typing import Any, TypeAlias
 
@@ -13,9 +13,9 @@ __all__ = [
 # fmt: on
 
 Array: TypeAlias = NDArray[Any]
-"""An array; docstrings state its shape and its content."""
+"""An array. Docstrings state its shape and content."""
 Numbers: TypeAlias = Any
-"""One number, or an array of them where an argument is one."""
+"""A number, or an array of numbers if some argument is an array."""
 Reports: TypeAlias = Any
 """Reports of users: an array or a list of arrays, see `ldpkit.mechanisms.FrequencyOracle`."""
 Input: TypeAlias = Any

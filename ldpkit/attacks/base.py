@@ -5,8 +5,8 @@ from typing import Protocol, runtime_checkable
 
 from .. import checks
 from ..mechanisms import LocalRandomizer
-from ..mechanisms.base import Verbs, distribution_known
-from ..reports import Named, ReportType, Scored
+from ..mechanisms.base import distribution_known
+from ..reports import ReportType
 from ..types import Array, Pair, Rates, Reports, Rng
 
 __all__ = ["Attack", "able", "audited", "drawable", "handled"]
@@ -14,8 +14,8 @@ __all__ = ["Attack", "able", "audited", "drawable", "handled"]
 
 def able(report_type: ReportType) -> list[str]:
     """Return the names of the attacks with a fixed event that can read a report type."""
-    readers = {"guess": Named, "tight": Scored}
-    return [name for name, needed in readers.items() if isinstance(report_type, needed)]
+    readers = {"guess": "guess", "tight": "score"}
+    return [name for name, needed in readers.items() if report_type.offers(needed)]
 
 
 def audited(mechanism: LocalRandomizer) -> LocalRandomizer:
@@ -30,8 +30,8 @@ def audited(mechanism: LocalRandomizer) -> LocalRandomizer:
     return mechanism
 
 
-def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) -> Verbs:
-    """Return the mechanism's report type if it has the methods (`verbs`) that the attack needs.
+def handled(attack: "Attack", mechanism: LocalRandomizer, method: str) -> ReportType:
+    """Return the mechanism's report type if it has the method that the attack needs.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) ->
         Naming the attack, the mechanism and its report type.
     """
     report_type = audited(mechanism).report_type
-    if not isinstance(report_type, verbs):
+    if not report_type.offers(method):
         own = "an attack of your own that can, see the page on your own mechanism"
         others = [f"attack {name}, which can" for name in able(report_type)]
         raise ValueError(
@@ -49,9 +49,9 @@ def handled(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) ->
     return report_type
 
 
-def drawable(attack: "Attack", mechanism: LocalRandomizer, verbs: type[Verbs]) -> Verbs:
+def drawable(attack: "Attack", mechanism: LocalRandomizer, method: str) -> ReportType:
     """Return the report type as `handled` does, if its distribution is that of the client."""
-    report_type = handled(attack, mechanism, verbs)
+    report_type = handled(attack, mechanism, method)
     checks.need(
         distribution_known(mechanism),
         f"mechanism must have an exact distribution to sample from, got {mechanism!r}: make reports"

@@ -14,7 +14,6 @@ from typing import Self
 from .. import checks
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import distribution_known
-from ..reports import Named
 from ..types import Array, Pair, Rates, Reports, Rng
 from .base import drawable, handled
 
@@ -40,7 +39,7 @@ class Guess:
 
     def choose(self, mechanism: LocalRandomizer, trials: int, tail: float) -> Self:
         """Return the attack itself, because there is nothing to choose."""
-        handled(self, mechanism, Named)
+        handled(self, mechanism, "guess")
         return self
 
     def predict(self, mechanism: LocalRandomizer, reports: Reports, rng: Rng) -> Array:
@@ -60,7 +59,7 @@ class Guess:
         int array, shape (n,)
         """
         checks.generator(rng)
-        return handled(self, mechanism, Named).guess(mechanism.read(reports), rng)
+        return handled(self, mechanism, "guess").guess(mechanism.read(reports), rng)
 
     def accepts(self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng) -> Array:
         """Return whether each guess is the first value of `pair`; bool array (n,)."""
@@ -77,13 +76,13 @@ class Guess:
 
         It is unknown for a client, and for subsets of more than one value in several rounds.
         """
-        report_type = handled(self, mechanism, Named)
+        report_type = handled(self, mechanism, "guess")
         pair = mechanism.pair(pair)
         return report_type.guess_rates(pair) if distribution_known(mechanism) else None
 
     def route(self, mechanism: LocalRandomizer) -> str:
         """Return how the exact rates are computed, one of `ldpkit.reports.base.ROUTES`."""
-        return str(handled(self, mechanism, Named).guess_route)
+        return str(handled(self, mechanism, "guess").guess_route)
 
     def sample(
         self,
@@ -107,7 +106,7 @@ class Guess:
         """
         checks.generator(rng)
         trials = checks.integer("trials", trials, 0)
-        return drawable(self, mechanism, Named).guess_count(
+        return drawable(self, mechanism, "guess").guess_count(
             trials, truth, mechanism.pair(pair), rng
         )
 

@@ -16,7 +16,7 @@ import numpy as np
 from .. import checks
 from ..mechanisms import LocalRandomizer
 from ..mechanisms.base import distribution_known
-from ..reports import Scored
+from ..reports import ReportType
 from ..reports.base import sampled_count
 from ..stats import epsilon_lower, expected_epsilon
 from ..types import Array, Pair, Rates, Reports, Rng
@@ -72,34 +72,33 @@ class TwoValueTest:
         tail : float
             Tail mass of each bound, see `ldpkit.stats.tail_mass`.
         """
-        form = handled(self, mechanism, Scored)
-        if self.threshold is not None or form.extreme is not None:
+        form = handled(self, mechanism, "score")
+        if self.threshold is not None or len(form.thresholds()) == 1:
             return self
-        best = _best_threshold(form, mechanism.pair(), trials, mechanism.published_delta, tail)
-        return self if best is None else TwoValueTest(best)
+        delta = mechanism.published_delta
+        return TwoValueTest(_best_threshold(form, mechanism.pair(), trials, delta, tail))
 
-    def _threshold(self, form: Scored) -> float:
+    def _threshold(self, form: ReportType) -> float:
         """Return the smallest score of the event; refuse a test that needs `choose` first."""
-        if form.extreme is not None:
-            return form.extreme
-        return checks.real("threshold", self.threshold)
+        grid = form.thresholds()
+        return float(grid[0]) if len(grid) == 1 else checks.real("threshold", self.threshold)
 
     def accepts(
         self, mechanism: LocalRandomizer, reports: Reports, pair: Pair, rng: Rng | None = None
     ) -> Array:
         """Return whether each report lies in the event; bool array (n,)."""
-        form = handled(self, mechanism, Scored)
+        form = handled(self, mechanism, "score")
         return self._threshold(form) <= form.score(mechanism.read(reports), mechanism.pair(pair))
 
     def rates(self, mechanism: LocalRandomizer, pair: Pair | None = None) -> Rates | None:
         """Return the exact ``(tpr, fpr)``, or ``None`` for a client of unknown distribution."""
-        form = handled(self, mechanism, Scored)
+        form = handled(self, mechanism, "score")
         threshold, pair = self._threshold(form), mechanism.pair(pair)
         return form.score_rates(threshold, pair) if distribution_known(mechanism) else None
 
     def route(self, mechanism: LocalRandomizer) -> str:
         """Return how the exact rates are computed, one of `ldpkit.reports.base.ROUTES`."""
-        return str(handled(self, mechanism, Scored).score_route)
+        return str(handled(self, mechanism, "score").score_route)
 
     def sample(
         self,
@@ -114,21 +113,17 @@ class TwoValueTest:
         Parameters are those of `Guess.sample`.
         """
         checks.generator(rng)
-        trials, form = checks.integer("trials", trials, 0), drawable(self, mechanism, Scored)
+        trials, form = checks.integer("trials", trials, 0), drawable(self, mechanism, "score")
         return sampled_count(form, trials, truth, self.rates(mechanism, pair), rng)
 
 
 @functools.lru_cache(maxsize=256)
-def _best_threshold(
-    form: Scored, pair: Pair, trials: int, delta: float, tail: float
-) -> float | None:
-    """Return the threshold with the largest expected statistic; ``None`` if none is needed.
+def _best_threshold(form: ReportType, pair: Pair, trials: int, delta: float, tail: float) -> float:
+    """Return the threshold with the largest expected statistic.
 
     The exact expectation is computed for the 16 thresholds with the best quick estimates.
     """
     grid = form.thresholds()
-    if grid is None:
-        return None
     rates = np.array([form.score_rates(t, pair) for t in grid])
     counts = np.rint(trials * rates).astype(np.int64)
     quick = epsilon_lower(counts[:, 0], counts[:, 1], trials, delta, tail=tail)

@@ -13,9 +13,8 @@ import numpy as np
 
 from .. import checks
 from ..mechanisms import FrequencyOracle, SupportOracle
-from ..mechanisms.base import oracle, report_type_with
-from ..reports import Crafted
-from ..reports.vector import Noisy
+from ..mechanisms.base import oracle
+from ..reports import Noisy
 from ..types import Array, Numbers, Rates, Rng
 
 __all__ = ["MaximalGain"]
@@ -70,15 +69,11 @@ class MaximalGain:
         For local hashing these are all targets, because the attacker is assumed to know a hash
         that maps them to one cell. `craft` searches for such a hash and finds a worse one.
         """
-        craftable, targets = self._crafted(mechanism)
-        return craftable.most(targets)
+        return mechanism.report_type.most(self._checked(mechanism))
 
-    def _crafted(self, mechanism: FrequencyOracle) -> tuple[Crafted, int]:
-        """Return the mechanism's report type and the number of targets, after checking both."""
-        targets = checks.integer("targets", self.targets, 1, oracle(mechanism).k)
-        return report_type_with(
-            mechanism, Crafted, "send reports that fake users can make up"
-        ), targets
+    def _checked(self, mechanism: FrequencyOracle) -> int:
+        """Return the number of targets, after checking that the mechanism has as many values."""
+        return checks.integer("targets", self.targets, 1, oracle(mechanism).k)
 
     def expected(self, mechanism: Any) -> float:
         """Return the expected gain.
@@ -110,8 +105,8 @@ class MaximalGain:
             The reports, and how many targets each of them supports.
         """
         checks.generator(rng)
-        craftable, targets = self._crafted(mechanism)
-        return craftable.craft(targets, checks.integer("count", count, 1), rng, tries)
+        targets = self._checked(mechanism)
+        return mechanism.report_type.craft(targets, checks.integer("count", count, 1), rng, tries)
 
     def simulate(
         self, mechanism: SupportOracle, values: Sequence[int] | Array, rng: Rng, tries: int = 1000

@@ -21,8 +21,7 @@ import scipy
 
 from .. import checks
 from ..mechanisms import FrequencyOracle
-from ..mechanisms.base import report_type_with
-from ..reports import Listed
+from ..mechanisms.base import oracle
 from ..types import Array, ArrayLike, Rates
 
 __all__ = [
@@ -119,7 +118,7 @@ def finite_distribution(mechanism: FrequencyOracle) -> Array:
     float array, shape (k, reports)
         One column per possible report, as `rad_exact` and `optimal_attack` take it.
     """
-    report_type = report_type_with(mechanism, Listed, "send reports that can be listed")
+    report_type = oracle(mechanism).report_type
     checks.need(
         report_type.outputs <= 2**16,
         f"mechanism must have at most 65,536 reports that can be listed, got {mechanism.name}"

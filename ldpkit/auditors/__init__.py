@@ -1,4 +1,4 @@
-"""Auditors: from counts to statements about epsilon."""
+"""Auditors turn counts into statements about epsilon."""
 
 from .base import Auditor
 from .calibrate import calibrate
@@ -26,4 +26,4 @@ AUDITS: dict[str, type[Auditor]] = {
     "gradient": GradientAudit,
     "shuffle": ShuffleAudit,
 }
-"""Every auditor by the name that grids give it; its `cell` is the function of one cell."""
+"""The auditors by their names in grids. The method `cell` of each computes one cell."""

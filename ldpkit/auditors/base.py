@@ -1,5 +1,7 @@
-"""What every audit is: a frozen object, checked when it is made, which draws only when it is
-run."""
+"""The base class of all audits: a frozen object that is checked when it is made.
+
+An audit draws random numbers only when it is run.
+"""
 
 import dataclasses
 from abc import ABC, abstractmethod
@@ -20,10 +22,9 @@ ALPHA = 0.01
 
 @dataclass(frozen=True)
 class Auditor(checks.Checked, ABC):
-    """A planned audit.
+    """Base of all audits, whose fields are the parameters of the audit.
 
-    Its fields are its parameters. They say `attack`, `trials` (reports per input) and `alpha` in
-    all of them.
+    Every audit has the fields `attack`, `trials` (reports per input) and `alpha`.
     """
 
     _: KW_ONLY
@@ -32,18 +33,22 @@ class Auditor(checks.Checked, ABC):
 
     @abstractmethod
     def run(self, seed: int = 1) -> Sequence[AuditResult]:
-        """Draw, and say what was found: one result per attack or round."""
+        """Make or sample the counts, and return one result per attack or round."""
 
     @classmethod
     def of(cls, **words: Word) -> Self:
-        """Return the audit that names and numbers describe, as grids and the command line give
-        them.
+        """Return the audit that names and numbers describe, as in grids and on the command line.
 
         Parameters
         ----------
         **words
-            Fields of the audit by name. If it has a `mechanism`, this is a name, and all other
-            words are parameters of that mechanism, see `target`.
+            Fields of the audit by name. If the audit has a `mechanism`, this field is a name, and
+            all other words are parameters of that mechanism, see `target`.
+
+        Raises
+        ------
+        ValueError
+            If a field without default is missing, or if a parameter is unknown or out of range.
         """
         fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
         named = "mechanism" in fields
@@ -60,7 +65,10 @@ class Auditor(checks.Checked, ABC):
 
     @classmethod
     def target(cls, name: str, **parameters: Word) -> Any:
-        """Return the mechanism of that name, with its parameters; audits of one bring this."""
+        """Return the mechanism of that name with these parameters.
+
+        Audits with a field `mechanism` override this method.
+        """
         raise NotImplementedError
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
@@ -75,8 +83,8 @@ class Auditor(checks.Checked, ABC):
         Returns
         -------
         list of dict
-            One `AuditResult.row` per result, with the number of the `run`, without the time and
-            what is no plain number or name: a row repeats to the last digit.
+            One `AuditResult.plain` per result, with the number of the `run`. The same seed gives
+            the same rows to the last digit.
         """
         return [
             result.plain() | {"run": run}
@@ -86,13 +94,18 @@ class Auditor(checks.Checked, ABC):
 
     @classmethod
     def cell(cls, *, runs: int = 1, seed: int = 1, **words: Word) -> list[Row]:
-        """Audit what names and numbers describe, several times: one cell of a grid.
+        """Compute one cell of a grid: run the audit that names and numbers describe several times.
 
         Parameters
         ----------
         runs, seed
-            See `rows`, which also says what is returned.
+            See `rows`.
         **words
             See `of`.
+
+        Returns
+        -------
+        list of dict
+            As `rows` returns them.
         """
         return cls.of(**words).rows(runs, seed)

@@ -1,8 +1,7 @@
-"""Noise for an accepted risk: how much a mechanism needs so that nobody reconstructs a record too
-often.
+"""Calibration of a mechanism to an accepted risk of reconstruction.
 
-The risk is the largest reconstruction advantage (RAD) that is accepted, for m
-equally likely records and perfect reconstruction.
+The risk is the largest reconstruction advantage (RAD) that is accepted, for m equally likely
+records and perfect reconstruction. Calibration finds the least noise that keeps it.
 
 Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, Theorem 4.2, Examples 4.4 to 4.8 and 5.5.
@@ -29,14 +28,14 @@ class Calibration:
     Attributes
     ----------
     mechanism, risk, m, knowledge
-        What was asked.
+        The arguments of `calibrate`.
     epsilon : float or None
-        Budget to use (Laplace, GRR, OUE, SS); infinite if the mechanism never exceeds the risk.
+        Budget (Laplace, GRR, OUE, SS). It is infinite if the mechanism never exceeds the risk.
     noise : float or None
-        Laplace: scale; Gaussian: standard deviation of the noise; DP-SGD: standard
-        deviation of the noise on the summed gradients in units of the clipping norm.
+        Scale of Laplace noise, or standard deviation of Gaussian noise. For DP-SGD it is the
+        standard deviation of the noise on the summed gradients, in units of the clipping norm.
     printed : float or None
-        The noise that the paper's rule gives where it protects too little (DP-SGD).
+        Noise by the paper's rule for DP-SGD, which protects too little.
     """
 
     mechanism: str
@@ -56,38 +55,41 @@ class Calibration:
 
 
 CALIBRATED = ("laplace", "gaussian", "grr", "oue", "ss", "dpsgd")
-"""Mechanisms that `calibrate` knows."""
+"""Names of the mechanisms that `calibrate` accepts."""
 
 
-def _subset_epsilon(share: float, m: int, knowledge: str) -> float:
-    """SS: at one subset size the risk grows with epsilon and has a closed form; the largest epsilon
-    of all sizes."""
+def _subset_epsilon(relative: float, m: int, knowledge: str) -> float:
+    """Return the largest epsilon of SS that keeps the risk.
+
+    At a fixed subset size the risk grows with epsilon and has a closed form. The result is the
+    largest epsilon over all subset sizes.
+    """
     omega = np.arange(1, max(1, m // 2) + 1)
     keep = (
-        (share * (m - 1) + omega) / m if knowledge == "any" else omega * (share * (m - 1) + 1) / m
+        (relative * (m - 1) + omega) / m
+        if knowledge == "any"
+        else omega * (relative * (m - 1) + 1) / m
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         wanted = np.where(keep < 1, np.log(keep * (m - omega) / (omega * (1 - keep))), np.inf)
         start, end = np.log(m / (omega + 1) - 1), np.log(m / omega - 1)
     end[0] = np.inf
-    epsilon = np.minimum(
-        wanted, end - 1e-12
-    )  # at the very end of its range a size may already round to the next
+    # at the very end of its range, a subset size may already round to the next size
+    epsilon = np.minimum(wanted, end - 1e-12)
     return float(epsilon[epsilon > np.maximum(start, 0)].max())
 
 
-def _round_noise(risk: float, share: float, m: int, knowledge: str) -> tuple[float, float]:
-    """DP-SGD: noise multiplier of one step that is guaranteed, and the printed one (Example
-    5.5)."""
-    mu = 2 * scipy.special.ndtri((1 + share) / 2)
+def _round_noise(risk: float, relative: float, m: int, knowledge: str) -> tuple[float, float]:
+    """Return the noise multiplier of one step of DP-SGD: valid, and as printed (Example 5.5)."""
+    mu = 2 * scipy.special.ndtri((1 + relative) / 2)
     if knowledge == "any":
         return 2 / mu, 1 / mu
     alpha = 1 / (m - 1)
-    if (1 - share) / 2 > alpha:
-        mu = scipy.special.ndtri(1 - alpha) - scipy.special.ndtri(1 - share - alpha)
-    # Two gradients lie up to twice the clipping norm apart, which doubles the printed noise.
-    # Without side knowledge Eq. 3 needs less: its reference is the model trained without the
-    # record, one clipping norm away.
+    if (1 - relative) / 2 > alpha:
+        mu = scipy.special.ndtri(1 - alpha) - scipy.special.ndtri(1 - relative - alpha)
+    # Two gradients lie up to two clipping norms apart, which doubles the printed noise. Eq. 3 (no
+    # side knowledge) needs less noise, because its reference is the model trained without the
+    # record, which lies one clipping norm away.
     eq3 = 1 / (scipy.special.ndtri(1 - 1 / m) - scipy.special.ndtri(1 - 1 / m - risk))
     return min(2 / mu, eq3), 1 / mu
 
@@ -106,23 +108,30 @@ def calibrate(
     Parameters
     ----------
     mechanism : {"laplace", "gaussian", "grr", "oue", "ss", "dpsgd"}
+        One of `CALIBRATED`.
     risk : float
         Accepted RAD, in (0, (m-1)/m).
     m : int
         Number of candidates for the unknown record, at least 2.
     sensitivity : float
-        Of the query (Laplace, Gaussian); the candidates' values may lie anywhere within it.
+        Sensitivity of the query (Laplace, Gaussian). The values of the candidates may lie anywhere
+        within it.
     steps : int
-        Full-batch steps of DP-SGD, all seen by the adversary.
+        Number of full-batch steps of DP-SGD, all of which the adversary sees.
     knowledge : {"none", "any"}
-        Whether the adversary knows nothing else of the record, or anything
-        (membership inference included).
+        Whether the adversary knows nothing else about the record, or possibly everything else,
+        as in membership inference.
 
     Returns
     -------
     Calibration
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range. The message names it.
     """
-    asked = (
+    given = (
         checks.one_of("mechanism", mechanism, CALIBRATED),
         risk,
         m,
@@ -131,42 +140,43 @@ def calibrate(
     m, steps = checks.integer("m", m, 2), checks.integer("steps", steps, 1)
     risk = checks.real("risk", risk, 0, (m - 1) / m, closed="()")
     sensitivity = checks.real("sensitivity", sensitivity, 0, closed="()")
-    share = risk * m / (m - 1)  # of the largest advantage there is
-    # equal spacing over the whole sensitivity is the worst case
+    relative = risk * m / (m - 1)  # divided by the largest possible advantage
+    # the worst case has equal gaps over the whole sensitivity
     gaps = m - 1 if knowledge == "none" else 1
     if mechanism == "laplace":
-        epsilon = -2 * gaps * math.log1p(-share)
-        return Calibration(*asked, epsilon=epsilon, noise=sensitivity / epsilon)
+        epsilon = -2 * gaps * math.log1p(-relative)
+        return Calibration(*given, epsilon=epsilon, noise=sensitivity / epsilon)
     if mechanism == "gaussian":
         return Calibration(
-            *asked, noise=sensitivity / float(2 * gaps * scipy.special.ndtri((1 + share) / 2))
+            *given, noise=sensitivity / float(2 * gaps * scipy.special.ndtri((1 + relative) / 2))
         )
     if mechanism == "dpsgd":
         noise, printed = (
-            float(math.sqrt(steps) * x) for x in _round_noise(risk, share, m, knowledge)
+            float(math.sqrt(steps) * x) for x in _round_noise(risk, relative, m, knowledge)
         )
-        return Calibration(*asked, noise=noise, printed=printed)
+        return Calibration(*given, noise=noise, printed=printed)
     if mechanism == "grr":
         epsilon = invert_blackbox(risk, m)
     elif mechanism == "ss":
-        epsilon = _subset_epsilon(share, m, knowledge)
+        epsilon = _subset_epsilon(relative, m, knowledge)
     elif knowledge == "none":
         epsilon = invert_known("OUE", risk, m)
     else:
-        epsilon = 2 * math.atanh(2 * share) if 2 * share < 1 else math.inf
-    return Calibration(*asked, epsilon=epsilon)
+        epsilon = 2 * math.atanh(2 * relative) if 2 * relative < 1 else math.inf
+    return Calibration(*given, epsilon=epsilon)
 
 
 def rero_epsilon(risk: float, m: int) -> float:
-    """Budget of the Laplace mechanism by the general bound of the success, ``1 - f(1/m) = risk``
-    (Eq. 3, Figure 2).
+    """Return the budget of the Laplace mechanism by the general bound of the success probability.
+
+    The budget solves ``1 - f(1/m) = risk`` for the trade-off function f (Eq. 3, Figure 2).
 
     Parameters
     ----------
     risk : float
         Accepted success probability (not advantage), in (1/m, 1).
     m : int
-        Number of equally likely records.
+        Number of equally likely records, at least 2.
     """
     m = checks.integer("m", m, 2)
     risk = checks.real("risk", risk, 1 / m, 1, closed="()")

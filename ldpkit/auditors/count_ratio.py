@@ -1,9 +1,9 @@
-"""From counts of every output in two groups to one number: KV-Auditor's estimators, and valid ones.
+"""Estimators of epsilon from the counts of every output in two groups of users.
 
-An event chosen before the counts are seen needs two bounds
-(`ldpkit.stats.epsilon_lower`). Here the largest of many ratios is reported, so
-the choice has to be paid for: by Bonferroni's correction, or with a second half
-of the users.
+An event that is chosen before the counts are seen needs two bounds
+(`ldpkit.stats.epsilon_lower`). The estimators of KV-Auditor report the largest of many ratios
+instead. Therefore a valid bound must correct for this choice. It either applies Bonferroni's
+correction, or it chooses on one half of the users and judges on the other half.
 """
 
 import numpy as np
@@ -14,15 +14,17 @@ from ..types import Array
 __all__ = ["ESTIMATORS", "statistic"]
 
 ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
-"""How counts become one number, see `statistic`."""
+"""Names of the estimators, see `statistic`."""
 
 HALVED = ("split", "pooled")
-"""Those that choose on the first half of the users and judge on the second."""
+"""Estimators that choose on the first half of the users and judge on the second half."""
 
 
 def _frequent(counts: Array, variation: float) -> Array:
-    """Which outputs the released filter keeps: the largest ones, until their coefficient of
-    variation reaches `variation`."""
+    """Return which outputs the filter of the released code keeps, bool array (outputs,).
+
+    It keeps the largest counts until their coefficient of variation reaches `variation`.
+    """
     order = np.argsort(-counts, kind="stable")
     size, total = np.arange(1, counts.size + 1), np.cumsum(counts[order])
     spread = np.sqrt(
@@ -35,7 +37,10 @@ def _frequent(counts: Array, variation: float) -> Array:
 
 
 def check(estimator: str, alpha: float, minimum: int, variation: float | None) -> None:
-    """Refuse parameters that `statistic` cannot use; called before anything is drawn, too."""
+    """Refuse parameters that `statistic` cannot use.
+
+    Audits call this function when they are made, before they draw anything.
+    """
     stats.significance(alpha)
     checks.one_of("estimator", estimator, ESTIMATORS)
     checks.integer("minimum", minimum, 1)
@@ -53,39 +58,50 @@ def statistic(
     minimum: int = 5,
     variation: float | None = None,
 ) -> tuple[float, int]:
-    """Turn the counts of all outputs in two groups into one number.
+    """Estimate epsilon from the counts of all outputs in two groups.
+
+    The estimators use Clopper-Pearson intervals of the rates of each output. L/U divides the lower
+    end in one group by the upper end in the other group, and U/L divides the upper end by the lower
+    end.
 
     Parameters
     ----------
     first, second : int array, shape (halves, outputs)
-        Counts in each group, over the **whole** alphabet; ``split`` and ``pooled``
-        take two rows, one per half of the users, the others add the rows up.
+        Counts in each group, over the **whole** alphabet. ``split`` and ``pooled`` need two rows,
+        one per half of the users. The other estimators add the rows.
     users : int
         Users per group.
     estimator : {"released", "printed", "valid", "split", "pooled"}
-        - ``released``: the largest ``|ln(L/U)|`` or ``|ln(U/L)|`` over outputs seen `minimum` times
-          in both groups;
-        - ``printed``: the largest ``ln(U/L)`` (Algorithm 3) over outputs seen in both;
-        - ``valid``: the largest ``ln(L/U)``, either way, with alpha spread over four bounds per
-          output;
-        - ``split``: the same for the one output and direction that looks best in the first half,
-          judged on the second;
-        - ``pooled``: as ``split``, for all outputs together whose ratio in the first half exceeds
-          its best threshold.
+        - ``released``: the largest ``|ln(L/U)|`` or ``|ln(U/L)|`` among outputs with at least
+          `minimum` reports in both groups (released code of KV-Auditor);
+        - ``printed``: the largest ``ln(U/L)`` among outputs seen in both groups (Algorithm 3);
+        - ``valid``: the largest ``ln(L/U)`` in either direction, where alpha is divided among four
+          bounds per output;
+        - ``split``: the bound ``ln(L/U)`` in the second half, for the output and direction with the
+          largest bound in the first half;
+        - ``pooled``: as ``split``, but for all outputs together whose ratio in the first half
+          exceeds the best threshold.
     alpha : float
-        Significance in (0, 1); the last three exceed the truth with probability at most alpha.
+        Significance, in (0, 1). The last three estimators exceed the true epsilon with probability
+        at most alpha.
     minimum : int
-        Smallest count that ``released`` looks at, at least 1 (the release: 5 for key-value, 1 for
-        frequency protocols).
+        Smallest count that ``released`` uses, at least 1 (the released code uses 5 for key-value
+        and 1 for frequency protocols).
     variation : float, optional
-        The release's undocumented filter of rare outputs (it uses 6); off by default.
+        Threshold of the undocumented filter of rare outputs in the released code, which uses 6. By
+        default nothing is filtered.
 
     Returns
     -------
     value : float
-        ``-inf`` if no output qualifies; the valid ones are at least 0.
+        ``-inf`` if no output qualifies. The last three estimators are at least 0.
     output : int
         Number of the output that decides, -1 if there is none.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or if the counts have other shapes.
     """
     check(estimator, alpha, minimum, variation)
     checks.integer("users", users, 1)
@@ -113,7 +129,7 @@ def statistic(
         over, under = np.log(low1 / up2), np.log(up1 / low2)
     score = {
         "released": np.maximum(np.abs(over), np.abs(under)),
-        "printed": under,  # the upper end of each ratio's interval: no lower bound, see the errata
+        "printed": under,  # an upper end is no lower bound, see the errata
         "valid": np.maximum(over, -under),
     }[estimator]
     best = int(np.argmax(score))
@@ -123,8 +139,10 @@ def statistic(
 def _halved(
     first: Array, second: Array, users: int, pooled: bool, alpha: float
 ) -> tuple[float, int]:
-    """Choose outputs and direction on the first half of the users, judge them on the second; see
-    `statistic`."""
+    """Return what `statistic` returns for ``split``, or for ``pooled``.
+
+    Outputs and direction are chosen on the first half of the users and judged on the second half.
+    """
     if len(first) != 2 or len(second) != 2:
         raise ValueError(
             f"split and pooled need counts of two halves of the users, got {len(first)} and"
@@ -133,13 +151,13 @@ def _halved(
     best: tuple[float, int, tuple[int, int] | None] = -np.inf, -1, None
     for up, down in ((first, second), (second, first)):
         order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
-        found = [up[0][order], down[0][order]]
+        counts = [up[0][order], down[0][order]]
         ends = np.arange(order.size)
-        if pooled:  # a few hundred thresholds will do
+        if pooled:  # a few hundred thresholds suffice
             ends = np.unique(np.geomspace(1, order.size, 400).astype(int)) - 1
-            found = [np.cumsum(side)[ends] for side in found]
-        tail = alpha / (4 * ends.size)  # strict, or rare outputs win by luck
-        bound = stats.epsilon_lower(found[0], found[1], users // 2, tail=tail)
+            counts = [np.cumsum(side)[ends] for side in counts]
+        tail = alpha / (4 * ends.size)  # a larger tail would let rare outputs win by chance
+        bound = stats.epsilon_lower(counts[0], counts[1], users // 2, tail=tail)
         winner = int(np.argmax(bound))
         if bound[winner] > best[0]:
             chosen = order[: ends[winner] + 1] if pooled else order[winner]

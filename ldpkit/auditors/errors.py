@@ -1,8 +1,8 @@
-"""From the errors of a rule under two inputs to epsilon: the paper's estimate, a nearly unbiased
-one, and bounds that hold.
+"""Estimates and bounds of epsilon from the errors of a rule under two inputs.
 
-Source: the LDP-SGD paper, Equation 3. Its estimate is a plug-in of two observed rates: biased
-upwards, infinite if one error never occurs, no bound.
+Source: the LDP-SGD paper, Equation 3. Its estimate inserts two observed error rates into a formula.
+Therefore it is biased upwards, it is infinite if one error never occurs, and it is no bound. This
+module also has a nearly unbiased estimate, and bounds with a stated level.
 """
 
 import functools
@@ -20,37 +20,47 @@ from .result import AuditResult, too_few
 __all__ = ["epsilon_from_errors", "plugin_expectation", "pooled", "lower_pooled", "lower_sides"]
 
 MAX_TRIALS = 10**9
-"""Most trials in all."""
+"""Largest number of trials with both inputs together."""
 
 Bound = Callable[..., Numbers]
 
 
 def epsilon_from_errors(fpr: ArrayLike, fnr: ArrayLike) -> Numbers:
-    """Epsilon at which the two error rates are as small as they can be (Equation 3); infinite if
-    one of them is 0."""
+    """Return the smallest epsilon that allows two error rates (Equation 3).
+
+    Parameters
+    ----------
+    fpr, fnr : float or array
+        False-positive and false-negative rate, in [0, 1].
+
+    Returns
+    -------
+    float or array
+        Infinite if one of the rates is 0.
+    """
     fpr, fnr = checks.reals("fpr", fpr, 0, 1), checks.reals("fnr", fnr, 0, 1)
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # a rule that never changes its answer gives 0/0 on one side
+    # a rule that always gives the same answer leads to 0/0 in one of the quotients
+    with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmax(np.log1p(-fpr) - np.log(fnr), np.log1p(-fnr) - np.log(fpr))[()]
 
 
 def plugin_expectation(
     fpr: float, fnr: float, first: int, second: int
 ) -> tuple[float, float, float]:
-    """Exact mean and standard deviation of Equation 3 at known rates, where it is finite.
+    """Return the exact mean and standard deviation of Equation 3 at known rates.
 
     Parameters
     ----------
     fpr, fnr : float
+        Error rates, in [0, 1].
     first, second : int
-        Trials with the first and with the second gradient.
+        Trials with the first and with the second gradient, at least 1.
 
     Returns
     -------
     mean, sd, infinite : float
-        Of the finite values, and the probability of an infinite one; the first two are NaN if there
-        is none.
+        Mean and standard deviation given that the estimate is finite, and the probability that it
+        is infinite. The first two are NaN if the estimate is never finite.
     """
     fpr, fnr = checks.real("fpr", fpr, 0, 1), checks.real("fnr", fnr, 0, 1)
     return _plugin_expectation(
@@ -68,7 +78,7 @@ def _plugin_expectation(
     value, kept = value[finite], mass[finite]
     if not kept.sum() > 0:
         return math.nan, math.nan, 1.0
-    # no BLAS: its order of summation, hence the last digit, depends on the number of its threads
+    # without BLAS, whose order of summation depends on the number of threads
     mean = float((value * kept).sum() / kept.sum())
     return (
         mean,
@@ -78,8 +88,17 @@ def _plugin_expectation(
 
 
 def pooled(errors: Numbers, trials: int) -> Numbers:
-    """Nearly unbiased estimate from all errors together, ``logit(1 - (X + 1/2) / (K + 1))``; always
-    finite."""
+    """Estimate epsilon from all errors together, nearly without bias.
+
+    The estimate ``logit(1 - (X + 1/2) / (K + 1))`` of X errors in K trials is always finite.
+
+    Parameters
+    ----------
+    errors : int or array
+        Errors with both inputs together.
+    trials : int
+        Trials with both inputs together, at least 1.
+    """
     errors = stats.whole("errors", errors, checks.integer("trials", trials, 1))
     return np.log((trials - errors + 0.5) / (errors + 0.5))
 
@@ -92,20 +111,27 @@ def _errors(fp: Numbers, fn: Numbers, trials: int) -> tuple[Array, Array]:
 def lower_pooled(
     fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0
 ) -> Numbers:
-    """Lower bound of epsilon from all errors together, valid at level ``1 - alpha``.
+    """Return a lower bound of epsilon from all errors together, valid at level ``1 - alpha``.
 
-    With epsilon-LDP no rule errs less often than ``1 / (1 + e^eps)``. A sum of two binomials is no
-    more likely than one binomial of the same mean to fall as far below it as matters here
-    (Hoeffding 1956).
+    Under epsilon-LDP every rule has an error rate of at least ``1 / (1 + e^eps)``. The number of
+    errors is a sum of two binomial variables. In the tail that matters here, such a sum is at most
+    as likely as one binomial variable with the same mean (Hoeffding 1956).
 
     Parameters
     ----------
-    fp, fn : int
-        Errors, each in `trials` trials.
+    fp, fn : int or array
+        Errors with the first and with the second input, each in `trials` trials.
+    trials : int
+        Trials per input, at least 1.
     alpha : float
-        In [1e-100, 1/4].
+        Significance, in [1e-100, 1/4].
     delta : float
-        Of the guarantee, in [0, 1); the least error rate is then ``(1 - delta) / (1 + e^eps)``.
+        Delta of the guarantee, in [0, 1). The least error rate is ``(1 - delta) / (1 + e^eps)``.
+
+    Returns
+    -------
+    float or array
+        ``-inf`` if the counts imply no bound.
     """
     errors = _errors(fp, fn, trials)
     high = stats.clopper_pearson(sum(errors), 2 * trials, stats.significance(alpha, 0.25))[1]
@@ -116,36 +142,46 @@ def lower_pooled(
 
 
 def lower_sides(fp: Numbers, fn: Numbers, trials: int, alpha: float, delta: float = 0.0) -> Numbers:
-    """Lower bound of epsilon from Equation 3 with two Clopper-Pearson bounds, each at ``alpha /
-    2``.
+    """Return a lower bound of epsilon from both error rates, valid at level ``1 - alpha``.
+
+    The bound is Equation 3 at two Clopper-Pearson bounds, for each of which it spends
+    ``alpha / 2``.
 
     Parameters
     ----------
     fp, fn, trials, alpha, delta
-        As in `lower_pooled`.
+        As in `lower_pooled`, but `alpha` is in [1e-100, 1).
+
+    Returns
+    -------
+    float or array
+        ``-inf`` if the counts imply no bound.
     """
     fp, fn = _errors(fp, fn, trials)
-    one, two = (
+    first, second = (
         stats.epsilon_lower(trials - a, b, trials, delta, tail=stats.significance(alpha) / 2)
         for a, b in ((fp, fn), (fn, fp))
     )
-    return np.maximum(one, two)
+    return np.maximum(first, second)
 
 
 BOUNDS = {"pooled": lower_pooled, "sides": lower_sides}
-"""The valid bounds by name; a rule says which suits it."""
+"""The valid bounds by the names that `ldpkit.attacks.gradient.RULES` refer to."""
 
 
 class ErrorsResult(AuditResult):
-    """What an audit by error rates returns; the papers count its trials with both inputs."""
+    """Result of an audit by error rates.
+
+    The papers count the trials with both inputs together, and so does the ``trials`` of `row`.
+    """
 
     @property
     def total(self) -> int:
-        """Trials in all: what `row` calls ``trials``."""
+        """Number of trials with both inputs together."""
         return 2 * self.trials
 
     def row(self) -> Row:
-        """Flatten as `AuditResult.row` does."""
+        """Flatten as `AuditResult.row` does; ``per_input`` is the number of trials per input."""
         return super().row() | {"trials": self.total, "per_input": self.trials}
 
 
@@ -160,25 +196,25 @@ def judged(
     claim: float,
     delta: float = 0.0,
     estimates: dict[str, float] | None = None,
-    **said: Word,
+    **fields: Word,
 ) -> ErrorsResult:
-    """State what the errors of an audit show.
+    """Return the result of an audit with these errors.
 
     Parameters
     ----------
     audit, seed
-        What was run.
+        The audit, and the seed of its run.
     fp, fn : int
-        Its errors, each in `trials` of the audit.
+        Errors with the first and with the second input, each in `trials` of the audit.
     rates : (float, float)
-        Their exact rates.
+        Exact false-positive and false-negative rate.
     bound : callable
         One of `BOUNDS`.
-    claim, delta
+    claim, delta : float
         The claimed guarantee.
     estimates : dict, optional
-        Further estimates; by default the probability that the paper's is infinite.
-    **said
+        Further estimates. By default the probability that the paper's estimate is infinite.
+    **fields
         Other fields of the result.
     """
     trials, total = audit.trials, 2 * audit.trials
@@ -202,5 +238,5 @@ def judged(
         inconclusive=too_few(
             lambda n: float(bound(0, 0, n // 2, audit.alpha, delta)), total, claim, "trials"
         ),
-        **said,
+        **fields,
     )

@@ -1,8 +1,7 @@
-"""Audits of randomised gradients: the paper's estimate, a nearly unbiased one, and bounds that
-hold.
+"""Audits of randomised gradients.
 
-Source: the LDP-SGD paper, Algorithm 2 and Equation 3. Its estimate is a plug-in of two
-observed rates: biased upwards, infinite if one error never occurs, no bound.
+Source: the LDP-SGD paper, Algorithm 2 and Equation 3. `ldpkit.auditors.errors` has the paper's
+estimate, a nearly unbiased estimate, and valid bounds.
 """
 
 import functools
@@ -43,21 +42,22 @@ __all__ = [
 # fmt: on
 
 ADVERSARIES = ("dummy", "file")
-"""Whose gradients are audited by name: those that need no network, or those of a file."""
+"""Names of the adversaries: ``dummy`` needs no network, and ``file`` reads a file."""
 
-_DUMMY = 4810  # dimension of the dummy gradient: the parameters of a small network
-_UNPACKED = 2**27  # bytes that a file of pairs may hold, however small it is
+_DUMMY = 4810  # dimension of the dummy gradient, as many as the parameters of a small network
+_UNPACKED = 2**27  # bytes to which even a small file of pairs may unpack
 _CELLS = 2**21  # coordinates held in memory at once when real reports are made
 
 
 def read(path: str) -> Pairs:
-    """Return the pairs of gradients of a file of NumPy (``.npz``): two arrays of shape (M, d),
-    ``first`` and ``second``.
+    """Read pairs of gradients from a file of NumPy (``.npz``).
+
+    The file holds the arrays ``first`` and ``second``, each of shape (M, d).
 
     Raises
     ------
     ValueError
-        If it is no such file, if a small file would unpack to more than 128 MiB, or if its arrays
+        If the file is invalid, if a small file would unpack to more than 128 MiB, or if its arrays
         are no `Pairs`.
     """
     try:
@@ -68,7 +68,7 @@ def read(path: str) -> Pairs:
         checks.need(size <= most, f"it unpacks to {size:,} bytes")
         with np.load(path, allow_pickle=False) as file:
             first, second = file["first"], file["second"]
-    except Exception as error:  # a damaged file makes NumPy raise whatever it meets
+    except Exception as error:  # because a damaged file can make NumPy raise any exception
         raise ValueError(
             "pairs must be a file of NumPy (.npz) with the arrays first and second, each of shape"
             f" (pairs, d), got {path}: {error}"
@@ -81,28 +81,30 @@ _RANDOMISER = checks.rule(checks.instance, GradientMechanism, "a randomiser of g
 
 @dataclass(frozen=True)
 class GradientAudit(Auditor):
-    """Tell apart by a rule which of two crafted gradients was randomised.
+    """Tell two crafted gradients apart by a rule that reads the randomised gradient.
 
     Parameters
     ----------
     mechanism : GradientMechanism
+        The audited randomiser.
     pairs : Pairs
-        A fresh one is drawn in every trial.
+        Crafted pairs of gradients, one of which is drawn at random in every trial.
     attack : {"cosine", "lune"}
-        The paper's rule, or the strongest event; see `ldpkit.attacks.gradient`.
+        The paper's rule, or the likelihood-ratio event, see `ldpkit.attacks.gradient`.
     trials : int
-        Reports of each gradient, at least 1; the paper makes 1000 in all, with a coin for each.
+        Reports of each gradient, at least 1 (the paper makes 1000 of both together, with a coin for
+        each).
     alpha : float
-        Significance, in [1e-100, 1/4]. The dummy audit is tight: about so often its bound exceeds
-        the claim by chance.
+        Significance, in [1e-100, 1/4]. The dummy audit is tight, so that its bound exceeds a true
+        claim with about this probability.
     faithful : bool
-        Make every report in full, in d dimensions, instead of drawing the counts from the exact
+        Make every report in full, in d dimensions, instead of sampling the counts at the exact
         error rates.
 
     Raises
     ------
     ValueError
-        Naming the parameter that is out of range.
+        If a parameter is out of range. The message names it.
     """
 
     mechanism: Annotated[GradientMechanism, _RANDOMISER]
@@ -122,11 +124,12 @@ class GradientAudit(Auditor):
         )
         checks.need(
             self.faithful or self.mechanism.grid is None,
-            "faithful must be True for a mechanism with a grid: its laws are those before rounding",
+            "faithful must be True for a mechanism with a grid: its exact rates are those before"
+            " rounding",
         )
 
     @classmethod
-    def of(  # type: ignore[override]  # also the words of an adversary
+    def of(  # type: ignore[override]  # it also takes the parameters of an adversary
         cls,
         adversary: str,
         epsilon: float,
@@ -145,19 +148,19 @@ class GradientAudit(Auditor):
         Parameters
         ----------
         adversary : str
-            Who crafts the gradients, one of `ADVERSARIES`.
+            Adversary who crafts the gradients, one of `ADVERSARIES`.
         epsilon : float
             Budget of one report.
         mechanism : str
             A name of `ldpkit.mechanisms.GRADIENT`.
         dimension : int, optional
-            Of the dummy gradient; 4810 by default, the parameters of a small network.
+            Dimension of the dummy gradient (by default 4810, the parameters of a small network).
         norm : float
-            Of the dummy gradient.
+            Norm of the dummy gradient.
         clip : float
             Clipping norm.
         pairs : str, optional
-            File of the adversary ``file``; see `read`.
+            File of the adversary ``file`` (.npz with the arrays first and second). See `read`.
         attack, trials, alpha, faithful
             See `GradientAudit`.
         """
@@ -181,19 +184,24 @@ class GradientAudit(Auditor):
 
     @functools.cached_property
     def rates(self) -> Rates:
-        """Exact false-positive and false-negative rate."""
+        """Exact false-positive and false-negative rate of the rule."""
         return RULES[self.attack].rates(self.mechanism, self.pairs)
 
     def run(self, seed: int = 1) -> list[ErrorsResult]:
-        """Count the errors of the rule, and judge them.
+        """Count the errors of the rule, and bound epsilon by them.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of all random numbers, non-negative.
 
         Returns
         -------
         list of one ErrorsResult
-            ``epsilon_emp`` is Equation 3, ``exact`` its expectation (given that it is finite),
-            ``limit`` Equation 3 at the exact rates, ``estimates`` the pooled one. ``lower`` is the
-            pooled bound for the cosine rule and the two-sided one for the lune rule, whose errors
-            differ much.
+            ``epsilon_emp`` is Equation 3, ``exact`` is its expectation given that it is finite, and
+            ``limit`` is Equation 3 at the exact rates. ``estimates`` has the `pooled` estimate.
+            ``lower`` is `lower_pooled` for the cosine rule. It is `lower_sides` for the lune rule,
+            because the two error rates of this rule differ much.
         """
         mechanism, rule, start = self.mechanism, RULES[self.attack], time.perf_counter()
         own, crafted = mechanism.parameters, self.pairs
@@ -223,9 +231,9 @@ class GradientAudit(Auditor):
         ]
 
     def _count(self, first: bool, seed: int, name: tuple[object, ...], progress: Progress) -> int:
-        """Answers *first* on real reports of one input."""
+        """Return how often the rule answers *first* on real reports of one input."""
         mechanism, pairs, rule = self.mechanism, self.pairs, RULES[self.attack]
-        found, size = 0, max(1, _CELLS // mechanism.d)
+        answers, size = 0, max(1, _CELLS // mechanism.d)
         for start in range(0, self.trials, size):
             rng = generator(seed, *name, start)
             at = rng.integers(0, len(pairs.first), min(size, self.trials - start))
@@ -233,8 +241,8 @@ class GradientAudit(Auditor):
             reports = mechanism.perturb(pair[0] if first else pair[1], rng)
             hits = int(np.count_nonzero(rule.accepts(mechanism, reports, pair, rng)))
             progress.add(at.size, *(("fp", at.size - hits) if first else ("fn", hits)))
-            found += hits
-        return found
+            answers += hits
+        return answers
 
 
 def audit_gradient(
@@ -245,5 +253,8 @@ def audit_gradient(
     seed: int = 1,
     **fields: Word,
 ) -> ErrorsResult:
-    """Audit a randomised gradient: make a `GradientAudit` of these fields, and run it."""
+    """Audit a randomised gradient.
+
+    Parameters are the fields of `GradientAudit`, and the `seed` of its `run`.
+    """
     return GradientAudit(mechanism, pairs, attack, **fields).run(seed)[0]

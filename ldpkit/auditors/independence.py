@@ -1,13 +1,14 @@
-"""Are a client's reports what a bound of fixed size takes them for: independent draws, one for
-every user?
+"""Tests of independence, which bounds of fixed sample size assume.
 
-Counts of reports that share their randomness convict or acquit by luck. Each check compares reports
-that have to be independent, place by place, by some yes-or-no features: the audited events, and one
-digit of a hash of the whole report. A client that draws for every user afresh fails any of them
-with probability at most `FALSE_ALARM`, whatever it reports.
+If reports share their randomness, their counts refute a claim or fail to refute it by chance.
+Therefore each check compares reports at corresponding places that must be independent. It compares
+features that are true or false: the audited events, and one digit of a hash of the whole report. A
+client with fresh randomness for every user fails any check with probability at most `FALSE_ALARM`,
+whatever its reports are.
 
-A client that always reports the same of one value is another matter: it may be a fixed function,
-which an audit convicts rightly, or remember a draw, which only another process can tell.
+A client may always send the same report for one value. Either it is a fixed function, so that an
+audit refutes its claim rightly, or it remembers a random report. Only another process can
+distinguish these two cases.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ from ..types import Array, Numbers, Pair, Reports, Rng
 __all__ = ["FALSE_ALARM", "Findings", "BatchSummary", "examine", "summarise"]
 
 FALSE_ALARM = 1e-6
-"""Probability at most that an audit calls independent reports dependent."""
+"""Upper bound of the probability that an audit calls independent reports dependent."""
 
 _PLACES, _BATCHES = 4096, 256
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -36,19 +37,19 @@ Judge = Callable[[Reports, Rng], list[Array]]
 
 @dataclass(frozen=True)
 class BatchSummary:
-    """What is kept of the reports of one call.
+    """Summary of the reports of one call.
 
     Attributes
     ----------
     lead : bool array (n, features)
-        Features of its first reports, if they are kept.
+        Features of the first reports of the call, if they are kept.
     near : tuple of int arrays (4, features)
-        Neighbours, two and two from the first and from the second report: pairs, and how often the
-        first, the second, and both have the feature.
+        Two tables of pairs of neighbours, starting at the first and at the second report. Their
+        rows count the pairs, and the pairs in which the first, the second, and both have a feature.
     only : int or None
-        Hash of all its reports, if they are the same.
+        Hash of the reports, if all reports are the same.
     order : (int, int)
-        Reports that hold both audited values, and of them, those with the first value in front.
+        Number of reports that hold both audited values, and of those with the first value in front.
     """
 
     lead: Array
@@ -59,17 +60,18 @@ class BatchSummary:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the checks of one audit found, in words that end a sentence.
+    """Findings of the checks of one audit, as clauses that can end a sentence.
 
     Attributes
     ----------
     dependent : str
-        How the reports are shown to depend on each other.
+        Evidence that the reports depend on each other, or the empty string.
     fixed : str
-        That every value has one report of its own, as far as can be seen.
+        States that every value has one report of its own, or the empty string.
     constant : str
-        That every report is the same, whatever the value.
+        States that all reports are the same for both values, or the empty string.
     warnings : tuple of str
+        Further findings, which do not make the audit invalid.
     """
 
     dependent: str = ""
@@ -79,14 +81,14 @@ class Findings:
 
 
 def _hash(reports: Reports) -> Array:
-    """One 64-bit number for each report, of any kind."""
+    """Return a 64-bit hash of each report of any type."""
     if isinstance(reports, (list, tuple)):
         parts = [_hash(part) for part in reports]
     elif reports.dtype.names:
         parts = [_hash(reports[name]) for name in reports.dtype.names]
     else:
         flat = reports.reshape(len(reports), -1)
-        if flat.dtype.kind not in "biuf":  # words and whatever else: their texts
+        if flat.dtype.kind not in "biuf":  # entries that are no numbers are hashed as text
             flat = np.array([[_number(entry) for entry in row] for row in flat])
         wide = np.ascontiguousarray(
             flat, np.float64 if np.issubdtype(flat.dtype, np.floating) else np.int64
@@ -99,14 +101,14 @@ def _hash(reports: Reports) -> Array:
 
 
 def _number(entry: object) -> int:
-    """A number of 63 bits that belongs to the text of an entry, the same in every process."""
+    """Return a hash of 63 bits of the text of an entry, which is the same in every process."""
     return (
         int.from_bytes(hashlib.blake2b(repr(entry).encode(), digest_size=8).digest(), "little") >> 1
     )
 
 
 def _mixed(words: Array) -> Array:
-    """Finish of splitmix64: every bit of the result depends on every bit of the word."""
+    """Mix words as splitmix64 does, so that every bit of the result depends on every bit."""
     words = (words + _ODD) * _ODD
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -114,8 +116,10 @@ def _mixed(words: Array) -> Array:
 
 
 def _table(first: Array, second: Array) -> Array:
-    """How many pairs there are, and in how many the first, the second, and both have each
-    feature."""
+    """Return the number of pairs, and of those whose first, second and both have each feature.
+
+    The array has the shape (4, features).
+    """
     return np.array(
         [
             np.full(first.shape[1], len(first)),
@@ -127,12 +131,12 @@ def _table(first: Array, second: Array) -> Array:
 
 
 def _luck(pairs: Numbers, first: Numbers, second: Numbers, both: Numbers) -> Array:
-    """Logarithm of a bound of the probability that two independent sequences of yes and no meet so
-    often, or so seldom.
+    """Return the logarithm of a bound of the probability that features coincide by chance.
 
-    Given how often each says yes, the number of places where both do is hypergeometric; Hoeffding's
-    bound of its two tails holds for any numbers, so a false alarm is never likelier than it says
-    (1963, section 6).
+    Fix the number of pairs whose first report has the feature, and of those whose second report has
+    it. If the reports are independent, the number of pairs in which both have it is hypergeometric.
+    Hoeffding's bound of its two tails holds for all numbers (1963, section 6). Therefore a false
+    alarm is at most as likely as the bound states.
     """
     n, x, y, met = (np.asarray(a, float) for a in (pairs, first, second, both))
     rate, seen = x / np.maximum(n, 1), met / np.maximum(y, 1)
@@ -143,17 +147,18 @@ def _luck(pairs: Numbers, first: Numbers, second: Numbers, both: Numbers) -> Arr
 def summarise(
     reports: Reports, events: Sequence[Array], pair: Pair | None = None, keep: bool = True
 ) -> BatchSummary:
-    """Look at the reports of one call.
+    """Summarise the reports of one call.
 
     Parameters
     ----------
-    reports : as the mechanism sends them
+    reports
+        Reports of n users, as the mechanism returns them.
     events : sequence of bool arrays (n,)
-        What the audit counts.
+        The events that the audit counts.
     pair : (int, int), optional
-        The audited values, if reports are collections that have an order.
+        The audited values, if reports are ordered collections.
     keep : bool
-        Whether to keep the features of its first reports.
+        Whether to keep the features of the first reports.
     """
     hashed = _hash(reports)
     features = np.column_stack([*events, (hashed >> np.uint64(63)).astype(bool)])
@@ -180,28 +185,33 @@ def summarise(
 
 
 def _aligned(pairs: Sequence[tuple[BatchSummary, BatchSummary]]) -> Array:
-    """Reports at the same places of different calls."""
+    """Return the sum of `_table` over reports at the same places of different calls."""
     tables = [
         _table(*(side.lead[: min(len(a.lead), len(b.lead))] for side in (a, b))) for a, b in pairs
     ]
     return np.sum(tables, axis=0) if tables else np.zeros((4, 1))
 
 
-def _asked(
+def _batches(
     mechanism: LocalRandomizer, value: int, judge: Judge, batches: int, most: int, rng: Rng
 ) -> tuple[Array, BatchSummary]:
-    """Ask for many batches of two users and for a larger one: what two of a batch have in common,
-    and the larger one."""
+    """Make many batches of two reports and one larger batch.
+
+    Return the table of the reports of the same batch, and the summary of the larger batch.
+    """
     twos = joined([mechanism.perturb(mechanism.inputs(value, 2), rng) for _ in range(batches)])
     large = mechanism.perturb(mechanism.inputs(value, min(2 * batches, most)), rng)
     return summarise(twos, judge(twos, rng)).near[0], summarise(large, judge(large, rng))
 
 
 def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str]:
-    """Why reports that never vary are no draws: each value has one, or another process has others;
-    and what was not seen."""
-    asked = {*pair, *range(min(getattr(mechanism.report_type, "domain", 0), 16))}
-    values = np.concatenate([mechanism.inputs(value, 16) for value in sorted(asked)])
+    """Find out why the reports of a value never vary.
+
+    The first text is ``fixed`` if each value has one report of its own, ``remembered`` if another
+    process sends other reports, or empty. The second text states what could not be examined.
+    """
+    domain = {*pair, *range(min(getattr(mechanism.report_type, "domain", 0), 16))}
+    values = np.concatenate([mechanism.inputs(value, 16) for value in sorted(domain)])
     try:
         here = _hash(mechanism.perturb(values, generator(seed, "sanity", "here"))).reshape(-1, 16)
         there = mechanism.afresh(values, derive(seed, "sanity", "there"))
@@ -226,45 +236,45 @@ def examine(
     judge: Judge,
     trials: int,
     most: int,
-    convicted: bool,
+    refuted: bool,
     seed: int,
     *name: object,
 ) -> Findings:
-    """Judge the reports of an audit that was made, and of some more calls.
+    """Check the reports of an audit, and of some further calls, for independence.
 
     Parameters
     ----------
     mechanism : Mechanism
-        The client; it is called again.
+        The client, which is called again.
     pair : (int, int)
         The audited values.
     seen : two sequences of BatchSummary
-        Of the calls with either value.
+        Summaries of the calls with the first and with the second value.
     judge : callable
         ``judge(reports, rng)`` returns the events of reports.
     trials, most : int
-        Reports that the audit made of each value, and at most in one call.
-    convicted : bool
-        Whether they would prove a violation: then no effort is spared.
+        Number of reports of each value in the audit, and largest number in one call.
+    refuted : bool
+        Whether the counts would refute the claim. In this case more calls are made.
     seed, *name
-        Of the audit.
+        Seed and name of the audit's random stream.
     """
     warnings, tables = (
         [],
         {
             "neighbours": [
-                np.sum([look.near[i] for look in side], axis=0) for side in seen for i in (0, 1)
+                np.sum([batch.near[i] for batch in side], axis=0) for side in seen for i in (0, 1)
             ],
             "places": [_aligned(list(zip(side[::2], side[1::2]))) for side in seen]
             + [_aligned(list(zip(*seen)))],
         },
     )
-    batches = _BATCHES if convicted else min(_BATCHES, trials // 8)
+    batches = _BATCHES if refuted else min(_BATCHES, trials // 8)
     if mechanism.batched and batches:
         try:
             for side, value, label in zip(seen, pair, ("tp", "fp")):
                 rng = generator(seed, *name, label, "sanity")
-                shared, large = _asked(mechanism, value, judge, batches, most, rng)
+                shared, large = _batches(mechanism, value, judge, batches, most, rng)
                 tables.setdefault("batch", []).append(shared)
                 tables["places"].append(_aligned([(large, side[0])]))
         except ValueError as error:
@@ -273,7 +283,7 @@ def examine(
                 f" calls {error}"
             )
     level = np.log(FALSE_ALARM / sum(table.shape[1] for each in tables.values() for table in each))
-    told = {
+    messages = {
         "batch": "reports of one call depend on each other, as if they shared their randomness",
         "neighbours": "neighbouring reports of one call depend on each other",
         "places": (
@@ -284,40 +294,39 @@ def examine(
     dependent = next(
         (
             text
-            for key, text in told.items()
+            for key, text in messages.items()
             if any((_luck(*t) < level).any() for t in tables.get(key, []))
         ),
         "",
     )
     constant = fixed = ""
-    same = [{look.only for look in side} for side in seen]
-    many = max(
-        100, 16 * math.exp(min(mechanism.epsilon, 700))
-    )  # fewer may be the same by chance: exp(-16) for two values
-    still = (
+    same = [{batch.only for batch in side} for side in seen]
+    # fewer reports may be the same by chance, for two values with probability exp(-16)
+    many = max(100, 16 * math.exp(min(mechanism.epsilon, 700)))
+    steady = (
         [v for v, only in zip(pair, same) if len(only) == 1 and None not in only]
         if trials >= many
         else []
     )
-    if still:
-        found, unseen = _steady(mechanism, pair, seed)
+    if steady:
+        reason, unseen = _steady(mechanism, pair, seed)
         warnings.append(
-            f"every report of value {' and of value '.join(map(str, still))} is the same"
+            f"every report of value {' and of value '.join(map(str, steady))} is the same"
             + (unseen and f"; {unseen}")
         )
-        if found == "remembered" and not dependent:
+        if reason == "remembered" and not dependent:
             dependent = (
                 "every report of a value is the same here, and another one in a new process: one"
                 " draw is remembered"
             )
-        if len(still) == 2:
+        if len(steady) == 2:
             fixed = (
                 "every value has one report of its own and nothing is drawn afresh"
-                if found == "fixed"
+                if reason == "fixed"
                 else ""
             )
             constant = "every report is the same, whatever the value" if same[0] == same[1] else ""
-    counts = np.array([np.sum([look.order for look in side], axis=0) for side in seen])
+    counts = np.array([np.sum([batch.order for batch in side], axis=0) for side in seen])
     (held, ahead), (other, behind) = counts
     if _luck(held + other, held, ahead + behind, ahead) < np.log(FALSE_ALARM):
         warnings.append(

@@ -1,10 +1,11 @@
-"""KV-Auditor: empirical epsilon of key-value mechanisms, from counts of whole records or parts of
-them.
+"""KV-Auditor measures epsilon of key-value mechanisms by counts of whole records or of their parts.
 
-Every group of users is one multinomial draw from the mechanism's exact law, so
-the number of users costs nothing. Source: Xu, Wang and Meng, "KV-Auditor:
-Auditing Local Differential Privacy for Correlated Key-Value Estimation", CIKM
-2025; where text and released program differ, the program (see the errata).
+The counts of a group of users are one multinomial sample from the mechanism's exact distribution.
+Therefore the time does not depend on the number of users.
+
+Source: Xu, Wang and Meng, "KV-Auditor: Auditing Local Differential Privacy for Correlated Key-Value
+Estimation", CIKM 2025. If text and released program differ, this module follows the program (see
+the errata).
 """
 
 import functools
@@ -17,11 +18,10 @@ from numpy.typing import ArrayLike
 
 from .. import checks
 from ..mechanisms import KEY_VALUE, SupportOracle
-from ..mechanisms.base import build, report_type_with
+from ..mechanisms.base import build, oracle
 from ..mechanisms.cpp import CPP, CPPUE, bit_vectors
 from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
-from ..reports import Listed
 from ..reports.listing import alphabet, chosen
 from ..types import Array, Held, Word
 from .compared import Compared, Draw, Groups
@@ -37,24 +37,37 @@ AUDITORS = {
     "probe": "extra users without the key, who receive either side's means (CPP)",
     "ldp": "LDP-Auditor's guess of one position (CPP-UE)",
 }
-"""What is compared between the two groups."""
+"""The attacks by name, each with the part of the records that it compares."""
 
 
-# --- laws and views of them -----------------------------------------------------------------------
+# --- distributions and sums over their parts ------------------------------------------------------
 
 
 def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int) -> Array:
-    """Sum over the symbols that are not looked at.
+    """Sum counts or probabilities over the symbols that are not seen.
 
     Parameters
     ----------
     cells : array, shape (..., base ** length)
-        Counts or probabilities of all records; the last symbol moves fastest.
+        Counts or probabilities of all records, in an order in which the last symbol moves fastest.
     positions : sequence of int
-        Symbols that are seen, in the order in which they are to be numbered.
+        Positions of the symbols that are seen, in the order of the result.
+    base : int
+        Number of values of a symbol, at least 2.
+    length : int
+        Number of symbols of a record, at least 1.
+
+    Returns
+    -------
+    array, shape (..., base ** len(positions))
+
+    Raises
+    ------
+    ValueError
+        If the array has another number of columns, or if a position is invalid.
     """
     kept = chosen(positions, checks.integer("length", length, 1))
-    rows, size = (
+    leading, size = (
         np.shape(cells)[:-1],
         alphabet(checks.integer("base", base, 2), length, "take fewer symbols"),
     )
@@ -63,14 +76,20 @@ def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int)
             f"cells must have {base}^{length} = {size} columns, got shape {np.shape(cells)}"
         )
     other = [p for p in range(length) if p not in kept]
-    axes = [*range(len(rows)), *(len(rows) + p for p in kept + other)]
-    shaped = np.reshape(cells, (*rows, *[base] * length)).transpose(axes)
-    return shaped.reshape(*rows, base ** len(kept), -1).sum(axis=-1)
+    axes = [*range(len(leading)), *(len(leading) + p for p in kept + other)]
+    shaped = np.reshape(cells, (*leading, *[base] * length)).transpose(axes)
+    return shaped.reshape(*leading, base ** len(kept), -1).sum(axis=-1)
 
 
 def guess_rates(length: int, target: int) -> Array:
-    """Probability that LDP-Auditor guesses `target`, by bit vector: a uniform set bit, or any
-    position if none is set."""
+    """Return the probability that LDP-Auditor guesses `target`, for each bit vector.
+
+    The guess is a uniform set bit, or a uniform position if no bit is set.
+
+    Returns
+    -------
+    float array, shape (2 ** length,)
+    """
     return _guess_rates(
         length, checks.integer("target", target, 0, checks.integer("length", length, 1) - 1)
     )
@@ -86,41 +105,44 @@ def _guess_rates(length: int, target: int) -> Array:
 def oracle_distribution(
     mechanism: SupportOracle, value: int, positions: Iterable[int] | None = None
 ) -> Array:
-    """Return the exact law of a frequency oracle's report for one value.
+    """Return the exact distribution of a frequency oracle's report for one value.
 
     Parameters
     ----------
     mechanism : SupportOracle
-        With reports ``"bits"`` or ``"value"``.
+        A mechanism with reports ``"bits"`` or ``"value"``.
     value : int
-        In ``0..k-1``.
+        The user's value, in ``0..k-1``.
     positions : sequence of int, optional
-        Which bits are seen, all by default.
+        Positions of the bits that are seen, all by default.
 
     Returns
     -------
     float array
-        Over all vectors of these bits, the last moving fastest, or over all values.
+        Probabilities of all values, or of all vectors of these bits. The last bit moves fastest.
     """
-    kind = report_type_with(mechanism, Listed, "send reports that can be listed")
-    return kind.distribution(checks.integer("value", value, 0, mechanism.k - 1), positions)
+    value = checks.integer("value", value, 0, oracle(mechanism).k - 1)
+    return mechanism.report_type.distribution(value, positions)
 
 
-# --- experiments: in each round, the pairs of groups that are compared ----------------------------
+# --- experiments, which yield the pairs of groups that are compared in each round -----------------
 
 
 def _mixed(
     mechanism: PCKV | CPP, pair: Held, ownership: float, seen: Sequence[int] | Array | None = None
 ) -> Array:
-    """Law of a user who holds `pair` with probability `ownership` or nothing; `seen`: positions
-    (PCKV), or means."""
+    """Return the distribution of a report if the user holds `pair` with probability `ownership`.
+
+    Otherwise the user holds nothing. `seen` has the visible positions (PCKV) or the broadcast means
+    (CPP).
+    """
     return ownership * mechanism.distribution([pair], seen) + (
         1 - ownership
     ) * mechanism.distribution([], seen)
 
 
 def _records(mechanism: PCKV | CPP, cells: Array) -> Array:
-    """Counts of records: after a no CPP-UE sends the zero vector."""
+    """Return the counts of records, because CPP-UE sends the zero vector after the answer no."""
     return (
         np.column_stack([cells[:, 0] + cells[:, 1], cells[:, 2:]])
         if isinstance(mechanism, CPPUE)
@@ -140,7 +162,7 @@ def _once(audit: "KVAudit", mechanism: PCKV, draw: Draw) -> Iterator[Groups]:
 
 def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]:
     means: list[Array | None] = [None, None]
-    owners = [  # first, the average of five runs in which everybody holds the pair
+    owners = [  # as in the released code, the average of five runs in which all users hold the pair
         np.mean(
             [_records(mechanism, draw.counts(mechanism.distribution([pair]))) for _ in range(5)],
             axis=0,
@@ -160,9 +182,8 @@ def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]
             )
             whole = np.floor if draw.rng else np.asarray
             left = [c - whole(part * o) for c, o in zip(seen, owners)]
-            both = np.all(
-                [rest > 1e-12 * c for rest, c in zip(left, seen)], axis=0
-            )  # rounding errors are no residuals
+            # rounding errors are no residuals
+            both = np.all([rest > 1e-12 * c for rest, c in zip(left, seen)], axis=0)
             seen = [np.where(both, rest, 0) for rest in left]
         elif audit.attack == "probe":
             seen = [_records(mechanism, draw.counts(mechanism.distribution([], m))) for m in means]
@@ -179,8 +200,10 @@ def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]
 
 
 def _segmented(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]:
-    """Squads with fixed values against imitators who hold the bucket's mean; the means come from
-    the squads alone."""
+    """Compare squads that hold fixed values with imitators who hold the bucket's mean.
+
+    The means come from the reports of the squads only.
+    """
     bucket, _ = mechanism.place(audit.squads)
     if bucket.ndim != 1 or len(set(bucket.tolist())) != 1:
         raise ValueError(f"squads must hold values of one bucket, got {audit.squads}")
@@ -210,36 +233,37 @@ class KVAudit(Compared):
     Parameters
     ----------
     mechanism : PCKV or CPP
-        The latter with ``k = 1``.
+        The audited mechanism. A CPP must have ``k = 1``.
     attack : str
-        What is compared, a key of `AUDITORS`: KV-Auditor calls it the auditor.
+        A key of `AUDITORS`, which KV-Auditor calls the auditor.
     trials : int
         Users per group, in [1, 10^12]. Under ``skv`` the users of a group are a squad or its
         imitators.
     alpha, estimator, minimum, variation
-        See `ldpkit.auditors.count_ratio.statistic`; residuals take ``released`` and
-        ``printed`` only.
+        See `ldpkit.auditors.count_ratio.statistic`. The attack ``separated`` takes the estimators
+        ``released`` and ``printed`` only.
     pairs : ((key, value), (key, value)), optional
-        What the users of each group hold, if they hold anything. By default (0, +1) and (1, -1) for
-        PCKV, (0, -1) and (0, +1) for CPP.
+        The pair of key and value of each group. By default (0, +1) and (1, -1) for PCKV, and
+        (0, -1) and (0, +1) for CPP.
     ownership : float
-        Probability that a user really holds the pair, in [0, 1]; the paper uses 1/2.
+        Probability that a user really holds the pair, in [0, 1] (the paper uses 1/2).
     positions : sequence of int, optional
-        Which symbols of the record are seen. PCKV-UE: all under ``hkv``, under ``vkv`` the first
-        audited key and an unrelated one; CPP-UE under ``vkv``: the first and the last. A report of
-        GRR has no positions.
+        Positions of the record that are seen. By default, PCKV-UE shows all positions under
+        ``hkv``. Under ``vkv`` it shows the first audited key and an unrelated one, and CPP-UE shows
+        the first and the last position. A report of GRR has no positions.
     squads : sequence of float
-        Values of the squads of ``skv``, all in one bucket. The statistic is that of the first, as
-        in the paper's table; the bound is the largest of all, each at its share of alpha.
+        Values of the squads of ``skv``, all in one bucket. The statistic is that of the first
+        squad, as in the paper's table. The bound is the largest of all squads, among which alpha is
+        divided.
     scaling : {"released", "exact"}
-        How much of the owners ``separated`` subtracts.
+        Share of the owners' records that ``separated`` subtracts.
     last : bool
         Evaluate the last round only.
 
     Raises
     ------
     ValueError
-        Naming the parameter that is out of range or does not belong to the mechanism.
+        If a parameter is out of range or does not belong to the mechanism. The message names it.
     """
 
     mechanism: PCKV | CPP
@@ -271,27 +295,26 @@ class KVAudit(Compared):
             )
         if self.attack == "separated":
             checks.one_of("estimator of residuals", self.estimator, ("released", "printed"))
-        if (
-            len(KeyValues.of([[pair] for pair in self.held], mechanism.k)) != 2
-        ):  # refuses keys and values that are none
+        # this also refuses invalid keys and values
+        if len(KeyValues.of([[pair] for pair in self.held], mechanism.k)) != 2:
             raise ValueError(f"pairs must be two (key, value), one per group, got {self.held!r}")
         super().__post_init__()
 
     @classmethod
     def target(cls, name: str, **parameters: Word) -> PCKV | CPP:
-        """Return the key-value mechanism of that name, with its parameters."""
+        """Return the key-value mechanism of that name with these parameters."""
         make = KEY_VALUE[checks.one_of("mechanism", name, KEY_VALUE)]
         return build(name, make, **parameters)
 
     @property
     def held(self) -> Sequence[Held]:
-        """What the users of each group hold."""
+        """The pair of key and value that the users of each group hold."""
         if self.pairs is not None:
             return self.pairs
         return ((0, -1.0), (0, 1.0)) if isinstance(self.mechanism, CPP) else ((0, 1.0), (1, -1.0))
 
     @property
-    def said(self) -> Row:
+    def description(self) -> Row:
         mechanism = self.mechanism
         return {
             "mechanism": mechanism.name,
@@ -302,7 +325,7 @@ class KVAudit(Compared):
 
     @property
     def stream(self) -> tuple[object, ...]:
-        # lists and tuples draw alike
+        # lists and tuples lead to the same stream
         seen = None if self.positions is None else list(self.positions)
         design = (
             str(tuple(map(tuple, self.held))),
@@ -320,7 +343,7 @@ class KVAudit(Compared):
         return (_segmented if self.attack == "skv" else _in_rounds)(self, self.mechanism, draw)
 
     def about(self, number: int) -> str:
-        if number == 1 or self.attack == "skv":  # squads and imitators hear the same means
+        if number == 1 or self.attack == "skv":  # squads and imitators receive the same means
             return ""
         return (
             f"The groups of round {number} heard different means: of two groups, not of one user."
@@ -330,11 +353,13 @@ class KVAudit(Compared):
 def audit_kv(
     mechanism: PCKV | CPP, attack: str = "hkv", *, seed: int = 1, **fields: Word
 ) -> list[AuditResult]:
-    """Audit a key-value mechanism: make a `KVAudit` of these fields, and run it.
+    """Audit a key-value mechanism.
+
+    Parameters are the fields of `KVAudit`, and the `seed` of its `run`.
 
     Returns
     -------
     list of AuditResult
-        One per round, one in all for PCKV.
+        One per round, of which PCKV has a single one.
     """
     return KVAudit(mechanism, attack, **fields).run(seed)

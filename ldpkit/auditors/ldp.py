@@ -1,4 +1,4 @@
-"""LDP-Auditor: empirical epsilon from how well an attack tells two inputs apart.
+"""LDP-Auditor measures epsilon by how well an attack tells two inputs apart.
 
 Source: Arcolezi and Gambs, "Revealing the True Cost of Locally Differentially
 Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
@@ -29,14 +29,14 @@ from .result import Row
 
 __all__ = ["Audit", "audit", "audits", "expected"]
 
-_CHUNK = 2**18  # trials per stream where rounds are simulated because their counts have no law
-# reports of a client that makes one at a time, and may take its time: they are counted in between
+_CHUNK = 2**18  # trials per stream, if rounds are simulated because their rates are unknown
+# reports per chunk of a client that makes one at a time, which may be slow
 _FEW_REPORTS = 2**8
-# coordinates held in memory at once when real reports are made: few enough for a core's cache
+# coordinates of real reports in memory at once, few enough for the cache of a core
 _REPORT_CELLS = 2**20
 SIDES = ("tp", "fp")
-"""What hits among the reports of the first and of the second input are, to the first question."""
-_JOBS = 16  # that a thread is given at a time: 10^12 trials are millions of them
+"""Names of the hits among reports of the first and of the second input, in the first direction."""
+_JOBS = 16  # jobs per thread that are listed at a time, because 10^12 trials are millions of jobs
 
 _expected = functools.lru_cache(maxsize=256)(stats.expected_epsilon)
 
@@ -48,50 +48,55 @@ class Audit(PairAudit):
     Parameters
     ----------
     mechanism : LocalRandomizer, such as a Client
-        What is audited; it carries the claimed epsilon.
+        The audited mechanism, which states the claimed epsilon.
     attack : str or attack, or several
-        ``"guess"`` (the paper's attack), ``"tight"`` (the optimal two-value event), or any object
-        with the verbs listed in `ldpkit.attacks`. Real reports are made once and shown to all of
-        them. Each result is valid by itself; `alpha` is not divided among them unless `questions`
-        says so.
+        ``"guess"`` (the paper's attack), ``"tight"`` (the likelihood-ratio event), or any object
+        with the methods of `ldpkit.attacks.Attack`. Real reports are made once and shown to all
+        attacks. Each result is valid by itself. Therefore `alpha` is divided among the attacks only
+        if `questions` counts them.
     trials : int
-        Reports per input, at least 1; the paper uses 10^6.
+        Reports per input, at least 1 (the paper uses 10^6).
     alpha : float
-        Significance, in [1e-100, 1). The published statistic spends ``alpha / 4`` on each of two
-        bounds, `AuditResult.lower` spends ``alpha / 2``, after alpha is divided by the number of
-        questions.
+        Significance, in [1e-100, 1). First alpha is divided by the number of questions. Then the
+        published statistic spends ``alpha / 4`` on each of two bounds, and `AuditResult.lower`
+        spends ``alpha / 2``.
     delta : float, optional
-        Delta subtracted from the true-positive rate, in [0, 1). By default the mechanism's own for
-        the bound, and what the paper's code subtracts for the statistic.
+        Delta subtracted from the true-positive rate, in [0, 1). By default the bound subtracts the
+        mechanism's own delta, and the statistic subtracts the delta of the paper's code.
     faithful : bool
-        Make every report in full, instead of drawing the counts from the exact law of the attack.
-        Clients are always audited so, and so is a mechanism whose client was replaced
-        (`ldpkit.mechanisms.base.distribution_known`) or an attack of whose answers no law is known.
+        Make every report in full, instead of sampling the counts from their exact distribution.
+        Real reports are always made if no exact distribution is known. This is so for a client, for
+        a mechanism whose client was replaced (`ldpkit.mechanisms.base.distribution_known`), and for
+        an attack without exact rates.
     pair : (input, input), optional
-        The two audited inputs; those furthest apart by default.
+        The two audited inputs, by default those furthest apart.
     both : bool
-        Ask for the event of the second input, too, with half of alpha each. The papers ask for the
-        first one's only.
+        Also audit the event of the second input, with half of alpha each. The papers audit the
+        event of the first input only.
     questions : int
-        Among how many audits alpha is divided, the directions of each not counted; at least 1.
+        Number of audits among which alpha is divided, without their directions, at least 1.
     threads : int
-        Chunks counted at the same time, at least 1; does not change the result.
+        Number of chunks that are counted at the same time, at least 1. It does not change the
+        result.
+
+    Attributes
+    ----------
+    chosen : tuple of attacks
+        The attacks after they have chosen their events, before any report is made.
+    directions : tuple of (input, input)
+        The pair, and the reversed pair if `both`.
 
     Raises
     ------
     ValueError
-        Naming the parameter that is out of range.
+        If a parameter is out of range. The message names it.
     """
 
     _: KW_ONLY
     questions: Annotated[int, checks.rule(checks.integer, 1)] = 1
     threads: Annotated[int, checks.rule(checks.integer, 1)] = 1
-    chosen: tuple[Attack, ...] = field(
-        init=False, repr=False, compare=False
-    )  # with what they had to choose
-    asked: tuple[Pair, ...] = field(
-        init=False, repr=False, compare=False
-    )  # the questions about the pair
+    chosen: tuple[Attack, ...] = field(init=False, repr=False, compare=False)
+    directions: tuple[Pair, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,22 +111,22 @@ class Audit(PairAudit):
             attack=tuple(chosen),
             pair=pair,
             chosen=tuple(a.choose(mechanism, self.trials, published) for a in chosen),
-            asked=(pair, pair[::-1])[: 1 + self.both],
+            directions=(pair, pair[::-1])[: 1 + self.both],
         )
 
     @functools.cached_property
     def rates(self) -> list[Rates | None]:
-        """Exact true- and false-positive rate of every attack, where they are known."""
+        """Exact true- and false-positive rate of every attack, or ``None`` if they are unknown."""
         return [each[0] for each in self._rates]
 
     @functools.cached_property
     def _rates(self) -> list[list[Rates | None]]:
-        """Those of every question."""
-        return [[a.rates(self.mechanism, pair) for pair in self.asked] for a in self.chosen]
+        """Exact rates by attack and direction."""
+        return [[a.rates(self.mechanism, pair) for pair in self.directions] for a in self.chosen]
 
     @functools.cached_property
     def real(self) -> bool:
-        """Whether every report is made: asked for, or as a count has no law to be drawn from."""
+        """Whether real reports are made: on request, or because some count cannot be sampled."""
         own = zip(self.chosen, self.rates)
         return (
             self.faithful
@@ -131,21 +136,23 @@ class Audit(PairAudit):
 
     @functools.cached_property
     def expected(self) -> list[Rates | None]:
-        """Exact mean and standard deviation of the published statistic of every attack, from the
-        mechanism's law."""
+        """Exact mean and standard deviation of the published statistic of every attack.
+
+        An entry is ``None`` if the exact rates of the attack are unknown.
+        """
         tail = stats.tail_mass(self.alpha)
         return [r and _expected(*r, self.trials, self.deltas[0], tail=tail) for r in self.rates]
 
     @property
     def deltas(self) -> tuple[float, float]:
-        """What is subtracted for the published statistic, and for the bound."""
+        """The deltas that the published statistic and the bound subtract."""
         own = self.mechanism.published_delta, self.mechanism.delta
         return own if self.delta is None else (self.delta, self.delta)
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
-        """Audit several times; see `Auditor.rows`.
+        """Audit several times, as `Auditor.rows` does.
 
-        The exact rates, where known, are ``exact_tpr`` and ``exact_fpr``.
+        The rows also have the exact rates ``exact_tpr`` and ``exact_fpr``, if they are known.
         """
         exact = itertools.cycle(rates or (None, None) for rates in self.rates)
         return [
@@ -154,24 +161,31 @@ class Audit(PairAudit):
         ]
 
     def run(self, seed: int = 1) -> list[PairResult]:
-        """Count, and judge the counts; one result per attack.
+        """Count the hits of every attack, and bound epsilon by the counts.
 
         Parameters
         ----------
         seed : int
-            Non-negative. Every input and chunk of trials has its own stream, so the result does not
-            depend on `threads`.
+            Seed of all random numbers, non-negative. Every input and chunk of trials has its own
+            stream, so the result does not depend on `threads`.
+
+        Returns
+        -------
+        list of PairResult
+            One per attack.
 
         Raises
         ------
         ValueError
-            Saying what a client did wrong.
+            If a client fails or returns invalid reports. The message states the error.
         """
         start = time.perf_counter()
-        counts, checked = self._made(seed) if self.real else (self._sampled(seed), Findings())
+        counts, checked = (
+            self._real_hits(seed) if self.real else (self._sampled_hits(seed), Findings())
+        )
         seconds, delta = time.perf_counter() - start, self.deltas[1]
         exact = [known or (None, None) for known in self.expected]
-        questions = [self._questions(*each) for each in np.moveaxis(counts, 2, 0)]
+        by_attack = [self._directions(*hits) for hits in np.moveaxis(counts, 2, 0)]
         return [
             PairResult(
                 mechanism=self.mechanism.name,
@@ -181,59 +195,73 @@ class Audit(PairAudit):
                 alpha=self.alpha,
                 seed=seed,
                 faithful=self.real,
-                counts={key: asked[0][key] for key in ("tp", "fp")},
-                rates={key: asked[0][key] for key in ("tpr", "fpr")},
-                epsilon_emp=asked[0]["epsilon_emp"],
+                counts={key: directions[0][key] for key in ("tp", "fp")},
+                rates={key: directions[0][key] for key in ("tpr", "fpr")},
+                epsilon_emp=directions[0]["epsilon_emp"],
                 exact=mean,
                 exact_sd=sd,
                 claim=self.mechanism.epsilon,
                 delta=delta,
-                pair=self.asked[0],
-                questions=self.questions * len(self.asked),
+                pair=self.directions[0],
+                questions=self.questions * len(self.directions),
                 **judged(
-                    asked, checked, self.trials, self.mechanism.epsilon, delta, self.tail, rates
+                    directions,
+                    checked,
+                    self.trials,
+                    self.mechanism.epsilon,
+                    delta,
+                    self.tail,
+                    rates,
                 ),
                 scope=self.mechanism.scope,
                 seconds=seconds,
             )
-            for attack, asked, rates, (mean, sd) in zip(self.chosen, questions, self._rates, exact)
+            for attack, directions, rates, (mean, sd) in zip(
+                self.chosen, by_attack, self._rates, exact
+            )
         ]
 
     @property
     def tail(self) -> float:
-        """What each of the two bounds of a question may miss."""
-        return stats.tail_mass(self.alpha, "valid") / (self.questions * len(self.asked))
+        """Error probability of each of the two bounds of a direction."""
+        return stats.tail_mass(self.alpha, "valid") / (self.questions * len(self.directions))
 
     @property
     def stream(self) -> tuple[object, ...]:
         """Name of the random stream."""
         m, names = self.mechanism, [a.name for a in self.chosen]
-        return "audit", m.name, m.parameters, names, self.real, [*self.asked[0]]
+        return "audit", m.name, m.parameters, names, self.real, [*self.directions[0]]
 
-    def _questions(self, first: Array, second: Array) -> list[Row]:
-        """Return what the hits of one attack show, by question; each input has a row of hits."""
+    def _directions(self, first: Array, second: Array) -> list[Row]:
+        """Return statistic and bound of one attack by direction.
+
+        The hits among reports of the `first` and of the `second` input are given by direction.
+        """
         paper, valid = (self.deltas[0], stats.tail_mass(self.alpha)), (self.deltas[1], self.tail)
         hits = [(first, second), (second, first)]
         return [
             direction(pair, int(own[i]), int(other[i]), self.trials, paper, valid)
-            for i, (pair, (own, other)) in enumerate(zip(self.asked, hits))
+            for i, (pair, (own, other)) in enumerate(zip(self.directions, hits))
         ]
 
-    def _sampled(self, seed: int) -> Array:
-        """Sample the hits from their exact distributions; see `_summed`."""
+    def _sampled_hits(self, seed: int) -> Array:
+        """Sample the hits from their exact distributions, as an array of `_summed`."""
 
         def count(side: int, chunk: int, size: int) -> list[int]:
             name, hits = (*self.stream, SIDES[side], chunk), []
-            for i, pair in enumerate(self.asked):
-                rng = generator(seed, *name, *["turned"][:i])  # each question has its own stream
+            for i, pair in enumerate(self.directions):
+                rng = generator(seed, *name, *["turned"][:i])  # each direction has its own stream
                 hits += [a.sample(self.mechanism, size, side == i, rng, pair) for a in self.chosen]
             return hits
 
         return self._summed(count, self.trials if all(self.rates) else _CHUNK)
 
-    def _made(self, seed: int) -> tuple[Array, Findings]:
-        """Make all reports, and count the hits; see `_summed`. Reports of a client are checked."""
-        mechanism, pair = self.mechanism, self.asked[0]
+    def _real_hits(self, seed: int) -> tuple[Array, Findings]:
+        """Make all reports and count the hits, after checking the reports of a client.
+
+        `_summed` describes the array.
+        """
+        mechanism, pair = self.mechanism, self.directions[0]
         makeable(mechanism)
         most = 2**16 if mechanism.batched else _FEW_REPORTS
         at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
@@ -243,7 +271,9 @@ class Audit(PairAudit):
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
             return [
-                a.accepts(mechanism, reports, one, rng) for one in self.asked for a in self.chosen
+                a.accepts(mechanism, reports, direction, rng)
+                for direction in self.directions
+                for a in self.chosen
             ]
 
         def count(side: int, chunk: int, size: int) -> list[int]:
@@ -258,53 +288,53 @@ class Audit(PairAudit):
         counts = self._summed(count, at_once)
         if not foreign:
             return counts, Findings()
-        convicted = any(
-            one["lower"] > mechanism.epsilon
-            for each in np.moveaxis(counts, 2, 0)
-            for one in self._questions(*each)
+        refuted = any(
+            direction["lower"] > mechanism.epsilon
+            for hits in np.moveaxis(counts, 2, 0)
+            for direction in self._directions(*hits)
         )
         summaries = [[side[chunk] for chunk in sorted(side)] for side in seen]
         most = min(at_once, self.trials)
         return counts, independence.examine(
-            mechanism, pair, summaries, judge, self.trials, most, convicted, seed, *self.stream
+            mechanism, pair, summaries, judge, self.trials, most, refuted, seed, *self.stream
         )
 
     def _summed(self, count: Callable[[int, int, int], list[int]], at_once: int) -> Array:
-        """Return the hits among the reports of every input, shape (2, questions, attacks).
+        """Return the hits among the reports of every input, shape (2, directions, attacks).
 
         Parameters
         ----------
         count : callable
-            ``count(side, chunk, size)`` gives those of one chunk of one input, by question and
-            attack.
+            ``count(side, chunk, size)`` returns the hits of one chunk of one input, by direction
+            and attack.
         at_once : int
-            Reports of a chunk, at most.
+            Largest number of reports in a chunk.
         """
         starts = range(0, self.trials, at_once)
-        hits = np.zeros((2, len(self.asked) * len(self.chosen)), np.int64)
+        hits = np.zeros((2, len(self.directions) * len(self.chosen)), np.int64)
 
-        def one(job: tuple[int, int]) -> tuple[int, list[int]]:
+        def run_job(job: tuple[int, int]) -> tuple[int, list[int]]:
             side, chunk = job
             size = min(at_once, self.trials - starts[chunk])
-            some = count(side, chunk, size)
-            progress.add(size, SIDES[side], *some[: len(self.chosen)])
-            return side, some
+            counted = count(side, chunk, size)
+            progress.add(size, SIDES[side], *counted[: len(self.chosen)])
+            return side, counted
 
         jobs = itertools.product(range(2), range(len(starts)))
         with (
             Progress(2 * self.trials, "reports", self.mechanism.name) as progress,
             ThreadPoolExecutor(self.threads) as pool,
         ):
-            # a client may swallow an interruption: it never gets this thread
+            # a client may catch an interrupt, so it never runs in this thread
             spread = pool.map if self.real or self.threads > 1 else map
-            while some := list(itertools.islice(jobs, _JOBS * self.threads)):
-                for side, counted in spread(one, some):
+            while listed := list(itertools.islice(jobs, _JOBS * self.threads)):
+                for side, counted in spread(run_job, listed):
                     hits[side] += counted
-        return hits.reshape(2, len(self.asked), -1)
+        return hits.reshape(2, len(self.directions), -1)
 
 
 def _unknown(attack: Attack, mechanism: LocalRandomizer) -> bool:
-    """Whether an attack without exact rates cannot draw its counts in another way either."""
+    """Return whether an attack without exact rates cannot simulate its counts either."""
     return (
         isinstance(attack, attacks.Guess | attacks.TwoValueTest)
         and attack.route(mechanism) != "simulate"
@@ -319,17 +349,23 @@ def audit(
     until: str = "counted",
     **given: Word,
 ) -> PairResult:
-    """Audit a mechanism or client with one attack; the door to `Audit` and `SequentialAudit`.
+    """Audit a mechanism or client with one attack.
 
     Parameters
     ----------
     mechanism, attack, **given
-        The fields of `Audit`: ``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
-        ``questions``, ``threads``; or those of `SequentialAudit`.
+        The fields of `Audit` (``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
+        ``questions``, ``threads``) or those of `SequentialAudit`.
     seed : int
         See `Audit.run`.
     until : {"counted", "sure"}
-        Count ``trials`` reports per input, or bet with that many at most and stop when sure.
+        ``counted`` runs an `Audit` of ``trials`` reports per input. ``sure`` runs a
+        `SequentialAudit`, which stops earlier if the claim is refuted.
+
+    Returns
+    -------
+    PairResult
+        A `SequentialResult` if `until` is ``sure``.
     """
     if checks.one_of("until", until, ("counted", "sure")) == "sure":
         from ..sequential import SequentialAudit
@@ -341,7 +377,10 @@ def audit(
 def audits(
     mechanism: LocalRandomizer, attack: Sequence[str | Attack], *, seed: int = 1, **given: Word
 ) -> list[PairResult]:
-    """Audit with several attacks at once; `audit` says the rest."""
+    """Audit a mechanism or client with several attacks on the same reports.
+
+    Parameters are those of `audit`, and there is one result per attack.
+    """
     several = checks.instance("attack", attack, (list, tuple), "a list of attacks")
     return Audit(mechanism, several, **given).run(seed)
 
@@ -349,7 +388,7 @@ def audits(
 def expected(
     mechanism: LocalRandomizer, attack: str | Attack = "guess", **given: Word
 ) -> Rates | None:
-    """Exact mean and standard deviation of the published statistic, from the mechanism's law.
+    """Return the exact mean and standard deviation of the published statistic.
 
     Parameters
     ----------
@@ -359,6 +398,6 @@ def expected(
     Returns
     -------
     (float, float) or None
-        ``None`` where no law is known, as for a client.
+        ``None`` if the exact rates are unknown, as for a client.
     """
     return Audit(mechanism, [attack], **given).expected[0]

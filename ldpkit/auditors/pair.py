@@ -1,5 +1,8 @@
-"""What audits of two inputs share; what the counts of each question about them show, and what all
-of them show together."""
+"""Base and result of audits that tell two inputs apart, and the bound from their counts.
+
+A direction is a question about the pair: is the event likelier under the first or under the second
+input? Each direction has its own counts and its own bound.
+"""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -19,17 +22,17 @@ _WIDEST = 2**26
 
 
 def makeable(mechanism: LocalRandomizer) -> None:
-    """Refuse mechanisms of which not even one real report fits."""
+    """Refuse a mechanism whose single report does not fit into memory."""
     if mechanism.width > _WIDEST:
         raise ValueError(
             f"real reports must have at most {_WIDEST:,} coordinates, got {mechanism.width:,} of"
-            f" {mechanism.name}: draw from its law, or take fewer values"
+            f" {mechanism.name}: sample from its exact distribution, or take fewer values"
         )
 
 
 @dataclass(frozen=True)
 class PairAudit(Auditor):
-    """An audit that tells two inputs apart with one or several attacks."""
+    """Base of the audits that tell two inputs apart with one or several attacks."""
 
     mechanism: Any
     attack: Any = "guess"
@@ -49,8 +52,10 @@ class PairAudit(Auditor):
 
     @classmethod
     def target(cls, name: str, **parameters: Word) -> LocalRandomizer:
-        """Return a mechanism by its name, or a client by its ``"module:function"``, with its
-        parameters."""
+        """Return the mechanism of a name, or the client of a ``"module:function"``.
+
+        The parameters are those of the mechanism or client.
+        """
         if isinstance(name, str) and ":" in name:
             return client.named(name, **parameters)
         return mechanisms.make(name, **parameters)
@@ -58,18 +63,18 @@ class PairAudit(Auditor):
 
 @dataclass(frozen=True, kw_only=True)
 class PairResult(AuditResult):
-    """What an audit that tells inputs apart returns.
+    """Result of an audit that tells two inputs apart.
 
     Attributes
     ----------
     pair : (input, input)
         The two audited inputs.
     directions : tuple of dict
-        The questions asked about the pair: ``pair`` in the order in which the event names it,
-        counts, rates, ``epsilon_emp``, and a ``lower`` of its own. The first one's counts are the
-        result's.
+        One entry per direction: ``pair`` (first the input that the event names), counts, rates,
+        ``epsilon_emp`` and ``lower``. The counts and rates of the result are those of the first
+        direction.
     questions : int
-        Among how many questions alpha is divided for `lower`.
+        Number of questions among which alpha is divided for `lower`.
     """
 
     pair: Pair
@@ -78,17 +83,17 @@ class PairResult(AuditResult):
 
     def row(self) -> Row:
         """Flatten as `AuditResult.row` does."""
-        return super().row() | {
-            "pair": list(self.pair),
-            "questions": self.questions,
-            "directions": [
-                {key: finite(value) for key, value in one.items()} | {"pair": list(one["pair"])}
-                for one in self.directions
-            ],
-        }
+        row = super().row()
+        counted = {key: row.pop(key) for key in [*row][[*row].index("how") + 1 :]}
+        seconds, directions = counted.pop("seconds"), []
+        for one in self.directions:
+            numbers = {key: finite(value) for key, value in one.items()}
+            directions.append(numbers | {"pair": list(one["pair"])})
+        named = {"pair": list(self.pair), "questions": self.questions}
+        return row | named | counted | {"directions": directions, "seconds": seconds}
 
 
-# of each of two bounds: an event is called turned round by chance with probability 1e-6 at most
+# tail of each of two bounds: an event is called reversed by chance with probability 1e-6 at most
 _CHANCE = 5e-7
 
 
@@ -100,8 +105,19 @@ def direction(
     paper: tuple[float, float],
     valid: tuple[float, float],
 ) -> Row:
-    """What one question about the pair shows; `paper` and `valid` hold the delta and the tail of
-    statistic and bound."""
+    """Return counts, rates, statistic and bound of one direction.
+
+    Parameters
+    ----------
+    pair : (input, input)
+        The input that the event names, and the other input.
+    tp, fp : int
+        Hits among `trials` reports of the first and of the second input.
+    trials : int
+        Reports per input.
+    paper, valid : (float, float)
+        Delta and tail mass of the published statistic, and of the bound.
+    """
     statistic, bound = (
         float(stats.epsilon_lower(tp, fp, trials, delta, tail=tail))
         for delta, tail in (paper, valid)
@@ -111,67 +127,96 @@ def direction(
 
 
 def judged(
-    turns: list[Row],
-    sound: independence.Findings,
+    directions: list[Row],
+    findings: independence.Findings,
     trials: int,
     claim: float,
     delta: float,
     tail: float,
-    law: Sequence[Rates | None],
+    rates: Sequence[Rates | None],
 ) -> Row:
-    """The bound of all directions, and whether it may be relied on; `law` has their exact rates,
-    where they are known."""
-    lower, invalid, warnings, why = (
-        max(t["lower"] for t in turns),
-        sound.dependent,
-        list(sound.warnings),
+    """Return the fields of a result that follow from all directions together.
+
+    Parameters
+    ----------
+    directions : list of dict
+        One row of `direction` each.
+    findings : Findings
+        Findings of the checks of independence.
+    trials : int
+        Reports per input.
+    claim, delta : float
+        The claimed guarantee.
+    tail : float
+        Tail mass of each bound.
+    rates : sequence of (float, float) or None
+        Exact rates by direction, if they are known.
+
+    Returns
+    -------
+    dict
+        ``lower``, ``invalid``, ``inconclusive``, ``warnings`` and ``directions``.
+    """
+    lower, invalid, warnings, reasons = (
+        max(row["lower"] for row in directions),
+        findings.dependent,
+        list(findings.warnings),
         [],
     )
-    if sound.fixed and lower <= claim and stats.epsilon_ceiling(trials, tail=tail) > claim:
-        invalid = invalid or sound.fixed
-    turned = [t for t in turns if not invalid and stats.clopper_pearson(t["tp"], trials, _CHANCE)[1]
-              < stats.clopper_pearson(t["fp"], trials, _CHANCE)[0]]  # fmt: skip
-    for t in turned:
+    if findings.fixed and lower <= claim and stats.epsilon_ceiling(trials, tail=tail) > claim:
+        invalid = invalid or findings.fixed
+    reverse = [
+        row
+        for row in directions
+        if not invalid
+        and stats.clopper_pearson(row["tp"], trials, _CHANCE)[1]
+        < stats.clopper_pearson(row["fp"], trials, _CHANCE)[0]
+    ]
+    for row in reverse:
         warnings.append(
-            f"the event is likelier under the other input ({t['fp']:,} reports of value"
-            f" {t['pair'][1]} show it and {t['tp']:,} of value {t['pair'][0]}): inputs swapped or"
-            " numbered differently?"
+            f"the event is likelier under the other input ({row['fp']:,} reports of value"
+            f" {row['pair'][1]} show it and {row['tp']:,} of value {row['pair'][0]}): inputs"
+            " swapped or numbered differently?"
         )
-        why.append("the event is likelier under the other input")
-    if sound.constant:
-        why.append(sound.constant)
-    weak = [_weak(t, trials, claim, delta, tail, exact) for t, exact in zip(turns, law)]
-    why = why or (weak[:1] if all(weak) else [])
+        reasons.append("the event is likelier under the other input")
+    if findings.constant:
+        reasons.append(findings.constant)
+    weak = [
+        _too_weak(row, trials, claim, delta, tail, exact) for row, exact in zip(directions, rates)
+    ]
+    reasons = reasons or (weak[:1] if all(weak) else [])
     if invalid:
-        lower, turns = 0.0, [t | {"lower": 0.0} for t in turns]
+        lower, directions = 0.0, [row | {"lower": 0.0} for row in directions]
     return {
         "lower": lower,
         "invalid": invalid,
-        "inconclusive": why[0] if why else "",
+        "inconclusive": reasons[0] if reasons else "",
         "warnings": tuple(warnings),
-        "directions": tuple(turns),
+        "directions": tuple(directions),
     }
 
 
-def _weak(
-    turn: Row, trials: int, claim: float, delta: float, tail: float, law: Rates | None
+def _too_weak(
+    row: Row, trials: int, claim: float, delta: float, tail: float, rates: Rates | None
 ) -> str:
-    """Why an event that is seen so often could not have refuted the claim, whatever the other
-    input; empty if it could."""
-    tp = turn["tp"]
-    if tp == 0 and turn["fp"] == 0:
+    """Return why the event of a direction is too rare to refute the claim.
+
+    The reports of the other input do not matter. The text is empty if the event is frequent enough.
+    """
+    tp = row["tp"]
+    if tp == 0 and row["fp"] == 0:
         prefix = "the event was never seen under either input: "
     elif tp == 0:
-        prefix = "the event was never seen under the input that it speaks for: "
+        prefix = "the event was never seen under the input that it names: "
     elif tp <= delta * trials:
         prefix = f"delta = {delta:g} is no less than the event's share of {tp / trials:g}: "
     else:
         prefix = ""
     seen = tp / trials if tp else float(stats.clopper_pearson(0, trials, tail)[1])
-    share = seen if law is None else law[0]
+    rate = seen if rates is None else rates[0]
 
     def bound(n: int) -> float:
-        hits = tp if n == trials else min(n, round(n * share))
+        hits = tp if n == trials else min(n, round(n * rate))
         return float(stats.epsilon_lower(hits, 0, n, delta, tail=tail))
 
     def clear(n: int) -> float:

@@ -1,12 +1,11 @@
-"""Audit by reconstruction: from counted successes of an attack to epsilon.
+"""Audits by reconstruction: counts of successful reconstructions imply epsilon.
 
-The unknown record is uniform on m values and nothing else is known, as in local
-DP. The optimal attack then names a value that the report supports (it is
-`ldpkit.attacks.Guess`), every report succeeds with the same probability s, and
-the advantage is ``s - 1/m``.
+The unknown record is uniform on m values and nothing else is known, as in local DP. The optimal
+attack then names a value that the report supports (`ldpkit.attacks.Guess`). It succeeds on every
+report with the same probability s, and its advantage is ``s - 1/m``.
 
-Two ways lead from s to epsilon: through the law of a known mechanism, or, for
-any mechanism whatever, through the largest s that epsilon allows.
+The probability s implies epsilon in two ways. For a known mechanism, its exact distribution gives s
+for every epsilon. For any mechanism, epsilon limits s.
 
 Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, Corollary 5.4, Equation 12 and section 7.3.
@@ -36,12 +35,14 @@ __all__ = ["PROTOCOLS", "RADAudit", "rad_uniform", "invert_blackbox", "invert_kn
            "epsilon_interval", "rad_result", "rad_audit"]  # fmt: skip
 
 PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
-"""The paper's protocols; its SS rounds the subset size down."""
+"""The paper's protocols by name. Its SS rounds the subset size down."""
 
 
 def rad_uniform(mechanism: SupportOracle) -> float:
-    """Exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6), largest over all
-    attacks."""
+    """Return the exact RAD of GRR, SS or OUE at a uniform prior (Examples 4.4 to 4.6).
+
+    It is the largest advantage of any attack.
+    """
     return success_rate(_supporting(mechanism)) - 1 / mechanism.k
 
 
@@ -52,20 +53,23 @@ def _supporting(mechanism: SupportOracle) -> SupportOracle:
 def invert_blackbox(
     advantage: float, m: int, delta: float = 0.0, *, printed: bool = False
 ) -> float:
-    """Smallest epsilon that allows an advantage, whatever the mechanism (Eq. 12); at least 0.
+    """Return the smallest epsilon that allows any mechanism an advantage (Eq. 12).
 
     Parameters
     ----------
     advantage : float
         RAD at a uniform prior on m records, at most ``(m - 1) / m``.
     m : int
+        Number of records, at least 2.
     delta : float
-        Delta of the claim; the printed equation has none and overstates epsilon then.
+        Delta of the claim, in [0, 1).
+    printed : bool
+        Ignore delta, as the printed equation does, which overstates epsilon.
 
     Returns
     -------
     float
-        Infinite if every report was reconstructed.
+        At least 0, and infinite if every report was reconstructed.
     """
     m = checks.integer("m", m, 2)
     advantage = checks.real("advantage", advantage, -1, (m - 1) / m + 1e-12)
@@ -77,20 +81,21 @@ def invert_blackbox(
 
 
 def invert_known(protocol: str, advantage: float, m: int) -> float:
-    """Smallest epsilon at which a known protocol has the advantage.
+    """Return the smallest epsilon at which a known protocol has an advantage.
 
     Parameters
     ----------
     protocol : {"GRR", "SS", "OUE"}
+        Name of the protocol.
     advantage, m
         As in `invert_blackbox`.
 
     Returns
     -------
     float
-        0 below the protocol's range; infinite at or above its limit, which is
-        ``(m - 1) / (2 m)`` for OUE. SS leaps where its subset shrinks: all
-        advantages inside a leap give the same epsilon.
+        0 below the protocol's range, and infinite from its limit on, which is ``(m - 1) / (2 m)``
+        for OUE. The advantage of SS jumps where its subset shrinks. Therefore all advantages inside
+        a jump give the same epsilon.
     """
     make = PROTOCOLS[checks.one_of("mechanism", protocol, PROTOCOLS)]
     m, advantage = checks.integer("m", m, 2), checks.real("advantage", advantage, -1, 1)
@@ -106,13 +111,13 @@ def invert_known(protocol: str, advantage: float, m: int) -> float:
 
 
 def estimate_sd(mechanism: SupportOracle, reports: int) -> float:
-    """Standard deviation of the known-mechanism estimate from `reports` reports, to first order.
+    """Return the standard deviation of `invert_known` at `reports` reports, to first order.
 
-    The derivative of SS is taken at its subset size, beside the leaps.
+    The derivative of SS is taken at a fixed subset size, that is, without the jumps.
     """
     s = success_rate(_supporting(mechanism))
     ends = [max(MIN_EPSILON, mechanism.epsilon - 1e-4), min(MAX_EPSILON, mechanism.epsilon + 1e-4)]
-    if isinstance(mechanism, SubsetSelection):  # subsets keep their size, which would leap
+    if isinstance(mechanism, SubsetSelection):  # the subset size would jump
         near = [success_rate(ASS(mechanism.k, epsilon, mechanism.omega)) for epsilon in ends]
     else:
         near = [success_rate(dataclasses.replace(mechanism, epsilon=e)) for e in ends]  # type: ignore[type-var]  # it is a dataclass
@@ -129,21 +134,23 @@ def epsilon_interval(
     alpha: float = 0.02,
     delta: float = 0.0,
 ) -> tuple[float, float]:
-    """What counted successes prove about epsilon, at level ``1 - alpha``.
+    """Return a confidence interval of epsilon from counted successes, at level ``1 - alpha``.
 
     Parameters
     ----------
     successes, reports : int
-        Right guesses among independent reports, of which every record must have equally many.
+        Number of right guesses, and number of independent reports. Every record must have the same
+        number of reports.
     m : int
-        Number of records, uniform prior.
+        Number of records, at least 2. The prior is uniform.
     protocol : {"GRR", "SS", "OUE"}, optional
-        Trust that the reports are made by this protocol; without it the lower end
-        holds for every (epsilon, delta)-LDP mechanism, and there is no upper one.
+        Protocol that is trusted to make the reports. Without it, the lower end holds for every
+        (epsilon, delta)-LDP mechanism, and the upper end is infinite.
     alpha : float
-        In [1e-100, 1); half of it on each side of the success probability (Clopper-Pearson).
+        Significance, in [1e-100, 1). Each end of the Clopper-Pearson interval of the success
+        probability spends one half.
     delta : float
-        Delta of the claim.
+        Delta of the claim, in [0, 1).
 
     Returns
     -------
@@ -172,12 +179,13 @@ def _interval(
 
 @dataclass(frozen=True, kw_only=True)
 class ReconstructionResult(AuditResult):
-    """What an audit of reconstruction returns.
+    """Result of an audit by reconstruction.
 
     Attributes
     ----------
     total : int
-        Reports in all, which the paper counts: what `row` calls ``trials``.
+        Number of reports of all records together, as the paper counts them. The ``trials`` of
+        `row` is this number.
     interval : (float, float) or None
         Interval of epsilon at level ``1 - alpha`` that trusts the mechanism's distribution, where
         the mechanism is known.
@@ -187,7 +195,7 @@ class ReconstructionResult(AuditResult):
     interval: tuple[float, float] | None = None
 
     def row(self) -> Row:
-        """Flatten as `AuditResult.row` does."""
+        """Flatten as `AuditResult.row` does; ``per_input`` is the number of reports per record."""
         ends = zip(("interval_low", "interval_high"), self.interval or ())
         return (
             super().row()
@@ -205,7 +213,7 @@ def rad_result(
     claim: float = math.inf,
     delta: float = 0.0,
     alpha: float = 0.02,
-    **made: Word,
+    **fields: Word,
 ) -> ReconstructionResult:
     """Turn counted successes into a `ReconstructionResult`.
 
@@ -215,15 +223,14 @@ def rad_result(
         As in `epsilon_interval`.
     claim : float
         Claimed epsilon.
-    **made
+    **fields
         ``seed``, ``faithful`` and ``seconds`` of simulated reports.
 
     Returns
     -------
     ReconstructionResult
-        ``epsilon_emp`` is the paper's estimate (through the mechanism if it is
-        known), ``lower`` the bound that holds for every mechanism, and
-        ``interval`` the one that trusts the protocol.
+        ``epsilon_emp`` is the paper's estimate, which uses the protocol if one is given. ``lower``
+        holds for every mechanism, and ``interval`` trusts the protocol.
     """
     if claim != math.inf:
         checks.real("claim", claim, 0)
@@ -232,7 +239,7 @@ def rad_result(
     estimate = (
         invert_known(protocol, advantage, m) if protocol else invert_blackbox(advantage, m, delta)
     )
-    known: Row = {"seed": None, "faithful": True} | made
+    known: Row = {"seed": None, "faithful": True} | fields
     if protocol is not None:
         known["interval"] = epsilon_interval(successes, reports, m, protocol, alpha=alpha)
     if protocol and math.isfinite(claim):
@@ -267,21 +274,21 @@ class RADAudit(Auditor):
     Parameters
     ----------
     mechanism : GRR, FloorSS or OUE
-        One of `PROTOCOLS`; its ``k`` records are equally likely.
+        One of `PROTOCOLS`, whose ``k`` records are equally likely.
     attack : {"reconstruction"}
-        The optimal one.
+        The optimal attack is the only one.
     trials : int
-        Reports per record, at least 1; the paper makes 1,000,000 in all.
+        Reports per record, at least 1 (the paper makes 1,000,000 reports of all records together).
     alpha : float
-        See `epsilon_interval`.
+        Significance, as in `epsilon_interval`.
     faithful : bool
-        Make every report in full. Otherwise the number of successes is drawn from its law, the
-        binomial, which is the same.
+        Make every report in full. Otherwise the number of successes is sampled from its exact
+        distribution, which is binomial.
 
     Raises
     ------
     ValueError
-        Naming the parameter that is out of range.
+        If a parameter is out of range. The message names it.
     """
 
     mechanism: GRR | FloorSS | OUE
@@ -297,12 +304,18 @@ class RADAudit(Auditor):
 
     @classmethod
     def target(cls, name: str, **parameters: Word) -> GRR | FloorSS | OUE:
-        """Return the protocol of that name, see `PROTOCOLS`."""
+        """Return the protocol of that name in `PROTOCOLS` with these parameters."""
         make = PROTOCOLS[checks.one_of("mechanism", name, PROTOCOLS)]
         return build(name, make, **parameters)
 
     def run(self, seed: int = 1) -> list[ReconstructionResult]:
-        """Count the reconstructed reports, and judge them; one result."""
+        """Count the reconstructed records, and return the one result of `rad_result`.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of all random numbers, non-negative.
+        """
         mechanism, m = self.mechanism, self.mechanism.k
         protocol = next(name for name, each in PROTOCOLS.items() if each is type(mechanism))
         rng = generator(seed, "reconstruct", protocol, m, mechanism.epsilon, self.faithful)
@@ -311,19 +324,22 @@ class RADAudit(Auditor):
             chunk, guess = max(1, 2**22 // m), Guess()  # coordinates held in memory at once
             values = np.tile(np.arange(m), self.trials)
             parts = [values[i : i + chunk] for i in range(0, values.size, chunk)]
-            found = sum(
+            successes = sum(
                 int((guess.predict(mechanism, mechanism.perturb(v, rng), rng) == v).sum())
                 for v in parts
             )
         else:
-            found = int(rng.binomial(self.trials * m, success_rate(mechanism)))
-        made = {"seed": seed, "faithful": self.faithful, "seconds": time.perf_counter() - start}
-        made |= {"claim": mechanism.epsilon, "alpha": self.alpha}
-        return [rad_result(found, self.trials * m, m, protocol, **made)]
+            successes = int(rng.binomial(self.trials * m, success_rate(mechanism)))
+        fields = {"seed": seed, "faithful": self.faithful, "seconds": time.perf_counter() - start}
+        fields |= {"claim": mechanism.epsilon, "alpha": self.alpha}
+        return [rad_result(successes, self.trials * m, m, protocol, **fields)]
 
 
 def rad_audit(
     mechanism: GRR | FloorSS | OUE, *, seed: int = 1, **fields: Word
 ) -> ReconstructionResult:
-    """Simulate the paper's audit: make a `RADAudit` of these fields, and run it."""
+    """Audit a protocol by reconstruction, as the paper simulates it.
+
+    Parameters are the fields of `RADAudit`, and the `seed` of its `run`.
+    """
     return RADAudit(mechanism, **fields).run(seed)[0]

@@ -1,9 +1,11 @@
 """Bounds of the reconstruction advantage (RAD) and of the success (ReRo), as printed and corrected.
 
-Where the printed form of a bound is false or void, ``printed=True`` returns it
-for comparison; the default always holds. A trade-off function is a callable f:
-``f(alpha)`` is the smallest type-II error of any test of one output law against
-a neighbouring one at type-I error alpha.
+If the printed form of a bound is false or void, ``printed=True`` returns it for comparison. The
+default form always holds.
+
+A trade-off function is a callable f. Two neighbouring inputs give two output distributions. Then
+``f(alpha)`` is the smallest type-II error of any test that distinguishes them at type-I error
+alpha.
 
 Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", PVLDB 19(7), 2026, sections 2, 4 and 5; item numbers are theirs.
@@ -39,7 +41,7 @@ def _dp(epsilon: float, delta: float) -> tuple[float, float]:
 
 
 def _three_lines(epsilon: float, delta: float, tv: float) -> Tradeoff:
-    """The largest of the three lines with slopes ``-e^eps``, -1 and ``-e^-eps``."""
+    """Return the largest of the three lines with slopes ``-e^eps``, -1 and ``-e^-eps``."""
 
     def f(alpha: Numbers) -> Numbers:
         return np.maximum.reduce([0 * alpha, 1 - delta - math.exp(epsilon) * alpha, 1 - tv - alpha,
@@ -49,27 +51,35 @@ def _three_lines(epsilon: float, delta: float, tv: float) -> Tradeoff:
 
 
 def tradeoff_dp(epsilon: float, delta: float = 0.0) -> Tradeoff:
-    """Trade-off function of (epsilon, delta)-DP."""
+    """Return the trade-off function of (epsilon, delta)-DP."""
     epsilon, delta = _dp(epsilon, delta)
     return _three_lines(epsilon, delta, 1.0)
 
 
 def tradeoff_support(mechanism: SupportOracle) -> Tradeoff:
-    """Trade-off function of GRR, OUE or SS: the middle line is the two-value event's."""
+    """Return the trade-off function of GRR, OUE or SS.
+
+    Its middle line belongs to the likelihood-ratio event.
+
+    Raises
+    ------
+    ValueError
+        If the exact rates of this event are unknown.
+    """
     rates = TwoValueTest().rates(oracle(mechanism))
     if rates is None:
-        raise ValueError(f"mechanism must have a law of its own, got {mechanism!r}")
+        raise ValueError(f"mechanism must have exact rates of its own, got {mechanism!r}")
     return _three_lines(mechanism.epsilon, 0.0, rates[0] - rates[1])
 
 
 def tradeoff_gdp(mu: float) -> Tradeoff:
-    """Trade-off function of mu-GDP."""
+    """Return the trade-off function of mu-GDP."""
     mu = checks.real("mu", mu, 0)
     return lambda alpha: scipy.special.ndtr(scipy.special.ndtri(1 - np.asarray(alpha)) - mu)
 
 
 def tradeoff_laplace(epsilon: float) -> Tradeoff:
-    """Trade-off function of Laplace noise of scale ``1 / epsilon`` at sensitivity 1."""
+    """Return the trade-off function of Laplace noise of scale ``1 / epsilon`` at sensitivity 1."""
     epsilon, _ = _dp(epsilon, 0)
     up, down = math.exp(epsilon), math.exp(-epsilon)
 
@@ -88,46 +98,61 @@ def _curve(f: Tradeoff) -> Tradeoff:
 
 
 def _chances(*named: tuple[str, float]) -> list[float]:
-    return [
-        checks.real(name, value, 0, 1 + 1e-9) for name, value in named
-    ]  # sums over a prior may round up
+    # sums over a prior may be rounded up
+    return [checks.real(name, value, 0, 1 + 1e-9) for name, value in named]
 
 
 def _peak(f: Tradeoff, low: float, high: float) -> float:
-    """Largest ``1 - f(alpha) - alpha`` on ``[low, high]``; it is concave because f is convex."""
-    found = scipy.optimize.minimize_scalar(
+    """Return the largest ``1 - f(alpha) - alpha`` on ``[low, high]``.
+
+    The function is concave, because f is convex.
+    """
+    optimum = scipy.optimize.minimize_scalar(
         lambda a: f(a) + a, bounds=(low, high), method="bounded", options={"xatol": 1e-14}
     )
-    return float(max(1 - f(a) - a for a in (low, high, found.x)))
+    return float(max(1 - f(a) - a for a in (low, high, optimum.x)))
 
 
 def total_variation(f: Tradeoff) -> float:
-    """Total variation of two neighbouring output laws with trade-off function `f` (Eq. 2, left)."""
+    """Return the total variation of two output distributions with trade-off function `f`.
+
+    This is the left equality of Eq. 2.
+    """
     return _peak(_curve(f), 0.0, 1.0)
 
 
 def tv_dp(epsilon: float, delta: float = 0.0) -> float:
-    """Largest total variation under (epsilon, delta)-DP (Eq. 2, right)."""
+    """Return the largest total variation under (epsilon, delta)-DP (Eq. 2, right)."""
     epsilon, delta = _dp(epsilon, delta)
     small = math.exp(-epsilon)
     return (1 - small + 2 * delta * small) / (1 + small)
 
 
 def tv_composed(tv: float, rounds: int) -> float:
-    """Bound of the total variation of `rounds` independent outputs; holds, but is loose."""
+    """Bound the total variation of `rounds` independent outputs.
+
+    The bound ``1 - (1 - tv)^rounds`` holds, but it is loose.
+    """
     return -math.expm1(
         checks.integer("rounds", rounds, 1) * math.log1p(-checks.real("tv", tv, 0, 1, closed="[)"))
     )
 
 
 def rero_eq3(f: Tradeoff, kappa_plus: float) -> float:
-    """ReRo of any attack without side knowledge (Eq. 3); for DP-SGD f may be that of adding the
-    record."""
+    """Bound the success (ReRo) of any attack without side knowledge (Eq. 3).
+
+    Parameters
+    ----------
+    f : callable
+        Trade-off function. For DP-SGD, that of adding the record suffices.
+    kappa_plus : float
+        Largest prior probability that a fixed guess succeeds.
+    """
     return float(1 - _curve(f)(*_chances(("kappa_plus", kappa_plus))))
 
 
 def rad_thm42(tv: float, kappa: float) -> float:
-    """RAD of any attack with any side knowledge (Theorem 4.2)."""
+    """Bound the RAD of any attack with any side knowledge (Theorem 4.2)."""
     tv, kappa = _chances(("tv", tv), ("kappa", kappa))
     return tv * (1 - kappa)
 
@@ -135,8 +160,14 @@ def rad_thm42(tv: float, kappa: float) -> float:
 def rad_thm51(
     f: Tradeoff, kappa: float, kappa_plus: float, kappa_minus: float
 ) -> tuple[float, float]:
-    """RAD without side knowledge, the two forms of Theorem 5.1; the second interval must be cut at
-    1."""
+    """Bound the RAD without side knowledge by the two forms of Theorem 5.1.
+
+    Both maximise over an interval. The interval of the second form must be cut at 1.
+
+    Returns
+    -------
+    first, second : float
+    """
     _chances(("kappa", kappa), ("kappa_plus", kappa_plus), ("kappa_minus", kappa_minus))
     wide = min(1.0, kappa_plus / (1 - kappa)) if kappa < 1 else 1.0
     return _peak(_curve(f), kappa_minus, kappa_plus), (1 - kappa) * _peak(f, 0.0, wide)
@@ -151,7 +182,7 @@ def rad_prop52(
     *,
     printed: bool = False,
 ) -> float:
-    """RAD without side knowledge under (epsilon, delta)-DP (Proposition 5.2).
+    """Bound the RAD without side knowledge under (epsilon, delta)-DP (Proposition 5.2).
 
     As printed, the second term has `kappa_plus` where `kappa_minus` is needed, and is false.
     """
@@ -163,7 +194,7 @@ def rad_prop52(
 
 
 def _gamma(m: int, epsilon: float, delta: float) -> float:
-    """Sum over the records of the total variations from the uniform mixture (Eq. 11)."""
+    """Return the sum over all records of the total variation from the uniform mixture (Eq. 11)."""
     small = math.exp(-epsilon)
     return (m - 1) * (1 - small + m * delta * small) / (1 + (m - 1) * small)
 
@@ -171,10 +202,19 @@ def _gamma(m: int, epsilon: float, delta: float) -> float:
 def rad_thm53(
     prior: ArrayLike, epsilon: float, delta: float = 0.0, *, printed: bool = False
 ) -> float:
-    """RAD at perfect reconstruction, any side knowledge, any (epsilon, delta)-DP mechanism (Theorem
-    5.3).
+    """Bound the RAD of perfect reconstruction from an (epsilon, delta)-DP mechanism (Theorem 5.3).
 
-    As printed, the remainder has ``2 delta`` where ``m delta`` is needed, which is false for m > 2.
+    The bound holds for any side knowledge. As printed, the remainder has ``2 delta`` where
+    ``m delta`` is needed, which is false for m > 2.
+
+    Parameters
+    ----------
+    prior : float array, shape (m,)
+        Probabilities of the records.
+    epsilon, delta : float
+        The guarantee.
+    printed : bool
+        Return the printed bound.
     """
     prior, (epsilon, delta) = np.sort(checked_prior(prior))[::-1], _dp(epsilon, delta)
     m, tv = prior.size, tv_dp(epsilon, delta)
@@ -186,14 +226,17 @@ def rad_thm53(
 
 
 def rad_cor54(m: int, epsilon: float, delta: float = 0.0) -> float:
-    """Largest RAD of any (epsilon, delta)-DP mechanism, uniform prior, perfect reconstruction
-    (Corollary 5.4); attained."""
+    """Return the largest RAD of any (epsilon, delta)-DP mechanism (Corollary 5.4).
+
+    The m records are equally likely, and reconstruction is perfect. Some mechanism attains this
+    value.
+    """
     m, (epsilon, delta) = checks.integer("m", m, 2), _dp(epsilon, delta)
     return _gamma(m, epsilon, delta) / m
 
 
 def _fitting(prior: ArrayLike, mechanism: SupportOracle) -> tuple[Array, SupportOracle]:
-    """Prior and mechanism, checked; the mechanism has one value per record."""
+    """Return prior and mechanism, after checking that the mechanism has one value per record."""
     prior = checked_prior(prior)
     checks.instance("mechanism", mechanism, SupportOracle, "a GRR or OUE")
     if mechanism.k != prior.size:
@@ -210,20 +253,39 @@ def grr_ex44(
     *,
     printed: bool = False,
 ) -> float:
-    """Exact RAD of GRR without side knowledge (Example 4.4); the printed bracket vanishes for every
-    prior."""
+    """Return the exact RAD of GRR without side knowledge (Example 4.4).
+
+    Parameters
+    ----------
+    mechanism : SupportOracle
+        A GRR with one value per record.
+    prior : float array, shape (m,)
+        Probabilities of the records.
+    success : array, shape (m, m), optional
+        Gain of each guess for each record, by default the identity (perfect reconstruction).
+    printed : bool
+        Return the printed value, whose bracket vanishes for every prior.
+    """
     prior, _ = _fitting(prior, mechanism)
     success = checked_success(success, prior.size)
-    blind = np.where(success > 0, prior @ success, np.inf).min(
-        1
-    )  # the most specific guess that names a record
+    # for each record, the most specific guess that names it
+    blind = np.where(success > 0, prior @ success, np.inf).min(1)
     kept = (1 - prior.sum()) * blind.min() if printed else 1 - prior @ blind
     return float((mechanism.p - mechanism.q) * kept)
 
 
 def oue_ex45(mechanism: SupportOracle, prior: ArrayLike, *, printed: bool = False) -> float:
-    """Exact RAD of OUE without side knowledge (Example 4.5); printed without the ascending order
-    that it needs."""
+    """Return the exact RAD of OUE without side knowledge (Example 4.5).
+
+    Parameters
+    ----------
+    mechanism : SupportOracle
+        An OUE with one value per record.
+    prior : float array, shape (m,)
+        Probabilities of the records.
+    printed : bool
+        Return the printed value, which lacks the ascending order of the prior that it needs.
+    """
     prior, mechanism = _fitting(prior, mechanism)
     prior = prior if printed else np.sort(prior)
     q, m = mechanism.q, prior.size
@@ -233,15 +295,17 @@ def oue_ex45(mechanism: SupportOracle, prior: ArrayLike, *, printed: bool = Fals
 
 
 def laplace_ex47(gaps: ArrayLike, scale: float) -> float:
-    """Exact RAD behind Laplace noise, uniform prior, no side knowledge (Example 4.7).
+    """Return the exact RAD of Laplace noise (Example 4.7).
+
+    The prior is uniform, and there is no side knowledge.
 
     Parameters
     ----------
     gaps : float array, shape (m - 1,)
-        Distances between the sorted query values. As printed all are equal and
-        span the sensitivity, which is not stated and is the worst case.
+        Distances between the sorted query values. In the printed value all gaps are equal and span
+        the sensitivity. The paper does not state this assumption, which is the worst case.
     scale : float
-        Scale of the noise.
+        Scale of the noise, above 0.
     """
     gaps = checks.reals("gaps", gaps, 0)
     return float(
@@ -250,8 +314,17 @@ def laplace_ex47(gaps: ArrayLike, scale: float) -> float:
 
 
 def gaussian_ex48(gaps: ArrayLike, sigma: float) -> float:
-    """Exact RAD behind Gaussian noise of standard deviation `sigma`; as `laplace_ex47` (Example
-    4.8)."""
+    """Return the exact RAD of Gaussian noise (Example 4.8).
+
+    The prior is uniform, and there is no side knowledge.
+
+    Parameters
+    ----------
+    gaps : float array, shape (m - 1,)
+        As in `laplace_ex47`.
+    sigma : float
+        Standard deviation of the noise, above 0.
+    """
     gaps = checks.reals("gaps", gaps, 0)
     return float(
         scipy.special.erf(gaps / (8**0.5 * checks.real("sigma", sigma, 0, closed="()"))).sum()

@@ -1,4 +1,4 @@
-"""Results as readers see them: a drawing of the run, a table, and a page for others."""
+"""Drawings, tables and pages of results in HTML."""
 
 import html
 import importlib.metadata
@@ -13,7 +13,7 @@ from ..stats import down
 
 __all__ = ["Drawing", "drawing", "leading", "line", "OPENING", "page", "table"]
 
-_WIDE, _HIGH, _LEFT, _TOP = 340, 220, 62, 30  # of one panel, in pixels
+_WIDE, _HIGH, _LEFT, _TOP = 340, 220, 62, 30  # size and margins of one panel, in pixels
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;"
     "color:#111;background:#fff}table{border-collapse:collapse;margin:1rem 0}th,td{text-align:left;"
@@ -26,16 +26,17 @@ _STYLE = (
 OPENING = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Audit of """
-"""How every `page` begins, by which it is recognised."""
+"""Beginning of every `page`, by which a page is recognised."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture that notebooks show.
+    """A drawing that notebooks show.
 
     Attributes
     ----------
     svg : str
+        Source of the drawing.
     """
 
     svg: str
@@ -67,7 +68,7 @@ def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
 def _panel(
     at: int, title: str, points: Sequence[tuple[float, float]], line: float, called: str, log: bool
 ) -> Iterable[str]:
-    """One panel: a path over numbers of reports, and a dashed line where it matters."""
+    """Yield the parts of one panel: a curve over numbers of reports, and a dashed line."""
     xs, ys = [x for x, _ in points], [y for _, y in points] + [line]
     (x0, x1), (y0, y1) = (min(xs), max(xs)), (min(ys), max(ys))
     x1, y0 = max(x1, 1.01 * x0), y0 if log else min(0.0, y0)
@@ -77,8 +78,8 @@ def _panel(
         return at + _LEFT + (_WIDE - _LEFT - 10) * math.log(x / x0) / math.log(x1 / x0)
 
     def up(y: float) -> float:
-        share = math.log(y / y0) / math.log(y1 / y0) if log else (y - y0) / (y1 - y0)
-        return _TOP + (_HIGH - _TOP - 46) * (1 - share)
+        height = math.log(y / y0) / math.log(y1 / y0) if log else (y - y0) / (y1 - y0)
+        return _TOP + (_HIGH - _TOP - 46) * (1 - height)
 
     left, right, floor = at + _LEFT, at + _WIDE - 10, up(y0)
     yield f'<text x="{left}" y="16" font-weight="600">{title}</text>'
@@ -96,12 +97,12 @@ def _panel(
 
 
 def drawing(trajectory: Sequence[tuple[int, float, float]], claim: float, alpha: float) -> Drawing:
-    """Draw wealth and bound over reports.
+    """Draw wealth and lower bound against the number of reports.
 
     Parameters
     ----------
     trajectory, claim, alpha
-        Of an `SequentialResult`.
+        Attributes of a `SequentialResult`.
     """
     seen = [row for row in trajectory if row[0] > 0] or [(1, 0.0, 0.0)]
     wealth = [(float(n), math.exp(min(max(log, -690), 690))) for n, log, _ in seen]
@@ -119,15 +120,15 @@ def drawing(trajectory: Sequence[tuple[int, float, float]], claim: float, alpha:
     return _framed(parts, label, 2 * _WIDE + 20, _HIGH)
 
 
-def line(found: Mapping[str, Sequence[float]]) -> Drawing:
-    """Draw numbers on one axis of epsilon, each on a line of its own.
+def line(values: Mapping[str, Sequence[float]]) -> Drawing:
+    """Draw numbers and intervals on one axis of epsilon, each in a row of its own.
 
     Parameters
     ----------
-    found : mapping
-        By name: one number, or the ends of an interval; what is not finite is left out.
+    values : mapping
+        One number, or the ends of an interval, by name. Entries that are not finite are left out.
     """
-    shown = {name: ends for name, ends in found.items() if all(map(math.isfinite, ends))}
+    shown = {name: ends for name, ends in values.items() if all(map(math.isfinite, ends))}
     low = min(0.0, *(min(ends) for ends in shown.values()))
     high = max(0.1, *(max(ends) for ends in shown.values())) * 1.05
     left, floor = 150, 20 + 22 * len(shown)
@@ -159,7 +160,7 @@ def _framed(parts: Iterable[str], label: str, wide: int, high: int) -> Drawing:
 
 
 def table(rows: Iterable[tuple[str, object]]) -> str:
-    """Return names and values as a table of HTML."""
+    """Return names and values as an HTML table."""
     cells = (
         f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>'
         for name, value in rows
@@ -174,14 +175,14 @@ def against(result: Any, pair: Sequence[Any]) -> str:
 
 
 def leading(result: Any) -> str:
-    """Return the pair that a result is about; of several it is the worst one, and said to be."""
-    pairs = {frozenset(map(repr, one["pair"])) for one in result.directions}
+    """Return the pair of a result in words; among several pairs it is the worst one."""
+    pairs = {frozenset(map(repr, row["pair"])) for row in result.directions}
     worst = f", the worst of {len(pairs)} pairs" if len(pairs) > 1 else ""
     return against(result, result.pair) + worst
 
 
 def counted(counts: Mapping[str, Any]) -> str:
-    """Return in words how often an event was seen, if it is one that is seen or not."""
+    """Return in words how often the event was seen, unless a bet weighs whole reports."""
     if "tp" not in counts:
         return "no yes or no: the whole report is weighed"
     return (
@@ -191,13 +192,14 @@ def counted(counts: Mapping[str, Any]) -> str:
 
 
 def page(result: Any, command: str = "") -> str:
-    """Return one self-contained page about an audit, for somebody who has to show it to others.
+    """Return a self-contained HTML page about a sequential audit.
 
     Parameters
     ----------
     result : SequentialResult
+        The result that the page shows.
     command : str
-        How to repeat it.
+        Command that repeats the audit, if there is one.
     """
 
     claim = "nothing" if result.claim == math.inf else f"epsilon = {result.claim:g}"
@@ -207,7 +209,8 @@ def page(result: Any, command: str = "") -> str:
         ("Claimed", f"{claim}, delta = {result.delta:g}"),
         ("Asked", f"{result.attack}; {result.questions} bets shared one wealth"),
         ("Reports", f"{result.reports:,} per input, "
-                    + ("all of them real" if result.faithful else "drawn from the exact law")),
+                    + ("all of them real" if result.faithful else
+                       "sampled from the exact distribution")),
         ("Event", result.event),
         ("Inputs", leading(result)),
         ("Counted", counted(result.counts)),
@@ -223,8 +226,10 @@ def page(result: Any, command: str = "") -> str:
         f"<td>{counted(d)}</td><td>{d['e_value']:.4g}</td></tr>"
         for d in sorted(result.directions, key=lambda d: -d["e_value"])[:20]
     )
-    made = (f"{name} {importlib.metadata.version(name)}" for name in ("ldpkit", "numpy", "scipy"))
-    versions = f"{', '.join(made)}, Python {platform.python_version()}, {sys.platform}"
+    packages = (
+        f"{name} {importlib.metadata.version(name)}" for name in ("ldpkit", "numpy", "scipy")
+    )
+    versions = f"{', '.join(packages)}, Python {platform.python_version()}, {sys.platform}"
     warnings = "".join(f"<p><strong>Mind:</strong> {html.escape(w)}.</p>" for w in result.warnings)
     again = f"<h2>To repeat it</h2><p><code>{html.escape(command)}</code></p>" if command else ""
     picture = drawing(result.trajectory, result.claim, result.alpha).svg

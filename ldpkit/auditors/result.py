@@ -1,4 +1,4 @@
-"""What an audit returns, whichever auditor made it."""
+"""The result that all auditors return."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 __all__ = ["CLEAR", "LEAST", "STATUSES", "AuditResult", "Row", "finite", "in_the_clear", "too_few"]
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
-"""What an audit may come to, see `AuditResult.status`."""
+"""The values of `AuditResult.status`."""
 
 
 _NESTED = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
-"""What a table has no column for."""
+"""Keys of `AuditResult.row` that `AuditResult.plain` leaves out."""
 
 
 def finite(x: object) -> object:
-    """The number, or ``None`` where it is infinite or undefined, which JSON cannot write."""
+    """Return `x`, or ``None`` if it is an infinite number or NaN, which JSON cannot write."""
     return None if isinstance(x, float) and not math.isfinite(x) else x
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditResult:
-    """One audit: what was counted, what the paper would report, and what may be concluded.
+    """Counts of one audit, the paper's statistic, and the bound that follows from the counts.
 
-    An auditor that has more to say adds fields in a class of its own.
+    An auditor with further results adds fields in a subclass.
 
     Attributes
     ----------
@@ -42,46 +42,48 @@ class AuditResult:
     parameters : mapping
         Its parameters (``k``, ``epsilon``, ...).
     attack : str
-        Which attack or event was counted.
+        Name of the attack or event that was counted.
     trials : int
         Reports per input.
     alpha : float
-        Significance: `lower` exceeds the truth with probability at most alpha,
-        together with those of all audits that share alpha.
+        Significance, which is the largest probability that `lower` exceeds the true epsilon. Audits
+        that share alpha exceed it with this probability together.
     seed : int or None
-        ``None`` if the counts were made elsewhere.
+        Seed of the random streams, or ``None`` if the counts are those of the caller.
     faithful : bool
-        Whether real reports were made (always so for a client, and for counts made elsewhere).
+        Whether real reports were made, which is always true for a client and for counts of the
+        caller.
     counts, rates : mapping
-        What was counted (``tp``, ``fp``, ...) and as a share of the trials.
+        Counts by name (``tp``, ``fp``, ...), and the same divided by the number of trials.
     epsilon_emp : float
-        The statistic exactly as the paper computes it; ``-inf`` if the counts say nothing.
+        The statistic exactly as the paper computes it. It is ``-inf`` if the counts imply no bound.
     lower : float
-        Lower bound of the true epsilon, valid at level ``1 - alpha``; at least 0,
-        which always holds, and 0 where the audit is not valid.
+        Lower bound of the true epsilon, valid at level ``1 - alpha``. It is at least 0, and 0 if
+        the audit is not valid.
     exact, exact_sd : float or None
-        Exact expectation and standard deviation of `epsilon_emp` under the
-        mechanism's law, where the law is known.
+        Exact expectation and standard deviation of `epsilon_emp`, or ``None`` if the exact
+        distribution of the reports is unknown.
     claim : float
-        Claimed epsilon; ``inf`` if none is claimed.
+        Claimed epsilon, ``inf`` if none is claimed.
     delta : float
         Delta of the claimed guarantee.
     limit : float or None
-        What `epsilon_emp` tends to with ever more trials, where an auditor says so.
+        Value of `epsilon_emp` without sampling noise, if the auditor computes it.
     estimates : mapping
-        Further estimates by name, see the auditor.
+        Further estimates by name, which the auditor describes.
     warnings : tuple of str
-        What a reader has to know before relying on the result.
+        Facts that limit how far the result can be trusted, one clause each.
     inconclusive : str
-        Why the audit could hardly have found a violation; empty if it could.
+        The reason why the audit could hardly have found a violation; empty if it could.
     invalid : str
-        Why counts of these reports prove nothing; empty if they are sound.
+        The reason why the counts of these reports prove nothing; empty if they are sound.
     scope : str
-        What has to be said if the claim is exceeded, see `ldpkit.mechanisms.Mechanism.scope`.
+        Sentence that a violation adds to the verdict, see `ldpkit.mechanisms.Mechanism.scope`.
     about : str
-        Of whom the verdict is said, if not of one user; part of every verdict.
+        Sentence that names the users whom the result concerns, if it is not a single user. Every
+        verdict ends with it.
     seconds : float
-        Wall time of the counting; not part of equality.
+        Wall time of the counting in seconds, which equality ignores.
     """
 
     mechanism: str
@@ -110,7 +112,7 @@ class AuditResult:
 
     @property
     def violated(self) -> bool:
-        """Whether the audit proves that the claim does not hold."""
+        """Whether the audit proves that the claim is false."""
         return self.status == "violation"
 
     @property
@@ -124,51 +126,57 @@ class AuditResult:
 
     @property
     def how(self) -> str:
-        """Where the counts come from: ``real reports``, or ``law``, from which they were drawn."""
+        """Origin of the counts: ``real reports``, or ``law`` if they were sampled."""
         return "real reports" if self.faithful else "law"
 
     @property
     def level(self) -> str:
-        """The level of `lower`, ``1 - alpha``, in words."""
+        """The level of `lower`, ``1 - alpha``, as text."""
         return stats.confidence(self.alpha, share=False)
 
     @property
     def verdict(self) -> str:
-        """What the audit shows in one sentence, of whom it is said, if not of one user, and that no
-        report was made, if none was."""
-        drawn = f"The counts were drawn from the law of {self.mechanism}: no report was made."
-        return " ".join(filter(None, [self._found, self.about, "" if self.faithful else drawn]))
+        """The conclusion of the audit in sentences for people.
+
+        It ends with `about`, and with a remark if no report was made.
+        """
+        sampled = (
+            f"The counts were sampled from the exact distribution of {self.mechanism}: no report"
+            " was made."
+        )
+        parts = [self._conclusion, self.about, "" if self.faithful else sampled]
+        return " ".join(filter(None, parts))
 
     @property
-    def _found(self) -> str:
-        sure = f"with {stats.confidence(self.alpha)} confidence"
+    def _conclusion(self) -> str:
+        level = f"with {stats.confidence(self.alpha)} confidence"
         if self.invalid:
             return f"Not a valid audit: {self.invalid}."
         if self.violated:
             return (
-                f"VIOLATION: {sure} the reports leak at least epsilon = {down(self.lower)}, more"
+                f"VIOLATION: {level} the reports leak at least epsilon = {down(self.lower)}, more"
                 f" than the claimed {self.claim:g}.{' ' * bool(self.scope)}{self.scope}"
             )
         if self.inconclusive:
             return f"Inconclusive: {self.inconclusive}."
         if self.claim == math.inf:
             return (
-                f"No epsilon is claimed; {sure} the reports leak at least epsilon ="
+                f"No epsilon is claimed; {level} the reports leak at least epsilon ="
                 f" {down(self.lower)}."
             )
         return (
-            f"No violation found: {sure} the reports leak at least epsilon = {down(self.lower)}, "
+            f"No violation found: {level} the reports leak at least epsilon = {down(self.lower)}, "
             f"which the claimed {self.claim:g} allows. This does not prove the claim."
         )
 
     def row(self) -> Row:
         """Flatten into a dictionary with the keys of the command line's JSON.
 
-        ``epsilon`` and ``delta`` are the mechanism's parameters; ``claim`` is what is
-        claimed for all reports together, which differs for repeated collections.
+        ``epsilon`` and ``delta`` are the mechanism's parameters. ``claim`` is the claimed epsilon
+        of all reports of a user together, which differs from ``epsilon`` for repeated collections.
 
-        Infinite values become ``None`` where they mean "nothing is claimed" or
-        "nothing can be said", so that the dictionary can be written as JSON.
+        Infinite values become ``None``, because JSON cannot write them. They mean "nothing is
+        claimed" or "the counts imply nothing".
         """
         more = {} if self.limit is None else {"limit": finite(self.limit)}
         named = {
@@ -202,8 +210,8 @@ class AuditResult:
         }
 
     def plot(self) -> "Drawing":
-        """Draw what is claimed, counted, expected and proven on one axis of epsilon."""
-        from .report_html import line  # which nobody else waits for
+        """Draw claim, estimate, expectation and lower bound on one axis of epsilon."""
+        from .report_html import line  # imported late, because most callers do not draw
 
         spread = self.exact_sd or 0.0
         return line(
@@ -219,7 +227,7 @@ class AuditResult:
         )
 
     def _repr_html_(self) -> str:
-        """A table and the drawing, for notebooks."""
+        """Return a table and the drawing, for notebooks."""
         from .report_html import table
 
         kept = {
@@ -231,20 +239,25 @@ class AuditResult:
         return table([("verdict", self.verdict), *notes, *kept.items()]) + self.plot().svg
 
     def plain(self) -> Row:
-        """Return `row` without its time and what is no plain number or name: it repeats to the last
-        digit."""
+        """Return `row` without its time, and without entries that are no plain number or name.
+
+        The same seed gives the same dictionary to the last digit.
+        """
         return {key: value for key, value in self.row().items() if key not in _NESTED}
 
 
 LEAST = 10
-"""An audit that would overlook an input in the clear in one report of so many says nothing."""
+"""An audit is inconclusive if it would overlook an input that one of this many reports states."""
 
 CLEAR = f"a client that sends its input in the clear in one report of {LEAST}"
 
 
 def in_the_clear(reports: int) -> int:
-    """How many of so many reports show the input of such a client, with probability .9 at least."""
-    if reports > 10**9:  # more than anybody makes: what is needed is told in two digits
+    """Return how many of so many reports show the input of a client as in `CLEAR`.
+
+    A client shows its input at least so often with probability 0.9.
+    """
+    if reports > 10**9:  # an approximation, because a needed number is shown with two digits
         return int(reports / LEAST - 1.3 * math.sqrt(reports * (1 - 1 / LEAST) / LEAST))
     return max(0, math.ceil(scipy.special.bdtrik(0.1, reports, 1 / LEAST)))
 
@@ -253,17 +266,23 @@ def too_few(
     bound: Callable[[int], float], trials: int, claim: float, unit: str = "reports per input",
     of: str = "",
 ) -> str:  # fmt: skip
-    """Say why so few trials could not have refuted a claim, and how many could; empty if these can.
+    """Return why so few trials could not have refuted a claim, and how many trials could.
 
     Parameters
     ----------
     bound : callable
-        The largest bound of epsilon that so many trials can show.
+        ``bound(n)`` is the largest bound of epsilon that n trials can show.
     trials : int
-        Trials that were made.
+        Number of trials that were made.
     claim : float
+        Claimed epsilon.
     unit, of : str
-        What the trials are called, and whose they are.
+        Name of the trials in the text, and a phrase after it that names their client.
+
+    Returns
+    -------
+    str
+        Empty if the trials could have refuted the claim.
     """
     best = bound(trials)
     if best > claim or claim == math.inf:

@@ -1,14 +1,14 @@
-"""Shuffled LDP-SGD: the paper's test, the exact epsilon of its two batches, and two upper bounds
-for all batches.
+"""Shuffled LDP-SGD: the paper's test, the exact epsilon of its two batches, and two upper bounds.
 
-The batches: n clients with one gradient, and the same with one gradient negated.
-How many reports lean towards the gradient says everything that a shuffled batch
-says about this pair, so all statements are finite sums. Gradients are at least as
-long as the clipping norm.
+In the first batch, n clients hold one gradient. In the second batch, one of these clients holds the
+negated gradient. A report leans towards the gradient if their inner product is positive. The number
+of such reports is a sufficient statistic for this pair of batches. Therefore all statements are
+finite sums. Gradients are at least as long as the clipping norm. The two upper bounds hold for all
+pairs of batches.
 
-Sources: the LDP-SGD paper, section 5.4, Table 3 and Equation 1, corrected after
-Feldman, McMillan and Talwar (2023); the numerical bound is a privacy blanket
-(Balle et al. 2019) worked out for LDP-SGD, see `blanket_delta`.
+Sources: the LDP-SGD paper, section 5.4, Table 3 and Equation 1, corrected after Feldman, McMillan
+and Talwar (2023). The numerical bound is a privacy blanket (Balle et al. 2019) for LDP-SGD, see
+`blanket_delta`.
 """
 
 import functools
@@ -50,22 +50,22 @@ def _checked(clients: int, epsilon: float) -> tuple[int, float, float]:
 
 
 def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Array, Array]:
-    """Laws of the number of reports that lean towards the gradient, under both batches.
+    """Return the distributions of the number of reports that lean towards the gradient.
 
     Parameters
     ----------
     clients : int
-        1 to 10^6.
+        Number of shuffled reports, 1 to 10^6.
     epsilon : float
         Budget of one report.
     others : float array, shape (clients,), optional
-        Law of that number among the other clients; by default they all hold the gradient,
-        ``Binomial(clients - 1, p)``.
+        Distribution of this number among the other clients. By default all of them hold the
+        gradient, so that it is ``Binomial(clients - 1, p)``.
 
     Returns
     -------
     with_it, without : float array, shape (clients + 1,)
-        The last client holds the gradient, or its negative.
+        The distributions if the last client holds the gradient, and if it holds the negative.
     """
     clients, epsilon, p = _checked(clients, epsilon)
     if others is None:
@@ -79,34 +79,45 @@ def pmfs(clients: int, epsilon: float, others: Array | None = None) -> tuple[Arr
 
 
 def pair_delta(clients: int, epsilon: float, shuffled: float, others: Array | None = None) -> float:
-    """Exact delta of the two batches at epsilon `shuffled`: the larger of the two directions;
-    parameters as in `pmfs`."""
-    one, two = pmfs(clients, epsilon, others)
+    """Return the exact delta of the two batches at epsilon `shuffled`.
+
+    It is the larger one of the two directions.
+
+    Parameters
+    ----------
+    clients, epsilon, others
+        As in `pmfs`.
+    shuffled : float
+        Epsilon of the shuffled reports, at least 0.
+    """
+    with_it, without = pmfs(clients, epsilon, others)
     shuffled = checks.real("shuffled", shuffled, 0)
     return max(
-        float(np.maximum(a - math.exp(shuffled) * b, 0).sum()) for a, b in ((one, two), (two, one))
+        float(np.maximum(a - math.exp(shuffled) * b, 0).sum())
+        for a, b in ((with_it, without), (without, with_it))
     )
 
 
 def blanket_delta(
     clients: int, epsilon: float, shuffled: float, blanket: float | None = None
 ) -> float:
-    """Upper bound of delta for every pair of neighbouring batches of LDP-SGD at epsilon `shuffled`.
+    """Bound delta at epsilon `shuffled` for every pair of neighbouring batches of LDP-SGD.
 
     Parameters
     ----------
     clients, epsilon, shuffled
         As in `pair_delta`.
     blanket : float, optional
-        Probability with which another client's report is replaced by pure noise; by default the
-        largest that is allowed, ``2 / (e^eps + 1)``. The analysis of 2021 has ``e^-eps``.
+        Probability with which the report of another client is replaced by pure noise. By default it
+        is the largest valid probability, ``2 / (e^eps + 1)``. The analysis of 2021 has ``e^-eps``.
 
     Notes
     -----
-    Every density lies between ``2(1-p)`` and ``2p`` of the uniform one, so each other client sends
-    a uniform direction with probability ``2(1-p)``. Reveal the number C of those. Among all
-    densities with these limits the two-valued one of opposite gradients has the largest divergence,
-    and its count is ``Binomial(C, 1/2)``.
+    Every density lies between ``2(1-p)`` and ``2p`` times the uniform density. Therefore each other
+    client sends a uniform direction with probability ``2(1-p)``. Reveal the number C of these
+    clients. Among all densities between the two limits, that of two opposite gradients has the
+    largest divergence. The number of reports that lean towards the gradient is then
+    ``Binomial(C, 1/2)``.
     """
     clients, epsilon, p = _checked(clients, epsilon)
     noise = (
@@ -119,19 +130,32 @@ def blanket_delta(
     gain, loss = p - grown * (1 - p), grown * p - (1 - p)
     if gain <= 0:
         return 0.0
-    # counts from here on are likelier with the gradient
+    # counts of at least this number are likelier with the gradient
     least = np.floor((c + 1) * loss / (gain + loss)) + 1
     each = gain * scipy.stats.binom.sf(least - 2, c, 0.5) - loss * scipy.stats.binom.sf(
         least - 1, c, 0.5
     )
-    return float(
-        (mass * each).sum()
-    )  # no BLAS: its order of summation depends on the number of its threads
+    # without BLAS, whose order of summation depends on the number of threads
+    return float((mass * each).sum())
 
 
 def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> float:
-    """Smallest epsilon at which ``delta_at(epsilon) <= delta``; never more than the `epsilon` of a
-    single report."""
+    """Return the smallest epsilon at which ``delta_at(epsilon) <= delta``.
+
+    Parameters
+    ----------
+    delta_at : callable
+        A decreasing function of epsilon.
+    delta : float
+        In [0, 1].
+    epsilon : float
+        Epsilon of a single report, which is the largest possible result.
+
+    Raises
+    ------
+    ValueError
+        If ``delta_at(epsilon)`` exceeds delta.
+    """
     checks.instance("delta_at", delta_at, Callable, "callable")
     delta, epsilon = checks.real("delta", delta, 0, 1), checks.real("epsilon", epsilon, 0)
     if delta_at(0.0) <= delta:
@@ -144,10 +168,12 @@ def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> f
 
 
 def least_clients(epsilon: float, delta: float = 1e-6) -> int:
-    """Fewest clients for which `closed_bound` holds, ``8 ln(2/delta) (e^eps + 1)`` rounded up."""
-    delta = checks.real(
-        "delta", delta, 1e-12, 1, closed="[)"
-    )  # sums of probabilities are no better than that
+    """Return the smallest number of clients for which `closed_bound` is proved.
+
+    It is ``8 ln(2/delta) (e^eps + 1)``, rounded up.
+    """
+    # sums of probabilities are not more accurate than this smallest delta
+    delta = checks.real("delta", delta, 1e-12, 1, closed="[)")
     return math.ceil(
         8
         * math.log(2 / delta)
@@ -156,13 +182,14 @@ def least_clients(epsilon: float, delta: float = 1e-6) -> int:
 
 
 def closed_bound(clients: int, epsilon: float, delta: float = 1e-6) -> float:
-    """Epsilon of the shuffled reports by the closed form, with n under the root (the paper's
-    Equation 1 has it outside).
+    """Return the epsilon of the shuffled reports by the closed form.
+
+    The number of clients stands under the root. In the paper's Equation 1 it stands outside.
 
     Raises
     ------
     ValueError
-        Below `least_clients`, where the bound is not proved.
+        If there are fewer clients than `least_clients`, because the bound is not proved for them.
     """
     least = least_clients(epsilon, delta)
     clients = checks.integer(
@@ -175,17 +202,18 @@ def closed_bound(clients: int, epsilon: float, delta: float = 1e-6) -> float:
 
 
 def threshold_rates(clients: int, epsilon: float) -> Rates:
-    """Error rates of the paper's rule: the changed batch is suspected if fewer than ``n p`` reports
-    lean."""
-    one, two = pmfs(clients, epsilon)
-    few = np.arange(len(one)) < clients * float(scipy.special.expit(epsilon))
-    return min(1.0, float(one[few].sum())), min(1.0, float(two[~few].sum()))  # sums may round up
+    """Return the exact false-positive and false-negative rate of the paper's rule.
+
+    The rule guesses the changed batch if fewer than ``n p`` reports lean towards the gradient.
+    """
+    with_it, without = pmfs(clients, epsilon)
+    few = np.arange(len(with_it)) < clients * float(scipy.special.expit(epsilon))
+    # sums may be rounded up
+    return min(1.0, float(with_it[few].sum())), min(1.0, float(without[~few].sum()))
 
 
-@functools.lru_cache(maxsize=256)
-def _exact(
-    clients: int, epsilon: float, delta: float
-) -> dict[str, float]:  # repeated audits share it
+@functools.lru_cache(maxsize=256)  # for repeated audits
+def _exact(clients: int, epsilon: float, delta: float) -> dict[str, float]:
     return {
         "tight": solve(lambda e: pair_delta(clients, epsilon, e), delta, epsilon),
         "upper": solve(lambda e: blanket_delta(clients, epsilon, e), delta, epsilon),
@@ -193,21 +221,23 @@ def _exact(
 
 
 def _count(mechanism: LDPSGD, clients: int, changed: bool, trials: int, rng: Rng) -> Array:
-    """How many reports lean towards the gradient in each trial, from real reports in a random
-    order."""
+    """Return how many reports lean towards the gradient in each trial, int array (trials,).
+
+    The reports are real and shuffled.
+    """
     batch = np.zeros((clients, mechanism.d))
     batch[:, 0] = mechanism.clip
     batch[-1, 0] *= -1 if changed else 1
-    found = np.empty(trials, np.int64)
+    leaning = np.empty(trials, np.int64)
     for trial in range(trials):
-        found[trial] = np.count_nonzero(rng.permutation(mechanism.perturb(batch, rng))[:, 0] > 0)
+        leaning[trial] = np.count_nonzero(rng.permutation(mechanism.perturb(batch, rng))[:, 0] > 0)
         begin_one()
-    return found
+    return leaning
 
 
 @dataclass(frozen=True)
 class ShuffleAudit(Auditor):
-    """Tell the paper's two batches of shuffled LDP-SGD apart by its threshold.
+    """Tell the paper's two batches of shuffled LDP-SGD apart by its threshold rule.
 
     Parameters
     ----------
@@ -216,22 +246,22 @@ class ShuffleAudit(Auditor):
     clients : int
         Reports that are shuffled together, from `least_clients` to 10^6.
     delta : float
-        Of the guarantee, in [1e-12, 1).
+        Delta of the guarantee, in [1e-12, 1).
     attack : {"threshold"}
-        The paper's rule; there is no other one.
+        The paper's rule is the only one.
     trials : int
-        Batches of either kind, at least 1; the paper makes 1000 in all.
+        Number of batches of each type, at least 1 (the paper makes 1000 of both together).
     alpha : float
         Significance, in [1e-100, 1).
     faithful : bool
-        Randomise and permute real gradients instead of drawing the two binomials.
+        Randomise and shuffle real gradients, instead of sampling two binomial counts.
     d : int
         Dimension of the real gradients.
 
     Raises
     ------
     ValueError
-        Naming the parameter that is out of range.
+        If a parameter is out of range. The message names it.
     """
 
     epsilon: float
@@ -251,18 +281,23 @@ class ShuffleAudit(Auditor):
 
     @functools.cached_property
     def claim(self) -> float:
-        """The closed bound."""
+        """Epsilon of the shuffled reports by `closed_bound`."""
         return closed_bound(self.clients, self.epsilon, self.delta)
 
     def run(self, seed: int = 1) -> list[ErrorsResult]:
-        """Count the errors of the rule, and judge them.
+        """Count the errors of the rule, and bound epsilon by them.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of all random numbers, non-negative.
 
         Returns
         -------
         list of one ErrorsResult
-            ``claim`` is the closed bound, ``epsilon_emp`` the paper's measured value, ``estimates``
-            the exact ``tight`` epsilon of the pair at `delta` and the numerical ``upper`` bound for
-            all pairs.
+            ``claim`` is the closed bound, and ``epsilon_emp`` is the paper's measured value. The
+            ``estimates`` are the exact epsilon ``tight`` of the pair at `delta`, and the numerical
+            bound ``upper`` for all pairs.
         """
         clients, trials, delta = self.clients, self.trials, self.delta
         p, start, errors = float(scipy.special.expit(self.epsilon)), time.perf_counter(), []
@@ -298,5 +333,8 @@ class ShuffleAudit(Auditor):
 def audit_shuffle(
     epsilon: float, clients: int, delta: float = 1e-6, *, seed: int = 1, **fields: Word
 ) -> ErrorsResult:
-    """Audit shuffled LDP-SGD: make a `ShuffleAudit` of these fields, and run it."""
+    """Audit shuffled LDP-SGD.
+
+    Parameters are the fields of `ShuffleAudit`, and the `seed` of its `run`.
+    """
     return ShuffleAudit(epsilon, clients, delta, **fields).run(seed)[0]

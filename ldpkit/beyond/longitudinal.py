@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..mechanisms.base import (
 )
 from ..mechanisms.grr import GRR, respond
 from ..mechanisms.unary import OUE, SUE
-from ..reports import Buckets, ReportType
+from ..reports import Buckets, ChainedBits, ChainedResponse, Rounds
 from ..types import Array, ArrayLike, Numbers, Rates, Reports, Rng
 
 __all__ = ["Chained", "BucketFlip"]
@@ -76,9 +76,11 @@ class Chained(FrequencyOracle):
         return family[self.protocol](self.k, self.epsilon)
 
     @property
-    def report_type(self) -> ReportType:
+    def report_type(self) -> Rounds:
         """Noisy copies of a memoised report."""
-        return self.permanent.report_type.chained(self.tau, *self.second)
+        chained: Any = ChainedResponse if self.protocol == "GRR" else ChainedBits
+        part = chained(self.k, self.p, self.q, self.permanent.report_type, *self.second)
+        return Rounds(part, self.tau)
 
     @cached_property
     def second(self) -> Rates:

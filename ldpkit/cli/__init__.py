@@ -1,8 +1,15 @@
-"""The command line, one file per auditor: `base` holds what the commands share.
+"""The command line, with one file per auditor and the shared parts in `base`.
 
-Exit status: 0, nothing was found; 1, an audit proves a violation, and nothing else;
-2, bad input; 3, inconclusive (with ``--strict``); 4, it could not be done, or is no
-valid audit; 130, interrupted. An error is one line on standard error.
+Exit status of a command:
+
+- 0: no violation was found;
+- 1: an audit proves a violation (no other event has this status);
+- 2: the input is invalid;
+- 3: an audit is inconclusive (with ``--strict``);
+- 4: the command failed, or an audit is not valid;
+- 130: the command was interrupted.
+
+An error is one line on standard error.
 """
 
 import sys
@@ -19,7 +26,10 @@ __all__ = ["commands", "main"]
 
 
 def commands() -> "click.Group":
-    """Return all commands; importing them registers them, and takes a second."""
+    """Return all commands.
+
+    The imports register the commands and take a second.
+    """
     from . import audit, gradient, kv, rad, refine, stored, sure, sweep  # noqa: F401
     from .base import cli
 
@@ -31,27 +41,29 @@ def main(
     command: "click.Command | None" = None,
     name: str = "ldpkit",
 ) -> NoReturn:
-    """Run the command line; every error becomes one line and a status.
+    """Run the command line and exit with a status.
+
+    Every error becomes one line on standard error.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        Given by a caller in Python, who then handles interrupts too.
+        Arguments of a caller in Python, who then also handles interrupts.
     command, name : click.Command, str
-        Another command that keeps these rules, and how it is called.
+        Another command that is run by the same rules, and its name.
     """
     if arguments is None:
-        interrupt.listen()  # before anything that takes time
+        interrupt.listen()  # before any import that takes time
     import click
 
     status = 4
     try:
-        if sys.stdout is None:  # a result that nobody can get is none
+        if sys.stdout is None:  # the result could not be read
             raise OSError("standard output is closed")
         result = (command or commands()).main(arguments, prog_name=name, standalone_mode=False)
     except click.Abort:
         message, status = "interrupted", interrupt.STATUS
-    except SystemExit:  # click's answer to a pipe that was closed: status 1 is a violation's
+    except SystemExit:  # click exits with 1 if a pipe is closed, but 1 means a violation
         sys.exit(status)
     except click.ClickException as error:
         message, status = error.format_message(), 2

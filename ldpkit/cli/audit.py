@@ -1,4 +1,4 @@
-"""``ldpkit audit``, ``rates`` and ``list``: mechanisms and any client."""
+"""The commands ``ldpkit audit``, ``rates`` and ``list`` for mechanisms and clients."""
 
 import sys
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
 from .base import Count, Line, Number, as_json, aside, cli, conclude, options, strict, write
 from .sure import bets, refuse, sure
-from .target import anything, found, made, mechanism_options
+from .target import anything, mechanism_of, mechanism_options, target_of
 
 __all__ = ["audit", "list_mechanisms", "rates"]
 
@@ -25,7 +25,7 @@ def list_mechanisms() -> None:
     """List the mechanisms by family, one line each."""
     families: dict[str, list[str]] = {}
     for name, mechanism in MECHANISMS.items():
-        described = getattr(mechanism, "func", mechanism)  # some names fix a parameter of a class
+        described = getattr(mechanism, "func", mechanism)  # some names fix parameters of a class
         family = str(sys.modules[described.__module__].__doc__).partition(":")[0]
         first = str(described.__doc__).partition("\n\n")[0]
         families.setdefault(family, []).append(f"  {name:<13}{' '.join(first.split())}")
@@ -38,14 +38,14 @@ def list_mechanisms() -> None:
 @click.option(
     "--attack",
     multiple=True,
-    help=f"One of {', '.join(attacks.ATTACKS)}, or learned; may be repeated.  [default: guess]",
+    help=f"One of {', '.join(attacks.ATTACKS)}, or learned (may be repeated).  [default: guess]",
 )
 @click.option(
     "--pair",
     type=Number(),
     nargs=2,
     multiple=True,
-    help="The two audited inputs; may be repeated.  [default: those furthest apart]",
+    help="The two audited inputs (may be repeated).  [default: those furthest apart]",
 )
 @options(Audit, only=("trials", "alpha", "faithful", "threads"))
 @options(Audit.run)
@@ -58,8 +58,8 @@ def audit(
 ) -> None:
     """Audit a mechanism, or any client, with a distinguishability attack.
 
-    Both directions of every pair are audited with every attack, and alpha is divided among all
-    these questions; with --until-sure they share one wealth.
+    Every attack audits both directions of every pair, and alpha is divided among these questions.
+    With --until-sure they share one wealth.
     """
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
     if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
@@ -74,14 +74,14 @@ def audit(
     refuse(words)
     if words["recordings"]:
         raise click.UsageError("--recordings need --until-sure")
-    target, inputs, delta = found(words)
+    target, inputs, delta = target_of(words)
     if inputs is not None:
         raise click.UsageError("--inputs name those of a client with --report any")
     counted = {name: words[name] for name in ("trials", "alpha", "faithful")}
     shared: Row = {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
     with aside():
-        planned = [Audit(target, names, pair=one, **counted, **shared) for one in pairs]
-        results = [result for one in planned for result in one.run(words["seed"])]
+        planned = [Audit(target, names, pair=pair, **counted, **shared) for pair in pairs]
+        results = [result for plan in planned for result in plan.run(words["seed"])]
     conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 
@@ -98,29 +98,31 @@ def audit(
     type=Count(),
     default=10**6,
     show_default=True,
-    help="Reports for which an event is chosen, if one is.",
+    help="Reports per input for which a threshold is chosen, if the event has one.",
 )
 @as_json
 def rates(
     mechanism: str | None, attack: str, pair: Pair | None, trials: int, as_json: bool, **own: Word
 ) -> None:
-    """Print the exact rates of an attack's event, and the largest loss of any event; nothing is
-    drawn."""
+    """Print the exact rates of an attack's event, and the largest loss of any event.
+
+    Nothing is drawn at random.
+    """
     if mechanism is None:
         raise click.UsageError("give a --mechanism")
     if own["delta"] and not takes(mechanism, "delta"):
         raise click.UsageError(f"mechanism {mechanism} does not take delta, got {own['delta']:g}")
-    target = made(mechanism, own)
+    target = mechanism_of(mechanism, own)
     chosen = attacks.make(attack).choose(
         target, checks.integer("trials", trials, 1, 10**12), stats.tail_mass(0.01)
     )
-    inputs, found = target.pair(pair), chosen.rates(target, pair)
-    if found is None:
+    inputs, exact = target.pair(pair), chosen.rates(target, pair)
+    if exact is None:
         raise ValueError(
-            f"mechanism must have a known law for the attack {chosen.name}, got {target!r}: audit"
+            f"mechanism must have known rates of the attack {chosen.name}, got {target!r}: audit"
             " its reports"
         )
-    kind: Any = target.report_type
+    report_type: Any = target.report_type
     route = "unknown"
     if isinstance(chosen, attacks.Guess | attacks.TwoValueTest):
         route = chosen.route(target)
@@ -129,19 +131,19 @@ def rates(
         **target.parameters,
         "attack": chosen.name,
         "pair": list(inputs),
-        "tpr": found[0],
-        "fpr": found[1],
-        "epsilon": log_ratio(*found),
-        "loss": kind.loss(inputs),
+        "tpr": exact[0],
+        "fpr": exact[1],
+        "epsilon": log_ratio(*exact),
+        "loss": report_type.loss(inputs),
         "claim": target.epsilon,
         "route": route,
     }
     lines = [
         ("mechanism", titled(target.name, target.parameters)),
         ("attack", f"{chosen.name}, {inputs[0]} against {inputs[1]}"),
-        ("rates", f"tpr = {found[0]:.10g}, fpr = {found[1]:.10g}"),
+        ("rates", f"tpr = {exact[0]:.10g}, fpr = {exact[1]:.10g}"),
         ("epsilon", f"{row['epsilon']:.10g} is ln(tpr / fpr)"),
-        ("loss", f"{row['loss']:.10g} of the event that tells most, claimed {target.epsilon:g}"),
+        ("loss", f"{row['loss']:.10g} is the largest of any event, claimed {target.epsilon:g}"),
         ("route", ROUTES.get(route, route)),
     ]
     write(
@@ -153,7 +155,7 @@ def rates(
 
 
 def titled(name: str, parameters: Mapping[str, object]) -> str:
-    """A mechanism with its parameters, in one line."""
+    """Return a mechanism with its parameters in one line."""
     named = ", ".join(
         f"{key} = {value}" for key, value in parameters.items() if key not in ("epsilon", "delta")
     )
@@ -163,7 +165,7 @@ def titled(name: str, parameters: Mapping[str, object]) -> str:
 def _table(result: PairResult) -> list[Line]:
     row = result.row()
     exact = (
-        "unknown: no law of these reports is known"
+        "unknown, like the exact distribution of these reports"
         if result.exact is None
         else f"{result.exact:.4f} (sd {result.exact_sd:.4f}) is its expectation"
     )
@@ -177,12 +179,12 @@ def _table(result: PairResult) -> list[Line]:
         (
             "attack",
             f"{result.attack}, {result.trials:,} reports per input"
-            + (", all real" if result.faithful else ", drawn from the law"),
+            + (", all real" if result.faithful else ", sampled from the exact distribution"),
         ),
         (
             "pair",
             ", and ".join(
-                f"{one['pair'][0]} against {one['pair'][1]}" for one in result.directions
+                f"{row['pair'][0]} against {row['pair'][1]}" for row in result.directions
             ),
         ),
         ("counts", ", ".join(f"{key} = {value:,}" for key, value in result.counts.items())),
@@ -190,8 +192,8 @@ def _table(result: PairResult) -> list[Line]:
         ("epsilon_emp", f"{result.epsilon_emp:.4f} as the paper computes it"),
         ("exact", exact),
         *(
-            ("reverse", f"tp = {one['tp']:,}, fp = {one['fp']:,}, lower = {one['lower']:.4f}")
-            for one in result.directions[1:]
+            ("reverse", f"tp = {row['tp']:,}, fp = {row['fp']:,}, lower = {row['lower']:.4f}")
+            for row in result.directions[1:]
         ),
         (
             "lower",

@@ -1,4 +1,4 @@
-"""What all commands share: the group, whole numbers, and how a result is printed."""
+"""Parts that all commands share: the group, types of options, and the output of results."""
 
 import contextlib
 import ctypes
@@ -45,7 +45,7 @@ class Count(click.ParamType):  # type: ignore[type-arg]  # older releases of cli
     name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read digit by digit where possible: 2**53 + 1 is not a float."""
+        """Read a whole number exactly; numbers such as 2**53 + 1 are no floats."""
         for read in (int, float):
             try:
                 if read(value) == int(read(value)):
@@ -56,12 +56,12 @@ class Count(click.ParamType):  # type: ignore[type-arg]  # older releases of cli
 
 
 class Number(Count):
-    """A number; a whole one stays whole."""
+    """A number, which becomes an integer if it is whole."""
 
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read a whole number if it is one, any other as it is."""
+        """Read a number; a whole number becomes an integer."""
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -85,8 +85,11 @@ def cli() -> None:
 
 
 def described(*documents: object) -> dict[str, str]:
-    """What parameters mean, by name: the first sentence that one of the docstrings says of each."""
-    found: dict[str, str] = {}
+    """Return the meaning of parameters by name.
+
+    It is the first sentence about the parameter in the first docstring that describes it.
+    """
+    meanings: dict[str, str] = {}
     for document in documents:
         section = (
             (inspect.getdoc(document) or "")
@@ -96,15 +99,15 @@ def described(*documents: object) -> dict[str, str]:
         for names, text in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", section, re.M):
             sentence = re.split(r"(?<=\.) (?=[A-Z])", " ".join(text.replace("`", "").split()))[0]
             if not sentence.startswith(("See ", "As in ")):
-                found |= {
+                meanings |= {
                     name: sentence
                     for name in names.partition(" : ")[0].split(", ")
-                    if name not in found
+                    if name not in meanings
                 }
-    return found
+    return meanings
 
 
-_KINDS: dict[type, Row] = {
+_OPTION_TYPES: dict[type, Row] = {
     bool: {"is_flag": True},
     int: {"type": Count()},
     float: {"type": Real()},
@@ -120,38 +123,40 @@ def options(
     own: bool = False,
     **changed: Row,
 ) -> Callable[[Command], Command]:
-    """Give a command the options that the parameters of a callable are: their names, types,
-    defaults and meaning.
+    """Return a decorator that gives a command one option for every parameter of a callable.
+
+    Names, types, defaults and meanings of the options are those of the parameters.
 
     Parameters
     ----------
     source : callable
         A function, or a class with its fields.
     *documents
-        Where else the parameters are described.
-    only, without : names
-        Which parameters, all by default.
+        Further objects whose docstrings describe the parameters.
+    only, without : collection of str
+        Names of the parameters to take or to leave out. By default all are taken.
     own : bool
         Whether the parameters belong to some choices only, so that none is required.
     **changed : dict
-        What `click.option` is told of a parameter besides; ``flag`` is the option if it has another
-        name.
+        Further arguments of `click.option` by parameter. The argument ``flag`` renames the option.
     """
     meaning = described(source, *documents)
 
     def give(command: Command) -> Command:
         for name, p in reversed(list(inspect.signature(source).parameters.items())):
             wanted = checks.bare(p.annotation)
-            kind = next((k for k in _KINDS if k in (wanted, *get_args(wanted))), None)
-            if kind is None or name in without or (only and name not in only):
+            plain = next((t for t in _OPTION_TYPES if t in (wanted, *get_args(wanted))), None)
+            if plain is None or name in without or (only and name not in only):
                 continue
             free = p.default is p.empty
-            more: Row = {"help": meaning.get(name), "required": free and not own, **_KINDS[kind]}
-            more |= (
-                {} if free or own else {"default": p.default, "show_default": True}
-            ) | changed.get(name, {})
-            flag = more.pop("flag", f"--{name.replace('_', '-')}")
-            command = click.option(flag, name, **more)(command)
+            option: Row = {"help": meaning.get(name), "required": free and not own}
+            option |= (
+                _OPTION_TYPES[plain]
+                | ({} if free or own else {"default": p.default, "show_default": True})
+                | changed.get(name, {})
+            )
+            flag = option.pop("flag", f"--{name.replace('_', '-')}")
+            command = click.option(flag, name, **option)(command)
         return command
 
     return give
@@ -171,18 +176,22 @@ def strict(command: Command) -> Command:
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """Send what foreign code writes to standard output to standard error, so that the output is the
-    result alone, and let it not end this process, which would look as if nothing had been found."""
+    """Protect standard output and this process from code of others in a ``with`` statement.
+
+    Text that the code writes to standard output goes to standard error, so that the output is only
+    the result. Its `os._exit` raises `SystemExit`, because the status 0 of a process that it ends
+    would look like a finished audit.
+    """
     sys.stdout.flush()
     end, own = os._exit, os.getpid()
 
     def refused(status: int) -> NoReturn:
         if os.getpid() == own:
             raise SystemExit(f"os._exit({status})")
-        end(status)  # a process that it forked is its own
+        end(status)  # a process that the code has forked may end
 
     kept = os.dup(1)
-    os.dup2(2, 1)  # also for what writes past Python: libraries, programs
+    os.dup2(2, 1)  # also for libraries and programs that do not write through Python
     try:
         os._exit = refused
         with contextlib.redirect_stdout(sys.stderr):
@@ -196,8 +205,19 @@ def aside() -> Iterator[None]:
 
 
 def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> None:
-    """Print `row` as one JSON object, or `lines` of (name, text) as a table with the sentence
-    `verdict` below."""
+    """Print a result as one JSON object, or as a table.
+
+    Parameters
+    ----------
+    row : dict
+        The JSON object.
+    lines : iterable of (name, text)
+        Rows of the table.
+    verdict : str
+        Sentence below the table.
+    as_json : bool
+        Whether to print the JSON object.
+    """
     if as_json:
         click.echo(json.dumps(row, allow_nan=False))
     else:
@@ -210,7 +230,7 @@ def conclude(
     ctx: click.Context, shown: Iterable[tuple[AuditResult, list[Line]]], as_json: bool, strict: bool
 ) -> None:
     """Print results with their tables, and exit with the gravest of their statuses."""
-    found = set()
+    statuses = set()
     for result, lines in shown:
         write(
             result.row(),
@@ -218,5 +238,5 @@ def conclude(
             result.verdict,
             as_json,
         )
-        found.add((_STRICT if strict else _STATUS)[result.status])
-    ctx.exit(next(status for status in (FAILED, 1, 3, 0) if status in found))
+        statuses.add((_STRICT if strict else _STATUS)[result.status])
+    ctx.exit(next(status for status in (FAILED, 1, 3, 0) if status in statuses))

@@ -1,5 +1,4 @@
-"""``ldpkit audit-gradient`` and ``ldpkit audit-shuffle``: randomised gradients, alone and
-shuffled."""
+"""The commands ``ldpkit audit-gradient`` and ``ldpkit audit-shuffle``."""
 
 import click
 
@@ -73,7 +72,7 @@ def _write(
         (
             "attack",
             f"{attack}, {result.total:,} trials"
-            + (", all real" if result.faithful else ", drawn from the law"),
+            + (", all real" if result.faithful else ", sampled from the exact distribution"),
         ),
         (
             "counts",

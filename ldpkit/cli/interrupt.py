@@ -1,8 +1,8 @@
-"""One Ctrl-C ends the program at once, whatever it is computing, and says what is known by then.
+"""Interrupts: one Ctrl-C ends the program at once and prints the progress so far.
 
-An exception would reach the main thread alone, and only between two steps of Python: not a thread
-inside a client or a kernel, not a worker process. So a thread of its own waits for the signal and
-ends everything.
+An exception would reach the main thread only, between two steps of Python. It would not reach
+worker processes, or threads inside a client or a compiled kernel. Therefore a separate thread waits
+for the signal and ends all processes.
 """
 
 import multiprocessing
@@ -14,28 +14,26 @@ import threading
 __all__ = ["STATUS", "listen"]
 
 STATUS = 130
-"""Exit status after an interrupt, as shells give it."""
+"""Exit status after an interrupt, as in shells."""
 
-_exit = os._exit  # a client may not, see `base.aside`
+_exit = os._exit  # kept, because `base.aside` replaces it
 _ending = threading.Lock()
 
 
 def listen() -> None:
-    """End the program when it is interrupted, unless whoever started it wants interrupts
-    ignored."""
+    """End the program when it is interrupted, unless it was started with interrupts ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         return
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    signal.signal(
-        signal.SIGINT, _end
-    )  # should a library take the pipe away, the main thread still hears
-    threading.Thread(target=_wait, args=(heard,), daemon=True).start()
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
+    signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+    # if a library replaces the pipe, the main thread still receives the signal
+    signal.signal(signal.SIGINT, _end)
+    threading.Thread(target=_wait, args=(receiver,), daemon=True).start()
 
 
-def _wait(heard: int) -> None:
-    while os.read(heard, 1) != bytes([signal.SIGINT]):
+def _wait(receiver: int) -> None:
+    while os.read(receiver, 1) != bytes([signal.SIGINT]):
         pass
     _end()
 
@@ -44,13 +42,11 @@ def _end(*_: object) -> None:
     if not _ending.acquire(blocking=False):
         return
     try:
-        teller = threading.Thread(target=_tell, daemon=True)
-        teller.start()
-        teller.join(
-            0.2
-        )  # a stream that nobody reads, or a lock that is never released, holds up nothing
-        if pools := sys.modules.get("ldpkit.executors"):
-            pools._starting.acquire(timeout=0.5)  # and no other process starts
+        printer = threading.Thread(target=_print_progress, daemon=True)
+        printer.start()
+        printer.join(0.2)  # do not wait for a stream that nobody reads, or for a lock
+        if executors := sys.modules.get("ldpkit.executors"):
+            executors._starting.acquire(timeout=0.5)  # so that no further process starts
         for child in multiprocessing.active_children():
             if child.pid:
                 os.kill(child.pid, signal.SIGKILL)
@@ -58,10 +54,10 @@ def _end(*_: object) -> None:
         _exit(STATUS)
 
 
-def _tell() -> None:
-    progress = sys.modules.get("ldpkit.progress")  # which is not there yet if nothing was begun
-    known = progress.outermost() if progress else None
-    start = "\n" if known and known.shown else ""  # the bar stays where it was
-    sys.stderr.write(f"{start}ldpkit: interrupted{f' after {known}' if known else ''}\n")
+def _print_progress() -> None:
+    module = sys.modules.get("ldpkit.progress")  # not imported yet if no computation has begun
+    progress = module.outermost() if module else None
+    start = "\n" if progress and progress.shown else ""  # keeps the bar
+    sys.stderr.write(f"{start}ldpkit: interrupted{f' after {progress}' if progress else ''}\n")
     sys.stderr.flush()
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""``ldpkit audit-kv``: key-value mechanisms."""
+"""The command ``ldpkit audit-kv`` for key-value mechanisms."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from .base import as_json, cli, conclude, options, strict
 __all__ = ["audit_kv"]
 
 NAMES = {name.lower(): name for name in KEY_VALUE}
-_PCKV = {"k": 4, "share": 0.5}  # the paper's
+_PCKV = {"k": 4, "share": 0.5}  # as in the paper
 
 
 @cli.command("audit-kv")
@@ -41,7 +41,7 @@ _PCKV = {"k": 4, "share": 0.5}  # the paper's
     buckets={"help": "Boundary points of the value range (CPP), even.  [default: 4]"},
     rounds={
         "help": (
-            f"Rounds (CPP, PrivKV); the last is shown.  [default: {CPP.rounds}, PrivKV:"
+            f"Rounds (CPP, PrivKV), of which the last is shown.  [default: {CPP.rounds}, PrivKV:"
             f" {PrivKV.rounds}]"
         )
     },
@@ -51,7 +51,7 @@ _PCKV = {"k": 4, "share": 0.5}  # the paper's
     count_ratio.statistic,
     only=("attack", "trials", "alpha", "ownership", "estimator", "minimum"),
     attack={"flag": "--auditor", "help": f"One of {', '.join(kv.AUDITORS)}."},
-    trials={"flag": "--users", "help": "Users per group; skv makes half of them imitators."},
+    trials={"flag": "--users", "help": "Users per group, half of whom are imitators under skv."},
     alpha={"default": 0.05},
     estimator={"help": f"One of {', '.join(count_ratio.ESTIMATORS)}."},
 )

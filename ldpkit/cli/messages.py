@@ -1,4 +1,4 @@
-"""Messages of the command line: one line each, and short."""
+"""Messages of the command line, which are short and have one line each."""
 
 import re
 
@@ -11,13 +11,13 @@ def brief(message: str) -> str:
     """Return a message in one line, in which long values are shortened."""
     line = re.sub(
         rf"""(?<!\w)'[^']{{{_LONG},}}'|(?<!\w)"[^"]{{{_LONG},}}"|\S{{{_LONG},}}""",
-        lambda found: _cut(found[0], _LONG // 2),
+        lambda value: _cut(value[0], _LONG // 2),
         " ".join(message.split()),
     )
     return _cut(line, _MOST) if len(line) > _MOST else line
 
 
 def _cut(text: str, most: int) -> str:
-    """A text without its middle."""
+    """Return a text without its middle."""
     ends = text[: most * 3 // 4], text[-most // 4 :]
     return f" ...({len(text) - most:,} characters)... ".join(ends)

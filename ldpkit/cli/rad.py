@@ -1,4 +1,4 @@
-"""``ldpkit rad`` and ``ldpkit calibrate``: reconstruction advantage."""
+"""The commands ``ldpkit rad`` and ``ldpkit calibrate`` about the reconstruction advantage."""
 
 import dataclasses
 import math
@@ -18,15 +18,15 @@ __all__ = ["rad", "calibrate"]
 @click.option(
     "--mechanism",
     metavar="NAME",
-    help=f"One of {', '.join(PROTOCOLS)}; trusted to make the reports.",
+    help=f"The protocol that makes the reports, one of {', '.join(PROTOCOLS)}.",
 )
 @click.option("--m", type=Count(), required=True, help="Number of equally likely records.")
-@click.option("--epsilon", type=float, help="Budget; with counts, the claim.")
+@click.option("--epsilon", type=float, help="Budget, or with counts the claimed epsilon.")
 @click.option(
     "--delta", type=float, default=0.0, show_default=True, help="Delta of the claim (counts only)."
 )
-@click.option("--successes", type=Count(), help="Reports whose record was named.")
-@click.option("--reports", type=Count(), help="Reports, equally many of every record.")
+@click.option("--successes", type=Count(), help="Number of reports whose record was named.")
+@click.option("--reports", type=Count(), help="Number of reports, equal for all records.")
 @click.option(
     "--alpha", type=float, default=0.02, show_default=True, help="Significance (counts only)."
 )
@@ -46,8 +46,7 @@ def rad(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Exact reconstruction advantage of a protocol, or what counted reconstructions prove about
-    epsilon."""
+    """Print the exact reconstruction advantage of a protocol, or bound epsilon by counts."""
     if (successes is None) != (reports is None):
         raise click.UsageError("--successes and --reports belong together")
     m = integer("m", m, 2)
@@ -76,12 +75,12 @@ def rad(
         )
     claim = math.inf if epsilon is None else epsilon
     result = rad_result(successes, reports, m, mechanism, claim=claim, delta=delta, alpha=alpha)
-    sure = f"at level {result.level}"
+    level = f"at level {result.level}"
     lines = [
         ("counts", f"{successes:,} of {reports:,} reports reconstructed"),
         ("RAD", f"{result.rates['advantage']:.6f}"),
         ("epsilon_emp", f"{result.epsilon_emp:.4f}"),
-        ("lower", f"{result.lower:.4f} for any mechanism, {sure}"),
+        ("lower", f"{result.lower:.4f} for any mechanism, {level}"),
     ]
     if result.interval:
         lines.append(
@@ -89,7 +88,7 @@ def rad(
                 "interval",
                 (
                     f"[{result.interval[0]:.4f}, {result.interval[1]:.4f}] if it is {mechanism},"
-                    f" {sure}"
+                    f" {level}"
                 ),
             )
         )
@@ -109,7 +108,7 @@ def calibrate(
     as_json: bool,
 ) -> None:
     """Find the least noise that keeps an accepted risk."""
-    found = run_calibrate(
+    calibration = run_calibrate(
         mechanism, risk, m, sensitivity=sensitivity, steps=steps, knowledge=knowledge
     )
     unit = "clipping norms on the summed gradients" if mechanism == "dpsgd" else "the query's unit"
@@ -120,7 +119,7 @@ def calibrate(
     }
     given = {
         name: value
-        for name, value in dataclasses.asdict(found).items()
+        for name, value in dataclasses.asdict(calibration).items()
         if name in texts and value is not None
     }
     lines = [
@@ -129,7 +128,7 @@ def calibrate(
     ]
     who = "who knows nothing else" if knowledge == "none" else "with any side knowledge"
     write(
-        found.row(),
+        calibration.row(),
         lines,
         f"No adversary {who} has a reconstruction advantage above {risk:g}.",
         as_json,

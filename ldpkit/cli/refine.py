@@ -1,4 +1,4 @@
-"""``ldpkit refine``: choose a protocol's parameter against attacks."""
+"""The command ``ldpkit refine``, which chooses a protocol's parameter against attacks."""
 
 import math
 
@@ -52,14 +52,16 @@ __all__ = ["refine"]
 )
 @click.option("--share", type=float, default=0.05, show_default=True, help="Share of fake users.")
 @click.option(
-    "--targets", type=Count(), help="Values they promote.  [default: 10, or k if smaller]"
+    "--targets",
+    type=Count(),
+    help="Number of values that fake users promote.  [default: 10, or k if smaller]",
 )
 @click.option(
     "--frequency",
     type=float,
     default=0.01,
     show_default=True,
-    help="True frequency of those values together.",
+    help="True frequency of the promoted values together.",
 )
 @as_json
 def refine(
@@ -92,9 +94,9 @@ def refine(
         law=law,
         poisoning=attack,
     )
-    kind = refinement.FAMILIES[family]
-    protocols = [chosen, *(classical(k, epsilon) for classical in kind.classical)]
-    rows = [_row(m, kind.parameter) | refinement.scores(m, law, attack) for m in protocols]
+    adaptive = refinement.FAMILIES[family]
+    protocols = [chosen, *(classical(k, epsilon) for classical in adaptive.classical)]
+    rows = [_row(m, adaptive.parameter) | refinement.scores(m, law, attack) for m in protocols]
     plain = [{key: finite(value) for key, value in row.items()} for row in rows]
     empty = strategy == "hypervolume" and (
         rows[0]["mse"] >= 1 or (w_epg > 0 and rows[0]["epg"] >= 1)
@@ -110,8 +112,8 @@ def refine(
             "classical": plain[1:],
         },
         [
-            ("protocol", f"{kind.parameter:<12}{'ASR':<12}{'MSE':<12}EPG"),
-            *(_line(row, kind.parameter) for row in rows),
+            ("protocol", f"{adaptive.parameter:<12}{'ASR':<12}{'MSE':<12}EPG"),
+            *(_line(row, adaptive.parameter) for row in rows),
         ],
         f"{rows[0]['mechanism']} is refined by strategy {strategy}; "
         "MSE is the variance per user, EPG the gain of "

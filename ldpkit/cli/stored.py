@@ -1,4 +1,4 @@
-"""``ldpkit cache``: what lies on the disk and can be made again."""
+"""The command ``ldpkit cache`` for compiled machine code on the disk."""
 
 import shutil
 
@@ -11,15 +11,15 @@ __all__ = ["cache"]
 
 
 @cli.command()
-@click.option("--clear", is_flag=True, help="Remove it.")
+@click.option("--clear", is_flag=True, help="Remove the machine code.")
 def cache(clear: bool) -> None:
-    """Say how much machine code is kept, which can be made again.
+    """Print the size of the compiled machine code, which can be compiled again.
 
-    The finished cells beside the tables of `ldpkit sweep` are not touched.
+    The finished cells of `ldpkit sweep` are not changed.
     """
     folder = CACHE / "numba"
-    found = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     if clear and folder.exists():
         shutil.rmtree(folder)
-    done = "removed from" if clear else "in"
-    click.echo(f"machine code: {len(found)} files, {sum(found) / 1e6:.1f} MB {done} {folder}")
+    place = "removed from" if clear else "in"
+    click.echo(f"machine code: {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB {place} {folder}")

@@ -1,5 +1,4 @@
-"""``ldpkit audit --until-sure``, ``resume``, ``plan`` and ``bound``: audits that bet, and how long
-they take."""
+"""Sequential audits: ``ldpkit audit --until-sure``, ``resume``, ``plan`` and ``bound``."""
 
 import hashlib
 import json
@@ -23,42 +22,43 @@ from ..sequential.result import SequentialResult
 from ..stats import down
 from ..store import replace, replaceable
 from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
-from .target import found, made, mechanism_options
+from .target import mechanism_of, mechanism_options, target_of
 
 __all__ = ["bets", "bound", "plan", "resume", "sure"]
 
-_PAIRS = 12  # inputs whose pairs are all bet on: more would share too little wealth
+_PAIRS = 12  # most inputs with --all-pairs, because more would share too little wealth
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OPENING = '{"ldpkit": '
+# files that the options write, each with a description and its beginning
 _OUTPUTS = {
     "save": ("an audit that was kept", re.compile(re.escape(_OPENING))),
     "html": ("a page that an audit wrote", re.compile(re.escape(OPENING))),
-}  # what is written there, and how it begins
+}
 _BETS = ("all_pairs", "within", "max_time", "independent", "save", "html")
 
-HTML = click.option("--html", type=_FILE, help="Write a report for others: one file.")
-TIME = click.option("--max-time", type=float, help="Stop after so many seconds.")
+HTML = click.option("--html", type=_FILE, help="Write a report for others into one file.")
+TIME = click.option("--max-time", type=float, help="Seconds after which to stop.")
 
 
 def bets(command: Command) -> Command:
-    """Give a command the options of an audit that bets."""
+    """Give a command the options of a sequential audit."""
     for option in (
         HTML,
-        click.option("--save", type=_FILE, help="Keep the audit in this file, to `ldpkit resume`."),
+        click.option("--save", type=_FILE, help="Keep the audit in this file for `ldpkit resume`."),
         click.option("--independent", is_flag=True, help="Recordings of different inputs are"
-                     " independent: bet faster.  [a live client: changes nothing]"),
+                     " independent, so bet faster (no effect on a live client)."),
         TIME,
-        click.option("--within", type=float, help="Stop when the bound is so close to the claim."),
+        click.option("--within", type=float, help="Distance from bound to claim at which to stop."),
         click.option("--all-pairs", is_flag=True, help="Bet on every pair of the inputs."),
-        click.option("--until-sure", is_flag=True, help="Bet, and stop when sure; --trials are what"
-                     " may be spent."),
+        click.option("--until-sure", is_flag=True, help="Bet, and stop when the claim is refuted or"
+                     " --trials are spent."),
     ):  # fmt: skip
         command = option(command)
     return command
 
 
 def refuse(given: Row) -> None:
-    """Refuse options of bets where nothing is bet."""
+    """Refuse the options of a sequential audit without --until-sure."""
     for name in _BETS:
         if given.pop(name) not in (None, False):
             raise click.UsageError(f"--{name.replace('_', '-')} needs --until-sure")
@@ -68,17 +68,17 @@ def planned(words: Row) -> SequentialAudit:
     """Return the audit that the options of ``ldpkit audit --until-sure`` describe."""
     if len(words["pair"]) > 1:
         raise click.UsageError("give one --pair, or --all-pairs of --inputs")
-    target, inputs, delta = found(words)
+    target, inputs, delta = target_of(words)
     pair = tuple(words["pair"][0]) if words["pair"] else None
     learned = words["attack"] and {*words["attack"]} == {attacks.Learned.name}
     if learned and isinstance(target, Client) and pair is None:
         if words["all_pairs"]:
             click.echo(
-                "--all-pairs changes nothing: each input is held against the others", err=True
+                "--all-pairs changes nothing: each input is compared with the others", err=True
             )
     elif words["all_pairs"]:
-        kind: Any = target.report_type
-        inputs = list(range(min(kind.domain, _PAIRS + 1))) if inputs is None else inputs
+        report_type: Any = target.report_type
+        inputs = list(range(min(report_type.domain, _PAIRS + 1))) if inputs is None else inputs
         if len(inputs) > _PAIRS:
             raise click.UsageError(
                 f"--all-pairs takes {_PAIRS} inputs at most: name them with --inputs"
@@ -101,7 +101,7 @@ def planned(words: Row) -> SequentialAudit:
 def sure(
     ctx: click.Context, words: Row, as_json: bool, strict: bool, begun: Run | None = None
 ) -> None:
-    """Audit until sure, from the beginning or from where an audit was kept, and conclude."""
+    """Run a sequential audit, or go on with a run that has `begun`, and print its result."""
     for name, (what, opening) in _OUTPUTS.items():
         if words[name]:
             replaceable(name, Path(words[name]), what, opening.match)
@@ -123,7 +123,7 @@ def sure(
 
 
 def _keep(words: Row, run: Run) -> None:
-    """Write all that is needed to go on, whole or not at all."""
+    """Write all that `resume` needs, in one atomic step."""
     plain = {
         name: str(value) if isinstance(value, Path) else value for name, value in words.items()
     }
@@ -133,32 +133,32 @@ def _keep(words: Row, run: Run) -> None:
 
 
 def _check(kept: Row) -> str:
-    """Vouch for all else that is kept: a changed digit would be believed."""
+    """Return a digest of all other entries of a file, which detects changes."""
     rest = {name: value for name, value in kept.items() if name != "check"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _repeat(words: Row) -> str:
-    """The command that says the same."""
-    said = ["ldpkit", "audit", "--until-sure"]
+    """Return the command that repeats the audit."""
+    command = ["ldpkit", "audit", "--until-sure"]
     for name, value in words.items():
         flag = f"--{name.replace('_', '-')}"
-        several = value if name in ("attack", "pair") else [value]
-        for one in several:
-            if one is True:
-                said.append(flag)
-            elif one not in (None, False, "") and name not in ("html", "save"):
-                said += [flag, *map(str, one if isinstance(one, (list, tuple)) else [one])]
-    return shlex.join(said)
+        for given in value if name in ("attack", "pair") else [value]:
+            if given is True:
+                command.append(flag)
+            elif given not in (None, False, "") and name not in ("html", "save"):
+                command += [flag, *map(str, given if isinstance(given, (list, tuple)) else [given])]
+    return shlex.join(command)
 
 
 def _table(result: SequentialResult) -> list[Line]:
     claim = "none" if result.claim == math.inf else f"epsilon = {result.claim:g}"
     e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
+    origin = "all reports real" if result.faithful else "sampled from the exact distribution"
     return [
         ("mechanism", result.mechanism),
         ("claim", f"{claim}, delta = {result.delta:g}"),
-        ("attack", result.attack + (", all reports real" if result.faithful else ", from the law")),
+        ("attack", f"{result.attack}, {origin}"),
         ("event", result.event),
         ("pair", f"{leading(result)}, one of {result.questions} bets"),
         ("reports", f"{result.reports:,} per input"),
@@ -177,7 +177,7 @@ def _table(result: SequentialResult) -> list[Line]:
 @click.option("--client", metavar="MODULE:FUNCTION", help="The client of the audit.")
 @click.option("--command", metavar="PROGRAM", help="The program of the audit.")
 @click.option("--recordings", nargs=2, metavar="FIRST SECOND", help="The recordings of the audit.")
-@click.option("--trials", type=Count(), help="Reports per input, those made before included.")
+@click.option("--trials", type=Count(), help="Reports per input, including those before the stop.")
 @TIME
 @HTML
 @strict
@@ -187,16 +187,16 @@ def resume(
     ctx: click.Context, /, file: Path, trials: int | None, max_time: float | None,
     html: Path | None, strict: bool, as_json: bool, **again: Any,
 ) -> None:  # fmt: skip
-    """Go on with an audit that was kept by --save; after a violation, to raise the bound.
+    """Go on with an audit that --save has kept, after a violation too, to raise the bound.
 
-    A file names no program that is run: the --client, --command or --recordings of the audit are
-    named again, and compared with what was audited.
+    No program that the file names is run. Give the --client, --command or --recordings of the audit
+    again, which are compared with those that were audited.
     """
     try:
         kept = _kept(file)
         words, state = kept["audit"], kept["run"]
         words = words | {"save": str(file), "html": html, "max_time": max_time}
-        words["pair"] = tuple(tuple(one) for one in words["pair"])
+        words["pair"] = tuple(tuple(pair) for pair in words["pair"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise click.UsageError(f"{file} is no audit that was kept: {error}") from error
     for name, given in again.items():
@@ -221,7 +221,7 @@ def resume(
 
 
 def _kept(file: Path) -> Row:
-    """Read an audit that was kept; anything else is refused by its first words."""
+    """Read an audit that was kept, and refuse any other file by its beginning."""
     with file.open(encoding="utf-8") as lines:
         text = lines.read(len(_OPENING))
         if text != _OPENING:
@@ -238,9 +238,13 @@ def _kept(file: Path) -> Row:
 @cli.command()
 @mechanism_options
 @click.option("--suspected", type=float, help="Epsilon that the mechanism may really have.")
-@click.option("--attack", default="tight", show_default=True, help="Whose event is bet on.")
-@click.option("--tpr", type=float, help="How likely the event is with the first input,")
-@click.option("--fpr", type=float, help="and with the second, if there is no --mechanism.")
+@click.option("--attack", default="tight", show_default=True, help="Attack whose event is bet on.")
+@click.option(
+    "--tpr", type=float, help="Probability of the event with the first input, without --mechanism."
+)
+@click.option(
+    "--fpr", type=float, help="Probability of the event with the second input, without --mechanism."
+)
 @click.option("--alpha", type=float, default=0.01, show_default=True, help="Significance.")
 @click.option("--rate", type=float, default=10**4, show_default=True,
               help="Reports per second that the client makes.")  # fmt: skip
@@ -249,10 +253,10 @@ def plan(
     mechanism: str | None, suspected: float | None, attack: str, tpr: float | None,
     fpr: float | None, alpha: float, rate: float, as_json: bool, **own: Any,
 ) -> None:  # fmt: skip
-    """Say how many reports a suspected leak would need until it is proven, and how long that takes.
+    """Estimate how many reports, and how much time, the proof of a suspected leak would need.
 
-    Give a --mechanism with the --epsilon that is claimed and the one that is --suspected, or --tpr
-    and --fpr of an event and --epsilon.
+    Give --mechanism, the claimed --epsilon and the --suspected one. Or give --epsilon, and --tpr
+    and --fpr of an event.
     """
     claim, delta, alpha = own["epsilon"], own["delta"] or 0.0, stats.significance(alpha)
     if claim is None or (mechanism is None) == (tpr is None or fpr is None):
@@ -264,15 +268,15 @@ def plan(
     if mechanism is not None:
         if suspected is None:
             raise click.UsageError("--mechanism needs the epsilon that is --suspected")
-        target = made(mechanism, own | {"epsilon": suspected})
+        target = mechanism_of(mechanism, own | {"epsilon": suspected})
         rates = attacks.make(attack).choose(target, 10**6, stats.tail_mass(alpha)).rates(target)
         if rates is None:
             raise ValueError(
-                f"mechanism must have a law that attack {attack} knows, got {mechanism}"
+                f"mechanism must have known rates of the attack {attack}, got {mechanism}"
             )
     p, q = (checks.real(name, r, 0, 1) for name, r in zip(("tpr", "fpr"), rates))
     growth, goal = betting.joint_growth(p, q, claim, delta), -math.log(alpha)
-    growth = growth if growth > 1e-12 else 0.0  # as much as rounding can make
+    growth = growth if growth > 1e-12 else 0.0  # rounding alone may reach this
     row = {"tpr": p, "fpr": q, "claim": claim, "delta": delta, "alpha": alpha, "growth": growth,
            "least": None, "reports": None, "seconds": None}  # fmt: skip
     lines = [
@@ -282,8 +286,8 @@ def plan(
     if not growth:
         write(row, lines, "These rates keep the claim: no number of reports refutes it.", as_json)
         return
-    # two directions share the wealth; bets that do not know the rates took 1.0 to 1.3 times as many
-    # reports in four measured cases
+    # Two directions share the wealth. Bets that do not know the rates needed 1.0 to 1.3 times as
+    # many reports in four measured cases.
     least, usual = goal / growth, (goal + math.log(4)) / growth
     row |= {"least": least, "reports": math.ceil(usual), "seconds": 2 * usual / rate}
     lines += [
@@ -306,13 +310,13 @@ def plan(
 @click.option("--delta", type=float, default=0.0, show_default=True, help="Delta of the claim.")
 @as_json
 def bound(tp: int, fp: int, n: int, alpha: float, delta: float, as_json: bool) -> None:
-    """Print what counts from anywhere say about epsilon, if event and n were chosen before."""
+    """Bound epsilon by counts of your own, if event and n were chosen before the reports."""
     checks.integer("n", n, 1)
     tail = stats.tail_mass(alpha, "valid")
     lower = max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=tail)))
     low = float(stats.clopper_pearson(tp, n, tail)[0])
     high = float(stats.clopper_pearson(fp, n, tail)[1])
-    able = n <= MOST and alpha >= LEAST  # which of the bounds is told is settled before any count
+    able = n <= MOST and alpha >= LEAST  # the choice of the bound does not depend on the counts
     sharper = epsilon_buehler(tp, fp, n, alpha, delta) if able else None
     row = {"tp": tp, "fp": fp, "n": n, "alpha": alpha, "delta": delta, "tpr_low": low,
            "fpr_high": high, "lower": lower, "sharper": sharper}  # fmt: skip
@@ -325,6 +329,6 @@ def bound(tp: int, fp: int, n: int, alpha: float, delta: float, as_json: bool) -
     if sharper is not None:
         both = f"{down(sharper, 6)} at the same level, from both counts together"
         lines.append(("sharper", both))
-    told = lower if sharper is None else sharper
-    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {down(told)}."
+    best = lower if sharper is None else sharper
+    verdict = f"With {stats.confidence(alpha)} confidence epsilon is at least {down(best)}."
     write(row, lines, verdict, as_json)

@@ -1,4 +1,4 @@
-"""``ldpkit sweep``: a grid of audits from a file, on this machine or on a Dask cluster."""
+"""The command ``ldpkit sweep`` for a grid of audits, on this machine or on a Dask cluster."""
 
 import contextlib
 import functools
@@ -33,8 +33,7 @@ __all__ = ["Plan", "parsed", "read", "sweep"]
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which ``1e6`` is a number, as everywhere else, and a key that is given twice is an
-    error."""
+    """Loader of YAML with two changes: ``1e6`` is a number, and a repeated key is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -58,8 +57,13 @@ _Loader.add_constructor("!exponent", _exponent)
 
 
 def parsed(text: bytes) -> Any:
-    """Return what YAML holds, unless a few lines that name each other would grow beyond memory: a
-    ValueError."""
+    """Return the value of a YAML text.
+
+    Raises
+    ------
+    ValueError
+        If aliases would expand to more than `ldpkit.sweep.MAX_CELLS` values.
+    """
     loader = _Loader(text)
     node = loader.get_single_node()
     size = 0 if node is None else _size(node, {})
@@ -69,7 +73,7 @@ def parsed(text: bytes) -> Any:
 
 
 def _size(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
-    """How many values a node is, those counted again that it names again."""
+    """Return the number of values of a node, where every alias counts again."""
     if node not in known:
         parts = [] if isinstance(node, yaml.ScalarNode) else node.value
         pairs = itertools.chain(*(part if isinstance(part, tuple) else (part,) for part in parts))
@@ -77,7 +81,7 @@ def _size(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     return known[node]
 
 
-_LONGEST = 2**18  # bytes of a file that describes a sweep: YAML takes a thousand times as many
+_LONGEST = 2**18  # bytes of a file, because YAML needs a thousand times as much memory
 
 
 class Plan:
@@ -90,13 +94,14 @@ class Plan:
     seed : int
         Non-negative.
     grid : mapping or list of mappings
-        See `ldpkit.sweep.cells`; at least one cell.
+        Parameters as in `ldpkit.sweep.cells`, with at least one cell.
     fixed : mapping
         Parameters that all cells share.
     out : str, optional
         File of the table.
     allow : collection of str
-        Modules from which clients may be imported, with the modules below them. No file says it.
+        Modules from which clients may be imported, including their submodules. Only the caller can
+        name them, not the file.
 
     Attributes
     ----------
@@ -106,8 +111,8 @@ class Plan:
     Raises
     ------
     ValueError
-        Naming what is wrong and what is allowed. The audit of every cell is made, which checks it,
-        and none is run.
+        If something is wrong. The message names it and the allowed range. Every audit is made,
+        which checks its parameters, but no audit is run.
     """
 
     def __init__(
@@ -147,7 +152,7 @@ class Plan:
                     f" --allow {module} lets it"
                 )
         if allow:
-            sys.path.insert(0, os.getcwd())  # where clients may lie; workers look where we do
+            sys.path.insert(0, os.getcwd())  # for clients, and workers inherit it
         for cell in sweeps.progress(self.cells, len(self.cells), "checking"):
             try:
                 self._check(**cell)
@@ -155,27 +160,31 @@ class Plan:
                 raise ValueError(f"cell {cell}: {error}") from error
 
     def sources(self) -> str:
-        """Digest of the code of clients, and of the content of files, that the cells name; empty if
-        there are none."""
+        """Return a digest of the code of all clients and of all files that the cells name.
+
+        It is empty if the cells name neither.
+        """
         named = sorted({str(cell.get("mechanism")) for cell in self.cells})
-        found = [digests.identity(load(name)) for name in named if ":" in name]
+        parts = [digests.identity(load(name)) for name in named if ":" in name]
         for path in sorted({str(cell["pairs"]) for cell in self.cells if "pairs" in cell}):
             with open(path, "rb") as file:
-                found.append(hashlib.file_digest(file, "sha256").hexdigest())
-        return digest(found)[:16] if found else ""
+                parts.append(hashlib.file_digest(file, "sha256").hexdigest())
+        return digest(parts)[:16] if parts else ""
 
     def _check(self, **cell: object) -> None:
-        """Make one cell's audit."""
+        """Make the audit of one cell, which checks its parameters."""
         if "seed" in cell:
-            raise ValueError("seed stands beside the grid; every cell derives its own from it")
+            raise ValueError(
+                "seed must stand outside the grid, because every cell derives its own seed from it"
+            )
         checks.integer("runs", cell.pop("runs", 1), 1)
         AUDITS[self.audit].of(**cell)
 
 
-def _names(where: str, found: object) -> Row:
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
-        raise ValueError(f"{where} must map names of parameters to values, got {found!r}")
-    return found
+def _names(where: str, value: object) -> Row:
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise ValueError(f"{where} must map names of parameters to values, got {value!r}")
+    return value
 
 
 def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
@@ -184,15 +193,15 @@ def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
     Parameters
     ----------
     path : path
-        YAML with the keys ``audit``, ``seed``, ``grid``, and if wanted ``fixed`` and ``out``; see
-        `Plan`. A regular file of at most 256 KiB.
+        Regular file of at most 256 KiB. It is YAML with the keys ``audit``, ``seed`` and ``grid``,
+        and optionally ``fixed`` and ``out``, see `Plan`.
     allow : collection of str
         As in `Plan`.
 
     Raises
     ------
     ValueError
-        Naming the file, and what is wrong in it.
+        If the file is invalid. The message names the file and the error.
     """
     try:
         try:
@@ -200,34 +209,36 @@ def read(path: str | Path, allow: Collection[str] = ()) -> Plan:
             with Path(path).open("rb") as file:
                 text = file.read(_LONGEST + 1)
             checks.need(len(text) <= _LONGEST, f"longer than {_LONGEST:,} bytes")
-            found = parsed(text)
+            content = parsed(text)
         except yaml.YAMLError as error:
             raise ValueError(f"not YAML: {error}") from error
         except RecursionError:
             raise ValueError("values are nested too deeply, or hold themselves") from None
-        if not isinstance(found, dict):
-            raise ValueError(f"a sweep is described by keys and values, got {found!r}")
+        if not isinstance(content, dict):
+            raise ValueError(f"a sweep is described by keys and values, got {content!r}")
         known = inspect.signature(Plan).parameters
         wanted = {name: p for name, p in known.items() if p.kind is not p.KEYWORD_ONLY}
-        for name in found:
+        for name in content:
             checks.one_of("key", name, wanted)
-        missing = [name for name, p in wanted.items() if p.default is p.empty and name not in found]
+        missing = [
+            name for name, p in wanted.items() if p.default is p.empty and name not in content
+        ]
         if missing:
             raise ValueError(f"key {missing[0]} is missing; the keys are {', '.join(wanted)}")
-        return Plan(**found, allow=allow)
+        return Plan(**content, allow=allow)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from error
 
 
 def _table(plan: Plan, text: str) -> bool:
-    """Whether a text begins like a table that a sweep wrote."""
+    """Return whether a text begins like a table that a sweep wrote."""
     lines = text.splitlines()
     header = set(lines[0].split(","))
-    made: list[Any] = [*AUDITS.values(), *MECHANISMS.values()]
-    given = {name for each in made for name in inspect.signature(each).parameters} | {"runs"}
-    given |= {name for cell in plan.cells for name in cell}
-    # rows of every audit have these; before the first cell is finished there are none
-    return {"violated", "status", "run"} <= header or (header <= given and len(lines) < 2)
+    classes: list[Any] = [*AUDITS.values(), *MECHANISMS.values()]
+    parameters = {name for each in classes for name in inspect.signature(each).parameters}
+    parameters |= {"runs"} | {name for cell in plan.cells for name in cell}
+    # rows of every audit have these columns, but a new table has no rows
+    return {"violated", "status", "run"} <= header or (header <= parameters and len(lines) < 2)
 
 
 @cli.command()
@@ -245,15 +256,13 @@ def _table(plan: Plan, text: str) -> bool:
     "--allow",
     metavar="MODULE",
     multiple=True,
-    help="Clients of the grid may be imported from this module; may be repeated.",
+    help="Module from which clients of the grid may be imported (may be repeated).",
 )
-@click.option(
-    "--limit", type=float, help="Seconds that a cell may take; one that takes longer fails."
-)
+@click.option("--limit", type=float, help="Seconds after which a cell fails.")
 @click.option(
     "--store",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Finished cells.  [default: beside the table]",
+    help="Folder of finished cells.  [default: beside the table]",
 )
 @click.pass_context
 def sweep(
@@ -268,12 +277,12 @@ def sweep(
 ) -> None:
     """Run a grid of audits described by the file CONFIG (YAML).
 
-    The table can be read at any moment; it holds the cells that are finished. The same command
-    continues a sweep that was stopped.
+    The table has all finished cells at any time. The same command continues a sweep that was
+    stopped.
 
-    Exit status: 0, every cell is finished; 2, bad input, and nothing was computed; 4, there is no
-    such cluster, or some cells failed (each is named) and all others are finished. Violations are
-    rows of the table, not a status.
+    Exit status: 0 if every cell is finished. 2 if the input is invalid, so that nothing was
+    computed. 4 if there is no such cluster, or if some cells failed while all others are finished.
+    Violations are rows of the table, not a status.
     """
     if scheduler is not None and workers is not None:
         raise click.UsageError(
@@ -287,7 +296,8 @@ def sweep(
         "a table that a sweep wrote",
         functools.partial(_table, plan),
     )
-    store = (store or out.with_suffix(".cells")) / plan.sources()  # what was edited is another one
+    # after an edit of a client or of a file, cells are stored in another folder
+    store = (store or out.with_suffix(".cells")) / plan.sources()
     executor, failures = None, []
     with contextlib.ExitStack() as stack:
         if scheduler is not None:
@@ -307,8 +317,8 @@ def sweep(
                 label=config.stem,
                 limit=limit,
             )
-        except sweeps.SweepError as found:
-            table, failures = found.table, found.failures
+        except sweeps.SweepError as error:
+            table, failures = error.table, error.failures
     for cell, cause in failures:
         failed = f"cell {cell} failed: {type(cause).__name__}: {cause}"
         click.echo(f"ldpkit: {brief(failed)}", err=True)

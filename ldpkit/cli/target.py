@@ -1,4 +1,4 @@
-"""What a command audits: the options that name a mechanism, a client, a program or recordings."""
+"""Options that name the audited mechanism, client, program or recordings."""
 
 import inspect
 import os
@@ -25,26 +25,29 @@ from ..mechanisms.client import FORMS, ON_ERROR, load
 from ..reports.anything import parsed
 from .base import Command, aside, described, options
 
-__all__ = ["anything", "found", "made", "mechanism_options"]
+__all__ = ["anything", "mechanism_of", "mechanism_options", "target_of"]
 
 
 def _parameters() -> dict[str, tuple[Callable[..., object], list[str]]]:
-    """Whatever some mechanism takes: whose docstring says what it is, and who takes it."""
-    given: dict[str, tuple[Callable[..., object], list[str]]] = {
+    """Return all parameters of mechanisms by name.
+
+    Each comes with the class that describes it, and with the names of the mechanisms that take it.
+    """
+    parameters: dict[str, tuple[Callable[..., object], list[str]]] = {
         name: (Repeated, []) for name in ("tau", "memoise")
     }
     for name, mechanism in MECHANISMS.items():
         for parameter, p in inspect.signature(mechanism).parameters.items():
-            if checks.bare(p.annotation) is not str:  # whose name says it
-                given.setdefault(parameter, (mechanism, []))[1].append(name)
-    return given
+            if checks.bare(p.annotation) is not str:  # the name of the mechanism implies a text
+                parameters.setdefault(parameter, (mechanism, []))[1].append(name)
+    return parameters
 
 
 PARAMETERS = _parameters()
 
 
 def mechanism_options(command: Command) -> Command:
-    """Give a command the options that make a mechanism: whatever some mechanism takes."""
+    """Give a command one option for every parameter of a mechanism."""
     for parameter, (source, takers) in reversed(PARAMETERS.items()):
         meaning = described(getattr(source, "func", source)).get(parameter, "").rstrip(".")
         named = f" ({', '.join(takers)})" if takers and source not in (Repeated, GRR) else ""
@@ -57,34 +60,34 @@ def mechanism_options(command: Command) -> Command:
 
 
 def anything(command: Command) -> Command:
-    """Give a command the options that name whatever can be audited; `found` reads them."""
+    """Give a command the options that name the target of an audit, which `target_of` reads."""
     for option in reversed([
         click.option("--client", metavar="MODULE:FUNCTION",
                      help="An importable client f(values, rng) or f(value)."),
-        click.option("--command", metavar="PROGRAM", help="A client in any language: it reads one"
-                     " JSON input a line and writes one JSON report a line."),
+        click.option("--command", metavar="PROGRAM", help="A client in any language, which reads"
+                     " one JSON input a line and writes one JSON report a line."),
         click.option("--limit", type=float, default=10.0, show_default=True,
                      help="Seconds that the --command may take for one report."),
         click.option("--recordings", nargs=2, metavar="FIRST SECOND",
                      help="Reports of two inputs in two files: .jsonl, .csv or .parquet."),
-        click.option("--report", type=click.Choice([*FORMS]), help="What the reports are."),
-        click.option("--inputs", metavar="JSON", help="A list of inputs; of any type, with --report"
-                     " any."),
+        click.option("--report", type=click.Choice([*FORMS]), help="Type of the reports."),
+        click.option("--inputs", metavar="JSON", help="List of inputs, which may have any type with"
+                     " --report any."),
         click.option("--on-error", type=click.Choice(ON_ERROR), default="stop", show_default=True,
-                     help="Where a client fails: stop, or take that for a report (--report any)."),
+                     help="If a client fails, stop or count a failure as a report (--report any)."),
     ]):  # fmt: skip
         command = option(command)
     return mechanism_options(command)
 
 
-def made(mechanism: str, own: Row) -> LocalRandomizer:
+def mechanism_of(mechanism: str, own: Row) -> LocalRandomizer:
     """Return the mechanism that the options describe."""
     delta = {"delta": own["delta"] or 0.0 if takes(mechanism, "delta") else None}
     return make(mechanism, **own | delta | {"memoise": own["memoise"] or None})
 
 
 def listed(text: str | None) -> list[Any] | None:
-    """Read a list of inputs."""
+    """Return the list of inputs of a JSON text."""
     if text is None:
         return None
     try:
@@ -96,11 +99,12 @@ def listed(text: str | None) -> list[Any] | None:
     return values
 
 
-def found(given: Row) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
-    """Return what the options of `anything` name, the inputs that are compared, and the delta of
-    the claim where the mechanism has none.
+def target_of(given: Row) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
+    """Return the target that the options of `anything` name, with its inputs and its delta.
 
-    The inputs of a client whose reports are of any form are named by their positions.
+    The inputs are those to compare, if the options name them. They are ``None`` for a client whose
+    reports have any form, because its inputs are named by their positions. Delta is that of the
+    claim if the mechanism has none of its own, otherwise ``None``.
     """
     own = {name: given[name] for name in PARAMETERS}
     ways = ("mechanism", "client", "command", "recordings")
@@ -114,7 +118,7 @@ def found(given: Row) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
     if source == "mechanism":
         if report is not None:
             raise click.UsageError("--report describes the reports of a --client")
-        return made(what, own), inputs, None if takes(what, "delta") else delta or None
+        return mechanism_of(what, own), inputs, None if takes(what, "delta") else delta or None
     k, epsilon, _ = (own.pop(name) for name in ("k", "epsilon", "delta"))
     extra = [f"--{name}" for name, value in own.items() if value is not None and value is not False]
     anyhow = report == "any"

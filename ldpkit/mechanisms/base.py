@@ -9,13 +9,12 @@ import dataclasses
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from .. import checks
-from ..reports import ReportType, Support
-from ..reports.base import Independent
+from ..reports import Independent, ReportType, Support
 from ..types import Array, ArrayLike, Input, Numbers, Pair, Reports, Rng, Row, Word
 
 __all__ = [
@@ -34,8 +33,6 @@ __all__ = [
     "distribution_known",
     "build",
 ]
-
-Verbs = TypeVar("Verbs")
 
 MIN_EPSILON = 1e-6
 """Smallest accepted epsilon, because ``p - q`` loses digits below it."""
@@ -256,22 +253,6 @@ def pair_of_values(report_type: ReportType, pair: Input = None) -> Pair:
 def oracle(mechanism: FrequencyOracle) -> FrequencyOracle:
     """Return `mechanism` if it is a `FrequencyOracle`."""
     return checks.instance("mechanism", mechanism, FrequencyOracle, "a frequency oracle")
-
-
-def report_type_with(mechanism: FrequencyOracle, verbs: type[Verbs], wanted: str) -> Verbs:
-    """Return the report type of a frequency oracle if it is an instance of `verbs`.
-
-    Raises
-    ------
-    ValueError
-        If it is not; the message states that the mechanism must do what is `wanted`.
-    """
-    report_type = oracle(mechanism).report_type
-    if not isinstance(report_type, verbs):
-        raise ValueError(
-            f"mechanism must {wanted}, got {mechanism.name} with its {report_type.name} reports"
-        )
-    return report_type
 
 
 def distribution_known(mechanism: object) -> bool:

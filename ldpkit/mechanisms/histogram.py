@@ -11,7 +11,7 @@ import scipy
 
 from .. import checks
 from ..jit import kernel
-from ..reports.vector import Laplace, Noisy
+from ..reports import Laplace, Noisy
 from ..rng import State, first_state
 from ..types import Array, ArrayLike, Numbers, Rng
 from .base import Domain, Epsilon, FrequencyOracle, checked_frequency

@@ -7,9 +7,9 @@ from typing import Annotated
 import numpy as np
 
 from .. import checks
-from ..reports import Remembered, Repeatable, ReportType
+from ..reports import Rounds
 from ..types import Array, ArrayLike, Numbers, Rng, Row
-from .base import MAX_ROUNDS, FrequencyOracle, distribution_known, oracle, report_type_with
+from .base import MAX_ROUNDS, FrequencyOracle, distribution_known, oracle
 
 __all__ = ["Repeated"]
 
@@ -42,7 +42,7 @@ class Repeated(FrequencyOracle):
 
     def __post_init__(self) -> None:
         checks.need(
-            isinstance(oracle(self.mechanism).report_type, Repeatable),
+            oracle(self.mechanism).report_type.rounds_exact is not None,
             "mechanism must send one report about one attribute to be repeated, got"
             f" {self.mechanism!r}",
         )
@@ -62,10 +62,9 @@ class Repeated(FrequencyOracle):
         return distribution_known(self.mechanism)
 
     @property
-    def report_type(self) -> ReportType:
+    def report_type(self) -> Rounds:
         """Several reports, or one memoised report."""
-        part = report_type_with(self.mechanism, Repeatable, "send reports that can be repeated")
-        return Remembered(part, self.tau) if self.memoise else part.repeated(self.tau)
+        return Rounds(self.mechanism.report_type, self.tau, self.memoise)
 
     @property
     def k(self) -> int:

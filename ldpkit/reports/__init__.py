@@ -7,21 +7,24 @@ rounds or attributes combine the results of their parts.
 
 from .anything import Anything
 from .attributes import Attributes
-from .base import Crafted, ExactSupport, Listed, Named, ReportType, Scored, Support
-from .bits import Bits, IndependentBits
+from .base import ExactSupport, Independent, ReportType, Support
+from .bits import Bits, ChainedBits, IndependentBits
+from .bloom import Bloom
 from .buckets import Buckets
+from .hadamard import Index, Signs
 from .hashed import HASH_REPORT, Hashed, hash_cell
 from .number import Ends, Interval, Mixed
-from .rounds import Remembered, Repeatable, Rounds
+from .rounds import Rounds
+from .sketch import HashedSigns, Sketch
 from .subset import Selection, Subset
-from .value import Response, Value
-from .vector import Gaussian, Laplace
+from .value import ChainedResponse, Response, Value
+from .vector import Gaussian, Laplace, Noisy
 
 # fmt: off
 __all__ = [
-    "ReportType", "Named", "Scored", "Repeatable", "Listed", "Crafted", "Support", "ExactSupport",
-    "Value", "Response", "Bits", "IndependentBits", "Subset", "Selection", "Hashed",
-    "HASH_REPORT", "hash_cell", "Laplace", "Gaussian", "Buckets", "Rounds", "Remembered",
-    "Ends", "Interval", "Mixed", "Attributes", "Anything"
+    "ReportType", "Support", "ExactSupport", "Independent", "Value", "Response", "ChainedResponse",
+    "Bits", "IndependentBits", "ChainedBits", "Subset", "Selection", "Hashed", "HASH_REPORT",
+    "hash_cell", "Noisy", "Laplace", "Gaussian", "Buckets", "Rounds", "Ends", "Interval", "Mixed",
+    "Attributes", "Index", "Signs", "Sketch", "HashedSigns", "Bloom", "Anything"
 ]
 # fmt: on

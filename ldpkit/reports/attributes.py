@@ -4,14 +4,13 @@ fake."""
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import scipy
 
 from .. import checks
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import FIRST, SECOND, ExactSupport, Named, Scored, listed
+from .base import FIRST, SECOND, ExactSupport, ReportType, listed
 
 __all__ = ["Attributes"]
 
@@ -19,7 +18,7 @@ _SWAP = [SECOND, FIRST, 2, 3]
 
 
 @dataclass(frozen=True)
-class Attributes(Named, Scored):
+class Attributes(ReportType):
     """A list of arrays, one per attribute; the sampled attribute, which depends on the record, is
     secret.
 
@@ -35,21 +34,16 @@ class Attributes(Named, Scored):
     fake: tuple[float, float, float, float]
     name = "tuple"
     exact = True
-    extreme: ClassVar[float | None] = None
-    score_route: ClassVar[str] = "enumerate"
+    score_route = "enumerate"
 
     @property
     def k(self) -> int:  # type: ignore[override]  # the values that every attribute has
-        return self.domain
+        return min(self.sizes)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Domain size of each attribute."""
         return tuple(part.k for part in self.parts)
-
-    @property
-    def domain(self) -> int:
-        return min(self.sizes)
 
     @property
     def width(self) -> int:

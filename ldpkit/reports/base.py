@@ -1,16 +1,17 @@
-"""Interfaces of report types.
+"""What every report type knows, and report types that support values.
 
 A report type knows the form of a report: how to read it, which values it supports, and how strong
 its evidence for one input against another is. Where the exact distribution of the reports is known,
 the same object computes the rates that follow from the distribution, so the two cannot disagree.
-An attack that needs something else than a report type offers is refused. An audit of a report type
-without an exact distribution uses real reports.
+A report type defines the methods that make sense for it. All others refuse, and an attack that
+needs one of them is refused. An audit of a report type without an exact distribution uses real
+reports.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +22,8 @@ from ..types import Array, Pair, Rates, Reports, Rng
 
 # fmt: off
 __all__ = [
-    "ReportType", "Named", "Scored", "Listed", "Crafted", "Support", "ExactSupport",
-    "Independent", "FIRST", "SECOND", "BOTH", "NEITHER", "ROUTES", "sampled_count", "log_ratio",
-    "shaped", "listed", "ones", "pick"
+    "ReportType", "Support", "ExactSupport", "Independent", "FIRST", "SECOND", "BOTH", "NEITHER",
+    "ROUTES", "sampled_count", "log_ratio", "won", "shaped", "listed", "ones", "pick"
 ]
 # fmt: on
 
@@ -46,14 +46,22 @@ ROUTES = {
 class ReportType(ABC):
     """The form of a report, and the exact distribution of reports where it is known.
 
+    A report type must define `name` and `read`. Everything else is optional: a method that is left
+    out refuses, or returns ``None`` where that means "unknown".
+
     Attributes
     ----------
     name : str
-        What a report is, in a word.
+        Noun for a report in messages.
     exact : bool
         Whether the exact distribution of the reports is known.
     ordered : bool
         Whether a report is a row of values whose order may reveal the user's value.
+    guess_route, score_route, rounds_route : str
+        How `guess_rates`, `score_rates` and `rounds_success` are computed, each one of `ROUTES`.
+    rounds_exact : bool or None
+        Whether the exact distribution of several reports about one value is known; ``None`` if a
+        user cannot send several reports.
     k : int
         Domain size, where inputs are values ``0..k-1``.
     """
@@ -61,6 +69,10 @@ class ReportType(ABC):
     name: ClassVar[str]
     exact: ClassVar[bool] = False
     ordered: ClassVar[bool] = False
+    guess_route: ClassVar[str] = "formula"
+    score_route: ClassVar[str] = "formula"
+    rounds_route: ClassVar[str] = "convolve"
+    rounds_exact: ClassVar[bool | None] = None
     k: int
 
     @property
@@ -92,17 +104,20 @@ class ReportType(ABC):
     def check(self, pair: Pair) -> None:  # noqa: B027  # most types can distinguish all values
         """Raise ``ValueError`` for two inputs that have the same distribution of reports."""
 
+    def offers(self, method: str) -> bool:
+        """Whether the report type defines an optional method, such as ``"guess"``."""
+        return getattr(type(self), method) is not getattr(ReportType, method)
 
-class Named(ReportType):
-    """A report type from whose reports the user's value can be guessed."""
+    def _refusal(self, wanted: str) -> ValueError:
+        """The error of every optional method that a report type does not define."""
+        return ValueError(f"mechanism must send reports that {wanted}, got {self.name} reports")
 
-    guess_route: ClassVar[str] = "formula"
-    """How `guess_rates` are computed, one of `ROUTES`."""
+    # --- a guess of the user's value
 
-    @abstractmethod
     def guess(self, reports: Reports, rng: Rng) -> Array:
         """Return one guess per report, uniform among the values that the report supports most; int
         array (n,)."""
+        raise self._refusal("support values")
 
     def success(self) -> float | None:
         """Probability that the guess is the true value, if it is the same for all values; ``None``
@@ -120,24 +135,17 @@ class Named(ReportType):
         first input (`truth`) or of the second."""
         return sampled_count(self, trials, truth, self.guess_rates(pair), rng)
 
+    # --- evidence for one input against another
 
-class Scored(ReportType):
-    """A report type with a score, which is evidence for one input against another."""
-
-    extreme: ClassVar[float | None] = 1.0
-    """Score of the reports whose likelihood ratio is the largest; ``None`` if a threshold must be
-    chosen."""
-    score_route: ClassVar[str] = "formula"
-    """How `score_rates` are computed, one of `ROUTES`."""
-
-    @abstractmethod
     def score(self, reports: Reports, pair: Pair) -> Array:
         """Evidence for the first input against the second, which grows with the likelihood ratio;
         array (n,)."""
+        raise self._refusal("have a score")
 
-    def thresholds(self) -> Array | None:
-        """Scores at which the event of an attack may begin; ``None`` if there is only one event."""
-        return None
+    def thresholds(self) -> Array:
+        """Scores at which the event of an attack may begin. If there are several, an attack chooses
+        one; the only one is the score of the reports whose likelihood ratio is the largest."""
+        return np.ones(1)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
         """Exact probabilities that the score reaches `threshold`, under the first input and under
@@ -149,37 +157,50 @@ class Scored(ReportType):
         ``None`` if unknown."""
         return None
 
-
-class Listed(ReportType):
-    """A report type whose exact distribution can be listed report by report."""
+    # --- the whole distribution, report by report
 
     @property
-    @abstractmethod
-    def outputs(self) -> int:
-        """Number of different reports."""
+    def outputs(self) -> float:
+        """Number of different reports; infinite if they cannot be listed."""
+        return math.inf
 
     @property
-    @abstractmethod
     def reports(self) -> Array:
         """All different reports, in the order of `distribution`."""
+        raise self._refusal("can be listed")
 
-    @abstractmethod
     def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
         """Probabilities of all reports of a user who holds `value`, or of the symbols at a few
         `positions` of these reports."""
+        raise self._refusal("can be listed")
 
+    # --- the reports of fake users
 
-class Crafted(ReportType):
-    """A report type for which fake users can choose the report that supports most target values."""
-
-    @abstractmethod
     def most(self, targets: int) -> int:
         """Return how many of `targets` target values one report can support."""
+        raise self._refusal("fake users can make up")
 
-    @abstractmethod
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         """Return reports of `count` fake users that support as many of the values ``0..targets-1``
         as possible, and how many values each report supports."""
+        raise self._refusal("fake users can make up")
+
+    # --- what several reports about the same value add up to, see `ldpkit.reports.Rounds`
+
+    def rounds_success(self, tau: int) -> float | None:
+        """Probability that the guess from `tau` reports is the true value; ``None`` if unknown."""
+        return None
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
+        """Hidden states that stay the same in all rounds: their probabilities under the first
+        input, and in each state the probabilities that one round scores 1 and that it scores -1."""
+        rates: Any = self.score_rates(1.0, pair)
+        return [(1.0, *rates)]
+
+    def pooled(self, tau: int) -> "ReportType | None":
+        """Type of the mean of `tau` reports if the mean is as much evidence as all of them, else
+        ``None``."""
+        return None
 
 
 @kernel
@@ -232,7 +253,7 @@ def pick(bits: Array, rng: Rng) -> Array:
     return _picked(words, len(bits), bits.shape[1], rng)
 
 
-class Support(Named, Scored):
+class Support(ReportType):
     """A report type in which each report supports a set of values."""
 
     @abstractmethod
@@ -275,7 +296,7 @@ class ExactSupport(Support):
     probability `q`.
     """
 
-    exact = True
+    exact = rounds_exact = True
     p: float
     q: float
 
@@ -287,11 +308,6 @@ class ExactSupport(Support):
     @abstractmethod
     def success(self) -> float:
         """Probability that the guess is the true value."""
-
-    @abstractmethod
-    def wins(self, tau: int) -> tuple[Array, Array] | None:
-        """Distribution of the number of `tau` rounds that support the own value, and for each
-        number the probability that the guess is the own value; ``None`` if unknown."""
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         distribution = self.pair_distribution()
@@ -311,8 +327,14 @@ class Independent(ExactSupport):
     def success(self) -> float:
         return float(support_success(self.p, self.q, self.k))
 
-    def wins(self, tau: int) -> tuple[Array, Array]:
-        return binomial(tau, self.p), count_wins(binomial(tau, self.q), self.k)
+    def rounds_success(self, tau: int) -> float:
+        return won(binomial(tau, self.p), count_wins(binomial(tau, self.q), self.k))
+
+
+def won(own: Array, wins: Array) -> float:
+    """Probability that the guess is the true value, from the distribution of the number of rounds
+    that support it, and for each number the probability that it wins."""
+    return min(1.0, float(own @ wins))  # the sum may round up
 
 
 def sampled_count(

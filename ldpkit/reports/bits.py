@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..types import Array, Reports, Rng
-from .base import Crafted, Independent, Listed, Support, shaped
+from ..exact import binomial, count_wins
+from ..types import Array, Pair, Reports, Rng
+from .base import Independent, Support, shaped, won
 from .listing import listed_positions, product_distribution
-from .rounds import ChainedBits, Repeatable, Rounds
 
-__all__ = ["Bits", "IndependentBits"]
+__all__ = ["Bits", "IndependentBits", "ChainedBits"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Bits(Support):
 
 
 @dataclass(frozen=True)
-class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
+class IndependentBits(Bits, Independent):
     """Independent bits: a one at the true value with probability `p`, at any other with probability
     `q`."""
 
@@ -64,6 +64,30 @@ class IndependentBits(Bits, Independent, Repeatable, Listed, Crafted):
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         return np.tile((np.arange(self.k) < targets).astype(np.uint8), (count, 1)), targets
 
-    def chained(self, tau: int, keep: float, flip: float) -> Rounds:
-        """Report type of `tau` noisy copies of one memoised report."""
-        return ChainedBits(self, tau, keep, flip)
+
+@dataclass(frozen=True)
+class ChainedBits(IndependentBits):
+    """Flipped copies of memoised bits, which are the same in all rounds: a round reports a one for
+    a memoised one with probability `keep`, and for a memoised zero with probability `flip`.
+
+    Parameters
+    ----------
+    k, p, q
+        As in `IndependentBits`, for one round.
+    memo : IndependentBits
+        The memoised bits.
+    """
+
+    memo: IndependentBits
+    keep: float
+    flip: float
+
+    def rounds_success(self, tau: int) -> float:
+        ones, zeros = binomial(tau, self.keep), binomial(tau, self.flip)
+        own, other = (rate * ones + (1 - rate) * zeros for rate in (self.memo.p, self.memo.q))
+        return won(own, count_wins(other, self.k))
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
+        p, q, rate = self.memo.p, self.memo.q, {1: self.keep, 0: self.flip}
+        return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
+                for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip

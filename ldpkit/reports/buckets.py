@@ -7,13 +7,13 @@ import numpy as np
 from .. import checks
 from ..exact import mean_reciprocal
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import Named, Scored, log_ratio, pick, shaped
+from .base import ReportType, log_ratio, pick, shaped
 
 __all__ = ["Buckets"]
 
 
 @dataclass(frozen=True)
-class Buckets(Named, Scored):
+class Buckets(ReportType):
     """Bits of the sampled buckets, int8 array (n, buckets), -1 where a bucket was not sampled.
 
     Parameters

@@ -14,10 +14,9 @@ import numpy as np
 from .. import checks
 from ..jit import kernel
 from ..types import Array, Reports, Rng
-from .base import Crafted, Independent, shaped
-from .rounds import Repeatable
+from .base import Independent, shaped
 
-__all__ = ["Hashed", "HASH_REPORT", "hash_cell", "cells"]
+__all__ = ["Hashed", "HASH_REPORT", "hash_cell", "cell_table", "cells"]
 
 HASH_REPORT = np.dtype([("seed", "<u8"), ("cell", "<i8")])
 """Type of one report: the user's hash seed and the reported cell."""
@@ -72,6 +71,13 @@ def cells(values: Array, seeds: Array, g: int) -> Array:
     return out
 
 
+@functools.lru_cache(maxsize=8)
+def cell_table(k: int, hashes: int, m: int) -> Array:
+    """Cell of every value under every hash function, int array (hashes, k); the functions are
+    public and fixed."""
+    return np.array([cells(np.arange(k), np.full(k, j, np.uint64), m) for j in range(hashes)])
+
+
 @kernel
 def _tally(seeds: Array, cells: Array, k: int, g: int) -> Array:
     """Whether each value falls into each user's cell, bool array (n, k); the part of a hash that
@@ -104,7 +110,7 @@ def _fullest_cell(seeds: Array, r: int, g: int) -> tuple[int, np.uint64, np.int6
 
 
 @dataclass(frozen=True)
-class Hashed(Independent, Repeatable, Crafted):
+class Hashed(Independent):
     """A user's hash seed and a cell, structured array (n,) of type `HASH_REPORT`; the report
     supports all values of the cell.
 

@@ -7,24 +7,13 @@ import numpy as np
 
 from .. import checks
 from ..types import Array, Numbers, Rates, Reports
-from .base import Scored, log_ratio, shaped
+from .base import ReportType, log_ratio, shaped
 
-__all__ = ["Ends", "Interval", "Mixed", "Number"]
-
-
-class Number(Scored):
-    """One real number, float array (n,)."""
-
-    name = "number"
-    exact = True
-
-    @property
-    def width(self) -> int:
-        return 1
+__all__ = ["Ends", "Interval", "Mixed"]
 
 
 @dataclass(frozen=True)
-class Interval(Number):
+class Interval(ReportType):
     """One real number in ``[low, high]``, float array (n,), with one density inside an interval
     that moves with the input, and another density outside.
 
@@ -47,6 +36,7 @@ class Interval(Number):
     length: float
     density: float
     ratio: float
+    name, exact, width = "number", True, 1
 
     def left(self, value: Numbers) -> Numbers:
         """Left end of the interval of an input."""
@@ -79,7 +69,7 @@ class Interval(Number):
 
 
 @dataclass(frozen=True)
-class Ends(Number):
+class Ends(ReportType):
     """One of the two numbers ``-bound`` and ``bound``, float array (n,), for an input in [-1, 1].
 
     Parameters
@@ -92,6 +82,7 @@ class Ends(Number):
 
     bound: float
     rare: float
+    name, exact, width = "number", True, 1
 
     def chance(self, value: Numbers) -> Numbers:
         """Probability of the larger number; the smaller number has the probability
@@ -120,7 +111,7 @@ class Ends(Number):
 
 
 @dataclass(frozen=True)
-class Mixed(Number):
+class Mixed(ReportType):
     """A number of one of two report types, float array (n,); a report shows its type, because a
     number of `part` equals an end with probability 0.
 
@@ -137,6 +128,7 @@ class Mixed(Number):
     part: Interval
     ends: Ends
     share: float
+    name, exact, width = "number", True, 1
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports, end = self.part.read(reports, sender), self.ends.bound

@@ -1,19 +1,17 @@
 """Reports of several rounds, each of which is read and scored by the report type of one round."""
 
 import functools
-import operator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy
 
-from ..exact import binomial, count_wins, response_wins
 from ..jit import kernel
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import ExactSupport, Named, ReportType, Scored, listed
+from .base import ReportType, listed
 
-__all__ = ["Rounds", "Remembered", "Repeatable", "ChainedValue", "ChainedBits", "largest"]
+__all__ = ["Rounds", "largest"]
 
 
 @kernel
@@ -37,19 +35,28 @@ def largest(vectors: Array, low: float, high: float, rng: Rng) -> Array:
 
 
 @dataclass(frozen=True)
-class Rounds(Named, Scored):
-    """`tau` reports about the same value, each with fresh noise: a list of arrays.
+class Rounds(ReportType):
+    """`tau` reports about the same value: a list of arrays.
 
     The guess is the value that most rounds support. The score is the number of rounds that support
-    the first value only, minus the number of rounds that support the second value only.
+    the first value only, minus the number of rounds that support the second value only. If one
+    report is as much evidence as all rounds (`whole`), guess and score are those of this report.
+
+    Parameters
+    ----------
+    part : ReportType
+        Report type of one round. It states what several rounds add up to, by `rounds_exact`,
+        `rounds_route`, `rounds_success`, `states` and `pooled`.
+    tau : int
+        Number of rounds.
+    memoised : bool
+        Whether all rounds send the same report, instead of a report with fresh noise each.
     """
 
     part: Any
     tau: int
+    memoised: bool = False
     name = "rounds"
-    extreme: ClassVar[float | None] = None
-    guess_route: ClassVar[str] = "convolve"
-    score_route: ClassVar[str] = "convolve"
 
     @property
     def k(self) -> int:  # type: ignore[override]  # follows from the part
@@ -57,49 +64,71 @@ class Rounds(Named, Scored):
 
     @property
     def exact(self) -> bool:  # type: ignore[override]  # depends on the part
-        """Whether the exact distribution of the scores is known: for supports of independent
-        rounds; other report types define their own rounds."""
-        return isinstance(self.part, ExactSupport)
+        """Whether the exact distribution of the scores is known."""
+        return bool(self.part.exact if self.memoised else self.part.rounds_exact)
 
     @property
     def width(self) -> int:
         return self.tau * self.part.width
 
+    @property
+    def whole(self) -> ReportType | None:
+        """Type of one report that is as much evidence as all rounds; ``None`` if the rounds are
+        counted."""
+        return self.part if self.memoised else self.part.pooled(self.tau)
+
     def read(self, reports: Reports, sender: str) -> list[Array]:
         return listed(reports, [self.part] * self.tau, "rounds", sender)
 
-    def guess(self, reports: list[Array], rng: Rng) -> Array:
+    def _tally(self, reports: list[Array]) -> Array:
         tally = np.zeros((len(reports[0]), self.k))
         for round_ in reports:
             tally += self.part.tally(round_)
-        return largest(tally, -np.inf, np.inf, rng)
+        return tally
+
+    def _pooled(self, reports: list[Array]) -> Array:
+        """The reports of type `whole`."""
+        return reports[0] if self.memoised else self._tally(reports) / self.tau
+
+    def guess(self, reports: list[Array], rng: Rng) -> Array:
+        if self.whole:
+            return self.whole.guess(self._pooled(reports), rng)
+        return largest(self._tally(reports), -np.inf, np.inf, rng)
 
     def score(self, reports: list[Array], pair: Pair) -> Array:
+        if self.whole:
+            return self.whole.score(self._pooled(reports), pair)
         return sum(self.part.score(round_, pair).astype(int) for round_ in reports)
 
     # --- exact distributions
 
-    def wins(self) -> tuple[Array, Array] | None:
-        """Distribution of the number of rounds that support the own value, and for each number the
-        probability that the guess is the own value; ``None`` if unknown."""
-        return self.part.wins(self.tau)
+    @property
+    def guess_route(self) -> str:  # type: ignore[override]  # depends on the part
+        """How `guess_rates` are computed."""
+        return self.whole.guess_route if self.whole else self.part.rounds_route
+
+    @property
+    def score_route(self) -> str:  # type: ignore[override]  # depends on the part
+        """How `score_rates` are computed."""
+        return self.whole.score_route if self.whole else "convolve"
 
     def success(self) -> float | None:
-        """Probability that the guess is the true value."""
-        if (known := self.wins()) is None:
-            return None
-        own, wins = known
-        return min(1.0, float(own @ wins))  # the sum may round up
+        return self.whole.success() if self.whole else self.part.rounds_success(self.tau)
 
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        """Hidden states that stay the same in all rounds: their probabilities under the first
-        input, and in each state the probabilities that one round scores 1 and that it scores -1."""
-        return [(1.0, *self.part.score_rates(self.part.extreme, pair))]
+    def guess_rates(self, pair: Pair) -> Rates | None:
+        return self.whole.guess_rates(pair) if self.whole else super().guess_rates(pair)
 
-    def thresholds(self) -> Array | None:
-        return np.arange(0, self.tau + 1)
+    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
+        if self.guess_route == "simulate":
+            return self.part.simulated(trials, truth, self.tau, rng)
+        return super().guess_count(trials, truth, pair, rng)
+
+    def thresholds(self) -> Array:
+        return self.whole.thresholds() if self.whole else np.arange(0, self.tau + 1)
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates | None:
+        if self.whole:
+            return self.whole.score_rates(threshold, pair)
         scores, at = _difference_distribution(self, pair), int(threshold) + self.tau
         tpr, fpr = float(scores[at:].sum()), float(scores[::-1][at:].sum())
         return min(1.0, tpr), min(1.0, fpr)  # sums may round up
@@ -107,7 +136,9 @@ class Rounds(Named, Scored):
     def loss(self, pair: Pair) -> float | None:
         """Log likelihood ratio of the event that every round supports the first value only,
         averaged over the hidden states."""
-        weight, up, down = np.array(self.states(pair)).T
+        if self.whole:
+            return self.whole.loss(pair)
+        weight, up, down = np.array(self.part.states(pair)).T
         with np.errstate(divide="ignore"):
             one, two = (
                 scipy.special.logsumexp(self.tau * np.log(rate), b=weight) for rate in (up, down)
@@ -115,19 +146,11 @@ class Rounds(Named, Scored):
         return float(one - two)
 
 
-class Repeatable(ReportType):
-    """A report type that can be collected several times about the same value."""
-
-    def repeated(self, tau: int) -> Rounds:
-        """Report type of `tau` reports about the same value, each with fresh noise."""
-        return Rounds(self, tau)
-
-
 @functools.lru_cache(maxsize=64)
 def _difference_distribution(report_type: Rounds, pair: Pair) -> Array:
     """Distribution of the score under the first input, on -tau..tau."""
     total = np.zeros(2 * report_type.tau + 1)
-    for weight, up, down in report_type.states(pair):
+    for weight, up, down in report_type.part.states(pair):
         power, step, rounds = np.ones(1), np.array([down, 1 - up - down, up]), report_type.tau
         while rounds:  # all terms are positive, therefore no digits are lost
             if rounds & 1:
@@ -135,75 +158,3 @@ def _difference_distribution(report_type: Rounds, pair: Pair) -> Array:
             step, rounds = np.convolve(step, step), rounds >> 1
         total += weight * power
     return total
-
-
-@dataclass(frozen=True)
-class ChainedValue(Rounds):
-    """Rounds of randomised response on a memoised response: each round reports the memoised value
-    with probability `keep`, and each other value with probability `flip`."""
-
-    keep: float
-    flip: float
-
-    def wins(self) -> tuple[Array, Array]:
-        """As in `Rounds`, with the memoised value instead of the own value."""
-        return binomial(self.tau, self.keep), response_wins(self.k, self.tau)
-
-    def success(self) -> float:
-        own, wins = self.wins()
-        kept = min(1.0, float(own @ wins))
-        return self.part.p * kept + (1 - self.part.p) * (1 - kept) / (self.k - 1)
-
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q = self.part.p, self.part.q
-        return [  # the memoised value is the first of the pair, the second, or a third value
-            (p, self.keep, self.flip),
-            (q, self.flip, self.keep),
-            (max(0.0, 1 - p - q), self.flip, self.flip),
-        ]
-
-
-@dataclass(frozen=True)
-class ChainedBits(Rounds):
-    """Rounds of flipped bits on memoised bits: a round reports a one for a memoised one with
-    probability `keep`, and for a memoised zero with probability `flip`."""
-
-    keep: float
-    flip: float
-
-    def wins(self) -> tuple[Array, Array]:
-        ones, zeros = binomial(self.tau, self.keep), binomial(self.tau, self.flip)
-        own, other = (rate * ones + (1 - rate) * zeros for rate in (self.part.p, self.part.q))
-        return own, count_wins(other, self.k)
-
-    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
-        p, q, rate = self.part.p, self.part.q, {1: self.keep, 0: self.flip}
-        return [(pa * pb, rate[a] * (1 - rate[b]), rate[b] * (1 - rate[a]))
-                for a, pa in ((1, p), (0, 1 - p)) for b, pb in ((1, q), (0, 1 - q))]  # fmt: skip
-
-
-def _of_part(name: str) -> Any:
-    """Property with the value of the same attribute of the report type of one report."""
-    return property(operator.attrgetter(f"part.{name}"))
-
-
-@dataclass(frozen=True)
-class Remembered(Rounds):
-    """One memoised report that is sent `tau` times, and therefore is as much evidence as one
-    report."""
-
-    name = "remembered"
-    exact = _of_part("exact")
-    extreme = _of_part("extreme")
-    guess_route = _of_part("guess_route")
-    score_route = _of_part("score_route")
-    guess_rates = _of_part("guess_rates")
-    score_rates = _of_part("score_rates")
-    thresholds = _of_part("thresholds")
-    loss = _of_part("loss")
-
-    def guess(self, reports: list[Array], rng: Rng) -> Array:
-        return self.part.guess(reports[0], rng)
-
-    def score(self, reports: list[Array], pair: Pair) -> Array:
-        return self.part.score(reports[0], pair)

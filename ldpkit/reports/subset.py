@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import checks
-from ..exact import binomial, response_wins
 from ..jit import kernel
 from ..rng import State, first_state, next_uniform, next_word
-from ..types import Array, Pair, Reports, Rng
-from .base import Crafted, ExactSupport, Listed, Support, ones, shaped
+from ..types import Array, Reports, Rng
+from .base import ExactSupport, Support, ones, shaped
 from .listing import alphabet
-from .rounds import Repeatable, Rounds
+from .value import Response
 
 __all__ = ["Subset", "Selection"]
 
@@ -127,7 +126,7 @@ class Subset(Support):
 
 
 @dataclass(frozen=True)
-class Selection(Subset, ExactSupport, Repeatable, Listed, Crafted):
+class Selection(Subset, ExactSupport):
     """Sets of `omega` values: the true value is a member with probability `p`, the rest is uniform.
 
     Parameters
@@ -166,11 +165,20 @@ class Selection(Subset, ExactSupport, Repeatable, Listed, Crafted):
     def success(self) -> float:
         return self.p / self.omega
 
-    def wins(self, tau: int) -> tuple[Array, Array] | None:
-        return (binomial(tau, self.p), response_wins(self.k, tau)) if self.omega == 1 else None
+    @property
+    def rounds_route(self) -> str:  # type: ignore[override]  # depends on the size of the sets
+        """How `rounds_success` is computed; the counts of several values in one set have no simple
+        exact distribution, therefore such rounds are simulated."""
+        return "convolve" if self.omega == 1 else "simulate"
 
-    def repeated(self, tau: int) -> "Rounds":
-        return SelectionRounds(self, tau)
+    def rounds_success(self, tau: int) -> float | None:
+        alone = self.omega == 1  # the set is a response
+        return Response(self.k, self.p, self.q).rounds_success(tau) if alone else None
+
+    def simulated(self, trials: int, truth: bool, tau: int, rng: Rng) -> int:
+        """Sample `Rounds.guess_count` of `tau` rounds."""
+        state = first_state(rng)
+        return rounds_won(trials, self.k, self.omega, self.p, tau, bool(truth), state)
 
     @property
     def outputs(self) -> int:
@@ -202,24 +210,3 @@ class Selection(Subset, ExactSupport, Repeatable, Listed, Crafted):
             for _ in range(count)
         ]
         return rng.permuted(np.array(subsets), axis=1), supported
-
-
-@dataclass(frozen=True)
-class SelectionRounds(Rounds):
-    """Rounds of subset selection; their counts have no simple exact distribution for sets of more
-    than one value, therefore such rounds are simulated."""
-
-    part: Selection
-
-    @property
-    def guess_route(self) -> str:  # type: ignore[override]  # a property here
-        """How `guess_rates` are computed; depends on the size of the sets."""
-        return super().guess_route if self.part.omega == 1 else "simulate"
-
-    def guess_count(self, trials: int, truth: bool, pair: Pair, rng: Rng) -> int:
-        if self.part.omega == 1:
-            return super().guess_count(trials, truth, pair, rng)
-        state = first_state(rng)
-        return rounds_won(
-            trials, self.k, self.part.omega, self.part.p, self.tau, bool(truth), state
-        )

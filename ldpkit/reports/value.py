@@ -7,11 +7,10 @@ import numpy as np
 
 from .. import checks
 from ..exact import binomial, response_wins
-from ..types import Array, Reports, Rng
-from .base import Crafted, ExactSupport, Listed, Support, shaped
-from .rounds import ChainedValue, Repeatable, Rounds
+from ..types import Array, Pair, Reports, Rng
+from .base import ExactSupport, Support, shaped, won
 
-__all__ = ["Value", "Response"]
+__all__ = ["Value", "Response", "ChainedResponse"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Value(Support):
 
 
 @dataclass(frozen=True)
-class Response(Value, ExactSupport, Repeatable, Listed, Crafted):
+class Response(Value, ExactSupport):
     """The true value with probability `p`, each other value with probability `q`."""
 
     p: float
@@ -50,8 +49,8 @@ class Response(Value, ExactSupport, Repeatable, Listed, Crafted):
     def success(self) -> float:
         return self.p
 
-    def wins(self, tau: int) -> tuple[Array, Array]:
-        return binomial(tau, self.p), response_wins(self.k, tau)
+    def rounds_success(self, tau: int) -> float:
+        return won(binomial(tau, self.p), response_wins(self.k, tau))
 
     @property
     def outputs(self) -> int:
@@ -70,6 +69,32 @@ class Response(Value, ExactSupport, Repeatable, Listed, Crafted):
     def craft(self, targets: int, count: int, rng: Rng, tries: int) -> tuple[Array, int]:
         return rng.integers(0, targets, count), 1
 
-    def chained(self, tau: int, keep: float, flip: float) -> Rounds:
-        """Report type of `tau` noisy copies of one memoised report."""
-        return ChainedValue(self, tau, keep, flip)
+
+@dataclass(frozen=True)
+class ChainedResponse(Response):
+    """A response to a memoised response, which is the same in all rounds: each round reports the
+    memoised value with probability `keep`, and each other value with probability `flip`.
+
+    Parameters
+    ----------
+    k, p, q
+        As in `Response`, for one round.
+    memo : Response
+        The memoised response.
+    """
+
+    memo: Response
+    keep: float
+    flip: float
+
+    def rounds_success(self, tau: int) -> float:
+        kept = Response(self.k, self.keep, self.flip).rounds_success(tau)
+        return self.memo.p * kept + (1 - self.memo.p) * (1 - kept) / (self.k - 1)
+
+    def states(self, pair: Pair) -> list[tuple[float, float, float]]:
+        p, q = self.memo.p, self.memo.q
+        return [  # the memoised value is the first of the pair, the second, or a third value
+            (p, self.keep, self.flip),
+            (q, self.flip, self.keep),
+            (max(0.0, 1 - p - q), self.flip, self.flip),
+        ]

@@ -2,8 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -17,14 +16,14 @@ from ..exact import (
     rounded_tails,
 )
 from ..types import Array, Pair, Rates, Reports, Rng
-from .base import Named, Scored, shaped
-from .rounds import Repeatable, Rounds, largest
+from .base import ReportType, shaped
+from .rounds import largest
 
 __all__ = ["Noisy", "Laplace", "Gaussian"]
 
 
 @dataclass(frozen=True)
-class Noisy(Named, Scored, Repeatable):
+class Noisy(ReportType):
     """One real number per value, float array (n, k), with independent noise of one scale on a
     one-hot vector.
 
@@ -43,7 +42,12 @@ class Noisy(Named, Scored, Repeatable):
     grid: float | None = None
     name = "vector"
     exact = True
-    guess_route = "integrate"
+    guess_route = rounds_route = "integrate"
+
+    @property
+    def rounds_exact(self) -> bool:  # type: ignore[override]  # depends on the grid
+        """Whether the exact distribution of several reports is known, that is, without a grid."""
+        return self.grid is None
 
     def read(self, reports: Reports, sender: str) -> Array:
         reports = checks.numeric(f"reports of {sender}", shaped(reports, (None, self.k), sender))
@@ -72,10 +76,6 @@ class Noisy(Named, Scored, Repeatable):
         """Sample the sum of the noise of n users on every coordinate, shape (k,)."""
 
 
-# the exact distribution of sums of several vectors is only implemented without a grid
-_off_grid: Any = property(lambda rounds: rounds.part.grid is None)
-
-
 @dataclass(frozen=True)
 class Laplace(Noisy):
     """Laplace noise: the likelihood ratio is constant outside [0, 1], therefore numbers beyond 0 or
@@ -83,8 +83,6 @@ class Laplace(Noisy):
 
     On a grid the noise is discrete: ``P(j grid)`` is proportional to ``e^(-|j| grid / scale)``.
     """
-
-    extreme: ClassVar[float | None] = 1.0
 
     @property
     def guess_route(self) -> str:  # type: ignore[override]  # depends on the grid
@@ -127,27 +125,14 @@ class Laplace(Noisy):
     def loss(self, pair: Pair) -> float:
         return 2 / self.scale
 
-    def repeated(self, tau: int) -> Rounds:
-        return LaplaceRounds(self, tau)
-
-
-@dataclass(frozen=True)
-class LaplaceRounds(Rounds):
-    """Several Laplace vectors; the guess is the value with the largest sum."""
-
-    exact = _off_grid
-    guess_route = "integrate"
-
-    def success(self) -> float:
-        return laplace_sum_success(self.tau, self.k, self.tau / self.part.scale)
+    def rounds_success(self, tau: int) -> float:
+        return laplace_sum_success(tau, self.k, tau / self.scale)
 
 
 @dataclass(frozen=True)
 class Gaussian(Noisy):
     """Gaussian noise: the likelihood ratio grows without bound, therefore a threshold of the score
     must be chosen."""
-
-    extreme: ClassVar[float | None] = None
 
     @property
     def variance(self) -> float:
@@ -184,35 +169,5 @@ class Gaussian(Noisy):
     def loss(self, pair: Pair) -> float:
         return math.inf  # every ratio occurs, with little probability
 
-    def repeated(self, tau: int) -> Rounds:
-        return GaussianRounds(self, tau)
-
-
-@dataclass(frozen=True)
-class GaussianRounds(Rounds):
-    """Several Gaussian vectors; their mean is a sufficient statistic, and it is one Gaussian vector
-    with less noise."""
-
-    exact = _off_grid
-    guess_route, score_route = "integrate", "formula"
-
-    @property
-    def mean(self) -> Gaussian:
-        """Report type of the mean."""
-        return replace(self.part, scale=self.part.scale / math.sqrt(self.tau), grid=None)
-
-    def score(self, reports: list[Array], pair: Pair) -> Array:
-        total = sum(r[:, pair[0]] - r[:, pair[1]] for r in reports)
-        return total / (math.sqrt(2 * self.tau) * self.part.scale)
-
-    def success(self) -> float:
-        return self.mean.success()
-
-    def thresholds(self) -> Array:
-        return self.mean.thresholds()
-
-    def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        return self.mean.score_rates(threshold, pair)
-
-    def loss(self, pair: Pair) -> float:
-        return self.mean.loss(pair)
+    def pooled(self, tau: int) -> "Gaussian":
+        return Gaussian(self.k, self.scale / math.sqrt(tau))

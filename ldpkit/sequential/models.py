@@ -114,7 +114,7 @@ def _mean(models: list[Odds]) -> Odds:
 
 
 def _information(column: Array, values: Array, sides: Array, inputs: int) -> float:
-    """Return how much the values of a column tell about the input."""
+    """Return the information in nats that the values of a column have about the input."""
     codes = np.searchsorted(values, column) * inputs + sides
     counts = np.bincount(codes, minlength=values.size * inputs).reshape(values.size, inputs)
     rates = counts / np.maximum(counts.sum(axis=0), 1)

@@ -55,15 +55,15 @@ class SequentialResult(PairResult):
         return "inconclusive" if self.inconclusive else "none found"
 
     @property
-    def _found(self) -> str:
+    def _conclusion(self) -> str:
         if self.status == "none found" and self.one_in and self.claim < math.inf:
             return (
-                f"{super()._found} A client that sends its input in the clear in one report of"
+                f"{super()._conclusion} A client that sends its input in the clear in one report of"
                 f" {self.one_in:,} would have been refuted with probability 0.9. {UNSEEN}"
                 f" {'of other reports' if PAIRED in self.about else 'more than one report ago'}."
             )
         if not self.violated or self.e_value is None:
-            return super()._found
+            return super()._conclusion
         sure = f"wrong with probability at most {self.alpha:g}"
         bound = f" Epsilon is at least {down(self.lower)}." if self.lower > 0 else ""
         return (

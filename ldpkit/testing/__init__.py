@@ -2,7 +2,7 @@
 
 They can be run on any mechanism, and the tests of this package run them on every registered one. A
 check returns nothing if it passes, and the reason if it does not apply. It fails with one sentence.
-Most checks are exact. Five of them judge random reports; together they fail a correct mechanism
+Most checks are exact. Five of them judge random reports. Together they fail a correct mechanism
 with probability at most `FALSE_ALARM`.
 """
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..attacks import Guess, TwoValueTest
 from ..mechanisms import FrequencyOracle, Mechanism, Repeated
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
-from ..reports import Listed, Repeatable, Scored, Support
+from ..reports import Support
 from ..types import Array
 from .case import NO_RATES, TAIL, Case, close, need, same
 
@@ -47,25 +47,20 @@ def rates(case: Case) -> str | None:
 def budget(case: Case) -> str | None:
     """No event tells two inputs apart better than the claim and the stated loss allow."""
     m, form = case.mechanism, case.mechanism.report_type
-    if (
-        not case.exact_rates
-        or not isinstance(form, Scored)
-        or any(form.loss(pair) is None for pair in case.pairs)
-    ):
+    if not case.exact_rates or any(form.loss(pair) is None for pair in case.pairs):
         return NO_RATES
     if math.isinf(m.epsilon):
         return "no epsilon is claimed"
     grown = math.exp(m.epsilon)
     slack = 1e-9 + 4 * 2**-52 * min(grown, math.exp(MAX_EPSILON))  # because 1 - p was rounded
-    thresholds: Any = form.thresholds() if form.extreme is None else [form.extreme]
     for pair in case.pairs:
         loss: Any = form.loss(pair)
         need(
             m.delta > 0 or loss <= m.epsilon + slack,
             f"epsilon {m.epsilon:g} is claimed, {pair} lose {loss:.6g}",
         )
-        rates: Any = [form.score_rates(threshold, pair) for threshold in thresholds]
-        if isinstance(form, Listed) and form.outputs <= LISTED:
+        rates: Any = [form.score_rates(threshold, pair) for threshold in form.thresholds()]
+        if form.outputs <= LISTED:
             one, two = (form.distribution(value) for value in pair)
             exceed = one > grown * two  # the event of all reports that exceed the claim
             rates.append((one[exceed].sum(), two[exceed].sum()))
@@ -85,12 +80,7 @@ def budget(case: Case) -> str | None:
 def routes(case: Case) -> str | None:
     """Rates and loss are those that follow from the listed distribution of the reports."""
     m, form = case.mechanism, case.mechanism.report_type
-    if (
-        not case.exact_rates
-        or not isinstance(form, Listed)
-        or not isinstance(form, Support)
-        or form.outputs > LISTED
-    ):
+    if not case.exact_rates or not isinstance(form, Support) or form.outputs > LISTED:
         return "its reports cannot be listed"
     reports = m.read(form.reports)
     tally = np.asarray(form.tally(reports), float)
@@ -117,11 +107,8 @@ def routes(case: Case) -> str | None:
             close([top], [form.loss(pair)]),
             f"the loss between {pair} is stated as {form.loss(pair)}, reports have {top}",
         )
-    if (
-        isinstance(m, FrequencyOracle)
-        and isinstance(form, Repeatable)
-        and form.outputs**2 <= LISTED
-    ):
+    repeated = isinstance(m, FrequencyOracle) and form.rounds_exact is not None
+    if repeated and form.outputs**2 <= LISTED:
         _two_rounds(case, m, form, tally)
     return None
 
@@ -153,7 +140,7 @@ def _two_rounds(case: Case, m: FrequencyOracle, form: Any, tally: Array) -> None
 def rounds(case: Case) -> str | None:
     """One round is the mechanism itself, and a remembered report tells as much as one report."""
     m = case.mechanism
-    if not isinstance(m, FrequencyOracle) or not isinstance(m.report_type, Repeatable):
+    if not isinstance(m, FrequencyOracle) or m.report_type.rounds_exact is None:
         return "it is not made to be repeated"
     one = m.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
     for what, other in {
@@ -171,13 +158,9 @@ def rounds(case: Case) -> str | None:
         again = other.perturb(m.inputs(m.pair()[0], 20), case.rng("rounds"))
         need(all(same(part, one) for part in again), f"{what} differs from one report")
         for attack, pair, rates in case.exact_rates:
-            if (
-                isinstance(attack, TwoValueTest)
-                and isinstance(m.report_type, Scored)
-                and isinstance(other.report_type, Scored)
-            ):
-                extreme = m.report_type.extreme
-                attack = attack if extreme is None else TwoValueTest(extreme)
+            if isinstance(attack, TwoValueTest):
+                scores = m.report_type.thresholds()
+                attack = TwoValueTest(float(scores[0])) if len(scores) == 1 else attack
                 need(
                     close([other.report_type.loss(pair)], [m.report_type.loss(pair)]),
                     f"{what} loses {other.report_type.loss(pair)} between {pair}",
@@ -222,7 +205,7 @@ def extremes(case: Case) -> str | None:
                     all(0 <= rate <= 1 + 1e-9 for rate in rates),
                     f"attack {attack.name} has the rates {rates} {what}",
                 )
-            loss = m.report_type.loss(m.pair()) if isinstance(m.report_type, Scored) else None
+            loss = m.report_type.loss(m.pair())
             need(loss is None or not math.isnan(loss), f"the largest loss is no number {what}")
             m.read(m.perturb(m.inputs(m.pair()[0], 2), case.rng("extremes")))
     return None

@@ -79,11 +79,11 @@ def estimate(case: Case) -> str | None:
     variance = np.broadcast_to(m.variance(size, truth), truth.shape)
     alone = np.array([estimates(values[i : i + 1])[0] for i in range(size)])
     single = np.abs(alone - truth).max(axis=0)
-    # largest effect of one report; for a report of two values, one of which may be too rare to be
-    # seen, the two distances multiply to the variance
+    # Largest effect of one report. If a report has two values, the product of their distances is
+    # the variance, even if one of them is too rare to be seen.
     reach = 1 + np.maximum(single, size * variance / np.maximum(single, 1e-12))
-    # Bernstein: the mean of n terms of variance v, bounded by b, deviates by more than
-    # sqrt(2 v x / n) + b x / n with probability at most 2 e^-x
+    # Bernstein: let n terms have variance v and bound b. Their mean deviates by more than
+    # sqrt(2 v x / n) + b x / n with probability at most 2 e^-x.
     x = math.log(2 * 2 * truth.size / SHARE) / groups
     means, far = found.mean(axis=0), np.sqrt(2 * variance * x) + reach / size * x
     squares = ((found - truth) ** 2).mean(axis=0) / variance

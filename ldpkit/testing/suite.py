@@ -36,7 +36,7 @@ CHECKS: dict[str, Callable[[Case], str | None]] = {
         repeats,
     )
 }
-"""The checks by name; the first line of each docstring states the property that it tests."""
+"""The checks by name. The first line of each docstring states the property that it tests."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class Conformance:
-    """Outcomes of all checks by name; its ``repr`` is a table."""
+    """Outcomes of all checks of a mechanism by name, with a table as ``repr``."""
 
     mechanism: LocalRandomizer
     outcomes: Mapping[str, str]
@@ -123,11 +123,11 @@ def check_mechanism(
         Names of checks that should fail, each with the reason. If such a check passes, that is a
         failure.
     seed : int
-        Non-negative; it determines all random numbers.
+        Non-negative number that determines all random numbers.
     attacks : sequence of str or attack, optional
-        The attacks on the reports; by default all attacks of the package that can read them.
+        The attacks on the reports, by default all attacks of the package that can read them.
     inputs : sequence, optional
-        The inputs to tell apart; by default all values of a small domain, a few of a large one, or
+        The inputs to tell apart, by default all values of a small domain, a few of a large one, or
         the proposed `pair`.
 
     Returns

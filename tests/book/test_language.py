@@ -9,9 +9,9 @@ from ldpbook import language
 from ldpbook.paths import ROOT
 
 # what docstrings and comments of ldpkit may hold; these numbers only fall
-OPENINGS = 120  # sentences that begin with a clause instead of their subject
-TERMS = 124  # sentences with a word that has a standard term
-SHARE = 0.052  # sentences of more than 25 words, among all
+OPENINGS = 0  # sentences that begin with a clause instead of their subject
+TERMS = 0  # sentences with a word that has a standard term
+SHARE = 0.013  # sentences of more than 25 words, among all
 
 LONG = " ".join(["word"] * language.LONGEST)
 

@@ -207,7 +207,10 @@ def test_hashing_without_noise_claims_nothing_and_violates_nothing():
     assert row["claim"] is None and row["epsilon"] is None and row["g"] == 4
     json.dumps(row, allow_nan=False)
     said = f"No epsilon is claimed; with 99 % confidence the reports leak at least epsilon = {stats.down(found.lower)}."
-    assert found.verdict == f"{said} The counts were drawn from the law of LHO: no report was made."
+    assert (
+        found.verdict
+        == f"{said} The counts were sampled from the exact distribution of LHO: no report was made."
+    )
 
 
 def test_verdicts_say_in_words_what_was_shown():
@@ -226,7 +229,7 @@ def test_verdicts_say_in_words_what_was_shown():
     sure = "with 95 % confidence the reports leak at least epsilon = "
     high = f"VIOLATION: {sure}1.2500, more than the claimed 1."
     low = f"No violation found: {sure}0.5000, which the claimed 1 allows. This does not prove the claim."
-    drawn = " The counts were drawn from the law of X: no report was made."
+    drawn = " The counts were sampled from the exact distribution of X: no report was made."
     assert result(1.25, 1.0).verdict == high + drawn
     assert result(0.5, 1.0).verdict == low + drawn and result(0.5, 1.0, True).verdict == low
     for faithful in (False, True):

@@ -175,7 +175,7 @@ def test_rates_are_those_of_the_law_and_nothing_is_drawn(call, monkeypatch):
     out = call("rates --mechanism THE --k 10 --epsilon 1")[
         1
     ]  # ln(p (1 - q) / (q (1 - p))) of the bits
-    assert "0.8959889804 of the event that tells most, claimed 1" in out
+    assert "0.8959889804 is the largest of any event, claimed 1" in out
     out = call("rates --mechanism LHO --k 10 --g 2 --attack tight --json")[1]
     assert json.loads(out)["loss"] is None
 

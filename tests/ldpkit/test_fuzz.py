@@ -119,7 +119,7 @@ def again(words):
     return "--recordings one.jsonl two.jsonl" if recorded else ""
 
 
-NOTE = "--all-pairs changes nothing: each input is held against the others\n"
+NOTE = "--all-pairs changes nothing: each input is compared with the others\n"
 
 
 def resumed(name, content):

@@ -115,7 +115,7 @@ def test_a_replaced_probability_or_component_has_no_law_either():
 
     louder = type("Louder", (OUE,), {"q": property(lambda self: 0.1)})(10, 1.0)
     assert not distribution_known(louder) and not distribution_known(LeakingTuple(10, 2, 1.0))
-    with pytest.raises(ValueError, match="mechanism must have a law of its own"):
+    with pytest.raises(ValueError, match="mechanism must have exact rates of its own"):
         tradeoff_support(louder)
     found = audit(louder, "tight", trials=20_000)
     assert found.faithful and found.violated  # ln(0.5 * 0.9 / (0.1 * 0.5)) = 2.2

@@ -17,7 +17,17 @@ from speller import Speller, Spelt, Word
 
 from ldpkit.attacks import ATTACKS, Guess, TwoValueTest
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import CMS, HR, MECHANISMS, PM, FrequencyOracle, LocalRandomizer, make
+from ldpkit.mechanisms import (
+    CMS,
+    HR,
+    MECHANISMS,
+    PM,
+    Chained,
+    FrequencyOracle,
+    LocalRandomizer,
+    Repeated,
+    make,
+)
 from ldpkit.reports import ReportType
 from ldpkit.reports.number import Interval
 
@@ -52,6 +62,37 @@ def test_what_an_attack_cannot_read_and_an_audit_cannot_do_without_is_named():
 
     with pytest.raises(ValueError, match="mechanism must be a frozen dataclass, got <.*Bare"):
         audit(Bare(), Spelt(), trials=10)
+
+
+def test_what_a_report_type_leaves_out_is_unknown_or_refused_in_one_way():
+    word = Word(4)
+    for call in (
+        lambda: word.guess(np.array(["value 0"]), rng(1)),
+        lambda: word.score(np.array(["value 0"]), (0, 1)),
+        lambda: word.reports,
+        lambda: word.distribution(0),
+        lambda: word.most(2),
+        lambda: word.craft(2, 1, rng(1), 1),
+    ):
+        with pytest.raises(ValueError, match="must send reports that .*, got word reports"):
+            call()
+    unknown = [word.success(), word.guess_rates((0, 1)), word.score_rates(1, (0, 1))]
+    assert [*unknown, word.loss((0, 1)), word.rounds_success(2), word.pooled(2)] == [None] * 6
+    assert word.outputs == math.inf and word.thresholds() == [1] and word.rounds_exact is None
+    assert not word.offers("guess") and HR(4, 1.0).report_type.offers("guess")
+
+
+def test_one_round_of_a_chain_is_a_report_with_its_own_rates():
+    for protocol in ("SUE", "OSUE", "OUE", "GRR"):
+        m = Chained(5, 2.0, 1.0, 1, protocol)
+        part = m.report_type.part
+        assert GUESS.rates(m, (0, 4)) == approx(part.guess_rates((0, 4)), rel=1e-12), protocol
+        assert TwoValueTest(1.0).rates(m) == approx(part.score_rates(1, (0, 4)), rel=1e-12)
+        assert m.report_type.loss((0, 4)) == approx(part.loss((0, 4)), rel=1e-9) == approx(1.0)
+    memoised = Repeated(HR(5, 1.0), 3, memoise=True).report_type
+    assert memoised.success() is None and memoised.guess_rates((0, 1)) == GUESS.rates(
+        HR(5, 1.0), (0, 1)
+    )
 
 
 def test_a_kind_without_a_law_is_audited_by_its_reports():

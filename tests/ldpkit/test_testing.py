@@ -7,7 +7,7 @@ mechanism at most.
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from laws import DELTA
 from speller import Speller, Spelt
 
 from ldpkit.attacks import Guess, TwoValueTest
+from ldpkit.attacks.base import able
 from ldpkit.auditors import audit
 from ldpkit.beyond.sketch import CountMeanSketch
 from ldpkit.mechanisms import (  # fmt: skip
@@ -47,9 +48,8 @@ from ldpkit.mechanisms import (  # fmt: skip
 from ldpkit.mechanisms.base import Domain, Epsilon, FrequencyOracle, SupportOracle
 from ldpkit.mechanisms.unary import UnaryEncoding
 from ldpkit.reports import HASH_REPORT, IndependentBits
-from ldpkit.reports.base import ROUTES, Named, Scored, shaped
+from ldpkit.reports.base import ROUTES, shaped
 from ldpkit.reports.number import Interval
-from ldpkit.reports.rounds import Rounds
 from ldpkit.testing import CHECKS, FALSE_ALARM, check_mechanism, checks
 from ldpkit.testing import draws as drawn
 from ldpkit.testing.case import Case, tail
@@ -120,7 +120,7 @@ def test_every_mechanism_of_the_package_keeps_its_promises(part):
 def test_every_exact_number_says_how_it_is_found():
     for mechanism in ALL:
         for attack in (Guess(), TwoValueTest(1.0)):
-            if isinstance(mechanism.report_type, Named if attack.name == "guess" else Scored):
+            if attack.name in able(mechanism.report_type):
                 route, rates = attack.route(mechanism), attack.rates(mechanism)
                 assert route in ROUTES and (rates is None or route != "simulate"), mechanism
 
@@ -305,14 +305,14 @@ MUTANTS = [
     ("budget", mutant(GRR, delta=1e-3, p=AGRR(3, 1.0, 0.1).p, q=AGRR(3, 1.0, 0.1).q), "an event between (0, 1) exceeds epsilon by 0.1, delta is 0.001"),
     ("routes", spoilt(reports=property(lambda self: OUE(3, 1.0).report_type.reports[::-1])), "its listed reports"),
     ("routes", spoilt(success=lambda self: 0.5), "attack guess on (0, 1) has the rates (0.5, 0.25)"),
-    ("routes", spoilt(wins=lambda self, tau: IndependentBits(self.k, self.p**tau, self.q).wins(tau)), "attack guess on two rounds has the rates"),
-    ("routes", spoilt(repeated=lambda self, tau: Rounds(replace(self, p=self.p**tau), tau)), "on two rounds has the rates"),
+    ("routes", spoilt(rounds_success=lambda self, tau: IndependentBits(self.k, self.p**tau, self.q).rounds_success(tau)), "attack guess on two rounds has the rates"),
+    ("routes", spoilt(states=lambda self, pair: [(1.0, 0.9 * self.p, 0.9 * self.q)]), "attack tight on two rounds has the rates"),
     ("routes", spoilt(loss=lambda self, pair: 1.1), "the loss between (0, 1) is stated as 1.1, reports have"),
     ("client", mutant(perturb=lambda self, v, rng: FaultyUE.perturb(FaultyUE(self.k, self.epsilon, "OUE"), v, rng)), "accepts"),
     ("client", mutant(perturb=lambda self, v, rng: bits(self, np.roll(v, 1), rng)), "accepts"),
     ("client", mutant(GRR, perturb=lambda self, v, rng: np.where(rng.random(len(v)) < self.p, v, 0)), "accepts"),
-    ("rounds", spoilt(repeated=lambda self, tau: Rounds(IndependentBits(self.k, 0.6, self.q), tau)), "one round"),
-    ("rounds", spoilt(repeated=lambda self, tau: Rounds(self, tau + 1)), "one round has the rates"),
+    ("rounds", spoilt(states=lambda self, pair: IndependentBits(self.k, 0.6, self.q).states(pair)), "one round loses"),
+    ("rounds", spoilt(rounds_success=lambda self, tau: IndependentBits.rounds_success(self, tau + 1)), "one round has the rates"),
     ("estimate", mutant(estimate=lambda self, r: OUE.estimate(self, r) + 0.05), "by chance"),
     ("estimate", mutant(estimate=lambda self, r: np.clip(OUE.estimate(self, r), 0, 1)), "by chance"),
     ("estimate", mutant(variance=lambda self, n, f=0.0: 1.5 * OUE.variance(self, n, f)), "times what is stated"),

@@ -464,7 +464,7 @@ RAD = "audit: rad\nseed: 1\ngrid: {mechanism: [GRR], m: [4], epsilon: [1]}\n"
         (RAD + "fixed: {m: 4}\n", "m must be given in the grid or fixed, not in both"),
         (
             RAD + "fixed: {seed: 4}\n",
-            "seed stands beside the grid; every cell derives its own from it",
+            "seed must stand outside the grid, because every cell derives its own seed from it",
         ),
         (
             RAD + "fixed: {trials: 4}\n",

@@ -1,0 +1,222 @@
+"""Reports about rows of a Hadamard matrix: one index, or the signs of a row at a few indices."""
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import checks
+from ..jit import kernel
+from ..types import Array, Pair, Rates, Reports
+from .base import Support, log_ratio, shaped
+
+__all__ = ["Index", "Signs", "plus", "transform", "words"]
+
+
+@kernel
+def plus(row: int, index: int) -> bool:
+    """Whether a row of the matrix has a plus at an index: the numbers of row and index then share
+    an even number of binary ones."""
+    shared = row & index
+    shared ^= shared >> 32
+    shared ^= shared >> 16
+    shared ^= shared >> 8
+    shared ^= shared >> 4
+    shared ^= shared >> 2
+    shared ^= shared >> 1
+    return shared & 1 == 0
+
+
+@kernel
+def _pluses(values: Array, indices: Array) -> Array:
+    out = np.empty((indices.size, values.size), np.bool_)
+    for i in range(indices.size):
+        for u in range(values.size):
+            out[i, u] = plus(values[u] + 1, indices[i])
+    return out
+
+
+@kernel
+def words(rows: Array, indices: Array) -> Array:
+    """Signs of each row at each user's indices as the binary digits of a number, where a plus is a
+    zero; int array (n, rows), for rows (n or 1, rows) and indices (n, t)."""
+    n, t = indices.shape
+    out = np.zeros((n, rows.shape[1]), np.int64)
+    for i in range(n):
+        for u in range(rows.shape[1]):
+            for j in range(t):
+                out[i, u] = 2 * out[i, u] + (not plus(rows[i % len(rows), u], indices[i, j]))
+    return out
+
+
+def transform(sums: Array) -> Array:
+    """Fast Walsh-Hadamard transform of an array whose length is a power of two."""
+    step = 1
+    while step < sums.size:
+        pairs = sums.reshape(-1, 2, step)
+        sums = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).ravel()
+        step *= 2
+    return sums
+
+
+@functools.lru_cache(maxsize=16)
+def _sizes(k: int, order: int) -> Array:
+    """Number of values that each index supports."""
+    rows = np.arange(order)
+    return (k + transform(((rows >= 1) & (rows <= k)).astype(np.int64))) // 2
+
+
+@dataclass(frozen=True)
+class Index(Support):
+    """One index in ``0..order-1``, array (n,), which supports the values whose row has a plus at
+    the index.
+
+    Parameters
+    ----------
+    k, order : int
+        Domain size and order of the Hadamard matrix, a power of two above k.
+    p : float
+        Probability that the index lies in the true value's half.
+    """
+
+    k: int
+    order: int
+    p: float
+    name = "index"
+    exact, rounds_exact = True, False
+    guess_route = "enumerate"
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        return checks.values(shaped(reports, (None,), sender), self.order, "reports")
+
+    def supports(self, reports: Array, value: int) -> Array:
+        return _pluses(np.array([value]), reports)[:, 0]
+
+    def tally(self, reports: Array) -> Array:
+        return _pluses(np.arange(self.k), reports)
+
+    def support_counts(self, reports: Array) -> Array:
+        counts = np.bincount(reports, minlength=self.order)
+        return (len(reports) + transform(counts)[1 : self.k + 1]) // 2
+
+    def guess_rates(self, pair: Pair) -> Rates:
+        plus, sizes = _pluses(np.array(pair), np.arange(self.order)), _sizes(self.k, self.order)
+        guessed = np.where(sizes > 0, plus[:, 0] / np.maximum(sizes, 1), 1 / self.k)
+        first, second = (float(self.distribution(value) @ guessed) for value in pair)
+        return first, second
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        return self.p / 2, (1 - self.p) / 2  # two rows agree at half of the indices
+
+    def loss(self, pair: Pair) -> float:
+        return log_ratio(self.p, 1 - self.p)
+
+    @property
+    def outputs(self) -> int:
+        return self.order
+
+    @property
+    def reports(self) -> Array:
+        return np.arange(self.order)
+
+    def distribution(self, value: int, positions: Iterable[int] | None = None) -> Array:
+        plus = self.supports(self.reports, value)
+        return np.where(plus, self.p, 1 - self.p) * 2 / self.order
+
+
+@dataclass(frozen=True)
+class Signs(Support):
+    """A few indices and the signs of a row of the matrix at these indices, structured array (n,)
+    with ``indices`` and ``signs``.
+
+    The signs are the binary digits of a number, where a plus is a zero. A report supports the
+    values whose rows have exactly these signs.
+
+    Parameters
+    ----------
+    k, order, t : int
+        Domain size, order of the matrix, a power of two, and number of indices.
+    p : float
+        Probability that the signs are those of the true value.
+    """
+
+    k: int
+    order: int
+    t: int
+    p: float
+    name = "signs"
+    exact, rounds_exact = True, False
+    guess_route = "enumerate"
+
+    @property
+    def form(self) -> np.dtype[np.void]:
+        """Type of one report."""
+        return np.dtype([("indices", "<i8", (self.t,)), ("signs", "<i8")])
+
+    @property
+    def table(self) -> Array:
+        """Row of every value under every public hash function, int array (functions, k); here the
+        only function maps a value to its own row."""
+        return np.arange(self.k)[None]
+
+    def rows(self, reports: Array) -> Array:
+        """Row of every value under the hash function of each report, int array (n or 1, k)."""
+        return self.table
+
+    @property
+    def width(self) -> int:
+        return self.t + 1
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None,), sender, self.form)
+        checks.values(reports["indices"].ravel(), self.order, f"indices of {sender}")
+        checks.values(reports["signs"], 2**self.t, f"signs of {sender}")
+        return reports
+
+    def supports(self, reports: Array, value: int) -> Array:
+        rows = self.rows(reports)[:, [value]]
+        return words(rows, reports["indices"])[:, 0] == reports["signs"]
+
+    def tally(self, reports: Array) -> Array:
+        return words(self.rows(reports), reports["indices"]) == reports["signs"][:, None]
+
+    @property
+    def other(self) -> float:
+        """Probability of any other given signs."""
+        return (1 - self.p) / (2**self.t - 1)
+
+    def apart(self, pair: Pair) -> float:
+        """Probability that two values have different signs."""
+        rows = float(np.mean(self.table[:, pair[0]] != self.table[:, pair[1]]))
+        return rows * (1 - 0.5**self.t)  # two rows of the matrix agree at half of the indices
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        return self.apart(pair) * self.p, self.apart(pair) * self.other
+
+    def loss(self, pair: Pair) -> float:
+        return log_ratio(self.p, self.other) if self.apart(pair) else 0.0
+
+    def guess_rates(self, pair: Pair) -> Rates | None:
+        """Sum over all hash functions, indices and signs; ``None`` if there are too many of
+        them. See `ReportType.guess_rates`."""
+        signs, rates = 2**self.t, np.zeros(2)
+        if len(self.table) * self.order**self.t * signs > 2**22:
+            return None
+        indices = np.indices((self.order,) * self.t).reshape(self.t, -1)
+        sums = np.zeros((1, indices.shape[1]), np.int64)  # exclusive or of each subset of indices
+        for index in indices:
+            sums = np.stack([sums, sums ^ index], axis=1).reshape(-1, indices.shape[1])
+        characters = 1 - 2 * words(np.arange(signs)[None], np.arange(signs)[:, None])
+        for row in self.table:
+            spectrum = transform(np.bincount(row, minlength=self.order))
+            sizes = characters @ spectrum[sums] // signs  # number of values with each of the signs
+            first, second = words(row[None, pair], indices.T).T
+            picked = 1 / np.take_along_axis(sizes, first[None], 0)[0]
+            none = self.other * (sizes == 0).sum(axis=0) / self.k  # no value supported: any guess
+            rates += (
+                (self.p * picked + none).mean(),
+                (np.where(first == second, self.p, self.other) * picked + none).mean(),
+            )
+        tpr, fpr = rates / len(self.table)
+        return float(tpr), float(fpr)
