@@ -135,7 +135,9 @@ def test_a_word_means_what_its_longest_name_in_the_glossary_means():
 
 def test_every_word_of_the_glossary_is_used_and_explained_in_short_plain_sentences():
     everything = "\n".join(prose(page) for page in PROJECT.pages())
-    used = {acronyms.meaning(use.group())[0] for use in acronyms.word_pattern().finditer(everything)}
+    used = {
+        acronyms.meaning(use.group())[0] for use in acronyms.word_pattern().finditer(everything)
+    }
     assert [word for word in acronyms.words() if word not in used] == []
     assert not set(acronyms.words()) & set(acronyms.table())
     wrong = []
