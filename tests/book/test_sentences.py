@@ -155,7 +155,7 @@ def test_the_history_adds_up_what_deployments_promise():
     said = [
         "are 120,",
         "is 1,460.",
-        "| 19.61 in",
+        "| 19.61 for",
         "| 25.6,",
         "| 2.74 |",
         "ε = 4.39",
