@@ -1,4 +1,8 @@
-"""Short names explained: on hover everywhere, in words where a page uses one first, and all of them in the glossary."""
+"""Short names and words of the field explained, all of them in the glossary.
+
+A short name has a hover everywhere, and is put in words where a page uses it first. A word has a hover where the running text of a page
+uses it first.
+"""
 
 import functools
 import re
@@ -18,6 +22,7 @@ FILE = paths.ROOT / "book" / "acronyms.yml"
 _VERBATIM = (nodes.literal, nodes.FixedTextElement, nodes.citation, nodes.math, nodes.math_block, nodes.raw, nodes.abbreviation,
              addnodes.desc_signature, nodes.term)  # fmt: skip
 _BLOCKS = (nodes.paragraph, nodes.caption, nodes.row)  # where words may be added; headings only get the hover
+_NO_WORDS = (*_VERBATIM, nodes.title, nodes.row, nodes.reference, addnodes.glossary)
 _STYLES = (nodes.strong, nodes.emphasis, nodes.inline, nodes.reference)
 
 
@@ -29,15 +34,37 @@ def table() -> dict[str, str]:
 
 
 @functools.cache
+def words() -> dict[str, str]:
+    """What each word of the glossary means, from the same file."""
+    found: dict[str, str] = yaml.safe_load(FILE.read_text())["words"]
+    return found
+
+
+@functools.cache
 def pattern() -> re.Pattern[str]:
     """Any short name, whole, also with an s behind."""
     longest = sorted(table(), key=len, reverse=True)
     return re.compile(r"(?<![\w+])(" + "|".join(map(re.escape, longest)) + r")(?=(?:'?s|’s)?(?![\w+]))")
 
 
-def glossary() -> str:
-    """The short names as a Sphinx glossary: the search puts its terms first, and pages can refer to them."""
-    return "\n".join(["```{glossary}", ":sorted:", "", *(f"{name}\n  {words}\n" for name, words in table().items()), "```"])
+@functools.cache
+def word_pattern() -> re.Pattern[str]:
+    """Any word of the glossary, whole, in small letters or capitals, also in its plural."""
+    longest = sorted(words(), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest))})(?:e?s)?(?![\w-])", flags=re.I)
+
+
+def meaning(used: str) -> tuple[str, str]:
+    """The word of the glossary that a text uses, and what it means."""
+    found = word_pattern().fullmatch(used)
+    if found is None:
+        raise KeyError(used)
+    return next((word, said) for word, said in words().items() if word.lower() == found.group(1).lower())
+
+
+def glossary(terms: dict[str, str]) -> str:
+    """Terms as a Sphinx glossary: the search puts them first, and pages can refer to them."""
+    return "\n".join(["```{glossary}", ":sorted:", "", *(f"{term}\n  {said}\n" for term, said in terms.items()), "```"])
 
 
 def _within(node: nodes.Node | None, kinds: type[nodes.Node] | tuple[type[nodes.Node], ...]) -> nodes.Node | None:
@@ -105,8 +132,27 @@ def _open_brackets(text: nodes.Text) -> int:
     return before.count("(") - before.count(")")
 
 
+def _hint_words(doctree: nodes.document) -> None:
+    """Give each word of the glossary a hover where the running text uses it first."""
+    met: set[str] = set()
+    for text in list(doctree.findall(nodes.Text)):
+        if _within(text, _BLOCKS) is None or _within(text, _NO_WORDS):
+            continue
+        found: list[nodes.Node] = []
+        at = 0
+        for use in word_pattern().finditer(text):
+            word, said = meaning(use.group())
+            if word not in met:
+                met.add(word)
+                found += [nodes.Text(text[at : use.start()])]
+                found += [nodes.abbreviation(use.group(), use.group(), explanation=said, classes=["word"])]
+                at = use.end()
+        if found:
+            text.parent.replace(text, [n for n in [*found, nodes.Text(text[at:])] if n.astext()])
+
+
 def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Explain the short names of one page."""
+    """Explain the short names and the words of one page."""
     texts = [t for t in doctree.findall(nodes.Text) if _within(t, _VERBATIM) is None and pattern().search(t)]
     wanted = _first_uses(texts)
     marked = [_marked(text, index, wanted) for index, text in enumerate(texts)]
@@ -117,6 +163,7 @@ def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
             outer = outer.parent
         if behind:
             outer.parent.insert(outer.parent.index(outer) + 1, nodes.Text(behind))
+    _hint_words(doctree)
 
 
 def setup(app: Sphinx) -> None:

@@ -42,6 +42,7 @@ def only_existing(root: Path, text: str) -> str:
 def fill(root: Path, project: Project, docname: str, text: str) -> str:
     """The source of a front page with its generated parts in place."""
     text = text.replace("<!-- gallery -->", gallery.page(project)) if "<!-- gallery -->" in text else text
-    text = text.replace("<!-- acronyms -->", acronyms.glossary())
+    for mark, terms in (("<!-- acronyms -->", acronyms.table), ("<!-- words -->", acronyms.words)):
+        text = text.replace(mark, acronyms.glossary(terms())) if mark in text else text
     text = text.replace("<!-- execution -->", execution(project)) if "<!-- execution -->" in text else text
     return only_existing(root, text)

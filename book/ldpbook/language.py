@@ -63,7 +63,7 @@ _ABBREVIATION = (
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\bal)(?<!\bcf)(?<!\bvs)(?<!\bEq)(?<!\bEqs)(?<!\bFig)(?<!\bSec)(?<!\bNo)(?<!\bpp)(?<!\b[A-Z])"
 )
 _END = re.compile(rf"{_ABBREVIATION}[.!?]+[)\"'”’\]]*\s+(?=[(\"'“‘\[]*[A-Z0-9`$ε])")
-_LABEL = re.compile(r"\s*(\*{1,2}|_{1,2})(?:(?!\1)[^`$])+?(?:[.:]\1|\1[.:]|\1\s*$)")
+_LABEL = re.compile(r"\s*(?:What would make the paper right:|(\*{1,2}|_{1,2})(?:(?!\1)[^`$])+?(?:[.:]\1|\1[.:]|\1\s*$))")
 _FENCE = re.compile(r"\s*(`{3,}|:{3,}|~{3,})\s*(\{[\w:-]+\})?(.*)$")
 _LISTINGS = {"{eval-rst}", "{index}", "{literalinclude}", "{bibliography}", "{math}", "{code}", "{code-block}", "{toctree}"}
 _ITEMS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also", "Other Parameters")

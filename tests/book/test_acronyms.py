@@ -1,5 +1,5 @@
 """Short names: everyone is in the table, marked wherever it stands in prose, and said in words
-where a page uses it first."""
+where a page uses it first. Words of the glossary: marked where a page uses them first."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import yaml
 from docutils import nodes
 from docutils.core import publish_doctree
 
-from ldpbook import acronyms, execute
+from ldpbook import acronyms, execute, language
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,3 +88,68 @@ def test_code_and_mathematics_stay_and_everything_else_gets_the_hover():
     )
     marked = [(n.astext(), n["explanation"]) for n in doctree.findall(nodes.abbreviation)]
     assert marked == [("SS", "subset selection"), ("THE", "thresholding with histogram encoding")]
+
+
+def words_marked(source):
+    found = explained(source).findall(nodes.abbreviation)
+    return [(n.astext(), acronyms.meaning(n.astext())[0]) for n in found if "word" in n["classes"]]
+
+
+def test_a_word_of_the_glossary_is_marked_once_where_the_running_text_uses_it_first():
+    page = """
+Reports
+=======
+
+== ==
+A report in a table
+== ==
+
+``report`` and :math:`report`, a `report <https://example.org>`_. Two **reports** and one report.
+
+::
+
+  report
+
+A likelihood-ratio event is an event. Reporters, a per-report rate and a Pareto front. OUE events.
+"""
+    assert words_marked(page) == [
+        ("reports", "report"),
+        ("likelihood-ratio event", "likelihood-ratio event"),
+        ("event", "event"),
+        ("Pareto front", "Pareto front"),
+    ]
+    said = explained(page).astext()
+    assert "Two reports and one report." in said  # no word of the page changes
+    assert "OUE (optimised unary encoding) events." in said
+
+
+def test_a_word_means_what_its_longest_name_in_the_glossary_means():
+    found = {use: acronyms.meaning(use)[0] for use in ("Clients", "Real report", "E-values", "ε")}
+    assert found == {
+        "Clients": "client",
+        "Real report": "real report",
+        "E-values": "e-value",
+        "ε": "ε",
+    }
+
+
+def test_every_word_of_the_glossary_is_used_and_explained_in_short_plain_sentences():
+    everything = "\n".join(prose(page) for page in PROJECT.pages())
+    used = {
+        acronyms.meaning(use.group())[0] for use in acronyms.word_pattern().finditer(everything)
+    }
+    assert [word for word in acronyms.words() if word not in used] == []
+    assert not set(acronyms.words()) & set(acronyms.table())
+    wrong = []
+    for word, said in acronyms.words().items():
+        sentences = list(language._sentences([(1, said)]))
+        judged = [language.Sentence("", 1, "page", sentence) for _, sentence in sentences]
+        broken = [rule for one in judged for rule in language.faults(one) if rule != "fragment"]
+        wrong += [(word, broken)] if broken or not 1 <= len(sentences) <= 2 else []
+        wrong += [] if said[0].isupper() and said.endswith(".") else [(word, "no sentence")]
+    assert wrong == []
+
+
+def test_a_glossary_lists_its_terms_with_what_they_mean():
+    assert acronyms.glossary({"b": "two", "a": "one"}).splitlines() == [
+        "```{glossary}", ":sorted:", "", "b", "  two", "", "a", "  one", "", "```"]  # fmt: skip

@@ -35,6 +35,7 @@ TOLD = [  # a sentence, and the only rule that it breaks
     ("What does the column show?", ""),
     ("What you should see", ""),
     ("**What would make the paper right.** The bound is wrong.", ""),
+    ("What would make the paper right: an exchange of both words.", ""),
     ("The column shows what is left.", ""),
     ("The interval is short; both ends of it.", "fragment"),
     ("The interval is short; both ends are exact.", ""),

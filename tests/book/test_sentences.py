@@ -16,7 +16,7 @@ from ldpkit.attacks.gradient import Pairs
 from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
 from ldpkit.auditors import audit_gradient, expected
 from ldpkit.auditors.count_ratio import statistic
-from ldpkit.mechanisms import AGM, GM, GRR, LDPSGD, FaultyUE, make
+from ldpkit.mechanisms import AGM, GM, GRR, LDPSGD, RAPPOR, FaultyUE, make
 
 BOOK = Path(__file__).parents[2] / "book"
 
@@ -145,3 +145,23 @@ def test_a_caption_and_its_alternative_text_name_the_same_lines():
         and "dotted: all of it in (b) to (d)" in caption
     )
     assert re.search(r"In \(a\)[^.]*dashed", alt) and re.search(r"In \(d\)[^.]*dotted", alt)
+
+
+def test_the_history_adds_up_what_deployments_promise():
+    page = (BOOK / "background" / "history.md").read_text()
+    chrome = RAPPOR(10, 2 * 2 * math.log(3), h=2, keep=0.75, flip=0.25)  # f = 1/2
+    assert chrome.f == pytest.approx(0.5)
+    sums = [30 * 4, 365 * 4, 17.14 + 2.47, 48 * 0.534, 4 * 0.686, chrome.epsilon, chrome.first]
+    said = [
+        "are 120,",
+        "is 1,460.",
+        "| 19.61 for",
+        "| 25.6,",
+        "| 2.74 |",
+        "ε = 4.39",
+        "2.04 for one",
+    ]
+    for number, words in zip(sums, said, strict=True):
+        assert words in page
+        digits = re.search(r"[\d,]*\d(\.\d+)?", words).group().replace(",", "")
+        assert round(number, len(digits.partition(".")[2])) == float(digits), words

@@ -221,7 +221,7 @@ def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page
     links' names and the card at the head are left."""
     page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
     uses = page.eval_on_selector_all(
-        "article abbr",
+        "article abbr:not(.word)",
         """all => all.map(a => {
         const block = a.closest("tr") || a.closest("p, figcaption"), before = a.previousSibling?.data || "", after = a.nextSibling?.data || "";
         const whole = !/\\w-$/.test(before) && !/^-\\w/.test(after);
@@ -233,6 +233,30 @@ def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page
     for short in {use["name"] for use in uses}:
         first = min((use for use in uses if use["name"] == short), key=lambda use: use["rank"])
         assert first["rank"] == 2 or first["title"].lower() in first["block"], short
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_words_of_the_glossary_are_explained_on_hover_once_and_in_running_text(page, site, name):
+    page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
+    found = page.eval_on_selector_all(
+        "article abbr.word", "all => all.map(a => [a.textContent, a.title])"
+    )
+    met = [acronyms.meaning(used) for used, _ in found]
+    assert [title for _, title in found] == [said for _, said in met]
+    assert len({word for word, _ in met}) == len(met)
+    elsewhere = "article :is(a, h1, h2, h3, h4, table, pre, code, .glossary) abbr.word"
+    assert page.locator(elsewhere).count() == 0
+
+
+def test_the_glossary_shows_its_words_and_the_search_finds_one_first(page, site):
+    page.goto(f"{site}/book/notation.html", wait_until="domcontentloaded")
+    terms = page.locator("dl.glossary").first.locator("dt")
+    shown = terms.evaluate_all("all => all.map(dt => dt.firstChild.textContent.trim())")
+    assert sorted(shown) == sorted(acronyms.words())
+    page.goto(f"{site}/search.html?q=shuffler", wait_until="networkidle")
+    page.get_by_text("Search finished").wait_for()
+    first = page.locator("#search-results li").first
+    assert "notation.html#term-shuffler" in first.locator("a").first.get_attribute("href")
 
 
 def test_pages_can_be_used_with_the_keyboard_and_headings_are_in_order(page, site):

@@ -7,12 +7,12 @@
   const STARTS = {
     free: "a point of my own",
     "GRR/tight": "GRR",
-    "SUE/tight": "SUE, two-value event",
+    "SUE/tight": "SUE, likelihood-ratio event",
     "SUE/guess": "SUE, the paper's guess",
-    "OUE/tight": "OUE, two-value event",
+    "OUE/tight": "OUE, likelihood-ratio event",
     "OUE/guess": "OUE, the paper's guess",
     "OLH/guess": "OLH, the paper's guess",
-    "FaultyUE/tight": "pure-ldp 1.1.2's SUE, two-value event",
+    "FaultyUE/tight": "pure-ldp 1.1.2's SUE, likelihood-ratio event",
   };
 
   ldpkit.explorer("audit", {

@@ -89,7 +89,7 @@
         label: "Question asked",
         kind: "choice",
         value: "tight",
-        choices: { tight: "two-value event", guess: "the paper's guess" },
+        choices: { tight: "likelihood-ratio event", guess: "the paper's guess" },
       },
       pair: {
         label: "Secrets",

@@ -13,7 +13,7 @@
         label: "Question asked",
         kind: "choice",
         value: "guess",
-        choices: { guess: "the paper's guess", tight: "two-value event" },
+        choices: { guess: "the paper's guess", tight: "likelihood-ratio event" },
       },
       tau: { label: "Collections τ", kind: "list", value: 10, values: axes.tau },
       epsilon: { label: "ε of one report", kind: "list", value: 1, values: axes.epsilon },
@@ -83,7 +83,7 @@
         p.end();
         if (fresh[0] === null)
           say(
-            `No closed form is known of the guess against several ${s.protocol} reports: ask for the two-value event.`,
+            `No closed form is known of the guess against several ${s.protocol} reports: ask for the likelihood-ratio event.`,
           );
         else
           say(
