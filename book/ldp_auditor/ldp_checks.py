@@ -36,3 +36,25 @@ def check_fig2(cell, *, trials, alpha):
             comparable=(trials, alpha) == (1_000_000, 0.01),  # the paper states them for its own number of reports
         )
     return board
+
+
+def check_fig1(guess, tight, *, k, epsilon, trials):
+    """Compare Figure 1: the stated limits of claimed over empirical epsilon. Return the board and a table of all values."""
+    board = paper_values.Scoreboard("ldp_auditor/fig1")
+    board.add_cells(guess, "epsilon_emp, {mechanism}")
+    stated = paper_values.load("ldp_auditor").query("item == 'claim: eps/eps_emp at eps=2 at most'").set_index("series")["value"]
+    for name, most in stated.items():
+        board.claim(
+            f"{name}: claimed / empirical, at most",
+            guess[guess["mechanism"] == name],
+            published=most,
+            over="epsilon",
+            series=f"claimed over empirical, at most, {name}",
+            note="Above 2 to the letter, 2 as a whole multiple: see the errata, LDP-Auditor 8.",
+            comparable=(k, epsilon, trials) == (200, 2.0, 1_000_000),
+        )
+    board.add_cells(tight, "two-value event, {mechanism}")
+    lines = guess.set_index("mechanism").rename(columns={"mean": "this run", "spread": "± sd"}).rename_axis(None)
+    lines["claim / this run"], lines["claim / exact"] = epsilon / lines["this run"], epsilon / lines["exact"]
+    lines["paper: at most"] = stated
+    return board, lines.drop(columns=["attack", "epsilon", "se", "faithful", "chance"])
