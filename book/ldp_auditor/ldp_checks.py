@@ -58,3 +58,12 @@ def check_fig1(guess, tight, *, k, epsilon, trials):
     lines["claim / this run"], lines["claim / exact"] = epsilon / lines["this run"], epsilon / lines["exact"]
     lines["paper: at most"] = stated
     return board, lines.drop(columns=["attack", "epsilon", "se", "faithful", "chance"])
+
+
+def check_fig4(cell):
+    """Record Figures 4 and 10, for which the paper prints no numbers; return the board of each figure by its name."""
+    boards = {}
+    for item, sizes in (("ldp_auditor/fig4", (25, 200)), ("ldp_auditor/fig10", (100, 150))):
+        boards[item] = paper_values.Scoreboard(item)
+        boards[item].add_cells(cell[cell["k"].isin(sizes)], "{mechanism}, k={k:g}, delta={delta:g}")
+    return boards
