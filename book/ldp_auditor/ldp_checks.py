@@ -67,3 +67,25 @@ def check_fig4(cell):
         boards[item] = paper_values.Scoreboard(item)
         boards[item].add_cells(cell[cell["k"].isin(sizes)], "{mechanism}, k={k:g}, delta={delta:g}")
     return boards
+
+
+def check_fig5(cell, *, trials, alpha):
+    """Compare Figure 5: the limits that the paper states for hashing without noise."""
+    board = paper_values.Scoreboard("ldp_auditor/fig5")
+    board.add_cells(cell, "{attack}, k={k:g}", x="g")
+    guess = cell[cell["attack"] == "guess"]
+    for label, item, series, rows in (
+        ("below, g = 2", "claim: LHO eps_emp below", "g=2", guess[guess["g"] == 2]),
+        ("at most, g up to 10", "claim: LHO eps_emp at most", "g up to 10", guess[guess["g"] <= 10]),
+    ):
+        board.claim(
+            label,
+            rows,
+            published=paper_values.lookup("ldp_auditor", item, series),
+            x="g",
+            where="k = {k:g}, g = {g:g}",
+            series=f"LHO, {label}",
+            note="see the errata, LDP-Auditor 9.",
+            comparable=(trials, alpha) == (1_000_000, 0.01),  # as published
+        )
+    return board
