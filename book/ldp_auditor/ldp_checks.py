@@ -115,3 +115,13 @@ def check_fig6(cell, *, trials, alpha):
             note="Not at this example, but at 500 collections of 1: see the errata, LDP-Auditor 10.",
         )
     return boards
+
+
+def check_fig7(cell, plain):
+    """Record Figures 7 and 12, for which the paper prints no numbers; return the board of each figure by its name."""
+    boards = {}
+    for item, sizes in (("ldp_auditor/fig7", (2, 100)), ("ldp_auditor/fig12", (25, 50))):
+        boards[item] = paper_values.Scoreboard(item)
+        boards[item].add_cells(cell[cell["k"].isin(sizes)], "{mechanism}, k={k:g}, d={d:g}")
+        boards[item].add_cells(plain[plain["k"].isin(sizes)], "{base}, k={k:g}, d={d:g}")
+    return boards
