@@ -126,6 +126,8 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
         first = fold.astext().lstrip()
         prompt = "Imports" if prompt == PROMPTS["setup"] and first.startswith(("import ", "from ")) else prompt
         fold["prompt_show"] = fold["prompt_hide"] = prompt
+        if prompt == PROMPTS[""] and next(cell.findall(nodes.figure), None) is not None:
+            fold["prompt_show"] = fold["prompt_hide"] = "Code of this figure"
         if "first-figure" in tags:  # the code stands behind its figure, with the files
             made = [n for n in cell.children if isinstance(n, nodes.raw) and "made-by" in n.astext()]
             cell.children = [n for n in cell.children if n is not fold and n not in made] + [fold]
