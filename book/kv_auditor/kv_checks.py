@@ -1,0 +1,63 @@
+"""Comparisons of the pages of KV-Auditor with what the paper prints; each returns the scoreboards of its page and the cells of its
+figures, with the paper's numbers in them."""
+
+import math
+
+from kv_pages import compare, follow, summary
+
+from ldpbook import paper_values
+from ldpkit.mechanisms import PCKVGRR, PCKVUE
+
+EPSILON = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 4.0, 6.0]
+"""The budgets of every figure and table."""
+PAPER = {"users": 100_000_000, "alpha": 0.05, "ownership": 0.5, "share": 0.5, "estimator": "released", "minimum": 5}
+"""The settings that the paper states or that its numbers need."""
+ENOUGH = 10
+"""Runs from which on a standard deviation is good enough for a comparison with the paper's single run."""
+
+
+def asked(runs=ENOUGH, **given):
+    """Whether a run has the paper's settings, among other parameters, and enough runs."""
+    return runs >= ENOUGH and all(given[name] == PAPER[name] for name in given.keys() & PAPER.keys())
+
+
+def _closed(board, name, rows, ownership, share):
+    """Compare values without noise with their closed form, where a whole record of PCKV is counted."""
+    for row in rows.itertuples():
+        exact = math.log(1 + ownership * math.expm1(share * row.epsilon))
+        board.add(name, row.epsilon, row.limit, exact=exact, how="closed form")
+
+
+def check_fig6(six_a, six_b, common, *, record, second, keys_grr, real, seed):
+    """Compare Figure 6 with the points that were read off it, and real reports with their exact distribution."""
+    board, comparable = paper_values.Scoreboard("kv_auditor/fig6", how="drawn from the law"), asked(**common)
+    seen = f"Fitted to this figure: PCKV spends {common['share']:g} of the budget, {record} symbols make a record"
+    fitted = {"HKV b=4": f"{seen}.", "VKV b=4/8/16 (overlapping)": f"{seen}, and VKV looks at the first and at an unrelated one."}
+    a = compare(board, summary(six_a), "fig6a", comparable and (record, second) == (3, 2), settings=fitted)
+    b = compare(board, summary(six_b), "fig6b")
+    _closed(board, "without noise, PCKV-GRR", b[b["series"] == f"N_key={keys_grr[0]}"], common["ownership"], common["share"])
+    follow(board, [PCKVUE(3, 2.0), PCKVGRR(3, 2.0)], [(0, 0.5), (2, -1.0)], real, seed)
+    few, many = (b[b["series"] == f"N_key={k}"].iloc[0] for k in (min(keys_grr), max({100} & {*keys_grr} or keys_grr)))
+    if comparable and {2, 100} <= {*keys_grr} and common["epsilon"][0] == EPSILON[0]:
+        board.add(
+            "N_key=100 over N_key=2",
+            few["epsilon"],
+            many["mean"] - few["mean"],
+            math.hypot(few["sd"], many["sd"]) / common["runs"] ** 0.5,
+            published=paper_values.lookup("kv_auditor", "fig6b"),
+            kind="sign or order",
+            relation=">=",
+        )
+    return board, a, b
+
+
+def check_table1(one, common, *, eta, keys):
+    """Compare Table 1 with the paper's numbers, and its first column without noise with the closed form."""
+    board = paper_values.Scoreboard("kv_auditor/table1", how="drawn from the law")
+    notes = {("N_key=4", 3.2): "A misprint of 1.1336: see the errata, KV-Auditor 1."}
+    halved = f"Fitted: PCKV spends {common['share']:g} of the budget"
+    fitted = {f"N_key={k}": halved + ("" if k == 4 else ", and its rate 1/l is divided in integers") + "." for k in keys}
+    comparable = asked(**common) and eta == "floor" and keys == [4, 3, 2]
+    cell = compare(board, summary(one), "table1", comparable, notes, settings=fitted)
+    _closed(board, "without noise, N_key=4", cell[cell["series"] == "N_key=4"], common["ownership"], common["share"])
+    return board, cell
