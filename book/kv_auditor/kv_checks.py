@@ -24,6 +24,10 @@ PAPER = {
     "variation": None,
 }
 """The settings that the paper states or that its numbers need."""
+SQUADS = [-1.0, -0.5]
+"""The values of Table 3's squads: the boundary and the middle of a bucket."""
+ROUNDING = 1e-12
+"""How far floating point may leave an exact zero."""
 ENOUGH = 10
 """Runs from which on a standard deviation is good enough for a comparison with the paper's single run."""
 
@@ -92,4 +96,59 @@ def check_fig7(key, hkv, vkv, ldp, grr, common, *, ownership_four, real, seed):
     follow(board, [CPPUE(1, 2.0, 4, 1), CPPGRR(1, 2.0, 4, 1)], [(0, 0.6)], real, seed)
     for row in cell["a"].itertuples():
         board.add("without noise, key", row.epsilon, row.limit, exact=row.epsilon / 2, how="closed form")
+    return board, cell
+
+
+def check_table2(two, exact, common, *, buckets, scaling):
+    """Compare Table 2 with the paper's numbers, and its first round, rightly subtracted, with zero."""
+    board = paper_values.Scoreboard("kv_auditor/table2", how="drawn from the law")
+    cell = compare(board, two, "table2", asked(**common, buckets=buckets) and scaling == "released")
+    for row in exact[exact["series"] == "c=1"].itertuples():  # both groups start from the same means
+        board.add("exact scaling, without noise, c=1", row.epsilon, row.limit, ROUNDING, exact=0.0, how="closed form")
+    return board, cell
+
+
+def check_table3(three, other, common, *, buckets, squads):
+    """Compare Table 3 with the paper's numbers, and the first round of the second squad with zero."""
+    board = paper_values.Scoreboard("kv_auditor/table3", how="drawn from the law")
+    cell = compare(board, three, "table3", asked(**common, buckets=buckets) and squads == SQUADS)
+    if buckets == PAPER["buckets"] and squads == SQUADS:  # in round one the imitators hold what the second squad holds
+        for row in other[other["series"] == "c=1"].itertuples():
+            board.add("second squad, without noise, c=1", row.epsilon, row.limit, ROUNDING, exact=0.0, how="closed form")
+    return board, cell
+
+
+def check_table4(four, common):
+    """Compare the values of Table 4 without noise with what the paper states about them."""
+    board, ownership, rounds = (
+        paper_values.Scoreboard("kv_auditor/table4", how="drawn from the law"),
+        *map(common.get, ("ownership", "rounds")),
+    )
+    cell = compare(board, four, "table4")
+    grows, held = (
+        paper_values.lookup("kv_auditor", "table4", f"claim: {claim}")
+        for claim in ("round c+1 over round c, at least", "last round over epsilon, at most")
+    )
+    for budget, row in four.pivot(index="epsilon", columns="series", values="limit").iterrows():
+        for c in range(1, rounds):
+            board.add(
+                f"round {c + 1} over round {c}, without noise",
+                budget,
+                row[f"c={c + 1}"] - row[f"c={c}"],
+                published=grows
+                if ownership == PAPER["ownership"]
+                else None,  # if everybody owns the pair, no mean says anything new
+                relation=">=",
+                how="closed form",
+                kind="sign or order" if ownership == PAPER["ownership"] else None,
+            )
+        board.add(
+            "last round over epsilon, without noise",
+            budget,
+            row[f"c={rounds}"] / budget,
+            published=held,
+            relation="<=",
+            how="closed form",
+            kind="sign or order",
+        )
     return board, cell
