@@ -7,7 +7,7 @@ import pandas as pd
 from kv_pages import compare, follow, summary
 
 from ldpbook import paper_values
-from ldpkit.mechanisms import CPPGRR, CPPUE, PCKVGRR, PCKVUE
+from ldpkit.mechanisms import CPPGRR, CPPUE, PCKVGRR, PCKVUE, THE
 
 EPSILON = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 4.0, 6.0]
 """The budgets of every figure and table."""
@@ -151,4 +151,35 @@ def check_table4(four, common):
             how="closed form",
             kind="sign or order",
         )
+    return board, cell
+
+
+def _loss(series, epsilon):
+    """The largest log ratio of a frequency protocol's reports: what whole records show without noise."""
+    if "THE" not in series:
+        return epsilon
+    client = THE(2, epsilon)
+    return math.log(client.p * (1 - client.q) / (client.q * (1 - client.p)))
+
+
+def check_fig8(the, oue, *, d_the, d_oue):
+    """Compare the values of Figure 8 without noise with their closed forms, and both auditors with each other."""
+    board = paper_values.Scoreboard("kv_auditor/fig8", how="drawn from the law")
+    cell = {"a": compare(board, summary(the), "fig8a"), "b": compare(board, summary(oue), "fig8b")}
+    for panel, name in (("a", f"THE d={d_the}"), ("b", f"OUE d={d_oue}")):
+        found = cell[panel]
+        for row in found[found["series"].str.startswith(("HKV", "VKV"))].itertuples():
+            exact = _loss(row.series, row.epsilon)
+            board.add(f"without noise, {row.series}", row.epsilon, row.limit, exact=float(exact), how="closed form")
+        above = paper_values.lookup("kv_auditor", f"fig8{panel}")
+        for budget, row in found.pivot(index="epsilon", columns="series", values="limit").iterrows():
+            board.add(
+                f"KV-Auditor over LDP-Auditor, without noise, {name}",
+                budget,
+                row[f"HKV {name}"] - row[f"LDP-Auditor {name}"],
+                published=above,
+                kind="sign or order",
+                how="closed form",
+                relation=">=",
+            )
     return board, cell
