@@ -4,6 +4,7 @@ import ast
 import functools
 import json
 import re
+import types
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +165,15 @@ def test_the_line_of_status_counts_what_was_compared(tmp_path):
     assert "1 differs, because a &amp; b." in line
     unprinted = rows.assign(verdict="no-published-value")
     assert "3 values lie within 2.5 standard errors" in reading.status(unprinted, "")
+
+
+def test_a_page_without_statements_has_a_summary(tmp_path):
+    import pandas as pd
+
+    (tmp_path / "_build").mkdir()
+    (tmp_path / "_build" / "claims.csv").write_text("page,verdict\np/one,holds\n")
+    path = tmp_path / "board.csv"
+    path.write_text(ROWS)
+    project, rows = types.SimpleNamespace(root=tmp_path), pd.read_csv(path)
+    assert reading.summary(project, "book/p/two", rows) == "2 of 3 compared numbers agree"
+    assert reading.summary(project, "book/p/one", rows).endswith("1 of 1 tested statements hold")
