@@ -111,7 +111,7 @@ def triples(cell, digits=4):
     return plots.show(wide).set_properties(**{"white-space": "pre"})
 
 
-def curves(parts, claims, x="stated ε", size=(4.3, 3.5)):
+def curves(parts, claims, x="stated ε", size=(4.3, 3.5), columns=2):
     """Draw mean and deviation, value without noise and what the paper shows of every series; a panel for each part.
 
     `claims` names the dashed line of a panel and says which multiple of the budget it is.
@@ -121,7 +121,7 @@ def curves(parts, claims, x="stated ε", size=(4.3, 3.5)):
         shown = cell.assign(limit=cell["limit"].where(cell["limit"] > 0), claim=factor * cell["epsilon"])
         sources = {"this run": ("mean", "sd"), "exact": "limit", "paper": "paper"}
         drawn.append(plots.tidy(shown, panel=title, series="{series}", x="epsilon", sources=sources, claim={claim: "claim"}))
-    return plots.figure(pd.concat(drawn, ignore_index=True), x=x, y="audited ε", xscale="log", yscale="log", columns=2, size=size,
+    return plots.figure(pd.concat(drawn, ignore_index=True), x=x, y="audited ε", xscale="log", yscale="log", columns=columns, size=size,
                         own=True)  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
     parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree" if agree + n["differ"] else against_exact(rows)]
     if path.exists():
         claims = pd.read_csv(path, dtype=str)
-        verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.partition(":")[0]
+        verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
         tested = verdicts[verdicts != claims_page.NEVER]
         parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
     return " · ".join(parts)
@@ -129,6 +129,8 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
         first = fold.astext().lstrip()
         prompt = "Imports" if prompt == PROMPTS["setup"] and first.startswith(("import ", "from ")) else prompt
         fold["prompt_show"] = fold["prompt_hide"] = prompt
+        if prompt == PROMPTS[""] and next(cell.findall(nodes.figure), None) is not None:
+            fold["prompt_show"] = fold["prompt_hide"] = "Code of this figure"
         if "first-figure" in tags:  # the code stands behind its figure, with the files
             made = [n for n in cell.children if isinstance(n, nodes.raw) and "made-by" in n.astext()]
             cell.children = [n for n in cell.children if n is not fold and n not in made] + [fold]

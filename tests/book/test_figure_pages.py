@@ -5,6 +5,7 @@ import functools
 import io
 import json
 import re
+import types
 from pathlib import Path
 
 import numpy as np
@@ -205,3 +206,13 @@ def test_a_tile_shows_one_panel_of_a_figure():
     for number, colour in ((1, (255, 0, 0)), (2, (0, 0, 255))):
         tile = gallery.panel(svg.getvalue(), png.getvalue(), number)
         assert tile.size == gallery.SIZE and tile.getpixel((160, 100)) == colour
+
+
+def test_a_page_without_statements_has_a_summary(tmp_path):
+    (tmp_path / "_build").mkdir()
+    (tmp_path / "_build" / "claims.csv").write_text("page,verdict\np/one,holds\n")
+    path = tmp_path / "board.csv"
+    path.write_text(ROWS)
+    project, rows = types.SimpleNamespace(root=tmp_path), pd.read_csv(path)
+    assert reading.summary(project, "book/p/two", rows) == "2 of 3 compared numbers agree"
+    assert reading.summary(project, "book/p/one", rows).endswith("1 of 1 tested statements hold")
