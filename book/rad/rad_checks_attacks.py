@@ -1,6 +1,7 @@
 """Figures 3 to 6 of the paper on reconstruction advantage: what they draw, and comparisons with what the paper prints."""
 
 import dpsgd
+import numpy as np
 import pandas as pd
 
 from ldpbook import comparisons, paper_values, plots
@@ -56,3 +57,36 @@ def shown_fig3(board):
     names = [x if isinstance(x, str) else f"{x:g}" for x in said["x"]]
     said = said.assign(x=names, verdict=said["verdict"].map(comparisons.SAID))
     return said[["series", "x", "published", "reproduced", "verdict", "note"]]
+
+
+def check_fig4(table, priors, *, runs):
+    """Compare Figure 4: simulated advantages with exact ones, and what the text says about two tolerances."""
+    board = paper_values.Scoreboard("rad/fig4", how="real reports")
+    one = {name: prior.max() / runs for name, prior in priors.items()}  # one outcome more or less: no run resolves less
+    for row in table.to_dict("records"):
+        se = np.hypot(row["rad_se"], one[row["prior"]]) if row["eta"] < 100 else 1e-12
+        board.add(f"RAD, {row['prior']}, eta={row['eta']}", row["epsilon"], row["rad"], se, exact=row["exact_rad"])
+    if (table["eta"] == 100).any():
+        least, said = table[table["eta"] == 100]["exact_rero"].min(), paper_values.lookup("rad", "fig4_text", "ReRo")
+        rounding = {"published_error": 1e-12}  # of a sum of a hundred numbers
+        board.add(
+            "ReRo at eta = 100", "every epsilon", least, published=said, how="closed form", kind="claim in words", **rounding
+        )
+    board.add(
+        "eta of the largest RAD, of those plotted",
+        "eta",
+        int(table.groupby("eta")["exact_rad"].mean().idxmax()),
+        published=paper_values.lookup("rad", "fig4_text", "eta_of_largest_RAD"),
+        how="closed form",
+        kind="claim in words",
+        note="other tolerances were chosen on this page",
+    )
+    return board
+
+
+def shown_fig4(table, epsilon):
+    """Return the rows of the middle budget, in the words of the page."""
+    middle = table[np.isclose(table["epsilon"], sorted(epsilon)[len(epsilon) // 2])]
+    short = {"prior": "prior", "eta": "η", "epsilon": "ε", "rad": "advantage", "exact_rad": "exact", "rero": "success"}
+    short |= {"exact_rero": "exact success", "bayes": "Bayes", "bound": "bound"}
+    return middle.round(9).assign(epsilon=middle["epsilon"].map("{:g}".format)).rename(columns=short)[list(short.values())]
