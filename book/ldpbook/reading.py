@@ -24,6 +24,7 @@ PROMPTS = {
     "parameters": "Parameters",
     "setup": "Computation",
     "first-figure": "Code and files of this figure",
+    "figure": "Code of this figure",
     "": "Code of this table",
 }
 """What the fold of a cell is called, by the first of these tags that the cell has."""
@@ -66,7 +67,9 @@ def against_exact(rows: pd.DataFrame) -> str:
     exact = int((rows["exact"].notna() & ~(rows["reproduced_se"] > 0)).sum())
     if simulated:
         return f"{simulated:,} values lie within {deviation:.1f} standard errors of their exact expectation"
-    return f"{exact:,} values were computed exactly" if exact else "compared with nothing"
+    closed = int((rows["how"] == "closed form").sum()) if "how" in rows else 0
+    formulas = f"{closed:,} values were computed from closed forms" if closed else "compared with nothing"
+    return f"{exact:,} values were computed exactly" if exact else formulas
 
 
 def status(rows: pd.DataFrame, differs: str) -> str:
@@ -122,7 +125,8 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     top.children[-1:-1] = moved["page-needs"]  # above the foot
     for cell, fold in _folds(doctree):
         tags = [name.removeprefix("tag_") for name in cell["classes"]]
-        prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, ""))
+        drawn = ["figure"] * any(cell.findall(nodes.figure))
+        prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, *drawn, ""))
         first = fold.astext().lstrip()
         prompt = "Imports" if prompt == PROMPTS["setup"] and first.startswith(("import ", "from ")) else prompt
         fold["prompt_show"] = fold["prompt_hide"] = prompt
