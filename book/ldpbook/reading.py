@@ -27,6 +27,7 @@ PROMPTS = {
     "parameters": "Parameters",
     "setup": "Computation",
     "first-figure": "Code and files of this figure",
+    "figure": "Code of this figure",
     "": "Code of this table",
 }
 """What the fold of a cell is called, by the first of these tags that the cell has."""
@@ -69,7 +70,10 @@ def against_exact(rows: pd.DataFrame) -> str:
     exact = int((rows["exact"].notna() & ~(rows["reproduced_se"] > 0)).sum())
     if simulated:
         return f"{simulated:,} value{'s' * (simulated > 1)} within {deviation:.1f} standard errors of the exact expectation"
-    return f"{exact:,} value{'s' * (exact > 1)} computed exactly" if exact else "nothing to compare with"
+    if exact:
+        return f"{exact:,} value{'s' * (exact > 1)} computed exactly"
+    closed = int((rows["how"] == "closed form").sum()) if "how" in rows else 0
+    return f"{closed:,} values computed from closed forms" if closed else "nothing to compare with"
 
 
 def status(rows: pd.DataFrame, differs: str) -> str:
@@ -125,7 +129,8 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     top.children[-1:-1] = moved["page-needs"]  # above the foot
     for cell, fold in _folds(doctree):
         tags = [name.removeprefix("tag_") for name in cell["classes"]]
-        prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, ""))
+        drawn = ["figure"] * any(cell.findall(nodes.figure))
+        prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, *drawn, ""))
         first = fold.astext().lstrip()
         prompt = "Imports" if prompt == PROMPTS["setup"] and first.startswith(("import ", "from ")) else prompt
         fold["prompt_show"] = fold["prompt_hide"] = prompt

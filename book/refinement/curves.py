@@ -51,12 +51,12 @@ def power(x, digits=0):
     return f"{mantissa}·{plot_style.power(10, int(exponent))}" if x else "0"
 
 
-def by_size(cells, value, item, *more, panel="{mechanism}", **look):
+def by_size(cells, value, item, *more, panel="{mechanism}", series="k = {k:,.0f}", **look):
     """Draw one line per domain size over the paper's own curve, and what is in the tables of `more`."""
     seen = digitised(item)
     seen = pd.concat([seen[seen["k"].notna()], *(seen[seen["k"].isna()].assign(k=k) for k in cells["k"].unique())])
     seen = seen.merge(cells.drop(columns=["epsilon", value]).drop_duplicates(["mechanism", "k"]), on=["mechanism", "k"])
-    given = {"panel": panel, "series": "k = {k:,.0f}"}
+    given = {"panel": panel, "series": series}
     drawn = [plots.tidy(cells, x="epsilon", sources={"exact": value}, **given),
              plots.tidy(seen, x="x", sources={"paper": "value"}, **given),
              plots.tidy(released(cells, value).merge(cells[[c for c in cells if c != value]]), x="epsilon",
