@@ -69,7 +69,7 @@ def written(found: Json) -> str:
 def element(page: str, name: str, found: Json) -> str:
     """What stands beside the picture in the page."""
     panels = len(found["names"]["panel"])  # the script draws so many rows of them on a wide screen and on a phone
-    room = f"--rows: {math.ceil(panels / min(panels, found['spec']['columns']))}; --narrow: {math.ceil(panels / 2)}"
+    room = f"--rows: {math.ceil(panels / min(panels, found['spec'].get('columns', panels)))}; --narrow: {math.ceil(panels / 2)}"
     where, text = f'data-twin="{html.escape(called(page, name))}" style="{room}"', written(found)
     if len(text) > INLINE:
         return f'<div {where} data-src="{"../" * page.count("/")}_figures/{name}.js"></div>'
