@@ -125,6 +125,7 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
         prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, ""))
         first = fold.astext().lstrip()
         prompt = "Imports" if prompt == PROMPTS["setup"] and first.startswith(("import ", "from ")) else prompt
+        prompt = "Code of this figure" if prompt == PROMPTS[""] and next(cell.findall(nodes.figure), None) else prompt
         fold["prompt_show"] = fold["prompt_hide"] = prompt
         if "first-figure" in tags:  # the code stands behind its figure, with the files
             made = [n for n in cell.children if isinstance(n, nodes.raw) and "made-by" in n.astext()]
