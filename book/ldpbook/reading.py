@@ -133,6 +133,7 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
         prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, *drawn, ""))
         first = fold.astext().lstrip()
         prompt = "Imports" if prompt == PROMPTS["setup"] and first.startswith(("import ", "from ")) else prompt
+        prompt = "Code of this figure" if prompt == PROMPTS[""] and next(cell.findall(nodes.figure), None) else prompt
         fold["prompt_show"] = fold["prompt_hide"] = prompt
         if prompt == PROMPTS[""] and next(cell.findall(nodes.figure), None) is not None:
             fold["prompt_show"] = fold["prompt_hide"] = "Code of this figure"
