@@ -33,7 +33,8 @@ def prose(page):
     for c in [] if texts else json.loads(PROJECT.source(page).read_text())["cells"]:
         texts.append(c["metadata"].get("mystnb", {}).get("figure", {}).get("caption", ""))
         texts += ["".join(c["source"])] if c["cell_type"] == "markdown" else []
-    return VERBATIM.sub(" ", "\n\n".join(texts))
+    shown = re.sub(r"^\s*% .*$", " ", "\n\n".join(texts), flags=re.M)  # without comments
+    return VERBATIM.sub(" ", shown)
 
 
 def test_every_word_in_capitals_is_in_the_table_or_a_known_name():
