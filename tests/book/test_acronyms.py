@@ -33,7 +33,8 @@ def prose(page):
     for c in [] if texts else json.loads(PROJECT.source(page).read_text())["cells"]:
         texts.append(c["metadata"].get("mystnb", {}).get("figure", {}).get("caption", ""))
         texts += ["".join(c["source"])] if c["cell_type"] == "markdown" else []
-    shown = re.sub(r"^\s*% .*$", " ", "\n\n".join(texts), flags=re.M)  # without comments
+    unseen = r"^\s*% .*$|^ +```+(?:\{dropdown\}.*)?$"  # comments, and fences within a list
+    shown = re.sub(unseen, " ", "\n\n".join(texts), flags=re.M)
     return VERBATIM.sub(" ", shown)
 
 
