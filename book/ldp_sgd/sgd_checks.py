@@ -1,6 +1,9 @@
 """Comparisons of the pages of LDP-SGD with what the paper prints; each returns a scoreboard of its figure."""
 
-from ldpbook import paper_values
+import pandas as pd
+import standins
+
+from ldpbook import comparisons, paper_values
 
 
 def check_fig3(reversals, *, draws):
@@ -28,4 +31,87 @@ def check_fig9(rates):
     for row in rates.to_dict("records"):
         error = (row["exact"] * (1 - row["exact"]) / row["trials"]) ** 0.5
         board.add(f"{row['adversary']}, {row['rate']}", row["epsilon"], float(row["found"]), error, exact=row["exact"])
+    return board
+
+
+def said_fig8(names, epsilon):
+    """Return what the paper says about cells of Figure 8: item, series, adversary, stand-in, budget and rounding."""
+    said = [
+        ("fig8a", "CIFAR-10 benign eps_emp", "benign", names[0], 4, 0.005),
+        ("fig8b", "Sent140 label flip eps_emp", "random", names[3], 4, 0.005),
+        ("fig8c", "FEMNIST gradient flip eps_emp", "gradient flip", names[1], 4, 0.005),
+    ]
+    said += [("fig8d", "collusion reaches eps0 (all data sets)", "collusion", name, e, 0) for name in names for e in epsilon]
+    return said + [("fig8e", "dummy reaches eps0", "dummy", name, e, 0) for name in names for e in epsilon]
+
+
+def compared_fig8(cells, names, epsilon):
+    """Give each statement about a cell of this run with the row of that cell and the published value."""
+    for item, series, adversary, name, budget, error in said_fig8(names, epsilon):
+        here = cells[
+            (cells["adversary"] == adversary) & (cells["name"] == name) & (cells["epsilon"] == budget) & cells["mean"].notna()
+        ]
+        if len(here) and budget in (0.5, 1, 2, 4):
+            yield series, here.iloc[0], error, paper_values.lookup("ldp_sgd", item, series, f"eps0={budget:g}")
+
+
+def check_fig8(cells, names, epsilon, *, trials):
+    """Compare Figure 8: means with their exact expectations, and a few of them with what the paper prints."""
+    board = paper_values.Scoreboard("ldp_sgd/fig8", how="real reports")
+    standins.compare(board, cells, ["adversary", "name"], "epsilon")
+    other = "A stand-in for the paper's data: another network, another stage of training."
+    for series, row, error, value in compared_fig8(cells, names, epsilon):
+        dummy = row["adversary"] == "dummy"
+        board.add(
+            f"{series}: {row['name']}",
+            row["epsilon"],
+            row["mean"],
+            row["se"],
+            published=value if trials == 1_000 else None,
+            published_error=error,
+            exact=row["exact"],
+            relation="=" if error else ">=",
+            note="" if dummy else other,  # two fixed vectors: no data, and the distribution is the same in any dimension
+            kind="own stand-in" if not dummy and trials == 1_000 else None,
+        )
+    return board
+
+
+def shown_fig8(board, cells, names):
+    """Return the comparisons at a budget of 4, in the words of the page."""
+    verdicts = {(row.series, row.x): comparisons.SAID[row.verdict] for row in board.table().itertuples()}
+    lines = [
+        {
+            "the paper": series,
+            "here": row["name"],
+            "budget": f"{row['epsilon']:g}",
+            "paper": value,
+            "this run": row["mean"],
+            "exact expectation": row["exact"],
+            "without sampling noise": row["limit"],
+            "verdict": verdicts[f"{series}: {row['name']}", row["epsilon"]],
+        }
+        for series, row, _, value in compared_fig8(cells, names, [4])
+    ]
+    return pd.DataFrame(lines)
+
+
+def check_fig4(cells, epsilon):
+    """Compare Figure 4: the means of the largest budget with their exact expectations."""
+    bars = paper_values.Scoreboard("ldp_sgd/fig4", how="real reports")
+    standins.compare(bars, cells[cells["epsilon"] == max(epsilon)], ["adversary", "name"], "epsilon")
+    return bars
+
+
+def check_fig5(cells):
+    """Compare Figure 5: means with their exact expectations."""
+    board = paper_values.Scoreboard("ldp_sgd/fig5", how="real reports")
+    standins.compare(board, cells, ["name", "flip"], "iteration")
+    return board
+
+
+def check_fig6(by_norm):
+    """Compare Figure 6: means with their exact expectations."""
+    board = paper_values.Scoreboard("ldp_sgd/fig6", how="real reports")
+    standins.compare(board, by_norm, ["epsilon"], "norm")
     return board
