@@ -1,9 +1,11 @@
 """Comparisons of the pages of LDP-SGD with what the paper prints; each returns a scoreboard of its figure."""
 
+import numpy as np
 import pandas as pd
 import standins
 
 from ldpbook import comparisons, paper_values
+from ldpkit.auditors.shuffle import least_clients
 
 
 def check_fig3(reversals, *, draws):
@@ -115,3 +117,87 @@ def check_fig6(by_norm):
     board = paper_values.Scoreboard("ldp_sgd/fig6", how="real reports")
     standins.compare(board, by_norm, ["epsilon"], "norm")
     return board
+
+
+def check_fig7(seconds, *, trials):
+    """Compare Figure 7: the seconds of the dummy with those of the paper, of another machine."""
+    board = paper_values.Scoreboard("ldp_sgd/fig7", how="timing")
+    if trials == 1000:
+        board.add(
+            "dummy, seconds for 1000 trials",
+            1000,
+            seconds,
+            published=paper_values.lookup("ldp_sgd", "fig7a", "dummy seconds for K trials"),
+            relation="<=",
+            kind="own stand-in",
+            note="Another machine and another network.",
+        )
+    return board
+
+
+def rows_table3(runs, measurements):
+    """Return Table 3: what the paper prints, this run, and exact values, one row for each budget and number of clients."""
+    said, rows = paper_values.load("ldp_sgd").query("item == 'table3'").set_index(["series", "x"])["value"], []
+    for (e, n), found in runs.items():
+        one = found[0]
+        theory, measured = (said.get((f"{kind}_eps eps0={e}", str(n))) for kind in ("theoretical", "measured"))
+        rows.append(
+            {
+                "ε₀": e,
+                "n": n,
+                "theory, paper": theory,
+                "theory": one.claim,
+                "measured, paper": measured,
+                "measured here": np.mean([r.epsilon_emp for r in found]),
+                "its expectation": one.exact,
+                "its sd": one.exact_sd / measurements**0.5,
+                "without sampling noise": one.limit,
+                "tight, this pair": one.estimates["tight"],
+                "upper bound, all pairs": one.estimates["upper"],
+            }
+        )
+    return pd.DataFrame(rows).astype({"theory, paper": float, "measured, paper": float})
+
+
+def check_table3(shown, *, delta):
+    """Compare Table 3: the theory and the required clients with what is printed, the measurement with its expectation."""
+    board = paper_values.Scoreboard("ldp_sgd/table3", how="closed form")
+    for row in shown.dropna(subset="theory, paper").to_dict("records") if delta == 1e-6 else ():
+        e, n, theory = row["ε₀"], row["n"], row["theory, paper"]
+        board.add(
+            f"theory, n={n}",
+            e,
+            row["theory"],
+            kind="printed number",
+            published=theory,
+            published_error=0.05 if theory > 1 else 0.005,
+            note="Cut off, not rounded: see the errata, LDP-SGD 1." if (e, n) == (1, 1000) else "",
+        )
+        board.add(
+            f"measured, n={n}",
+            e,
+            row["measured here"],
+            row["its sd"],
+            exact=row["its expectation"],
+            how="drawn from the law",
+            note="Not held against the paper: its number scatters as much as ours, and five deviations would pass all it prints.",
+        )
+    for e in (1, 2, 4):
+        printed = paper_values.lookup("ldp_sgd", "table3", "required_clients", f"eps0={e}")
+        board.add("clients required", e, least_clients(e), published=printed, kind="printed number")
+    return board
+
+
+def add_real_batches(board, real, exact, *, budget, clients, half):
+    """Add the errors of one cell with real reports, each with its exact rate."""
+    for (what, k), r in zip(real.counts.items(), exact):
+        error = np.sqrt(r * (1 - r) / half)
+        board.add(f"real batches, {what}, n={clients}", budget, k / half, error, exact=r, how="real reports")
+
+
+def shown_table3(board):
+    """Return the rows of a board that compare with a printed number, in the words of the page."""
+    said = board.table().dropna(subset=["published"])
+    numbers = {name: said[name].map("{:,.4g}".format) for name in ("published", "reproduced")}
+    said = said.assign(**numbers, verdict=said["verdict"].map(comparisons.SAID))
+    return said[["series", "x", "published", "reproduced", "verdict", "note"]]
