@@ -90,7 +90,7 @@ def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
     parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree" if agree + n["differ"] else against_exact(rows)]
     if path.exists():
         claims = pd.read_csv(path, dtype=str)
-        verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.partition(":")[0]
+        verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
         tested = verdicts[verdicts != claims_page.NEVER]
         parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
     return " · ".join(parts)

@@ -164,3 +164,18 @@ def test_the_line_of_status_counts_what_was_compared(tmp_path):
     assert "1 differs, because a &amp; b." in line
     unprinted = rows.assign(verdict="no-published-value")
     assert "3 values lie within 2.5 standard errors" in reading.status(unprinted, "")
+
+
+def test_the_line_on_the_fold_is_there_for_a_page_without_statements(tmp_path):
+    import pandas as pd
+
+    from ldpbook.execute import Project
+
+    (tmp_path / "_build").mkdir()
+    (tmp_path / "_build" / "claims.csv").write_text(
+        "page,verdict\np/fig1,holds\np/fig1,differs: a\n"
+    )
+    (tmp_path / "board.csv").write_text(ROWS)
+    rows, project = pd.read_csv(tmp_path / "board.csv"), Project(tmp_path)
+    assert reading.summary(project, "book/p/fig1", rows).endswith("1 of 2 tested statements hold")
+    assert reading.summary(project, "book/p/fig2", rows) == "2 of 3 compared numbers agree"
