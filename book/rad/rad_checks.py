@@ -1,6 +1,18 @@
 """Comparisons of the pages of the reconstruction advantage with what the paper prints; each returns a scoreboard of its page."""
 
+import math
+
+import numpy as np
+import pandas as pd
+
 from ldpbook import paper_values
+from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
+from ldpkit.auditors import calibrate
+from ldpkit.auditors.calibrate import rero_epsilon
+from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform
+from ldpkit.mechanisms import OUE
+from ldpkit.mechanisms.central import gaussian_sigma
+from ldpkit.rng import generator
 
 OTHER = "Other data: the paper's census and hospital records cannot be passed on."
 COMPARED = {
@@ -29,3 +41,62 @@ def check_table1(table):
             note=OTHER,
         )
     return board
+
+
+def check_fig1(both, names, *, m, delta, accounting, reports, seed):
+    """Compare the closed forms of Figure 1 with sums over all reports, and both with real outputs that are attacked.
+
+    `both` gives Theorem 4.2 and Theorem 4.3 for a mechanism and an epsilon. Returns the scoreboard and two tables to show.
+    """
+    board, uniform, shown, found = paper_values.Scoreboard("rad/fig1", how="closed form"), np.full(m, 1 / m), [], []
+    for e in (0.5, 1, 2, 5, 10):
+        for name in PROTOCOLS:
+            exact = rad_exact(finite_distribution(PROTOCOLS[name](m, e)), uniform)
+            worst, ours = both(name, e)
+            board.add(f"{name}, Theorem 4.3", e, ours, exact=exact)
+            shown.append({"mechanism": name, "ε": f"{e:g}", "Theorem 4.2": worst, "this run": ours, "exact": exact})
+    board.add("OUE at epsilon 30 against its limit (m-1)/(2m)", m, rad_uniform(OUE(m, 30.0)), exact=(m - 1) / (2 * m))
+    for name, e in [(name, e) for name in names for e in (1.0, 5.0)]:
+        if name in PROTOCOLS:
+            success = rad_audit(PROTOCOLS[name](m, e), trials=reports // m, seed=seed, faithful=True).rates["success_rate"]
+        else:
+            rng, truth = generator(seed, "figure 1", name, e), np.arange(reports) % m
+            scale = 1 / e if name == "Laplace" else gaussian_sigma(e, 1, delta, accounting=accounting)
+            noise = rng.laplace(0, scale, reports) if name == "Laplace" else rng.normal(0, scale, reports)
+            success = np.mean(np.rint(truth + (m - 1) * noise).clip(0, m - 1) == truth)
+        exact = rad_exact(finite_distribution(PROTOCOLS[name](m, e)), uniform) if name in PROTOCOLS else both(name, e)[1]
+        se = (success * (1 - success) / reports) ** 0.5
+        board.add(f"{name}, attacked", e, success - 1 / m, se, exact=exact, how="real reports")
+        found.append({"mechanism": name, "ε": f"{e:g}", "this run": success - 1 / m, "± se": se, "exact": exact})
+    return board, pd.DataFrame(shown), pd.DataFrame(found)
+
+
+def check_fig2(*, reports, seed):
+    """Compare Example 5.5, Equation 3 with its closed form, and calibrated protocols, attacked, with the risk that was accepted.
+
+    Returns the scoreboard and a table of the errors by three rules, for ten candidates.
+    """
+    board, rows = paper_values.Scoreboard("rad/fig2", how="closed form"), []
+    board.add(
+        "Example 5.5, sigma by the printed rule",
+        "m=10, risk=0.1, T=100",
+        calibrate("dpsgd", 0.1, 10, steps=100).printed,
+        published_error=0.5,
+        published=paper_values.lookup("rad", "ex5.5", "sigma"),
+        kind="claim in words",  # of an example, not of the figure
+    )
+    for g in (0.15, 0.2, 0.3, 0.5, 0.8):
+        exact = [calibrate("laplace", x, 10).epsilon for x in (g - 0.1, g)]
+        by = [math.log(20) / e for e in (rero_epsilon(g, 10), *exact)]
+        closed = math.log(20) / math.log(10 * g) if g < 0.5 else -math.log(20) / math.log(0.4 * (1 - g))
+        board.add("error by Equation 3", g, by[0], exact=closed)
+        names = ("success, Eq. 3", "success, exact", "advantage, exact")
+        gains = {"gain": by[0] / by[2], "of it: geometry": by[0] / by[1], "of it: baseline": by[1] / by[2]}
+        rows.append({"risk": g} | dict(zip(names, by)) | gains)
+    for name, g in [(name, g) for name in ("grr", "oue") for g in (0.05, 0.2, 0.4)]:
+        client = PROTOCOLS[name.upper()](10, calibrate(name, g, 10).epsilon)
+        found = rad_audit(client, trials=reports // 10, seed=seed, faithful=True)
+        s = found.rates["success_rate"]
+        se = (s * (1 - s) / found.total) ** 0.5
+        board.add(f"{name.upper()}, calibrated and attacked", g, s - 0.1, se, exact=g, how="real reports")
+    return board, pd.DataFrame(rows)
