@@ -8,9 +8,10 @@ from typing import Any, Self
 
 from tqdm import tqdm
 
-__all__ = ["Progress", "begin_one", "outermost"]
+__all__ = ["Progress", "count_begun", "running"]
 
-_running: list["Progress"] = []  # the outermost first, which alone is shown
+running: list["Progress"] = []
+"""The running computations, the outermost first, which alone is shown."""
 
 
 class Progress:
@@ -53,9 +54,9 @@ class Progress:
             self._notebook and type(sys.stderr).__module__ == "ipykernel.iostream"
         )
         # a worker process shares the terminal of its caller, so that it must not draw a bar
-        alone = not _running and multiprocessing.parent_process() is None
+        alone = not running and multiprocessing.parent_process() is None
         many = self.total >= 10**5  # then not every unit is shown
-        _running.append(self)  # before the bar, because an interrupt may read it at once
+        running.append(self)  # before the bar, because an interrupt may read it at once
         if watched and alone:  # no bar in a worker: one that is killed would leave its lock behind
             self._bar = tqdm(  # shown unless TQDM_DISABLE is set
                 total=self.total,
@@ -70,7 +71,7 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _running.remove(self)
+        running.remove(self)
         if self._bar is not None:
             self._bar.close()
 
@@ -86,10 +87,10 @@ class Progress:
                 self._seen[name] = [a + b for a, b in zip(before, (count, *hits))]
             self._show()
 
-    def begin(self) -> None:
-        """Count one unit as begun, before it is finished together with others."""
+    def begin(self, count: int = 1) -> None:
+        """Count units as begun, before they are finished together with others."""
         with self._lock:
-            self.begun += 1
+            self.begun += count
             self._show()
 
     def say(self, text: str) -> None:
@@ -119,12 +120,7 @@ class Progress:
         return ": ".join([text, ", ".join(seen)] if seen else [text])
 
 
-def begin_one() -> None:
-    """Count one unit of the innermost running computation as begun, if there is one."""
-    if _running:
-        _running[-1].begin()
-
-
-def outermost() -> Progress | None:
-    """Return the progress of the outermost running computation, if there is one."""
-    return _running[0] if _running else None
+def count_begun(count: int = 1) -> None:
+    """Count units of the innermost running computation as begun, if there is one."""
+    if running:
+        running[-1].begin(count)

@@ -5,17 +5,21 @@ Exit status: 0, nothing was found; 1, an audit proves a violation, and nothing e
 valid audit; 130, interrupted. An error is one line on standard error.
 """
 
+import multiprocessing
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from . import interrupt
 from .messages import brief
 
 if TYPE_CHECKING:
     import click
 
 __all__ = ["commands", "main"]
+
+_INTERRUPTED = 130  # as shells give it
 
 
 def commands() -> "click.Group":
@@ -40,8 +44,8 @@ def main(
     command, name : click.Command, str
         Another command that keeps these rules, and how it is called.
     """
-    if arguments is None:
-        interrupt.listen()  # before anything that takes time
+    if arguments is None and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupted)  # before anything that takes time
     import click
 
     status = 4
@@ -50,7 +54,7 @@ def main(
             raise OSError("standard output is closed")
         result = (command or commands()).main(arguments, prog_name=name, standalone_mode=False)
     except click.Abort:
-        message, status = "interrupted", interrupt.STATUS
+        message, status = "interrupted", _INTERRUPTED
     except SystemExit:  # click's answer to a pipe that was closed: status 1 is a violation's
         sys.exit(status)
     except click.ClickException as error:
@@ -69,3 +73,24 @@ def main(
         sys.exit(result if isinstance(result, int) else 0)
     click.echo(f"ldpkit: {brief(message)}", err=True)
     sys.exit(status)
+
+
+def _interrupted(*_: object) -> NoReturn:
+    """Say what is known, and end this process with all that it started.
+
+    An exception might be swallowed on its way, or wait for threads that compute.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second interrupt ends even this
+    try:
+        progress = sys.modules.get("ldpkit.progress")  # which is not there if nothing was begun
+        known = progress.running[0] if progress and progress.running else None
+        start = "\n" if known and known.shown else ""  # the bar stays where it was
+        said = f"{start}ldpkit: interrupted{f' after {known}' if known else ''}\n"
+        os.write(2, said.encode())  # not by the stream, which may be in use
+    finally:
+        if separate := sys.modules.get("ldpkit.mechanisms.separate"):
+            for group in [*separate.running]:
+                separate.kill(group)
+        for child in multiprocessing.active_children():
+            child.kill()
+        os._exit(_INTERRUPTED)

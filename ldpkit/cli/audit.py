@@ -13,7 +13,7 @@ from ..auditors.result import Row, finite
 from ..mechanisms import MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
-from .base import Count, Line, Number, as_json, aside, cli, conclude, options, strict, write
+from .base import Count, Line, Number, as_json, cli, conclude, options, strict, write
 from .sure import bets, refuse, sure
 from .target import anything, found, made, mechanism_options
 
@@ -74,14 +74,13 @@ def audit(
     refuse(words)
     if words["recordings"]:
         raise click.UsageError("--recordings need --until-sure")
-    target, inputs, delta = found(words)
+    target, inputs, delta = found(words, threads)
     if inputs is not None:
         raise click.UsageError("--inputs name those of a client with --report any")
     counted = {name: words[name] for name in ("trials", "alpha", "faithful")}
     shared: Row = {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
-    with aside():
-        planned = [Audit(target, names, pair=one, **counted, **shared) for one in pairs]
-        results = [result for one in planned for result in one.run(words["seed"])]
+    planned = [Audit(target, names, pair=one, **counted, **shared) for one in pairs]
+    results = [result for one in planned for result in one.run(words["seed"])]
     conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 

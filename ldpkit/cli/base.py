@@ -1,14 +1,10 @@
 """What all commands share: the group, whole numbers, and how a result is printed."""
 
-import contextlib
-import ctypes
 import inspect
 import json
-import os
 import re
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NoReturn, TypeVar, get_args
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -23,7 +19,6 @@ __all__ = [
     "Count",
     "Number",
     "as_json",
-    "aside",
     "conclude",
     "described",
     "options",
@@ -167,32 +162,6 @@ def strict(command: Command) -> Command:
     return click.option(
         "--strict", is_flag=True, help="Exit with status 3 if the audit is inconclusive."
     )(command)
-
-
-@contextlib.contextmanager
-def aside() -> Iterator[None]:
-    """Send what foreign code writes to standard output to standard error, so that the output is the
-    result alone, and let it not end this process, which would look as if nothing had been found."""
-    sys.stdout.flush()
-    end, own = os._exit, os.getpid()
-
-    def refused(status: int) -> NoReturn:
-        if os.getpid() == own:
-            raise SystemExit(f"os._exit({status})")
-        end(status)  # a process that it forked is its own
-
-    kept = os.dup(1)
-    os.dup2(2, 1)  # also for what writes past Python: libraries, programs
-    try:
-        os._exit = refused
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        os._exit = end
-        sys.stderr.flush()
-        ctypes.CDLL(None).fflush(None)
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> None:

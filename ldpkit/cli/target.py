@@ -1,8 +1,6 @@
 """What a command audits: the options that name a mechanism, a client, a program or recordings."""
 
 import inspect
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,9 +19,10 @@ from ..mechanisms import (
     recorded,
     takes,
 )
-from ..mechanisms.client import FORMS, ON_ERROR, load
+from ..mechanisms.client import FORMS, ON_ERROR
+from ..mechanisms.separate import SeparateClient
 from ..reports.anything import parsed
-from .base import Command, aside, described, options
+from .base import Command, described, options
 
 __all__ = ["anything", "found", "made", "mechanism_options"]
 
@@ -96,11 +95,12 @@ def listed(text: str | None) -> list[Any] | None:
     return values
 
 
-def found(given: Row) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
+def found(given: Row, threads: int = 1) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
     """Return what the options of `anything` name, the inputs that are compared, and the delta of
     the claim where the mechanism has none.
 
-    The inputs of a client whose reports are of any form are named by their positions.
+    The inputs of a client whose reports are of any form are named by their positions. A --client
+    may be asked for reports by so many `threads` at a time.
     """
     own = {name: given[name] for name in PARAMETERS}
     ways = ("mechanism", "client", "command", "recordings")
@@ -126,10 +126,11 @@ def found(given: Row) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
         )
     if source == "recordings":
         return recorded(what[0], what[1], report, epsilon, delta, k or 0), None, None
-    sys.path.insert(0, os.getcwd())
-    with aside():
-        function = Program(what, given["limit"]) if source == "command" else load(what)
-    values: dict[str, Any] = {"values": inputs} if free else {}
-    values["on_error"] = given["on_error"]
-    client = Client(function, k or 0, report, epsilon, delta, what, **values)
+    claimed = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
+    claimed |= {"values": inputs if free else None, "on_error": given["on_error"]}
+    client = (
+        Client(Program(what, given["limit"]), name=what, **claimed)
+        if source == "command"
+        else SeparateClient.of(what, threads, **claimed)
+    )
     return client, None if free else inputs, None

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import checks
-from ..progress import begin_one
+from ..progress import count_begun
 from ..reports import Anything, Bits, ReportType, Subset, Value
 from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row, Word
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
@@ -40,7 +40,7 @@ class ClientError(ValueError):
 
 
 class NoClientError(ClientError):
-    """The client cannot be started."""
+    """The client cannot be started, or ended although it was still needed."""
 
 
 def load(path: str) -> Callable[..., Reports]:
@@ -298,7 +298,7 @@ class Client(LocalRandomizer):
 
     def _single_report(self, value: Input) -> Reports:
         report = self.function(value)
-        begin_one()
+        count_begun()
         # read before the next call, which may use the same memory
         return self._as_any([report])[0] if self.report == "any" else report
 
