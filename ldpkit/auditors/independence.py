@@ -19,7 +19,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from ..mechanisms import LocalRandomizer
-from ..mechanisms.client import NoClientError
+from ..mechanisms.process import NoClientError
 from ..reports.base import joined
 from ..rng import derive, generator
 from ..types import Array, Numbers, Pair, Reports, Rng

@@ -88,9 +88,9 @@ def _interrupted(*_: object) -> NoReturn:
         said = f"{start}ldpkit: interrupted{f' after {known}' if known else ''}\n"
         os.write(2, said.encode())  # not by the stream, which may be in use
     finally:
-        if separate := sys.modules.get("ldpkit.mechanisms.separate"):
-            for group in [*separate.running]:
-                separate.kill(group)
+        if clients := sys.modules.get("ldpkit.mechanisms.process"):
+            for group in [*clients.running]:
+                clients.kill(group)
         for child in multiprocessing.active_children():
             child.kill()
         os._exit(_INTERRUPTED)

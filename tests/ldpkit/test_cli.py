@@ -298,36 +298,6 @@ def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
     assert call("cache")[1].startswith("machine code: 0 files")
 
 
-LEAVING = """
-import multiprocessing, os
-from os import _exit
-
-def now(value):
-    os._exit(0)
-
-def kept(values, rng):
-    _exit(1)
-
-def forks(value):
-    if (child := os.fork()) == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-    return value
-"""
-
-
-@pytest.mark.filterwarnings("ignore:This process")
-def test_a_client_cannot_end_the_audit_as_if_nothing_had_been_found(here):
-    (here / "leaving_here.py").write_text(LEAVING)
-    for name, status in ("now", 2), ("kept", 2), ("forks", 0):
-        text = f"audit --client leaving_here:{name} --report value --k 3 --epsilon 30 --trials 5"
-        found, out, err = run(text, here)
-        assert found == status, name
-        if status:
-            assert out == "" and one_line(err)
-            assert f"client leaving_here:{name} raised SystemExit: os._exit(" in err
-
-
 # --- bad input: status 2 and one line -------------------------------------------------------------
 
 
