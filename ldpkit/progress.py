@@ -4,9 +4,10 @@ import multiprocessing
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from tqdm import tqdm
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 __all__ = ["Progress", "count_begun", "running"]
 
@@ -58,6 +59,8 @@ class Progress:
         many = self.total >= 10**5  # then not every unit is shown
         running.append(self)  # before the bar, because an interrupt may read it at once
         if watched and alone:  # no bar in a worker: one that is killed would leave its lock behind
+            from tqdm import tqdm  # imported here, because most processes show no bar
+
             self._bar = tqdm(  # shown unless TQDM_DISABLE is set
                 total=self.total,
                 initial=self.begun,

@@ -201,7 +201,7 @@ def _asked(
 def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str]:
     """Why reports that never vary are no draws: each value has one, or another process has others;
     and what was not seen."""
-    asked = {*pair, *range(min(getattr(mechanism.report_type, "domain", 0), 16))}
+    asked = {*pair, *range(min(mechanism.report_type.domain, 16))}
     values = np.concatenate([mechanism.inputs(value, 16) for value in sorted(asked)])
     try:
         here = _hash(mechanism.perturb(values, generator(seed, "sanity", "here"))).reshape(-1, 16)

@@ -106,7 +106,7 @@ class Audit(PairAudit):
             attack=tuple(chosen),
             pair=pair,
             chosen=tuple(a.choose(mechanism, self.trials, published) for a in chosen),
-            asked=(pair, pair[::-1])[: 1 + self.both],
+            asked=(pair, pair[::-1]) if self.both else (pair,),
         )
 
     @functools.cached_property

@@ -82,15 +82,16 @@ def _interrupted(*_: object) -> NoReturn:
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second interrupt ends even this
     try:
+        if clients := sys.modules.get("ldpkit.mechanisms.process"):
+            for group in [*clients.running]:
+                clients.kill(group)
+        for child in multiprocessing.active_children():
+            if child.pid:
+                os.kill(child.pid, signal.SIGKILL)
         progress = sys.modules.get("ldpkit.progress")  # which is not there if nothing was begun
         known = progress.running[0] if progress and progress.running else None
         start = "\n" if known and known.shown else ""  # the bar stays where it was
         said = f"{start}ldpkit: interrupted{f' after {known}' if known else ''}\n"
         os.write(2, said.encode())  # not by the stream, which may be in use
     finally:
-        if clients := sys.modules.get("ldpkit.mechanisms.process"):
-            for group in [*clients.running]:
-                clients.kill(group)
-        for child in multiprocessing.active_children():
-            child.kill()
         os._exit(_INTERRUPTED)

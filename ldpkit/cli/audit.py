@@ -1,5 +1,6 @@
 """``ldpkit audit``, ``rates`` and ``list``: mechanisms and any client."""
 
+import functools
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +26,8 @@ def list_mechanisms() -> None:
     """List the mechanisms by family, one line each."""
     families: dict[str, list[str]] = {}
     for name, mechanism in MECHANISMS.items():
-        described = getattr(mechanism, "func", mechanism)  # some names fix a parameter of a class
+        # some names fix a parameter of a class
+        described = mechanism.func if isinstance(mechanism, functools.partial) else mechanism
         family = str(sys.modules[described.__module__].__doc__).partition(":")[0]
         first = str(described.__doc__).partition("\n\n")[0]
         families.setdefault(family, []).append(f"  {name:<13}{' '.join(first.split())}")

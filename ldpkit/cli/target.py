@@ -1,5 +1,6 @@
 """What a command audits: the options that name a mechanism, a client, a program or recordings."""
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +46,11 @@ PARAMETERS = _parameters()
 def mechanism_options(command: Command) -> Command:
     """Give a command the options that make a mechanism: whatever some mechanism takes."""
     for parameter, (source, takers) in reversed(PARAMETERS.items()):
-        meaning = described(getattr(source, "func", source)).get(parameter, "").rstrip(".")
+        meaning = (
+            described(source.func if isinstance(source, functools.partial) else source)
+            .get(parameter, "")
+            .rstrip(".")
+        )
         named = f" ({', '.join(takers)})" if takers and source not in (Repeated, GRR) else ""
         command = options(
             source, only=[parameter], own=True, **{parameter: {"help": f"{meaning}{named}."}}

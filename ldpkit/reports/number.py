@@ -19,6 +19,10 @@ class Number(Scored):
     exact = True
 
     @property
+    def domain(self) -> int:
+        return 0  # inputs are numbers, which nobody can list
+
+    @property
     def width(self) -> int:
         return 1
 

@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import importlib.metadata
 import inspect
 import re
 import shutil
@@ -89,6 +88,8 @@ def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str
     if isinstance(mechanism, SeparateClient):
         found: dict[str, Any] = mechanism.function(identity, known)
         return found
+    import importlib.metadata  # imported here, because few audits are kept
+
     given = {"release": importlib.metadata.version("ldpkit"), "mechanism": mechanism.name}
     given["parameters"] = {name: repr(value) for name, value in mechanism.parameters.items()}
     function: Any = mechanism.function if isinstance(mechanism, Client) else None
