@@ -85,6 +85,8 @@ def _interrupted(*_: object) -> NoReturn:
         if clients := sys.modules.get("ldpkit.mechanisms.process"):
             for group in [*clients.running]:
                 clients.kill(group)
+        if pools := sys.modules.get("ldpkit.executors"):
+            pools.starting.acquire(timeout=0.5)  # no other process starts
         for child in multiprocessing.active_children():
             if child.pid:
                 os.kill(child.pid, signal.SIGKILL)
