@@ -23,9 +23,9 @@ _INTERRUPTED = 130  # as shells give it
 
 
 def commands() -> "click.Group":
-    """Return all commands; importing them registers them, and takes a second."""
+    """Return all commands, imported."""
     from . import audit, gradient, kv, rad, refine, stored, sure, sweep  # noqa: F401
-    from .base import cli
+    from .group import cli
 
     return cli
 
@@ -52,7 +52,9 @@ def main(
     try:
         if sys.stdout is None:  # a result that nobody can get is none
             raise OSError("standard output is closed")
-        result = (command or commands()).main(arguments, prog_name=name, standalone_mode=False)
+        from .group import cli
+
+        result = (command or cli).main(arguments, prog_name=name, standalone_mode=False)
     except click.Abort:
         message, status = "interrupted", _INTERRUPTED
     except SystemExit:  # click's answer to a pipe that was closed: status 1 is a violation's

@@ -8,9 +8,10 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from .. import __version__, checks
+from .. import checks
 from ..auditors import AuditResult
 from ..auditors.result import Row
+from .group import cli
 
 __all__ = [
     "cli",
@@ -71,12 +72,6 @@ class Real(click.types.FloatParamType):
         """Read a power of two, or any number."""
         power = re.fullmatch(r"2(?:\^|\*\*)(-?\d\d?)", value) if isinstance(value, str) else None
         return 2.0 ** int(power[1]) if power else super().convert(value, param, ctx)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="ldpkit")
-def cli() -> None:
-    """Audit local differential privacy."""
 
 
 def described(*documents: object) -> dict[str, str]:

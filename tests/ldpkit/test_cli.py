@@ -19,6 +19,7 @@ from commands import one_line, refused
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.cli import commands
+from ldpkit.cli.group import COMMANDS
 from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM, FaultyUE
 from ldpkit.reports.base import ROUTES
 
@@ -186,6 +187,20 @@ def test_a_mechanism_for_numbers_is_audited_without_a_domain(call):
     row = json.loads(out)
     assert (status, err, row["pair"], "k" in row) == (0, "", [-0.5, 1], False)
     assert row["exact_epsilon_emp"] is not None and 0.8 < row["lower"] < 1.1
+
+
+def test_the_list_of_commands_is_theirs_and_imports_none():
+    every = commands().commands
+    assert list(COMMANDS) == sorted(every)
+    for name, (module, text) in COMMANDS.items():
+        assert every[name].callback.__module__ == f"ldpkit.cli.{module}"
+        assert every[name].get_short_help_str(10**3) == text
+    code = ("import atexit, sys; from ldpkit.cli import main; atexit.register(lambda:"
+            " print('numpy' in sys.modules)); main()")  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("False\n") and "Find the least noise" in done.stdout
 
 
 def test_help_and_version_exit_with_status_zero(call):
