@@ -128,7 +128,7 @@ def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
             "ldpkit.mechanisms.LDPSGD.perturb",
         ),
         ("audit-shuffle --epsilon 1 --clients 1000 --faithful", "ldpkit.mechanisms.LDPSGD.perturb"),
-        ("refine --family ue --k 10 --epsilon 1", "ldpkit.refine.protocols.refine"),
+        ("refine --family ue --k 10 --epsilon 1", "ldpkit.refine.refine"),
         ("rad --mechanism GRR --m 10 --epsilon 1", "ldpkit.cli.rad.rad_uniform"),
         ("calibrate --mechanism grr --m 2 --risk 0.1", "ldpkit.cli.rad.run_calibrate"),
     ],
