@@ -47,8 +47,8 @@ class NoClientError(ClientError):
 class Process:
     """A process that makes a client and answers calls about it.
 
-    It leads a session of its own, so that a signal for its group reaches no other process. What it
-    writes to standard output goes to standard error. The processes that it starts end with it.
+    It leads a session of its own, so that a signal for its group reaches no other process. Its
+    standard output is standard error. The processes that it starts end with it.
 
     Parameters
     ----------
