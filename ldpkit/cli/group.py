@@ -10,28 +10,47 @@ __all__ = ["COMMANDS", "cli"]
 
 COMMANDS = {
     "audit": ("audit", "Audit a mechanism, or any client, with a distinguishability attack."),
-    "audit-gradient": ("gradient", "Audit a randomised gradient: can the server tell which of two"
-                       " gradients a client sent?"),
+    "audit-gradient": (
+        "gradient",
+        "Audit a randomised gradient: can the server tell which of two gradients a client sent?",
+    ),
     "audit-kv": ("kv", "Audit a key-value mechanism with KV-Auditor."),
-    "audit-shuffle": ("gradient", "Audit shuffled LDP-SGD: can the server tell two batches apart"
-                      " that differ in one gradient?"),
-    "bound": ("sure", "Print what counts from anywhere say about epsilon, if event and n were"
-              " chosen before."),
-    "cache": ("stored", "Say how much machine code is kept, which can be made again."),
+    "audit-shuffle": (
+        "gradient",
+        "Audit shuffled LDP-SGD: can the server tell apart two batches with one different gradient?",
+    ),
+    "bound": (
+        "sure",
+        "Bound epsilon by counts of your own, if event and n were chosen before the reports.",
+    ),
+    "cache": (
+        "stored",
+        "Print the size of the compiled machine code, which can be compiled again.",
+    ),
     "calibrate": ("rad", "Find the least noise that keeps an accepted risk."),
     "list": ("audit", "List the mechanisms by family, one line each."),
-    "plan": ("sure", "Say how many reports a suspected leak would need until it is proven, and how"
-             " long that takes."),
-    "rad": ("rad", "Exact reconstruction advantage of a protocol, or what counted reconstructions"
-            " prove about epsilon."),
-    "rates": ("audit", "Print the exact rates of an attack's event, and the largest loss of any"
-              " event; nothing is drawn."),
-    "refine": ("refine", "Choose the parameter of an adaptive protocol and compare it with the"
-               " classical ones."),
-    "resume": ("sure", "Go on with an audit that was kept by --save; after a violation, to raise"
-               " the bound."),
+    "plan": (
+        "sure",
+        "Estimate how many reports, and how much time, the proof of a suspected leak would need.",
+    ),
+    "rad": (
+        "rad",
+        "Print the exact reconstruction advantage of a protocol, or bound epsilon by counts.",
+    ),
+    "rates": (
+        "audit",
+        "Print the exact rates of an attack's event, and the largest loss of any event.",
+    ),
+    "refine": (
+        "refine",
+        "Choose the parameter of an adaptive protocol and compare it with the classical ones.",
+    ),
+    "resume": (
+        "sure",
+        "Go on with an audit that --save has kept, after a violation too, to raise the bound.",
+    ),
     "sweep": ("sweep", "Run a grid of audits described by the file CONFIG (YAML)."),
-}  # fmt: skip
+}
 """Module and first sentence of every command, so that a list of them imports none."""
 
 
