@@ -17,7 +17,7 @@ COMMANDS = {
     "audit-kv": ("kv", "Audit a key-value mechanism with KV-Auditor."),
     "audit-shuffle": (
         "gradient",
-        "Audit shuffled LDP-SGD: can the server tell apart two batches with one different gradient?",
+        "Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?",
     ),
     "bound": (
         "sure",
