@@ -2,7 +2,6 @@
 
 import ast
 import hashlib
-import importlib.metadata
 import inspect
 import os
 import platform
@@ -33,6 +32,8 @@ def code_digest() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that numbers may depend on."""
+    import importlib.metadata  # imported here, because few processes need it
+
     found = {"Python": platform.python_version()}
     for name in ("numpy", "scipy", "numba", "pandas", "scikit-learn", "statsmodels"):
         try:

@@ -139,7 +139,8 @@ class Processes(ThreadPoolExecutor):
                 life.close()
 
 
-_starting = threading.Lock()  # held while a process starts, because it cannot be ended yet
+starting = threading.Lock()
+"""Held while a process starts, because it cannot be ended yet."""
 
 
 def _start(process: BaseProcess) -> None:
@@ -150,7 +151,7 @@ def _start(process: BaseProcess) -> None:
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
-        with _starting:
+        with starting:
             process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

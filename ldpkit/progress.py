@@ -4,13 +4,15 @@ import multiprocessing
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from tqdm import tqdm
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
-__all__ = ["Progress", "begin_one", "outermost"]
+__all__ = ["Progress", "count_begun", "running"]
 
-_running: list["Progress"] = []  # the first one is the outermost, the only one that is shown
+running: list["Progress"] = []
+"""The running computations, the outermost first, which alone is shown."""
 
 
 class Progress:
@@ -55,10 +57,12 @@ class Progress:
         )
         # A worker process shares the terminal of its caller, so it must not draw a bar. Moreover, a
         # worker that is killed would keep the lock of its bar.
-        alone = not _running and multiprocessing.parent_process() is None
+        alone = not running and multiprocessing.parent_process() is None
         many = self.total >= 10**5  # whether some units are skipped on the bar
-        _running.append(self)  # before the bar, because an interrupt may read it at once
+        running.append(self)  # before the bar, because an interrupt may read it at once
         if watched and alone:
+            from tqdm import tqdm  # imported here, because most processes show no bar
+
             self._bar = tqdm(  # shown unless TQDM_DISABLE is set
                 total=self.total,
                 initial=self.begun,
@@ -72,7 +76,7 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _running.remove(self)
+        running.remove(self)
         if self._bar is not None:
             self._bar.close()
 
@@ -88,10 +92,10 @@ class Progress:
                 self._seen[name] = [a + b for a, b in zip(before, (count, *hits))]
             self._show()
 
-    def begin(self) -> None:
-        """Count one unit as begun, if it will be finished together with others."""
+    def begin(self, count: int = 1) -> None:
+        """Count units as begun, if they will be finished together with others."""
         with self._lock:
-            self.begun += 1
+            self.begun += count
             self._show()
 
     def say(self, text: str) -> None:
@@ -121,12 +125,7 @@ class Progress:
         return ": ".join([text, ", ".join(seen)] if seen else [text])
 
 
-def begin_one() -> None:
-    """Count one unit of the innermost running computation as begun, if there is one."""
-    if _running:
-        _running[-1].begin()
-
-
-def outermost() -> Progress | None:
-    """Return the progress of the outermost running computation, if there is one."""
-    return _running[0] if _running else None
+def count_begun(count: int = 1) -> None:
+    """Count units of the innermost running computation as begun, if there is one."""
+    if running:
+        running[-1].begin(count)

@@ -20,6 +20,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from ..mechanisms import LocalRandomizer
+from ..mechanisms.process import NoClientError
 from ..reports.base import joined
 from ..rng import derive, generator
 from ..types import Array, Numbers, Pair, Reports, Rng
@@ -215,6 +216,8 @@ def _steady(mechanism: LocalRandomizer, pair: Pair, seed: int) -> tuple[str, str
     try:
         here = _hash(mechanism.perturb(values, generator(seed, "sanity", "here"))).reshape(-1, 16)
         there = mechanism.afresh(values, derive(seed, "sanity", "there"))
+    except NoClientError:
+        raise
     except ValueError as error:
         return "", f"it was not asked about other values ({error})"
     if there is None:
@@ -277,6 +280,8 @@ def examine(
                 shared, large = _batches(mechanism, value, judge, batches, most, rng)
                 tables.setdefault("batch", []).append(shared)
                 tables["places"].append(_aligned([(large, side[0])]))
+        except NoClientError:
+            raise
         except ValueError as error:
             warnings.append(
                 "whether the reports of one call share their randomness was not seen: in further"

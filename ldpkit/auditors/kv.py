@@ -334,7 +334,7 @@ class KVAudit(Compared):
             str(tuple(self.squads)),
             self.scaling,
         )
-        users = self.trials * (1 + (self.attack == "skv"))
+        users = 2 * self.trials if self.attack == "skv" else self.trials
         return self.mechanism.name, self.mechanism.parameters, *design, self.attack, users
 
     def play(self, draw: Draw) -> Iterator[Groups]:

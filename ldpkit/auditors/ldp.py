@@ -111,7 +111,7 @@ class Audit(PairAudit):
             attack=tuple(chosen),
             pair=pair,
             chosen=tuple(a.choose(mechanism, self.trials, published) for a in chosen),
-            directions=(pair, pair[::-1])[: 1 + self.both],
+            directions=(pair, pair[::-1]) if self.both else (pair,),
         )
 
     @functools.cached_property

@@ -155,7 +155,7 @@ class AuditResult:
         if self.violated:
             return (
                 f"VIOLATION: {level} the reports leak at least epsilon = {down(self.lower)}, more"
-                f" than the claimed {self.claim:g}.{' ' * bool(self.scope)}{self.scope}"
+                f" than the claimed {self.claim:g}.{f' {self.scope}' if self.scope else ''}"
             )
         if self.inconclusive:
             return f"Inconclusive: {self.inconclusive}."

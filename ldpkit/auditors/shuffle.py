@@ -24,7 +24,7 @@ import scipy
 from .. import checks, stats
 from ..mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from ..mechanisms.gradient import LDPSGD
-from ..progress import Progress, begin_one
+from ..progress import Progress, count_begun
 from ..rng import generator
 from ..types import Array, Rates, Rng, Word
 from .base import Auditor
@@ -231,7 +231,7 @@ def _count(mechanism: LDPSGD, clients: int, changed: bool, trials: int, rng: Rng
     leaning = np.empty(trials, np.int64)
     for trial in range(trials):
         leaning[trial] = np.count_nonzero(rng.permutation(mechanism.perturb(batch, rng))[:, 0] > 0)
-        begin_one()
+        count_begun()
     return leaning
 
 

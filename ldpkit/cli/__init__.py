@@ -12,11 +12,13 @@ Exit status of a command:
 An error is one line on standard error.
 """
 
+import multiprocessing
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from . import interrupt
 from .messages import brief
 
 if TYPE_CHECKING:
@@ -24,14 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["commands", "main"]
 
+_INTERRUPTED = 130  # as shells give it
+
 
 def commands() -> "click.Group":
-    """Return all commands.
-
-    The imports register the commands and take a second.
-    """
+    """Return all commands, imported."""
     from . import audit, gradient, kv, rad, refine, stored, sure, sweep  # noqa: F401
-    from .base import cli
+    from .group import cli
 
     return cli
 
@@ -52,17 +53,19 @@ def main(
     command, name : click.Command, str
         Another command that is run by the same rules, and its name.
     """
-    if arguments is None:
-        interrupt.listen()  # before any import that takes time
+    if arguments is None and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupted)  # before anything that takes time
     import click
 
     status = 4
     try:
         if sys.stdout is None:  # the result could not be read
             raise OSError("standard output is closed")
-        result = (command or commands()).main(arguments, prog_name=name, standalone_mode=False)
+        from .group import cli
+
+        result = (command or cli).main(arguments, prog_name=name, standalone_mode=False)
     except click.Abort:
-        message, status = "interrupted", interrupt.STATUS
+        message, status = "interrupted", _INTERRUPTED
     except SystemExit:  # click exits with 1 if a pipe is closed, but 1 means a violation
         sys.exit(status)
     except click.ClickException as error:
@@ -81,3 +84,27 @@ def main(
         sys.exit(result if isinstance(result, int) else 0)
     click.echo(f"ldpkit: {brief(message)}", err=True)
     sys.exit(status)
+
+
+def _interrupted(*_: object) -> NoReturn:
+    """Say what is known, and end this process with all that it started.
+
+    An exception might be swallowed on its way, or wait for threads that compute.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second interrupt ends even this
+    try:
+        if clients := sys.modules.get("ldpkit.mechanisms.process"):
+            for group in [*clients.running]:
+                clients.kill(group)
+        if pools := sys.modules.get("ldpkit.executors"):
+            pools.starting.acquire(timeout=0.5)  # no other process starts
+        for child in multiprocessing.active_children():
+            if child.pid:
+                os.kill(child.pid, signal.SIGKILL)
+        progress = sys.modules.get("ldpkit.progress")  # which is not there if nothing was begun
+        known = progress.running[0] if progress and progress.running else None
+        start = "\n" if known and known.shown else ""  # the bar stays where it was
+        said = f"{start}ldpkit: interrupted{f' after {known}' if known else ''}\n"
+        os.write(2, said.encode())  # not by the stream, which may be in use
+    finally:
+        os._exit(_INTERRUPTED)

@@ -1,5 +1,6 @@
 """The commands ``ldpkit audit``, ``rates`` and ``list`` for mechanisms and clients."""
 
+import functools
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,7 @@ from ..auditors.result import Row, finite
 from ..mechanisms import MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
-from .base import Count, Line, Number, as_json, aside, cli, conclude, options, strict, write
+from .base import Count, Line, Number, as_json, cli, conclude, options, strict, write
 from .sure import bets, refuse, sure
 from .target import anything, mechanism_of, mechanism_options, target_of
 
@@ -25,7 +26,8 @@ def list_mechanisms() -> None:
     """List the mechanisms by family, one line each."""
     families: dict[str, list[str]] = {}
     for name, mechanism in MECHANISMS.items():
-        described = getattr(mechanism, "func", mechanism)  # some names fix parameters of a class
+        # some names fix parameters of a class
+        described = mechanism.func if isinstance(mechanism, functools.partial) else mechanism
         family = str(sys.modules[described.__module__].__doc__).partition(":")[0]
         first = str(described.__doc__).partition("\n\n")[0]
         families.setdefault(family, []).append(f"  {name:<13}{' '.join(first.split())}")
@@ -74,14 +76,13 @@ def audit(
     refuse(words)
     if words["recordings"]:
         raise click.UsageError("--recordings need --until-sure")
-    target, inputs, delta = target_of(words)
+    target, inputs, delta = target_of(words, threads)
     if inputs is not None:
         raise click.UsageError("--inputs name those of a client with --report any")
     counted = {name: words[name] for name in ("trials", "alpha", "faithful")}
     shared: Row = {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
-    with aside():
-        planned = [Audit(target, names, pair=pair, **counted, **shared) for pair in pairs]
-        results = [result for plan in planned for result in plan.run(words["seed"])]
+    planned = [Audit(target, names, pair=pair, **counted, **shared) for pair in pairs]
+    results = [result for plan in planned for result in plan.run(words["seed"])]
     conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 

@@ -1,20 +1,17 @@
 """Parts that all commands share: the group, types of options, and the output of results."""
 
-import contextlib
-import ctypes
 import inspect
 import json
-import os
 import re
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NoReturn, TypeVar, get_args
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeVar, get_args
 
 import click
 
-from .. import __version__, checks
+from .. import checks
 from ..auditors import AuditResult
 from ..auditors.result import Row
+from .group import cli
 
 __all__ = [
     "cli",
@@ -23,7 +20,6 @@ __all__ = [
     "Count",
     "Number",
     "as_json",
-    "aside",
     "conclude",
     "described",
     "options",
@@ -76,12 +72,6 @@ class Real(click.types.FloatParamType):
         """Read a power of two, or any number."""
         power = re.fullmatch(r"2(?:\^|\*\*)(-?\d\d?)", value) if isinstance(value, str) else None
         return 2.0 ** int(power[1]) if power else super().convert(value, param, ctx)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="ldpkit")
-def cli() -> None:
-    """Audit local differential privacy."""
 
 
 def described(*documents: object) -> dict[str, str]:
@@ -172,36 +162,6 @@ def strict(command: Command) -> Command:
     return click.option(
         "--strict", is_flag=True, help="Exit with status 3 if the audit is inconclusive."
     )(command)
-
-
-@contextlib.contextmanager
-def aside() -> Iterator[None]:
-    """Protect standard output and this process from code of others in a ``with`` statement.
-
-    Text that the code writes to standard output goes to standard error, so that the output is only
-    the result. Its `os._exit` raises `SystemExit`, because the status 0 of a process that it ends
-    would look like a finished audit.
-    """
-    sys.stdout.flush()
-    end, own = os._exit, os.getpid()
-
-    def refused(status: int) -> NoReturn:
-        if os.getpid() == own:
-            raise SystemExit(f"os._exit({status})")
-        end(status)  # a process that the code has forked may end
-
-    kept = os.dup(1)
-    os.dup2(2, 1)  # also for libraries and programs that do not write through Python
-    try:
-        os._exit = refused
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        os._exit = end
-        sys.stderr.flush()
-        ctypes.CDLL(None).fflush(None)
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 def write(row: Row, lines: Iterable[Line], verdict: str, as_json: bool) -> None:

@@ -44,7 +44,7 @@ def audit_gradient(
 def audit_shuffle(
     ctx: click.Context, /, seed: int, strict: bool, as_json: bool, **words: Word
 ) -> None:
-    """Audit shuffled LDP-SGD: can the server tell two batches apart that differ in one gradient?"""
+    """Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?"""
     _write(ctx, ShuffleAudit(**words).run(seed)[0], "two batches, threshold rule", as_json, strict)
 
 

@@ -21,7 +21,7 @@ from ..sequential.loop import Run
 from ..sequential.result import SequentialResult
 from ..stats import down
 from ..store import replace, replaceable
-from .base import Command, Count, Line, as_json, aside, cli, conclude, strict, write
+from .base import Command, Count, Line, as_json, cli, conclude, strict, write
 from .target import mechanism_of, mechanism_options, target_of
 
 __all__ = ["bets", "bound", "plan", "resume", "sure"]
@@ -107,13 +107,12 @@ def sure(
             replaceable(name, Path(words[name]), what, opening.match)
     if words["save"] and words["html"] and Path(words["save"]) == Path(words["html"]):
         raise click.UsageError(f"--save and --html must name two files, got {words['html']} twice")
-    with aside():
-        run = begun or planned(words).start(words["seed"])
-        kept = time.monotonic()
-        for _ in run.pieces():
-            if words["save"] and time.monotonic() - kept > 1:
-                _keep(words, run)
-                kept = time.monotonic()
+    run = begun or planned(words).start(words["seed"])
+    kept = time.monotonic()
+    for _ in run.pieces():
+        if words["save"] and time.monotonic() - kept > 1:
+            _keep(words, run)
+            kept = time.monotonic()
     result = run.result
     if words["save"]:
         _keep(words, run)
@@ -211,8 +210,7 @@ def resume(
     if trials is not None:
         words["trials"] = trials
     try:
-        with aside():
-            begun = planned(words).start(words["seed"], state)
+        begun = planned(words).start(words["seed"], state)
     except KeyError as error:
         raise click.UsageError(f"{file} was kept by another release: {error} is missing") from error
     except (ValueError, TypeError, AttributeError, IndexError, ArithmeticError) as error:

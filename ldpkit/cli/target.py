@@ -1,8 +1,7 @@
 """Options that name the audited mechanism, client, program or recordings."""
 
+import functools
 import inspect
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,9 +20,10 @@ from ..mechanisms import (
     recorded,
     takes,
 )
-from ..mechanisms.client import FORMS, ON_ERROR, load
+from ..mechanisms.client import FORMS, ON_ERROR
+from ..mechanisms.separate import SeparateClient
 from ..reports.anything import parsed
-from .base import Command, aside, described, options
+from .base import Command, described, options
 
 __all__ = ["anything", "mechanism_of", "mechanism_options", "target_of"]
 
@@ -49,7 +49,11 @@ PARAMETERS = _parameters()
 def mechanism_options(command: Command) -> Command:
     """Give a command one option for every parameter of a mechanism."""
     for parameter, (source, takers) in reversed(PARAMETERS.items()):
-        meaning = described(getattr(source, "func", source)).get(parameter, "").rstrip(".")
+        meaning = (
+            described(source.func if isinstance(source, functools.partial) else source)
+            .get(parameter, "")
+            .rstrip(".")
+        )
         named = f" ({', '.join(takers)})" if takers and source not in (Repeated, GRR) else ""
         command = options(
             source, only=[parameter], own=True, **{parameter: {"help": f"{meaning}{named}."}}
@@ -99,12 +103,15 @@ def listed(text: str | None) -> list[Any] | None:
     return values
 
 
-def target_of(given: Row) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
+def target_of(
+    given: Row, threads: int = 1
+) -> tuple[LocalRandomizer, list[Any] | None, float | None]:
     """Return the target that the options of `anything` name, with its inputs and its delta.
 
     The inputs are those to compare, if the options name them. They are ``None`` for a client whose
     reports have any form, because its inputs are named by their positions. Delta is that of the
-    claim if the mechanism has none of its own, otherwise ``None``.
+    claim if the mechanism has none of its own, otherwise ``None``. A --client may be asked for
+    reports by so many `threads` at a time.
     """
     own = {name: given[name] for name in PARAMETERS}
     ways = ("mechanism", "client", "command", "recordings")
@@ -130,10 +137,11 @@ def target_of(given: Row) -> tuple[LocalRandomizer, list[Any] | None, float | No
         )
     if source == "recordings":
         return recorded(what[0], what[1], report, epsilon, delta, k or 0), None, None
-    sys.path.insert(0, os.getcwd())
-    with aside():
-        function = Program(what, given["limit"]) if source == "command" else load(what)
-    values: dict[str, Any] = {"values": inputs} if free else {}
-    values["on_error"] = given["on_error"]
-    client = Client(function, k or 0, report, epsilon, delta, what, **values)
+    claimed = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
+    claimed |= {"values": inputs if free else None, "on_error": given["on_error"]}
+    client = (
+        Client(Program(what, given["limit"]), name=what, **claimed)
+        if source == "command"
+        else SeparateClient.of(what, threads, **claimed)
+    )
     return client, None if free else inputs, None

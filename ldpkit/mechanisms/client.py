@@ -5,10 +5,6 @@ import functools
 import importlib
 import inspect
 import math
-import os
-import pickle
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import PurePath
@@ -17,10 +13,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import checks
-from ..progress import begin_one
+from ..progress import count_begun
 from ..reports import Anything, Bits, ReportType, Subset, Value
 from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row, Word
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
+from .process import ClientError, NoClientError, Process
 
 __all__ = ["Client", "ClientError", "load", "named"]
 
@@ -33,14 +30,6 @@ FORMS: dict[str, Callable[[int], ReportType]] = {
 
 ON_ERROR = ("stop", "report")
 """Names of the two ways to treat an error of a client, see `Client`."""
-
-
-class ClientError(ValueError):
-    """The client under audit failed, or returned something that is not a report."""
-
-
-class NoClientError(ClientError):
-    """The client cannot be started."""
 
 
 def load(path: str) -> Callable[..., Reports]:
@@ -122,21 +111,6 @@ def _takes_one_value(function: Callable[..., object]) -> bool:
 
 
 _MESSAGE_LENGTH = 200  # characters of an error's message in a report
-
-
-_SUBPROCESS = """
-import os, pickle, sys, threading
-threading.Thread(target=lambda: os._exit(os.read(int(sys.argv[1]), 1) == b""), daemon=True).start()
-answer = os.fdopen(os.dup(1), "wb")
-os.dup2(2, 1)  # the client's own output must not mix with the reports
-sys.path[:] = pickle.load(sys.stdin.buffer)
-function, values, batched, seed = pickle.load(sys.stdin.buffer)
-import numpy
-generator = numpy.random.default_rng(seed)
-reports = function(values, generator) if batched else [function(v) for v in values]
-pickle.dump(reports, answer)
-answer.flush()
-"""
 
 
 @dataclass(frozen=True)
@@ -277,18 +251,11 @@ class Client(LocalRandomizer):
         if not inspect.isroutine(function):
             return None  # an object would take its memory along
         try:
-            call = pickle.dumps((self.function, self._copied(values), self.batched, seed))
-        except Exception:
+            there = Process(self.called, functools.partial(copy.copy, self))
+        except Exception:  # it cannot be pickled, or not be found there
             return None
-        ended, life = os.pipe()  # closing it tells the new process that this process has ended
-        with open(ended, "rb"), open(life, "wb"):
-            done = subprocess.run(
-                [sys.executable, "-c", _SUBPROCESS, str(ended)],
-                input=pickle.dumps(sys.path) + call,
-                capture_output=True,
-                pass_fds=[ended],
-            )
-        return None if done.returncode else self._checked_reports(pickle.loads(done.stdout))
+        reports: Array = there(Client.perturb, values, np.random.default_rng(seed))
+        return reports
 
     def _copied(self, values: Array) -> Reports:
         """Copies of the users' inputs, which the client may change."""
@@ -298,7 +265,7 @@ class Client(LocalRandomizer):
 
     def _single_report(self, value: Input) -> Reports:
         report = self.function(value)
-        begin_one()
+        count_begun()
         # read before the next call, which may use the same memory
         return self._as_any([report])[0] if self.report == "any" else report
 

@@ -15,6 +15,7 @@ Sources: the LDP-SGD paper, Algorithm 1 (after Duchi, Jordan and Wainwright 2018
 Bhowmick et al. (2018), PrivUnit; Asi, Feldman and Talwar (2022), PrivUnitG.
 """
 
+import functools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,11 @@ from .ziggurat import combine, normals
 
 __all__ = ["GRADIENT", "GradientMechanism", "LDPSGD", "PrivUnit", "PrivUnitG", "mean_axis"]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
+
+@functools.cache  # they take longer than the import of this file
+def _nodes() -> tuple[Array, Array]:
+    """Nodes and weights of a Gauss-Legendre rule on [-1, 1]."""
+    return np.polynomial.legendre.leggauss(128)
 
 
 def mean_axis(d: int) -> float:
@@ -197,8 +202,9 @@ class GradientMechanism(Mechanism):
         """
         theta = checks.reals("theta", theta, 0, math.pi)
         rest = np.maximum(self._last - theta, 0) / 2
-        t = theta[..., None] + rest[..., None] * (_NODES + 1)
-        return rest * (self._beyond(self.gamma / np.cos(t / 2)) @ _WEIGHTS) / (2 * math.pi)
+        nodes, weights = _nodes()
+        t = theta[..., None] + rest[..., None] * (nodes + 1)
+        return rest * (self._beyond(self.gamma / np.cos(t / 2)) @ weights) / (2 * math.pi)
 
 
 class _Sphere(GradientMechanism):

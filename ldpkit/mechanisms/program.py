@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from .. import checks
 from ..reports.anything import parsed
-from .client import ClientError, NoClientError
+from .process import ClientError, NoClientError
 
 __all__ = ["Program"]
 

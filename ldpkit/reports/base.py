@@ -1,4 +1,4 @@
-"""What every report type knows, and report types that support values.
+"""The base of all report types, and report types that support values.
 
 A report type knows the form of a report: how to read it, which values it supports, and how strong
 its evidence for one input against another is. Where the exact distribution of the reports is known,

@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import importlib.metadata
 import inspect
 import re
 import shutil
@@ -15,6 +14,7 @@ import numpy as np
 from ..mechanisms import Client, LocalRandomizer, Program
 from ..mechanisms.base import distribution_known
 from ..mechanisms.recordings import Recordings
+from ..mechanisms.separate import SeparateClient
 from ..types import Array, Reports, Rng
 
 __all__ = ["Source", "Live", "identity"]
@@ -85,6 +85,11 @@ def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str
         program adds its command, and digests of the files that it names. Recordings add digests of
         their first bytes.
     """
+    if isinstance(mechanism, SeparateClient):
+        found: dict[str, Any] = mechanism.function(identity, known)
+        return found
+    import importlib.metadata  # imported here, because few audits are kept
+
     given = {"release": importlib.metadata.version("ldpkit"), "mechanism": mechanism.name}
     given["parameters"] = {name: repr(value) for name, value in mechanism.parameters.items()}
     function: Any = mechanism.function if isinstance(mechanism, Client) else None

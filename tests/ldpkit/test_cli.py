@@ -19,6 +19,7 @@ from commands import one_line, refused
 from ldpkit.attacks import TwoValueTest
 from ldpkit.auditors import audit
 from ldpkit.cli import commands
+from ldpkit.cli.group import COMMANDS
 from ldpkit.mechanisms import CMS, GRR, HR, LHO, MECHANISMS, OUE, PM, FaultyUE
 from ldpkit.reports.base import ROUTES
 
@@ -188,6 +189,20 @@ def test_a_mechanism_for_numbers_is_audited_without_a_domain(call):
     assert row["exact_epsilon_emp"] is not None and 0.8 < row["lower"] < 1.1
 
 
+def test_the_list_of_commands_is_theirs_and_imports_none():
+    every = commands().commands
+    assert list(COMMANDS) == sorted(every)
+    for name, (module, text) in COMMANDS.items():
+        assert every[name].callback.__module__ == f"ldpkit.cli.{module}"
+        assert every[name].get_short_help_str(10**3) == text
+    code = ("import atexit, sys; from ldpkit.cli import main; atexit.register(lambda:"
+            " print('numpy' in sys.modules)); main()")  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("False\n") and "Find the least noise" in done.stdout
+
+
 def test_help_and_version_exit_with_status_zero(call):
     for text in ("--help", "audit --help", "list -h", "--version"):
         status, out, err = call(text)
@@ -296,36 +311,6 @@ def test_what_is_kept_is_counted_and_removed(call, tmp_path, monkeypatch):
         assert code.exists() and call(text) == (0, out, "")
     assert not code.exists() and (tmp_path / "cache" / "data").is_dir()
     assert call("cache")[1].startswith("machine code: 0 files")
-
-
-LEAVING = """
-import multiprocessing, os
-from os import _exit
-
-def now(value):
-    os._exit(0)
-
-def kept(values, rng):
-    _exit(1)
-
-def forks(value):
-    if (child := os.fork()) == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-    return value
-"""
-
-
-@pytest.mark.filterwarnings("ignore:This process")
-def test_a_client_cannot_end_the_audit_as_if_nothing_had_been_found(here):
-    (here / "leaving_here.py").write_text(LEAVING)
-    for name, status in ("now", 2), ("kept", 2), ("forks", 0):
-        text = f"audit --client leaving_here:{name} --report value --k 3 --epsilon 30 --trials 5"
-        found, out, err = run(text, here)
-        assert found == status, name
-        if status:
-            assert out == "" and one_line(err)
-            assert f"client leaving_here:{name} raised SystemExit: os._exit(" in err
 
 
 # --- bad input: status 2 and one line -------------------------------------------------------------

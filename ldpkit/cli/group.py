@@ -1,0 +1,74 @@
+"""The group of all commands, each of which is imported when it is called."""
+
+import importlib
+
+import click
+
+from .. import __version__
+
+__all__ = ["COMMANDS", "cli"]
+
+COMMANDS = {
+    "audit": ("audit", "Audit a mechanism, or any client, with a distinguishability attack."),
+    "audit-gradient": (
+        "gradient",
+        "Audit a randomised gradient: can the server tell which of two gradients a client sent?",
+    ),
+    "audit-kv": ("kv", "Audit a key-value mechanism with KV-Auditor."),
+    "audit-shuffle": (
+        "gradient",
+        "Audit shuffled LDP-SGD: can the server tell apart two batches that differ in a gradient?",
+    ),
+    "bound": (
+        "sure",
+        "Bound epsilon by counts of your own, if event and n were chosen before the reports.",
+    ),
+    "cache": (
+        "stored",
+        "Print the size of the compiled machine code, which can be compiled again.",
+    ),
+    "calibrate": ("rad", "Find the least noise that keeps an accepted risk."),
+    "list": ("audit", "List the mechanisms by family, one line each."),
+    "plan": (
+        "sure",
+        "Estimate how many reports, and how much time, the proof of a suspected leak would need.",
+    ),
+    "rad": (
+        "rad",
+        "Print the exact reconstruction advantage of a protocol, or bound epsilon by counts.",
+    ),
+    "rates": (
+        "audit",
+        "Print the exact rates of an attack's event, and the largest loss of any event.",
+    ),
+    "refine": (
+        "refine",
+        "Choose the parameter of an adaptive protocol and compare it with the classical ones.",
+    ),
+    "resume": (
+        "sure",
+        "Go on with an audit that --save has kept, after a violation too, to raise the bound.",
+    ),
+    "sweep": ("sweep", "Run a grid of audits described by the file CONFIG (YAML)."),
+}
+"""Module and first sentence of every command, so that a list of them imports none."""
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            importlib.import_module(f".{COMMANDS[cmd_name][0]}", __package__)
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ldpkit")
+def cli() -> None:
+    """Audit local differential privacy."""
