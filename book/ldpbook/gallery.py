@@ -105,7 +105,9 @@ def page(project: Project) -> str:
             question = lessons.title(project, where) if there and row.page not in asked else row.title
             asked.add(row.page)  # a page asks for the first of its items
             name = named(provenance.load(project.executed(where)), row.item) if there else ""
-            picture = f'<img src="../{FOLDER}/{name}.webp" alt="" width="{SIZE[0]}" height="{SIZE[1]}" loading="lazy">' if name else ""
+            picture = (
+                f'<img src="../{FOLDER}/{name}.webp" alt="" width="{SIZE[0]}" height="{SIZE[1]}" loading="lazy">' if name else ""
+            )
             text = (
                 f"{picture}<strong>{figures.short(row.item)}</strong> <span>{html.escape(question)}</span>"
                 f'<span class="bar" aria-hidden="true">{bar}</span><small>{words(rows, row.item in wrong)}</small>'

@@ -155,7 +155,9 @@ class Drawing(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         path = Path(self.env.app.srcdir) / "book" / "_static" / "drawings" / f"{self.arguments[0]}.svg"
         if not path.exists():
-            raise self.error(f"there is no drawing {path.name}; drawn are {', '.join(p.stem for p in sorted(path.parent.glob('*.svg')))}")
+            raise self.error(
+                f"there is no drawing {path.name}; drawn are {', '.join(p.stem for p in sorted(path.parent.glob('*.svg')))}"
+            )
         self.env.note_dependency(str(path))
         caption = nodes.container(classes=["drawn-caption"])
         self.state.nested_parse(self.content, self.content_offset, caption)
