@@ -34,11 +34,13 @@ def panel(svg: str, png: bytes, number: int) -> Image.Image:
         left, top, right, bottom = corners[min(number, len(corners)) - 1]
         beside = [left - c[2] - 1 for c in corners if c[2] < left]
         below = [c[1] - bottom - 16 for c in corners if c[1] > bottom]  # the next row begins with its title
-        room = left - min([24.0, *beside]), top - 17, right + 5, bottom + min([15.0, *below])
-        picture = picture.crop(tuple(max(0, round(x * picture.width / float(width[1]))) for x in room))
+        scale = picture.width / float(width[1])
+        edges = left - min([24.0, *beside]), top - 17, right + 5, bottom + min([15.0, *below])
+        x1, y1, x2, y2 = (max(0, round(edge * scale)) for edge in edges)
+        picture = picture.crop((x1, y1, x2, y2))
     picture.thumbnail(SIZE)
     tile = Image.new("RGB", SIZE, "white")
-    tile.paste(picture, tuple((whole - part) // 2 for whole, part in zip(SIZE, picture.size)))
+    tile.paste(picture, ((SIZE[0] - picture.width) // 2, (SIZE[1] - picture.height) // 2))
     return tile
 
 
