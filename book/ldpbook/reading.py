@@ -125,6 +125,10 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
         prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, ""))
         first = fold.astext().lstrip()
         prompt = "Imports" if prompt == PROMPTS["setup"] and first.startswith(("import ", "from ")) else prompt
+        if prompt == PROMPTS[""] and len(cell.children) == 1:  # nothing is shown
+            prompt = PROMPTS["setup"]
+        elif prompt == PROMPTS[""] and next(cell.findall(nodes.figure), None):
+            prompt = "Code of this figure"
         fold["prompt_show"] = fold["prompt_hide"] = prompt
         if "first-figure" in tags:  # the code stands behind its figure, with the files
             made = [n for n in cell.children if isinstance(n, nodes.raw) and "made-by" in n.astext()]
