@@ -129,14 +129,10 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     top.children[-1:-1] = moved["page-needs"]  # above the foot
     for cell, fold in _folds(doctree):
         tags = [name.removeprefix("tag_") for name in cell["classes"]]
-        drawn = ["figure"] * any(cell.findall(nodes.figure))
-        prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, *drawn, ""))
-        first = fold.astext().lstrip()
-        prompt = "Imports" if prompt == PROMPTS["setup"] and first.startswith(("import ", "from ")) else prompt
-        prompt = "Code of this figure" if prompt == PROMPTS[""] and next(cell.findall(nodes.figure), None) else prompt
-        fold["prompt_show"] = fold["prompt_hide"] = prompt
-        if prompt == PROMPTS[""] and next(cell.findall(nodes.figure), None) is not None:
-            fold["prompt_show"] = fold["prompt_hide"] = "Code of this figure"
+        shown = "figure" if any(cell.findall(nodes.figure)) else "" if len(cell.children) > 1 else "setup"
+        prompt = next(text for tag, text in PROMPTS.items() if tag in (*tags, shown, ""))
+        imports = prompt == PROMPTS["setup"] and fold.astext().lstrip().startswith(("import ", "from "))
+        fold["prompt_show"] = fold["prompt_hide"] = "Imports" if imports else prompt
         if "first-figure" in tags:  # the code stands behind its figure, with the files
             made = [n for n in cell.children if isinstance(n, nodes.raw) and "made-by" in n.astext()]
             cell.children = [n for n in cell.children if n is not fold and n not in made] + [fold]
