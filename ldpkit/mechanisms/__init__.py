@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import checks
 from ..types import Word
 from .base import FrequencyOracle, LocalRandomizer, Mechanism, SupportOracle, build
-from .client import Client, ClientError
+from .client import Client
 from .cpp import CPP, CPPGRR, CPPUE, PrivKV
 from .gaussian import AGM, GM
 from .gradient import GRADIENT, LDPSGD, PrivUnit, PrivUnitG
@@ -19,6 +19,7 @@ from .keyvalue import KeyValues
 from .longitudinal import Repeated
 from .multidimensional import BASES, RSFD
 from .pckv import PCKV, PCKVGRR, PCKVUE
+from .process import ClientError
 from .program import Program
 from .recordings import recorded
 from .subset import ASS, SS, FloorSS

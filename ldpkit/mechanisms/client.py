@@ -19,7 +19,7 @@ from ..types import Array, ArrayLike, Input, Pair, Reports, Rng, Row, Word
 from .base import MAX_DOMAIN, LocalRandomizer, pair_of_values
 from .process import ClientError, NoClientError, Process
 
-__all__ = ["Client", "ClientError", "load", "named"]
+__all__ = ["Client", "load", "named"]
 
 
 FORMS: dict[str, Callable[[int], ReportType]] = {

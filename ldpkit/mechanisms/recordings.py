@@ -13,7 +13,8 @@ import numpy as np
 from .. import checks, digests
 from ..reports.anything import parsed, repeated
 from ..types import Array, Reports, Rng
-from .client import Client, ClientError
+from .client import Client
+from .process import ClientError
 
 __all__ = ["Recordings", "recorded"]
 

@@ -10,8 +10,7 @@ from edges import changed
 from entry_clients import CLEAR, CORRECT, answer, buffering, failing, of_ten, one_late, rarely
 
 from ldpkit.auditors import audit
-from ldpkit.mechanisms import Client
-from ldpkit.mechanisms.client import ClientError
+from ldpkit.mechanisms import Client, ClientError
 from ldpkit.sequential import Screen, SequentialAudit, read
 
 ALPHA = 0.01
