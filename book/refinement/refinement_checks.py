@@ -80,7 +80,7 @@ def error_ratios(table, paper, budgets):
     ours = ours[["mechanism", "x", "ratio"]]
     theirs = paper["empirical_MSE"].merge(paper["analytical_MSE"], on=["mechanism", "x"], suffixes=("", "_law"))
     theirs = theirs.assign(ratio=theirs["value"] / theirs["value_law"])[["mechanism", "x", "ratio"]]
-    both = ours.merge(theirs, on=["mechanism", "x"], how="left", suffixes=("_run", "_paper"))
+    both = ours.astype({"x": float}).merge(theirs, on=["mechanism", "x"], how="left", suffixes=("_run", "_paper"))
     wide = both[both["x"].isin(budgets)].pivot(index="mechanism", columns="x").reindex(ours["mechanism"].unique())
     said = {
         f"ε = {x:g}, {who}": wide[f"ratio_{key}", x]
