@@ -216,3 +216,19 @@ def test_a_page_without_statements_has_a_summary(tmp_path):
     project, rows = types.SimpleNamespace(root=tmp_path), pd.read_csv(path)
     assert reading.summary(project, "book/p/two", rows) == "2 of 3 compared numbers agree"
     assert reading.summary(project, "book/p/one", rows).endswith("1 of 1 tested statements hold")
+
+
+def test_the_contents_name_the_figure_of_a_page_and_its_question():
+    chapters = [
+        c
+        for part in yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]
+        for c in part["chapters"]
+    ]
+    titles = {c["file"].removeprefix("book/"): c.get("title", "") for c in chapters}
+    items = pd.read_csv(ROOT / "data" / "items.csv")
+    assert set(items["page"]) == {page for page, title in titles.items() if title}
+    for page, group in items.groupby("page"):
+        numbers, _, question = titles[page].partition(": ")
+        ends = [re.search(r"\d+", item.rpartition("/")[2])[0] for item in group["item"]]
+        assert all(n in re.findall(r"\d+", numbers) for n in (ends[0], ends[-1]))
+        assert "".join(cells(page)[0]["source"]).startswith(f"# {question}\n")
