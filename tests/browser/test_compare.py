@@ -80,10 +80,10 @@ def test_a_variant_and_the_book_share_one_chart(page, site):
     def varied(route):
         text = route.fetch().text()
         element = re.search(
-            rf'data-twin="[\w/-]*{FIGURE}"><script type="application/json">{{', text
+            rf'data-twin="[\w/-]*{FIGURE}"[^>]*><script type="application/json">{{', text
         )
         text = f'{text[: element.end()]}"run":{run},{text[element.end() :]}'
-        made = text.index('<p class="made-by">', element.end())
+        made = text.index('<details class="admonition hide', element.end())
         beside = f'<figure class="book-figure"><figcaption>In the book</figcaption><img src="../../_figures/{FIGURE}.svg" alt=""></figure>'
         route.fulfill(body=text[:made] + beside + text[made:], content_type="text/html")
 
@@ -104,6 +104,7 @@ def test_an_edit_of_code_is_called_one_also_in_the_cell_of_parameters(page, live
     enter(page, live)
     own, first = (c["index"] + 1 for c in cells()[:2])
     cell = page.locator(f"#cell-{own - 1}")
+    cell.locator("summary").first.click()  # the parameters are folded
     if (edit := cell.locator("button[aria-label^=Edit]")).is_visible():
         edit.click()
     code = cell.locator("textarea")

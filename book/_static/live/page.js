@@ -489,7 +489,9 @@ _aside(${JSON.stringify(code)})`;
         own.source = own.code; // what the book was built with
         if (own.code !== paper) own.show_editor();
         this.form = new Form(this.page.parameters, own, this);
-        own.node.before(this.form.element);
+        const figure = document.querySelector(".cell.tag_first-figure"); // stays in sight above the sliders
+        if (figure) figure.after(this.form.element);
+        else own.node.before(this.form.element);
         this.form.read();
       }
       const injected = /** @type {HTMLElement} */ (
