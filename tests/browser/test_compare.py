@@ -104,7 +104,6 @@ def test_an_edit_of_code_is_called_one_also_in_the_cell_of_parameters(page, live
     enter(page, live)
     own, first = (c["index"] + 1 for c in cells()[:2])
     cell = page.locator(f"#cell-{own - 1}")
-    cell.locator("summary").first.click()  # the parameters are folded
     if (edit := cell.locator("button[aria-label^=Edit]")).is_visible():
         edit.click()
     code = cell.locator("textarea")

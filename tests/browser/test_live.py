@@ -48,7 +48,13 @@ def enter(page, server, name=PAGE):
     page.goto(server.link)
     page.goto(f"{server.base}/static/{name}.html")
     status(page, "Ready")
+    unfold(page)
     return page
+
+
+def unfold(page):
+    """Open the folds around the cells that stand before a page's figure."""
+    page.evaluate("document.querySelectorAll('.tag_setup details').forEach(d => d.open = true)")
 
 
 @pytest.fixture
