@@ -293,6 +293,7 @@ def test_a_link_opened_in_a_new_tab_leads_to_a_page_that_runs(ready):
     tab = opened.value
     status(tab, "Ready")
     assert tab.evaluate(KEPT) == 0 and tab.evaluate("window.opener") is None
+    unfold(tab)
     cell = tab.locator(".cell:has(.live-run)").first
     cell.locator(".live-run").click()
     status(tab, "Done")
@@ -463,7 +464,7 @@ def parameters_cell_or_source(page):
     return (
         shown.input_value()
         if shown.is_visible()
-        else page.locator(".tag_parameters pre").inner_text()
+        else page.locator(".tag_parameters pre").text_content()
     )
 
 
@@ -705,10 +706,11 @@ def test_jupyterlab_shows_exercises_with_closed_solutions_and_asks_nothing(page,
     lab = opened.value
     lab.goto(f"{live.base}/lab/tree/book/ldp_auditor/fig2.ipynb?factory=Notebook&reset")
     exercise = lab.locator(".jp-Notebook details")
-    exercise.first.wait_for(state="attached", timeout=60_000)
     source = json.loads((ROOT / "book/ldp_auditor/fig2.ipynb").read_text())
-    solutions = sum("".join(c["source"]).count("{solution}") for c in source["cells"])
-    assert exercise.count() == solutions > 0
+    text = "".join("".join(c["source"]) for c in source["cells"])
+    closed = [text.count(part) for part in ("{solution}", "{dropdown}")]
+    exercise.nth(sum(closed) - 1).wait_for(state="attached", timeout=60_000)
+    assert exercise.count() == sum(closed) and all(closed)
     assert exercise.evaluate_all("all => all.some(d => d.open)") is False
     shown = lab.locator(".jp-Notebook").inner_text()
     assert (

@@ -165,6 +165,7 @@ def test_what_a_browser_tells_another_port_of_the_address_lets_nobody_in(page, l
     page.wait_for_function(
         "document.querySelector('#live-status')?.textContent.startsWith('Ready')"
     )
+    page.evaluate("document.querySelectorAll('.tag_setup details').forEach(d => d.open = true)")
     page.locator(".cell:has(.live-run) .live-run").first.click()
     page.wait_for_function("document.querySelector('#live-status').textContent.startsWith('Done')")
     page.goto(f"{live.base}/lab/tree/book/ldp_auditor/fig1.ipynb?factory=Notebook")
