@@ -8,7 +8,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.search.en import SearchEnglish
 
 # Parts of words in American spelling, and what the book writes.
@@ -53,5 +56,23 @@ class English(SearchEnglish):
         return super().stem(british(word.lower())) if len(word) > 2 else word.lower()
 
 
+def name_pages(app: Sphinx, env: BuildEnvironment) -> None:
+    """Name each page whose title is a question as the contents name it, with its paper, in the window's title and in what is found."""
+    for part in yaml.safe_load((Path(app.srcdir) / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
+        for entry in part["chapters"]:
+            if "title" in entry and entry["file"] in env.longtitles:
+                env.longtitles[entry["file"]] = nodes.title("", f"{part['caption']}, {entry['title']}")
+
+
+def index_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Let the search read the name of a page for its title."""
+    title, name = next(iter(doctree.findall(nodes.title)), None), app.env.longtitles.get(page)
+    if title is not None and name is not None:
+        text = name.astext()
+        setattr(title, "astext", lambda: text)  # noqa: B010
+
+
 def setup(app: Sphinx) -> None:
     app.add_search_language(English)
+    app.connect("env-updated", name_pages)
+    app.connect("doctree-resolved", index_names)

@@ -88,20 +88,18 @@ def _slide(*parts: str, kind: str = "") -> str:
 
 
 def _asked(article: Tag) -> list[str]:
-    """What a page asks, and what came out: the answer is shown on the next step, the findings are the speaker's notes.
+    """What stands below the title of a page, which asks; the answer is shown on the next step, how to read the figure are the speaker's notes.
 
-    A page without a card has its first paragraph.
+    A page without an answer has its first paragraph.
     """
-    card = article.select_one(".in-short")
-    if card is None:
+    answer = article.select_one(".answer")
+    if answer is None:
         return [f"<p>{_inside(article.find('p'))}</p>"]
-    answer, glance = card.select_one(".answer"), card.select_one(".glance")
-    found = (f"<p>{_inside(term)}: {_inside(term.find_next('dd'))}</p>" for term in card.select("dt"))
+    notes = article.select_one("#how-to-read-it")
     return [
-        str(card.select_one(".question")),
-        f'<p class="fragment">{_inside(answer)}</p>',
-        f'<div class="glance fragment">{_inside(glance)}</div>' if glance else "",
-        f'<aside class="notes">{"".join(found)}</aside>',
+        f"<p>{_inside(article.select_one('.subtitle'))}</p>",
+        f'<div class="fragment">{_inside(answer)}</div>',
+        f'<aside class="notes">{_inside(notes)}</aside>' if notes else "",
     ]
 
 
