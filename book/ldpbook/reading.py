@@ -1,7 +1,7 @@
 """Pages of figures and tables in the order of their readers: answer, figure, how to read it, one point, what verifies it.
 
-A notebook keeps the order in which it runs. A page with the heading of `EVIDENCE` gets a line of status below its answer, the code
-of its first figure below that figure, and one fold around all that verifies.
+A notebook keeps the order in which it runs. A page with an answer gets the code of its first figure below that figure. With the
+heading of `EVIDENCE` it gets a line of status below its answer, and one fold around all that verifies.
 """
 
 import html
@@ -115,18 +115,13 @@ def _folds(doctree: nodes.document) -> Iterator[tuple[nodes.container, HideCodeC
 
 def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Put the parts of a page where its readers want them."""
-    section = evidence(doctree)
-    if section is None or app.builder.format != "html":
+    top = next(doctree.findall(nodes.section), doctree)
+    answer = next((n for n in top.children if isinstance(n, nodes.Element) and "answer" in n["classes"]), None)
+    if answer is None or app.builder.format != "html":
         return
-    project, top = Project(app.srcdir, app.config.ldpkit_build), next(doctree.findall(nodes.section))
-    rows, variant = compared(project, page), bool(app.config.ldpkit_variant)
-    differs = cards.load(project.root).get(page.removeprefix("book/"), {}).get("differs", "")
-    line = "Your variant is not compared with the paper." if variant else status(rows, differs)
+    project, section, variant = Project(app.srcdir, app.config.ldpkit_build), evidence(doctree), bool(app.config.ldpkit_variant)
     moved = {name: [n for n in top.children if isinstance(n, nodes.raw) and name in n.astext()] for name in ABOVE}
     top.children = [n for n in top.children if n not in [*moved["page-errata"], *moved["page-needs"]]]
-    answer = next(i for i, child in enumerate(top.children) if "answer" in child.get("classes", []))
-    top.insert(answer + 1, _raw(f'<p class="page-status">{line}</p>'))
-    top.children[-1:-1] = moved["page-needs"]  # above the foot
     for cell, fold in _folds(doctree):
         tags = [name.removeprefix("tag_") for name in cell["classes"]]
         shown = "figure" if any(cell.findall(nodes.figure)) else "" if len(cell.children) > 1 else "setup"
@@ -137,10 +132,17 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
             made = [n for n in cell.children if isinstance(n, nodes.raw) and "made-by" in n.astext()]
             cell.children = [n for n in cell.children if n is not fold and n not in made] + [fold]
             fold += made
-    told = _raw(
-        f'<details class="evidence"><summary>{"What this run computed" if variant else summary(project, page, rows)}</summary>'
-    )
-    section.children = [section.children[0], told, *moved["page-errata"], *section.children[1:], _raw("</details>")]
+    foot = moved["page-needs"]
+    if section:
+        rows, differs = compared(project, page), cards.load(project.root).get(page.removeprefix("book/"), {}).get("differs", "")
+        line = "Your variant is not compared with the paper." if variant else status(rows, differs)
+        top.insert(top.index(answer) + 1, _raw(f'<p class="page-status">{line}</p>'))
+        told = "What this run computed" if variant else summary(project, page, rows)
+        head = [section.children[0], _raw(f'<details class="evidence"><summary>{told}</summary>'), *moved["page-errata"]]
+        section.children = [*head, *section.children[1:], _raw("</details>")]
+    else:
+        foot = moved["page-errata"] + foot
+    top.children[-1:-1] = foot
 
 
 class Drawing(SphinxDirective):
@@ -165,7 +167,7 @@ def load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree
     body = context.get("body", "")
     if 'class="math' not in body:
         context["script_files"][:] = [s for s in context["script_files"] if "mathjax" not in str(s.filename)]
-    if re.search('class="(evidence|gallery|drawn)"', body):
+    if re.search('class="(answer docutils|evidence|gallery|drawn)"', body):
         app.add_css_file("reading.css")
         app.add_js_file("reading.js", loading_method="defer")
         context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its words name it
