@@ -463,7 +463,7 @@ def parameters_cell_or_source(page):
     shown = page.locator(".tag_parameters textarea")
     return (
         shown.input_value()
-        if shown.is_visible()
+        if shown.count()
         else page.locator(".tag_parameters pre").text_content()
     )
 
