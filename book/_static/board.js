@@ -37,8 +37,16 @@
     "differs-explained": "differs, explained",
     "other-data": "on other data",
     "no-published-value": "not printed",
+    "drawn from the law": "counts drawn from exact rates",
   };
-  const TYPES = { number: "comparisons", claim: "claims", erratum: "errata" };
+  const UNPRINTED = "no-published-value";
+  const TYPES = {
+    compared: "numbers that a paper or its code has too",
+    number: "all numbers",
+    claim: "claims",
+    erratum: "errata",
+    all: "everything",
+  };
 
   /* ---- rows ---- */
   const word = (name, i) => D.words[name][0][D.words[name][1][i]],
@@ -150,28 +158,35 @@
     item: ["Figure or table", items, (v) => `${D.papers[v.split("/")[0]]}, ${figure(v)}`],
     protocol: ["Protocol", all("protocol").sort(), (v) => v],
     verdict: ["Verdict or effect", all("verdict"), (v) => SAID[v] || v],
-    how: ["How our number was made", all("how"), (v) => `${HOWS[v] || ""} ${v}`],
-    kind: ["Held against", all("kind"), (v) => v],
+    how: ["How our number was made", all("how"), (v) => `${HOWS[v] || ""} ${SAID[v] || v}`],
+    kind: ["Compared with", all("kind"), (v) => v],
   };
   const SORTS = {
     order: "as in the book",
     z: "largest z-score first",
     apart: "furthest from the paper first",
   };
+  const FIRST = ["q", "paper", "item", "verdict"]; // the others stand behind a fold
   const inputs = {},
-    panel = make("div", { class: "board-controls" });
+    panel = make("div", { class: "board-controls" }),
+    others = make("div", { class: "board-controls" }),
+    more = make("details", {}, make("summary", {}, "More filters, order and chart"), others);
   function control(key, label, input) {
     input.id = `board-${key}`;
     inputs[key] = input;
-    panel.append(make("div", {}, make("label", { for: input.id }, label), input));
+    (FIRST.includes(key) ? panel : others).append(
+      make("div", {}, make("label", { for: input.id }, label), input),
+    );
     input.addEventListener("input", () => {
       delete state.row;
       state[key] = input.value;
       state.page = 0;
+      if (key === "paper" && state.item && !offered(state.item)) state.item = "";
       show();
     });
   }
   const options = (values, words) => values.map((v) => make("option", { value: v }, words(v)));
+  const offered = (item) => !state.paper || item.startsWith(`${state.paper}/`);
   control(
     "q",
     "Words",
@@ -181,7 +196,12 @@
     control(
       key,
       label,
-      make("select", {}, make("option", { value: "" }, "all"), ...options(values, words)),
+      make(
+        "select",
+        {},
+        ...(key === "type" ? [] : [make("option", { value: "" }, "all")]),
+        ...options(values, words),
+      ),
     );
   control("sort", "Order", make("select", {}, ...options(Object.keys(SORTS), (v) => SORTS[v])));
   control(
@@ -191,7 +211,7 @@
       "select",
       {},
       ...options(
-        ["z", "apart"],
+        ["apart", "z"],
         (v) => ({ z: "z-score, this run − exact", apart: "relative, this run − paper" })[v],
       ),
     ),
@@ -216,7 +236,7 @@
       "exact",
       "z",
       "from paper",
-      "how; against",
+      "how made; compared with",
       "verdict",
     ];
   const table = make(
@@ -241,10 +261,11 @@
       make("span", { class: "board-swatch", "data-tone": tone, "aria-hidden": "true" }),
       `${words}  `,
     ]),
-    ...Object.entries(HOWS).map(([how, mark]) => `${mark} ${how}  `),
+    ...Object.entries(HOWS).map(([how, mark]) => `${mark} ${SAID[how] || how}  `),
   );
   host.replaceChildren(
     panel,
+    more,
     make("div", { class: "board-buttons" }, csv, clear),
     canvas,
     legend,
@@ -259,10 +280,10 @@
     shown = [],
     drawn = [],
     at = -1;
-  const START = { sort: "order", axis: "z", page: 0 };
-  /* Orders and charts are those that are offered; other choices may name what no row has. */
+  const START = { type: "compared", sort: "order", axis: "apart", page: 0 };
+  /* Kinds of row, orders and charts are those that are offered; other choices may name what no row has. */
   const known = (key, value) =>
-    ["sort", "axis"].includes(key)
+    ["type", "sort", "axis"].includes(key)
       ? [...inputs[key].options].some((o) => o.value === value)
       : key === "page" || key === "row" || Object.hasOwn(inputs, key);
   function restore() {
@@ -273,11 +294,18 @@
           state[key] = key === "page" ? max(0, floor(+value) || 0) : value;
     const row = state.row && rows.find((r) => r.id === state.row);
     if (row) Object.assign(state, { type: row.type, item: row.item });
+    more.open = Object.keys(state).some(
+      (key) => others.contains(inputs[key]) && state[key] !== START[key],
+    );
     show();
     if (row) body.querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
   }
-  const has = (row, key, value) =>
-    key === "item" && row.affects ? row.affects.includes(value) : row[key] === value;
+  const has = (row, key, value) => {
+    if (key === "item" && row.affects) return row.affects.includes(value);
+    if (key === "type" && value === "compared")
+      return row.type === "number" && row.verdict !== UNPRINTED;
+    return (key === "type" && value === "all") || row[key] === value;
+  };
   function filter() {
     const words = (state.q || "")
         .toLowerCase()
@@ -338,7 +366,7 @@
       exact,
       number(row.z, 3),
       percent(row.apart),
-      [row.how, row.kind].filter(Boolean).join("; "),
+      [SAID[row.how] || row.how, row.kind].filter(Boolean).join("; "),
     ];
     const current = row.id === state.row;
     return make(
@@ -374,6 +402,8 @@
         ) / PAGE,
       );
     state.page = min(state.page, last);
+    for (const option of /** @type {HTMLSelectElement} */ (inputs.item).options)
+      option.hidden = option.disabled = option.value !== "" && !offered(option.value);
     for (const [key, input] of Object.entries(inputs))
       if (input !== document.activeElement || input.value !== (state[key] || ""))
         input.value = state[key] || "";

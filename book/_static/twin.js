@@ -512,7 +512,10 @@
           min(170, 0.65 * w),
           min((w * (spec.size[1] - 0.5)) / (spec.size[0] - 0.5), 380, max(170, 0.8 * w)),
         ),
-        h = width < WIDE || !this.first ? natural : min(natural, max(70, FIRST / rows - top - bottom)),
+        h =
+          width < WIDE || !this.first
+            ? natural
+            : min(natural, max(70, FIRST / rows - top - bottom)),
         height = rows * (h + top + bottom);
       const parts = panels.map((p, i) => {
         const column = i % columns,

@@ -1,7 +1,6 @@
 // A question is read as book/ldpbook/searching.py reads a page; Sphinx puts this file where its search finds it.
-// biome-ignore lint/correctness/noUnusedVariables: Sphinx's search calls it
-var splitQuery = (query) =>
-  query
+const wordsOf = (text) =>
+  text
     .replace(/\bTHE\b/g, "THE_")
     .replace(
       /\b(fig(?:ure)?|table)s?\.?\s*(\d+)/gi,
@@ -9,6 +8,16 @@ var splitQuery = (query) =>
     )
     .split(/[^\p{Letter}\p{Number}_]+/u)
     .filter((word) => word);
+const stems = (text) => {
+  const stemmer = new Stemmer();
+  return wordsOf(text).map((word) => stemmer.stemWord(word.toLowerCase()));
+};
+let asked = [];
+// biome-ignore lint/correctness/noUnusedVariables: Sphinx's search calls it
+var splitQuery = (query) => {
+  asked = stems(query);
+  return wordsOf(query);
+};
 
 Stemmer = ((Plain) =>
   /** @this {{ stemWord: (word: string) => string }} */
@@ -23,30 +32,48 @@ Stemmer = ((Plain) =>
 
 // A word of the text before a part of a word in a title ("rad" is in "gradient").
 Scorer.partialTitle = 4;
-// A term of the glossary that is meant comes first (100), one that only holds the letters (50 to 99) after the pages;
-// pages of the chapters before those that collect (errata, glossary, ...), and both before the module's.
-Scorer.score = ([docname, , , , score]) =>
-  (score > 49 && score < 100 ? 4 : score) -
-  (docname.startsWith("book/api/") ? 100 : docname.split("/").length < 3 ? 1 : 0);
+// A term of the glossary and a name that are meant come first (100), one that only holds the letters (50 to 99) after the
+// pages; among pages those with more of the words in their title; pages of the chapters before those that collect (errata,
+// glossary, ...), and both before the module's.
+Scorer.score = ([docname, title, , , score]) => {
+  const named = stems(title);
+  return (
+    (score > 49 && score < 100 ? 4 : score) +
+    3 * asked.filter((word) => named.includes(word)).length -
+    (docname.startsWith("book/api/") ? 1000 : docname.split("/").length < 3 ? 1 : 0)
+  );
+};
 
-// What is shown of a page: its text without the code, from where the words stand; of a glossary's term what it means.
+// What is shown of a page: the sentence in which the words stand, and those behind it; of a glossary's term what it means.
 Search.htmlToText = (page, anchor) => {
   const article = new DOMParser().parseFromString(page, "text/html").querySelector("article");
-  article
-    .querySelectorAll(".headerlink, .cell_input, summary, script, style")
-    .forEach((element) => element.remove());
+  const silent =
+    ".headerlink, .cell_input, .made-by, .page-needs, .page-errata, .page-status, summary, table, script, style";
+  article.querySelectorAll(silent).forEach((element) => element.remove());
   const place = anchor ? article.querySelector(anchor) : null;
-  return (
-    place?.matches("dt")
-      ? `${place.textContent}: ${place.nextElementSibling.textContent}`
-      : (place || article).textContent
-  ).trim();
+  if (place?.matches("dt"))
+    return `${place.textContent}: ${place.nextElementSibling.textContent}`.trim();
+  const said = [...(place || article).querySelectorAll("p, li, dd")].filter(
+    (e) => !e.querySelector("p"),
+  );
+  return said.map((e) => e.textContent.replace(/\s+/g, " ").trim()).join("\n");
 };
-Search.makeSearchSummary = (
-  (show) => (page, words, anchor) =>
-    show(
-      page,
-      [...words].map((word) => word.replace(/^(figure|table)(?=\d)/, "$1 ")),
-      anchor,
-    )
-)(Search.makeSearchSummary);
+Search.makeSearchSummary = (page, words, anchor) => {
+  const text = Search.htmlToText(page, anchor),
+    wanted = [...words].map((word) => word.toLowerCase().replace(/^(figure|table)(?=\d)/, "$1 "));
+  if (!text) return null;
+  const sentences = [...new Intl.Segmenter("en", { granularity: "sentence" }).segment(text)].map(
+    (s) => s.segment,
+  );
+  const holds = sentences.map(
+      (s) => wanted.filter((word) => s.toLowerCase().includes(word)).length,
+    ),
+    from = holds.indexOf(Math.max(...holds));
+  let shown = "";
+  for (const sentence of sentences.slice(from))
+    if (shown.length < 160) shown += sentence.replace("\n", " ");
+  return Object.assign(document.createElement("p"), {
+    className: "context",
+    textContent: shown.trim(),
+  });
+};

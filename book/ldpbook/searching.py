@@ -1,5 +1,7 @@
 """Search as readers of this book search: both spellings, figures by their number, THE is no article, pages before the module.
 
+``book/search.yml`` names what readers ask for in other words than those of the page that answers it.
+
 Sphinx's own search does the rest. What is done to a page's words here is done to the words of a question in `search.js`.
 """
 
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.search.en import SearchEnglish
@@ -65,7 +68,10 @@ def name_pages(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def index_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Let the search read the name of a page for its title."""
+    """Let the search read the name of a page for its title, and know what else readers call what it is about."""
+    asked = yaml.safe_load((Path(app.srcdir) / "book" / "search.yml").read_text(encoding="utf-8"))
+    entries = [("single", text, "", "main", None) for text in asked.get(page.removeprefix("book/"), [])]
+    next(doctree.findall(nodes.section), doctree).insert(1, addnodes.index(entries=entries))
     title, name = next(iter(doctree.findall(nodes.title)), None), app.env.longtitles.get(page)
     if title is not None and name is not None:
         text = name.astext()

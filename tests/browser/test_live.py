@@ -462,9 +462,7 @@ def parameters_cell_or_source(page):
     """The code of the parameters' cell, also where nobody has opened its editor."""
     shown = page.locator(".tag_parameters textarea")
     return (
-        shown.input_value()
-        if shown.count()
-        else page.locator(".tag_parameters pre").text_content()
+        shown.input_value() if shown.count() else page.locator(".tag_parameters pre").text_content()
     )
 
 

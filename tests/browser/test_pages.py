@@ -143,6 +143,24 @@ def test_search_has_the_page_among_the_first_five_and_pages_before_the_module(
     assert page.errors == []
 
 
+@pytest.mark.parametrize(
+    "question, expected",
+    [
+        ("how many reports", "stop_when_sure"),
+        ("Own client", "your_own"),
+        ("shuffle", "course/shuffling"),
+    ],
+)
+def test_search_knows_what_readers_call_a_page_and_shows_sentences(page, site, question, expected):
+    page.goto(f"{site}/search.html?{urlencode({'q': question})}", wait_until="networkidle")
+    page.get_by_text("Search finished").wait_for()
+    found = page.locator("#search-results li > a").evaluate_all("a => a.map(e => e.pathname)")
+    assert f"/book/{expected}.html" in found[:3]
+    excerpts = page.locator("#search-results .context").all_inner_texts()
+    assert len(excerpts) > 5 and not any(text.startswith("...") for text in excerpts)
+    assert sum(text.endswith((".", ":", "?", "!", ")")) for text in excerpts) > 0.8 * len(excerpts)
+
+
 def test_search_shows_the_name_of_a_page_and_what_a_short_name_stands_for(page, site):
     for question, shown in (
         ("THE", "THE: thresholding with histogram encoding"),
