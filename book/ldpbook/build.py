@@ -1,7 +1,7 @@
 """Build the book: execute what changed, build the site if anything it shows changed, check every page.
 
-One build at a time works in a checkout. A build that was killed leaves only
-whole results behind; the next one goes on from there.
+Only one build at a time runs in a checkout. A killed build leaves only complete results behind, and the next build continues from
+there.
 """
 
 import argparse
@@ -27,13 +27,13 @@ SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", 
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
 
 LARGEST = 120_000_000
-"""Bytes of a whole site."""
+"""Number of bytes that a whole site may have."""
 SOURCES = 4  # of one function, whose finished cells are kept
 
 
 @contextlib.contextmanager
 def alone(project: execute.Project) -> Iterator[int]:
-    """Hold the build folder: a second build in the same checkout is refused, an unwritable folder is named."""
+    """Lock the build folder for one build; exit with a message if another build runs or the folder is not writable."""
     try:
         project.build.mkdir(parents=True, exist_ok=True)
         lock = (project.build / ".lock").open("a+")
@@ -52,14 +52,14 @@ def alone(project: execute.Project) -> Iterator[int]:
 
 
 def state(project: execute.Project, sources: str) -> dict[str, str]:
-    """The digest of the `sources` that the site was made from, and that of every file that the site consists of."""
+    """Return the digest of the sources from which the site was made, and the digest of every file of the site."""
     html = project.build / "html"
     found = {path.relative_to(html).as_posix(): path for path in sorted(html.rglob("*")) if path.is_file()}
     return {"": sources} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
 
 
 def epoch(root: Path) -> str:
-    """The date of what is built, in seconds: that of the last commit, or of the release where there are no commits."""
+    """Return the date of the sources in seconds: the date of the last commit, or of the release where there is no history."""
     with contextlib.suppress(FileNotFoundError, subprocess.CalledProcessError):
         return subprocess.run(
             ["git", "log", "-1", "--format=%ct"], cwd=root, capture_output=True, text=True, check=True
@@ -69,7 +69,10 @@ def epoch(root: Path) -> str:
 
 
 def site(project: execute.Project, *held: int) -> int:
-    """Build the site unless it shows what is there already; return the exit status. Who writes holds what is `held`."""
+    """Build the site unless the site is current already, and return the exit status.
+
+    The process that writes the site inherits the file descriptors `held`, so that the lock lasts as long as that process.
+    """
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
     sources = project.digest(*SHOWN)  # before Sphinx reads them: what is edited during the build is not shown
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
@@ -99,7 +102,7 @@ def site(project: execute.Project, *held: int) -> int:
 
 
 def sizes(html: Path) -> dict[str, int]:
-    """How many bytes each part of a site has: its folders, and the files beside them."""
+    """Return how many bytes each part of a site has, where a part is a folder or all files beside the folders."""
     found: collections.Counter[str] = collections.Counter()
     for path in html.rglob("*"):
         if path.is_file():
@@ -111,7 +114,7 @@ def sizes(html: Path) -> dict[str, int]:
 
 
 def summary(project: execute.Project, found: dict[str, int], seconds: float) -> list[str]:
-    """What a reviewer asks at the end: sizes, the largest process, what was found, and whether the release found the same."""
+    """Return the last lines of a build: sizes, the largest process, and how the results compare with those of the release."""
     peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
     release = expected.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
     listed = [f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])]
@@ -120,7 +123,7 @@ def summary(project: execute.Project, found: dict[str, int], seconds: float) -> 
 
 
 def prune(project: execute.Project) -> None:
-    """Remove the finished cells of all but the last four sources of every function, and what somebody killed has left."""
+    """Remove stored cells, except those of the last four sources of every function, and remove leftovers of killed builds."""
     used: dict[str, dict[str, float]] = {}
     cells = {path: path.stat().st_mtime for path in (project.build / "sweeps").glob("*-*-*.*")}
     for path, changed in cells.items():
