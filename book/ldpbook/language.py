@@ -131,7 +131,7 @@ def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[Lines]:
 
 
 def _page(text: str, first: int = 1) -> Iterator[Lines]:
-    """Yield the paragraphs of a Markdown page, without headings, listings, options, quotations and front matter."""
+    """Return the paragraphs of a Markdown page, without headings, listings, options, quotations and front matter."""
     tags = r"<!--.*?-->|<(script|style)\b.*?</\1>|</?(?:a|b|br|button|div|em|i|img|input|kbd|label|p|span|strong|sub|sup|svg)\b[^<>]*>"
     text = re.sub(tags, lambda found: re.sub(r"[^\n]", "", found[0]), text, flags=re.S)
     text = re.sub(r"\A---\n.*?\n---\n", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
@@ -164,7 +164,7 @@ def _page(text: str, first: int = 1) -> Iterator[Lines]:
 
 
 def _docstring(text: str, first: int) -> Iterator[Lines]:
-    """Yield the paragraphs of a docstring in NumPy's form, without names, types, listings and examples."""
+    """Return the paragraphs of a docstring in NumPy's form, without names, types, listings and examples."""
     lines = text.expandtabs().splitlines()
     margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
     lines = [*lines[:1], *(line[margin:] for line in lines[1:])]

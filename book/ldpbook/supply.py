@@ -25,7 +25,7 @@ from . import paths
 ROOT = paths.ROOT
 FOLDERS = ("book/packages", "book/released/pins", "book/released/pins/heavy", "benchmarks", "book/ldpbook")
 LICENCES = ROOT / "book" / "ldpbook" / "licences.csv"
-"""The licence of each release as an SPDX expression; for old releases without such metadata, the result of reading their licence
+"""The licence of each release as an SPDX expression. For old releases without such metadata, it was read from their licence
 texts.
 """
 PINS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.txt"))]
