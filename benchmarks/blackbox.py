@@ -160,7 +160,7 @@ def nonprivate(runs, trials, minutes):
 
     def audit(case, attack):
         client = leaks.audited(case.client, (0, 1), case.epsilon, case.delta)
-        both = attack == "learned"  # who declares an event says whose it is
+        both = attack == "learned"  # a declared event already names its likelier input
         return SequentialAudit(client, attack, trials=trials, alpha=means.ALPHA, both=both)
 
     series = [

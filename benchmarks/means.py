@@ -88,7 +88,7 @@ class Case:
             return inside if turned else ~inside
 
         words = f"|y| {'<=' if turned else '>'} {width:g}"
-        assert not turned  # the wide law is the first input's, so it is likelier far out
+        assert not turned  # the first input has the wide distribution, so it is likelier far out
         return [("rates declared", Declared(holds, words, rates)),
                 ("event declared", Declared(holds, words)), ("learned", "learned")]  # fmt: skip
 

@@ -187,10 +187,11 @@ def svt(*given):
     return sparse, (0, *given)
 
 
-# name: (compiled function, its arguments, columns, pairs of inputs, published bounds of DP-Sniper
-# with regression and network and of StatDP, what no loss between neighbours exceeds). Those of
-# SVT3 and SVT6 are ten answers of .05 each, given the threshold; of both side by side, ten of .025
-# and the (1 + 6 c) epsilon / 4 of the fourth.
+# name: (compiled function, its arguments, columns, pairs of inputs, published bounds, largest loss).
+# The published bounds are those of DP-Sniper with regression, of DP-Sniper with a network, and of
+# StatDP. No loss between neighbours exceeds the largest loss. For SVT3 and SVT6 it is that of ten
+# answers of .05 each, given the threshold. For both techniques side by side it is that of ten
+# answers of .025, and the (1 + 6 c) epsilon / 4 of the fourth technique.
 SUITE = {
     "Laplace": (added, (10.0,), 1, FLOAT, (0.0968, 0.0976, 0.0998), 0.1),
     "TruncGeometric": (stepped, (truncated(),), 1, INTEGER, (0.1156, 0.1155, 0.1159),

@@ -56,7 +56,7 @@ def rows():
             tick = time.process_time()
             started.go()
             times.append(time.process_time() - tick)
-            assert started.result.reports == pairs  # a claim that is kept: nothing ends it before
+            assert started.result.reports == pairs  # a kept claim ends no audit early
         seconds = min(times)
         yield {"audit": name, "reports": 2 * pairs, "seconds": seconds,
                "microseconds a report": seconds / (2 * pairs) * 1e6}  # fmt: skip

@@ -137,7 +137,7 @@ def main():
     out = csv.writer(sys.stdout)
     out.writerow(("protocol", "k", "trials", "seconds", "tpr", "fpr"))
     for name, (loop, *more) in loops(arguments.epsilon).items():
-        timed(loop, 2, 25, arguments.epsilon, *more)  # compiles
+        timed(loop, 2, 25, arguments.epsilon, *more)  # compiles the loop
         for k in arguments.k:
             trials, seconds = 100, 0.0
             while seconds < arguments.seconds / 10:

@@ -37,7 +37,7 @@ def compared(stored, new):
     deviations.
     """
     keys = [key for key in [*KEYS, "seed"] if key in new]
-    new = new.astype({key: stored[key].dtype for key in keys})  # a part may lack what others have
+    new = new.astype({key: stored[key].dtype for key in keys})  # a part may lack columns
     both = stored.merge(new, on=["experiment", *keys], suffixes=("", " now"), validate="1:1")
     if len(both) != len(new):
         raise SystemExit(f"{len(new) - len(both)} repeated audits are not among the stored ones")

@@ -143,11 +143,11 @@ def audit(cell, source):
     name, k, epsilon, delta, trials, alpha, run = (cell[key] for key in KEY)
     delta = delta or 0.0
     loop, *more = loop_of(name, epsilon, delta, source)
-    loop(0, 0, 1, k, epsilon, *more)  # compiles
+    loop(0, 0, 1, k, epsilon, *more)  # compiles the loop
     start, counts = time.perf_counter(), []
     for value in (0, k - 1):
         number = zlib.crc32(f"{name} {k} {epsilon:g} {run} {value}".encode())
-        _seed(number)  # what is compiled and what is not have generators of their own
+        _seed(number)  # compiled and plain code have generators of their own
         np.random.seed(number)
         counts.append(int(loop(value, 0, trials, k, epsilon, *more)))
     seconds = round(time.perf_counter() - start, 3)

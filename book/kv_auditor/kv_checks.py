@@ -114,7 +114,7 @@ def check_table3(three, other, common, *, buckets, squads):
     """Compare Table 3 with the paper's numbers, and the first round of the second squad with zero."""
     board = paper_values.Scoreboard("kv_auditor/table3", how="drawn from the law")
     cell = compare(board, three, "table3", asked(**common, buckets=buckets) and squads == SQUADS)
-    if buckets == PAPER["buckets"] and squads == SQUADS:  # in round one the imitators hold what the second squad holds
+    if buckets == PAPER["buckets"] and squads == SQUADS:  # in round one the imitators hold the same values as the second squad
         for row in other[other["series"] == "c=1"].itertuples():
             board.add("second squad, without noise, c=1", row.epsilon, row.limit, ROUNDING, exact=0.0, how="closed form")
     return board, cell
@@ -139,7 +139,7 @@ def check_table4(four, common):
                 row[f"c={c + 1}"] - row[f"c={c}"],
                 published=grows
                 if ownership == PAPER["ownership"]
-                else None,  # if everybody owns the pair, no mean says anything new
+                else None,  # if everybody owns the pair, no mean adds information
                 relation=">=",
                 how="closed form",
                 kind="sign or order" if ownership == PAPER["ownership"] else None,

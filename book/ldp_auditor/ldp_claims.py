@@ -351,7 +351,7 @@ def hashing_falls_with_k(guess):
     return steps(hashed(guess), "k", ["LHO"])
 
 
-# Figures 6 and 11: `cell`; SS with larger subsets was simulated, and only its success rate
+# Figures 6 and 11: `cell`. For SS with larger subsets only the success rate was simulated.
 
 
 def repeated(cell, *sizes):

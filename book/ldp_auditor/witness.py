@@ -34,7 +34,7 @@ def witness(experiments, *, trials, alpha, runs, seed, table="ldp_auditor", only
     theirs = theirs[theirs["experiment"].isin(experiments)].dropna(axis="columns", how="all")
     theirs = theirs[(theirs["trials"] <= trials) & (theirs["alpha"] == alpha)]
     theirs = theirs if only is None else theirs[theirs["epsilon"].isin(only)]
-    theirs = theirs.astype({name: int for name in ("g", "d", "tau") if name in theirs})  # read beside empty cells as 2.0
+    theirs = theirs.astype({name: int for name in ("g", "d", "tau") if name in theirs})  # empty cells make them 2.0
     keys = [key for key in KEYS if key in theirs] + ["trials"]
     mean = {"released code": ("epsilon_emp", "mean"), "seeds": ("seed", "size"), "cores": ("cores", "first")}
     theirs = theirs.groupby(keys, sort=False, dropna=False).agg(**mean).reset_index()

@@ -18,7 +18,7 @@ def one(value):
     return pd.Series([float(value)])
 
 
-# Figure 3; arguments that a row of the ledger gives are words
+# Figure 3. Arguments that a row of the table of claims gives are text.
 
 
 def turned(e):

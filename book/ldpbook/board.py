@@ -16,7 +16,7 @@ from . import acronyms, errata, figures, scoreboard
 
 WORDS = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
 NUMBERS = ("x", "published", "published_error", "reproduced", "reproduced_se", "exact")
-_TOLD = ("published", "reproduced", "exact")  # beside each other in the table
+_TOLD = ("published", "reproduced", "exact")  # columns that stand next to each other in the table
 SCRIPT = "_static/board.data.js"
 _MEASURES = {"LDP", "DP", "GDP", "RAD", "ReRo", "TV", "ASR", "MSE", "EPG", "TPR", "FPR", "FNR", "KV", "HKV", "VKV", "SKV", "SHKV",
              "LSTM"}  # fmt: skip

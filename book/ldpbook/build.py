@@ -28,7 +28,7 @@ SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", 
 
 LARGEST = 120_000_000
 """Number of bytes that a whole site may have."""
-SOURCES = 4  # of one function, whose finished cells are kept
+SOURCES = 4  # sources of one function whose finished cells are kept
 
 
 @contextlib.contextmanager
@@ -74,19 +74,19 @@ def site(project: execute.Project, *held: int) -> int:
     The process that writes the site inherits the file descriptors `held`, so that the lock lasts as long as that process.
     """
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
-    sources = project.digest(*SHOWN)  # before Sphinx reads them: what is edited during the build is not shown
+    sources = project.digest(*SHOWN)  # before Sphinx reads them: an edit during the build is not shown
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
         known, now = dict(json.loads(stamp.read_text())), state(project, sources)
         if known == now:
             print("current   the site", flush=True)
             return 0
         changed = sorted(name for name, _ in set(known.items()) ^ set(now.items()) if name)
-        if changed and known.get("") == sources:  # pages that are made again were taken away before
+        if changed and known.get("") == sources:  # pages that are made again were removed before
             print(
                 f"damaged   the site: {len(set(changed))} files were changed, such as {changed[0]}; it is built again", flush=True
             )
     stamp.unlink(missing_ok=True)
-    shutil.rmtree(project.build / "html", ignore_errors=True)  # nothing stays that no present page has
+    shutil.rmtree(project.build / "html", ignore_errors=True)  # files of former pages are removed
     start = time.perf_counter()
     dated = os.environ | {"SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or epoch(project.root)}
     with log.open("w") as output:
@@ -94,7 +94,7 @@ def site(project: execute.Project, *held: int) -> int:
     if done.returncode:
         print(log.read_text(), file=sys.stderr)
         return done.returncode
-    shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of what is in `executed`
+    shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of the files in `executed`
     (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(supply.document(project.root), indent=1))
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
     stamp.write_text(json.dumps(state(project, sources)))
@@ -149,7 +149,7 @@ def main() -> None:
     with alone(project) as lock:
         try:
             failed = execute.run(project.root, options.scale, options.jobs) or site(project, lock) or check_pages.report(project)
-        except OSError as error:  # a full disk, say: what is finished is whole and stays
+        except OSError as error:  # for example a full disk: finished files are complete and stay
             failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
         except KeyboardInterrupt:
             failed = "Interrupted. What is finished is kept; the next build goes on from there."

@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 from . import acronyms, claims_page, execute, figures, provenance, twins
 from .execute import Json, Project
 
-_ROUNDING = 1e-12  # less is the rounding of doubles
+_ROUNDING = 1e-12  # smaller numbers are rounding errors of doubles
 
 
 @functools.cache
@@ -170,7 +170,7 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     ):
         for text in list(box.findall(nodes.Text)):
             text.parent.replace(text, acronyms.hinted(text))
-        top.insert(1 + variant, box)  # behind what a variant says of itself
+        top.insert(1 + variant, box)  # after the box that describes a variant
 
 
 def setup(app: Sphinx) -> None:

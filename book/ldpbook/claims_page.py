@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # what executes notebooks does without, until it merges
+if TYPE_CHECKING:  # imported late, because only the last step of an execution needs it
     import pandas as pd
 
 FIRST = ["paper", "place", "claim", "relation", "verdict", "page"]

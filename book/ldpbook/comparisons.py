@@ -38,7 +38,7 @@ paper.
 REAL, LAW, *_, CODE = HOW
 PRINTED, CURVE, WORDS, SIGN, STAND_IN = KINDS
 
-_AGREE = 5  # standard errors; one comparison in 1.7 million fails by chance
+_AGREE = 5  # standard errors: one comparison in 1.7 million fails by chance
 
 
 def verdict(
@@ -107,7 +107,7 @@ def verdict(
     if kind == STAND_IN:
         return "other-data"
     found, noise = (reproduced, _AGREE * se) if exact is None else (exact, 0.0)
-    if kind == SIGN:  # a sign has to stand out of the noise
+    if kind == SIGN:  # a sign must exceed the noise
         found += noise if relation == "<=" else -noise
     if within(found, published, relation, half_width(se, published_error, exact, kind)):
         return AGREES if code else "reproduced"

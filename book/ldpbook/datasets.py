@@ -55,8 +55,7 @@ FILES = {
 """SHA-256 of the original files, as their publishers distribute them."""
 _LARGEST = 2**25
 """Number of bytes that a fetched file may have; the largest original has 26,421,880 bytes."""
-# of the same files of MNIST, decompressed: by these an array in another container is known to be
-# the original
+# SHA-256 of the decompressed files of MNIST, which identify the original arrays in another container
 _UNPACKED = {
     "train-images-idx3-ubyte.gz": ("ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
     "train-labels-idx1-ubyte.gz": ("65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
@@ -133,7 +132,7 @@ def download(name: str, base: str | None = None) -> None:
     for file, known in FILES[name].items():
         try:
             pooch.retrieve(f"{source}/{file}", f"sha256:{known}", file, folder() / name, downloader=fetch)
-        except Exception as error:  # of the network or of the checksum; pooch keeps no file in either case
+        except Exception as error:  # an error of the network or of the checksum: pooch keeps no file in either case
             raise ConnectionError(f"file {name}/{file} could not be fetched from {source}: {error}") from error
 
 
@@ -177,7 +176,7 @@ def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         if name == "mnist" and packed.exists():
             try:
                 array = np.load(packed)[key]
-            except Exception as error:  # of the container, whatever is wrong with it
+            except Exception as error:  # any error of the container
                 raise ValueError(f"array {key} cannot be read from {packed}: {error}; remove it, then `make data`") from error
             head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
             checks.need(

@@ -38,7 +38,7 @@ from . import claims_page
 from .parameters import Parameter, refuse
 from .parameters import of as declared
 
-if TYPE_CHECKING:  # processes that execute a notebook do without
+if TYPE_CHECKING:  # not needed by processes that execute a notebook
     import pandas as pd
 
     from .dependencies import Graph
@@ -143,7 +143,7 @@ def key(project: Project, page: str, parameters: Json, shared: str, graph: "Grap
     code = "\n".join(source for kind, source, _ in cells if kind == "code")
     try:
         reached = graph.digest(code, project.source(page).parent)
-    except SyntaxError as error:  # it cannot run either, and says so when executed
+    except SyntaxError as error:  # it cannot run either, and reports the error when executed
         reached = str(error)
     parts = [cells, parameters, shared, reached]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -272,7 +272,7 @@ def _write(path: Path, text: bytes) -> None:
         unfinished.write_bytes(text)
         os.replace(unfinished, path)
     finally:
-        unfinished.unlink(missing_ok=True)  # there only if that failed
+        unfinished.unlink(missing_ok=True)  # it exists only if the replacement failed
 
 
 def settled(text: str) -> str:
@@ -343,7 +343,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
                 config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
             )
     seconds = time.perf_counter() - start
-    for part in (notebook, *notebook.cells):  # times of this run would make equal results differ
+    for part in (notebook, *notebook.cells):  # times of this run would make equal results different
         part.metadata.pop("papermill", None)
         part.metadata.pop("execution", None)
         if "injected-parameters" in part.metadata.get("tags", []):
@@ -391,7 +391,7 @@ def merge_claims(project: Project) -> list[str]:
     """Write ``_build/claims.csv``, and return the claims that lack a function or a page, or whose test cannot fail."""
     import pandas as pd
 
-    if not (project.root / "data" / "claims").is_dir():  # nothing is claimed
+    if not (project.root / "data" / "claims").is_dir():  # the book has no claims
         return []
     wrong = claims_page.missing(project.root)
     pages = [page for page in project.notebooks() if project.executed(page).exists()]

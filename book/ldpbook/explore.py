@@ -57,7 +57,7 @@ def keyvalue(mechanism: str, auditor: str, epsilon: float, ownership: float) -> 
             float(f"{v:.6g}")
             for v in KVAudit.of(mechanism=mechanism, attack=auditor, epsilon=epsilon, ownership=ownership, **own).limits
         ]
-    except ValueError:  # an auditor that does not look at this mechanism
+    except ValueError:  # an auditor that does not support this mechanism
         return None
 
 

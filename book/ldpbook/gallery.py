@@ -108,7 +108,7 @@ def page(project: Project) -> str:
             bar = "".join(f'<i class="{name}" style="flex-grow:{n}"></i>' for name, n in shares(rows).items() if n)
             there = project.source(where).exists()
             question = lessons.title(project, where) if there and row.page not in asked else row.title
-            asked.add(row.page)  # a page asks for the first of its items
+            asked.add(row.page)  # the first item of a page shows the question
             name = named(provenance.load(project.executed(where)), row.item) if there else ""
             picture = (
                 f'<img src="../{FOLDER}/{name}.webp" alt="" width="{SIZE[0]}" height="{SIZE[1]}" loading="lazy">' if name else ""

@@ -30,8 +30,8 @@ from .execute import Project
 
 SCOREBOARD, CLAIMS, TRUST = "book/scoreboard", "book/claims", "book/trust"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
-_PHONE = 30  # signs of TeX
-_WORD = 24  # signs of code that always stand on one line
+_PHONE = 30  # length in characters of TeX
+_WORD = 24  # length of a piece of code that always fits on one line
 _STOP = re.compile(r"[,.;:!?)\]]+")
 _ENTRANCE = """\
 <!DOCTYPE html>

@@ -40,7 +40,7 @@ class Identity(IdentityProvider):
 
     def get_user(self, handler: web.RequestHandler) -> User | None:
         known = self.shown(handler.request)
-        vars(handler)["_token_authenticated"] = known  # where Jupyter looks
+        vars(handler)["_token_authenticated"] = known  # where Jupyter looks for the user
         return User("reader") if known else None
 
 
@@ -84,8 +84,8 @@ def settle() -> None:
     handlers: Any = JupyterHandler, APIHandler, LabHandler, websocket.WebSocketHandler, KernelWebsocketHandler
     every, api, lab, sockets, kernels = handlers
     select = kernels.select_subprotocol
-    every.xsrf_token = b""  # Jupyter would set a cookie of it
+    every.xsrf_token = b""  # Jupyter would store it in a cookie
     every.get_login_url, lab.get_login_url = refused, entrance
     every.set_cors_headers = lambda self: None  # by default any origin may read an answer to the token
-    api.options = web.RequestHandler.options  # which refuses
+    api.options = web.RequestHandler.options  # this method refuses the request
     sockets.select_subprotocol, kernels.select_subprotocol = selected, selected_by_kernels

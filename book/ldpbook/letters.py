@@ -125,7 +125,7 @@ def found(letters: list[Letter], *folders: Path) -> list[str]:
     for path in sorted(path for folder in folders for path in folder.rglob("*") if path.is_file()):
         for name, text in texts(path):
             seen = set()
-            for markup in (True, False):  # a page, or a program that compares
+            for markup in (True, False):  # ``<`` may begin a tag of a page, or be a comparison in a program
                 words = plain(text, markup)
                 whole = f" {' '.join(words)} "
                 seen |= {phrase for phrase in short if f" {phrase} " in whole} | (long.keys() & runs(words))

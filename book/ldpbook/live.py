@@ -44,13 +44,13 @@ def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: 
         f"--ServerApp.root_dir={project.root}",
         f"--ServerApp.extra_static_paths={project.build / 'html'}",
         "--ServerApp.open_browser=False",
-        "--ServerApp.allow_root=True",  # containers and classrooms; nobody else can reach the server
+        "--ServerApp.allow_root=True",  # for containers and classrooms: nobody else can reach the server
         "--ServerApp.base_url=/",
         "--ServerApp.allow_origin=",
         "--ServerApp.allow_origin_pat=",
         "--ServerApp.allow_remote_access=False",
         "--ServerApp.disable_check_xsrf=False",
-        "--Application.log_level=ERROR",  # of this server and its extensions; warnings tell readers nothing
+        "--Application.log_level=ERROR",  # of this server and its extensions: readers need no warnings
         "--ServerApp.kernel_manager_class=ldpbook.live.Kernels",
         "--AsyncMappingKernelManager.kernel_manager_class=ldpbook.live.Kernel",
         "--ServerApp.kernel_websocket_connection_class=ldpbook.live.Connection",
@@ -77,8 +77,8 @@ class Kernel(ServerKernelManager):
     own.
     """
 
-    mark = ""  # in the environment, which all of them inherit
-    left = math.inf  # when its last page left it, by the clock that never goes back
+    mark = ""  # a variable of the environment, which all processes of the kernel inherit
+    left = math.inf  # time at which its last page was closed, by a monotonic clock
 
     async def _async_pre_start_kernel(self, **given: Any) -> Any:
         self.mark = secrets.token_hex(8)
@@ -88,7 +88,7 @@ class Kernel(ServerKernelManager):
     async def _async_shutdown_kernel(self, now: bool = False, restart: bool = False) -> None:
         await KernelManager._async_shutdown_kernel(self, now=now, restart=restart)
         for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error, ProcessLookupError):  # gone, or another user's
+            with contextlib.suppress(psutil.Error, ProcessLookupError):  # the process has ended, or belongs to another user
                 if process.environ().get("LDPKIT_KERNEL") == self.mark:
                     process.kill()
 
@@ -155,7 +155,7 @@ def main() -> None:
     settle()
     token = secrets.token_urlsafe(32)
     server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle, options.ip))
-    server.no_browser_open_file = True  # it would hold the token
+    server.no_browser_open_file = True  # the log would contain the token
     server.web_app.add_handlers(".*", [("/api/live", Entrance)])
     refuse_bodies(server.web_app, server.identity_provider)
 

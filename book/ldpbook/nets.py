@@ -18,7 +18,7 @@ from ldpkit.types import Array, Rng
 __all__ = ["Layer", "Dense", "Relu", "Net", "mlp", "train"]
 
 Shape: TypeAlias = tuple[int, ...]
-Memory: TypeAlias = Any  # what a layer hands itself from the way there to the way back
+Memory: TypeAlias = Any  # values that `forward` keeps for `backward`
 
 
 class Layer(ABC):
@@ -127,7 +127,7 @@ class Net:
             len(checks.values(y, self.classes, "labels")) == len(x),
             f"labels must be one for each of the {len(x)} records, got {len(y)}",
         )
-        if len(y) > 100:  # what a hundred records need stays in the cache
+        if len(y) > 100:  # the values of a hundred records fit into the cache
             return np.concatenate([self.gradients(x[i : i + 100], y[i : i + 100]) for i in range(0, len(y), 100)])
         slope, kept = self._forward(x)
         slope[np.arange(len(y)), y] -= 1

@@ -22,7 +22,7 @@ from .comparisons import CURVE, HOW, LAW, PRINTED, REAL, RELATIONS, SAID, SIGN, 
 
 __all__ = ["load", "lookup", "items", "furthest", "Scoreboard", "COLUMNS"]
 
-TARGET = "LDPKIT_SCOREBOARD"  # what the book's runner calls the file for the comparisons of a page
+TARGET = "LDPKIT_SCOREBOARD"  # the book's runner names here the file for the comparisons of a page
 COLUMNS = [
     "item", "series", "x", "published", "published_error",
     "reproduced", "reproduced_se", "exact", "verdict", "note", "relation", "how", "kind",

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 TAG = "parameters"
-INJECTED = "injected-parameters"  # papermill's own cell: what a run replaced
+INJECTED = "injected-parameters"  # papermill's own cell with the replaced parameters
 
 _LINE = re.compile(r"^(\w+) = (.+?)  # (.+)$")
 _PAPER = re.compile(r" ?\(([^()]*paper[^()]*)\)$")
@@ -24,7 +24,7 @@ _COST = re.compile(r"[^,;:()]*\bminutes\b[^,;:()]*")
 _CHOICE = re.compile(r'"([^"]*)"')
 _ONE_OF = re.compile(r"\bone of (\d+(?:, \d+)+)")
 _PAPERS_OWN = re.compile(rf"^the papers?: ({_NUMBER})(?!\.\d|\d)")
-_MANTISSAS = (1, 1.5, 2, 3, 5, 7)  # where a slider over powers of ten stops
+_MANTISSAS = (1, 1.5, 2, 3, 5, 7)  # stops of a slider within each power of ten
 _EVERY = 60  # whole numbers up to which a slider stops at each
 _CHIPS = 20  # elements up to which a list is shown as chips
 
@@ -281,7 +281,7 @@ def read(text: str) -> dict[str, Any]:
             raise ValueError(f"{name.strip()} is given twice")
         try:
             values[name.strip()] = _plain(literal.strip())
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # so a text may fail to be one
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # errors of a text that is no literal
             raise ValueError(f"{name.strip()} must be a plain Python value, got {literal.strip()[:400]!r}") from None
     return values
 

@@ -25,7 +25,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", ">"]
 SOURCES = ("paper", "released code", "exact", "this run", "this run, real reports", "claim")
 """Sources of a point; ``"this run"`` without an addition means sampled from the exact distribution."""
-_ROUNDING = 1e-12  # below which a negative number is a zero and the rounding of doubles
+_ROUNDING = 1e-12  # a negative number closer to zero is a rounding error of doubles
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DASHES = ["--", ":", "-.", (0, (1, 3)), (0, (6, 1, 1, 1, 1, 1))]
 
@@ -54,7 +54,7 @@ def _style(source: str, look: Look, beside: Collection[str] = ("exact",)) -> Loo
         return {"color": "black", "marker": "x" if source == "paper" else "+", "ls": "none", "mew": 1, "zorder": 4}
     if source == "claim":
         return {"color": "black", "ls": look["ls"], "lw": 1, "zorder": 2}
-    if source == "exact":  # of lines that coincide the lower ones are broader
+    if source == "exact":  # if lines coincide, the lower ones are broader
         broad = 0 if runs or look["count"] > 6 else 0.4 * (look["count"] - 1 - look["number"])
         return {"color": look["color"], "lw": 1.1 + broad, "zorder": 2}
     face, joined = (look["color"] if source == "this run, real reports" else "white", "exact" not in beside)
@@ -88,7 +88,7 @@ def curves(axis: Axes, series: pd.DataFrame, look: Look, beside: Collection[str]
         if source != "exact" and rows["error"].notna().any():
             axis.errorbar(at, height, yerr=rows["error"], fmt="none", ecolor=style["color"], capsize=2)
         marker = "marker" in style and floor is not None
-        if len(rows) == 1 and "marker" not in style:  # a line of one point would not be seen
+        if len(rows) == 1 and "marker" not in style:  # a line of one point would be invisible
             style |= {"marker": "_", "ms": 14}
         axis.plot(at, height.clip(lower=floor) if marker else height, **style)
 
@@ -161,7 +161,7 @@ def legends(
         if n == 1 or legend.get_window_extent().width < 0.97 * grid.figure.bbox.width:
             break
         legend.remove()
-    # panels keep their size, however much there is to explain
+    # panels keep their size, however long the legend is
     high = legend.get_window_extent().height / grid.figure.dpi
     grid.figure.set_figheight(grid.figure.get_figheight() + high)
 

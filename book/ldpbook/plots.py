@@ -28,8 +28,8 @@ from .plot_style import COLOURS, MARKERS, SOURCES
 
 __all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show"]
 
-_RARE = 25  # events of all runs together, fewer of which have no bell-shaped law
-_SPEC = "application/vnd.ldpkit.figure+json"  # the form of what `figure` was called with
+_RARE = 25  # fewer events in all runs together have no bell-shaped distribution
+_SPEC = "application/vnd.ldpkit.figure+json"  # media type of the options of `figure`
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 
 
@@ -121,7 +121,7 @@ def tidy(
     claim : dict, optional
         Lines of claims: a name, and the column (one value for each x of a panel) or the level.
     """
-    if {"chance", "se"} <= set(cells):  # of few events no standard error tells how far they may lie
+    if {"chance", "se"} <= set(cells):  # for few events a standard error does not describe the deviations
         cells = cells.assign(se=cells["se"].where(cells["chance"].isna()))
     law = ("exact", "se") if "se" in cells else "exact"
     sources = {"this run": ("mean", "spread"), "exact": law} if sources is None else sources

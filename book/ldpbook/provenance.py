@@ -22,7 +22,7 @@ from sphinx.application import Sphinx
 from . import execute, parameters
 from .execute import Json, Project
 
-_DATA = "text/csv"  # ldpbook.plots stores what a figure shows in this form
+_DATA = "text/csv"  # media type in which ldpbook.plots stores the table of a figure
 _IMAGE = "image/svg+xml"
 _NO_SOURCE = {"ldpbook.plots.use", "ldpbook.plots.show", "ldpbook.claims.judge", "ldpbook.paper_values.Scoreboard"}
 """Functions that only show or judge, and compute nothing that a figure draws."""
@@ -229,7 +229,7 @@ def write_files(app: Sphinx, failure: Exception | None) -> None:
     if failure or app.builder.format != "html":
         return
     project, target = Project(app.srcdir, app.config.ldpkit_build), app.outdir
-    for path in target.rglob("*.html"):  # the theme's arrows beside sections have no name for a screen reader
+    for path in target.rglob("*.html"):  # the theme's arrows at sections have no name for a screen reader
         path.write_text(path.read_text().replace("<summary><span", '<summary aria-label="Pages of this section"><span'))
     seconds = execute.expected(project)
     for page in sorted(app.env.found_docs):
@@ -252,7 +252,7 @@ def write_files(app: Sphinx, failure: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_config_value("ldpkit_build", "_build", "env")
-    app.add_config_value("ldpkit_variant", "", "env")  # what a page apart from the book was run with
+    app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
     app.connect("doctree-resolved", annotate)
     app.connect("html-page-context", add_script)
     app.connect("build-finished", write_files)

@@ -170,7 +170,7 @@ def load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree
     if re.search('class="(answer docutils|evidence|gallery|drawn)"', body):
         app.add_css_file("reading.css")
         app.add_js_file("reading.js", loading_method="defer")
-        context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its words name it
+        context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
 
 
 def setup(app: Sphinx) -> None:

@@ -75,7 +75,7 @@ def stated(name: str) -> str:
     """Return the licence that an installed release states in its metadata, or an empty text."""
     try:
         told: Any = importlib.metadata.metadata(name)
-    except importlib.metadata.PackageNotFoundError:  # it is for another system
+    except importlib.metadata.PackageNotFoundError:  # the release is for another system
         return ""
     return told.get("License-Expression", "")
 

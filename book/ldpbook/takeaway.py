@@ -21,8 +21,8 @@ from . import execute, figures, parameters, provenance
 from .execute import Project
 
 FOLDER, _PNG = "_papers", "image/png"
-_DATE = (1980, 1, 1, 0, 0, 0)  # the first one that a zip knows
-_LONG = 180  # signs of a description
+_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip can store
+_LONG = 180  # number of characters of a description
 COLUMNS = {
     "panel": "facet of the figure",
     "series": "what is joined by one line or has one hue",

@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 from . import provenance
 from .execute import Json, Project
 
-SPEC = "application/vnd.ldpkit.figure+json"  # ldpbook.plots stores what a figure was told in this form
+SPEC = "application/vnd.ldpkit.figure+json"  # media type in which ldpbook.plots stores the options of a figure
 CODED = ("panel", "series", "source")
 INLINE = 60_000
 """Number of characters up to which data stand in the page."""
@@ -43,7 +43,7 @@ def data(spec: Json, table: str) -> Json:
     names = {column: list(dict.fromkeys(row[i] for row in rows)) for i, column in enumerate(CODED)}
     place = [{name: i for i, name in enumerate(known)} for known in names.values()]
     coded = [[*(place[i][row[i]] for i in range(3)), *map(_number, row[3:])] for row in rows]
-    told = json.loads(json.dumps(spec), parse_constant=lambda _: None)  # an end of an axis may be no number
+    told = json.loads(json.dumps(spec), parse_constant=lambda _: None)  # an end of an axis may be NaN
     return {"spec": told, "names": names, "rows": coded}
 
 
@@ -68,7 +68,7 @@ def written(found: Json) -> str:
 
 def element(page: str, name: str, found: Json) -> str:
     """Return the HTML of a twin that stands next to the picture in the page."""
-    panels = len(found["names"]["panel"])  # the script draws so many rows of them on a wide screen and on a phone
+    panels = len(found["names"]["panel"])  # number of rows that the script draws on a wide screen and on a phone
     room = f"--rows: {math.ceil(panels / min(panels, found['spec'].get('columns', panels)))}; --narrow: {math.ceil(panels / 2)}"
     where, text = f'data-twin="{html.escape(called(page, name))}" style="{room}"', written(found)
     if len(text) > INLINE:

@@ -85,7 +85,7 @@ def check_fig2(*, reports, seed):
         calibrate("dpsgd", 0.1, 10, steps=100).printed,
         published_error=0.5,
         published=paper_values.lookup("rad", "ex5.5", "sigma"),
-        kind="claim in words",  # of an example, not of the figure
+        kind="claim in words",  # a number of an example, not of the figure
     )
     for g in (0.15, 0.2, 0.3, 0.5, 0.8):
         exact = [calibrate("laplace", x, 10).epsilon for x in (g - 0.1, g)]

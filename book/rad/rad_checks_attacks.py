@@ -70,13 +70,13 @@ def shown_fig3(board):
 def check_fig4(table, priors, *, runs):
     """Compare Figure 4: simulated advantages with exact ones, and the paper's statements about two tolerances."""
     board = paper_values.Scoreboard("rad/fig4", how="real reports")
-    one = {name: prior.max() / runs for name, prior in priors.items()}  # one outcome more or less: no run resolves less
+    one = {name: prior.max() / runs for name, prior in priors.items()}  # one outcome: the resolution of a run
     for row in table.to_dict("records"):
         se = np.hypot(row["rad_se"], one[row["prior"]]) if row["eta"] < 100 else 1e-12
         board.add(f"RAD, {row['prior']}, eta={row['eta']}", row["epsilon"], row["rad"], se, exact=row["exact_rad"])
     if (table["eta"] == 100).any():
         least, said = table[table["eta"] == 100]["exact_rero"].min(), paper_values.lookup("rad", "fig4_text", "ReRo")
-        rounding = {"published_error": 1e-12}  # of a sum of a hundred numbers
+        rounding = {"published_error": 1e-12}  # rounding error of a sum of a hundred numbers
         board.add(
             "ReRo at eta = 100", "every epsilon", least, published=said, how="closed form", kind="claim in words", **rounding
         )

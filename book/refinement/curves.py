@@ -76,7 +76,7 @@ def paths(cells, panel, series, **look):
     given = {"panel": panel, "series": series, "along": "epsilon"}
     drawn = pd.concat([plots.tidy(cells, x="mse", sources={"exact": "asr"}, **given),
                        plots.tidy(seen, x="value_mse", sources={"paper": "value"}, **given)], ignore_index=True)  # fmt: skip
-    along = [plots.tidy(rows, x=x, sources={source: "epsilon"}, **given)["y"]  # row by row, for who reads the values one by one
+    along = [plots.tidy(rows, x=x, sources={source: "epsilon"}, **given)["y"]  # row by row, because the values are read one by one
              for rows, x, source in ((cells, "mse", "exact"), (seen, "value_mse", "paper"))]  # fmt: skip
     return tinted(drawn, cells, panel, "epsilon", "ε", pd.concat(along).tolist(), **look)
 

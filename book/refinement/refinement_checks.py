@@ -51,7 +51,7 @@ def check_fig1(table, made, paper, *, same, runs, real_runs):
                     "law_mse",
                     0.0,
                     {"published_error": 2e-11},
-                ),  # of a linear axis of 1e-4, to 2e-7 of it
+                ),  # of a linear axis of length 1e-4, read to 2e-7
             ):
                 value = seen[{"mse": "empirical_MSE", "law_asr": "analytical_ASR", "law_mse": "analytical_MSE"}[column]]
                 board.add(f"{at[0]} {name}", at[1], r[column], error, published=value, kind="digitised curve", **drawn)
@@ -350,7 +350,7 @@ def check_fig10(panels, laws, asr, mse):
                 curve[curve["k"].isin(sizes)], left_on=["mechanism", "k", "epsilon"], right_on=["mechanism", "k", "x"]
             )
             seen = seen[seen["epsilon"].isin(budgets)].assign(error=READ_OFF if column == "asr" else 1.35e-6 * seen["value"])
-            seen = seen[seen["value"] > 2 * seen["error"]]  # else what was read off cannot be told from 0
+            seen = seen[seen["value"] > 2 * seen["error"]]  # otherwise a read-off value cannot be distinguished from 0
             both = [(points, column) for _, points in seen.groupby("mechanism", sort=False)]
             both += [(points, "exact") for points, _ in both if column == "asr" and points["exact"].notna().all()]
             for points, found in both:
@@ -372,7 +372,7 @@ def check_fig10(panels, laws, asr, mse):
 
 def front_shares(rows, protocols):
     """Return for each protocol the share of domain sizes and budgets at which it is on the Pareto front of all `protocols`."""
-    points = rows.assign(asr=rows["asr"].astype("float32"), mse=rows["mse"].astype("float32"))  # equal up to rounding is equal
+    points = rows.assign(asr=rows["asr"].astype("float32"), mse=rows["mse"].astype("float32"))  # rounding errors do not count
     cells = points.groupby(["k", "epsilon"], group_keys=False)[["k", "epsilon", "asr", "mse"]]
     best = cells.apply(lambda cell: cell.iloc[refine.nondominated(cell[["asr", "mse"]].to_numpy())])
     kept = points.merge(best.drop_duplicates())["mechanism"].value_counts().reindex(protocols, fill_value=0)

@@ -34,9 +34,9 @@ def linked(name, k, epsilon, people, trials, seed):
     first = evidence(mechanism, mechanism.perturb(values[np.arange(trials), target], rng))
     second = evidence(mechanism, mechanism.perturb(values.ravel(), rng)).reshape(trials, people, k)
     fit = np.einsum("tpv,tv->tp", second, first * prior) / (second @ prior)
-    fit = np.round(fit, 12)  # equal evidence must compare equal, however it was summed
+    fit = np.round(fit, 12)  # equal evidence must compare as equal, whatever the order of its sum
     best = fit == fit.max(axis=1, keepdims=True)
-    hit = best[np.arange(trials), target] / best.sum(axis=1)  # ties are broken by a fair draw: its expectation
+    hit = best[np.arange(trials), target] / best.sum(axis=1)  # the expectation under a fair draw among ties
     same = values == values[np.arange(trials), target, None]
     return {"linked": hit.mean(), "linked_se": hit.std(ddof=1) / trials**0.5, "ceiling": (1 / same.sum(axis=1)).mean()}
 

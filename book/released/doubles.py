@@ -56,7 +56,7 @@ def _histogram(mechanism, which, n, rng):  # the number of value 0 in reports ab
     return mechanism.perturb(np.full(n, 1 - which), rng)[:, 0]
 
 
-def _gradient(mechanism, which, n, rng):  # the first number where the gradient has nothing, or all it has
+def _gradient(mechanism, which, n, rng):  # the first number, where the gradient is zero or has its whole length
     gradients = np.zeros((n, mechanism.d))
     gradients[:, 1 - which] = mechanism.clip
     return mechanism.perturb(gradients, rng)[:, 0]

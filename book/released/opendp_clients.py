@@ -33,7 +33,7 @@ def _bool_old():
     from opendp.mod import enable_features
 
     enable_features("contrib")
-    atexit.register(bool_old.__dict__.pop, "real", None)  # freed any later, it complains
+    atexit.register(bool_old.__dict__.pop, "real", None)  # the library reports an error if this is freed later
     return make_randomized_response_bool(0.75)
 
 

@@ -13,7 +13,7 @@ from ldpkit.mechanisms import Program
 
 HERE = Path(__file__).parent
 STATED = "parameters f, p, q and h, by the formula of the RAPPOR paper"
-HALF = math.log(3)  # what one bit loses at f = 1/2
+HALF = math.log(3)  # the loss of one bit at f = 1/2
 
 
 def _encoder(what, bits=8, f=0.5, p=0.0, q=1.0, hashes=1):

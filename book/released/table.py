@@ -96,7 +96,7 @@ def beside(path: str, trials: int = 0, alpha: float = ALPHA, seed: int = 1) -> p
         copy.row(copy.verdict(found.lower, trials), found.lower, trials) | found.counts,
     ]
     shown = pd.DataFrame(rows).reindex(columns=["client", "verdict", "lower", "claim", "tp", "fp", "reports"])
-    shown["client"] = [re.sub(r"(?<=[_(])", "<wbr>", html.escape(name)) for name in shown["client"]]  # may break there
+    shown["client"] = [re.sub(r"(?<=[_(])", "<wbr>", html.escape(name)) for name in shown["client"]]  # a client may fail there
     shown["verdict"] = shown["verdict"].map(_word)
     return shown.rename(columns={"tp": "event, first input", "fp": "event, second input", "reports": "reports per input"})
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "tests" / "data" / "faults.csv"
-LIMIT = 200  # seconds; a test that does not end notices the fault, too
+LIMIT = 200  # seconds: a test that does not end also notices the fault
 TESTS = {
     "stats": "ldpkit/stats ldpkit/verdicts ldpkit/buehler",
     "betting": "ldpkit/betting ldpkit/sequential_bets",

@@ -121,7 +121,7 @@ def play(page, parameters, law="", change=""):
 
     from ldpbook import claims, paths, plots
 
-    plots.figure, plots.data = lambda *_, **__: plt.figure(), lambda _: None  # nobody looks
+    plots.figure, plots.data = lambda *_, **__: plt.figure(), lambda _: None  # not needed
     plots.show = claims.judge = MagicMock()
     source = ROOT / "book" / f"{page}.ipynb"
     with tempfile.TemporaryDirectory() as scratch, shell() as made, silence():
@@ -129,7 +129,7 @@ def play(page, parameters, law="", change=""):
         os.environ |= {"LDPKIT_SCOREBOARD": str(board), "TQDM_DISABLE": "1"}
         os.chdir(source.parent)
         sys.path.insert(0, str(source.parent))
-        paths.STORE = Path(scratch, "store")  # finished cells of the book follow its own laws
+        paths.STORE = Path(scratch, "store")  # stored cells are from unchanged functions
         os.cpu_count = lambda: 1  # a sweep stays in this process
         problem = failure(made, json.loads(source.read_text())["cells"], parameters)
         rows = pd.read_csv(board) if board.exists() else pd.DataFrame({"verdict": []})

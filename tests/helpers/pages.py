@@ -43,7 +43,7 @@ def failure(made, cells, values, draw=False):
     made.display_pub.outputs.clear()
     made.showtraceback = lambda *_, **__: problems.append(
         sys.exc_info()[1]
-    )  # also by what displays a result
+    )  # also called by the display of a result
     made.showsyntaxerror = made.showtraceback
     for i, cell in enumerate(cells):
         if cell["cell_type"] != "code":

@@ -11,7 +11,7 @@ LIMIT = 120  # seconds after which a process counts as one that never ends
 def heard():
     signal.signal(
         signal.SIGINT, signal.default_int_handler
-    )  # whatever the shell that started the tests wants
+    )  # independent of the settings of the shell that started the tests
 
 
 @contextlib.contextmanager
