@@ -187,7 +187,7 @@ def svt(*given):
     return sparse, (0, *given)
 
 
-# name: (compiled function, its arguments, columns, pairs of inputs, published bounds, largest loss).
+# name: (compiled function, arguments, columns, pairs of inputs, published bounds, largest loss).
 # The published bounds are those of DP-Sniper with regression, of DP-Sniper with a network, and of
 # StatDP. No loss between neighbours exceeds the largest loss. For SVT3 and SVT6 it is that of ten
 # answers of .05 each, given the threshold. For both techniques side by side it is that of ten
