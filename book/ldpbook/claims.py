@@ -196,7 +196,7 @@ def _found(row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[
 
 
 def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str:
-    """Return the first change of the tables that also changes the verdict or the number of cells for which the claim holds.
+    """Return the first change of the tables that changes the verdict or the number of cells for which the claim holds.
 
     The text names the columns and what was done to them, or the other number if the function takes no table. It is empty if no
     change has an effect.

@@ -105,7 +105,7 @@ def _crossed(board: pd.DataFrame) -> str:
 
 
 def held(board: pd.DataFrame) -> pd.Series:
-    """Return the verdicts of a board as they are shown: an agreeing statement in words, or sign, "holds" and gets no tick."""
+    """Return the verdicts of a board as they are shown: a statement in words, or a sign, that agrees "holds", without a tick."""
     words = board["kind"].isin((WORDS, SIGN)) & (board["verdict"] == "reproduced")
     return board["verdict"].mask(words, "holds")
 

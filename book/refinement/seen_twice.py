@@ -1,7 +1,7 @@
 """Attack people who report twice: find the second report of a person among many, and detect whether the value has changed.
 
-All reports are real. For the true value, a report is ``R`` times likelier to support that value than not. R is e^epsilon, or less
-where a protocol does not spend its whole budget, as with thresholds.
+All reports are real. A report is ``R`` times likelier under a value that it supports than under a value that it does not support.
+R is e^epsilon, or less where a protocol does not spend its whole budget, as with thresholds.
 """
 
 import math
