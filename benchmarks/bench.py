@@ -1,14 +1,15 @@
-"""Measure how long audits take, beside the published way of making them, and write one table.
+"""Measure how long audits take, next to the published way of making them, and write one table.
+
+Run it by make::
 
     make bench         # writes _build/bench/benchmarks.csv and .json
     make bench SAVE=1  # and copies them to data/results, from where the book shows them
 
 It takes about four minutes on two idle cores.
 
-Every row is one measurement: the whole call, on one core unless `workers` says
-otherwise, after compilation, the best of several repetitions, since the speed
-of a machine drifts. The reference (`reference.py`) runs in its own environment,
-before everything else and after it.
+Every row is the time of one whole call after compilation, on one core unless `workers` says
+otherwise. The time is the best of several repetitions, because the speed of a machine drifts. The
+reference (`reference.py`) runs in its own environment, before everything else and after it.
 """
 
 import csv
@@ -37,7 +38,7 @@ from ldpkit.sweep import sweep
 PURE = "GRR SS SUE OUE BLH OLH SHE THE".split()
 NOISY = "SHE GM AGM".split()
 COMPARED = (25, 100, 200)
-"""Domain sizes at which the reference runs too."""
+"""Domain sizes at which the reference also runs."""
 WIDE = (25, 100, 200, 1000, 10_000)
 USERS = (10**4, 10**6, 10**8, 10**10, 10**12)
 TAU = (1, 10, 100, 1000)
@@ -46,7 +47,10 @@ COLUMNS = ["what", "protocol", "k", "n", "tau", "workers", "audits", "trials", "
 
 
 def best(repetitions, call, *arguments, **named):
-    """Shortest time of a call, its first one apart: that one compiles kernels and computes laws."""
+    """Return the shortest time of a call and, separately, the time of its first call.
+
+    The first call also compiles kernels and computes exact distributions.
+    """
     times = []
     for seed in range(repetitions + 1):
         start = time.perf_counter()
@@ -56,7 +60,9 @@ def best(repetitions, call, *arguments, **named):
 
 
 def audits(trials):
-    """Every pure protocol with the guess, its fast sampler and its real client."""
+    """Yield the times of every pure protocol with the guess, for its fast sampler and its real
+    client.
+    """
     for name, k in itertools.product(PURE, WIDE):
         mechanism = make(name, k=k, epsilon=1.0)
         yield {
@@ -78,7 +84,7 @@ def audits(trials):
 
 
 def reference(python, seconds):
-    """The published trial loop, and the versions it ran with."""
+    """Return the versions with which the published trial loop ran, and its times."""
     sizes = [text for k in COMPARED for text in ("--k", str(k))]
     command = [
         python,
@@ -95,8 +101,10 @@ def reference(python, seconds):
 
 
 def rounds(trials):
-    """Repeated collections; subsets of several values are the one report without a law, so they are
-    drawn in full."""
+    """Yield the times of audits of repeated collections.
+
+    Subsets of several values have no known exact distribution, so that all their reports are made.
+    """
     for name, tau in itertools.product(PURE, TAU):
         mechanism, asked = (
             Repeated(make(name, k=25, epsilon=0.1), tau),
@@ -126,7 +134,9 @@ def rounds(trials):
 
 
 def grids(trials):
-    """Clients that add noise, alone: their reports as doubles, and on a grid."""
+    """Yield the times of clients that add noise, without an audit: their reports as doubles, and on
+    a grid.
+    """
     for name, grid in itertools.product(NOISY, (None, FINEST)):
         own = {} if name == "SHE" else {"delta": 1e-5}
         mechanism = make(name, k=100, epsilon=1.0, grid=grid, **own)
@@ -145,7 +155,7 @@ def grids(trials):
 
 
 def key_values():
-    """Key-value audits, which draw whole groups of users at once."""
+    """Yield the times of key-value audits, which sample whole groups of users at once."""
     for (name, cls), users in itertools.product(KEY_VALUE.items(), USERS):
         k = 4 if name.startswith("PCKV") else 1
         yield {
@@ -158,8 +168,10 @@ def key_values():
 
 
 def cores(trials, runs):
-    """One grid of audits in a pool of one and of two processes, both started and warm; in turns,
-    the better of two times."""
+    """Yield the times of one grid of audits in a pool of one and of two processes.
+
+    Both pools are started before. They take turns, and the better of two times counts.
+    """
     times: dict[int, list[float]] = {1: [], 2: []}
     grid = {"mechanism": PURE, "k": [100], "epsilon": EPSILONS, "runs": [runs]}
     for workers in (1, 2) * 2:
@@ -181,7 +193,7 @@ def cores(trials, runs):
 
 
 def machine():
-    """Where and when the measurement was made, and how busy the machine was."""
+    """Return place and time of the measurement, and how busy the machine was."""
     info = Path("/proc/cpuinfo")
     names = (
         [

@@ -1,4 +1,6 @@
-"""Measure the auditor that bets and learns, beside what others published.
+"""Measure the auditor that bets and learns, next to published results of others.
+
+Each measurement has its own command::
 
     python benchmarks/blackbox.py leaks --runs 20   # twelve broken clients, found by themselves
     python benchmarks/blackbox.py sound             # six that keep their claim, with a pause
@@ -8,9 +10,9 @@
     python benchmarks/blackbox.py overhead          # what a report costs
     python benchmarks/blackbox.py sniper            # twenty mechanisms, 10^7 reports per input
 
-Each writes a table to data/results, and beside it what made it: the command, the time, the machine
-and all versions. Every audit is kept in _build/blackbox as soon as it has ended: called again, a
-measurement goes on where it stopped.
+Each writes a table to data/results, and a file next to it with the command, the time, the machine
+and all versions. Every audit is stored in _build/blackbox as soon as it has ended. An interrupted
+measurement therefore continues where it stopped.
 """
 
 import json
@@ -45,7 +47,7 @@ def cli():
 
 
 def kept(name, rows, seconds=None):
-    """Write a table and what made it."""
+    """Write a table, and a file with the command, machine and versions that made it."""
     table = pd.DataFrame(rows)
     table.to_csv(RESULTS / f"{name}.csv", index=False, lineterminator="\n", float_format="%.6g")
     said = {
@@ -66,7 +68,9 @@ minutes = click.option("--minutes", default=math.inf, help="Stop then, with what
 @click.option("--trials", default=20_000)
 @minutes
 def broken(runs, trials, minutes):
-    """Twelve broken clients at alpha = .01: pairs until they are found, and what was found."""
+    """Measure twelve broken clients at alpha = .01: pairs until they are found, and the event
+    found.
+    """
 
     def audit(name, run):
         client = leaks.audited(*leaks.fresh(name, run))
@@ -84,7 +88,7 @@ def broken(runs, trials, minutes):
 @click.option("--runs", default=5)
 @minutes
 def everything(runs, minutes):
-    """69 clients that claim epsilon = 1, at alpha = .01: how many reports each took."""
+    """Measure 69 clients that claim epsilon = 1, at alpha = .01: how many reports each takes."""
     few, most = 5_000, 250_000
     clear = {name: (lambda f=f: f, 2) for name, f in entry_clients.CLEAR.items()}
     correct = {name: (lambda f=f: f, 2) for name, f in entry_clients.CORRECT.items()}
@@ -120,7 +124,7 @@ def everything(runs, minutes):
 
 
 def overlooked(runs):
-    """An input in one report of more than so many may have been overlooked by an audit."""
+    """Return n such that a leak in fewer than one of n reports may be overlooked."""
     quiet = [run["one_in"] for run in runs if run["reports"] is None]
     return min(quiet) if quiet else math.nan
 
@@ -129,7 +133,7 @@ def overlooked(runs):
 @click.option("--times", default=1.0, help="As many runs as were planned, times this.")
 @minutes
 def correct(times, minutes):
-    """Six clients that keep epsilon = 1, at alpha = .01: how often they are accused."""
+    """Measure how often six clients that keep epsilon = 1 are refuted, at alpha = .01."""
     done = measured("sound", innocent.clients(times), minutes)
     kept("blackbox_sound", [accused(*one, innocent.ALPHA) for one in done])
 
@@ -139,7 +143,7 @@ def correct(times, minutes):
 @click.option("--only", default="", help="Names of audits, with commas between; others stay.")
 @minutes
 def edges(times, only, minutes):
-    """A client at the very edge of its claim, at alpha = .01: how often it is accused."""
+    """Measure how often a client at the very edge of its claim is refuted, at alpha = .01."""
     planned = innocent.nulls(times)
     some = [one for one in planned if one.labels["audit"] in only.split(",")]
     measured("nulls", some or planned, minutes)
@@ -152,11 +156,11 @@ def edges(times, only, minutes):
 @click.option("--trials", default=4000)
 @minutes
 def nonprivate(runs, trials, minutes):
-    """Four mean mechanisms that are not private, at alpha = .05."""
+    """Measure four mean mechanisms that are not private, at alpha = .05."""
 
     def audit(case, attack):
         client = leaks.audited(case.client, (0, 1), case.epsilon, case.delta)
-        both = attack == "learned"  # who declares an event says whose it is
+        both = attack == "learned"  # a declared event already names its likelier input
         return SequentialAudit(client, attack, trials=trials, alpha=means.ALPHA, both=both)
 
     series = [
@@ -169,7 +173,7 @@ def nonprivate(runs, trials, minutes):
 
 @cli.command("overhead")
 def costs():
-    """Time of an audit, without that of making reports."""
+    """Measure the time of an audit, without the time of making reports."""
     kept("blackbox_overhead", list(overhead.rows()))
 
 
@@ -178,7 +182,7 @@ def costs():
 @click.option("--only", default="", help="Names of mechanisms, with commas between.")
 @click.option("--seed", default=1)
 def suite(draws, only, seed):
-    """The twenty mechanisms of DP-Sniper at confidence .9: lower bounds of epsilon."""
+    """Measure lower bounds of epsilon for the twenty mechanisms of DP-Sniper, at confidence .9."""
     rows = []
     for row in sniper.rows(draws, [name for name in only.split(",") if name], seed):
         rows.append(row)

@@ -1,4 +1,4 @@
-"""Processor time that a report costs an audit that looks at every entry of it."""
+"""Measure the processor time per report of an audit that looks at every entry of a report."""
 
 import resource
 import time
@@ -12,7 +12,7 @@ ENTRIES = (1, 10, 100, 1_000, 10_000)
 
 
 def forms(entries, rng):
-    """Name of each form of reports, and a function that makes so many."""
+    """Yield the name of each form of reports, and a function that makes so many of them."""
     names = [f"k{i}" for i in range(entries)]
     letters = np.array([*"abcdefghijklmnopqrstuvwxyz0123456789"])
 
@@ -47,7 +47,7 @@ def forms(entries, rng):
 
 
 def measure(make, entries, rng, claims):
-    """Microseconds of processor time a report that shows nothing, and how many were seen."""
+    """Return microseconds of processor time per report without a leak, and how many were seen."""
     counts, bets, seen, end = Counts(), Bets(np.linspace(0, 2, claims), 0.0), 0, block_end(0)
     spent, measured, warm, chunk = (
         0.0,
@@ -72,7 +72,7 @@ def measure(make, entries, rng, claims):
 
 
 def rows(claims=201):
-    """One row for each form and number of entries."""
+    """Yield one row for each form and number of entries."""
     rng = np.random.default_rng(1)
     for entries in ENTRIES:
         for form, make in forms(entries, rng):

@@ -1,6 +1,8 @@
-"""Clients for the inputs 0 and 1 that claim epsilon = 1: some send the input in the clear at one
-place of the report, some keep their claim exactly. A client is a function of the input, a generator
-and the number of the report."""
+"""Define clients for the inputs 0 and 1 that claim epsilon = 1, some of which break their claim.
+
+Some send the input in the clear at one place of the report, and some keep their claim exactly. A
+client is a function of the input, a generator and the number of the report.
+"""
 
 import base64
 import hashlib
@@ -21,7 +23,7 @@ def kept_in(clients):
 
 
 def answer(v, rng, epsilon=1.0):
-    """Binary randomised response."""
+    """Return the answer of binary randomised response."""
     return v if rng.random() < 1 / (1 + math.exp(-epsilon)) else 1 - v
 
 
@@ -38,14 +40,14 @@ def fields(values):
 
 
 def unary(v, k, rng, epsilon=1.0):
-    """Optimised unary encoding."""
+    """Return a report of optimised unary encoding."""
     out = (rng.random(k) < 1 / (1 + math.exp(epsilon))).astype(int)
     out[v] = rng.random() < 0.5
     return out.tolist()
 
 
 def symmetric(v, k, rng):
-    """Symmetric unary encoding."""
+    """Return a report of symmetric unary encoding."""
     out = (rng.random(k) < 1 / (1 + math.exp(0.5))).astype(int)
     out[v] = rng.random() < 1 / (1 + math.exp(-0.5))
     return out.tolist()
@@ -200,18 +202,18 @@ def laplace_not_clipped(v, rng, t):
 
 
 def rarely(rate):
-    """A client that adds the input in the clear to a few of its reports."""
+    """Return a client that adds the input in the clear to a few of its reports."""
     return lambda v, rng, t: {"x": answer(v, rng)} | ({"debug": v} if rng.random() < rate else {})
 
 
 def shares(v, rng, t):
-    """Two fields that are fair bits, and equal for the input 0."""
+    """Return a report in which two fields are fair bits, and equal for the input 0."""
     x = fields(bits(40, rng))
     return x | {"f30": x["f17"] ^ v}
 
 
 def from_report(start, rate=1.0):
-    """Keeps its claim up to a report; from then on the input is in the clear at a rate."""
+    """Return a client that keeps its claim up to a report, and from then on leaks at a rate."""
 
     def send(v, rng, t):
         clear = t >= start and rng.random() < rate
@@ -222,7 +224,7 @@ def from_report(start, rate=1.0):
 
 
 def one_late():
-    """Sends the input that it was asked for before."""
+    """Return a client that sends the previous input instead of the present one."""
     before = [0]
 
     def send(v, rng, t):
@@ -233,7 +235,7 @@ def one_late():
 
 
 def buffering():
-    """Sends each input once, through randomised response, two reports later."""
+    """Return a client that sends each input once, by randomised response, two reports later."""
     kept = []
 
     def send(v, rng, t):
@@ -244,7 +246,7 @@ def buffering():
 
 
 def two_late():
-    """Sends in the clear the input that it was asked for two reports before."""
+    """Return a client that sends in the clear the input of two reports before."""
     kept = [0, 0]
 
     def send(v, rng, t):
@@ -255,12 +257,12 @@ def two_late():
 
 
 def of_ten(v, rng, t):
-    """Of ten inputs only number 3 is in the clear."""
+    """Return a report that shows in the clear whether the input is number 3 of ten."""
     return {"x": int(rng.integers(5)), "y": int(v == 3)}
 
 
 def failing(rate):
-    """Fails at a rate with one of the inputs, and ten times less often with the other."""
+    """Return a client that fails at a rate with one input, and less often with the other."""
 
     def send(v, rng, t):
         if rng.random() < rate / (1, 10)[v]:
@@ -271,30 +273,30 @@ def failing(rate):
 
 
 def three_shares(v, rng, t):
-    """The parity of three of 64 bits is the input."""
+    """Return 64 bits of which three have the input as their parity."""
     x = bits(64, rng)
     x[40] = x[3] ^ x[21] ^ v
     return x
 
 
 def digest(v, rng, t):
-    """A nonce, and a hash of nonce and input."""
+    """Return a nonce, and a hash of nonce and input."""
     nonce = rng.bytes(8)
     return {"nonce": nonce.hex(), "check": hashlib.sha256(nonce + bytes([v])).hexdigest()}
 
 
 def percent(v, rng, t):
-    """Percent-encoded, behind a number of other characters."""
+    """Return a percent-encoded text with the input behind a random number of other characters."""
     return urllib.parse.quote(letters(rng, 4, 30) + "é~"[v] + letters(rng, 4, 30))
 
 
 def ignoring(v, rng, t):
-    """Says nothing of its input."""
+    """Return a report that does not depend on the input."""
     return int(rng.integers(10))
 
 
 def below(v, rng, t):
-    """Randomised response below its claim."""
+    """Return a report of randomised response that loses less than the claim."""
     return answer(v, rng, 0.5)
 
 
@@ -313,8 +315,10 @@ UNUSUAL = {
     "two reports late": (two_late, 2),
     "percent-encoded": (lambda: percent, 2),
 }  # fmt: skip
-"""Clients that send their input in the clear at rare times, to some inputs only, or in disguise;
-what makes one, and how many inputs it has."""
+"""Clients that send their input in the clear at rare times, to some inputs only, or in disguise.
+
+Each entry has a function that makes the client, and the number of its inputs.
+"""
 
 FINITE = {"laplace_not_clipped", "fails once in 1,000, less for one"}
 """Those of them that exceed their claim without sending the input itself."""
@@ -324,7 +328,7 @@ NOT_SEEN = {
     "two reports late": "an input two reports ago",
     "three shares in 64 bits": "three entries together",
 }
-"""What is not looked at."""
+"""Clients whose leak the auditor does not look for, with the reason."""
 
 INNOCENT = {
     "buffers two inputs": buffering,
@@ -334,7 +338,7 @@ INNOCENT = {
 
 
 def numbered(function):
-    """A client of one value at a time, which knows the number of the report."""
+    """Return a client of one value at a time, which counts its reports."""
     rng, count = np.random.default_rng(), itertools.count()
     return lambda v: function(v, rng, next(count))
 

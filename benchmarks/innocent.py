@@ -1,7 +1,7 @@
-"""Audits of those who keep their claim, at its very edge: how often they are accused.
+"""Audit clients that keep their claim at its very edge, and count how often they are refuted.
 
-Randomised response with k values loses exactly epsilon between any two inputs, so every bet on
-one of its values is fair, and none is worse than fair: the hardest innocent.
+Randomised response with k values loses exactly epsilon between any two inputs. Therefore a bet on
+any of its values is exactly fair. No correct client is refuted more easily.
 """
 
 import functools
@@ -23,12 +23,14 @@ def respond(values, rng):
 
 
 def answers(values, rng):
-    """The same as anybody's reports: what they are has to be learned."""
+    """Return reports as JSON values, as an unknown client would send them, so that they must be
+    learned.
+    """
     return respond(values, rng).tolist()
 
 
 def is_first(reports):
-    """An event whose rates are on the edge."""
+    """Return whether each report is 0, an event whose rates lie at the edge of the claim."""
     return np.asarray(reports) == 0
 
 
@@ -38,7 +40,7 @@ def declared(pairs, run):
 
 
 def recordings(pairs, run):
-    """The same event, in two files."""
+    """Return an audit of the same event, with reports from two recorded files."""
     STORE.mkdir(parents=True, exist_ok=True)
     paths = []
     for value in (0, 1):
@@ -57,7 +59,7 @@ def learned(pairs, run, inputs=(0, 1)):
 
 
 def searched(pairs, run):
-    """Each of three inputs against the others, in one wealth."""
+    """Return an audit of each of three inputs against the others, with one wealth for all."""
     return learned(pairs, run, (0, 1, 2))
 
 
@@ -67,7 +69,7 @@ def sound(name, pairs, run):
 
 
 def nulls(times=1.0):
-    """All series at the edge of the claim; `times` as many runs as were planned."""
+    """Return all series at the edge of the claim, with `times` as many runs as were planned."""
     planned = [("declared", declared, 10_000, 10_000), ("recordings", recordings, 10_000, 10_000),
                ("learned", learned, SHORT, 10_000), ("three inputs", searched, SHORT, 10_000),
                ("learned", learned, LONG, 200), ("three inputs", searched, LONG, 200)]  # fmt: skip
@@ -77,7 +79,9 @@ def nulls(times=1.0):
 
 
 def clients(times=1.0):
-    """The clients that keep their claim, each audit stopped at a random time and continued."""
+    """Return the series of clients that keep their claim; each audit is stopped at a random time
+    and continued.
+    """
     return [Series({"client": name, "pairs": pairs}, round(times * runs),
                    functools.partial(sound, name, pairs), {"wanted": runs}, paused=True)
             for pairs, runs in ((SHORT, 2000), (LONG, 50)) for name in leaks.sound()]  # fmt: skip

@@ -1,7 +1,7 @@
-"""Twelve clients that leak more than they claim, epsilon = 1, and six that do not.
+"""Define twelve clients that leak more than their claim epsilon = 1, and six that do not.
 
-Each is asked about two inputs, knows nothing of audits, and sends what JSON can write. With the
-leaks comes the event that somebody who knew them would declare, and how likely it is.
+Each client takes two inputs, knows nothing of audits, and sends values that JSON can represent.
+Each leak has the event that somebody who knew the leak would declare, and the rates of that event.
 """
 
 import functools
@@ -29,9 +29,9 @@ class Leak:
     values : two inputs
         The event is likelier with the first.
     rates : (float, float)
-        Of the declared event, with the first input and with the second.
+        Rates of the declared event, with the first input and with the second.
     event : str
-        It, in words.
+        The declared event in words.
     """
 
     client: Any
@@ -45,7 +45,7 @@ def lists(mechanism, values, rng):
 
 
 def own_first(values, rng):
-    """Subset selection that forgets to shuffle."""
+    """Return reports of subset selection that puts the value first and does not shuffle."""
     sets = lists(SS(10, 1.0), values, rng)
     shuffled = [rng.permutation(s).tolist() for s in sets]
     return [sorted(s, key=lambda x: x != v) for s, v in zip(shuffled, values)]
@@ -56,12 +56,12 @@ def last_bit_bare(values, rng):
 
 
 def laplace(values, rng):
-    """Noise in double precision, neither rounded nor clipped."""
+    """Return numbers with noise in double precision, neither rounded nor clipped."""
     return (np.array(values, float) + rng.laplace(0, 1, len(values))).tolist()
 
 
 class Seeded:
-    """Draws the same noise for the same user and value again and again."""
+    """A client that draws the same noise for the same user and value again and again."""
 
     def __init__(self, user):
         self.user = user
@@ -71,7 +71,7 @@ class Seeded:
 
 
 class Memoised:
-    """Keeps the first report of every value, and sends it for ever."""
+    """A client that stores the first report of every value, and sends it for ever."""
 
     def __init__(self):
         self.kept = {}
@@ -99,7 +99,9 @@ def parity_kept(values, rng):
 
 
 def two_bits_tied(values, rng):
-    """In nine reports of ten bit 5 is bit 2, and its contrary for the value 0."""
+    """Return reports in which bit 5 equals bit 2 in nine of ten reports, or its opposite for value
+    0.
+    """
     reports = lists(OUE(K, 1.0), values, rng)
     for bits, v in zip(reports, values):
         if rng.random() < 0.9:
@@ -108,7 +110,7 @@ def two_bits_tied(values, rng):
 
 
 def rare_text(values, rng):
-    """Fails in one report of a hundred, and says at what."""
+    """Return reports of which one in a hundred is an error text that names the value."""
     return [
         f"E{v}" if rng.random() < 0.01 else r
         for r, v in zip(lists(GRR(10, 1.0), values, rng), values)
@@ -126,7 +128,7 @@ def keys_in_order(values, rng, leak=0.8):
 
 
 def seed_and_cell(values, rng):
-    """Local hashing with three cells."""
+    """Return reports of local hashing with three cells."""
     grr, seeds = GRR(3, 1.0), rng.integers(0, 2**20, len(values))
     cells = [hash_cell(int(v), int(seed), 3) for v, seed in zip(values, seeds)]
     return [{"seed": int(s), "y": y} for s, y in zip(seeds, lists(grr, cells, rng))]
@@ -143,7 +145,7 @@ def keys_at_random(values, rng):
 
 @functools.cache
 def lattice_rates(draws=400_000):
-    """Rates of the event of the float lattice: no formula says how often a double lies between."""
+    """Return simulated rates of the event on digits of doubles, for which no formula exists."""
     found = []
     for value in (0, 1):
         y = np.array(laplace([value] * draws, np.random.default_rng(value)))
@@ -155,7 +157,7 @@ def lattice_rates(draws=400_000):
 
 
 def leaks():
-    """Return the broken clients by name, each afresh."""
+    """Return the broken clients by name, each newly made."""
     kept = 3 * E / (3 * E + 7)  # of a value in its subset
     oue, doubled = 1 / (E + 1), 1 / (E**2 + 1)  # of a bit that is not
     differ = 2 * oue * (1 - oue)
@@ -195,7 +197,7 @@ def sound():
 
 
 def fresh(name, run):
-    """Return a broken client that remembers nothing, of user number `run`, and its inputs."""
+    """Return a broken client without memory for user number `run`, and its inputs."""
     afresh = {"seeded per user": Seeded(run), "memoised": Memoised()}
     leak = leaks()[name]
     return afresh.get(name, leak.client), leak.values

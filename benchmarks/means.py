@@ -1,8 +1,8 @@
-"""Means of a few numbers with noise whose scale gives the number of them away.
+"""Audit means of a few numbers whose noise reveals how many numbers there are.
 
-The inputs are one number, 0, and two, 0 and 1. Source: Gonzalez, Dulce-Rubio, Ramdas and Ribero,
-"Sequentially auditing differential privacy", 2025; the mean pairs of reports that their test and
-that of the second source took are at alpha = .05.
+The inputs are one number, 0, and two numbers, 0 and 1. Source: Gonzalez, Dulce-Rubio, Ramdas and
+Ribero, "Sequentially auditing differential privacy", 2025. Published are the mean pairs of reports
+that their test and that of a second source need at alpha = .05.
 """
 
 import math
@@ -24,7 +24,7 @@ class Case:
     Attributes
     ----------
     law : scipy distribution
-        Of the noise with scale 1.
+        Distribution of the noise with scale 1.
     published : dict
         Mean pairs: sequential MMD test, adaptive pairwise test.
     """
@@ -41,11 +41,11 @@ class Case:
         return ((many - 1) / many + 2 / (many * self.epsilon) * noise).tolist()
 
     def sides(self):
-        """Laws of the reports of either input."""
+        """Return the distributions of the reports of both inputs."""
         return self.law(0, 2 / self.epsilon), self.law(0.5, 1 / self.epsilon)
 
     def soft_growth(self):
-        """Largest growth of any bet on pairs of reports, by quadrature over a fine grid."""
+        """Return the largest growth of any bet on pairs of reports, integrated on a fine grid."""
         one, two = self.sides()
         wide = 2 / self.epsilon
         y = np.linspace(-40 * wide, 40 * wide, 400_001)
@@ -61,7 +61,7 @@ class Case:
         return -scipy.optimize.minimize_scalar(lost, bounds=(0.01, 1.99), method="bounded").fun
 
     def event(self):
-        """The best interval around the middle or its complement, with its rates."""
+        """Return the best interval around the middle, or its complement, with its rates."""
         one, two = self.sides()
         best = (0.0, None)
         for width in np.linspace(0.05, 12, 2400) / self.epsilon:
@@ -73,12 +73,14 @@ class Case:
         return best
 
     def limits(self):
-        """Pairs that no bet can do without on average: on anything, and on one event."""
+        """Return the mean number of pairs that no bet can do without: on anything, on one event."""
         goal = -math.log(ALPHA)
         return {"limit": goal / self.soft_growth(), "event_limit": goal / self.event()[0]}
 
     def attacks(self):
-        """Ways to audit it: the event declared with its rates, without, and nothing declared."""
+        """Return three ways to audit: event declared with its rates, without rates, nothing
+        declared.
+        """
         turned, width, rates = self.event()[1]
 
         def holds(reports):
@@ -86,7 +88,7 @@ class Case:
             return inside if turned else ~inside
 
         words = f"|y| {'<=' if turned else '>'} {width:g}"
-        assert not turned  # the wide law is the first input's, so it is likelier far out
+        assert not turned  # the first input has the wide distribution, so it is likelier far out
         return [("rates declared", Declared(holds, words, rates)),
                 ("event declared", Declared(holds, words)), ("learned", "learned")]  # fmt: skip
 

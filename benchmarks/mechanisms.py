@@ -1,9 +1,11 @@
-"""The twenty mechanisms of the DP-Sniper suite, compiled: `fill(x, rng, out)` writes one report of
-the input x to every row of out.
+"""Compile the twenty mechanisms of the DP-Sniper suite.
 
-Sources: Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper", S&P 2021; the sparse vector
-techniques are algorithms 1 to 6 of Lyu, Su and Li, 2017, and a numerical one of Wang et al., 2019;
-noisy maxima and histograms are those of Ding et al., 2018. Epsilon is .1 unless said.
+A call `fill(x, rng, out)` writes one report of the input x to every row of out. Epsilon is .1
+unless stated otherwise.
+
+Sources: Bichsel, Steffen, Bogunovic and Vechev, "DP-Sniper", S&P 2021; the sparse vector techniques
+are algorithms 1 to 6 of Lyu, Su and Li, 2017, and a numerical one of Wang et al., 2019; noisy
+maxima and histograms are those of Ding et al., 2018.
 """
 
 import functools
@@ -17,13 +19,13 @@ EPSILON = 0.1
 
 @njit(nogil=True)
 def laplace(rng, scale):
-    """Difference of two exponential numbers."""
+    """Return Laplace noise as the difference of two exponential numbers."""
     return scale * (rng.standard_exponential() - rng.standard_exponential())
 
 
 @njit(nogil=True)
 def added(x, rng, out, scale):
-    """Laplace noise on every number, the numbers of x repeated as often as there are columns."""
+    """Write every number with Laplace noise; x is repeated as often as there are columns."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = x[j % x.size] + laplace(rng, scale)
@@ -31,7 +33,7 @@ def added(x, rng, out, scale):
 
 @njit(nogil=True)
 def summed(x, rng, out, scale):
-    """Sums of all noised numbers up to each."""
+    """Write for each place the sum of all noisy numbers up to it."""
     for i in range(out.shape[0]):
         total = 0.0
         for j in range(x.size):
@@ -41,7 +43,7 @@ def summed(x, rng, out, scale):
 
 @njit(nogil=True)
 def largest(x, rng, out, scale, exponential, place):
-    """Place of the largest noised number, or the number itself."""
+    """Write the place of the largest noisy number, or that number."""
     for i in range(out.shape[0]):
         best, at = -1e300, 0
         for j in range(x.size):
@@ -53,16 +55,16 @@ def largest(x, rng, out, scale, exponential, place):
 
 @njit(nogil=True)
 def sparse(x, rng, out, start, rho, noise, t, c, redraw, numbers, extra, over):
-    """Sparse vector technique: which numbers are above a noised threshold, at most c of them.
+    """Write which numbers exceed a noisy threshold, at most c of them (sparse vector technique).
 
     Parameters
     ----------
     out : float array
-        From column `start` on: 1 above, 0 below, -1 where it has ended; or with `numbers` the
-        noised number, `over` below, `over` - 1000 where it has ended.
+        From column `start` on: 1 above, 0 below, -1 after the end. With `numbers`: the noisy
+        number, `over` below, `over` - 1000 after the end.
     rho, noise, extra : float
-        Scales of the noise of the threshold, of the comparison, and of the number told; 0 for none,
-        `extra` 0 for the number compared.
+        Scales of the noise on the threshold, on the comparison, and on the released number; 0 for
+        none. With `extra` 0 the compared number is released.
     """
     for i in range(out.shape[0]):
         threshold, found = t + laplace(rng, rho), 0
@@ -84,7 +86,7 @@ def sparse(x, rng, out, start, rho, noise, t, c, redraw, numbers, extra, over):
 
 @njit(nogil=True)
 def stepped(x, rng, out, cumulative):
-    """One of the numbers 0, 1, ..., drawn by whole numbers below cumulative[-1]."""
+    """Write one of the numbers 0, 1, ..., chosen by a random whole number below cumulative[-1]."""
     row, top = cumulative[int(x[0])], cumulative[int(x[0]), -1]
     for i in range(out.shape[0]):
         u, z = 1 + math.floor(rng.random() * top), 0
@@ -95,8 +97,11 @@ def stepped(x, rng, out, cumulative):
 
 @njit(nogil=True)
 def bloomed(x, rng, out, filters, kept, set_, unset):
-    """A filter's bits, each kept with probability `kept` and else drawn, then 1 with probability
-    `set_` or `unset`."""
+    """Write the bits of a Bloom filter after two steps of noise.
+
+    Each bit is kept with probability `kept`, else it is a fair coin. Then it is 1 with probability
+    `set_` or `unset`.
+    """
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             bit = filters[int(x[0]), j]
@@ -106,7 +111,7 @@ def bloomed(x, rng, out, filters, kept, set_, unset):
 
 
 def murmur3(data, seed):
-    """Appleby's 32-bit hash of bytes."""
+    """Return Appleby's 32-bit hash of bytes."""
     mask, h, n = 0xFFFFFFFF, seed, len(data)
 
     def mixed(k):
@@ -126,7 +131,7 @@ def murmur3(data, seed):
 
 @functools.cache
 def filters(values=40, bits=20, hashes=4):
-    """Bloom filters of the texts of 0, 1, ..."""
+    """Return the Bloom filters of the texts of 0, 1, ..."""
     out = np.zeros((values, bits), bool)
     for value in range(values):
         for seed in range(hashes):
@@ -135,7 +140,9 @@ def filters(values=40, bits=20, hashes=4):
 
 
 def truncated(n=5):
-    """Cumulative weights of the truncated geometric mechanism, by input: whole numbers."""
+    """Return the cumulative weights of the truncated geometric mechanism as whole numbers, by
+    input.
+    """
     k = math.ceil(math.log(2 / EPSILON))
     total, rows = (2 ** (k + 1) + 1) * (2**k + 1) ** (n - 1), []
     for x in range(n + 1):
@@ -150,9 +157,10 @@ def truncated(n=5):
 
 
 def patterns(d, several):
-    """Pairs of inputs of d numbers; `several` of them may differ.
+    """Return pairs of inputs of d numbers, of which `several` may differ.
 
-    Those of the suite, which change one number, all, or half of them; here every number of them.
+    The pairs of the suite change one number, all, or half of them. Here, every possible number of
+    them is changed.
     """
     one = [1.0] * d
     pairs = [(one, [0.0] + [1.0] * (d - 1)), (one, [2.0] + [1.0] * (d - 1))]
@@ -169,20 +177,21 @@ BLOOM = [([float(a)], [float(b)]) for a in range(8) for b in range(a + 1, 8)]
 
 @njit(nogil=True)
 def both_sparse(x, rng, out):
-    """The third and the fourth sparse vector technique, side by side."""
+    """Write the reports of the third and the fourth sparse vector technique, side by side."""
     sparse(x, rng, out, 0, 20.0, 40.0, 1.0, 2, False, True, 0.0, -1000.0)
     sparse(x, rng, out, x.size, 40.0, 40 / 3, 1.0, 2, False, False, 0.0, 0.0)
 
 
 def svt(*given):
-    """The arguments of `sparse` after out."""
+    """Return `sparse` and its arguments after `out`."""
     return sparse, (0, *given)
 
 
-# name: (compiled function, its arguments, columns, pairs of inputs, published bounds of DP-Sniper
-# with regression and network and of StatDP, what no loss between neighbours exceeds). Those of
-# SVT3 and SVT6 are ten answers of .05 each, given the threshold; of both side by side, ten of .025
-# and the (1 + 6 c) epsilon / 4 of the fourth.
+# name: (compiled function, arguments, columns, pairs of inputs, published bounds, largest loss).
+# The published bounds are those of DP-Sniper with regression, of DP-Sniper with a network, and of
+# StatDP. No loss between neighbours exceeds the largest loss. For SVT3 and SVT6 it is that of ten
+# answers of .05 each, given the threshold. For both techniques side by side it is that of ten
+# answers of .025, and the (1 + 6 c) epsilon / 4 of the fourth technique.
 SUITE = {
     "Laplace": (added, (10.0,), 1, FLOAT, (0.0968, 0.0976, 0.0998), 0.1),
     "TruncGeometric": (stepped, (truncated(),), 1, INTEGER, (0.1156, 0.1155, 0.1159),

@@ -1,4 +1,4 @@
-"""What an audit costs a report, without the making of it."""
+"""Measure the cost of an audit per report, without the making of reports."""
 
 import time
 
@@ -11,7 +11,7 @@ BET, LEARNED = 2_000_000, 50_000  # pairs
 
 
 class Ready:
-    """Reports that are there already."""
+    """A source whose reports are made in advance."""
 
     parameters, epsilon, delta, repeats, independent = {}, 1.0, 0.0, True, True
 
@@ -28,12 +28,12 @@ def one(values):
 
 
 def entries(reports):
-    """Reports of any form: an array of objects."""
+    """Return reports of any form as an array of objects."""
     return np.array([*reports.tolist(), None], object)[:-1]
 
 
 def cases():
-    """Name, source and attack of every measurement, and pairs."""
+    """Yield name, source and attack of every measurement, and the number of pairs."""
     rng = np.random.default_rng(1)
     answers = [GRR(5, 0.9).perturb(np.full(BET, v), rng) for v in (0, 1)]
     event = Declared(one, "the report is 0")
@@ -47,7 +47,7 @@ def cases():
 
 
 def rows():
-    """One row a case: processor time of the whole audit by reports, the better of two."""
+    """Yield one row per case: processor time of the whole audit per report, the better of two."""
     for name, source, attack, pairs in cases():
         times = []
         for _ in range(2):  # the first time kernels are compiled, too
@@ -56,7 +56,7 @@ def rows():
             tick = time.process_time()
             started.go()
             times.append(time.process_time() - tick)
-            assert started.result.reports == pairs  # a claim that is kept: nothing ends it before
+            assert started.result.reports == pairs  # a kept claim ends no audit early
         seconds = min(times)
         yield {"audit": name, "reports": 2 * pairs, "seconds": seconds,
                "microseconds a report": seconds / (2 * pairs) * 1e6}  # fmt: skip

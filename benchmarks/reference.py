@@ -1,14 +1,14 @@
-"""Time the published way to audit: one report per trial from the multi-freq-ldpy client, then the
-guess.
+"""Time the published way to audit: one multi-freq-ldpy report per trial, then the guess.
+
+Example::
 
     _build/bench/venv/bin/python benchmarks/reference.py --k 25 --k 100 --seconds 2
 
-Runs in an environment of its own (`reference.txt`) and knows nothing of ldpkit.
-Loops over compiled clients are compiled too, as published; local hashing, whose
-client is plain Python, is looped over in plain Python. Prints CSV: seconds for
-`trials` reports of either input, after compilation. The number of trials is
-chosen so that a loop takes about the time asked for. The first line names the
-versions, as JSON.
+This program runs in an environment of its own (`reference.txt`) without ldpkit. As published, loops
+over compiled clients are also compiled. The client of local hashing is plain Python, and so is its
+loop. The first line of the output names the versions, as JSON. The other lines are CSV: seconds for
+`trials` reports of each input, after compilation. The number of trials is chosen so that a loop
+takes about the wanted time.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from scipy.optimize import minimize_scalar
 
 @njit
 def pick(found, k):
-    """A uniform element of `found`, or of the domain if it is empty."""
+    """Return a uniform element of `found`, or of the domain if `found` is empty."""
     return found[np.random.randint(found.size)] if found.size else np.random.randint(k)
 
 
@@ -73,8 +73,10 @@ def hashing(value, first, trials, k, epsilon, optimal):
 
 @njit
 def summed(value, first, trials, k, epsilon):
-    """Of the whole noisy vector the likelihood under every value: k factors for each of k values,
-    as published."""
+    """Return how often the whole noisy vector is most likely under the first value.
+
+    As published, the likelihood of each of k values has k factors.
+    """
     rate = epsilon / 2
     truths, likelihood = np.eye(k), np.empty(k)
     hits = 0
@@ -95,7 +97,7 @@ def thresholded(value, first, trials, k, epsilon, threshold):
 
 
 def loops(epsilon):
-    """Loop and further arguments of every protocol."""
+    """Return the loop of every protocol with its further arguments."""
     best = minimize_scalar(find_tresh, bounds=[0.5, 1], method="bounded", args=(epsilon,)).x
     return {
         "GRR": (grr,),
@@ -110,14 +112,14 @@ def loops(epsilon):
 
 
 def timed(loop, trials, k, epsilon, *more):
-    """Seconds of both inputs, and the shares in which the first value was guessed."""
+    """Return the seconds of both inputs, and the shares of trials that guess the first value."""
     start = time.perf_counter()
     hits = [loop(value, 0, trials, k, epsilon, *more) for value in (0, k - 1)]
     return time.perf_counter() - start, [h / trials for h in hits]
 
 
 def versions():
-    """Of Python, of the clients and of what they ran on."""
+    """Return the versions of Python, of the clients and of the libraries below them."""
     names = ("multi-freq-ldpy", "numpy", "numba", "scipy", "xxhash")
     found = {name: importlib.metadata.version(name) for name in names}
     return {"Python": platform.python_version()} | found
@@ -135,7 +137,7 @@ def main():
     out = csv.writer(sys.stdout)
     out.writerow(("protocol", "k", "trials", "seconds", "tpr", "fpr"))
     for name, (loop, *more) in loops(arguments.epsilon).items():
-        timed(loop, 2, 25, arguments.epsilon, *more)  # compiles
+        timed(loop, 2, 25, arguments.epsilon, *more)  # compiles the loop
         for k in arguments.k:
             trials, seconds = 100, 0.0
             while seconds < arguments.seconds / 10:

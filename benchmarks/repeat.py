@@ -1,10 +1,12 @@
-"""Repeat a part of what `data/reference` holds, with the code that it came from, and compare.
+"""Repeat a part of the results in `data/reference` with the code that made them, and compare.
+
+The command takes options::
 
     python -m ldpbook reference         # at most two seconds each; one run at one budget
     python -m ldpbook reference --all   # everything: two hours
     SOURCE=~/ldp-audit python -m ldpbook reference   # from a clone, without the network
 
-Ends with status 1 if something differs by more than five standard errors.
+The exit status is 1 if something differs by more than five standard errors.
 """
 
 import argparse
@@ -20,21 +22,22 @@ HERE, NEW = ROOT / "benchmarks", BUILD / "reference"
 STORED = ROOT / "data" / "reference"
 KEYS = ["mechanism", "protocol", "k", "epsilon", "delta", "g", "d", "tau", "trials", "alpha"]
 SECONDS, EPSILON = 2.0, 1.0
-"""What is repeated unless everything is: audits that took at most that, one budget of one run."""
+"""Longest time of a repeated audit, and its budget, unless everything is repeated."""
 
 
 def deviation(row):
-    """Standard deviation of one audit, from the exact law."""
+    """Return the standard deviation of one audit, from the exact distribution."""
     given = {key: row[key] for key in KEYS if row.get(key) == row.get(key) and row.get(key)}
     given |= {key: int(given[key]) for key in ("k", "g", "d", "tau", "trials") if key in given}
     return Audit.of(both=False, **given).expected[0][1]
 
 
 def compared(stored, new):
-    """How many audits of `new` give the stored number, and how far the others lie from it; one row
-    for each experiment."""
+    """Return one row per experiment: how many audits of `new` give the stored number, and
+    deviations.
+    """
     keys = [key for key in [*KEYS, "seed"] if key in new]
-    new = new.astype({key: stored[key].dtype for key in keys})  # a part may lack what others have
+    new = new.astype({key: stored[key].dtype for key in keys})  # a part may lack columns
     both = stored.merge(new, on=["experiment", *keys], suffixes=("", " now"), validate="1:1")
     if len(both) != len(new):
         raise SystemExit(f"{len(new) - len(both)} repeated audits are not among the stored ones")

@@ -1,13 +1,14 @@
-"""Repeat stored audits of the released code of LDP-Auditor, with that code and the same arguments.
+"""Repeat stored audits of LDP-Auditor's released code, with that code and the same arguments.
+
+Example::
 
     _build/reference/venv/bin/python benchmarks/repeat_audits.py STORED NEW --source ldp-audit
 
-Reads `data/reference/ldp_auditor.csv` and writes its rows with what the released
-auditors, called unchanged, return now. Their streams follow from the name of the
-protocol, the seed and the number of workers, so that the same counts are what should
-come out; only the client of pure-ldp draws from a generator
-that nobody seeds. Knows nothing of ldpkit. The first line of the output names the
-versions, as JSON.
+The program reads `data/reference/ldp_auditor.csv`, and writes its rows with the present results of
+the released auditors, which are called unchanged. Their streams follow from the name of the
+protocol, the seed and the number of workers. Therefore the same counts are expected. The exception
+is the client of pure-ldp, which draws from a generator that nobody seeds. The program does not use
+ldpkit. The first line of the output names the versions, as JSON.
 """
 
 import argparse
@@ -32,8 +33,11 @@ VERSIONS = (
 
 
 def asked(row):
-    """Of one row: the released auditor, what it is made with, what is set before each audit as the
-    released scripts do, and the name of the protocol."""
+    """Return the released auditor of a row, its arguments, the settings of each audit, and the
+    protocol.
+
+    The settings are changed before each audit, as in the released scripts.
+    """
     import ldp_audit
 
     made = {

@@ -1,13 +1,14 @@
 """Repeat the audits of Figures 1 to 3 of LDP-Auditor with the clients that the paper audited.
 
+Example::
+
     python benchmarks/repeat_figures.py TABLE --source _build/reference/ldp-audit
 
-The pure protocols are the clients of multi-freq-ldpy, looped over as in
-`reference.py`; the approximate ones and their attacks are those of the released
-code in the folder `--source`, without which they are left out. Every run has
-streams of its own, unlike the published ones. A row is appended to TABLE as soon
-as its audit is finished, and an audit that has a row is not made again. The first
-line of the output names the versions, as JSON. Knows nothing of ldpkit.
+The pure protocols are the clients of multi-freq-ldpy, in the loops of `reference.py`. The
+approximate protocols and their attacks come from the released code in the folder `--source`, and
+are left out without it. Every run has streams of its own, unlike the published ones. A row is
+appended to TABLE as soon as its audit has ended. An audit with a row is not repeated. The first
+line of the output names the versions, as JSON. The program does not use ldpkit.
 """
 
 import argparse
@@ -37,7 +38,7 @@ COLUMNS = ("experiment", *KEY, "tp", "fp", "epsilon_emp", "seconds", "cores")
 
 
 def grid(trials, runs, names=PURE + APPROXIMATE):
-    """The cells of the figures, run by run; the paper plots GM up to a budget of 1."""
+    """Yield the cells of the figures, run by run; the paper plots GM up to a budget of 1."""
     for run, epsilon, name in itertools.product(range(runs), EPSILONS, names):
         if name != "GM" or epsilon <= 1:
             delta = DELTA if name in APPROXIMATE else ""
@@ -45,8 +46,11 @@ def grid(trials, runs, names=PURE + APPROXIMATE):
 
 
 def statistic(tp, fp, trials, alpha, delta):
-    """The estimate as released: one end of either interval of Clopper and Pearson, each of which
-    is asked for at alpha / 2 and leaves half of that beyond either end."""
+    """Return the estimate of the released code.
+
+    It uses one end of each of two intervals of Clopper and Pearson. Each interval has confidence 1
+    - alpha / 2, so that alpha / 4 lies beyond each end.
+    """
     low = beta.ppf(alpha / 4, tp, trials - tp + 1) if tp else 0.0
     high = beta.isf(alpha / 4, fp + 1, trials - fp) if fp < trials else 1.0
     return math.log((low - delta) / high) if low > delta else -math.inf
@@ -59,7 +63,10 @@ def _seed(number):
 
 @functools.cache
 def released(source):
-    """Modules of the released code, loaded one by one: the package would ask for its schedulers."""
+    """Return the modules of the released code, loaded one by one.
+
+    An import of the whole package would need its schedulers.
+    """
     found = {}
     for name in ("approximate_ldp", "attacks"):
         spec = importlib.util.spec_from_file_location(
@@ -72,7 +79,7 @@ def released(source):
 
 @functools.cache
 def approximate(source):
-    """Loops over the approximate clients of the released code and the attacks that go with them."""
+    """Return loops over the approximate clients of the released code, with their attacks."""
     clients, attacks = released(source)
     response, bits, noise = clients.AGRR_Client, clients.ASUE_Client, clients.GM_Client
     guess_bits, guess_noise = attacks.attack_ue, attacks.attack_gm
@@ -109,14 +116,14 @@ def approximate(source):
 
 
 def hash_range(epsilon, delta):
-    """The range of AOLH, which the released client computes but does not give out."""
+    """Return the range of AOLH, which the released client computes but does not return."""
     e = math.exp(epsilon)
     root = math.sqrt(e - 1) * math.sqrt((1 - delta) * (e + delta - 9 * e * delta - 1))
     return max(2, int(np.round((-3 * e * delta - root + e + 3 * delta - 1) / (2 * delta))))
 
 
 def loop_of(name, epsilon, delta, source):
-    """Loop and further arguments of one protocol."""
+    """Return the loop of one protocol with its further arguments."""
     if name in PURE:
         return reference.loops(epsilon)[name]
     grr, unary, gaussian, hashing = approximate(source)
@@ -132,15 +139,15 @@ def loop_of(name, epsilon, delta, source):
 
 
 def audit(cell, source):
-    """One audit: counts of either input, the estimate, and how long it took."""
+    """Return the result of one audit: counts of both inputs, the estimate, and the time."""
     name, k, epsilon, delta, trials, alpha, run = (cell[key] for key in KEY)
     delta = delta or 0.0
     loop, *more = loop_of(name, epsilon, delta, source)
-    loop(0, 0, 1, k, epsilon, *more)  # compiles
+    loop(0, 0, 1, k, epsilon, *more)  # compiles the loop
     start, counts = time.perf_counter(), []
     for value in (0, k - 1):
         number = zlib.crc32(f"{name} {k} {epsilon:g} {run} {value}".encode())
-        _seed(number)  # what is compiled and what is not have generators of their own
+        _seed(number)  # compiled and plain code have generators of their own
         np.random.seed(number)
         counts.append(int(loop(value, 0, trials, k, epsilon, *more)))
     seconds = round(time.perf_counter() - start, 3)

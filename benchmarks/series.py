@@ -1,5 +1,7 @@
-"""Audits of one client again and again under other seeds, kept one by one, so that a measurement
-that was interrupted goes on where it stopped."""
+"""Audit one client again and again under other seeds, and store every audit on its own.
+
+An interrupted measurement therefore continues where it stopped.
+"""
 
 import collections
 import json
@@ -16,7 +18,7 @@ from ldpkit.sequential import SequentialAudit
 
 STORE = BUILD / "blackbox"
 ROUNDS = 100
-"""Every series gets its share of each round: what is interrupted has measured all of them alike."""
+"""Number of rounds; each has a share of every series, so that all advance alike."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +28,14 @@ class Series:
     Parameters
     ----------
     labels : dict
-        What tells the series from others.
+        Labels that distinguish the series from others.
     runs : int
     audit : callable
         ``f(run)``: the audit number `run`, of a fresh client.
     known : dict
-        What is known of it beforehand.
+        Facts that are known in advance.
     paused : bool
-        Stop every audit at a random time, and go on with what was kept.
+        Whether to stop every audit at a random time, and continue it from its stored state.
     """
 
     labels: dict
@@ -43,7 +45,7 @@ class Series:
     paused: bool = False
 
     def one(self, run):
-        """Reports per input until the claim is refuted, or none, and the event."""
+        """Return one run: reports per input until the claim is refuted, or None, and the event."""
         tick, audit = time.process_time(), self.audit(run)
         started = audit.start(run + 1)
         if self.paused:
@@ -68,9 +70,9 @@ def measured(name, series, minutes=math.inf):
     Parameters
     ----------
     name : str
-        Of the file that keeps them; what it holds already is not run again.
+        Name of the file that stores the runs; runs in this file are not repeated.
     minutes : float
-        Stop after so long, with what there is by then.
+        Stop after so long, and return the runs that exist by then.
 
     Returns
     -------
@@ -99,7 +101,7 @@ def measured(name, series, minutes=math.inf):
 
 
 def found(series, runs):
-    """One row: how many audits found a violation, and after how many pairs of reports."""
+    """Return one row: how many audits found a violation, and after how many pairs of reports."""
     used = np.array([math.inf if r["reports"] is None else r["reports"] for r in runs])
     certain, events = used[np.isfinite(used)], [r["event"] for r in runs]
     spread = certain.std(ddof=1) / math.sqrt(len(certain)) if len(certain) > 1 else math.nan
@@ -117,7 +119,7 @@ def found(series, runs):
 
 
 def accused(series, runs, alpha):
-    """One row: how often somebody who keeps the claim was accused, and how often that may be."""
+    """Return one row: how often a correct client was refuted, and how often it may be."""
     n = max(len(runs), 1)
     return {
         **series.labels,

@@ -1,13 +1,13 @@
-"""Lower bounds of epsilon for the twenty mechanisms of the DP-Sniper suite.
+"""Compute lower bounds of epsilon for the twenty mechanisms of the DP-Sniper suite.
 
-For every pair of inputs events are learned on 50,000 reports of each: thresholds on single
-features, on how likely a report is by a table of frequencies, and on linear discriminants. Those
-that promise most are tried on fresh reports, twice, which choose their thresholds again; the best
-one is declared and counted in all that are left of the budget. The bound at confidence .9 is of
-both counts together (`ldpkit.buehler`): alpha = .1 is spent on this one question, which was
-declared before the reports that answer it were drawn.
+For every pair of inputs, events are learned from 50,000 reports of each. An event is a threshold on
+a single feature, on the likelihood of a report by a table of frequencies, or on a linear
+discriminant. The most promising events are tried twice on fresh reports, by which their thresholds
+are chosen again. The best event is declared, and counted in all remaining reports of the budget.
+The bound at confidence .9 uses both counts together (`ldpkit.buehler`). All of alpha = .1 is spent
+on this single event, which was declared before the reports that test it were drawn.
 
-Reports are drawn, looked at and counted by compiled code, in chunks, by two threads.
+Compiled code draws and counts the reports, in chunks and by two threads.
 """
 
 import json
@@ -31,23 +31,23 @@ from ldpkit.rng import generator
 ALPHA = 0.1
 LEARN, CHUNK, PIECE = 50_000, 2**17, 2**11
 TRIED = ((24, 0.02), (8, 0.1))
-"""How many candidates are tried, and on which share of the budget: a few, and fewer again."""
+"""Number of candidates and share of the budget, in the first and second round of trials."""
 LUCK, WARY, STEP, BINS = 4.5, 1.5, 0.015, 60
-"""How thresholds are chosen, see `cut`."""
+"""Numbers by which `cut` chooses thresholds."""
 FITTED = 8  # pairs of inputs of which every place is weighed
 WORKERS = min(2, os.cpu_count() or 1)
 
 
 @njit(nogil=True)
 def look(reports, atoms, low, high, sign, cuts, out):
-    """What is seen in reports: one row of features for each.
+    """Write one row of features for each report.
 
-    Places one by one come first: which of the values that come again and again stands there, and
-    other numbers between those of the two inputs. Then all places together: how often such a value
-    stands where the first input is larger, less where it is smaller; the number and the sums of
-    other numbers, in the same sense; the least and the largest of them, the least in pieces
-    between `cuts`; their first and their last place. Without such values, differences of neighbours
-    are seen, too.
+    The features of single places come first. They tell which of the recurring values stands there,
+    and hold other numbers between those of the two inputs. Features of all places together follow.
+    The first one counts how often such a value stands where the first input is larger, minus where
+    it is smaller. Others are the number and the sums of other numbers, with the same signs. There
+    are also their minimum (in pieces between `cuts`), their maximum, and their first and last
+    place. Without recurring values, differences of neighbours are added.
     """
     n, d = reports.shape
     m = atoms.size
@@ -93,7 +93,7 @@ def look(reports, atoms, low, high, sign, cuts, out):
 
 @njit(nogil=True)
 def coded(reports, atoms, out):
-    """Numbers of reports whose entries are all among a few values."""
+    """Write a number for each report whose entries are all among a few values."""
     for i in range(reports.shape[0]):
         code = 0
         for j in range(reports.shape[1]):
@@ -105,8 +105,10 @@ def coded(reports, atoms, out):
 
 
 class Made:
-    """Reports of one mechanism. Those of one input and purpose are the same, whatever input they
-    are compared with: so nothing is drawn of an input but what is counted as its draws."""
+    """Reports of one mechanism, which are the same for one input and purpose in all comparisons.
+
+    Therefore every report that is drawn counts in the budget of its input.
+    """
 
     def __init__(self, name, seed):
         self.name, self.seed = name, seed
@@ -114,7 +116,7 @@ class Made:
         self.kept = {}
 
     def past(self, x):
-        """Reports of one input to learn from."""
+        """Return the reports of one input from which events are learned."""
         if x not in self.kept:
             self.kept[x] = np.empty((LEARN, self.width))
             rng = generator(self.seed, self.name, list(x), "learn")
@@ -125,7 +127,7 @@ class Made:
         self.fill(x, rng, out, *self.given)
 
     def pieces(self, x, n, purpose, seen):
-        """What `seen` says of n reports, in pieces."""
+        """Return the results of `seen` for n reports, which are made in pieces."""
 
         def chunk(job):
             number, size = job
@@ -142,14 +144,14 @@ class Made:
             return [one for found in pool.map(chunk, enumerate(sizes)) for one in found]
 
     def hits(self, x, n, purpose, event):
-        """How many of n reports show an event."""
+        """Return how many of n reports show an event."""
         return sum(
             self.pieces(x, n, purpose, lambda reports: np.count_nonzero(event.holds(reports)))
         )
 
 
 class Features:
-    """How reports of one pair of inputs are looked at: decided by a few of them."""
+    """Features of the reports of one pair of inputs, chosen from a few reports."""
 
     def __init__(self, reports, first, second):
         values, counts = np.unique(reports[::4], return_counts=True)
@@ -185,7 +187,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Score:
-    """A number that events are thresholds on: weighed features, or a table of reports."""
+    """A number on which events are thresholds: weighted features, or a table of reports."""
 
     words: str
     features: Features
@@ -200,7 +202,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An event: a score that is at least so large. It speaks for the first input."""
+    """An event that a score is at least so large, which supports the first input."""
 
     promise: float
     first: tuple
@@ -214,16 +216,17 @@ class Candidate:
 
 
 def promised(known, p, q, draws):
-    """Bound that is to be expected of an event whose log ratio is thought to be `known`."""
+    """Return the expected bound of an event with the assumed log ratio `known`."""
     spread = np.sqrt(((1 - p) / p + (1 - q) / q) / draws)
     return known + scipy.special.ndtri(ALPHA) * spread
 
 
 def cut(scores, draws):
-    """The best threshold on scores (of the first input, of the second): promise and level.
+    """Return the promise and the level of the best threshold on scores of the first and second
+    input.
 
-    Rare events win by luck where many are compared. So a log ratio is either that of the counts
-    less `LUCK` standard errors, or that of a smooth curve through all thresholds, less `WARY`.
+    Rare events win by luck if many are compared. Therefore a log ratio is reduced: that of the
+    counts by `LUCK` standard errors, or that of a smooth curve through all thresholds by `WARY`.
     """
     one, two = (np.sort(side) for side in scores)
     n, pooled = len(one), np.sort(np.concatenate([one, two]))
@@ -239,8 +242,10 @@ def cut(scores, draws):
 
 
 def smoothed(a, b):
-    """Log ratios of two falling counts, less some standard errors: log odds between two thresholds
-    differ from the next ones by about `STEP`."""
+    """Return log ratios of two falling counts, minus some standard errors.
+
+    Log odds between neighbouring thresholds are assumed to differ by about `STEP`.
+    """
     one, two = (-np.diff(side, append=0) for side in (a, b))
     n, m = one + two, len(a)
     apart = np.diff(np.eye(m), axis=0) / STEP
@@ -257,7 +262,7 @@ def smoothed(a, b):
 
 
 def weighed(squares, sums):
-    """Weights of features by a linear discriminant, and again without those that tell nothing."""
+    """Return weights of features by a linear discriminant, refitted without useless features."""
 
     def solved(used):
         inverse = np.linalg.inv(squares[np.ix_(used, used)] + 1e-6 * np.eye(len(used)))
@@ -275,7 +280,7 @@ def weighed(squares, sums):
 
 
 def both_ways(first, second, score, sides, draws, signs=(1,)):
-    """Candidates of one score, for either input."""
+    """Yield the candidates of one score, for each input."""
     for sign in signs:
         one, two = (sign * side for side in sides)
         promise, level = cut((one, two), draws)
@@ -285,8 +290,9 @@ def both_ways(first, second, score, sides, draws, signs=(1,)):
 
 
 def simple(made, first, second, draws):
-    """Candidates by features of all places together, single ones and the odds of them, and by
-    frequencies of reports."""
+    """Yield candidates by single features of all places, by their odds, and by frequencies of
+    reports.
+    """
     reports = [made.past(x) for x in (first, second)]
     seen = Features(np.concatenate([side[:4000] for side in reports]), first, second)
     sides = [seen(side) for side in reports]
@@ -304,15 +310,17 @@ def simple(made, first, second, draws):
 
 
 def fitted(made, first, second, draws):
-    """Candidates by what is seen in every place."""
+    """Yield candidates by the features of every place."""
     reports = [made.past(x) for x in (first, second)]
     seen = Features(np.concatenate([side[:4000] for side in reports]), first, second)
     yield from odds(first, second, seen, [seen(side) for side in reports], draws, 0)
 
 
 def odds(first, second, seen, sides, draws, start):
-    """Candidates by a linear discriminant of the features from `start` on; each half of the reports
-    is foretold by the other."""
+    """Yield candidates by a linear discriminant of the features from `start` on.
+
+    Each half of the reports is predicted from the other half.
+    """
     features = np.concatenate([side[:, start:] for side in sides])
     truth = np.repeat((0.5, -0.5), LEARN)
     middle, spread = features.mean(axis=0), features.std(axis=0) + 1e-12
@@ -329,7 +337,7 @@ def odds(first, second, seen, sides, draws, start):
 
 
 def learned(made, draws):
-    """The events of all pairs of inputs, those that promise most first."""
+    """Return the events of all pairs of inputs, the most promising first."""
     by_pair = [list(simple(made, tuple(x), tuple(y), draws)) for x, y in made.pairs]
     by_pair.sort(key=lambda found: -max(one.promise for one in found))
     found = [one for some in by_pair for one in sorted(some, key=lambda one: -one.promise)[:3]]
@@ -340,7 +348,7 @@ def learned(made, draws):
 
 
 def tried(made, candidates, draws, trial, purpose):
-    """The candidates with thresholds chosen again by fresh reports, the best one first."""
+    """Return the candidates with thresholds chosen by fresh reports, the best one first."""
     again = []
     for one in candidates:
 
@@ -356,7 +364,7 @@ def tried(made, candidates, draws, trial, purpose):
 
 
 def rows(draws, only, seed=1):
-    """One row a mechanism; those that are kept are not measured again."""
+    """Yield one row per mechanism; stored rows are not measured again."""
     STORE.mkdir(parents=True, exist_ok=True)
     for name in only or SUITE:
         path = STORE / f"sniper-{name}-{draws}-{seed}.json"
@@ -366,7 +374,7 @@ def rows(draws, only, seed=1):
 
 
 def measured(made, draws, seed):
-    """The bound of one mechanism."""
+    """Return the bound of one mechanism."""
     start, work = time.perf_counter(), time.process_time()
     candidates, rest = learned(made, draws), draws - LEARN
     for number, (many, share) in enumerate(TRIED):

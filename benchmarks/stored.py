@@ -1,4 +1,6 @@
-"""Make again the runs behind pages that take too long for `make book`.
+"""Repeat the runs behind pages that take too long for `make book`.
+
+Each run has its own command::
 
     python benchmarks/stored.py images mnist --runs 8000          # RAD, Figure 3
     python benchmarks/stored.py images fashion_mnist --runs 8000
@@ -8,10 +10,10 @@
     python benchmarks/stored.py cifar                              # LDP-SGD, Figures 4, 5 and 8
     python benchmarks/stored.py digits                             # released, floating point
 
-Each writes a table to data/results, and beside it what made it: the command, the time, the machine
-and all versions. Finished parts are kept: a run that was interrupted goes on where it stopped. Data
-that do not travel with the checkout are read from the folder that `ldpbook.datasets.folder` names;
-data/README.md says where they come from.
+Each writes a table to data/results, and a file next to it with the command, the time, the machine
+and all versions. Finished parts are stored, so that an interrupted run continues where it stopped.
+Data outside the checkout are read from the folder that `ldpbook.datasets.folder` returns. Their
+sources are in data/README.md.
 """
 
 import contextlib
@@ -46,11 +48,11 @@ RESULTS = paths.data("results")
 
 @click.group()
 def cli():
-    """Make stored runs again."""
+    """Repeat stored runs."""
 
 
 def said(name, start, **more):
-    """Keep beside a table what made it."""
+    """Write a file next to a table with the command, machine and versions that made it."""
     facts = {"command": "python benchmarks/stored.py " + " ".join(sys.argv[1:])} | more
     facts |= {"seconds": round(time.perf_counter() - start, 1), **bench.machine()}
     (RESULTS / f"{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
@@ -58,7 +60,7 @@ def said(name, start, **more):
 
 
 def kept(name, table, start, **more):
-    """Write a table, and what made it."""
+    """Write a table, and the file with the command, machine and versions that made it."""
     table.to_csv(RESULTS / f"{name}.csv", index=False, lineterminator="\n", float_format="%.8g")
     said(name, start, **more)
 
@@ -73,7 +75,7 @@ def kept(name, table, start, **more):
 def images(data, runs, seed, workers, afresh):
     """Train on images and one of eight candidates: 0.07 seconds a run on an idle core.
 
-    The runs of the kept file are taken over after the first of them came out again.
+    The runs of the stored file are reused if the first of them comes out again.
     """
     start, name = time.perf_counter(), f"rad_dpsgd_{data}"
     before = None if afresh or not (RESULTS / f"{name}.npz").exists() else dpsgd.load(data)
@@ -138,8 +140,9 @@ def cifar(seed):
 @click.option("--reports", default=10**8, show_default=True, help="Of each input and client.")
 @click.option("--seed", default=1, show_default=True)
 def digits(reports, seed):
-    """Look at the last digits of 10^8 reports of every client that sends doubles, as they are and
-    on a grid."""
+    """Count the last digits of 10^8 reports of every client that sends doubles, unchanged and on a
+    grid.
+    """
     start, rows = time.perf_counter(), []
     for name, grid, which in itertools.product(doubles.clients(), (None, doubles.GRID), (0, 1)):
         n = reports // 100 if name == "PrivUnit" else reports  # its quantiles take their time

@@ -1,5 +1,7 @@
-"""Comparisons of the pages of KV-Auditor with what the paper prints; each returns the scoreboards of its page and the cells of its
-figures, with the paper's numbers in them."""
+"""Compare the pages of KV-Auditor with the printed numbers of the paper.
+
+Each function returns the scoreboards of its page, and a table of the figures' values next to the paper's numbers.
+"""
 
 import math
 
@@ -23,22 +25,22 @@ PAPER = {
     "minimum": 5,
     "variation": None,
 }
-"""The settings that the paper states or that its numbers need."""
+"""The settings that the paper states or that its numbers require."""
 SQUADS = [-1.0, -0.5]
-"""The values of Table 3's squads: the boundary and the middle of a bucket."""
+"""The values of the two squads of Table 3: the boundary and the middle of a bucket."""
 ROUNDING = 1e-12
-"""How far floating point may leave an exact zero."""
+"""Largest deviation of an exact zero in floating point."""
 ENOUGH = 10
-"""Runs from which on a standard deviation is good enough for a comparison with the paper's single run."""
+"""Number of runs whose standard deviation is reliable enough for a comparison with the paper's single run."""
 
 
 def asked(runs=ENOUGH, **given):
-    """Whether a run has the paper's settings, among other parameters, and enough runs."""
+    """Return whether a run has the paper's settings, among other parameters, and enough runs."""
     return runs >= ENOUGH and all(given[name] == PAPER[name] for name in given.keys() & PAPER.keys())
 
 
 def _closed(board, name, rows, ownership, share):
-    """Compare values without noise with their closed form, where a whole record of PCKV is counted."""
+    """Compare values without sampling noise with their closed form, where the audit counts whole records of PCKV."""
     for row in rows.itertuples():
         exact = math.log(1 + ownership * math.expm1(share * row.epsilon))
         board.add(name, row.epsilon, row.limit, exact=exact, how="closed form")
@@ -68,7 +70,7 @@ def check_fig6(six_a, six_b, common, *, record, second, keys_grr, real, seed):
 
 
 def check_table1(one, common, *, eta, keys):
-    """Compare Table 1 with the paper's numbers, and its first column without noise with the closed form."""
+    """Compare Table 1 with the paper's numbers, and its first column without sampling noise with the closed form."""
     board = paper_values.Scoreboard("kv_auditor/table1", how="drawn from the law")
     notes = {("N_key=4", 3.2): "A misprint of 1.1336: see the errata, KV-Auditor 1."}
     halved = f"Fitted: PCKV spends {common['share']:g} of the budget"
@@ -100,7 +102,7 @@ def check_fig7(key, hkv, vkv, ldp, grr, common, *, ownership_four, real, seed):
 
 
 def check_table2(two, exact, common, *, buckets, scaling):
-    """Compare Table 2 with the paper's numbers, and its first round, rightly subtracted, with zero."""
+    """Compare Table 2 with the paper's numbers, and its first round with zero, which a correct subtraction yields."""
     board = paper_values.Scoreboard("kv_auditor/table2", how="drawn from the law")
     cell = compare(board, two, "table2", asked(**common, buckets=buckets) and scaling == "released")
     for row in exact[exact["series"] == "c=1"].itertuples():  # both groups start from the same means
@@ -112,14 +114,14 @@ def check_table3(three, other, common, *, buckets, squads):
     """Compare Table 3 with the paper's numbers, and the first round of the second squad with zero."""
     board = paper_values.Scoreboard("kv_auditor/table3", how="drawn from the law")
     cell = compare(board, three, "table3", asked(**common, buckets=buckets) and squads == SQUADS)
-    if buckets == PAPER["buckets"] and squads == SQUADS:  # in round one the imitators hold what the second squad holds
+    if buckets == PAPER["buckets"] and squads == SQUADS:  # in round one the imitators hold the same values as the second squad
         for row in other[other["series"] == "c=1"].itertuples():
             board.add("second squad, without noise, c=1", row.epsilon, row.limit, ROUNDING, exact=0.0, how="closed form")
     return board, cell
 
 
 def check_table4(four, common):
-    """Compare the values of Table 4 without noise with what the paper states about them."""
+    """Compare the values of Table 4 without sampling noise with the paper's statements about them."""
     board, ownership, rounds = (
         paper_values.Scoreboard("kv_auditor/table4", how="drawn from the law"),
         *map(common.get, ("ownership", "rounds")),
@@ -137,7 +139,7 @@ def check_table4(four, common):
                 row[f"c={c + 1}"] - row[f"c={c}"],
                 published=grows
                 if ownership == PAPER["ownership"]
-                else None,  # if everybody owns the pair, no mean says anything new
+                else None,  # if everybody owns the pair, no mean adds information
                 relation=">=",
                 how="closed form",
                 kind="sign or order" if ownership == PAPER["ownership"] else None,
@@ -155,7 +157,7 @@ def check_table4(four, common):
 
 
 def _loss(series, epsilon):
-    """The largest log ratio of a frequency protocol's reports: what whole records show without noise."""
+    """Return the largest log ratio of a frequency protocol's reports, which an audit of whole records measures without noise."""
     if "THE" not in series:
         return epsilon
     client = THE(2, epsilon)
@@ -163,7 +165,7 @@ def _loss(series, epsilon):
 
 
 def check_fig8(the, oue, *, d_the, d_oue):
-    """Compare the values of Figure 8 without noise with their closed forms, and both auditors with each other."""
+    """Compare the values of Figure 8 without sampling noise with their closed forms, and both auditors with each other."""
     board = paper_values.Scoreboard("kv_auditor/fig8", how="drawn from the law")
     cell = {"a": compare(board, summary(the), "fig8a"), "b": compare(board, summary(oue), "fig8b")}
     for panel, name in (("a", f"THE d={d_the}"), ("b", f"OUE d={d_oue}")):

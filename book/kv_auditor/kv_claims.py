@@ -1,6 +1,7 @@
-"""The numbers that the claims of the KV-Auditor paper are about; the ledger, `data/claims/kv_auditor.csv`, says what they must be.
+"""Compute the numbers that the claims of the KV-Auditor paper are about; the tests are in `data/claims/kv_auditor.csv`.
 
-Tables are those of `kv_pages.summary`: ``limit`` is what the audit finds without sampling noise, ``mean`` and ``sd`` what it reports.
+The arguments are tables of `kv_pages.summary`. Their column ``limit`` is the result of the audit without sampling noise; ``mean``
+and ``sd`` describe the results of the runs.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ def named(found, name=""):
 
 
 def less(cell, one, other):
-    """What is reported for one series less what is reported for another, with its standard error."""
+    """Return the mean result of one series minus that of another, with its standard error."""
     rows = [cell[cell["series"] == name].set_index("epsilon") for name in (one, other)]
     se = np.hypot(*(r["sd"] / r["runs"] ** 0.5 for r in rows))
     gap = rows[0]["mean"] - rows[1]["mean"]
@@ -26,7 +27,7 @@ def less(cell, one, other):
 
 
 def rounds(cell):
-    """Rises from round to round, a column for each."""
+    """Return how much the results rise from round to round, with a column for each rise."""
     table = limits(cell)
     table = table[sorted(table.columns)]
     return table.diff(axis=1).iloc[:, 1:]

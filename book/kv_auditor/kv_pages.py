@@ -1,4 +1,4 @@
-"""What the pages of this chapter share: running designs, curves, and holding cells against the paper's."""
+"""Run the audits of this chapter, draw their curves, and compare their results with the paper's."""
 
 import re
 
@@ -15,13 +15,13 @@ from ldpkit.rng import derive, generator
 
 
 def kv_auditor(*, auditor="hkv", users=10**8, alpha=0.05, **cell):
-    """Audit one cell in the paper's parameters: `users` per group, of whom ``skv`` makes half imitators."""
+    """Audit one cell with the paper's parameters: `users` per group, half of whom are imitators for the auditor ``skv``."""
     trials = users // 2 if auditor == "skv" else users
     return KVAudit.cell(attack=auditor, trials=trials, alpha=alpha, **cell)
 
 
 def designs(given, common, seed):
-    """Run `kv_auditor` for every design, a mapping from series to parameters, and every epsilon of `common`."""
+    """Run `kv_auditor` for every design, a mapping from series to parameters, and every epsilon of `common`; return one table."""
     tables = []
     for series, own in given.items():
         grid = [cell | own for cell in cells(common)]
@@ -30,7 +30,10 @@ def designs(given, common, seed):
 
 
 def laws(given, epsilons, runs, seed, users, **common):
-    """Audit pairs of laws: `given` maps a series to a function of epsilon that returns the arguments of `audit_distributions`."""
+    """Audit pairs of exact distributions, and return one row for each run.
+
+    `given` maps a series to a function of epsilon that returns the arguments of `audit_distributions`.
+    """
     rows = []
     for series, make in given.items():
         for epsilon in epsilons:
@@ -42,7 +45,7 @@ def laws(given, epsilons, runs, seed, users, **common):
 
 
 def summary(table, by=("series", "epsilon", "round")):
-    """Mean, standard deviation, limit and mean valid bound of every cell."""
+    """Return mean, standard deviation, noise-free limit and mean valid bound of every cell."""
     cell = table.groupby(list(by), sort=False).agg(
         mean=("epsilon_emp", "mean"), sd=("epsilon_emp", "std"), limit=("limit", "first"), lower=("lower", "mean"),
         runs=("run", "size")).reset_index()  # fmt: skip
@@ -51,11 +54,12 @@ def summary(table, by=("series", "epsilon", "round")):
 
 
 def compare(board, cell, item, comparable=True, notes=None, settings=None):
-    """Record every cell; return the cells with the printed or read-off value and its distance in deviations of one run.
+    """Record every cell on a scoreboard, and return the cells next to the paper's values and the deviations from these.
 
-    The paper's number is one run like ours, so it scatters too: the standard error of the comparison is that of the
-    difference of a single run and the mean of ours. Where five of them exceed half the value, nothing is compared.
-    `notes` explain differences, by series and epsilon; `settings` say what was fitted, by series.
+    The paper's number is the result of a single run, and therefore scatters as well. The standard error of a comparison is that
+    of the difference between a single run and the mean of ours. Where five such errors exceed half the value, nothing is
+    compared. A deviation is given in standard deviations of one run. `notes` explain differences, by series and epsilon.
+    `settings` state which parameters were fitted, by series.
     """
     table = paper_values.load("kv_auditor")
     found = []
@@ -81,8 +85,10 @@ def compare(board, cell, item, comparable=True, notes=None, settings=None):
 
 
 def counted(mechanism, pairs, users, seed):
-    """Make real reports of users who all hold the same pairs: the law of every output, how often each was seen, the chi-square
-    and its probability."""
+    """Make real reports of users who all hold the same pairs.
+
+    The result has the exact distribution of the outputs, their counts, the chi-square statistic and its p-value.
+    """
     keys, values = zip(*pairs)
     held = np.arange(users + 1) * len(pairs)
     crowd = KeyValues(held, np.tile(keys, users), np.tile(values, users), mechanism.k)
@@ -93,7 +99,7 @@ def counted(mechanism, pairs, users, seed):
 
 
 def follow(board, mechanisms, pairs, users, seed):
-    """Record how closely real reports follow the laws from which a page draws its counts."""
+    """Record how closely real reports follow the exact distributions from which a page samples its counts."""
     for m in mechanisms:
         law, _, distance, chance = counted(m, pairs, users, seed)
         free = law.size - 1
@@ -102,7 +108,11 @@ def follow(board, mechanisms, pairs, users, seed):
 
 
 def triples(cell, digits=4):
-    """Show cells in three lines (paper if it prints any, this run ± sd, without noise): a row per epsilon, a column per series."""
+    """Return a table whose entries have up to three lines: the paper's value, this run ± sd, and the value without sampling
+    noise.
+
+    There is a row for each epsilon and a column for each series.
+    """
     text = [f"{m:.{digits}f} ± {s:.{digits}f}\n{x:.{digits}f}" for m, s, x in zip(cell["mean"], cell["sd"], cell["limit"])]
     if cell["paper"].notna().any():
         text = [(f"{v:.{digits}f}\n" if pd.notna(v) else "–\n") + ours for v, ours in zip(cell["paper"], text)]
@@ -112,9 +122,10 @@ def triples(cell, digits=4):
 
 
 def curves(parts, claims, x="stated ε", size=(4.3, 3.5), columns=2):
-    """Draw mean and deviation, value without noise and what the paper shows of every series; a panel for each part.
+    """Draw every series with its mean and deviation, its value without sampling noise, and the paper's values, in one panel for
+    each part.
 
-    `claims` names the dashed line of a panel and says which multiple of the budget it is.
+    `claims` has for each panel the name of its dashed line and the multiple of the budget at which it lies.
     """
     drawn = []
     for (title, cell), (claim, factor) in zip(parts.items(), claims, strict=True):
@@ -126,19 +137,17 @@ def curves(parts, claims, x="stated ε", size=(4.3, 3.5), columns=2):
 
 
 def ratings(seed, users=105_508, k=5_850):
-    """Return made-up ratings of a shop, `KeyValues` sized like the clothing ratings that PCKV was
-    tried on.
+    """Return made-up ratings of a shop, `KeyValues` sized like the clothing ratings on which PCKV was tested.
 
-    Most people rate one item, few rate very many; popularity falls like ``1 / (rank + 5)``; item
-    means scatter around 0.7; ratings are multiples of 1/2. Items keep their popularity and mean
-    from seed to seed.
+    Most people rate one item, and few rate very many. Popularity falls like ``1 / (rank + 5)``, item means scatter around 0.7,
+    and ratings are multiples of 1/2. Items keep their popularity and mean for all seeds.
 
     Parameters
     ----------
     seed : int
         Non-negative.
     users, k : int
-        People, each with at least one rating, and items.
+        Number of people, each with at least one rating, and of items.
     """
     rng, item = generator(seed, "ratings", users, k), generator(0, "items", k)
     share = item.permutation(1 / (np.arange(k) + 5.0))

@@ -1,12 +1,13 @@
-"""The unary-encoding client of the installed pure-ldp release, as an auditable client; as a command,
-Figure 8 with every report made by the packages.
+"""Audit the unary-encoding client of the installed pure-ldp release, and make Figure 8 from the packages' own reports.
+
+Run it as a command::
 
     python book/ldp_auditor/audited_clients.py [--trials 200000]
 
-writes data/results/fig8_packages.csv, in three minutes on one quiet core; what is finished is not made again.
+The command writes data/results/fig8_packages.csv, in three minutes on one quiet core. Finished parts are not computed again.
 
-The functions that call the package are used in processes whose import path
-begins with the release's own folder; nothing here imports it before that.
+The functions that call the package run in processes whose import path begins with the release's own folder. Nothing here imports
+the package before that.
 """
 
 import argparse
@@ -30,14 +31,14 @@ KEPT = ["release", "protocol", "attack", "k", "epsilon", "trials", "alpha", "tp"
 
 @functools.cache
 def package_client(k, epsilon, protocol):
-    """Return the package's own client object, taking values from 0 on."""
+    """Return the package's own client object, which takes values from 0 on."""
     from pure_ldp.frequency_oracles.unary_encoding import UEClient
 
     return UEClient(epsilon, k, use_oue=protocol == "OUE", index_mapper=lambda value: value)
 
 
 def unary(values, rng, k=100, epsilon=1.0, protocol="OUE"):
-    """Call the real client once per value: bit vectors, array (n, k)."""
+    """Return the bit vectors of the real client, called once per value, as an array (n, k)."""
     package = package_client(k, epsilon, protocol)
     np.random.seed(rng.integers(2**32))  # the package draws from two global generators and seeds neither
     random.seed(int(rng.integers(2**63)))
@@ -45,14 +46,14 @@ def unary(values, rng, k=100, epsilon=1.0, protocol="OUE"):
 
 
 def audit_release(release, protocol, k, epsilon, attacks, trials, alpha, seed):
-    """Audit one release's client with some attacks: one cell of a sweep. `release` only names the cell."""
+    """Audit one release's client with some attacks, as one cell of a sweep; `release` only labels the cell."""
     client = functools.partial(unary, k=k, epsilon=epsilon, protocol=protocol)
     named = Client(client, k, "bits", epsilon, name=f"pure-ldp {release} {protocol}")
     return Audit(named, attacks, trials=trials, alpha=alpha, both=False).rows(seed=seed)
 
 
 def audit_releases(seed, workers=None, **grid):
-    """Audit both real releases, each in processes that import it from the folder of its own; finished cells are kept there."""
+    """Audit both real releases in processes that import each from its own folder, where finished cells are stored."""
     tables = []
     for release in RELEASES:
         package = paths.PACKAGES / f"pure-ldp-{release}"

@@ -1,4 +1,4 @@
-"""Comparisons of the pages of LDP-Auditor with what the paper prints; each returns a scoreboard of its page."""
+"""Compare the pages of LDP-Auditor with the printed numbers of the paper; each function returns a scoreboard of its page."""
 
 import pandas as pd
 
@@ -9,7 +9,7 @@ ERRATUM = "see the errata, LDP-Auditor 14."
 
 
 def check_fig2(cell, *, trials, alpha):
-    """Compare Figure 2: the limits that the paper prints for two numbers of reports, and its statements in numbers."""
+    """Compare Figure 2: the printed limits for two numbers of reports, and the numbers in its statements."""
     board = paper_values.Scoreboard("ldp_auditor/fig2")
     board.add_cells(cell)
     for size in (10**6, 10**4):
@@ -94,7 +94,9 @@ def check_fig5(cell, *, trials, alpha):
 
 
 def check_fig6(cell, *, trials, alpha):
-    """Compare Figures 6 and 11: which protocols reach the ceiling at the example of the paper; a board for each figure."""
+    """Compare Figures 6 and 11: which protocols reach the ceiling in the paper's example. Return the board of each figure by its
+    name.
+    """
     boards = {}
     for item, sizes in (("ldp_auditor/fig6", (2, 100)), ("ldp_auditor/fig11", (25, 50))):
         boards[item] = paper_values.Scoreboard(item)
@@ -130,7 +132,7 @@ def check_fig7(cell, plain):
 
 
 def check_releases(board, live, stored):
-    """Compare what the releases of pure-ldp sent, live and stored, with exact rates; return the deviations by release and attack."""
+    """Compare live and stored reports of the releases of pure-ldp with exact rates; return deviations by release and attack."""
     found = []
     for row, how in [(r, "real reports") for r in live.itertuples()] + [(r, "stored run") for r in stored.itertuples()]:
         model = {
@@ -147,7 +149,10 @@ def check_releases(board, live, stored):
 
 
 def check_fig8(cell, table, live, stored, *, epsilon, trials):
-    """Compare Figure 8: from which budget on the guess misses the fault. Return the board, the deviations of real packages, a summary."""
+    """Compare Figure 8: the budget from which on the guess misses the fault.
+
+    Return the board, the deviations of the real packages, and a summary.
+    """
     board = paper_values.Scoreboard("ldp_auditor/fig8", how="real reports")
     deviations = check_releases(board, live, stored)
     series = {"guess": "the paper's guess", "tight": "two-value event"}  # as the scoreboard names them

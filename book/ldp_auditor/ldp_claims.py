@@ -1,7 +1,7 @@
-"""The numbers that the claims of the LDP-Auditor paper are about; the ledger, `data/claims/ldp_auditor.csv`, says what they must be.
+"""Compute the numbers that the claims of the LDP-Auditor paper are about; the tests are in `data/claims/ldp_auditor.csv`.
 
-Every function takes tables of a page by name and returns a value for each cell. Where a law is known the values are exact
-expectations of what the paper computes, so that no verdict hangs on a run.
+Every function takes tables of a page by name and returns a value for each cell. Where an exact distribution is known, the values
+are exact expectations of the paper's statistic. Therefore no verdict depends on a single run.
 """
 
 import numpy as np
@@ -16,12 +16,12 @@ UNARY = ["SUE-z", "SUE-r", "OUE-z", "OUE-r"]
 
 
 def wide(cell, *keys, column="exact"):
-    """One row for each setting, one column for each mechanism."""
+    """Return a table with a row for each setting and a column for each mechanism."""
     return cell.pivot_table(index=list(keys), columns="mechanism", values=column, dropna=False, sort=False)
 
 
 def flat(table, *names):
-    """The columns one below the other, as a series labelled by mechanism and setting."""
+    """Return the columns of a table as one series, labelled by mechanism and setting."""
     found = pd.concat({name: table[name] for name in names}).dropna()
     keys = [None, *table.index.names]
     labels = [
@@ -31,23 +31,23 @@ def flat(table, *names):
 
 
 def between(table, low, high, key="epsilon"):
-    """Rows whose `key` is in a range."""
+    """Return the rows whose `key` lies in a range."""
     at = table.index.get_level_values(key)
     return table[(at >= low) & (at <= high)]
 
 
 def excess(table, upper, lower):
-    """By how much each of `upper` is above the largest of `lower`."""
+    """Return how far each mechanism of `upper` lies above the largest of `lower`."""
     return flat(table[upper].sub(table[lower].max(axis=1), axis=0), *upper)
 
 
 def apart(table, one, other):
-    """By what share two columns part."""
+    """Return the relative difference of two columns."""
     return flat((table[[one]].div(table[other], axis=0) - 1).abs(), one)
 
 
 def steps(table, key, names):
-    """From each value of `key` to the next: by how much every column rises."""
+    """Return how much every column rises from each value of `key` to the next."""
     rest = [name for name in table.index.names if name != key]
     table = table.sort_index(level=[*rest, key])
     rise = table.groupby(level=rest).diff() if rest else table.diff()
@@ -55,7 +55,7 @@ def steps(table, key, names):
 
 
 def growth(table, key, low, high, names):
-    """Value at `high` over the value at `low`, less one."""
+    """Return the relative growth of every column from the value `low` of `key` to `high`."""
     two = (table.xs(end, level=key) for end in (high, low))
     return flat(next(two) / next(two) - 1, *names)
 
@@ -351,7 +351,7 @@ def hashing_falls_with_k(guess):
     return steps(hashed(guess), "k", ["LHO"])
 
 
-# Figures 6 and 11: `cell`; SS with larger subsets was simulated, and only its success rate
+# Figures 6 and 11: `cell`. For SS with larger subsets only the success rate was simulated.
 
 
 def repeated(cell, *sizes):
@@ -449,7 +449,10 @@ def lower_for_two(cell):
 
 
 def loss_of_one(d, budget):
-    """Loss of two records that differ in one of `d` binary attributes: one is answered by GRR with `budget`, the others are coins."""
+    """Return the loss of two records that differ in one of `d` binary attributes.
+
+    One attribute is answered by GRR with `budget`, and the others are fair coins.
+    """
     p, q = np.exp(budget) / (np.exp(budget) + 1), 1 / (np.exp(budget) + 1)
     # the likeliest report for the first record repeats its own value and contradicts it in all others
     others = (d - 1) * q

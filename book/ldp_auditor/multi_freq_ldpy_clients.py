@@ -1,7 +1,7 @@
-"""The single-report clients of the installed multi-freq-ldpy release, as auditable clients.
+"""Audit the clients of the installed multi-freq-ldpy release that send a single report.
 
-The functions that call the package are used in processes whose import path
-begins with the release's own folder; nothing here imports it before that.
+The functions that call the package run in processes whose import path begins with the release's own folder. Nothing here imports
+the package before that.
 """
 
 import functools
@@ -20,12 +20,12 @@ def _seed_compiled(seed):
 
 
 def _part(module, name):
-    """A function of the package."""
+    """Return a function of the package."""
     return getattr(importlib.import_module(f"multi_freq_ldpy.pure_frequency_oracles.{module}"), name)
 
 
 def reports(protocol, values, rng, *arguments):
-    """Call the package's client once per value, its generators seeded before: list of reports."""
+    """Return the list of reports of the package's client, called once per value with seeded generators."""
     client = _part(protocol, f"{protocol}_Client")
     np.random.seed(rng.integers(2**32))  # local hashing draws from NumPy's generator, the other clients from Numba's
     _seed_compiled(rng.integers(2**32))
@@ -33,34 +33,40 @@ def reports(protocol, values, rng, *arguments):
 
 
 def response(values, rng, k=25, epsilon=1.0):
-    """GRR: one value."""
+    """Return reports of GRR: one value each."""
     return np.array(reports("GRR", values, rng, k, epsilon))
 
 
 def subset(values, rng, k=25, epsilon=1.0):
-    """Subset selection: the array as the package returns it, shape (n, size). An audit reads it as a set."""
+    """Return reports of subset selection as the package does: an array of shape (n, size), whose rows an audit reads as sets."""
     return np.array(reports("SS", values, rng, k, epsilon))
 
 
 def subset_first(values, rng, k=25, epsilon=1.0):
-    """Subset selection: the first element of the returned array."""
+    """Return the first element of each array that subset selection returns."""
     return subset(values, rng, k, epsilon)[:, 0]
 
 
 def subset_order(values, rng, k=25, epsilon=1.0):
-    """Subset selection: bit v is zero if v is in the returned array, but not as its first element."""
+    """Return for each report of subset selection k bits that encode the order of its array.
+
+    Bit v is zero if v is in the array, but not its first element.
+    """
     bits = np.ones((len(values), k), np.uint8)
     np.put_along_axis(bits, subset(values, rng, k, epsilon)[:, 1:], 0, axis=1)
     return bits
 
 
 def unary(values, rng, k=25, epsilon=1.0, optimal=True):
-    """SUE or OUE: k bits."""
+    """Return reports of SUE or OUE: k bits each."""
     return np.array(reports("UE", values, rng, k, epsilon, optimal))
 
 
 def hashing(values, rng, k=25, epsilon=1.0, optimal=True):
-    """BLH or OLH: bit v says whether v hashes to the reported cell, as the package's server finds it."""
+    """Return reports of BLH or OLH as k bits.
+
+    Bit v tells whether v hashes to the reported cell, by the hash of the package's server.
+    """
     import xxhash  # the version the package was installed with
 
     g = round(np.exp(epsilon)) + 1 if optimal else 2
@@ -70,7 +76,7 @@ def hashing(values, rng, k=25, epsilon=1.0, optimal=True):
 
 
 def thresholded(values, rng, k=25, epsilon=1.0):
-    """Histogram encoding, read as THE: bit v says whether coordinate v exceeds the package's threshold."""
+    """Return reports of histogram encoding, read as THE: bit v tells whether coordinate v exceeds the package's threshold."""
     from scipy.optimize import minimize_scalar
 
     threshold = minimize_scalar(_part("HE", "find_tresh"), bounds=[0.5, 1], method="bounded", args=(epsilon,)).x
@@ -78,7 +84,10 @@ def thresholded(values, rng, k=25, epsilon=1.0):
 
 
 class NoisyHistogram(SHE):
-    """Histogram encoding, read as SHE: the noisy vector. Only the questions asked about it are ldpkit's."""
+    """Histogram encoding of the package, whose noisy vectors are read as SHE.
+
+    Its reports come from the package, and only the attacks on them are ldpkit's.
+    """
 
     def perturb(self, values, rng):
         return np.array(reports("HE", values, rng, self.k, self.epsilon))
@@ -96,14 +105,14 @@ CLIENTS = {
     "SHE": (None, "vector"),
     "THE": (thresholded, "bits"),
 }
-"""Client function and kind of report, by the name the page calls it."""
+"""Client function and report type of each client, by the client's name on the page."""
 
 
 def audit_client(protocol, k, epsilon, trials, alpha, seed):
-    """Audit one client: one cell of a sweep.
+    """Audit one client, as one cell of a sweep.
 
-    A reported value is asked about with the tight event only, the guess being
-    the same event; so is the order, which supports nearly every value.
+    A reported value is only asked for its likelihood-ratio event, because the guess is the same event. The order of a subset is
+    also asked for that event alone, because it supports nearly every value.
     """
     function, kind = CLIENTS[protocol]
     if kind == "vector":

@@ -1,4 +1,4 @@
-"""The authors' own code as a second witness: its audits, run once and stored, beside ours of real reports at the same cells."""
+"""Compare our audits of real reports with stored audits of the authors' own code at the same settings."""
 
 import math
 
@@ -9,31 +9,32 @@ from ldpbook.paper_audits import ldp_auditor
 from ldpbook.stored import sweep
 
 KEYS = ["mechanism", "protocol", "k", "epsilon", "delta", "g", "d", "tau"]
-"""What names a cell; a mechanism has some of them."""
+"""Columns that identify a cell; each mechanism has some of them."""
 
 
 def overlap(runs, cores):
-    """Standard error of the mean of runs with consecutive seeds, in standard deviations of one run.
+    """Return the standard error of the mean of runs with consecutive seeds, in standard deviations of one run.
 
-    Core c of the run with seed s draws from stream s + c, so that stream j serves several runs: the mean weighs it by as many.
-    With one run this is 1; with five runs on two cores it is 0.6, where five independent runs would have 0.447.
+    Core c of the run with seed s draws from stream s + c. Therefore several runs share stream j, and the mean weights the stream
+    by their number. With one run the result is 1. With five runs on two cores it is 0.6, while five independent runs would have
+    0.447.
     """
     served = np.convolve(np.ones(runs), np.ones(cores))
     return math.sqrt((served**2).sum() / cores) / runs
 
 
 def witness(experiments, *, trials, alpha, runs, seed, table="ldp_auditor", only=None):
-    """Audit by real reports what the released code audited with at most as many reports; one row per cell. `table` names the
-    file of `data/reference`, `only` the budgets if not all are wanted.
+    """Audit real reports at the settings at which the released code audited at most as many reports; return one row per cell.
 
-    Columns: what of `KEYS` the cells have, ``trials``, ``released code`` and ``their se``, ``this run`` and ``se``, ``exact``, and
-    ``z``, the distance of the two runs in standard errors of their difference.
+    `table` names the file of `data/reference`, and `only` the budgets if not all are wanted. The columns are those of `KEYS` that
+    the cells have, ``trials``, ``released code`` and ``their se``, ``this run`` and ``se``, and ``exact``. The column ``z`` is
+    the distance of the two runs in standard errors of their difference.
     """
     theirs = paper_values.load(table, "reference")
     theirs = theirs[theirs["experiment"].isin(experiments)].dropna(axis="columns", how="all")
     theirs = theirs[(theirs["trials"] <= trials) & (theirs["alpha"] == alpha)]
     theirs = theirs if only is None else theirs[theirs["epsilon"].isin(only)]
-    theirs = theirs.astype({name: int for name in ("g", "d", "tau") if name in theirs})  # read beside empty cells as 2.0
+    theirs = theirs.astype({name: int for name in ("g", "d", "tau") if name in theirs})  # empty cells make them 2.0
     keys = [key for key in KEYS if key in theirs] + ["trials"]
     mean = {"released code": ("epsilon_emp", "mean"), "seeds": ("seed", "size"), "cores": ("cores", "first")}
     theirs = theirs.groupby(keys, sort=False, dropna=False).agg(**mean).reset_index()
@@ -50,12 +51,12 @@ def witness(experiments, *, trials, alpha, runs, seed, table="ldp_auditor", only
 
 
 def pluses(theirs, **names):
-    """Rows of a figure for what the released code found; `names` as in `ldpbook.plots.tidy`."""
+    """Return the rows of a figure for the results of the released code; `names` are as in `ldpbook.plots.tidy`."""
     return plots.tidy(theirs, sources={"released code": "released code"}, **names)
 
 
 def judge(board, beside, series, x="epsilon"):
-    """Record their runs and ours against the exact expectation; return them as a table, or say that there is nothing to compare."""
+    """Compare the authors' runs and ours with the exact expectation; return them as a table, or a sentence if there are none."""
     for row in beside.to_dict("records"):
         name, exact = series.format_map(row), row["exact"]
         board.add(name, row[x], row["released code"], row["their se"], exact=exact, how="released code")
@@ -68,7 +69,9 @@ def judge(board, beside, series, x="epsilon"):
 
 
 def apart(beside):
-    """Number, standard deviation and largest size of the distances, in words; the number alone where there are not two."""
+    """Return number, standard deviation and largest size of the distances in words, or only the number if there are fewer than
+    two.
+    """
     if len(beside) < 2:
         return f"{len(beside)} comparisons"
     return f"{len(beside)} comparisons, deviation {beside['z'].std():.2f}, furthest {beside['z'].abs().max():.2f}"

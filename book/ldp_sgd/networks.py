@@ -1,6 +1,6 @@
-"""The networks that stand in for those of the LDP-SGD paper, beyond what `ldpbook.nets` has: a small CNN and a small LSTM.
+"""Define the networks that replace those of the LDP-SGD paper, and that `ldpbook.nets` lacks: a small CNN and a small LSTM.
 
-The paper's section 5 has a simple CNN and an LSTM; these sizes are ours, small enough to train while a page is executed.
+The paper's section 5 uses a simple CNN and an LSTM. The sizes here are ours, small enough for training while a page is executed.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from ldpbook.nets import Dense, Layer, Net, Relu, uniform
 
 
 class Conv(Dense):
-    """3 x 3 on images (n, height, width, channels): a dense layer on all patches."""
+    """A 3 x 3 convolution of images (n, height, width, channels), computed as a dense layer on all patches."""
 
     def __init__(self, inputs, outputs, padding):
         super().__init__(9 * inputs, outputs)
@@ -38,7 +38,7 @@ class Conv(Dense):
 
 
 class Norm(Layer):
-    """Every channel of every image gets mean 0 and spread 1, then a learned scale and shift."""
+    """A layer that gives every channel of every image mean 0 and spread 1, and then a learned scale and shift."""
 
     def __init__(self, channels):
         self.shapes = ((channels,), (channels,))
@@ -60,7 +60,7 @@ class Norm(Layer):
 
 
 class Pool(Relu):
-    """Largest entry of every 2 x 2 square; an odd last row or column is dropped."""
+    """A layer that returns the largest entry of every 2 x 2 square; an odd last row or column is dropped."""
 
     def forward(self, parameters, x):
         n, height, width, channels = x.shape
@@ -77,10 +77,9 @@ class Pool(Relu):
 
 
 class LSTM(Layer):
-    """Embedding and one LSTM layer on texts (n, length) of symbols; the number `symbols` pads at
-    the end.
+    """An embedding and one LSTM layer on texts (n, length) of symbols, where the number `symbols` pads the end.
 
-    The output is the state after the last symbol. Gates: input, forget, new, output.
+    The output is the state after the last symbol. The gates are input, forget, new and output, in this order.
     """
 
     def __init__(self, symbols, width, hidden):
@@ -131,8 +130,7 @@ class LSTM(Layer):
 
 
 def cnn(shape, classes, rng):
-    """Return a CNN of two convolutions (8 and 16 channels, normalised, ReLU, pooled) on images
-    (height, width, channels)."""
+    """Return a CNN of two convolutions (8 and 16 channels, normalised, ReLU, pooled) on images (height, width, channels)."""
     height, width, channels = shape
     flat = 16 * ((height + 2) // 4) * ((width + 2) // 4)
     layers = [Conv(channels, 8, 2), Norm(8), Relu(), Pool(), Conv(8, 16, 1), Norm(16), Relu(), Pool()]

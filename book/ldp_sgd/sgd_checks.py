@@ -1,4 +1,4 @@
-"""Comparisons of the pages of LDP-SGD with what the paper prints; each returns a scoreboard of its figure."""
+"""Compare the pages of LDP-SGD with the printed numbers of the paper; each function returns a scoreboard of its figure."""
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ def check_fig9(rates):
 
 
 def said_fig8(names, epsilon):
-    """Return what the paper says about cells of Figure 8: item, series, adversary, stand-in, budget and rounding."""
+    """Return the paper's statements about cells of Figure 8: item, series, adversary, stand-in, budget and rounding."""
     said = [
         ("fig8a", "CIFAR-10 benign eps_emp", "benign", names[0], 4, 0.005),
         ("fig8b", "Sent140 label flip eps_emp", "random", names[3], 4, 0.005),
@@ -48,7 +48,7 @@ def said_fig8(names, epsilon):
 
 
 def compared_fig8(cells, names, epsilon):
-    """Give each statement about a cell of this run with the row of that cell and the published value."""
+    """Yield each statement about a cell of this run, with the row of that cell and the published value."""
     for item, series, adversary, name, budget, error in said_fig8(names, epsilon):
         here = cells[
             (cells["adversary"] == adversary) & (cells["name"] == name) & (cells["epsilon"] == budget) & cells["mean"].notna()
@@ -58,7 +58,7 @@ def compared_fig8(cells, names, epsilon):
 
 
 def check_fig8(cells, names, epsilon, *, trials):
-    """Compare Figure 8: means with their exact expectations, and a few of them with what the paper prints."""
+    """Compare Figure 8: means with their exact expectations, and a few of them with the paper's numbers."""
     board = paper_values.Scoreboard("ldp_sgd/fig8", how="real reports")
     standins.compare(board, cells, ["adversary", "name"], "epsilon")
     other = "A stand-in for the paper's data: another network, another stage of training."
@@ -80,7 +80,7 @@ def check_fig8(cells, names, epsilon, *, trials):
 
 
 def shown_fig8(board, cells, names):
-    """Return the comparisons at a budget of 4, in the words of the page."""
+    """Return the comparisons at a budget of 4 as a table for the page."""
     verdicts = {(row.series, row.x): comparisons.SAID[row.verdict] for row in board.table().itertuples()}
     lines = [
         {
@@ -120,7 +120,7 @@ def check_fig6(by_norm):
 
 
 def check_fig7(seconds, *, trials):
-    """Compare Figure 7: the seconds of the dummy with those of the paper, of another machine."""
+    """Compare Figure 7: the seconds of the dummy adversary with those of the paper, which used another machine."""
     board = paper_values.Scoreboard("ldp_sgd/fig7", how="timing")
     if trials == 1000:
         board.add(
@@ -136,7 +136,7 @@ def check_fig7(seconds, *, trials):
 
 
 def rows_table3(runs, measurements):
-    """Return Table 3: what the paper prints, this run, and exact values, one row for each budget and number of clients."""
+    """Return Table 3 with the paper's numbers, this run and exact values, in one row for each budget and number of clients."""
     said, rows = paper_values.load("ldp_sgd").query("item == 'table3'").set_index(["series", "x"])["value"], []
     for (e, n), found in runs.items():
         one = found[0]
@@ -160,7 +160,7 @@ def rows_table3(runs, measurements):
 
 
 def check_table3(shown, *, delta):
-    """Compare Table 3: the theory and the required clients with what is printed, the measurement with its expectation."""
+    """Compare Table 3: the theory and the required clients with the printed numbers, the measurement with its expectation."""
     board = paper_values.Scoreboard("ldp_sgd/table3", how="closed form")
     for row in shown.dropna(subset="theory, paper").to_dict("records") if delta == 1e-6 else ():
         e, n, theory = row["ε₀"], row["n"], row["theory, paper"]
@@ -189,14 +189,14 @@ def check_table3(shown, *, delta):
 
 
 def add_real_batches(board, real, exact, *, budget, clients, half):
-    """Add the errors of one cell with real reports, each with its exact rate."""
+    """Add the error rates of one cell with real reports to a board, each with its exact rate."""
     for (what, k), r in zip(real.counts.items(), exact):
         error = np.sqrt(r * (1 - r) / half)
         board.add(f"real batches, {what}, n={clients}", budget, k / half, error, exact=r, how="real reports")
 
 
 def shown_table3(board):
-    """Return the rows of a board that compare with a printed number, in the words of the page."""
+    """Return the rows of a board that compare with a printed number, as a table for the page."""
     said = board.table().dropna(subset=["published"])
     numbers = {name: said[name].map("{:,.4g}".format) for name in ("published", "reproduced")}
     said = said.assign(**numbers, verdict=said["verdict"].map(comparisons.SAID))

@@ -1,6 +1,7 @@
-"""The numbers that the claims of the LDP-SGD paper are about; the ledger, `data/claims/ldp_sgd.csv`, says what they must be.
+"""Compute the numbers that the claims of the LDP-SGD paper are about; the tests are in `data/claims/ldp_sgd.csv`.
 
-Tables are those of `standins.summary`: ``limit`` is what a test finds without sampling noise, for our stand-ins of the paper's data.
+The arguments are tables of `standins.summary`. Their column ``limit`` is the result of a test without sampling noise, for our
+stand-ins of the paper's data.
 """
 
 import math
@@ -17,7 +18,7 @@ def one(value):
     return pd.Series([float(value)])
 
 
-# Figure 3; arguments that a row of the ledger gives are words
+# Figure 3. Arguments that a row of the table of claims gives are text.
 
 
 def turned(e):

@@ -1,7 +1,7 @@
-"""The records and networks that stand in for the four data sets of the LDP-SGD paper, and the cells of its figures.
+"""Provide the records and networks that replace the four data sets of the LDP-SGD paper, and the cells of its figures.
 
-CIFAR-10, FEMNIST, CelebA and Sent140 cannot travel with a book. The stand-ins take their roles: a hard and an easy task with
-ten classes, a task with two, and short texts with a mood.
+CIFAR-10, FEMNIST, CelebA and Sent140 cannot be distributed with a book. The stand-ins take their roles: a hard and an easy task
+with ten classes, a task with two classes, and short texts with a mood.
 """
 
 import functools
@@ -18,18 +18,18 @@ from ldpkit.mechanisms import LDPSGD
 from ldpkit.rng import derive, generator
 
 ROLES = {"noisy digits": "CIFAR-10", "digits": "FEMNIST", "even/odd": "CelebA", "made-up text": "Sent140"}
-"""Each stand-in and the data set of the paper in whose place it is used."""
+"""Each stand-in, and the data set of the paper that it replaces."""
 
 OWN = "your images"
-"""What takes the place of the first: images from a file."""
+"""Name of the stand-in that replaces the first one if a reader gives a file of images."""
 
 STEPS = {"digits": {"lr": 0.2}, "made-up text": {"lr": 1.0, "clip": 1.0}}
 MAIN = {"noisy digits": 300, "digits": 100, "even/odd": 30, "made-up text": 1000, OWN: 300}
-"""Training iterations before an audit, where the test accuracy is well above chance and gradients are not all short."""
+"""Training iterations before an audit, after which the test accuracy is well above chance and not all gradients are short."""
 
 
 ADVERSARIES = {"benign": "benign", "random": "label flip"} | {a: a for a in ("gradient flip", "collusion", "dummy")}
-"""How the adversaries of the figures are crafted, and what they are called; a label flip is crafted by its wrong label."""
+"""How the adversaries of the figures are crafted, and their names; a label flip is crafted by its wrong label."""
 
 SYMBOLS = string.printable
 """The 100 characters of generated text; the number after the last one pads."""
@@ -46,11 +46,10 @@ _NEUTRAL = (
 
 
 def sentences(count, rng, length=25):
-    """Generate short texts with a mood: artificial data in the place of labelled tweets.
+    """Generate short texts with a mood, which are artificial data in the place of labelled tweets.
 
-    Two to four neutral words; in three texts of four also a cue word at a random place, which has
-    the wrong mood in one text of ten, so that no classifier is right in more than 80 % of all
-    texts.
+    A text has two to four neutral words. Three texts of four also have a cue word at a random place. The cue word has the wrong
+    mood in one of ten such texts. Therefore no classifier is right in more than 80 % of all texts.
 
     Returns
     -------
@@ -71,16 +70,16 @@ def sentences(count, rng, length=25):
 
 
 def names(images):
-    """Return the stand-ins; a file of images takes the place of the first."""
+    """Return the names of the stand-ins; a file of images replaces the first."""
     return list(ROLES) if images is None else [OWN, *list(ROLES)[1:]]
 
 
 @functools.lru_cache(maxsize=8)
 def records(name, seed, images=None):
-    """Return training records and labels, and test records and labels (one in eight).
+    """Return training records and labels, and test records and labels (one record in eight).
 
-    `images` is the path of an ``.npz`` file with ``x_train`` (bytes, (n, height, width) or (n, height, width, channels))
-    and ``y_train``; it is read for the stand-in `OWN` only.
+    `images` is the path of an ``.npz`` file with ``x_train`` (bytes, (n, height, width) or (n, height, width, channels)) and
+    ``y_train``. It is read for the stand-in `OWN` only.
     """
     rng = generator(seed, "records", name)
     if name == OWN:
@@ -112,13 +111,13 @@ def network(name, x, y, rng):
 
 
 def teach(name, rng):
-    """Return the training of a stand-in as a function of net, records and labels."""
+    """Return a function that trains a net of a stand-in on records and labels."""
     return lambda net, x, y, rounds=20: nets.train(net, x, y, rounds=rounds, rng=rng, **STEPS.get(name, {"lr": 0.05}))
 
 
 @functools.lru_cache(maxsize=8)
 def checkpoints(name, seed, iterations, images=None):
-    """Train to every number of `iterations` (a rising tuple) and return a net for each."""
+    """Return a net for each number of training iterations in `iterations`, which must rise."""
     x, y, *_ = records(name, seed, images)
     rng = generator(seed, "training", name)
     net, found, done = network(name, x, y, rng), [], 0
@@ -131,7 +130,7 @@ def checkpoints(name, seed, iterations, images=None):
 
 
 def craft(name, adversary, net, pairs, seed, images=None):
-    """Return the pairs of an adversary against a trained net; a label flip is called by its wrong label."""
+    """Return the pairs of gradients of an adversary against a trained net; a label flip has the name of its wrong label."""
     x, y, *_ = records(name, seed, images)
     rng = generator(seed, "pairs", name, adversary)
     if adversary == "dummy":
@@ -144,7 +143,7 @@ def craft(name, adversary, net, pairs, seed, images=None):
 
 
 def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, alpha=0.05):
-    """Audit one pool of pairs several times; rows without what never changes."""
+    """Audit one pool of pairs several times, and return one row per audit, without constant columns."""
     rows = []
     for run in range(measurements):
         own = derive(seed, run)
@@ -155,14 +154,14 @@ def measure(pool, mechanism, rule, trials, measurements, seed, faithful=True, al
 
 
 def cell(name, adversary, training, pairs, epsilon, rule, trials, measurements, start, seed, images=None):
-    """Audit one stand-in with one adversary at every budget; `start` seeds records and training."""
+    """Audit one stand-in with one adversary at every budget, and return one row per audit; `start` seeds records and training."""
     net = checkpoints(name, start, (round(training * MAIN[name]),), images)[0]
     pool = craft(name, adversary, net, pairs, start, images)
     return [row for e in epsilon for row in measure(pool, LDPSGD(net.d, e), rule, trials, measurements, derive(seed, e))]
 
 
 def training_cell(name, iterations, pairs, epsilon, trials, measurements, start, seed, images=None):
-    """Audit label flips at every checkpoint of a training run, and say what the gradients look like there."""
+    """Audit label flips at every checkpoint of a training run, and describe the gradients at each checkpoint."""
     rows = []
     *_, x, y = records(name, start, images)
     for rounds, net in zip(iterations, checkpoints(name, start, tuple(iterations), images)):
@@ -178,7 +177,10 @@ def training_cell(name, iterations, pairs, epsilon, trials, measurements, start,
 
 
 def private_cell(epsilon, lr, rounds, every, pairs, start, seed):
-    """Train a linear classifier of the digits with LDP-SGD (without noise if `epsilon` is None) and watch it."""
+    """Train a linear classifier of the digits with LDP-SGD, and return its accuracy and gradient lengths during training.
+
+    If `epsilon` is None, the training adds no noise.
+    """
     x, y, held_x, held_y = records("digits", start)
     net, rng, rows = nets.mlp([64, 10], generator(start, "linear")), generator(seed, "private"), []
     mechanism = None if epsilon is None else LDPSGD(net.d, epsilon)
@@ -192,7 +194,7 @@ def private_cell(epsilon, lr, rounds, every, pairs, start, seed):
 
 
 def summary(table, by):
-    """Collapse the measurements of each cell: mean of the finite estimates, its exact expectation and standard error."""
+    """Return for each cell the mean of the finite estimates, its exact expectation, and its standard error."""
     cells = table.groupby(by, sort=False).agg(
         mean=("epsilon_emp", "mean"), spread=("epsilon_emp", "std"), exact=("exact_epsilon_emp", "first"), sd=("exact_sd", "first"), limit=("limit", "first"),
         pooled=("pooled", "mean"), bound=("lower", "mean"), runs=("epsilon_emp", "count")).reset_index()  # fmt: skip
@@ -200,26 +202,26 @@ def summary(table, by):
 
 
 def compare(board, cells, series, x):
-    """Record every cell on a scoreboard; where all measurements were infinite there is nothing to compare."""
+    """Record every cell on a scoreboard, except those whose measurements were all infinite."""
     for row in cells.dropna(subset=["mean", "exact"]).to_dict("records"):
         board.add(", ".join(str(row[s]) for s in series), row[x], row["mean"], row["se"], exact=row["exact"])
 
 
 def measured(cells, top, *, x="epsilon", label="budget of a report ε₀", panel="", series="", claim=None, **look):
-    """Draw what cells of `summary` measured, and the budget that `claim` gives, up to a little more than `top`."""
+    """Draw the measurements of the cells of `summary`, and the budget in column `claim`; the axis ends just above `top`."""
     claim = {} if claim is None else {"budget ε₀": claim}
     table = plots.tidy(cells, panel=panel, series=series, x=x, claim=claim)
     return plots.figure(table, x=label, y="measured ε", ylim=(0, 1.25 * top), z=True, **look)
 
 
 def curves(rows, x, columns, panel=""):
-    """What this run found in several columns of a table, as series for a figure."""
+    """Return the values of this run in several columns of a table, as series for a figure."""
     found = [plots.tidy(rows, panel=panel, series=label, x=x, sources={"this run": column}) for column, label in columns.items()]
     return pd.concat(found, ignore_index=True)
 
 
 def densities(panel, cosines, laws, d):
-    """Shares of real cosines in units of 1/sqrt(d) and their exact densities, as series for a figure."""
+    """Return shares of real cosines in units of 1/sqrt(d) and their exact densities, as series for a figure."""
     edges, fine, found = np.linspace(-4, 4, 41), np.linspace(-4, 4, 161), []
     fine = fine[np.abs(fine) < d**0.5]
     for series, values in cosines.items():

@@ -1,1 +1,1 @@
-"""What the pages of the book import, and what builds, checks, serves and releases it."""
+"""Provide the functions that the book's pages import, and the commands that build, check, serve and release the book."""

@@ -1,4 +1,4 @@
-"""The commands of the book: ``python -m ldpbook COMMAND``."""
+"""Run the commands of the book: ``python -m ldpbook COMMAND``."""
 
 import importlib
 import os
@@ -28,7 +28,7 @@ MODULES = {
     "reproduce": "build the last commit twice, in two folders, and compare every file",
     "release": "make sources, wheel and book of the last commit (make release)",
 }
-"""Commands that are the function ``main`` of a module of their name."""
+"""Commands that are the function ``main`` of the module with the same name, each with its line of help."""
 PROGRAMS = {
     "system": ("test installations, kills, clusters and servers", [*PYTEST, "-n", "auto", "--dist", "loadgroup", "tests/system"]),
     "variants": ("run every page with every change of one parameter, and all that it suggests to try",
@@ -44,7 +44,7 @@ PROGRAMS = {
     "reference": ("repeat audits with the released code of LDP-Auditor (needs the network)", ["benchmarks/repeat.py"]),
     "released": ("audit every released client, with the heavy packages too", ["book/released/table.py"]),
 }  # fmt: skip
-"""Commands that are a program of the checkout."""
+"""Commands that are programs of the checkout outside this package."""
 PLAYER = "_build/reveal/.ready"
 FILES = {
     "slides": [PLAYER],
@@ -53,12 +53,12 @@ FILES = {
     "vulnerabilities": ["_build/pip-audit/.ready"],
     "reference": ["_build/reference/venv/.ready", "_build/reference/ldp-audit/.ready"],
 }
-"""What make has to have made before."""
+"""Targets that make builds before a command runs, by command."""
 SETTINGS = {"variants": {"VARIANTS": "all"}, "chaos": {"PYTHONPATH": str(ROOT / "tests" / "system")}}
 
 
 def main() -> None:
-    """Run the command that the first word names; what follows belongs to the command."""
+    """Run the command that the first word on the command line names, and pass the other words on to that command."""
     known = MODULES | {name: what for name, (what, _) in PROGRAMS.items()}
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name not in known:

@@ -1,7 +1,7 @@
-"""Short names and words of the field explained, all of them in the glossary.
+"""Explain short names and words of the field on every page, with the explanations of the glossary.
 
-A short name has a hover everywhere, and is put in words where a page uses it first. A word has a hover where the running text of a page
-uses it first.
+A short name has a hover everywhere. Where a page uses a short name first, its full words follow. A word has a hover where the
+running text of a page uses it first.
 """
 
 import functools
@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from . import paths
 
 Wanted = dict[tuple[int, int], str]
-"""Words to be put where a short name is used: by index of the text, and start in it."""
+"""Full words to add behind short names, keyed by the index of a text and by the start of the short name in that text."""
 
 FILE = paths.ROOT / "book" / "acronyms.yml"
 _VERBATIM = (nodes.literal, nodes.FixedTextElement, nodes.citation, nodes.math, nodes.math_block, nodes.raw, nodes.abbreviation,
@@ -28,34 +28,34 @@ _STYLES = (nodes.strong, nodes.emphasis, nodes.inline, nodes.reference)
 
 @functools.cache
 def table() -> dict[str, str]:
-    """What each short name stands for, from the one file that says so."""
+    """Return the meaning of every short name, read from ``acronyms.yml``."""
     found: dict[str, str] = yaml.safe_load(FILE.read_text())["stands_for"]
     return found
 
 
 @functools.cache
 def words() -> dict[str, str]:
-    """What each word of the glossary means, from the same file."""
+    """Return the meaning of every word of the glossary, read from ``acronyms.yml``."""
     found: dict[str, str] = yaml.safe_load(FILE.read_text())["words"]
     return found
 
 
 @functools.cache
 def pattern() -> re.Pattern[str]:
-    """Any short name, whole, also with an s behind."""
+    """Return a pattern that matches any short name as a whole word, with or without a plural s."""
     longest = sorted(table(), key=len, reverse=True)
     return re.compile(r"(?<![\w+])(" + "|".join(map(re.escape, longest)) + r")(?=(?:'?s|’s)?(?![\w+]))")
 
 
 @functools.cache
 def word_pattern() -> re.Pattern[str]:
-    """Any word of the glossary, whole, in small letters or capitals, also in its plural."""
+    """Return a pattern that matches any word of the glossary as a whole word, in any case, in the singular or plural."""
     longest = sorted(words(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest))})(?:e?s)?(?![\w-])", flags=re.I)
 
 
 def meaning(used: str) -> tuple[str, str]:
-    """The word of the glossary that a text uses, and what it means."""
+    """Return the entry of the glossary that a text uses, and its meaning."""
     found = word_pattern().fullmatch(used)
     if found is None:
         raise KeyError(used)
@@ -63,7 +63,7 @@ def meaning(used: str) -> tuple[str, str]:
 
 
 def glossary(terms: dict[str, str]) -> str:
-    """Terms as a Sphinx glossary: the search puts them first, and pages can refer to them."""
+    """Return terms as a Sphinx glossary, so that the search lists them first and pages can refer to them."""
     return "\n".join(["```{glossary}", ":sorted:", "", *(f"{term}\n  {said}\n" for term, said in terms.items()), "```"])
 
 
@@ -78,12 +78,12 @@ def _says(block: nodes.Element, words: str) -> bool:
 
 
 def _part_of_a_name(text: str, use: re.Match[str]) -> bool:
-    """Whether a hyphen makes the short name a part of another one, as in LDP-Auditor."""
+    """Return whether a hyphen makes the short name a part of another name, as in LDP-Auditor."""
     return bool(re.search(r"\w-$", text[: use.start()]) or re.match(r"-\w", text[use.end() :]))
 
 
 def _first_uses(texts: Sequence[nodes.Text]) -> Wanted:
-    """Where each short name is to be put in words; running text before tables."""
+    """Return the place where each short name is written in full, which is in running text rather than in a table if possible."""
     best: dict[str, tuple[bool, int, int, nodes.Element]] = {}
     for index, text in enumerate(texts):
         block, row = _within(text, _BLOCKS), _within(text, nodes.row)
@@ -97,7 +97,7 @@ def _first_uses(texts: Sequence[nodes.Text]) -> Wanted:
 
 
 def _marked(text: nodes.Text, index: int, wanted: Wanted) -> tuple[list[nodes.Node], str]:
-    """The nodes that take the place of one text, and words to be put behind the style (bold, a link) that it ends."""
+    """Return the nodes that replace one text, and the words to add after the markup (bold, a link) that this text ends."""
     found, behind, at = [], "", 0
     depth = _open_brackets(text)
     for use in pattern().finditer(text):
@@ -118,12 +118,12 @@ def _marked(text: nodes.Text, index: int, wanted: Wanted) -> tuple[list[nodes.No
 
 
 def hinted(text: nodes.Text) -> list[nodes.Node]:
-    """A text in which short names only say under the mouse what they stand for."""
+    """Return a text whose short names have hovers only, without their full words."""
     return _marked(text, 0, {})[0]
 
 
 def _open_brackets(text: nodes.Text) -> int:
-    """How many brackets are open in the block where this text begins."""
+    """Return how many brackets of the same block are open where this text begins."""
     block, before = _within(text, _BLOCKS), ""
     for other in block.findall(nodes.Text) if block is not None else ():
         if other is text:

@@ -1,6 +1,6 @@
-"""Fill in what ARTIFACT.md takes from elsewhere, and write the manifest of the regenerated items (``codecheck.yml``).
+"""Fill in the generated parts of ARTIFACT.md, and write the manifest of the regenerated items (``codecheck.yml``).
 
-Claims come from the ledger, what was found from ``data/expected_claims.csv``, times from ``durations.csv``.
+Claims come from ``data/claims``, their verdicts from ``data/expected_claims.csv``, and times from ``durations.csv``.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plate
         "rad/grr_near_perfect",
         "ldp_sgd/dummy_reaches", "ldp_sgd/collusion_reaches", "ldp_sgd/measured_below_theory",
         "ldp_sgd/clients_2")  # fmt: skip
-"""The claims on which the conclusions of the five papers rest."""
+"""Identifiers of the claims on which the conclusions of the five papers rest."""
 EXAMPLE = "audit --mechanism GRR --k 10 --epsilon 1 --seed 1"
 SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 
 
 def claims(root: Path) -> str:
-    """The main claims: what the paper says, what counts as holding, what the release found, and the page."""
+    """Return the table of the main claims: the paper's statement, the test, the release's verdict, and the page."""
     ledger = (
         pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))])
         .set_index("id")
@@ -53,7 +53,7 @@ def minutes(seconds: float) -> str:
 
 
 def experiments(root: Path) -> str:
-    """Every figure and table of the papers: the command that regenerates it alone, and the time that takes."""
+    """Return the table of all figures and tables: the command that regenerates each alone, and the time that it takes."""
     seconds, items = execute.delivered_seconds(execute.Project(root)), pd.read_csv(root / "data" / "items.csv")
     lines = ["| item | command | machine |", "|---|---|---|"]
     for page, group in items.groupby("page", sort=False):
@@ -76,7 +76,7 @@ def times(root: Path) -> str:
 
 
 def audit() -> str:
-    """What the example of an audit prints."""
+    """Return the output of the example audit as a block of text."""
     from ldpkit.cli import main as command
 
     said = io.StringIO()
@@ -87,7 +87,7 @@ def audit() -> str:
 
 
 def filled(root: Path, text: str) -> str:
-    """The appendix with every generated part in place."""
+    """Return the text of the appendix with every generated part in place."""
     for name, part in {"times": times(root), "audit": audit(), "claims": claims(root), "experiments": experiments(root)}.items():
         head, mark, rest = text.partition(f"<!-- {name} -->\n")
         text = head + mark + part + "\n" + rest[rest.index("<!-- end -->") :]
@@ -95,7 +95,7 @@ def filled(root: Path, text: str) -> str:
 
 
 def manifest(root: Path) -> str:
-    """The manifest of CODECHECK: the files in which the items are regenerated."""
+    """Return the manifest of CODECHECK, which names the file in which each item is regenerated."""
     cited = yaml.safe_load((root / "CITATION.cff").read_text())
     items = pd.read_csv(root / "data" / "items.csv")
     listed = [{"file": f"_build/executed/book/{page}.ipynb", "comment": f"{PAPERS[item.partition('/')[0]]}: {short(item)}"}
@@ -106,7 +106,7 @@ def manifest(root: Path) -> str:
 
 
 def picture(root: Path, notebook: Path) -> None:
-    """Keep the first figure of an executed page as the picture of the README."""
+    """Write the first figure of an executed page as the picture of the README."""
     outputs = [output for cell in json.loads(notebook.read_text())["cells"] for output in cell.get("outputs", [])]
     svg = next(output["data"]["image/svg+xml"] for output in outputs if "image/svg+xml" in output.get("data", {}))
     (root / "book" / "_static" / "readme.svg").write_text("".join(svg))

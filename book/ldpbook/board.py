@@ -1,7 +1,7 @@
-"""What the explorer of the scoreboard loads: every comparison, claim and erratum, as one classic script.
+"""Write the data of the scoreboard's explorer: every comparison, claim and erratum, as one classic script.
 
-A page that lies in a file may not fetch. Words are coded by their place in a
-list, numbers have six digits, or all where six would hide a difference.
+A page that is opened as a file may not fetch data, but may load a script. To keep the script small, each word is stored as its
+index in a list. Numbers have six digits, or all of them where six would hide a difference.
 """
 
 import json
@@ -16,20 +16,20 @@ from . import acronyms, errata, figures, scoreboard
 
 WORDS = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
 NUMBERS = ("x", "published", "published_error", "reproduced", "reproduced_se", "exact")
-_TOLD = ("published", "reproduced", "exact")  # beside each other in the table
+_TOLD = ("published", "reproduced", "exact")  # columns that stand next to each other in the table
 SCRIPT = "_static/board.data.js"
 _MEASURES = {"LDP", "DP", "GDP", "RAD", "ReRo", "TV", "ASR", "MSE", "EPG", "TPR", "FPR", "FNR", "KV", "HKV", "VKV", "SKV", "SHKV",
              "LSTM"}  # fmt: skip
 
 
 def protocol(series: str) -> str:
-    """The first protocol that the name of a series mentions; empty if there is none."""
+    """Return the first protocol that the name of a series mentions, or an empty text."""
     named = (use.group(1) for use in acronyms.pattern().finditer(str(series)))
     return next((name for name in named if name not in _MEASURES), "")
 
 
 def digits(*values: float) -> list[float | None]:
-    """The numbers in six digits, or as many more as tell different ones apart; what is none is null."""
+    """Return numbers in six digits, or unrounded if rounding makes two of them equal; NaN and infinity become None."""
     told = {value for value in values if math.isfinite(value)}
     short = {value: float(f"{value:.6g}") for value in told}
     if len(set(short.values())) < len(told):
@@ -38,7 +38,7 @@ def digits(*values: float) -> list[float | None]:
 
 
 def place(x: float | str) -> float | str | None:
-    """Where on the axis a comparison stands: a number, or words."""
+    """Return the place of a comparison on the axis, which is a rounded number or a word."""
     try:
         return digits(float(x))[0]
     except ValueError:
@@ -46,13 +46,13 @@ def place(x: float | str) -> float | str | None:
 
 
 def _coded(column: pd.Series) -> tuple[list[str], list[int]]:
-    """The words of a column, and for every row the place of its word."""
+    """Return the distinct words of a column, and for every row the index of its word."""
     codes, words = pd.factorize(column.fillna("").astype(str))
     return list(words), codes.tolist()
 
 
 def data(root: Path) -> dict[str, Any]:
-    """All that the explorer shows; empty tables where the book was not executed."""
+    """Return all data that the explorer shows; the tables are empty if the book was not executed."""
     board, claims = (
         pd.read_csv(path) if (path := root / "_build" / name).exists() else pd.DataFrame()
         for name in ("scoreboard.csv", "claims.csv")
@@ -79,7 +79,7 @@ def data(root: Path) -> dict[str, Any]:
 
 
 def _scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """The page with the explorer loads its data, and no other page does."""
+    """Load the style and scripts of the explorer on the page that shows it, and on no other page."""
     if "data-board" in context.get("body", ""):
         app.add_css_file("board.css")
         for script in ("board.data.js", "board.js"):

@@ -1,7 +1,7 @@
 """Build the book: execute what changed, build the site if anything it shows changed, check every page.
 
-One build at a time works in a checkout. A build that was killed leaves only
-whole results behind; the next one goes on from there.
+Only one build at a time runs in a checkout. A killed build leaves only complete results behind, and the next build continues from
+there.
 """
 
 import argparse
@@ -27,13 +27,13 @@ SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", 
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
 
 LARGEST = 120_000_000
-"""Bytes of a whole site."""
-SOURCES = 4  # of one function, whose finished cells are kept
+"""Number of bytes that a whole site may have."""
+SOURCES = 4  # sources of one function whose finished cells are kept
 
 
 @contextlib.contextmanager
 def alone(project: execute.Project) -> Iterator[int]:
-    """Hold the build folder: a second build in the same checkout is refused, an unwritable folder is named."""
+    """Lock the build folder for one build; exit with a message if another build runs or the folder is not writable."""
     try:
         project.build.mkdir(parents=True, exist_ok=True)
         lock = (project.build / ".lock").open("a+")
@@ -52,14 +52,14 @@ def alone(project: execute.Project) -> Iterator[int]:
 
 
 def state(project: execute.Project, sources: str) -> dict[str, str]:
-    """The digest of the `sources` that the site was made from, and that of every file that the site consists of."""
+    """Return the digest of the sources from which the site was made, and the digest of every file of the site."""
     html = project.build / "html"
     found = {path.relative_to(html).as_posix(): path for path in sorted(html.rglob("*")) if path.is_file()}
     return {"": sources} | {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
 
 
 def epoch(root: Path) -> str:
-    """The date of what is built, in seconds: that of the last commit, or of the release where there are no commits."""
+    """Return the date of the sources in seconds: the date of the last commit, or of the release where there is no history."""
     with contextlib.suppress(FileNotFoundError, subprocess.CalledProcessError):
         return subprocess.run(
             ["git", "log", "-1", "--format=%ct"], cwd=root, capture_output=True, text=True, check=True
@@ -69,21 +69,24 @@ def epoch(root: Path) -> str:
 
 
 def site(project: execute.Project, *held: int) -> int:
-    """Build the site unless it shows what is there already; return the exit status. Who writes holds what is `held`."""
+    """Build the site unless the site is current already, and return the exit status.
+
+    The process that writes the site inherits the file descriptors `held`, so that the lock lasts as long as that process.
+    """
     stamp, log = project.build / "site.json", project.build / "sphinx.log"
-    sources = project.digest(*SHOWN)  # before Sphinx reads them: what is edited during the build is not shown
+    sources = project.digest(*SHOWN)  # before Sphinx reads them: an edit during the build is not shown
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
         known, now = dict(json.loads(stamp.read_text())), state(project, sources)
         if known == now:
             print("current   the site", flush=True)
             return 0
         changed = sorted(name for name, _ in set(known.items()) ^ set(now.items()) if name)
-        if changed and known.get("") == sources:  # pages that are made again were taken away before
+        if changed and known.get("") == sources:  # pages that are made again were removed before
             print(
                 f"damaged   the site: {len(set(changed))} files were changed, such as {changed[0]}; it is built again", flush=True
             )
     stamp.unlink(missing_ok=True)
-    shutil.rmtree(project.build / "html", ignore_errors=True)  # nothing stays that no present page has
+    shutil.rmtree(project.build / "html", ignore_errors=True)  # files of former pages are removed
     start = time.perf_counter()
     dated = os.environ | {"SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or epoch(project.root)}
     with log.open("w") as output:
@@ -91,7 +94,7 @@ def site(project: execute.Project, *held: int) -> int:
     if done.returncode:
         print(log.read_text(), file=sys.stderr)
         return done.returncode
-    shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of what is in `executed`
+    shutil.rmtree(project.build / "jupyter_execute", ignore_errors=True)  # the reader's copies of the files in `executed`
     (project.build / "html" / "sbom.cdx.json").write_text(json.dumps(supply.document(project.root), indent=1))
     print(f"built     the site in {time.perf_counter() - start:.1f} s", flush=True)
     stamp.write_text(json.dumps(state(project, sources)))
@@ -99,7 +102,7 @@ def site(project: execute.Project, *held: int) -> int:
 
 
 def sizes(html: Path) -> dict[str, int]:
-    """How many bytes each part of a site has: its folders, and the files beside them."""
+    """Return how many bytes each part of a site has, where a part is a folder or all files beside the folders."""
     found: collections.Counter[str] = collections.Counter()
     for path in html.rglob("*"):
         if path.is_file():
@@ -111,7 +114,7 @@ def sizes(html: Path) -> dict[str, int]:
 
 
 def summary(project: execute.Project, found: dict[str, int], seconds: float) -> list[str]:
-    """What a reviewer asks at the end: sizes, the largest process, what was found, and whether the release found the same."""
+    """Return the last lines of a build: sizes, the largest process, and how the results compare with those of the release."""
     peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
     release = expected.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
     listed = [f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])]
@@ -120,7 +123,7 @@ def summary(project: execute.Project, found: dict[str, int], seconds: float) -> 
 
 
 def prune(project: execute.Project) -> None:
-    """Remove the finished cells of all but the last four sources of every function, and what somebody killed has left."""
+    """Remove stored cells, except those of the last four sources of every function, and remove leftovers of killed builds."""
     used: dict[str, dict[str, float]] = {}
     cells = {path: path.stat().st_mtime for path in (project.build / "sweeps").glob("*-*-*.*")}
     for path, changed in cells.items():
@@ -146,7 +149,7 @@ def main() -> None:
     with alone(project) as lock:
         try:
             failed = execute.run(project.root, options.scale, options.jobs) or site(project, lock) or check_pages.report(project)
-        except OSError as error:  # a full disk, say: what is finished is whole and stays
+        except OSError as error:  # for example a full disk: finished files are complete and stay
             failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
         except KeyboardInterrupt:
             failed = "Interrupted. What is finished is kept; the next build goes on from there."

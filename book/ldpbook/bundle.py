@@ -1,7 +1,7 @@
 """Put the sources of the last commit and everything that is installed into one file, for a machine without a network.
 
-The machine needs Python of the same version, the same system and processor, and make. `make` installs from the folder
-``wheels`` alone if there is one.
+The machine needs make, the same version of Python, the same system and the same processor. If there is a folder ``wheels``,
+`make` installs from it alone.
 """
 
 import platform
@@ -23,7 +23,11 @@ This archive has the sources and everything that is installed, for Python {versi
 
 
 def wanted(root: Path, folder: Path) -> list[Path]:
-    """Every file of pins that `make book`, `python -m ldpbook slides` and `make test` install from, and what the lock has for other patches of this Python."""
+    """Return every file of pins from which `make book`, `make test` and the slides are installed.
+
+    The lock pins some releases for other patch versions of this Python only. A file of pins for each of them is written to
+    `folder`.
+    """
     lock = root / "requirements.lock"
     minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     first, last = ({"python_full_version": f"{minor}.{patch}"} for patch in (0, 99))
@@ -59,7 +63,7 @@ def main() -> None:
 
 
 def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """An entry without the names and times of who made it, so that equal contents give equal archives."""
+    """Return an archive entry without owner and time, so that equal contents give equal archives."""
     member.uid = member.gid = member.mtime = 0
     member.uname = member.gname = ""
     return member

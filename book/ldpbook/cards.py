@@ -1,7 +1,7 @@
-"""The card at the head of a figure's page: the question, the answer, a glance at the figure, the paper's words, what came out.
+"""Put a card at the head of a figure's page: question, answer, small bars of the figure, the paper's claim, and the verdict.
 
-Questions and answers stand in ``book/cards.yml``; verdicts, counts, bars and times come from what the build found. The front
-page's tiles ask the same questions.
+Questions and answers stand in ``book/cards.yml``. Verdicts, counts, bars and times come from the results of the build. The tiles
+of the front page ask the same questions.
 """
 
 import csv
@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 from . import acronyms, claims_page, execute, figures, provenance, twins
 from .execute import Json, Project
 
-_ROUNDING = 1e-12  # less is the rounding of doubles
+_ROUNDING = 1e-12  # smaller numbers are rounding errors of doubles
 
 
 @functools.cache
@@ -30,19 +30,19 @@ def _read(path: Path, stamp: int) -> Json:
 
 
 def load(root: Path) -> Json:
-    """All cards, by page without the folder ``book``; none if the book has none."""
+    """Return all cards, keyed by page without the folder ``book``; the result is empty if the book has no cards."""
     path = root / "book" / "cards.yml"
     return _read(path, path.stat().st_mtime_ns) if path.exists() else {}
 
 
 WHOLE = {"largest", "one"}
-"""What a glance divides its bars by for their length only: the digits beside them are then the values themselves."""
+"""Divisors that only set the length of the bars, because the digits next to them show the undivided values."""
 
 
 def glance(told: Json, spec: Json, table: str) -> tuple[str, list[tuple[str, float]]]:
-    """What the bars of a glance are about, and each with its name: rows of a figure's own table, mostly as shares of the claim.
+    """Return the title of a card's bars, and a name and a value for each bar.
 
-    Nothing comes out where this run has no such rows.
+    The bars are rows of the figure's own table, mostly divided by the claim. Both results are empty if this run has no such rows.
     """
     rows = [row | {"x": row["x"] or None} for row in csv.DictReader(io.StringIO(table)) if row["y"]]
     places: dict[str, str] = {}
@@ -73,7 +73,7 @@ def _equal(text: str, wanted: object) -> bool:
 
 
 def drawn(told: Json, notebook: Json) -> str:
-    """A glance as bars in HTML: names, lengths and their digits; a line marks the claim where a bar goes beyond it."""
+    """Return the bars of a card in HTML, with names, lengths and digits; a line marks the claim if a bar is longer."""
     spec = {name: found["spec"] for _, name, found in twins.of(notebook)}.get(told["figure"])
     table = next((table for _, name, _, table in provenance.figures(notebook) if name == told["figure"]), None)
     title, bars = glance(told, spec, table) if spec and table else ("", [])
@@ -92,7 +92,7 @@ def _digits(value: float, over: str) -> str:
 
 
 def verdict(row: Any) -> str:
-    """The verdict of a claim in words, with the number behind it."""
+    """Return the verdict on a claim in words, with the number on which the verdict rests."""
     if row is None:
         return ""
     found, number = float(row["found"] or math.nan), ""
@@ -104,7 +104,7 @@ def verdict(row: Any) -> str:
 
 
 def counted(project: Project, page: str) -> list[str]:
-    """How all claims and all numbers of a page fared, in a sentence each."""
+    """Return one sentence each on the claims and on the compared numbers of a page."""
     said, name = [], page.removeprefix("book/")
     if (path := project.root / "_build" / "claims.csv").exists():
         table = pd.read_csv(path, dtype=str)
@@ -125,7 +125,10 @@ def counted(project: Project, page: str) -> list[str]:
 
 
 def card(project: Project, page: str, notebook: Json, variant: bool = False) -> nodes.container | None:
-    """The card of a page; None if it has none. That of a variant says that it is the book's."""
+    """Return the card of a page, or None if the page has no card.
+
+    The card of a variant (a page that was run with other parameters) states that its results are those of the book.
+    """
     told = load(project.root).get(page.removeprefix("book/"))
     if told is None or "question" not in told:
         return None
@@ -155,7 +158,7 @@ def card(project: Project, page: str, notebook: Json, variant: bool = False) -> 
 
 
 def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Put the card under the title; its short names are explained where the page itself first uses them."""
+    """Put the card under the title of a page, with hovers on its short names."""
     project, variant = Project(app.srcdir), bool(app.config.ldpkit_variant)
     notebook = provenance.load(project.executed(page)) or ({"cells": []} if variant else None)
     top = next(doctree.findall(nodes.section), None)
@@ -167,7 +170,7 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     ):
         for text in list(box.findall(nodes.Text)):
             text.parent.replace(text, acronyms.hinted(text))
-        top.insert(1 + variant, box)  # behind what a variant says of itself
+        top.insert(1 + variant, box)  # after the box that describes a variant
 
 
 def setup(app: Sphinx) -> None:

@@ -1,6 +1,6 @@
 """Execute one chapter's notebooks as `make book` would, and build its pages alone.
 
-The results are the book's own: a later `make book` finds them current.
+The results are stored as those of the whole book, so that a later `make book` uses them.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from .build import alone
 
 
 def pages(project: execute.Project, name: str) -> list[str]:
-    """The pages of the chapter, its index first; or an exit that lists the chapters."""
+    """Return the pages of a chapter, its index first, or exit with a list of the chapters."""
     found = [page for page in project.pages() if page.startswith(f"book/{name}/")]
     if not name or not found:
         known = sorted({page.split("/")[1] for page in project.pages() if page.count("/") > 1})

@@ -1,7 +1,4 @@
-"""Check that every page of the table of contents was built, is not empty, and that every link inside the book leads somewhere.
-
-Also that the data of every figure travel with it.
-"""
+"""Check the built book: every page exists and is not empty, every figure has its data, and no inner link is broken."""
 
 import collections
 import json
@@ -16,14 +13,14 @@ from .execute import Project
 
 
 def words(path: Path) -> int:
-    """Number of words in the article of a built page."""
+    """Return the number of words in the article of a built page."""
     html = path.read_text(encoding="utf-8")
     article = re.search(r"<article\b.*?</article>", html, flags=re.S)
     return len(re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", article.group(0), flags=re.S).split()) if article else 0
 
 
 class _Links(HTMLParser):
-    """Addresses that a page refers to, the places in it that can be referred to, and how often each identifier is given."""
+    """Addresses to which a page links, and how often the page defines each identifier to which others may link."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -40,9 +37,9 @@ class _Links(HTMLParser):
 
 
 def broken_links(folder: Path) -> list[str]:
-    """Return one line per link between the pages, or to a file beside them, that leads nowhere or to two places.
+    """Return one line for each link inside the book whose target is missing or ambiguous.
 
-    Nothing is fetched.
+    Links to other sites are not checked, so that nothing is fetched.
     """
     pages = {path: _Links(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))
              if "_static" not in path.parts}  # fmt: skip
@@ -62,7 +59,7 @@ def broken_links(folder: Path) -> list[str]:
 
 
 def problems(project: Project) -> list[str]:
-    """Return one line per page that is missing, nearly empty, or built from a notebook never executed."""
+    """Return one line for each page that is missing, nearly empty, or built from a notebook that was not executed."""
     found = []
     for page in project.pages():
         if not project.html(page).exists():
@@ -75,7 +72,7 @@ def problems(project: Project) -> list[str]:
 
 
 def unsaid(project: Project) -> list[str]:
-    """Return one line per figure that shows no table."""
+    """Return one line for each figure without a table of its data."""
     found = []
     for page in project.notebooks():
         path = project.executed(page)
@@ -88,7 +85,7 @@ def unsaid(project: Project) -> list[str]:
 
 
 def located(project: Project) -> list[str]:
-    """Return one line per page that names the folder in which it was built."""
+    """Return one line for each page that contains the path of the folder in which it was built."""
     built = ((page, project.html(page)) for page in project.pages())
     return [
         f"{page} names {project.root}"
@@ -98,7 +95,7 @@ def located(project: Project) -> list[str]:
 
 
 def report(project: Project) -> int:
-    """Print what is wrong with the built book; return how much."""
+    """Print all problems of the built book, and return how many there are."""
     found = problems(project) + unsaid(project) + located(project) + broken_links(project.html("index").parent)
     for line in found:
         print(line, file=sys.stderr)
@@ -107,5 +104,5 @@ def report(project: Project) -> int:
 
 
 def main() -> None:
-    """Say what is wrong with the built pages."""
+    """Check the built pages, and exit with status 1 if there is a problem."""
     sys.exit(bool(report(Project(paths.ROOT))))

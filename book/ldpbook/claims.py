@@ -1,11 +1,12 @@
-"""What the papers say, and whether it holds: a ledger whose tests are fixed before a page runs.
+"""Test the papers' claims by tests that are fixed in a table before a page runs.
 
-A row of ``data/claims/<paper>.csv`` is a statement in our words and the test of it: the cells it is
-about, what number each of them has to show, how that number has to stand to the paper's, and the
-function that finds it. A page hands its tables to `judge`; nothing about the test is said there.
-A test that nothing can fail is none: a build judges each claim on tables made under its negation,
-with the same numbers in another order, until one of them turns the verdict. A statement that no
-table can contradict is called vacuous where its row says why it has no test.
+A row of ``data/claims/<paper>.csv`` is a statement in our words and its test. The test names the cells (settings) that the claim
+is about and the function that returns a number for each of them. It also fixes the relation in which these numbers must stand to
+the paper's number. A page only passes its tables to `judge`, and states nothing about the test.
+
+A test is worthless if it cannot fail. Therefore a build also judges each claim on tables with the same numbers in another order,
+until one of these tables changes the verdict. If no table can contradict a statement, its verdict is "vacuous" and its row
+explains why there is no test.
 """
 
 import contextlib
@@ -31,8 +32,11 @@ COLUMNS = [
     "id", "paper", "version", "place", "claim", "relation", "published", "tolerance", "turns",
     "cells", "data", "page", "code", "why",
 ]  # fmt: skip
-"""``turns``: how much further than the tolerance a number may go before another conclusion;
-``data``: whether other data stand in for the paper's."""
+"""Columns of a table of claims.
+
+``turns`` is how much further than the tolerance a number may lie before the conclusion changes. ``data`` tells whether other data
+stand in for the paper's.
+"""
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be checked here")
 
 _NOISE = 5  # standard errors, where a number is found by simulation
@@ -47,16 +51,17 @@ _NEGATIONS: dict[str, Callable[[Array], Array]] = {
     "effect reversed": lambda x: 2 * np.nanmean(x) - x,
     "nothing found": np.zeros_like,
 }
-"""Tables under the negation of a claim. A cell has the number of another one or the mean, or lies
-as far on the other side of the mean; at last nothing is found at all. No number is scaled, since
-that turns nearly any verdict."""
+"""Changes to a table under which a claim should fail.
+
+A cell gets the number of another cell, gets the mean, or is mirrored at the mean. The last change removes all numbers. No change
+scales a number, because scaling changes nearly any verdict.
+"""
 
 
 def load(paper: str) -> pd.DataFrame:
-    """Return the claims of one paper: text but for the numbers ``published``, ``tolerance`` and
-    ``turns``.
+    """Return the claims of one paper; all columns are text except ``published``, ``tolerance`` and ``turns``.
 
-    What was printed stands for an interval: where a row has no tolerance, it is half a unit of the
+    A printed number represents an interval, because it is rounded. Therefore a row without a tolerance gets half a unit of the
     last printed digit.
     """
     table = paper_values.load(paper, "claims", dtype=str).fillna("")
@@ -73,19 +78,19 @@ def verdict(values: Any, se: Any, *, relation: str, published: float, tolerance:
     Parameters
     ----------
     values, se : array_like
-        One number for each cell, and its standard error (0 where it is exact).
+        One number for each cell, and its standard error (0 where the number is exact).
     relation : {"=", "<=", ">="}
-        How each has to stand to `published`.
+        Relation in which each number must stand to `published`.
     published, tolerance, turns : float
-        The paper's number, how far its printed form may be off, and how much further the conclusion
-        stays the same.
+        The paper's number, how far its printed form may be off, and how much further a number may lie before the conclusion
+        changes.
 
     Returns
     -------
     dict
-        ``verdict``, one of `VERDICTS`; ``holding`` and ``of`` (numbers of cells); ``differs``:
-        ``"the number"``, or ``"the conclusion"`` if a cell goes further than `turns`;
-        ``furthest``, the position of the cell that goes furthest.
+        ``verdict`` is one of `VERDICTS`. ``holding`` and ``of`` are numbers of cells. ``differs`` is ``"the number"``, or ``"the
+        conclusion"`` if a cell lies further away than `turns`. ``furthest`` is the position of the cell with the largest
+        deviation.
     """
     checks.one_of("relation", relation, RELATIONS)
     found, noise = np.asarray(values, float), np.asarray(se, float)
@@ -105,25 +110,29 @@ def verdict(values: Any, se: Any, *, relation: str, published: float, tolerance:
 
 
 def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFrame) -> pd.DataFrame:
-    """Judge every claim of the ledger that belongs to a page; hand the verdicts to the build.
+    """Judge every claim that belongs to a page, and pass the verdicts on to the build.
 
     Parameters
     ----------
     page : str
-        The page, ``"ldp_auditor/fig2"``: the ledger is that of its folder.
+        The page, ``"ldp_auditor/fig2"``. Its claims are those of the paper in its folder.
     code : module
-        Where the functions that the rows name are. Each takes tables by name and returns a value
-        for every cell, a series labelled by what the cells are called or a table with the columns
-        ``value`` and ``se``.
+        Module with the functions that the rows name. Each function takes tables by name. It returns one value for every cell: a
+        series labelled by the cells, or a table with the columns ``value`` and ``se``.
     comparable : bool
-        Whether this run is what the paper speaks about; if not, nothing is judged.
+        Whether this run has the paper's settings; if not, nothing is judged.
     **tables : pandas.DataFrame
-        What the functions take.
+        Arguments of the functions.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each claim, with its test and verdict.
 
     Raises
     ------
     ValueError
-        If the ledger knows no claim of the page, or names a function that is not there.
+        If the page has no claim, or if a claim names a function that does not exist.
     """
     rows = load(page.partition("/")[0])
     rows = rows[(rows["page"] == page) & (rows["code"] != "")]
@@ -142,10 +151,10 @@ def judge(page: str, code: Any, *, comparable: bool = True, **tables: pd.DataFra
 def _evaluator(
     row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]
 ) -> tuple[Callable[[Mapping[str, Any]], Any], dict[str, Any]]:
-    """The function of tables that a row names, and those that it takes.
+    """Return the function that a row names, and the tables that the function takes.
 
-    ``rises`` takes the tables that its parameters are called after, ``quotient(asr, ASS, SS)`` what
-    stands in the brackets: tables by name, other words as they are.
+    ``rises`` takes the tables whose names are those of its parameters. ``quotient(asr, ASS, SS)`` takes what stands in the
+    brackets: a word that names a table is that table, any other word is passed as text.
     """
     name, _, words = row["code"].partition("(")
     function: Callable[..., Any] | None = getattr(code, name, None)
@@ -157,7 +166,7 @@ def _evaluator(
 
 
 def _tested(row: Mapping[str, Any], values: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """What a function found as a table with the columns value and se, and the verdict on it."""
+    """Return the result of a function as a table with the columns value and se, and the verdict on it."""
     if not isinstance(values, pd.DataFrame):
         values = pd.DataFrame({"value": values, "se": 0.0})
     test = {name: row[name] for name in ("relation", "published", "tolerance", "turns")}
@@ -165,7 +174,7 @@ def _tested(row: Mapping[str, Any], values: Any) -> tuple[pd.DataFrame, dict[str
 
 
 def _found(row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """What this run says about one claim."""
+    """Return the verdict of this run on one claim, with the number and the cell on which it rests."""
     evaluate, given = _evaluator(row, code, tables)
     if not comparable:
         return {"verdict": f"{VERDICTS[3]}: other parameters than the paper's"}
@@ -187,9 +196,11 @@ def _found(row: Mapping[str, Any], code: Any, comparable: bool, tables: Mapping[
 
 
 def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str:
-    """The first table under the negation of a claim that turns the verdict or the cells that hold:
-    the columns of a table that its function takes, and what was done to them, or the other number
-    if it takes none; empty if none does."""
+    """Return the first change of the tables that changes the verdict or the number of cells for which the claim holds.
+
+    The text names the columns and what was done to them, or the other number if the function takes no table. It is empty if no
+    change has an effect.
+    """
     evaluate, given = _evaluator(row, code, tables)
 
     def said(values: Any) -> tuple[str, int]:
@@ -209,8 +220,10 @@ def _mutant(row: Mapping[str, Any], code: Any, tables: Mapping[str, Any]) -> str
 def _negated(
     evaluate: Callable[[Mapping[str, Any]], Any], given: Mapping[str, pd.DataFrame], found: Any, published: float
 ) -> Iterator[tuple[str, str, Any]]:
-    """What a function finds in tables under the negation of its claim; other numbers in the place
-    of its own if it takes none."""
+    """Yield changes of the tables: what was changed, how, and the result of the function on the changed tables.
+
+    If the function takes no tables, other numbers replace its result.
+    """
     for name, table in given.items():
         columns = [i for i in reversed(range(table.shape[1])) if table.dtypes.iloc[i].kind == "f"]
         for places in [*([i] for i in columns), columns]:

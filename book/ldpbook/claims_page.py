@@ -1,10 +1,10 @@
-"""The page of claims: what the papers say, one verdict each, from the ledger and from what the pages found."""
+"""Write the page of claims: every claim of the papers with its verdict in this build."""
 
 import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # what executes notebooks does without, until it merges
+if TYPE_CHECKING:  # imported late, because only the last step of an execution needs it
     import pandas as pd
 
 FIRST = ["paper", "place", "claim", "relation", "verdict", "page"]
@@ -14,17 +14,17 @@ VERDICTS = ("holds", "holds in part", "does not hold", NEVER)
 
 
 def _functions(path: Path) -> set[str]:
-    """What a file of evaluators defines."""
+    """Return the names of the functions that a file defines."""
     return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
 
 
 def evaluators(root: Path, paper: str) -> set[str]:
-    """The functions that a paper's claims may name: those of the modules of its folder."""
+    """Return the names of the functions that the claims of a paper may use, which are those in the modules of its folder."""
     return set().union(*map(_functions, sorted((root / "book" / paper).glob("*_claims.py"))))
 
 
 def missing(root: Path) -> list[str]:
-    """Rows of the ledger that name no function that is there, or no page, or neither a function nor why there is none."""
+    """Return the claims that name no existing function or page, or that have neither a function nor a reason why not."""
     import pandas as pd
 
     wrong = []
@@ -41,7 +41,7 @@ def missing(root: Path) -> list[str]:
 
 
 def merged(root: Path, found: "list[pd.DataFrame]") -> "pd.DataFrame":
-    """The whole ledger with the verdicts of this build."""
+    """Return all claims with the verdicts of this build."""
     import pandas as pd
 
     rows = pd.concat([pd.read_csv(path, dtype=str) for path in sorted((root / "data" / "claims").glob("*.csv"))])
@@ -54,18 +54,18 @@ def merged(root: Path, found: "list[pd.DataFrame]") -> "pd.DataFrame":
 
 
 def counts(table: "pd.DataFrame") -> dict[str, int]:
-    """How many claims have which verdict."""
+    """Return how many claims have each verdict."""
     words = table["verdict"].str.partition(":")[0]
     return {word: int((words == word).sum()) for word in VERDICTS}
 
 
 def anchor(name: str) -> str:
-    """Where a claim stands on the page of claims."""
+    """Return the address of a claim within the page of claims."""
     return "claim-" + name.replace("/", "-")
 
 
 def page(root: Path, path: Path, names: dict[str, str]) -> str:
-    """The page's generated part as MyST: counts, then a table for each paper; `names` are the papers'."""
+    """Return the generated part of the page as MyST: counts, then a table for each paper with its name from `names`."""
     if not path.exists():
         return "The book has not been executed yet: run `make book`."
     import pandas as pd

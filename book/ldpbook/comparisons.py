@@ -1,8 +1,8 @@
-"""What a comparison with a paper is, and how it is judged.
+"""Define a comparison with a paper, and how it is judged.
 
-How our number was made and what it is held against are two words that travel with
-every comparison: agreement on other data is none, and agreement with the authors'
-code is not agreement with what they printed.
+Every comparison carries two labels: how our number was made, and with what it is compared. The labels matter for two reasons. A
+result on other data confirms nothing about the paper's data. Agreement with the authors' code is not agreement with the printed
+paper.
 """
 
 import math
@@ -21,21 +21,24 @@ SAID = {word: word for word in VERDICTS} | {
     "other-data": "other data",
     "no-published-value": "no published value",
 }
-"""The verdicts as a page shows them."""
+"""Words that a page shows for each verdict."""
 RELATIONS = ("=", "<=", ">=")
 HOW = (
     "real reports", "drawn from the law", "closed form", "stored run", "timing", "released code",
 )  # fmt: skip
-"""How a number was made; with *released code* it is held against that code, not against a paper."""
+"""How a number was made; ``"released code"`` means that the comparison is with that code and not with a paper."""
 KINDS = (
     "printed number", "digitised curve", "claim in words", "sign or order", "own stand-in",
 )  # fmt: skip
-"""What a number is held against; an *own stand-in* takes the place of a number that no paper prints
-or, beside one that it does, of data that are not to be had."""
+"""With what a number is compared.
+
+``"own stand-in"`` has two uses. It replaces a number that no paper prints, and it marks data that replace unavailable data of the
+paper.
+"""
 REAL, LAW, *_, CODE = HOW
 PRINTED, CURVE, WORDS, SIGN, STAND_IN = KINDS
 
-_AGREE = 5  # standard errors; one comparison in 1.7 million fails by chance
+_AGREE = 5  # standard errors: one comparison in 1.7 million fails by chance
 
 
 def verdict(
@@ -60,28 +63,27 @@ def verdict(
     published, published_error : float, optional
         The paper's value and how far its printed or digitised form may be off.
     exact : float, optional
-        What exact mathematics says.
+        The exact value or expectation, if it is known.
     relation : {"=", "<=", ">="}
         How the paper says our value should stand to `published`.
     note : str
-        The explanation, where they differ.
+        The explanation, where the values differ.
     chance : float
-        Exact probability of counts as far from the law as this run's, where standard errors do not
-        say; see `ldpbook.plots.summary`.
+        Exact probability of counts that deviate at least as far as this run's, where standard errors are unreliable; see
+        `ldpbook.plots.summary`.
     how : str
-        One of `HOW`. With ``"released code"`` and nothing published, `reproduced` and `se` are what
-        that code gave; what agrees with `exact` then agrees with the authors' code.
+        One of `HOW`. With ``"released code"`` and no published value, `reproduced` and `se` are results of that code. If they
+        agree with `exact`, the exact value agrees with the authors' code.
     kind : str
         One of `KINDS`.
 
     Returns
     -------
     str
-        One of `VERDICTS`. A run more than five standard errors away from exact
-        mathematics ``differs``, whatever the note says, unless it is no rarer
-        by its exact `chance`; only the authors' code may be explained. A published number
-        is judged by the exact value where there is one, not by a noisy run. What was computed from
-        other data than the paper's neither agrees nor differs.
+        One of `VERDICTS`. A run more than five standard errors away from the exact value ``differs``, even with a note. It does
+        not if its exact `chance` shows that the deviation is no rarer than five standard errors. Only for the authors' code may a
+        note explain such a deviation. A published number is compared with the exact value if there is one, and not with a noisy
+        run. Values from other data than the paper's neither agree nor differ.
     """
     checks.one_of("relation", relation, RELATIONS)
     checks.one_of("how", how, HOW)
@@ -105,7 +107,7 @@ def verdict(
     if kind == STAND_IN:
         return "other-data"
     found, noise = (reproduced, _AGREE * se) if exact is None else (exact, 0.0)
-    if kind == SIGN:  # a sign has to stand out of the noise
+    if kind == SIGN:  # a sign must exceed the noise
         found += noise if relation == "<=" else -noise
     if within(found, published, relation, half_width(se, published_error, exact, kind)):
         return AGREES if code else "reproduced"
@@ -113,12 +115,14 @@ def verdict(
 
 
 def half_width(se: float, error: float, exact: float | None, kind: str) -> float:
-    """How far a number may lie from the published one: noise excuses nothing where the number is
-    exact, and no sign."""
+    """Return how far a number may lie from the published one.
+
+    Noise allows no deviation if the number is exact, or if only a sign is compared.
+    """
     return error if exact is not None or kind == SIGN else error + _AGREE * se
 
 
 def within(found: float, published: float, relation: str, slack: float) -> bool:
-    """Whether a number stands to the published one as the relation says."""
+    """Return whether a number stands in the given relation to the published one, up to `slack`."""
     gap = found - published
     return {"=": abs(gap), "<=": gap, ">=": -gap}[relation] <= slack

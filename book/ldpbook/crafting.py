@@ -1,4 +1,4 @@
-"""Adversaries of the LDP-SGD paper (Table 2) that need a network to craft two gradients."""
+"""Craft the pairs of gradients of those adversaries of the LDP-SGD paper (Table 2) that need a network."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from .nets import Net
 __all__ = ["benign", "label_flip", "gradient_flip", "collude", "FLIPS"]
 
 FLIPS = ("random", "next", "runner_up")
-"""Which wrong label `label_flip` takes; the paper does not say."""
+"""Ways in which `label_flip` chooses the wrong label; the paper does not state which one it uses."""
 
 
 def _draw(y: Array, count: int, rng: Rng, least: int = 1) -> Array:
@@ -56,10 +56,9 @@ def gradient_flip(net: Net, x: Array, y: Array, count: int, rng: Rng, name: str 
 
 
 def collude(net: Net, x: Array, y: Array, count: int, rng: Rng, teach: Callable[[Net, Array, Array], object]) -> Pairs:
-    """Return `count` pairs as `gradient_flip` makes them from the model of a server that helps.
+    """Return `count` pairs as `gradient_flip` makes them, but from the model of a colluding server.
 
-    The server hands out a model that has never seen the client's label, so that the gradient is
-    long.
+    The server sends a model that was never trained on the client's label, so that the gradient is long.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
-"""Data that travel with the checkout or a dependency, and files fetched on request.
+"""Return the data sets of the book, and fetch those that are too large for the checkout.
 
-Only `download` uses the network. What it fetches are the original files, and
-nothing is read whose SHA-256 differs from theirs; there is no substitute for a
-file that is missing. See ``data/README.md`` for sources and licences.
+Only `download` uses the network. It fetches the original files. A file is read only if its SHA-256 is that of the original, and
+no other data replace a missing file. See ``data/README.md`` for sources and licences.
 """
 
 import gzip
@@ -55,9 +54,8 @@ FILES = {
 }
 """SHA-256 of the original files, as their publishers distribute them."""
 _LARGEST = 2**25
-"""Bytes; the largest of them has 26,421,880."""
-# of the same files of MNIST, decompressed: by these an array in another container is known to be
-# the original
+"""Number of bytes that a fetched file may have; the largest original has 26,421,880 bytes."""
+# SHA-256 of the decompressed files of MNIST, which identify the original arrays in another container
 _UNPACKED = {
     "train-images-idx3-ubyte.gz": ("ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
     "train-labels-idx1-ubyte.gz": ("65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
@@ -71,25 +69,21 @@ _COLUMNS = (
 
 
 def adult_ages() -> "pd.Series":
-    """Return how many of the 48,842 people of the Adult data have each age, a series indexed by age
-    17 to 90."""
+    """Return how many of the 48,842 people of the Adult data have each age, a series indexed by age 17 to 90."""
     import pandas as pd
 
     return pd.read_csv(paths.data("adult_age_counts.csv"), index_col=0)["count_all"]
 
 
 def adult_hours() -> "pd.Series":
-    """Return how many of the 32,561 training records of Adult work each number of hours a week,
-    indexed 0 to 100."""
+    """Return how many of the 32,561 training records of Adult work each number of hours a week, indexed 0 to 100."""
     import pandas as pd
 
     return pd.read_csv(paths.data("adult_hours_counts.csv"), index_col=0)["count_train"]
 
 
 def digits() -> tuple[Array, Array]:
-    """Return the 1,797 handwritten digits of scikit-learn: images in [0, 1], float array (n, 8, 8,
-    1), and labels 0 to 9.
-    """
+    """Return the 1,797 handwritten digits of scikit-learn: images in [0, 1], float array (n, 8, 8, 1), and labels 0 to 9."""
     from sklearn.datasets import load_digits
 
     found = load_digits()
@@ -97,8 +91,7 @@ def digits() -> tuple[Array, Array]:
 
 
 def fair() -> "pd.DataFrame":
-    """Return Fair's survey of 6,366 married women (1978) from statsmodels; ``affair`` says whether
-    there was one."""
+    """Return Fair's survey of 6,366 married women (1978) from statsmodels; the column ``affair`` tells whether there was one."""
     from statsmodels.api import datasets as shipped
 
     table = shipped.fair.load_pandas().data
@@ -106,8 +99,7 @@ def fair() -> "pd.DataFrame":
 
 
 def folder() -> Path:
-    """Where fetched files lie: the environment variable ``LDPKIT_DATA``, or a folder beside what is
-    built (`paths`)."""
+    """Return the folder of fetched files: the environment variable ``LDPKIT_DATA``, or ``_build/data`` by default."""
     return Path(os.environ.get("LDPKIT_DATA") or paths.BUILD / "data")
 
 
@@ -118,13 +110,13 @@ def download(name: str, base: str | None = None) -> None:
     ----------
     name : {"mnist", "fashion_mnist", "adult"}
     base : str, optional
-        Address of a mirror that has the files in folders called like the data
-        sets; the environment variable ``LDPKIT_DATA_URL``, or the publishers, by default.
+        Address of a mirror with one folder for each data set. The default is the environment variable ``LDPKIT_DATA_URL``, or
+        else the publishers.
 
     Raises
     ------
     ConnectionError
-        Naming the file that cannot be fetched or is not the original.
+        If a file cannot be fetched or is not the original; the message names the file.
     """
     checks.one_of("data set", name, FILES)
     import pooch  # slow to import, and seldom needed
@@ -140,12 +132,12 @@ def download(name: str, base: str | None = None) -> None:
     for file, known in FILES[name].items():
         try:
             pooch.retrieve(f"{source}/{file}", f"sha256:{known}", file, folder() / name, downloader=fetch)
-        except Exception as error:  # of the network or of the checksum; pooch keeps no file in either case
+        except Exception as error:  # an error of the network or of the checksum: pooch keeps no file in either case
             raise ConnectionError(f"file {name}/{file} could not be fetched from {source}: {error}") from error
 
 
 class _Limited:
-    """A file that takes no more than the largest original."""
+    """A file that raises an error when more bytes arrive than the largest original has."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.flush = file, file.flush
@@ -157,7 +149,7 @@ class _Limited:
 
 
 def _read(name: str, file: str) -> bytes:
-    """Content of an original file, after checking that it is one."""
+    """Return the content of an original file after a check of its SHA-256."""
     path = folder() / name / file
     help_ = f"`make data` fetches it, or set LDPKIT_DATA to a folder that holds {name}/{file}"
     checks.need(path.exists(), f"file {path} of {name} is missing; {help_}", FileNotFoundError)
@@ -168,17 +160,15 @@ def _read(name: str, file: str) -> bytes:
 
 
 def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return (pixels, labels) of the training and of the test images of ``"mnist"`` or
-    ``"fashion_mnist"``.
+    """Return (pixels, labels) of the training and of the test images of ``"mnist"`` or ``"fashion_mnist"``.
 
-    Pixels are scaled to [-1, 1], float32 array (n, 784). MNIST may also lie in
-    the folder as ``mnist.npz`` with the arrays of Keras; their content is
-    checked against the original.
+    Pixels are scaled to [-1, 1], float32 array (n, 784). MNIST may also lie in the folder as ``mnist.npz`` with the arrays of
+    Keras. Their content is compared with that of the originals.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If a file is missing, or is not the original; says how to get it.
+        If a file is missing, or is not the original; the message explains how to get it.
     """
     checks.one_of("data set", name, ("mnist", "fashion_mnist"))
     packed, found = folder() / f"{name}.npz", []
@@ -186,7 +176,7 @@ def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         if name == "mnist" and packed.exists():
             try:
                 array = np.load(packed)[key]
-            except Exception as error:  # of the container, whatever is wrong with it
+            except Exception as error:  # any error of the container
                 raise ValueError(f"array {key} cannot be read from {packed}: {error}; remove it, then `make data`") from error
             head = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
             checks.need(
@@ -202,15 +192,14 @@ def images(name: str) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
 
 
 def adult() -> "pd.DataFrame":
-    """Return the 48,842 records of Adult, training and test data in this order, one column per
-    attribute.
+    """Return the 48,842 records of Adult, training before test data, with one column per attribute.
 
-    ``?`` stays a category; the full stop behind the labels of the test data is removed.
+    ``?`` stays a category; the full stop after the labels of the test data is removed.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If a file is missing, or is not the original; says how to get it.
+        If a file is missing, or is not the original; the message explains how to get it.
     """
     import pandas as pd
 
@@ -235,5 +224,5 @@ def data(names: tuple[str, ...], base: str | None) -> None:
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command ``python -m ldpbook datasets``."""
     cli.main(command=data, name="python -m ldpbook datasets")

@@ -1,17 +1,13 @@
-"""Which files a piece of code depends on, read from its imports.
+"""Find the files on which a piece of code depends, by following its imports.
 
-A stored result may be used again exactly as long as nothing changed that it was
-computed from. This module answers what that is: it follows the imports of a
-source text through the package and through helper files beside it. Modules are
-followed whole; the ``__init__`` files, which only collect names from many
-modules, are followed name by name, so that a page about key-value mechanisms
-does not depend on the gradient mechanisms that happen to be exported beside
-them. Where a name cannot be followed (a package used as a value, a name that
-its ``__init__`` does not bind), everything in that package counts.
+A stored result may be reused as long as everything from which it was computed is unchanged. Therefore this module follows the
+imports of a source text through the package and through helper files in the same folder. A module counts as a whole. An
+``__init__`` file only collects names from many modules, and is followed name by name. For example, a page about key-value
+mechanisms does not depend on the gradient mechanisms that are exported next to them. Where a name cannot be followed, everything
+in that package counts. That happens if a package is used as a value, or if its ``__init__`` does not bind the name.
 
-Two assumptions make this safe, and tests hold the package to them: modules act
-on nothing but their own names when they are imported, and no module imports
-another one by a computed name (a reader's own client excepted).
+Tests hold the package to the two assumptions that make this safe. An import of a module changes nothing but the module's own
+names. No module imports another one by a computed name, except a reader's own client.
 """
 
 import ast
@@ -26,17 +22,17 @@ from ldpkit.digests import used
 __all__ = ["Graph", "PACKAGE"]
 
 Node = tuple[str, str | None]
-"""A module, or the path of a helper file, and the name wanted of it; ``None`` means all of it."""
+"""A module, or the path of a helper file, with the wanted name in it; ``None`` means the whole file."""
 
 
 class Graph:
-    """The imports of a package, as its files were when this was made.
+    """The imports of a package, as its files were when the graph was made.
 
     Parameters
     ----------
     *roots : path
-        Folders of the packages. Their files are read now, so that a digest taken
-        later describes the code that this process runs, not a later edit.
+        Folders of the packages. Their files are read when the graph is made. Therefore a later digest describes the code that
+        this process runs, even if a file was edited since.
     """
 
     def __init__(self, *roots: Path) -> None:
@@ -51,19 +47,18 @@ class Graph:
         self._found: dict[Node, list[Node]] = {}
 
     def read(self, path: Path) -> bytes:
-        """Return the content of a file; that of the package's own files as it was when the graph
-        was made."""
+        """Return the content of a file; for the package's own files, the content at the time when the graph was made."""
         return self._content[path] if path in self._content else path.read_bytes()
 
     def files(self, source: str, folder: Path | None = None) -> list[Path]:
-        """List the files that a source text depends on.
+        """Return the files on which a source text depends.
 
         Parameters
         ----------
         source : str
             Python code.
         folder : path, optional
-            Where the code lies: modules of this folder are followed as well.
+            Folder of the code; its modules are followed as well.
 
         Returns
         -------
@@ -73,7 +68,7 @@ class Graph:
         Raises
         ------
         SyntaxError
-            If the code, or a file it leads to, is no Python.
+            If the code, or a file that it imports, is not valid Python.
         """
         todo = self._needs(ast.parse(source), "", folder)
         seen: set[Node] = set()
@@ -97,8 +92,8 @@ class Graph:
     def digest(self, source: str, folder: Path | None = None) -> str:
         """Return a digest of a source text and of the files it depends on, by name and content.
 
-        Code that knows where the checkout's data lie depends on all of them, but for what builds
-        are compared with (``expected_*``).
+        Code that imports `ldpbook.paths` can read the checkout's data, and therefore depends on all data files. The exception is
+        the files with which builds are compared (``expected_*``).
         """
         sha = hashlib.sha256(source.encode())
         found = self.files(source, folder)
@@ -113,8 +108,7 @@ class Graph:
         return sha.hexdigest()
 
     def direct(self, module: str) -> set[str]:
-        """Return the modules of the package that the source of `module` imports, wherever in the
-        file."""
+        """Return the modules of the package that the source of `module` imports, anywhere in the file."""
         tree = ast.parse(self.read(self.modules[module]))
         return {node[0] for _, node in self._imports(tree, self._package(module), None)} - {module}
 
@@ -149,8 +143,7 @@ class Graph:
                         yield alias.asname or alias.name, (str(folder / f"{source}.py"), None)
 
     def _needs(self, tree: ast.AST, package: str, folder: Path | None) -> list[Node]:
-        """List what a tree imports; of a package of which it only uses attributes, those
-        attributes."""
+        """Return what a syntax tree imports; if only attributes of a package are used, return those attributes alone."""
         bare, attributes = used(tree)
         found: list[Node] = []
         for name, (module, wanted) in self._imports(tree, package, folder):
@@ -161,7 +154,7 @@ class Graph:
         return found
 
     def _next(self, module: str, wanted: str | None) -> list[Node]:
-        """List what a module, or one name of an ``__init__``, leads to."""
+        """Return what a module, or one name of an ``__init__``, depends on directly."""
         tree = ast.parse(self.read(self.modules[module]))
         if wanted is None:
             below = [(other, None) for other in self.modules if other.startswith(f"{module}.")]

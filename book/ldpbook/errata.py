@@ -1,4 +1,4 @@
-"""The errata as data: which figures each touches and how gravely; links from those figures' pages."""
+"""Read the errata as data (which figures each one touches, and how gravely), and link them from the pages of those figures."""
 
 import functools
 import html
@@ -14,7 +14,7 @@ from . import figures
 
 PAGE = "book/errata"
 EFFECTS = ("wording", "number", "figure", "conclusion")
-"""What changes for the paper, from the least to the gravest."""
+"""Effects that an erratum may have on the paper, from the least to the gravest."""
 _ENTRY = re.compile(r"^\(([a-z-]+-\d+)\)=\n### (.*?)\n(.*?)(?=^\([a-z-]+-\d+\)=\n|^## |\Z)", flags=re.M | re.S)
 _EFFECT = re.compile(r"^- \*\*Effect\*\*: (\w+); (.*?)\.$", flags=re.M | re.S)
 _SIGNS = {r"\omega": "ω", r"\varepsilon": "ε", "10^8": "10⁸", "$": ""}
@@ -32,7 +32,7 @@ class Entry:
 
 @functools.cache
 def entries(root: Path) -> tuple[Entry, ...]:
-    """All errata that stand, in their order; those that were withdrawn have no effect and are left out."""
+    """Return all errata in their order, except those that were withdrawn and therefore have no effect."""
     found = []
     for name, title, body in _ENTRY.findall((root / f"{PAGE}.md").read_text(encoding="utf-8")):
         if effect := _EFFECT.search(body):
@@ -44,13 +44,13 @@ def entries(root: Path) -> tuple[Entry, ...]:
 
 @functools.cache
 def _pages(root: Path) -> dict[str, str]:
-    """The page of every item, below book/."""
+    """Return the page of every item, relative to ``book/``."""
     pages: dict[str, str] = pd.read_csv(root / "data" / "items.csv").set_index("item")["page"].to_dict()
     return pages
 
 
 def linked(root: Path, text: str) -> str:
-    """The source of the page with the items of every effect as links."""
+    """Return the source of the page of errata, in which the items of every effect are links."""
 
     def links(match: re.Match[str]) -> str:
         items = re.sub(r"\w+/\w+", lambda item: f"[{figures.short(item[0])}](/book/{_pages(root)[item[0]]})", match[2])
@@ -65,7 +65,7 @@ def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def _mark(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Make a card of every entry; name at the head of a figure's page the entries that touch it."""
+    """Show every erratum as a card, and name at the head of a figure's page the errata that touch it."""
     if app.builder.format != "html" or app.config.ldpkit_variant:
         return
     root = Path(app.srcdir)

@@ -1,14 +1,12 @@
 """Execute the book's notebooks, several at a time, and skip those whose results are current.
 
-A notebook's result depends on its code, its parameters, the files of ldpkit and
-the helpers beside it that its imports lead to, the data, the audited packages
-and the locked environment; a digest of all of them is kept beside the executed
-copy. A notebook that fails leaves no executed copy and no page behind.
-Afterwards the comparisons of all notebooks are merged into one table, and a
-difference from a paper that nobody explains is an error.
+The result of a notebook depends on its code and parameters, and on the files that its imports reach. It also depends on the data,
+the audited packages and the locked environment. A digest of all these is stored next to the executed copy. A notebook that fails
+leaves no executed copy and no page behind. Afterwards the comparisons of all notebooks are merged into one table. An unexplained
+difference from a paper is an error.
 
-Long notebooks start first, so that no core waits for the last one; how long
-each takes is known from its last execution here, or from ``durations.csv``.
+Long notebooks start first, so that no core waits for the last one. The expected time of a notebook is that of its last execution
+here, or comes from ``durations.csv``.
 """
 
 import argparse
@@ -40,36 +38,36 @@ from . import claims_page
 from .parameters import Parameter, refuse
 from .parameters import of as declared
 
-if TYPE_CHECKING:  # processes that execute a notebook do without
+if TYPE_CHECKING:  # not needed by processes that execute a notebook
     import pandas as pd
 
     from .dependencies import Graph
 
 Json = dict[str, Any]
-"""What a JSON or YAML file holds: a notebook, a record, parameters."""
+"""Content of a JSON or YAML file: a notebook, a record, or parameters."""
 
 SHARED = ("data/**/*", "book/packages/*.txt", "requirements.lock")
 EXPECTED = {name: f"data/expected_{name}.csv" for name in ("scoreboard", "claims")}
-"""What the release's book found: results, on which no page depends."""
+"""Files with the results of the release's book; no page depends on them."""
 LIMIT = 3600
-"""Seconds that a cell of a notebook may take."""
+"""Number of seconds that a cell of a notebook may take."""
 PARTS = (".ipynb", ".csv", ".claims.csv", ".json", ".tmp")
 RESULTS = PARTS[:3]
 
 
 class Project:
-    """Where the book's parts lie under one root."""
+    """Paths of the book's parts under one root."""
 
     def __init__(self, root: str | Path, build: str | Path = "_build") -> None:
         self.root = Path(root).resolve()
         self.build = self.root / build
 
     def notebooks(self) -> list[str]:
-        """Pages of the table of contents that are notebooks, in its order."""
+        """Return the pages of the contents that are notebooks, in the order of the contents."""
         return [page for page in self.pages() if self.source(page).exists()]
 
     def pages(self) -> list[str]:
-        """All pages of the table of contents, in its order."""
+        """Return all pages of the contents, in their order."""
 
         def walk(node: Any) -> Iterator[str]:
             if isinstance(node, dict):
@@ -92,14 +90,14 @@ class Project:
 
     @property
     def packages(self) -> tuple[Path, Path]:
-        """Folders of the two packages that pages import."""
+        """Return the folders of the two packages that pages import."""
         return self.root / "ldpkit", self.root / "book" / "ldpbook"
 
     def html(self, page: str) -> Path:
         return self.build / "html" / f"{page}.html"
 
     def digest(self, *patterns: str) -> str:
-        """Digest of the files that match, by name and content."""
+        """Return a digest of the files that match the patterns, by name and content."""
         sha = hashlib.sha256(sys.version.encode())
         found = {p for pattern in patterns for p in self.root.glob(pattern) if p.is_file() and p.suffix != ".pyc"}
         for path in sorted(found - {self.root / name for name in EXPECTED.values()}):
@@ -108,7 +106,10 @@ class Project:
 
 
 def overrides(scale: Json, page: str, known: dict[str, Parameter]) -> Json:
-    """What `scale` says of the `known` parameters of a page, by its own entry or for all pages, or an exit that says what is wrong."""
+    """Return the values that `scale` sets for the `known` parameters of a page, by the page's own entry or for all pages.
+
+    A wrong name or value ends the program with a message.
+    """
     given: Json = {name: value for name, value in scale.get("*", {}).items() if name in known} | scale.get(page, {})
     if wrong := refuse(known, given):
         raise SystemExit(f"{page}: {'; '.join(wrong)}; its parameters are {', '.join(known) or 'none'}")
@@ -116,7 +117,7 @@ def overrides(scale: Json, page: str, known: dict[str, Parameter]) -> Json:
 
 
 def load_scale(project: Project, name: str) -> Json:
-    """Read a scale's parameter file as ``ldpkit sweep`` reads YAML; ``paper`` is what the notebooks themselves say."""
+    """Return the parameters that a scale sets, read from its file; the scale ``paper`` keeps the values of the notebooks."""
     from ldpkit.cli import sweep
 
     if name == "paper":
@@ -133,7 +134,7 @@ def load_scale(project: Project, name: str) -> Json:
 
 
 def key(project: Project, page: str, parameters: Json, shared: str, graph: "Graph") -> str:
-    """Digest of everything the executed copy of `page` depends on."""
+    """Return a digest of everything on which the executed copy of `page` depends."""
     notebook = json.loads(project.source(page).read_text())
     cells = [
         [cell["cell_type"], "".join(cell["source"]), {m: cell["metadata"].get(m) for m in ("tags", "mystnb")}]
@@ -142,7 +143,7 @@ def key(project: Project, page: str, parameters: Json, shared: str, graph: "Grap
     code = "\n".join(source for kind, source, _ in cells if kind == "code")
     try:
         reached = graph.digest(code, project.source(page).parent)
-    except SyntaxError as error:  # it cannot run either, and says so when executed
+    except SyntaxError as error:  # it cannot run either, and reports the error when executed
         reached = str(error)
     parts = [cells, parameters, shared, reached]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -153,13 +154,13 @@ def _sha(path: Path) -> str | None:
 
 
 def _check(known: Json) -> str:
-    """Vouch for all else that a record says."""
+    """Return a digest of a record, by which a later reader notices that the record was changed."""
     rest = {name: value for name, value in known.items() if name != "check"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def record(project: Project, page: str) -> Json:
-    """What is known about the executed copy of `page`; empty if there is none, or none that is whole."""
+    """Return the record of the executed copy of `page`, or an empty one if the record is missing or damaged."""
     try:
         found: Any = json.loads(project.executed(page, ".json").read_text())
     except (FileNotFoundError, ValueError):
@@ -168,7 +169,7 @@ def record(project: Project, page: str) -> Json:
 
 
 def current(project: Project, page: str, wanted: str) -> bool:
-    """Whether the executed copy of `page` is there, whole, and made from what `wanted` describes."""
+    """Return whether the executed copy of `page` exists, is undamaged, and was made from the inputs with the digest `wanted`."""
     known = record(project, page)
     if not known and project.executed(page, ".json").exists():
         print(f"damaged   {page}: what is known about it was changed; it is made again", flush=True)
@@ -185,7 +186,7 @@ def _delivered(project: Project) -> Path:
 
 
 def deliver(project: Project) -> None:
-    """Write the measured times to the file that new checkouts start from."""
+    """Write the measured times to the file from which new checkouts start."""
     rows = sorted(durations(project).items(), key=lambda row: -row[1])
     _write(_delivered(project), "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
 
@@ -196,21 +197,21 @@ def delivered_seconds(project: Project) -> dict[str, float]:
 
 
 def durations(project: Project) -> dict[str, float]:
-    """Seconds that each notebook takes: as measured here, else as delivered, else endless."""
+    """Return the seconds that each notebook takes: measured here, else from ``durations.csv``, else infinite."""
     delivered = delivered_seconds(project)
     return {page: record(project, page).get("seconds") or delivered.get(page, math.inf) for page in project.notebooks()}
 
 
 def expected(project: Project) -> dict[str, float]:
-    """Seconds that an executed page took at the papers' own scale; pages of which nothing is known are left out.
+    """Return the seconds that each executed page took at the papers' own scale, without pages of unknown duration.
 
-    They are the delivered times, not those of this build, so that equal builds give equal pages.
+    The times come from ``durations.csv`` and not from this build, so that equal builds give equal pages.
     """
     return {page: seconds for page, seconds in delivered_seconds(project).items() if record(project, page)}
 
 
 def whole(project: Project) -> bool:
-    """Whether every page was executed, and with its own parameters: those of the papers."""
+    """Return whether every page was executed with its own parameters, which are those of the papers."""
     return all(record(project, page).get("parameters") == {} for page in project.notebooks())
 
 
@@ -221,20 +222,20 @@ def forget(project: Project, page: str) -> None:
 
 
 def versions() -> dict[str, str]:
-    """What the pages' results may depend on: Python, the package, and what it computes with."""
+    """Return the versions of Python, of the package and of the libraries on which results may depend."""
     names = ("ldpkit", "numpy", "scipy", "numba", "pandas", "matplotlib")
     return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
 
 
 def jobs(text: str) -> int:
-    """How many notebooks are executed at a time, from a command line."""
+    """Return how many notebooks are executed at a time, read from a command line."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
     return int(text)
 
 
 def _begin(cores: int) -> None:
-    """Let sweeps of this process use so many cores, and end it when the runner ends, even if that was killed."""
+    """Let sweeps of this process use so many cores, and end this process when its parent has ended."""
     os.environ["LOKY_MAX_CPU_COUNT"] = str(cores)
 
     def watch() -> None:
@@ -254,7 +255,10 @@ main()
 
 
 def jupyter_book(arguments: list[str], cwd: Path, held: tuple[int, ...] = (), **given: Any) -> "subprocess.CompletedProcess[str]":
-    """Run Jupyter Book in a process that ends with this one, and until it has ended holds what is `held`: the lock of a build."""
+    """Run Jupyter Book in a process that ends with this one.
+
+    That process inherits the file descriptors `held`, and so keeps the lock of a build until it has ended.
+    """
     ended, life = os.pipe()
     with open(ended, "rb"), open(life, "wb"):
         command = [sys.executable, "-c", _BOOK, str(ended), "build", "--all", "--keep-going", "-q", *arguments]
@@ -262,17 +266,20 @@ def jupyter_book(arguments: list[str], cwd: Path, held: tuple[int, ...] = (), **
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely, or leave the old one as it is."""
     unfinished = path.with_suffix(".tmp")
     try:
         unfinished.write_bytes(text)
         os.replace(unfinished, path)
     finally:
-        unfinished.unlink(missing_ok=True)  # there only if that failed
+        unfinished.unlink(missing_ok=True)  # it exists only if the replacement failed
 
 
 def settled(text: str) -> str:
-    """An executed notebook with the names that pandas draws for its tables, and addresses of objects, counted instead."""
+    """Return an executed notebook in which random names are replaced by numbers in order of appearance.
+
+    These names are the identifiers that pandas gives to its tables, and addresses of objects.
+    """
     for pattern, name in ((r"\bT_[0-9a-f]{5}(?=_|\b)", "T_{:05x}"), (r"(?<= at )0x[0-9a-f]+(?=>)", "0x{:012x}")):
         known = {found: name.format(i) for i, found in enumerate(dict.fromkeys(re.findall(pattern, text)))}
         text = "".join(known.get(part, part) for part in re.split(f"({pattern})", text))
@@ -280,7 +287,7 @@ def settled(text: str) -> str:
 
 
 def joined(outputs: list[Json]) -> list[Json]:
-    """Outputs with neighbouring pieces of a stream in one: how many there are depends on how busy the machine is."""
+    """Return outputs in which neighbouring pieces of one stream are joined, since their number depends on the machine's load."""
     found: list[Json] = []
     for output in outputs:
         if output["output_type"] == "stream" and found and found[-1].get("name") == output["name"]:
@@ -291,7 +298,7 @@ def joined(outputs: list[Json]) -> list[Json]:
 
 
 def shorten() -> None:
-    """Take another temporary folder if the names of sockets in it would be too long for any system (103 signs)."""
+    """Choose a shorter temporary folder if the paths of sockets in the current one could exceed 103 characters."""
     if len(tempfile.gettempdir()) > 60:
         short = [folder for folder in ("/tmp", "/var/tmp") if os.access(folder, os.W_OK | os.X_OK)]
         tempfile.tempdir = os.environ["TMPDIR"] = short[0] if short else tempfile.gettempdir()
@@ -299,7 +306,7 @@ def shorten() -> None:
 
 @contextlib.contextmanager
 def _notes(place: Path, page: str) -> Iterator[None]:
-    """Print afterwards what ldpkit noted about damaged files while a page ran: it belongs to the build, not to the notebook."""
+    """Print ldpkit's notes about damaged files after a page has run, so that they appear in the build and not on the page."""
     place.touch()
     os.environ["LDPKIT_NOTES"] = str(place)
     try:
@@ -311,7 +318,7 @@ def _notes(place: Path, page: str) -> Iterator[None]:
 
 
 def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: str | Path = "_build") -> float:
-    """Execute one notebook; return its wall time, or raise with the cell and the error."""
+    """Execute one notebook and return its wall time; raise an error that names the failing cell."""
     import papermill
     from traitlets.config import Config
 
@@ -336,7 +343,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
                 config=Config({"KernelManager": sockets, "NotebookClient": {"extra_arguments": ["--log-level=CRITICAL"]}}),
             )
     seconds = time.perf_counter() - start
-    for part in (notebook, *notebook.cells):  # times of this run would make equal results differ
+    for part in (notebook, *notebook.cells):  # times of this run would make equal results different
         part.metadata.pop("papermill", None)
         part.metadata.pop("execution", None)
         if "injected-parameters" in part.metadata.get("tags", []):
@@ -354,7 +361,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
 
 
 def explain(error: Any) -> str:
-    """Name the failing cell and its error in a few lines, without the colours of the traceback."""
+    """Return the failing cell and its error in a few lines, without the colours of the traceback."""
     name = type(error).__name__
     if name == "PapermillExecutionError":  # known by name: this process does without papermill
         return f"cell {error.cell_index}: {error.ename}: {error.evalue}"
@@ -365,7 +372,7 @@ def explain(error: Any) -> str:
 
 
 def merge_scoreboards(project: Project) -> "pd.DataFrame":
-    """Write ``_build/scoreboard.csv`` and ``_build/figures.csv``; return the rows that differ without an explanation."""
+    """Write ``_build/scoreboard.csv`` and ``_build/figures.csv``, and return the rows that differ without an explanation."""
     import pandas as pd
 
     from . import figures
@@ -381,10 +388,10 @@ def merge_scoreboards(project: Project) -> "pd.DataFrame":
 
 
 def merge_claims(project: Project) -> list[str]:
-    """Write ``_build/claims.csv``; return the rows of the ledger that nothing evaluates although something should, or nothing can fail."""
+    """Write ``_build/claims.csv``, and return the claims that lack a function or a page, or whose test cannot fail."""
     import pandas as pd
 
-    if not (project.root / "data" / "claims").is_dir():  # nothing is claimed
+    if not (project.root / "data" / "claims").is_dir():  # the book has no claims
         return []
     wrong = claims_page.missing(project.root)
     pages = [page for page in project.notebooks() if project.executed(page).exists()]
@@ -400,9 +407,9 @@ def merge_claims(project: Project) -> list[str]:
 
 
 def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter: str = "") -> int:
-    """Execute what is not current, of one chapter or of all; return the number of failures.
+    """Execute the notebooks that are not current, of one chapter or of all, and return the number of failures.
 
-    So many notebooks are executed at a time as `jobs` says, or as there are cores; they share the cores.
+    At most `jobs` notebooks run at a time, by default as many as there are cores. They share the cores.
     """
     from ldpkit import executors  # not at the top: processes that execute a notebook do without numba
 
@@ -467,7 +474,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
 
 
 def _summary(project: Project, pages: list[str], wall: float) -> str:
-    """Where the time went: the longest notebooks executed now, all of them together, and the largest process."""
+    """Return lines on the times: the longest notebooks executed now, all of them together, and the largest process."""
     known = {page: found for page in pages if (found := record(project, page))}
     longest = sorted(known, key=lambda page: -known[page]["seconds"])
     lines = [f"{known[page]['seconds']:8.1f} s {known[page]['peak_mb']:6} MB  {page}" for page in longest[:10]]

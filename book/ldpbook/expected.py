@@ -1,9 +1,11 @@
-"""What a build found beside what the release found: other machines and other versions should come to the same conclusions.
+"""Compare the results of a build with those of the release, because other machines and versions should reach the same
+conclusions.
 
-``data/expected_scoreboard.csv`` has every comparison of the release's book at the papers' own scale: its verdict, our value, and
-a tolerance of five standard errors of the difference of two runs. Seeds are fixed, so that on equal machines nothing moves at all;
-on another one, where draws may part, a row leaves its tolerance by chance once in two million, and any of 15,000 rows once in a
-hundred builds. Values without a standard error are computed, not drawn, and may move by a millionth of themselves. Times are left out.
+``data/expected_scoreboard.csv`` holds every comparison of the release's book at the papers' own scale. Each row has its verdict,
+our value, and a tolerance of five standard errors of the difference of two runs. Seeds are fixed, so that nothing changes on
+equal machines. On another machine random numbers may differ. Then one row leaves its tolerance by chance once in two million
+builds, and any of 15,000 rows once in a hundred builds. Values without a standard error are computed, and may change by a
+millionth of themselves. Times are left out.
 """
 
 import sys
@@ -18,7 +20,7 @@ SIGMAS, EXACT = 5 * np.sqrt(2), 1e-6
 
 
 def stored(board: pd.DataFrame) -> pd.DataFrame:
-    """The part of a scoreboard that another build is held to."""
+    """Return the part of a scoreboard with which other builds are compared."""
     board = board[board["how"] != "timing"]
     drawn = board["reproduced_se"].fillna(0) * SIGMAS
     tolerance = np.maximum(drawn, EXACT * board["reproduced"].abs())
@@ -26,7 +28,7 @@ def stored(board: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences(board: pd.DataFrame, release: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Rows of a scoreboard that are not as in the release's: by what is different."""
+    """Return the rows of a scoreboard that differ from the release's, grouped by what is different."""
     both = release.merge(
         board.loc[board["how"] != "timing", [*KEY, "verdict", "reproduced"]],
         on=KEY,
@@ -46,7 +48,7 @@ def differences(board: pd.DataFrame, release: pd.DataFrame) -> dict[str, pd.Data
 
 
 def report(project: execute.Project) -> list[str]:
-    """Lines that say how the scoreboard of this build compares with the release's."""
+    """Return lines that report how the scoreboard of this build compares with the release's."""
     path, here = project.root / execute.EXPECTED["scoreboard"], project.build / "scoreboard.csv"
     if not (path.exists() and here.exists()):
         return []
@@ -63,7 +65,7 @@ def report(project: execute.Project) -> list[str]:
 
 
 def main() -> None:
-    """Keep the scoreboard and the claims of a whole build at the papers' own scale as what other builds are held to."""
+    """Store the scoreboard and the claims of a whole build at the papers' own scale as the results to compare with."""
     project = execute.Project(paths.ROOT)
     if not execute.whole(project):
         sys.exit("Only a whole build at the papers' own scale can be held up to others: run `make book` before")

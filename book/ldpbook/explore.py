@@ -1,6 +1,6 @@
-"""Exact grids for the explorers, where a value takes longer than a slider may: written from the package, read by the pages.
+"""Compute the grids of exact values that explorers show where a value takes longer than a slider may wait.
 
-Run as a script to write them anew; a test compares a sample of them with the package. An entry may be recomputed alone.
+Run this module as a script to write the grids anew. A test recomputes a sample of their entries with the package.
 """
 
 import functools
@@ -25,12 +25,12 @@ Entry = float | list[float | None] | None
 
 
 def rounded(value: float | None) -> float | None:
-    """Six digits; what has no number is null in the page."""
+    """Return a number in six digits, or None for NaN and infinity."""
     return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
 
 
 def rounds(protocol: str, attack: str, noise: str, k: int, epsilon: float, tau: int) -> Entry:
-    """Expected statistic of a million users whose value is collected `tau` times."""
+    """Return the expected statistic of an audit of a million users whose value is collected `tau` times."""
     if noise == "chained":
         if protocol not in CHAINS:
             return None
@@ -42,7 +42,7 @@ def rounds(protocol: str, attack: str, noise: str, k: int, epsilon: float, tau: 
 
 
 def shuffled(epsilon: float, delta: float, clients: int) -> Entry:
-    """Epsilon of the two batches, of all batches by the blanket, and by the closed form."""
+    """Return three values of epsilon after shuffling: of one pair of batches, of all by the blanket, and in closed form."""
     laws = (shuffle.pair_delta, shuffle.blanket_delta)
     exact = [shuffle.solve(functools.partial(law, clients, epsilon), delta, epsilon) for law in laws]
     proved = clients >= shuffle.least_clients(epsilon, delta)
@@ -50,20 +50,20 @@ def shuffled(epsilon: float, delta: float, clients: int) -> Entry:
 
 
 def keyvalue(mechanism: str, auditor: str, epsilon: float, ownership: float) -> Entry:
-    """What an auditor sees of a key-value mechanism without noise, round by round."""
+    """Return what an auditor measures for a key-value mechanism without sampling noise, round by round."""
     own = {"k": 4, "share": 0.5} if mechanism.startswith("PCKV") else {"k": 1}
     try:
         return [
             float(f"{v:.6g}")
             for v in KVAudit.of(mechanism=mechanism, attack=auditor, epsilon=epsilon, ownership=ownership, **own).limits
         ]
-    except ValueError:  # an auditor that does not look at this mechanism
+    except ValueError:  # an auditor that does not support this mechanism
         return None
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A function, and the values of its parameters in the order of the file: the last moves fastest."""
+    """A function and the values of its parameters, in the order of the stored file: the last parameter changes fastest."""
 
     function: Callable[..., Entry]
     axes: dict[str, list[Any]]
@@ -101,13 +101,13 @@ def _entry(grid: str, setting: tuple[Any, ...]) -> Entry:
 
 
 def written(name: str, values: list[Entry]) -> str:
-    """The script that a page loads: a page from a file may not fetch."""
+    """Return the script with a grid that a page loads, because a page that is opened as a file may not fetch data."""
     data = json.dumps({"axes": GRIDS[name].axes, "values": values}, separators=(",", ":"))
     return f"globalThis.ldpkit = Object.assign(globalThis.ldpkit || {{}}, {{ {name}Grid: {data} }});\n"
 
 
 def read(name: str) -> dict[str, Any]:
-    """What is stored in the script of a grid."""
+    """Return the axes and values that the script of a grid stores."""
     text = (STATIC / f"{name}.data.js").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text[text.index("Grid: ") + 6 : text.rindex(" });")])
     return found

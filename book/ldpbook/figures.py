@@ -1,4 +1,4 @@
-"""How each figure and table of the papers fares: a state in words, and the counts behind it."""
+"""Summarise how each figure and table of the papers compares: a state in words, and the counts behind it."""
 
 from pathlib import Path
 
@@ -19,18 +19,21 @@ SIGNS = {
     "nothing to compare": "·",
     "not in this build": "–",
 }
-"""Every state with its sign. A tick needs a printed number or a digitised curve that the paper's own setting gives again."""
+"""Every state with its sign.
+
+An item gets a tick only if a printed number or a digitised curve agrees at the paper's own setting.
+"""
 COUNTED = [state for state in SIGNS if state.startswith(("reproduced", "agrees", "differs"))]
-"""States of items whose numbers were compared with the paper's or its code's."""
+"""States of items whose numbers were compared with those of the paper or of its code."""
 
 
 def short(item: str) -> str:
-    """A figure's or table's name within its paper."""
+    """Return the name of a figure or table within its paper, for example "Figure 2"."""
     return item.rpartition("/")[2].replace("fig", "Figure ").replace("table", "Table ")
 
 
 def state(rows: pd.DataFrame) -> str:
-    """The state of an item, from its rows of the scoreboard; what speaks against it decides."""
+    """Return the state of an item; a single difference among its rows of the scoreboard decides."""
     found = set(rows["verdict"])
     shown = rows[rows["kind"].isin((PRINTED, CURVE)) & (rows["verdict"] == "reproduced") & (rows["how"] != "timing")]
     if rows.empty:
@@ -48,7 +51,7 @@ def state(rows: pd.DataFrame) -> str:
 
 
 def table(root: Path, board: pd.DataFrame) -> pd.DataFrame:
-    """One row per item: its state, how many numbers were compared with the paper's or its code's on its own setting, and how they fared."""
+    """Return one row for each item: its state, how many numbers were compared at the paper's own setting, and how many agree."""
     rows = []
     for item in pd.read_csv(root / "data" / "items.csv").itertuples():
         ours = board[board["item"] == item.item]

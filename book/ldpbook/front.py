@@ -1,4 +1,4 @@
-"""What the book says about itself as a whole: the gallery, the statistics of execution, links between front pages."""
+"""Fill in the parts of front pages that describe the whole book: the gallery, the glossary, and the times of execution."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from .execute import Project
 
 
 def execution(project: Project) -> str:
-    """One row per notebook: when it ran, how long, and with which parameters other than its own."""
+    """Return a table of the notebooks: when each ran, how long, and which parameters were changed."""
     rows, total = [], 0.0
     for page in project.notebooks():
         path = project.executed(page, ".json")
@@ -29,7 +29,7 @@ def execution(project: Project) -> str:
 
 
 def only_existing(root: Path, text: str) -> str:
-    """Turn links to pages that this book does not have into plain text."""
+    """Return a text in which links to pages that this book does not have are plain text."""
 
     def checked(match: re.Match[str]) -> str:
         words, target = match.groups()
@@ -40,7 +40,7 @@ def only_existing(root: Path, text: str) -> str:
 
 
 def fill(root: Path, project: Project, docname: str, text: str) -> str:
-    """The source of a front page with its generated parts in place."""
+    """Return the source of a front page with its generated parts in place."""
     text = text.replace("<!-- gallery -->", gallery.page(project)) if "<!-- gallery -->" in text else text
     for mark, terms in (("<!-- acronyms -->", acronyms.table), ("<!-- words -->", acronyms.words)):
         text = text.replace(mark, acronyms.glossary(terms())) if mark in text else text

@@ -1,4 +1,4 @@
-"""The gallery of the front page: a picture of every figure and table, its question, and a bar of how its numbers fared."""
+"""Build the gallery of the front page: a picture of every figure and table, its question, and a bar of its verdicts."""
 
 import html
 import io
@@ -20,13 +20,13 @@ SHADES = {
     "differ": "differs, explained",
     "none": "nothing to compare it with",
 }
-"""Parts of a bar, in their order."""
+"""Parts of a bar in their order, each with its meaning."""
 _PANEL = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]+)"')
 _WIDTH = re.compile(r'viewBox="0 0 ([\d.]+)')
 
 
 def panel(svg: str, png: bytes, number: int) -> Image.Image:
-    """Return one panel of a figure with its ticks and title, on white, in the size of a tile; the whole figure if it has no panels."""
+    """Return one panel of a figure as a tile, with its ticks and title on white; without panels, return the whole figure."""
     picture, width = Image.open(io.BytesIO(png)).convert("RGB"), _WIDTH.search(svg)
     boxes = [[float(n) for n in re.findall(r"[\d.]+", path)] for path in _PANEL.findall(svg)]
     if boxes and width:
@@ -45,7 +45,10 @@ def panel(svg: str, png: bytes, number: int) -> Image.Image:
 
 
 def named(notebook: Json | None, item: str) -> str:
-    """Return the name of an item's figure in its page: the one with its number, else the page's first; empty without one."""
+    """Return the name of the figure of an item in its page, or an empty text.
+
+    The figure is the one that has the item's number, or else the first one of the page.
+    """
     names = [name for _, name, *_ in provenance.figures(notebook)] if notebook else []
     number = item.rpartition("/")[2].removeprefix("fig")
     own = [name for name in names if re.search(rf"-{number}a?$", name)]
@@ -70,7 +73,7 @@ def words(rows: pd.DataFrame, conclusion: bool) -> str:
 
 
 def _conclusions(root: Path, items: pd.DataFrame) -> set[str]:
-    """Items of which an erratum or a claim says that a conclusion of the paper changes."""
+    """Return the items for which an erratum or a claim states that a conclusion of the paper changes."""
     found = {item for entry in errata.entries(root) if entry.effect == "conclusion" for item in entry.affects}
     if (path := root / "_build" / "claims.csv").exists():
         claims = pd.read_csv(path, dtype=str)
@@ -80,7 +83,7 @@ def _conclusions(root: Path, items: pd.DataFrame) -> set[str]:
 
 
 def overall(board: pd.DataFrame) -> str:
-    """Return in one line how many values that the papers print, draw or state agree."""
+    """Return in one line how many of the values that the papers print, draw or state agree."""
     printed = board[(board["kind"] != STAND_IN) & board["published"].notna() & (board["verdict"] != AGREES)]
     printed = printed[printed["verdict"].isin(("reproduced", "differs", "differs-explained"))]
     good = int((printed["verdict"] == "reproduced").sum())
@@ -90,7 +93,7 @@ def overall(board: pd.DataFrame) -> str:
 
 
 def page(project: Project) -> str:
-    """Return the gallery as HTML: one list for each paper."""
+    """Return the gallery as HTML, with one list for each paper."""
     root, path = project.root, project.root / "_build" / "scoreboard.csv"
     items = pd.read_csv(root / "data" / "items.csv")
     columns = ["item", "verdict", "kind", "published", "exact", "reproduced", "reproduced_se"]
@@ -105,7 +108,7 @@ def page(project: Project) -> str:
             bar = "".join(f'<i class="{name}" style="flex-grow:{n}"></i>' for name, n in shares(rows).items() if n)
             there = project.source(where).exists()
             question = lessons.title(project, where) if there and row.page not in asked else row.title
-            asked.add(row.page)  # a page asks for the first of its items
+            asked.add(row.page)  # the first item of a page shows the question
             name = named(provenance.load(project.executed(where)), row.item) if there else ""
             picture = (
                 f'<img src="../{FOLDER}/{name}.webp" alt="" width="{SIZE[0]}" height="{SIZE[1]}" loading="lazy">' if name else ""
@@ -120,7 +123,7 @@ def page(project: Project) -> str:
 
 
 def write(app: Sphinx, failure: Exception | None) -> None:
-    """Write the pictures of the tiles beside the pages; ``tile`` in `cards` chooses the panel."""
+    """Write the pictures of the tiles next to the pages; ``tile`` in ``cards.yml`` chooses the panel."""
     if failure or app.builder.format != "html" or app.config.ldpkit_variant:
         return
     project, out = Project(app.srcdir, app.config.ldpkit_build), Path(app.outdir) / FOLDER

@@ -1,4 +1,4 @@
-"""Sphinx extension: show executed notebooks in place of their sources, fill generated parts in, bring the other parts along."""
+"""Extend Sphinx to show executed notebooks in place of their sources, and to fill in all generated parts of pages."""
 
 import re
 from pathlib import Path
@@ -30,8 +30,8 @@ from .execute import Project
 
 SCOREBOARD, CLAIMS, TRUST = "book/scoreboard", "book/claims", "book/trust"
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
-_PHONE = 30  # signs of TeX
-_WORD = 24  # signs of code that always stand on one line
+_PHONE = 30  # length in characters of TeX
+_WORD = 24  # length of a piece of code that always fits on one line
 _STOP = re.compile(r"[,.;:!?)\]]+")
 _ENTRANCE = """\
 <!DOCTYPE html>
@@ -70,13 +70,13 @@ def _swap(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def _distinct(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Take away the identifiers that sphinx-exercise gives to the contents of every exercise and solution alike."""
+    """Remove the identifiers that sphinx-exercise gives to the contents of all exercises and solutions alike."""
     for section in doctree.findall(nodes.section):
         section["ids"] = [i for i in section["ids"] if i not in ("exercise-content", "solution-content")]
 
 
 def _long(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Mark formulas within a line that are wider than a phone, and code whose words all fit on any line."""
+    """Mark formulas within a line that are wider than a phone, and code whose words all fit on a line."""
     for formula in doctree.findall(nodes.math):
         formula["classes"] += ["long"] if len(formula.astext()) > _PHONE else []
     for code in doctree.findall(nodes.literal):
@@ -84,7 +84,7 @@ def _long(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def _glued(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Keep a formula within a line together with the stop behind it and the bracket before it."""
+    """Keep a formula within a line together with the stop after it and the bracket before it."""
     for formula in list(doctree.findall(nodes.math)):
         parent, place = formula.parent, formula.parent.index(formula)
         before, behind = (parent[at] if 0 <= at < len(parent) else None for at in (place - 1, place + 1))
@@ -100,28 +100,27 @@ def _glued(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def _anywhere(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Take away the values of constants that tell nobody anything: paths of the machine that builds the book, functions without
-    a name."""
+    """Remove values of constants that tell a reader nothing: paths of the building machine, functions without a name."""
     for value in list(doctree.findall(addnodes.desc_annotation)):
         if "Path('" in value.astext() or "<function" in value.astext():
             value.parent.remove(value)
 
 
 def _whole(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Begin a line after the first colon of a property: what stands before it on its line would be read as a type."""
+    """Break a property's docstring after its first colon, because Sphinx would read the text before the colon as a type."""
     if what in ("property", "attribute", "data") and lines and ": " in lines[0]:
         lines[:1] = [part.lstrip() for part in re.split(r"(?<=:) ", lines[0], maxsplit=1)]
 
 
 def _shared(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Pages whose scripts share `base.js` load it before them: at once beside a twin, whose script draws before the text."""
+    """Load `base.js` before the scripts that need it, and at once if a page has a twin, which is drawn before the text."""
     parts = set(re.findall("data-(twin|explorer|board)", context.get("body", "")))
     if parts:
         app.add_js_file("base.js", priority=400, loading_method=None if "twin" in parts else "defer")
 
 
 def _explorers(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Pages with an explorer load its scripts, and no other page does: the laws, the parts, its data if it has any, itself."""
+    """Load style, scripts and data of each explorer on the pages that contain it, and on no other page."""
     for name in dict.fromkeys(re.findall(r'data-explorer="(\w+)"', context.get("body", ""))):
         app.add_css_file("explore.css")
         for script in ("laws.js", "explore.js", f"explore/{name}.data.js", f"explore/{name}.js"):
@@ -130,9 +129,9 @@ def _explorers(app: Sphinx, page: str, template: str, context: dict[str, Any], d
 
 
 def _entrance(app: Sphinx, failure: Exception | None) -> None:
-    """The site's address without a page leads to the first one.
+    """Write the page at the site's address that leads to the first page of the book.
 
-    The page that Jupyter Book writes names no icon, so that a browser may ask the host for one that is not there.
+    The page that Jupyter Book writes names no icon, so that a browser would ask the server for one that does not exist.
     """
     if not failure and app.builder.format == "html":
         about = {"first": app.builder.get_target_uri(app.config.master_doc), "title": app.config.html_title}

@@ -1,7 +1,7 @@
-"""Who may use the live server: each request has to show the token, in a header or as a subprotocol of a WebSocket.
+"""Admit only requests that show the token of the live server, in a header or as a subprotocol of a WebSocket.
 
-Browsers send cookies to every port of an address, so any other server of this machine receives them. Therefore no cookie
-is set here and none is read. A browser adds nothing by itself that lets a request in, and so no other page can misuse it.
+Browsers send cookies to every port of an address, so that any other server of this machine receives them. Therefore no cookie is
+set and none is read. A browser adds nothing by itself that admits a request, so that no other page can misuse it.
 """
 
 import hmac
@@ -15,21 +15,24 @@ from tornado import web, websocket
 from tornado.httputil import HTTPServerRequest
 
 PROTOCOL = "v1.token.websocket.jupyter.org"
-"""A script can give a WebSocket no header, but names of protocols: this one, and this one with the token behind a dot."""
+"""Subprotocol by which a WebSocket connects.
+
+A script cannot give a WebSocket a header, but can name protocols. It names this one, and this one with a dot and the token.
+"""
 ENTRANCE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>JupyterLab</title></head>
 <body><script src="/static/_static/live/token.js"></script><script src="/static/_static/live/lab.js"></script></body></html>
 """
-"""What JupyterLab's addresses show without the token: a page that loads them again with the token of its tab."""
+"""Page that JupyterLab's addresses show without the token; it reloads them with the token of its tab."""
 
 
 class Identity(IdentityProvider):
-    """The reader, if a request shows the token; there is no login, so no handler of one."""
+    """The reader, if a request shows the token; there is no login."""
 
     login_available = logout_available = False
 
     def shown(self, request: HTTPServerRequest) -> bool:
-        """Whether a request shows the token."""
+        """Return whether a request shows the token."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         offered = request.headers.get("Sec-WebSocket-Protocol", "").split(",")
         given = [name.strip().removeprefix(f"{PROTOCOL}.") for name in offered] + [token.strip()] * (scheme.lower() == "token")
@@ -37,20 +40,20 @@ class Identity(IdentityProvider):
 
     def get_user(self, handler: web.RequestHandler) -> User | None:
         known = self.shown(handler.request)
-        vars(handler)["_token_authenticated"] = known  # where Jupyter looks
+        vars(handler)["_token_authenticated"] = known  # where Jupyter looks for the user
         return User("reader") if known else None
 
 
 @web.stream_request_body
 class Refusal(web.RequestHandler):
-    """The answer to a body that comes without the token: it is given before the body is read."""
+    """The answer to a request with a body but without the token, which is given before the body is read."""
 
     def prepare(self) -> None:
         raise web.HTTPError(403)
 
 
 def refuse_bodies(application: Any, identity: Identity) -> None:
-    """Refuse what brings a body and does not show the token; Jupyter would first keep the whole body in memory."""
+    """Refuse requests that have a body but do not show the token, because Jupyter would first read the whole body into memory."""
     find = application.find_handler
 
     def find_handler(request: HTTPServerRequest, **given: Any) -> Any:
@@ -63,7 +66,7 @@ def refuse_bodies(application: Any, identity: Identity) -> None:
 
 
 def settle() -> None:
-    """Change what Jupyter's handlers do for all servers of this process: no cookie, no login, no other origin."""
+    """Change Jupyter's handlers for all servers of this process: no cookie, no login, no access from other origins."""
 
     def refused(self: JupyterHandler) -> str:
         raise web.HTTPError(403)
@@ -81,8 +84,8 @@ def settle() -> None:
     handlers: Any = JupyterHandler, APIHandler, LabHandler, websocket.WebSocketHandler, KernelWebsocketHandler
     every, api, lab, sockets, kernels = handlers
     select = kernels.select_subprotocol
-    every.xsrf_token = b""  # Jupyter would set a cookie of it
+    every.xsrf_token = b""  # Jupyter would store it in a cookie
     every.get_login_url, lab.get_login_url = refused, entrance
     every.set_cors_headers = lambda self: None  # by default any origin may read an answer to the token
-    api.options = web.RequestHandler.options  # which refuses
+    api.options = web.RequestHandler.options  # this method refuses the request
     sockets.select_subprotocol, kernels.select_subprotocol = selected, selected_by_kernels

@@ -1,7 +1,7 @@
-"""Sentences of pages, docstrings, comments and messages that break a countable rule of ``book/developers/style.md``.
+"""Find the sentences of pages, docstrings, comments and messages that break a countable rule of ``book/developers/style.md``.
 
-A sentence ends at a full stop, a question mark or an exclamation mark before a word that can begin one. A code span, a formula and an
-address count as one word each, and no rule reads inside them. Listings, headings and quotations of papers are not read.
+A sentence ends at a full stop, a question mark or an exclamation mark before a word that can begin one. A code span, a formula
+and an address count as one word each, and no rule reads inside them. Listings, headings and quotations of papers are not read.
 """
 
 import argparse
@@ -21,12 +21,12 @@ from .paths import ROOT
 __all__ = ["LONGEST", "RULES", "TERMS", "Sentence", "count", "faults", "read", "table"]
 
 LONGEST = 25
-"""Words that a sentence may have."""
+"""Number of words that a sentence may have."""
 SHARE = 0.05
 """Share of longer sentences that ``--strict`` allows in a part; it allows no opening and no term."""
 SOURCES = ("README.md", "CONTRIBUTING.md", "ldpkit", "book")
 EXEMPT = "book/developers/style.md"
-"""The page of the rules names the words that it forbids."""
+"""The page of the rules, which names the words that it forbids and is therefore not read."""
 
 OPENINGS = re.compile(r"(?:What|Whoever|Who|That which)\b", flags=re.I)
 TERMS = {
@@ -44,7 +44,7 @@ TERMS = {
     "speaks for": r"sp(?:eaks?|oke|oken|eaking) for",
     "a table says": r"(?:tables?|columns?|rows?|figures?|curves?|bounds?|proofs?) (?:says?|said|speaks?|tells?)",
 }
-"""Terms that have a standard word in the table of the page of rules, each as a pattern of the sense that is meant there."""
+"""Terms that the table of the page of rules replaces by a standard word, each as a pattern of the replaced meaning."""
 _TERMS = {name: re.compile(rf"\b(?:{pattern})\b", flags=re.I) for name, pattern in TERMS.items()}
 
 _FINITE = (
@@ -90,7 +90,7 @@ def _within(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A paragraph without marks, in which every code span, formula and address is one word."""
+    """Return a paragraph without markup, in which every code span, formula and address is one word."""
     text = _PIECE.sub(lambda found: _within(found[1]), re.sub(r"\[\^[^\]]+\]", "", text))
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
     text = re.sub(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
@@ -99,7 +99,7 @@ def _plain(text: str) -> str:
 
 
 def _sentences(lines: Lines) -> Iterator[tuple[int, str]]:
-    """The sentences of a paragraph, each with the number of its first line."""
+    """Yield the sentences of a paragraph, each with the number of its first line."""
     text = "\n".join(line for _, line in lines)
     if label := _LABEL.match(text):  # such as *What you should see*
         text = re.sub(r"[^\n]", "", text[: label.end()]) + " " + text[label.end() :]
@@ -114,7 +114,7 @@ def _sentences(lines: Lines) -> Iterator[tuple[int, str]]:
 
 
 def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[Lines]:
-    """Paragraphs, items of lists and cells of tables of a text whose listings are gone already."""
+    """Yield the paragraphs, list items and table cells of a text from which listings were removed."""
     block: Lines = []
     for number, line in lines:
         cells = re.split(r"(?<!\\)\|", line.strip().strip("|")) if line.lstrip().startswith("|") else []
@@ -131,7 +131,7 @@ def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[Lines]:
 
 
 def _page(text: str, first: int = 1) -> Iterator[Lines]:
-    """Paragraphs of a page in Markdown, without headings, listings, options, quotations and front matter."""
+    """Return the paragraphs of a Markdown page, without headings, listings, options, quotations and front matter."""
     tags = r"<!--.*?-->|<(script|style)\b.*?</\1>|</?(?:a|b|br|button|div|em|i|img|input|kbd|label|p|span|strong|sub|sup|svg)\b[^<>]*>"
     text = re.sub(tags, lambda found: re.sub(r"[^\n]", "", found[0]), text, flags=re.S)
     text = re.sub(r"\A---\n.*?\n---\n", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
@@ -164,7 +164,7 @@ def _page(text: str, first: int = 1) -> Iterator[Lines]:
 
 
 def _docstring(text: str, first: int) -> Iterator[Lines]:
-    """Paragraphs of a docstring of NumPy's form, without names, types, listings and examples."""
+    """Return the paragraphs of a docstring in NumPy's form, without names, types, listings and examples."""
     lines = text.expandtabs().splitlines()
     margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
     lines = [*lines[:1], *(line[margin:] for line in lines[1:])]
@@ -184,7 +184,7 @@ def _docstring(text: str, first: int) -> Iterator[Lines]:
 
 
 def _comments(text: str) -> Iterator[Lines]:
-    """Comments of a program; those that fill lines below each other are one."""
+    """Yield the comments of a program, where comments that fill consecutive lines count as one."""
     block: Lines = []
     column = -1
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -204,7 +204,7 @@ def _comments(text: str) -> Iterator[Lines]:
 
 
 def _text(node: ast.AST) -> str:
-    """The text of a literal, with a word in the place of every value; empty if it is none."""
+    """Return the text of a literal, with a word in the place of every value, or an empty text for other expressions."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
@@ -213,7 +213,7 @@ def _text(node: ast.AST) -> str:
 
 
 def _messages(tree: ast.AST) -> Iterator[Lines]:
-    """Literal messages of errors, and what the command line says of its options."""
+    """Yield the literal messages of errors, and the help texts of the command line."""
     for node in ast.walk(tree):
         said: list[ast.expr] = []
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
@@ -235,7 +235,7 @@ def _program(text: str) -> Iterator[tuple[str, Lines]]:
 
 
 def _notebook(text: str) -> Iterator[tuple[str, Lines]]:
-    """Paragraphs and captions of a notebook; lines are those of its file."""
+    """Yield the paragraphs and captions of a notebook, with line numbers of its file."""
     written = text.splitlines()
     at = 0
     for cell in json.loads(text)["cells"]:
@@ -250,7 +250,7 @@ def _notebook(text: str) -> Iterator[tuple[str, Lines]]:
 
 
 def _place(lines: list[str], wanted: str, start: int = 0) -> int:
-    """The number of the first line after number `start` whose JSON holds a text."""
+    """Return the number of the first line after line `start` whose JSON contains a text."""
     text = json.dumps(wanted, ensure_ascii=False)[1:-1]
     return 1 + next((i for i in range(start, len(lines)) if text in lines[i]), start)
 
@@ -273,23 +273,25 @@ def read(path: Path, root: Path = ROOT) -> list[Sentence]:
 
 
 def _spoken(text: str) -> str:
-    """A sentence without code, formulas and what it quotes."""
+    """Return a sentence without code, formulas and quotations."""
     return re.sub(r"`+[^`]*`+|\$+[^$]*\$+|https?://\S+|\"[^\"]*\"|“[^”]*”", "`x`", text)
 
 
 def _opens(sentence: Sentence) -> bool:
-    """Whether it begins with a clause instead of its subject; on a page what bears no full stop is a label."""
+    """Return whether a sentence begins with a clause instead of its subject; a label on a page has no full stop and does not
+    count.
+    """
     ended = sentence.part not in ("page", "caption") or sentence.text.rstrip("\"')”’")[-1:] in ".:!"
     return ended and not sentence.text.endswith("?") and bool(OPENINGS.match(sentence.text.lstrip("(\"'“‘")))
 
 
 def _length(text: str) -> int:
-    """How many words a sentence has; a list of references has none."""
+    """Return the number of words of a sentence, or 0 for a list of references."""
     return 0 if _REFERENCES.match(text) else len(re.findall(r"\S*[\w`$]\S*", text))
 
 
 def _joined(text: str) -> bool:
-    """Whether a semicolon has a piece without a verb at one of its sides."""
+    """Return whether a semicolon has a piece without a verb on one of its sides."""
     pieces = [piece for piece in re.sub(r"\([^()]*\)", "", text).split(";") if piece.strip()]
     return len(pieces) > 1 and not _REFERENCES.match(text) and not all(_VERB.search(piece) for piece in pieces)
 
@@ -300,7 +302,10 @@ RULES: dict[str, Callable[[Sentence], list[str]]] = {
     "term": lambda s: [name for name, pattern in _TERMS.items() if pattern.search(_spoken(s.text))],
     "fragment": lambda s: ["fragment"] if _joined(_spoken(s.text)) else [],
 }
-"""What each rule finds in a sentence. A fragment is guessed from a list of verbs, so its count is an estimate."""
+"""Functions that return what each rule finds in a sentence.
+
+The rule of fragments guesses verbs from a list, so that its count is an estimate.
+"""
 
 
 def faults(sentence: Sentence) -> dict[str, list[str]]:
@@ -317,7 +322,7 @@ def count(sentences: Iterable[Sentence]) -> dict[str, int]:
 
 
 def _row(sentence: Sentence) -> str:
-    """The row of the table that counts a sentence: a form of words in a package, or a folder of pages."""
+    """Return the row of the table in which a sentence counts: a part of a package, or a folder of pages."""
     parts = sentence.path.split("/")
     if sentence.part == "caption":
         return "captions"
@@ -328,7 +333,7 @@ def _row(sentence: Sentence) -> str:
 
 
 def table(sentences: Iterable[Sentence]) -> dict[str, dict[str, int]]:
-    """Return `count` for every part, and for all of them."""
+    """Return `count` for every part, and for all of them together."""
     groups = collections.defaultdict(list)
     for sentence in sentences:
         groups[_row(sentence)].append(sentence)
@@ -336,7 +341,7 @@ def table(sentences: Iterable[Sentence]) -> dict[str, dict[str, int]]:
 
 
 def _sources(given: list[Path]) -> Iterator[Path]:
-    """Files that are read: those that are named, and all that lie in a folder and are not exempt."""
+    """Yield the files to read: all named files, and all files in named folders that are not exempt."""
     for path in given:
         inside = path.is_dir()
         for file in sorted(path.rglob("*")) if inside else [path]:

@@ -1,8 +1,7 @@
-"""The course: answer boxes that check themselves, what each page needs, and all solutions in one file.
+"""Add the parts of the course: answer boxes that check themselves, requirements of each page, and one file of all solutions.
 
-The number that a box accepts is never written in a page. It comes from the
-executed notebook (`:glue:`), or from the laws in the reader's browser at the
-moment of the click (`:law:`, `:with:`, `:take:`).
+The number that a box accepts is never written in a page. The number comes from the executed notebook (`:glue:`). Otherwise the
+reader's browser computes it from the exact distributions at the moment of the click (`:law:`, `:with:`, `:take:`).
 """
 
 import ast
@@ -32,18 +31,18 @@ _FORM = """\
 
 @functools.cache
 def needs(root: Path) -> dict[str, dict[str, Any]]:
-    """What the map says of each page: ``level``, ``minutes`` (of lessons), ``needs``."""
+    """Return the entries of the course's map for each page: ``level``, ``minutes`` (of lessons) and ``needs``."""
     found: dict[str, dict[str, Any]] = yaml.safe_load((root / "book" / "course" / "map.yml").read_text())
     return {f"book/{page}": said | {"needs": [f"book/{name}" for name in said.get("needs", [])]} for page, said in found.items()}
 
 
 def lessons(root: Path) -> list[str]:
-    """The pages of the course that are lessons, in their order."""
+    """Return the pages of the course that are lessons, in their order."""
     return [page for page, said in needs(root).items() if "minutes" in said]
 
 
 def _texts(project: Project, page: str) -> list[str]:
-    """The running text of a page's source, by cell."""
+    """Return the running text of a page's source, one text for each cell."""
     if not project.source(page).exists():
         return [(project.root / f"{page}.md").read_text(encoding="utf-8")]
     cells = json.loads(project.source(page).read_text(encoding="utf-8"))["cells"]
@@ -51,12 +50,12 @@ def _texts(project: Project, page: str) -> list[str]:
 
 
 def title(project: Project, page: str) -> str:
-    """A page's first heading."""
+    """Return the first heading of a page."""
     return _texts(project, page)[0].partition("\n")[0].removeprefix("# ")
 
 
 def glued(notebook: dict[str, Any], name: str) -> float | None:
-    """A number that an executed notebook glued under a name; None if there is none."""
+    """Return the number that an executed notebook glued under a name, or None."""
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
             if output.get("metadata", {}).get(_GLUED, {}).get("name") == name:
@@ -69,7 +68,10 @@ def glued(notebook: dict[str, Any], name: str) -> float | None:
 
 
 class Quiz(SphinxDirective):
-    """A question with a box for a number, and below it the answer with its reason for who asks, or has no scripts."""
+    """A question with a box for a number, and below it the folded answer with its reason.
+
+    A reader without scripts opens the answer.
+    """
 
     has_content, required_arguments, final_argument_whitespace = True, 1, True
     option_spec: ClassVar = dict.fromkeys(("glue", "law", "with", "take"), directives.unchanged_required) | {"tolerance": float}
@@ -104,7 +106,7 @@ class Quiz(SphinxDirective):
 
 
 def _head(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Under the title of a page: how hard it is, and what it needs."""
+    """Show below the title of a page its level, and the pages that it needs."""
     said = needs(Path(app.srcdir)).get(page)
     if said is None or app.builder.format != "html" or app.config.ldpkit_variant:
         return
@@ -124,7 +126,7 @@ def _head(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def cards(project: Project) -> str:
-    """The lessons as tiles."""
+    """Return the lessons as tiles in HTML."""
     lines = []
     for number, page in enumerate(lessons(project.root), 1):
         said = needs(project.root)[page]
@@ -135,13 +137,13 @@ def cards(project: Project) -> str:
 
 
 def captions(project: Project) -> dict[str, str]:
-    """Above which caption of the contents each page stands."""
+    """Return for each page the caption of the contents below which it stands."""
     parts = yaml.safe_load((project.root / "_toc.yml").read_text(encoding="utf-8"))["parts"]
     return {chapter["file"]: part["caption"] for part in parts for chapter in part["chapters"]}
 
 
 def chart(project: Project) -> str:
-    """Which page needs which, as a table for every part of the contents."""
+    """Return a table, for every part of the contents, of the pages that each page needs."""
     above = captions(project)
     parts: dict[str, list[str]] = {}
     for page, said in needs(project.root).items():
@@ -154,12 +156,12 @@ def chart(project: Project) -> str:
 
 
 def boxes(text: str, kind: str) -> list[tuple[str, str]]:
-    """Argument and body of every exercise, or solution, of a text."""
+    """Return the argument and the body of every exercise, or of every solution, in a text."""
     return [(argument.strip(), body) for name, argument, body in _BOX.findall(text) if name == kind]
 
 
 def solutions(project: Project) -> str:
-    """All exercises of the course with their solutions, for whoever teaches."""
+    """Return all exercises of the course with their solutions as one page, for teachers."""
     parts = ["# Solutions of the course\n"]
     for page in lessons(project.root):
         text = _texts(project, page)[-1]
@@ -177,7 +179,7 @@ def _fill(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def _scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Pages with answer boxes load their script, and the laws if a box asks them."""
+    """Load the script of answer boxes on pages that have some, and the exact distributions if a box uses them."""
     body = context.get("body", "")
     if "data-quiz=" in body:
         for script in ("laws.js",) * ("data-law=" in body and "data-explorer=" not in body) + ("quiz.js",):
@@ -185,7 +187,7 @@ def _scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doc
 
 
 def _write(app: Sphinx, failure: Exception | None) -> None:
-    """The file of solutions, beside the pages."""
+    """Write the file of solutions next to the pages."""
     if not failure and app.builder.format == "html" and not app.config.ldpkit_variant:
         path = Path(app.outdir) / SOLUTIONS
         path.parent.mkdir(exist_ok=True)

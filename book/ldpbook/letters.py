@@ -1,8 +1,8 @@
-"""Letters to the maintainers of packages, about findings that are not public yet.
+"""Read the letters to maintainers of packages about findings that are not public yet, and keep the findings out of releases.
 
-They lie outside this repository, in the folder that the environment variable ``LDPKIT_LETTERS`` names. Each is a file
-``PACKAGE.md`` whose front matter says what is withheld until when. `make release` compares every phrase of a letter that is
-not published with what it is about to pass on. Called by itself, this program runs the scripts of the letters.
+The letters lie outside this repository, in the folder that the environment variable ``LDPKIT_LETTERS`` names. Each letter is a
+file ``PACKAGE.md``, whose front matter states what is withheld until when. `make release` compares every phrase of an unpublished
+letter with the files of the release. When run as a program, this module executes the scripts in the letters.
 """
 
 import datetime
@@ -22,9 +22,9 @@ import yaml
 from . import paths
 
 DAYS = 90
-"""How long maintainers have, from the day on which their letter was sent."""
+"""Days that maintainers have, counted from the day on which their letter was sent."""
 RUN = 8
-"""So many words in a row, of a letter and of a text, are no coincidence."""
+"""Number of consecutive words shared by a letter and a text that is not taken for a coincidence."""
 ROOT = paths.ROOT
 FIELDS: dict[str, list[Any]] = {
     "published": [bool],
@@ -37,7 +37,7 @@ FIELDS: dict[str, list[Any]] = {
 
 @dataclass(frozen=True)
 class Letter:
-    """One letter: its name, what its front matter says, and its text."""
+    """One letter: its name, the entries of its front matter, and its text."""
 
     name: str
     published: bool
@@ -49,17 +49,17 @@ class Letter:
 
     @property
     def script(self) -> str:
-        """The program that shows the finding."""
+        """Return the program in the letter that shows the finding."""
         return "".join(re.findall(r"^```python\n(.*?)^```$", self.body, flags=re.M | re.S))
 
     @property
     def runs(self) -> set[str]:
-        """Everything that the letter says, but for names that anybody imports."""
+        """Return all runs of consecutive words of the letter, without its import lines."""
         text = re.sub(r"^(```.*|(import|from) .*)$", "", self.body, flags=re.M)
         return runs(plain(text)) | runs(plain(text, markup=False))
 
     def state(self, today: datetime.date) -> str:
-        """Whether the finding may be published, as far as days say it."""
+        """Return in words whether the finding may be published, as far as the days since the letter decide it."""
         if self.published:
             return "published"
         if self.sent is None:
@@ -69,9 +69,9 @@ class Letter:
 
 
 def read(folder: str | None = None) -> list[Letter]:
-    """The letters of a folder, by default of that which `LDPKIT_LETTERS` names; none if it names none.
+    """Return the letters of a folder, by default of the one that ``LDPKIT_LETTERS`` names; without a folder there are none.
 
-    A folder without letters, and a letter whose front matter is not as it should be, end the program.
+    The program ends if the folder has no letters, or if the front matter of a letter is wrong.
     """
     folder = os.environ.get("LDPKIT_LETTERS", "") if folder is None else folder
     if not folder:
@@ -97,7 +97,7 @@ def _letter(path: Path) -> Letter:
 
 
 def plain(text: str, markup: bool = True) -> list[str]:
-    """The words of a text, in whatever table or notebook they stand; without `markup` what begins with `<` is no tag."""
+    """Return the words of a text without the markup of tables and notebooks; with `markup` false, ``<`` begins no tag."""
     text = html.unescape(re.sub(r"<[^>]*>", " ", text) if markup else text)
     return re.findall(r"[^\W_]+", re.sub(r"\\n", " ", text).lower())
 
@@ -107,7 +107,7 @@ def runs(words: list[str]) -> set[str]:
 
 
 def texts(path: Path) -> Iterator[tuple[str, str]]:
-    """The texts of a file, and of what an archive holds, by name."""
+    """Yield the texts of a file, or of every file in an archive, with their names."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():
@@ -117,7 +117,7 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def found(letters: list[Letter], *folders: Path) -> list[str]:
-    """Where a phrase of a letter that is not published stands in the files of folders: file, letter and phrase."""
+    """Return the places in files of folders where a phrase of an unpublished letter stands: file, letter and phrase."""
     kept = [letter for letter in letters if not letter.published]
     long = {run: letter.name for letter in kept for run in letter.runs}
     short = {" ".join(plain(word)): letter.name for letter in kept for word in letter.words}
@@ -125,7 +125,7 @@ def found(letters: list[Letter], *folders: Path) -> list[str]:
     for path in sorted(path for folder in folders for path in folder.rglob("*") if path.is_file()):
         for name, text in texts(path):
             seen = set()
-            for markup in (True, False):  # a page, or a program that compares
+            for markup in (True, False):  # ``<`` may begin a tag of a page, or be a comparison in a program
                 words = plain(text, markup)
                 whole = f" {' '.join(words)} "
                 seen |= {phrase for phrase in short if f" {phrase} " in whole} | (long.keys() & runs(words))
@@ -134,7 +134,7 @@ def found(letters: list[Letter], *folders: Path) -> list[str]:
 
 
 def main() -> None:
-    """Run the script of every letter whose release is installed: for the person at the keyboard only."""
+    """Run the script of every letter whose release is installed; the output is for the person at the keyboard only."""
     for letter in read():
         folder = ROOT / "_build" / "packages" / letter.release
         print(f"\n{letter.name}: {letter.state(datetime.date.today())}", flush=True)

@@ -1,9 +1,9 @@
 """Serve the built book and JupyterLab from one address, so that the book's pages can run their own cells.
 
-One Jupyter server, on the loopback interface only, with a token. The token is made here for this one server, handed to
-it inside this process (not on a command line that other users could read), and printed once, in the fragment of a link:
-browsers send fragments to no server, so no log can hold it. The page that the link opens keeps the token in the storage of
-its tab and shows it with every request (`identity`); new tabs of the same address ask the open ones for it.
+One Jupyter server listens on the loopback interface only, and asks for a token. The token is made for this one server and passed
+to it inside this process, since other users can read command lines. It is printed once, in the fragment of a link. Browsers send
+no fragment to a server, so that no log can contain it. The opened page keeps the token in the storage of its tab and shows it
+with every request (`identity`). New tabs of the same address ask the open tabs for it.
 """
 
 import argparse
@@ -36,7 +36,7 @@ IDLE = 3600  # seconds without use after which a kernel is stopped
 
 
 def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: str) -> list[str]:
-    """Settings given as arguments: they win over a user's own Jupyter configuration."""
+    """Return the settings of the server as command-line arguments, which override a user's own Jupyter configuration."""
     return [
         f"--ServerApp.ip={ip}",
         f"--ServerApp.port={port}",
@@ -44,13 +44,13 @@ def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: 
         f"--ServerApp.root_dir={project.root}",
         f"--ServerApp.extra_static_paths={project.build / 'html'}",
         "--ServerApp.open_browser=False",
-        "--ServerApp.allow_root=True",  # containers and classrooms; nobody else can reach the server
+        "--ServerApp.allow_root=True",  # for containers and classrooms: nobody else can reach the server
         "--ServerApp.base_url=/",
         "--ServerApp.allow_origin=",
         "--ServerApp.allow_origin_pat=",
         "--ServerApp.allow_remote_access=False",
         "--ServerApp.disable_check_xsrf=False",
-        "--Application.log_level=ERROR",  # of this server and its extensions; warnings tell readers nothing
+        "--Application.log_level=ERROR",  # of this server and its extensions: readers need no warnings
         "--ServerApp.kernel_manager_class=ldpbook.live.Kernels",
         "--AsyncMappingKernelManager.kernel_manager_class=ldpbook.live.Kernel",
         "--ServerApp.kernel_websocket_connection_class=ldpbook.live.Connection",
@@ -64,7 +64,7 @@ def arguments_of_server(project: Project, token: str, port: int, idle: int, ip: 
 
 
 class Entrance(APIHandler):
-    """The address at which a page sees whether the token that it has still holds."""
+    """The address at which a page checks whether its token is still valid."""
 
     @web.authenticated
     def get(self) -> None:
@@ -73,10 +73,12 @@ class Entrance(APIHandler):
 
 
 class Kernel(ServerKernelManager):
-    """A kernel that takes along what its cells started, even in sessions of their own and if it crashed."""
+    """A kernel that, when it ends or crashes, also ends all processes that its cells started, even those in sessions of their
+    own.
+    """
 
-    mark = ""  # in the environment, which all of them inherit
-    left = math.inf  # when its last page left it, by the clock that never goes back
+    mark = ""  # a variable of the environment, which all processes of the kernel inherit
+    left = math.inf  # time at which its last page was closed, by a monotonic clock
 
     async def _async_pre_start_kernel(self, **given: Any) -> Any:
         self.mark = secrets.token_hex(8)
@@ -86,7 +88,7 @@ class Kernel(ServerKernelManager):
     async def _async_shutdown_kernel(self, now: bool = False, restart: bool = False) -> None:
         await KernelManager._async_shutdown_kernel(self, now=now, restart=restart)
         for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error, ProcessLookupError):  # gone, or another user's
+            with contextlib.suppress(psutil.Error, ProcessLookupError):  # the process has ended, or belongs to another user
                 if process.environ().get("LDPKIT_KERNEL") == self.mark:
                     process.kill()
 
@@ -94,7 +96,7 @@ class Kernel(ServerKernelManager):
 
 
 class Kernels(AsyncMappingKernelManager):
-    """Kernels that say nothing in the server's terminal, because a cell's output goes to its page, and that end with their page."""
+    """Kernels that end with their page, and print nothing in the server's terminal, since output belongs to the page."""
 
     async def start_kernel(self, **arguments: Any) -> str:  # type: ignore[override]  # the server names every argument
         quiet: dict[str, Any] = {"extra_arguments": ["--log-level=CRITICAL"], "stdout": DEVNULL, "stderr": DEVNULL}
@@ -113,7 +115,7 @@ class Kernels(AsyncMappingKernelManager):
             self._kernels[kernel_id].left = time.monotonic()
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        """End a page's kernel, busy or not, soon after the page; JupyterLab may come back to its own until the idle time is over."""
+        """End a page's kernel, busy or not, soon after its page was closed; end a kernel of JupyterLab after the idle time."""
         gone = time.monotonic() - self._kernels[kernel_id].left
         parent: Any = self.parent
         untyped: Any = super()
@@ -126,7 +128,7 @@ class Kernels(AsyncMappingKernelManager):
 
 
 class Connection(ZMQChannelsWebsocketConnection):
-    """A page's way to its kernel, which the page may have left before the kernel answered."""
+    """The connection of a page to its kernel, which copes with a page that was closed before the kernel answered."""
 
     async def prepare(self) -> None:
         await super().prepare()  # type: ignore[no-untyped-call]  # it has no types
@@ -153,7 +155,7 @@ def main() -> None:
     settle()
     token = secrets.token_urlsafe(32)
     server = LabApp.initialize_server(argv=arguments_of_server(project, token, options.port, options.idle, options.ip))
-    server.no_browser_open_file = True  # it would hold the token
+    server.no_browser_open_file = True  # the log would contain the token
     server.web_app.add_handlers(".*", [("/api/live", Entrance)])
     refuse_bodies(server.web_app, server.identity_provider)
 

@@ -1,9 +1,7 @@
-"""Small networks in NumPy with one gradient per record, and the federated loop that trains them.
+"""Train small networks in NumPy that return one gradient for each record.
 
-The audit of randomised gradients needs the gradient of the loss of every single
-record; deep-learning packages hand out the sum over a batch.
-
-Other layers than those here plug in by the verbs of `Layer`.
+The audit of randomised gradients needs the gradient of the loss of every single record. Deep-learning packages only return the
+sum over a batch. Other layers can be added as subclasses of `Layer`.
 """
 
 import itertools
@@ -20,37 +18,37 @@ from ldpkit.types import Array, Rng
 __all__ = ["Layer", "Dense", "Relu", "Net", "mlp", "train"]
 
 Shape: TypeAlias = tuple[int, ...]
-Memory: TypeAlias = Any  # what a layer hands itself from the way there to the way back
+Memory: TypeAlias = Any  # values that `forward` keeps for `backward`
 
 
 class Layer(ABC):
-    """What a network is made of; without parameters, unless a subclass says otherwise.
+    """Base class of the layers of a network; it has no parameters, unless a subclass defines some.
 
-    A layer knows the shapes of its parameters, not the parameters. Weights multiply from the right.
+    A layer knows the shapes of its parameters, but does not hold the parameters. Weights multiply from the right.
     """
 
     shapes: tuple[Shape, ...] = ()
 
     def start(self, rng: Rng) -> list[Array]:
-        """Draw the parameters."""
+        """Return initial parameters, drawn at random."""
         return [uniform(rng, shape, self.shapes[0][0]) for shape in self.shapes]
 
     @abstractmethod
     def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Memory]:
-        """Return the output and what `backward` needs."""
+        """Return the output, and the values that `backward` needs."""
 
     @abstractmethod
     def backward(self, parameters: list[Array], kept: Memory, slope: Array) -> tuple[Array, list[Array]]:
-        """Return the slope of every record's loss at the input, and at the parameters."""
+        """Return the slope of every record's loss with respect to the input, and with respect to the parameters."""
 
 
 def uniform(rng: Rng, shape: Shape, inputs: int) -> Array:
-    """Initial parameters of a layer with so many inputs."""
+    """Return initial parameters of a layer with so many inputs, drawn at random."""
     return rng.uniform(-1, 1, shape) / math.sqrt(inputs)
 
 
 class Dense(Layer):
-    """All inputs weighted for every output, and a shift."""
+    """A layer whose outputs are weighted sums of all inputs, each with a shift."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         self.shapes = (inputs, outputs), (outputs,)
@@ -65,7 +63,7 @@ class Dense(Layer):
 
 
 class Relu(Layer):
-    """Nothing below zero."""
+    """A layer that replaces negative numbers by zero."""
 
     def forward(self, parameters: list[Array], x: Array) -> tuple[Array, Memory]:
         return np.maximum(x, 0), x > 0
@@ -129,7 +127,7 @@ class Net:
             len(checks.values(y, self.classes, "labels")) == len(x),
             f"labels must be one for each of the {len(x)} records, got {len(y)}",
         )
-        if len(y) > 100:  # what a hundred records need stays in the cache
+        if len(y) > 100:  # the values of a hundred records fit into the cache
             return np.concatenate([self.gradients(x[i : i + 100], y[i : i + 100]) for i in range(0, len(y), 100)])
         slope, kept = self._forward(x)
         slope[np.arange(len(y)), y] -= 1
@@ -141,7 +139,7 @@ class Net:
 
 
 def mlp(sizes: Sequence[int], rng: Rng) -> Net:
-    """Return dense layers with ReLU between; `sizes` from inputs to classes."""
+    """Return a network of dense layers with ReLU between them; `sizes` lists the widths from inputs to classes."""
     checks.need(
         len(checks.instance("sizes", sizes, (list, tuple), "a list of layer sizes")) >= 2,
         f"sizes must name inputs and classes at least, got {sizes!r}",
@@ -172,13 +170,13 @@ def train(
     x, y : array
         Records and labels; every client holds one, drawn with replacement.
     rounds, clients : int
-        Steps, and gradients per step.
+        Number of steps, and of gradients per step.
     lr : float
         Learning rate, above 0.
     rng : numpy.random.Generator
     mechanism : GradientMechanism, optional
-        Randomises every gradient at the client; the server steps along its estimate of the mean.
-        Without it the clients send what they have.
+        Randomises every gradient at the client; the server steps along its estimate of the mean. Without a mechanism the clients
+        send their exact gradients.
     clip : float, optional
         Longest step direction that the server accepts; longer ones are shortened.
     """

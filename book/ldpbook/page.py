@@ -1,7 +1,7 @@
 """Run one notebook with changed parameters and build its page, away from the book.
 
-The book itself, its executed notebooks and its scoreboard stay as they are, and so do other variants: each has a folder
-of its own. Grids that were computed before are taken from the same store, so that only what changed is computed.
+The book, its executed notebooks and its scoreboard stay unchanged. Each variant has a folder of its own. Cells that were computed
+before are read from the same store, so that only changed ones are computed.
 """
 
 import argparse
@@ -26,7 +26,7 @@ BIBLIOGRAPHY = "book/bibliography"
 
 
 def find(project: Project, name: str) -> str:
-    """The page that `name` means: with or without the folder ``book`` and the ending."""
+    """Return the page that `name` means, with or without the folder ``book`` and the ending."""
     page = name.removesuffix(".ipynb")
     page = page if page.startswith("book/") else f"book/{page}"
     if page not in project.notebooks():
@@ -38,7 +38,7 @@ def find(project: Project, name: str) -> str:
 
 
 def chosen(project: Project, page: str, text: str) -> Json:
-    """The parameters that `text` changes, or an exit that lists the valid ones."""
+    """Return the parameters that `text` changes, or exit with a list of the valid ones."""
     valid = parameters.of(json.loads(project.source(page).read_text()))
     try:
         values = parameters.read(text)
@@ -52,7 +52,7 @@ def chosen(project: Project, page: str, text: str) -> Json:
 
 
 def folder(page: str, scale: str, values: Json) -> str:
-    """Where a variant lies: a name that says what it is, and a digest that tells apart what the name cannot."""
+    """Return the folder of a variant, whose name has readable words and a digest that distinguishes variants with equal words."""
     said = " ".join(f"{n}={v}" for n, v in sorted(values.items())) or "own parameters"
     words = re.sub(r"\W+", "-", said if scale == "paper" else f"{scale} {said}").strip("-")[:60]
     digest = hashlib.sha256(json.dumps([scale, values], sort_keys=True, default=repr).encode()).hexdigest()
@@ -60,7 +60,7 @@ def folder(page: str, scale: str, values: Json) -> str:
 
 
 def build(root: Path, place: Path, pages: list[str], title: str, **settings: str) -> Path:
-    """Build some pages and the bibliography they cite as a site of their own in `place`; return the first one."""
+    """Build some pages and the bibliography they cite as a site of their own in `place`, and return the first page."""
     contents, configuration = place / "_toc.yml", place / "_config.yml"
     chapters = [{"file": page} for page in [*pages[1:], BIBLIOGRAPHY]]
     contents.write_text(yaml.safe_dump({"format": "jb-book", "root": pages[0], "chapters": chapters}))
@@ -78,7 +78,7 @@ def build(root: Path, place: Path, pages: list[str], title: str, **settings: str
 
 
 def make(root: Path, page: str, scale: str, values: Json) -> Project:
-    """Execute and build one variant; return its folder. What lies there is replaced only by a whole new one."""
+    """Execute and build one variant, and return its folder; an older variant there is replaced only by a complete new one."""
     place = folder(page, scale, values)
     source = json.loads(Project(root).source(page).read_text())
     given = overrides(load_scale(Project(root), scale), page, parameters.of(source)) | values

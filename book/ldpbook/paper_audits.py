@@ -1,4 +1,4 @@
-"""Cells of grids as LDP-Auditor counts them."""
+"""Audit cells of grids in the way of LDP-Auditor."""
 
 from typing import Any
 
@@ -9,5 +9,5 @@ __all__ = ["ldp_auditor"]
 
 
 def ldp_auditor(**cell: Any) -> list[Row]:
-    """Audit one cell with LDP-Auditor: only the event of the first input is counted."""
+    """Audit one cell in the way of LDP-Auditor, which only counts the event of the first input."""
     return Audit.cell(both=False, **cell)

@@ -1,9 +1,8 @@
-"""The papers' numbers, and how ours compare: published | this run | exact.
+"""Compare the papers' numbers with ours: published | this run | exact.
 
-A number of a paper enters the book only through ``data/published/*.csv``. Every
-notebook records its comparisons on a `Scoreboard`, which says of each how our
-number was made and what it is held against; the build merges them into one table
-and fails if something differs without an explanation.
+A number of a paper enters the book only through ``data/published/*.csv``. Every notebook records its comparisons on a
+`Scoreboard`, which states how our number was made and with what it is compared. The build merges all comparisons into one table,
+and fails if a number differs without an explanation.
 """
 
 import functools
@@ -23,7 +22,7 @@ from .comparisons import CURVE, HOW, LAW, PRINTED, REAL, RELATIONS, SAID, SIGN, 
 
 __all__ = ["load", "lookup", "items", "furthest", "Scoreboard", "COLUMNS"]
 
-TARGET = "LDPKIT_SCOREBOARD"  # what the book's runner calls the file for the comparisons of a page
+TARGET = "LDPKIT_SCOREBOARD"  # the book's runner names here the file for the comparisons of a page
 COLUMNS = [
     "item", "series", "x", "published", "published_error",
     "reproduced", "reproduced_se", "exact", "verdict", "note", "relation", "how", "kind",
@@ -42,14 +41,14 @@ def load(paper: str, folder: str = "published", **options: Any) -> pd.DataFrame:
     paper : str
         ``"ldp_auditor"``, ...
     folder : {"published", "reference", "claims"}
-        What to return: numbers of the paper, outputs of its released code, or its claims.
+        The table: numbers of the paper, outputs of its released code, or its claims.
     **options
-        Of `pandas.read_csv`.
+        Options of `pandas.read_csv`.
 
     Raises
     ------
     FileNotFoundError
-        If the checkout holds no such file, or there is none.
+        If the checkout has no such file.
     """
     path = paths.data(checks.one_of("folder", folder, ("published", "reference", "claims")), f"{paper}.csv")
     checks.need(path.exists(), f"no published numbers at {path}", FileNotFoundError)
@@ -77,7 +76,7 @@ def lookup(paper: str, item: str, series: str | None = None, x: object = None) -
 
 @functools.cache
 def _kinds(paper: str) -> dict[float, list[str]]:
-    """Every published number of a paper, and what it is: the first word of its source says so."""
+    """Return every published number of a paper with its types, which the first word of its source names."""
     table, kinds = load(paper), dict[float, list[str]]()
     kind = table["source"].str.split().str[0].map(_SOURCES)
     for value, rows in kind.groupby(pd.to_numeric(table["value"], errors="coerce")):
@@ -86,21 +85,19 @@ def _kinds(paper: str) -> dict[float, list[str]]:
 
 
 def items() -> pd.DataFrame:
-    """Return the list of figures and tables the book is to regenerate (``item``, ``title``, the
-    ``page`` it is on)."""
+    """Return the list of figures and tables that the book regenerates (``item``, ``title``, and the ``page`` of each)."""
     return pd.read_csv(paths.data("items.csv"))
 
 
 def furthest(cell: pd.DataFrame) -> str:
-    """Say how many standard errors the furthest row of `ldpbook.plots.summary` lies from its exact
-    expectation."""
+    """Return in how many standard errors the furthest row of `ldpbook.plots.summary` lies from its exact expectation."""
     checks.columns(cell, ("mean", "exact", "se"))
     far = (cell["mean"] - cell["exact"]).abs().div(cell["se"]).where(cell["se"] > 0).max()
     return f"{far:.1f}" if math.isfinite(far) else "an unknown number of"
 
 
 def hand(table: pd.DataFrame, label: str, suffix: str = ".csv") -> None:
-    """Hand rows to the build, if this run belongs to one, beside those that have other labels."""
+    """Pass rows on to the build, if this run belongs to one; rows of earlier calls with other labels are kept."""
     target = os.environ.get(TARGET)  # a reader's own run records nothing
     if not target:
         return
@@ -120,7 +117,7 @@ class Scoreboard:
     item : str
         Id from the list of items, for example ``"ldp_auditor/fig2"``.
     how : str, optional
-        How the numbers were made, one of `HOW`, where neither the cells nor a call say it.
+        How the numbers were made, one of `HOW`. It applies where neither the cells nor a call state it.
     """
 
     def __init__(self, item: str, how: str | None = None) -> None:
@@ -147,29 +144,27 @@ class Scoreboard:
         setting: str = "",
         plausible: tuple[float, float] | None = None,
     ) -> None:
-        """Record one comparison; parameters as in `verdict`, with the `series` and `x` it belongs
-        to.
+        """Record one comparison for a `series` and a place `x`; the other parameters are those of `verdict`.
 
         Parameters
         ----------
         how : str, optional
-            One of `HOW`, if it is not the board's.
+            One of `HOW`, if it differs from the board's.
         kind : str, optional
-            One of `KINDS`; by default what the published number is by its source, or an own
-            stand-in if there is none.
+            One of `KINDS`. By default it follows from the source of the published number, or is an own stand-in if there is no
+            such number.
         setting : str
-            What was fitted or assumed. It is shown with the note, but explains no difference.
+            A fitted or assumed setting. It is shown with the note, but explains no difference.
         plausible : (float, float), optional
-            The smallest and the largest value that could have been found; by default half the
-            published value to either side of it.
+            The smallest and the largest value that could have been found. The default is half the published value to either side
+            of it.
 
         Raises
         ------
         ValueError
-            If it is not said how the number was made; if the published number is none of the paper,
-            or its source leaves open what it is; if data are replaced and no note says by which; if
-            every plausible value would agree, or the tolerance exceeds half the published value:
-            then nothing is compared.
+            If it is not stated how the number was made. If the published number is not one of the paper, or its source leaves
+            open what it is. If data are replaced and no note names the replacement. If every plausible value would agree, or the
+            tolerance exceeds half the published value, because then nothing is compared.
         """
         how = checks.one_of("how", self.how if how is None else how, HOW)
         kind = self._kind(published, kind, note)
@@ -206,7 +201,7 @@ class Scoreboard:
         )
 
     def _kind(self, published: float | None, kind: str | None, note: str) -> str:
-        """What a number is held against."""
+        """Return with what a number is compared, one of `KINDS`."""
         if published is None:
             return checks.one_of("kind", kind or STAND_IN, [STAND_IN])
         paper = self.item.partition("/")[0]
@@ -218,9 +213,9 @@ class Scoreboard:
         return checks.one_of("kind", kind, [*known, STAND_IN])
 
     def add_cells(self, cells: pd.DataFrame, name: str = "{mechanism}, k={k:g}", x: str = "epsilon") -> None:
-        """Record every row of `ldpbook.plots.summary` that has an exact expectation or, if it is
-        finite, a standard error; whether its reports were real, the column ``faithful`` says, if
-        there is one.
+        """Record the rows of `ldpbook.plots.summary` that have an exact expectation or a finite value with a standard error.
+
+        If there is a column ``faithful``, it tells whether the reports of a row were real.
 
         Parameters
         ----------
@@ -243,7 +238,7 @@ class Scoreboard:
             )
 
     def _made(self, cell: Any) -> str | None:
-        """How the number of a cell was made, as far as the cell says it."""
+        """Return how the number of a cell was made, as far as the cell tells."""
         real = cell.get("faithful")
         return self.how if real is None else REAL if real else LAW
 
@@ -263,33 +258,30 @@ class Scoreboard:
         comparable: bool = True,
         kind: str | None = None,
     ) -> None:
-        """Hold a statement of the paper about many cells against the one that goes furthest.
+        """Compare a statement of the paper about many cells with the cell that deviates furthest from it.
 
         Parameters
         ----------
         says : str
             The statement, ``"at most a factor of two"``.
         cells : pandas.DataFrame
-            The cells that it is about: rows of `ldpbook.plots.summary`. A run with other parameters
-            may have none.
+            The cells that the statement is about: rows of `ldpbook.plots.summary`. A run with other parameters may have none.
         published, published_error : float
             The number of the statement, and how far its printed form may be off.
         relation : {"<=", ">="}
-            How the paper says that the cells stand to it.
+            Relation of the cells to this number, according to the paper.
         x : str
             The column recorded with the comparison.
         where : str
-            What a cell is called, with columns in braces.
+            The name of a cell, with columns in braces.
         over : str
-            A column that is divided by the value of its cell, if the statement is about such
-            ratios.
+            A column that is divided by the value of its cell, if the statement is about such ratios.
         series : str
             Recorded in the place of `says`, if given.
         note : str
             The explanation, where they differ.
         comparable : bool
-            Whether this run is what the paper speaks about; if not, the summary says so and nothing
-            is recorded.
+            Whether this run has the paper's settings; if not, the summary states so and nothing is recorded.
         kind : str, optional
             As in `add`.
         """
@@ -324,7 +316,7 @@ class Scoreboard:
         self.claims.append(line | found)
 
     def summary(self) -> pd.DataFrame:
-        """Publish; return a line for each claim that was made."""
+        """Publish the comparisons, and return a line for each claim."""
         self.publish()
         order = ["the paper says", "paper", "this run", "exact", "furthest at", "verdict"]
         return pd.DataFrame(self.claims).reindex(columns=order).dropna(axis="columns", how="all")
@@ -334,8 +326,9 @@ class Scoreboard:
         return pd.DataFrame(self.rows, columns=COLUMNS)
 
     def publish(self) -> pd.DataFrame:
-        """Hand the comparisons to the build, if this run belongs to one; return the counts of
-        verdicts."""
+        """Pass the comparisons on to the build, if this run belongs to one, and return the number of comparisons for each
+        verdict.
+        """
         hand(self.table(), "item")
         said = self.table()["verdict"].map(SAID)
         return said.value_counts().rename_axis("verdict").to_frame("comparisons")

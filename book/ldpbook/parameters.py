@@ -1,7 +1,7 @@
-"""The parameter cell of a notebook: names, values, meanings, ranges, and what the paper used.
+"""Read the parameter cell of a notebook: names, values, meanings, ranges, and the paper's values.
 
-Every line of the cell reads ``name = value  # meaning, range (the paper: its value)``. What a reader may put in
-the value's place follows from the line: the type from the value that stands there, the range from the words.
+Every line of the cell has the form ``name = value  # meaning, range (the paper: its value)``. The line also determines which
+values a reader may enter: their type is that of the present value, and their range stands in the comment.
 """
 
 import ast
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 TAG = "parameters"
-INJECTED = "injected-parameters"  # papermill's own cell: what a run replaced
+INJECTED = "injected-parameters"  # papermill's own cell with the replaced parameters
 
 _LINE = re.compile(r"^(\w+) = (.+?)  # (.+)$")
 _PAPER = re.compile(r" ?\(([^()]*paper[^()]*)\)$")
@@ -24,7 +24,7 @@ _COST = re.compile(r"[^,;:()]*\bminutes\b[^,;:()]*")
 _CHOICE = re.compile(r'"([^"]*)"')
 _ONE_OF = re.compile(r"\bone of (\d+(?:, \d+)+)")
 _PAPERS_OWN = re.compile(rf"^the papers?: ({_NUMBER})(?!\.\d|\d)")
-_MANTISSAS = (1, 1.5, 2, 3, 5, 7)  # where a slider over powers of ten stops
+_MANTISSAS = (1, 1.5, 2, 3, 5, 7)  # stops of a slider within each power of ten
 _EVERY = 60  # whole numbers up to which a slider stops at each
 _CHIPS = 20  # elements up to which a list is shown as chips
 
@@ -34,7 +34,7 @@ _WORDS = {"integer": ("an integer", "integers"), "number": ("a number", "numbers
 
 
 def _number(text: str) -> float:
-    """A number as comments write it: 1,000 or 1e-6 or 10^12."""
+    """Return a number from the form that comments use: 1,000 or 1e-6 or 10^12."""
     base, _, power = text.replace(",", "").partition("^")
     return float(base) ** int(power) if power else float(base)
 
@@ -44,7 +44,7 @@ def _shown(x: float) -> str:
 
 
 def _literal(x: Any) -> str:
-    """A value as it would stand in the cell."""
+    """Return a value as it would be written in the cell."""
     if isinstance(x, str):
         return f'"{x}"'
     if isinstance(x, float):
@@ -56,11 +56,11 @@ def _literal(x: Any) -> str:
 class Parameter:
     """One parameter: the value in the notebook and what may replace it.
 
-    `kind` is ``integer``, ``number``, ``text``, ``boolean``, ``other`` (a list of lists, say) or ``any`` (where the notebook
-    has ``None``); `many` says that the value is a list of them, `none` that ``None`` is allowed as well. `low` and `high`
-    bound a number (every number of a list); an open bound is itself not allowed. A whole number may have to be a multiple
-    of `step`. Where the comment names them, `choices` are all that may stand here: texts in quotes, or "one of 1, 2, 3".
-    A `pair` is a list of two. `cost` is what the comment says of a change that takes minutes.
+    `kind` is ``integer``, ``number``, ``text``, ``boolean``, ``other`` (for example a list of lists) or ``any`` (where the
+    notebook has ``None``). `many` means that the value is a list of these, and `none` that ``None`` is also allowed. `low` and
+    `high` bound a number, or every number of a list; an open bound itself is not allowed. A whole number may have to be a
+    multiple of `step`. If the comment names `choices`, only they are allowed: texts in quotes, or "one of 1, 2, 3". A `pair` is a
+    list of two. `cost` is the comment's warning about a change that takes minutes.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Parameter:
     cost: str = ""
 
     def expects(self) -> str:
-        """In words, what may stand here."""
+        """Return in words which values are allowed."""
         one, several = _WORDS[self.kind]
         if self.choices:
             named = ", ".join(f'"{c}"' if isinstance(c, str) else _shown(c) for c in self.choices)
@@ -96,7 +96,7 @@ class Parameter:
         return words + (" or None" if self.none else "")
 
     def problem(self, value: Any) -> str | None:
-        """One line that says why `value` cannot stand here, or None."""
+        """Return one line that explains why `value` is not allowed, or None."""
         if self.kind == "any" or (value is None and self.none):
             return None
         many = isinstance(value, (list, tuple))
@@ -118,14 +118,14 @@ class Parameter:
         return math.isfinite(value) and above and below and named and not (self.step and value % self.step)
 
     def specification(self) -> dict[str, Any]:
-        """The same as plain data, for the page's form."""
+        """Return the same as plain data, for the page's form."""
         return asdict(self) | {"expects": self.expects()} | self.control()
 
     def control(self) -> dict[str, Any]:
-        """What a reader changes this with, where that is more than a line of text.
+        """Return the control by which a reader changes this parameter: a slider, a choice, chips, or a line of text.
 
-        `stops` are the values that a slider, a choice or a row of chips offers, as they would stand in the cell; each of
-        them is allowed. `mark` is the value that the paper used, or the notebook's own, where `by` says ``book``.
+        `stops` are the values that a slider, a choice or a row of chips offers, in the form of the cell. Each of them is allowed.
+        `mark` is the value that the paper used, or the notebook's own, where `by` is ``book``.
         """
         value = _evaluate(self.literal)
         if self.many:
@@ -149,7 +149,10 @@ class Parameter:
                 "by": "paper" if theirs else "book"}  # fmt: skip
 
     def _elements(self) -> list[str]:
-        """What the chips of a list offer: its own elements and what else is named; none where their order may mean something."""
+        """Return the values that the chips of a list offer, or nothing where the order of the list may matter.
+
+        These are the list's own elements, and further values that the comment names.
+        """
         tree = ast.parse(self.literal, mode="eval").body
         if not isinstance(tree, ast.List) or self.pair or self.kind not in ("integer", "number", "text"):
             return []
@@ -160,10 +163,11 @@ class Parameter:
         return list(({c: _literal(c) for c in self.choices} | offered).values())
 
     def _places(self, *own: float) -> list[float]:
-        """Where a slider stops: whole numbers, even steps, or steps of the powers of ten, by how wide the range is.
+        """Return the values at which a slider stops: whole numbers, even steps, or steps within powers of ten, for ever wider
+        ranges.
 
-        A range without an end is shown up to ten times the largest of what the notebook and the paper have. Of what lies
-        more than three powers of ten below them only the end of the range is shown.
+        A range without an end is shown up to ten times the largest value of the notebook and the paper. Far below these values,
+        by more than three powers of ten, only the end of the range is shown.
         """
         low = self.low or 0.0
         high = self.high if self.high is not None else 10 * (max(own) or 1.0)
@@ -186,7 +190,7 @@ class Parameter:
 
 
 def _evaluate(literal: str) -> Any:
-    """The value of a parameter's source; ours may also be a list comprehension over a range."""
+    """Return the value of a parameter's source, which in the book may also be a list comprehension over a range."""
     try:
         return ast.literal_eval(literal)
     except ValueError:
@@ -202,7 +206,7 @@ def _kind(value: Any, bounds: Iterable[float | None]) -> str:
 
 
 def parse(line: str) -> Parameter:
-    """Read one line of the parameter cell; raise ValueError if it is none."""
+    """Return the parameter that one line of the cell defines, or raise ValueError."""
     found = _LINE.match(line)
     if not found:
         raise ValueError(f"not a parameter line: {line!r}")
@@ -254,7 +258,7 @@ def of(notebook: dict[str, Any]) -> dict[str, Parameter]:
 
 
 def _plain(literal: str) -> Any:
-    """A plain value; whole numbers may be written as ``1e6``, as on the command line and in the form of a live page."""
+    """Return the value of a literal, in which whole numbers may be written as ``1e6``, on the command line and in forms."""
     tree = ast.parse(literal, mode="eval")
     for node in ast.walk(tree):
         if (
@@ -267,7 +271,7 @@ def _plain(literal: str) -> Any:
 
 
 def read(text: str) -> dict[str, Any]:
-    """Split ``k=[2, 10] trials=100000`` into names and Python values; raise ValueError with what is wrong."""
+    """Return the names and Python values in a text such as ``k=[2, 10] trials=100000``, or raise ValueError with the reason."""
     values: dict[str, Any] = {}
     for part in filter(str.strip, re.split(r"(?:^|\s+)(?=\w+\s*=)", text)):
         name, equals, literal = part.partition("=")
@@ -277,13 +281,13 @@ def read(text: str) -> dict[str, Any]:
             raise ValueError(f"{name.strip()} is given twice")
         try:
             values[name.strip()] = _plain(literal.strip())
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # so a text may fail to be one
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # errors of a text that is no literal
             raise ValueError(f"{name.strip()} must be a plain Python value, got {literal.strip()[:400]!r}") from None
     return values
 
 
 def refuse(parameters: dict[str, Parameter], values: dict[str, Any]) -> list[str]:
-    """Lines that say which of `values` cannot replace which parameter; empty if all can."""
+    """Return one line for each of `values` that cannot replace its parameter, or that names no parameter."""
     found = [
         parameters[name].problem(value) if name in parameters else f"there is no parameter {name}"
         for name, value in values.items()

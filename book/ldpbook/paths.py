@@ -1,4 +1,4 @@
-"""Where things of the checkout lie; the only place that says so."""
+"""Define the paths of the checkout in one place."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ __all__ = ["ROOT", "BUILD", "STORE", "PACKAGES", "data"]
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout."""
 BUILD = ROOT / "_build"
-"""Everything `make` generates."""
+"""The folder of everything that `make` generates."""
 STORE = BUILD / "sweeps"
-"""Finished cells of sweeps."""
+"""The folder of stored cells of sweeps."""
 PACKAGES = BUILD / "packages"
-"""Third-party packages under audit, each in a directory of its own."""
+"""The folder of third-party packages under audit, each in a directory of its own."""
 
 
 def data(*parts: str) -> Path:

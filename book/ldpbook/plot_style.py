@@ -1,5 +1,4 @@
-"""How the points of a figure look, by their series and their source, the legend that says so, the
-scales of its axes, and how a table writes numbers."""
+"""Choose how figures look: points by series and source, the legend, the scales of axes, and the numbers of tables."""
 
 import itertools
 import numbers
@@ -20,20 +19,19 @@ from ldpkit.types import Array
 __all__ = ["COLOURS", "MARKERS", "SOURCES", "looks", "curves", "bars", "legends", "upright", "along", "written", "power"]
 
 Look: TypeAlias = dict[str, Any]
-"""How matplotlib is told to draw something."""
+"""Options by which matplotlib draws something."""
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8C6D31", "#7F7F7F", "#5E3C99"]
 """Okabe and Ito's palette, ordered so that neighbours also differ in lightness."""
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", ">"]
 SOURCES = ("paper", "released code", "exact", "this run", "this run, real reports", "claim")
-"""Where a point comes from; *this run* alone is drawn from the exact law."""
-_ROUNDING = 1e-12  # below which a negative number is a zero and the rounding of doubles
+"""Sources of a point; ``"this run"`` without an addition means sampled from the exact distribution."""
+_ROUNDING = 1e-12  # a negative number closer to zero is a rounding error of doubles
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DASHES = ["--", ":", "-.", (0, (1, 3)), (0, (6, 1, 1, 1, 1, 1))]
 
 
 def looks(table: pd.DataFrame, own: bool, palette: str | None) -> dict[str, Look]:
-    """Colour, marker and number of every series, dashes of those that are claims; `own` counts anew
-    in each panel."""
+    """Return colour, marker and number of every series, and the dashes of claims; `own` numbers the series of each panel anew."""
     claims, numbers = table["source"] == "claim", dict[str, int]()
     for name, rows in table[~claims].groupby("series", sort=False):
         rivals = table.loc[table["panel"].isin(rows["panel"]), "series"].unique() if own else list(numbers)
@@ -48,8 +46,7 @@ def looks(table: pd.DataFrame, own: bool, palette: str | None) -> dict[str, Look
 
 
 def _style(source: str, look: Look, beside: Collection[str] = ("exact",)) -> Look:
-    """How the points of a source are drawn in a series of this look, beside those of other
-    sources."""
+    """Return how points of a source are drawn for a series with this look, next to points of the other sources."""
     runs = any(other.startswith("this run") for other in beside)
     if source == "paper" and not runs:
         return {"color": "0.82", "lw": 3.5, "zorder": 1}
@@ -57,7 +54,7 @@ def _style(source: str, look: Look, beside: Collection[str] = ("exact",)) -> Loo
         return {"color": "black", "marker": "x" if source == "paper" else "+", "ls": "none", "mew": 1, "zorder": 4}
     if source == "claim":
         return {"color": "black", "ls": look["ls"], "lw": 1, "zorder": 2}
-    if source == "exact":  # of lines that coincide the lower ones are broader
+    if source == "exact":  # if lines coincide, the lower ones are broader
         broad = 0 if runs or look["count"] > 6 else 0.4 * (look["count"] - 1 - look["number"])
         return {"color": look["color"], "lw": 1.1 + broad, "zorder": 2}
     face, joined = (look["color"] if source == "this run, real reports" else "white", "exact" not in beside)
@@ -72,7 +69,7 @@ def _style(source: str, look: Look, beside: Collection[str] = ("exact",)) -> Loo
 
 
 def _lined(axis: Axes, series: pd.DataFrame, look: Look, beside: Collection[str]) -> Iterator[tuple[str, pd.DataFrame, Look]]:
-    """Draw the lines across a panel; return each source, its points and how they are drawn."""
+    """Draw the lines that cross a panel, and yield each source with its points and how they are drawn."""
     for source, rows in series.groupby("source", sort=False):
         style = _style(source, look, beside)
         for level in rows.loc[rows["x"].isna(), "y"]:
@@ -91,13 +88,13 @@ def curves(axis: Axes, series: pd.DataFrame, look: Look, beside: Collection[str]
         if source != "exact" and rows["error"].notna().any():
             axis.errorbar(at, height, yerr=rows["error"], fmt="none", ecolor=style["color"], capsize=2)
         marker = "marker" in style and floor is not None
-        if len(rows) == 1 and "marker" not in style:  # a line of one point would not be seen
+        if len(rows) == 1 and "marker" not in style:  # a line of one point would be invisible
             style |= {"marker": "_", "ms": 14}
         axis.plot(at, height.clip(lower=floor) if marker else height, **style)
 
 
 def bars(axis: Axes, series: pd.DataFrame, look: Look, beside: Collection[str], _: object, places: Mapping[object, int]) -> None:
-    """Draw one series of a panel as bars beside those of the others."""
+    """Draw one series of a panel as bars next to those of the other series."""
     width = 0.8 / look.get("count", 1)
     for source, rows, style in _lined(axis, series, look, beside):
         rows = rows[np.isfinite(rows["y"])]
@@ -133,11 +130,10 @@ def bars(axis: Axes, series: pd.DataFrame, look: Look, beside: Collection[str], 
 def legends(
     grid: sns.FacetGrid, table: pd.DataFrame, looks: Mapping[str, Look], own: bool, bars: bool, words: Mapping[str, str]
 ) -> None:
-    """Explain series by their colours, sources by their shapes and claims by their lines, above the
-    panels."""
+    """Add legends above the panels: colours for series, shapes for sources, and lines for claims."""
 
     def of_series(rows: pd.DataFrame) -> Look:
-        """A handle for every series with a name; the marker where there is one."""
+        """Return a legend entry for every series with a name, with its marker if it has one."""
         found = {}
         for name, part in rows[rows["series"] != ""].groupby("series", sort=False):
             if "color" in (look := looks[name]):
@@ -165,13 +161,13 @@ def legends(
         if n == 1 or legend.get_window_extent().width < 0.97 * grid.figure.bbox.width:
             break
         legend.remove()
-    # panels keep their size, however much there is to explain
+    # panels keep their size, however long the legend is
     high = legend.get_window_extent().height / grid.figure.dpi
     grid.figure.set_figheight(grid.figure.get_figheight() + high)
 
 
 def upright(axis: Axes, rows: pd.DataFrame, scale: str, floor: float | None, ends: tuple[float | None, float | None]) -> None:
-    """Give the vertical axis its scale and its ends."""
+    """Set the scale and the ends of the vertical axis."""
     seen = rows["y"][np.isfinite(rows["y"])]
     low, high = ends
     if scale == "log" and not (seen > 0).any():  # a logarithmic axis needs numbers above zero
@@ -192,8 +188,7 @@ def _set(axis: Axes, which: str, scale: str, seen: Array) -> None:
 
 
 def _plain(axis: Axis, low: float, high: float) -> None:
-    """Label a logarithmic axis at 1, 2 and 5 if it is short, with plain numbers unless it reaches
-    far from 1."""
+    """Label a logarithmic axis at 1, 2 and 5 if it is short, with plain numbers unless it reaches far from 1."""
     axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5) if high < 60 * low else (1,)))
     if low > 3e-5 and high < 3e5:
         axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
@@ -201,8 +196,7 @@ def _plain(axis: Axis, low: float, high: float) -> None:
 
 
 def along(axis: Axes, rows: pd.DataFrame, scale: str) -> None:
-    """Give the horizontal axis its scale, and ticks where the values are if they are few; labels
-    never touch."""
+    """Set the scale of the horizontal axis, with ticks at the values if these are few and their labels do not touch."""
     at = np.unique(rows.loc[rows["y"].notna(), "x"].dropna().astype(float))
     _set(axis, "x", scale, at)
     if not 0 < len(at) <= 12 or any(len(f"{v:g}") > 6 or v >= 1e6 for v in at):
@@ -225,8 +219,11 @@ def along(axis: Axes, rows: pd.DataFrame, scale: str) -> None:
 
 
 def written(entry: object, precision: int) -> object:
-    """Return an entry of a table: numbers with their thousands apart, what would be rounded to
-    nothing with a power of ten, and differences in the last digit of a double as zero."""
+    """Return an entry of a table as text.
+
+    Thousands are separated by commas. A number that would be rounded to zero has a power of ten. A difference in the last digit
+    of a double is zero.
+    """
     if isinstance(entry, bool) or not isinstance(entry, numbers.Real):
         return entry
     if isinstance(entry, numbers.Integral):
@@ -241,5 +238,5 @@ def written(entry: object, precision: int) -> object:
 
 
 def power(base: int, exponent: int) -> str:
-    """Return a power as it is written, with a raised exponent."""
+    """Return a power with a raised exponent, as people write it."""
     return f"{base}{str(exponent).translate(_RAISED)}"

@@ -1,11 +1,9 @@
-"""Figures of one look from tidy tables: readable in grey, safe for the colour-blind, every value at
-its true place.
+"""Draw figures of one look from tidy tables: readable in grey and for the colour-blind, every value at its true place.
 
-`figure` draws a table whose rows are points: the `panel` and the `series` that a point belongs to,
-the `source` that it comes from, `x`, `y` and the half-length of its `error` bar. Facets, shared
-scales, hues and palettes are seaborn's; here is what the book wants beyond them: given error bars,
-one legend for series and sources, lines of claims, the floor of a logarithmic axis. The table stays
-attached to the figure, and is what a reader downloads.
+`figure` draws a table whose rows are points. A row has the `panel` and the `series` of its point, the `source` of the value, `x`,
+`y`, and the half-length of the `error` bar. Facets, shared scales, hues and palettes are seaborn's. This module adds given error
+bars, one legend for series and sources, lines of claims, and the floor of a logarithmic axis. The table stays attached to the
+figure, so that a reader can download it.
 """
 
 import math
@@ -30,14 +28,13 @@ from .plot_style import COLOURS, MARKERS, SOURCES
 
 __all__ = ["COLOURS", "MARKERS", "COLUMNS", "SOURCES", "use", "tidy", "figure", "attach", "data", "summary", "show"]
 
-_RARE = 25  # events of all runs together, fewer of which have no bell-shaped law
-_SPEC = "application/vnd.ldpkit.figure+json"  # the form of what `figure` was called with
+_RARE = 25  # fewer events in all runs together have no bell-shaped distribution
+_SPEC = "application/vnd.ldpkit.figure+json"  # media type of the options of `figure`
 COLUMNS = ["panel", "series", "source", "x", "y", "error"]
 
 
 def use() -> None:
-    """Set the book's style for all figures that follow; in a notebook their tables travel with
-    them."""
+    """Set the book's style for all figures that follow; in a notebook their tables are stored with them."""
     mpl.rcParams.update(
         {
             "figure.facecolor": "white",
@@ -71,15 +68,14 @@ def use() -> None:
 
 
 def attach(figure: Figure, table: pd.DataFrame, **said: object) -> Figure:
-    """Attach the table that a figure shows, and what else is `said` about it, to a figure that
-    `figure` cannot draw."""
+    """Attach a table, and further facts `said`, to a figure that `figure` cannot draw; return the figure."""
     checks.instance("figure", figure, Figure, "a matplotlib figure")
     figure.ldpkit = (table, said)  # type: ignore[attr-defined]  # travels with the figure, wherever it goes
     return figure
 
 
 def data(figure: Figure) -> pd.DataFrame:
-    """Return the table that a figure shows; an error if none is attached."""
+    """Return the table that a figure shows, or raise ValueError if none is attached."""
     checks.instance("figure", figure, Figure, "a matplotlib figure")
     if not hasattr(figure, "ldpkit"):
         raise ValueError("figure must have a table: draw it by plots.figure, or plots.attach one")
@@ -88,7 +84,7 @@ def data(figure: Figure) -> pd.DataFrame:
 
 
 def _bundle(figure: Figure) -> dict[str, object] | None:
-    """What travels with a displayed figure: its table, and what `figure` was told."""
+    """Return the data that are stored with a displayed figure: its table, and the options of `figure`."""
     if not hasattr(figure, "ldpkit"):
         return None
     table, said = figure.ldpkit
@@ -106,27 +102,26 @@ def tidy(
     sources: Mapping[str, str | tuple[str, str]] | None = None,
     claim: Mapping[str, str | float] | None = None,
 ) -> pd.DataFrame:
-    """Return the rows for `figure` that stand beside each other in the columns of `cells`; what is
-    missing is no row.
+    """Return the rows for `figure` from a table that has several sources in one row; missing values give no row.
 
     Parameters
     ----------
     cells : pandas.DataFrame
-        One row per place on the horizontal axis, for example from `summary`. Where a column
-        ``faithful`` is true, what this run found is of real reports.
+        One row per place on the horizontal axis, for example from `summary`. Where a column ``faithful`` is true, the values of
+        this run come from real reports.
     x : str
         Column of the horizontal axis.
     panel, series : str
         Names with columns in braces, ``"k = {k}"``.
     along : str, optional
-        Column by which a line runs, if it is not the one of `x`.
+        Column that orders the points of a line, if it is not the one of `x`.
     sources : dict, optional
-        For each source the column of its values, or the two of values and errors. By default those
-        of `summary`, with the standard error of *exact* where no event is rare.
+        For each source the column of its values, or the two columns of values and errors. By default those of `summary`, with the
+        standard error of *exact* where no event is rare.
     claim : dict, optional
         Lines of claims: a name, and the column (one value for each x of a panel) or the level.
     """
-    if {"chance", "se"} <= set(cells):  # of few events no standard error tells how far they may lie
+    if {"chance", "se"} <= set(cells):  # for few events a standard error does not describe the deviations
         cells = cells.assign(se=cells["se"].where(cells["chance"].isna()))
     law = ("exact", "se") if "se" in cells else "exact"
     sources = {"this run": ("mean", "spread"), "exact": law} if sources is None else sources
@@ -183,42 +178,38 @@ def figure(
 ) -> Figure:
     """Draw one figure from one table.
 
-    Runs are markers (filled where they are real reports, hollow where they are drawn from the exact
-    law), joined by a thin line in a panel without exact ones; exact values are lines, claims black
-    broken ones. The paper's points are black crosses beside runs, else a broad grey line; those of
-    released code are black pluses.
+    Runs are markers: filled for real reports, hollow for reports sampled from the exact distribution. A thin line joins them in a
+    panel without exact values. Exact values are lines, and claims are black broken lines. The paper's points are black crosses
+    next to runs, else a broad grey line. Points of released code are black pluses.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        The columns `COLUMNS`, sources of `SOURCES`. Rows are joined in their order; a row without
-        `x` is a line across its panel, one without `y` a line up. The error of *exact* is the
-        standard error of what runs find, and is not drawn.
+        The columns `COLUMNS`, with sources of `SOURCES`. Rows are joined in their order. A row without `x` is a horizontal line
+        across its panel, and one without `y` a vertical line. The error of *exact* is the standard error of the runs, and is not
+        drawn.
     x, y : str
-        What the axes are called.
+        Labels of the axes.
     kind : {"lines", "bars"}
         ``"bars"`` groups by `x`, in order of appearance; exact values are dashes then.
     xscale, yscale : {"linear", "log", "symlog"}
         ``"symlog"`` is linear from 0 to the smallest value above it.
     floor : float, optional
-        Lower edge of a logarithmic vertical axis; markers of smaller values stand on it, the table
-        keeps the values.
+        Lower edge of a logarithmic vertical axis. Markers of smaller values stand on it; the table keeps the values.
     ylim : (float or None, float or None)
-        Ends of the vertical axis, where the data do not decide.
+        Ends of the vertical axis; None leaves an end to the data.
     columns, size : int, (float, float)
-        Panels in a row, and inches of one.
+        Number of panels in a row, and the size of one in inches.
     share : {"xy", "x", "y", ""}
         The scales that panels share.
     own : bool
-        Whether panels show different series: colours start anew in each, and each has a legend of
-        its series.
+        Whether panels show different series. Then colours start anew in each panel, and each panel has a legend of its series.
     palette : str, optional
         Name of one of seaborn's palettes, for series that have an order.
     error : str
-        What the markers of runs with an error bar are.
+        Meaning of a marker with its error bar.
     z : bool
-        Whether *exact* is the expectation of what the runs measure, so that deviations can be
-        judged by it.
+        Whether *exact* is the expectation of the runs, so that their deviations can be judged by it.
     """
     for name, value, allowed in (
         ("kind", kind, ("lines", "bars")), ("xscale", xscale, ("linear", "log", "symlog")),
@@ -287,18 +278,16 @@ def figure(
 
 
 def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon")) -> pd.DataFrame:
-    """Collapse the runs of each cell.
+    """Collapse the runs of each cell into one row.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of `by`, and ``mean`` and ``spread`` (standard deviation) of
-        the statistic over the runs, its ``exact`` expectation, and the exact
-        standard error ``se`` of the mean; ``exact`` and ``se`` are empty where
-        no law is known. ``faithful`` if the table has it: whether all reports are real.
-        ``chance`` if the table has counts and exact rates, and an event or its
-        opposite is rare: how likely counts as far from them are (exact, two-sided).
-        A single rare event moves such a statistic by many standard errors.
+        The columns of `by`, and ``mean`` and ``spread`` (standard deviation) of the statistic over the runs. ``exact`` is its
+        expectation, and ``se`` the exact standard error of the mean. Both are empty where no exact distribution is known.
+        ``faithful``, if the table has it, tells whether all reports are real. ``chance`` is given if the table has counts and
+        exact rates, and an event or its opposite is rare. It is the exact two-sided probability of counts that deviate at least
+        as far. A single rare event moves such a statistic by many standard errors.
     """
     checks.columns(table, [*by, "epsilon_emp", "exact_epsilon_emp", "exact_sd"])
     cell = (
@@ -323,8 +312,10 @@ def summary(table: pd.DataFrame, by: Iterable[str] = ("mechanism", "k", "epsilon
 
 
 def _chance(cells: DataFrameGroupBy) -> Array:
-    """Smallest probability of counts as far from the exact rates, with a factor of two for both;
-    NaN where none is rare."""
+    """Return the smaller probability of counts that deviate at least as far from the exact rates, doubled for two counts.
+
+    The probability is NaN where no event is rare.
+    """
     trials, found, rare = cells["trials"].sum().to_numpy(), [], []
     for count, rate in (("tp", "exact_tpr"), ("fp", "exact_fpr")):
         hits, share = cells[count].sum().to_numpy(), cells[rate].first().to_numpy(float)
@@ -341,8 +332,8 @@ def show(table: pd.DataFrame, precision: int = 3, index: bool = False, bold: str
     ----------
     table : pandas.DataFrame
     precision : int
-        Decimals of floating-point numbers; missing values stay empty, thousands are set apart by
-        commas, and what these decimals would show as zero has a power of ten.
+        Decimals of floating-point numbers. Missing values stay empty, and thousands are separated by commas. A number that these
+        decimals would show as zero has a power of ten.
     index : bool
         Whether to show the row labels.
     bold : str, optional

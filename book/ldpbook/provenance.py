@@ -1,7 +1,7 @@
-"""What each built page says about its own making: the source and data of every figure, and the run behind the page.
+"""Add to each built page how it was made: the source and data of every figure, and the run behind the page.
 
-Facts of one run (when, how long, with which versions) come from the record beside the executed notebook; the notebook
-itself stays free of them, so that equal runs give equal bytes.
+Facts of one run (when, how long, with which versions) come from the record next to the executed notebook. The notebook itself
+holds no such facts, so that equal runs give equal bytes.
 """
 
 import ast
@@ -22,10 +22,10 @@ from sphinx.application import Sphinx
 from . import execute, parameters
 from .execute import Json, Project
 
-_DATA = "text/csv"  # ldpbook.plots stores what a figure shows in this form
+_DATA = "text/csv"  # media type in which ldpbook.plots stores the table of a figure
 _IMAGE = "image/svg+xml"
 _NO_SOURCE = {"ldpbook.plots.use", "ldpbook.plots.show", "ldpbook.claims.judge", "ldpbook.paper_values.Scoreboard"}
-"""What shows or judges, and makes nothing that a figure draws."""
+"""Functions that only show or judge, and compute nothing that a figure draws."""
 
 
 @functools.cache
@@ -35,7 +35,7 @@ def _load(path: Path, stamp: int) -> Json:
 
 
 def load(path: Path) -> Json | None:
-    """A JSON file, read once as long as it does not change; None if it is not there."""
+    """Return the content of a JSON file, or None if the file is missing; an unchanged file is read only once."""
     return _load(path, path.stat().st_mtime_ns) if path.exists() else None
 
 
@@ -44,7 +44,7 @@ def _joined(value: str | list[str]) -> str:
 
 
 def figures(notebook: Json) -> Iterator[tuple[int, str, str, str | None]]:
-    """Yield ``(cell index, name, svg, csv)`` of every figure with a name; `csv` is None where the axes gave none."""
+    """Yield ``(cell index, name, svg, csv)`` of every figure with a name; `csv` is None for a figure without a table."""
     for index, cell in enumerate(notebook["cells"]):
         name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
         shown = [o["data"] for o in cell.get("outputs", []) if _IMAGE in o.get("data", {})]
@@ -53,7 +53,7 @@ def figures(notebook: Json) -> Iterator[tuple[int, str, str, str | None]]:
 
 
 def _imports(tree: ast.AST) -> dict[str, str]:
-    """Names that the notebook's imports bind, with where they come from."""
+    """Return the names that the notebook's imports bind, each with its full name."""
     bound: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -64,7 +64,7 @@ def _imports(tree: ast.AST) -> dict[str, str]:
 
 
 def _callable(name: str) -> bool:
-    """Whether a dotted name of the package is a function or class."""
+    """Return whether a dotted name of the package is a function or class."""
     module, _, attribute = name.rpartition(".")
     try:
         return callable(getattr(importlib.import_module(module), attribute))
@@ -73,7 +73,7 @@ def _callable(name: str) -> bool:
 
 
 def functions(notebook: Json) -> dict[int, list[str]]:
-    """The package's functions used by each code cell, by the cell's index, as full names in order of appearance."""
+    """Return the package's functions that each code cell uses, by the cell's index, as full names in order of appearance."""
     trees = {}
     for index, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] == "code":
@@ -97,7 +97,7 @@ def functions(notebook: Json) -> dict[int, list[str]]:
 
 
 def built_with(notebook: Json) -> dict[str, str]:
-    """Literals that papermill put in the place of the notebook's own, by name."""
+    """Return the parameter values that papermill put in the place of the notebook's own, by name."""
     for cell in notebook["cells"]:
         if parameters.INJECTED in cell["metadata"].get("tags", []):
             return dict(re.findall(r"^(\w+) = (.+)$", _joined(cell["source"]), flags=re.M))
@@ -105,7 +105,7 @@ def built_with(notebook: Json) -> dict[str, str]:
 
 
 def live_data(page: str, notebook: Json, seconds: float | None = None) -> Json:
-    """What the live page's script has to know: every code cell, also those not shown, the parameters, the time it takes."""
+    """Return the data of the live page's script: every code cell (also hidden ones), the parameters, and the time of a run."""
     cells = [
         {"index": i, "source": _joined(c["source"]), "parameters": parameters.TAG in c["metadata"].get("tags", [])}
         for i, c in enumerate(notebook["cells"])
@@ -118,7 +118,7 @@ def live_data(page: str, notebook: Json, seconds: float | None = None) -> Json:
 
 
 def _link(app: Sphinx, page: str, name: str) -> str:
-    """A function's name, linked to its documentation if it has one."""
+    """Return a function's name in HTML, linked to its documentation if it has one."""
     known: dict[str, Any] = app.env.get_domain("py").data["objects"]
     entry = known.get(name) or next(
         (o for n, o in known.items() if n.startswith(name.rpartition(".")[0] + ".")
@@ -145,7 +145,10 @@ def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], index: int, nam
 
 
 def _run_record(page: str, notebook: Json, record: Json | None, variant: bool) -> str:
-    """The page's foot: which run it shows. When that was, and how long it took, stands on one page of the book alone."""
+    """Return the foot of a page, which names the run that the page shows.
+
+    When the run took place, and how long it took, stands on one page of the book alone.
+    """
     up = "../" * page.count("/")
     changed = ", ".join(f"{n} = {v}" for n, v in built_with(notebook).items())
     rows = [("Executed notebook", f'<a href="{up}_executed/{page}.ipynb" download>{page.rpartition("/")[2]}.ipynb</a>')]
@@ -161,7 +164,7 @@ def _run_record(page: str, notebook: Json, record: Json | None, variant: bool) -
 
 
 def _beside(app: Sphinx, page: str, notebook: Json, index: int, name: str) -> str:
-    """The book's own figure, for a page that shows a variant; nothing if the book has none."""
+    """Return the book's own figure in HTML, for a page that shows a variant; return nothing if the book has none."""
     if not (Project(app.srcdir).build / "html" / f"_figures/{name}.svg").exists():
         return ""
     alt = notebook["cells"][index]["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
@@ -170,7 +173,7 @@ def _beside(app: Sphinx, page: str, notebook: Json, index: int, name: str) -> st
 
 
 def _variant(app: Sphinx, page: str) -> str:
-    """The head of a page that shows a variant: what was changed, and where the book's own is."""
+    """Return the head of a page that shows a variant: the changed parameters, and a link to the book's own page."""
     book = Project(app.srcdir)
     changed = f"<p>Run with {html.escape(app.config.ldpkit_variant)}; everything else is as in the notebook.</p>"
     if book.html(page).exists():
@@ -184,7 +187,7 @@ def _variant(app: Sphinx, page: str) -> str:
 
 
 def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Give every code cell an anchor, every figure its origin and files, every notebook page its foot."""
+    """Add an anchor to every code cell, source and files to every figure, and the foot to every page of a notebook."""
     project = Project(app.srcdir, app.config.ldpkit_build)
     notebook = load(project.executed(page))
     if notebook is None or not project.source(page).exists() or app.builder.format != "html":
@@ -207,10 +210,10 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load the live script; on a page with a notebook, tell it where the page's cells are.
+    """Load the live script; on a page with a notebook, tell the script where the page's cells are.
 
-    The scripts of thebe, Jupyter Book's own way to live code, go: they are added twice, which is an error in every
-    browser's console, and can only run on a third party's machines.
+    The scripts of thebe, which is Jupyter Book's own way to run code in pages, are removed. They are added twice, which is an
+    error in every browser's console, and they only run on machines of a third party.
     """
     project = Project(app.srcdir, app.config.ldpkit_build)
     own: dict[str, Any] = {}
@@ -222,11 +225,11 @@ def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], d
 
 
 def write_files(app: Sphinx, failure: Exception | None) -> None:
-    """Put executed notebooks, figures, their data and the live pages' cells beside the pages; name what has no name."""
+    """Write executed notebooks, figures, their data and the live pages' cells next to the pages, and label unnamed controls."""
     if failure or app.builder.format != "html":
         return
     project, target = Project(app.srcdir, app.config.ldpkit_build), app.outdir
-    for path in target.rglob("*.html"):  # the theme's arrows beside sections have no name for a screen reader
+    for path in target.rglob("*.html"):  # the theme's arrows at sections have no name for a screen reader
         path.write_text(path.read_text().replace("<summary><span", '<summary aria-label="Pages of this section"><span'))
     seconds = execute.expected(project)
     for page in sorted(app.env.found_docs):
@@ -249,7 +252,7 @@ def write_files(app: Sphinx, failure: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_config_value("ldpkit_build", "_build", "env")
-    app.add_config_value("ldpkit_variant", "", "env")  # what a page apart from the book was run with
+    app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
     app.connect("doctree-resolved", annotate)
     app.connect("html-page-context", add_script)
     app.connect("build-finished", write_files)

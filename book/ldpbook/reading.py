@@ -1,7 +1,7 @@
-"""Pages of figures and tables in the order of their readers: answer, figure, how to read it, one point, what verifies it.
+"""Arrange pages of figures and tables for readers: answer, figure, how to read it, one point, evidence.
 
-A notebook keeps the order in which it runs. A page with an answer gets the code of its first figure below that figure. With the
-heading of `EVIDENCE` it gets a line of status below its answer, and one fold around all that verifies.
+A notebook keeps the order in which it runs. On a page with an answer, the code of the first figure moves below that figure. A
+page with the heading of `EVIDENCE` gets a line of status below its answer, and one fold around all its evidence.
 """
 
 import html
@@ -22,7 +22,7 @@ from .comparisons import AGREES, STAND_IN
 from .execute import Project
 
 EVIDENCE = "does-it-agree-with-the-paper"
-"""The section of a page that holds everything by which the page is verified."""
+"""Identifier of the section of a page that holds all its evidence."""
 PROMPTS = {
     "parameters": "Parameters",
     "setup": "Computation",
@@ -30,13 +30,13 @@ PROMPTS = {
     "figure": "Code of this figure",
     "": "Code of this table",
 }
-"""What the fold of a cell is called, by the first of these tags that the cell has."""
+"""Titles of the fold of a cell; the first of these tags that the cell has decides."""
 ABOVE = ("page-errata", "page-needs")
-"""Lines that other pages have below their title; here they stand with the evidence and at the foot."""
+"""Lines that other pages have below their title; on these pages they stand with the evidence and at the foot."""
 
 
 def evidence(doctree: nodes.Node) -> nodes.section | None:
-    """Return the section that verifies a page, or None."""
+    """Return the section of a page that holds its evidence, or None."""
     return next((s for s in doctree.findall(nodes.section) if EVIDENCE in s["ids"]), None)
 
 
@@ -65,7 +65,7 @@ def furthest(rows: pd.DataFrame) -> tuple[int, float]:
 
 
 def against_exact(rows: pd.DataFrame) -> str:
-    """Return in words what the numbers of an item were checked against if none of them was printed."""
+    """Return in words with what the numbers of an item were compared if none of them was printed."""
     simulated, deviation = furthest(rows)
     exact = int((rows["exact"].notna() & ~(rows["reproduced_se"] > 0)).sum())
     if simulated:
@@ -91,7 +91,7 @@ def status(rows: pd.DataFrame, differs: str) -> str:
 
 
 def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
-    """Return the line on the fold around the evidence."""
+    """Return the title of the fold around the evidence."""
     n, path = counted(rows), project.root / "_build" / "claims.csv"
     agree = n["printed"] + n["code"]
     parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree" if agree + n["differ"] else against_exact(rows)]
@@ -108,13 +108,13 @@ def _raw(text: str) -> nodes.raw:
 
 
 def _folds(doctree: nodes.document) -> Iterator[tuple[nodes.container, HideCodeCellNode]]:
-    """Give the cells of a page whose source is folded, each with its fold."""
+    """Yield the cells of a page whose source is folded, each with its fold."""
     for cell in doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code"):
         yield from ((cell, fold) for fold in cell.children[:1] if isinstance(fold, HideCodeCellNode))
 
 
 def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Put the parts of a page where its readers want them."""
+    """Move the parts of a page into the order of its readers."""
     top = next(doctree.findall(nodes.section), doctree)
     answer = next((n for n in top.children if isinstance(n, nodes.Element) and "answer" in n["classes"]), None)
     if answer is None or app.builder.format != "html":
@@ -146,7 +146,7 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 class Drawing(SphinxDirective):
-    """A diagram of ``book/_static/drawings`` within the page, so that it follows the theme; the content is its caption."""
+    """A diagram of ``book/_static/drawings`` inside the page, so that it follows the theme; the content is its caption."""
 
     has_content, required_arguments = True, 1
 
@@ -163,14 +163,14 @@ class Drawing(SphinxDirective):
 
 
 def load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load style and script where a page is arranged; load no script of formulas where a page has no formula."""
+    """Load style and script on arranged pages, and load no script for formulas on pages without a formula."""
     body = context.get("body", "")
     if 'class="math' not in body:
         context["script_files"][:] = [s for s in context["script_files"] if "mathjax" not in str(s.filename)]
     if re.search('class="(answer docutils|evidence|gallery|drawn)"', body):
         app.add_css_file("reading.css")
         app.add_js_file("reading.js", loading_method="defer")
-        context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its words name it
+        context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
 
 
 def setup(app: Sphinx) -> None:

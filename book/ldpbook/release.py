@@ -1,8 +1,8 @@
-"""Make what a release passes on, from the archive of the last commit: sources, wheel and book, and nothing of the history.
+"""Make the files of a release (sources, wheel and book) from the archive of the last commit, without its history.
 
-The sources are built and checked in a folder of their own, with an environment of their own. Every phrase of the letters to
-maintainers is compared with them and with the built site (`letters.py`). Without the letters nobody knows whether a finding
-is given away: then the same files are made, but into a folder of another name, and the program ends with an error.
+The sources are built and checked in a folder and an environment of their own. Every phrase of the letters to maintainers is
+compared with them and with the built site (`letters.py`). Without the letters nobody knows whether the release reveals a finding.
+In that case the same files are written to a folder of another name, and the program ends with an error.
 """
 
 import argparse
@@ -25,7 +25,7 @@ ROOT = paths.ROOT
 
 
 def unpacked(root: Path, place: Path) -> Path:
-    """The files of the last commit of `root`, in a new folder."""
+    """Extract the files of the last commit of `root` into a new folder, and return that folder."""
     tree, packed = place / "ldpkit", place / "sources.tar"
     tree.mkdir(parents=True)
     done = subprocess.run(["git", "archive", "-o", packed, "HEAD"], cwd=root, capture_output=True, text=True)
@@ -38,7 +38,7 @@ def unpacked(root: Path, place: Path) -> Path:
 
 
 def packed(folder: Path, target: Path, date: int) -> Path:
-    """An archive of a folder: equal bytes for equal files, whoever packs them, when, where and in which order."""
+    """Write an archive of a folder and return its path; equal files give equal bytes, whatever the user, time and place."""
     paths = sorted((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.as_posix())
     with (
         target.open("wb") as raw,
@@ -54,7 +54,7 @@ def packed(folder: Path, target: Path, date: int) -> Path:
 
 
 def packages(tree: Path, target: Path, date: int) -> list[Path]:
-    """The archive of the sources (an sdist) and the wheel of a tree: equal bytes under any umask, path, time zone and order."""
+    """Build the source archive (sdist) and the wheel of a tree, with equal bytes under any umask, path, time zone and order."""
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         copy, made = Path(folder) / "ldpkit", Path(folder) / "made"
@@ -82,7 +82,7 @@ def packages(tree: Path, target: Path, date: int) -> list[Path]:
 
 
 def book(tree: Path, scale: str) -> Path:
-    """Build the book in a tree, with an environment, stores and caches of its own; return its site."""
+    """Build the book in a tree, with an environment, stores and caches of its own, and return the folder of its site."""
     own = {"XDG_CACHE_HOME": str(tree / "_build" / "cache"), "NUMBA_CACHE_DIR": str(tree / "_build" / "numba")}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
     if subprocess.run(["make", "book", f"SCALE={scale}"], cwd=tree, env=environment).returncode:
@@ -91,13 +91,13 @@ def book(tree: Path, scale: str) -> Path:
 
 
 def checked(kept: list[letters.Letter], *folders: Path) -> None:
-    """End the program if anything in folders gives a letter away."""
+    """End the program if a file in the folders contains a phrase of an unpublished letter."""
     if hits := letters.found(kept, *folders):
         raise SystemExit("\n".join([*hits, f"{len(hits)} phrases of letters that are not published: nothing was released"]))
 
 
 def sums(made: list[Path]) -> str:
-    """The check sums of files, as `sha256sum --check` reads them."""
+    """Return the check sums of files in the format that `sha256sum --check` reads."""
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made)
 
 

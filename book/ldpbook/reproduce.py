@@ -1,8 +1,8 @@
-"""Build the book twice, from two clones in folders with different names and with one and two notebooks at a time, and compare.
+"""Build the book twice from two clones in different folders, one and two notebooks at a time, and compare all results.
 
-Every file that the two sites consist of, the executed notebooks and the tables of comparisons, claims and figures have to be
-equal byte for byte, but for the page that says when and how long, the figure whose subject is time, and the pages on which
-released clients draw from the operating system, as they do for their users: there is no seed to give them.
+All files of the two sites, the executed notebooks and the tables of comparisons, claims and figures must be equal byte for byte.
+Three sorts of pages are excepted. One page reports when and how long the build ran, and one figure has times as its subject. Some
+pages audit released clients that draw from the operating system, as they do for their users, and therefore take no seed.
 """
 
 import argparse
@@ -17,23 +17,23 @@ from pathlib import Path
 from . import paths
 
 TIMES = ("html/book/execution.html", "html/_sources/book/execution.md")
-"""What says when this build was made, and how long that took."""
+"""Pages that report when this build was made, and how long it took."""
 MEASURED = ("book/ldp_sgd/fig7",)
-"""Pages that measure times: that is what the paper's figure shows."""
+"""Pages that measure times, because the paper's figure shows times."""
 SEEDLESS = tuple(f"book/released/{name}" for name in ("index", "pure_ldp", "opendp_bool", "opendp_bits", "diffprivlib"))
-"""Pages whose clients draw from the operating system."""
+"""Pages whose clients draw from the operating system, which takes no seed."""
 FOLLOWING = ("html/_papers/ldp_sgd.zip", "released.csv", "html/searchindex.js")
-"""What such pages are put into."""
+"""Files that contain parts of such pages."""
 WORK = ("executed/**/*.ipynb", "executed/**/*.csv", "*.csv", "html/**/*")
 
 
 def files(build: Path) -> set[str]:
-    """What a build delivers, by name."""
+    """Return the names of all files of a build that are compared."""
     return {path.relative_to(build).as_posix() for pattern in WORK for path in build.glob(pattern) if path.is_file()}
 
 
 def differences(first: Path, second: Path) -> tuple[int, list[str]]:
-    """How many files two builds have in common, and which of all differ or are in one of them alone."""
+    """Return how many files two builds share, and the names of the files that differ or exist in one build only."""
     both = files(first) & files(second)
     alone = files(first) ^ files(second)
     unequal = {name for name in both if not filecmp.cmp(first / name, second / name, shallow=False)}
@@ -41,7 +41,7 @@ def differences(first: Path, second: Path) -> tuple[int, list[str]]:
 
 
 def excused(builds: tuple[Path, ...], names: list[str]) -> set[str]:
-    """Those of the unequal files that may be: the pages above, what they are put into, and what they alone show."""
+    """Return the unequal files that are allowed to differ: the pages above, files that contain them, and their own figures."""
     pages = (*MEASURED, *SEEDLESS)
     parts = {f"{folder}{page}{suffix}" for page in pages for folder, suffix in
              (("executed/", ".ipynb"), ("html/_executed/", ".ipynb"), ("html/", ".html"))}  # fmt: skip
@@ -55,7 +55,7 @@ def excused(builds: tuple[Path, ...], names: list[str]) -> set[str]:
 
 
 def build(root: Path, commit: str, place: Path, scale: str, jobs: int) -> Path:
-    """Clone one commit of `root` to `place` and build its book there, with stores and caches of its own."""
+    """Clone one commit of `root` to `place`, build its book there with stores of its own, and return the build folder."""
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(root), str(place)], check=True)
     subprocess.run(["git", "checkout", "-q", "--detach", commit], cwd=place, check=True)
     own = {"XDG_CACHE_HOME": str(place / "_build" / "cache"), "NUMBA_CACHE_DIR": str(place / "_build" / "numba")}

@@ -1,4 +1,4 @@
-"""The scoreboard page: every number beside the paper's and the exact one, one folded table per item."""
+"""Write the scoreboard page: every number next to the paper's and the exact one, in one folded table for each item."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ _MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: 
 
 
 def _number(x: str | float, digits: int = 4) -> str:
-    """So many digits of a number, all of a whole one; other text as it is."""
+    """Return a number with so many digits, and a whole number with all of them; return other text unchanged."""
     try:
         x = float(x)
     except ValueError:
@@ -26,7 +26,7 @@ def _number(x: str | float, digits: int = 4) -> str:
 
 
 def _apart(*values: float) -> list[str]:
-    """The numbers in as few digits, four at least, as tell different ones apart."""
+    """Return numbers with the fewest digits, at least four, that keep different numbers different."""
     for digits in range(4, 18):
         shown = [_number(x, digits) for x in values]
         if len(set(shown)) == len({float(x) for x in values}):
@@ -35,7 +35,7 @@ def _apart(*values: float) -> list[str]:
 
 
 def _table(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A list table in MyST, with relative column widths."""
+    """Return a list table in MyST, with relative column widths."""
     lines = ["```{list-table}", ":header-rows: 1", ":widths: " + " ".join(map(str, widths)), ""]
     for row in [header, *rows]:
         lines += [("* - " if i == 0 else "  - ") + str(cell) for i, cell in enumerate(row)]
@@ -43,13 +43,13 @@ def _table(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence
 
 
 def _counted(rows: pd.DataFrame) -> str:
-    """How many comparisons ended how, in words."""
+    """Return in words how many comparisons have each verdict."""
     counts = rows["verdict"].value_counts()
     return "".join(f"; {text}: {counts[v]:,}" for v, text in _MARK.items() if v in counts)
 
 
 def _rows(printed: pd.DataFrame) -> Iterator[tuple[str, ...]]:
-    """One row per number; a digitised curve of many points with one verdict takes one row."""
+    """Yield one row for each number; a digitised curve of many points with one verdict takes one row."""
     for (series, verdict, how, kind), group in printed.fillna({"note": ""}).groupby(
         ["series", "verdict", "how", "kind"], sort=False
     ):
@@ -68,12 +68,12 @@ def _rows(printed: pd.DataFrame) -> Iterator[tuple[str, ...]]:
 
 
 def _said(verdict: str, note: str) -> str:
-    """A verdict with what was assumed for it or explains it."""
+    """Return a verdict in words, with its assumption or explanation."""
     return _MARK[verdict] + (f": {note}" if note else "")
 
 
 def _furthest(rows: pd.DataFrame, what: str) -> Iterator[str]:
-    """How far the furthest of numbers with an error lies from the exact ones, if there are any."""
+    """Yield a line on the largest deviation of numbers with an error from their exact values, if there are any."""
     rows = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
     if len(rows):
         z = ((rows["reproduced"] - rows["exact"]).abs() / rows["reproduced_se"]).max()
@@ -81,7 +81,7 @@ def _furthest(rows: pd.DataFrame, what: str) -> Iterator[str]:
 
 
 def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
-    """One item: its name, state and counts on the line that is always shown, its comparisons folded under it."""
+    """Return the part of one item: a visible line of name, state and counts, and its folded comparisons."""
     page, state = root / "book" / f"{item.page}.ipynb", figures.state(rows)
     parts = [f"````{{dropdown}} **{figures.short(item.item)}** {item.title}. **{figures.SIGNS[state]} {state}**" + _counted(rows)]
     if page.exists():
@@ -99,19 +99,19 @@ def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
 
 
 def _crossed(board: pd.DataFrame) -> str:
-    """How many comparisons ended how, by how the number was made and what it was held against."""
+    """Return a table of the verdicts, by how a number was made and with what it was compared."""
     rows = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
     return _table((4, 4, 7), ("how", "held against", "verdicts"), rows)
 
 
 def held(board: pd.DataFrame) -> pd.Series:
-    """The verdicts of a board as they are shown: words and signs earn no tick, they hold."""
+    """Return the verdicts of a board as they are shown: a statement in words, or a sign, that agrees "holds", without a tick."""
     words = board["kind"].isin((WORDS, SIGN)) & (board["verdict"] == "reproduced")
     return board["verdict"].mask(words, "holds")
 
 
 def page(root: Path, path: Path) -> str:
-    """The page's generated part as MyST: a summary of each paper, then its items."""
+    """Return the generated part of the page as MyST: a summary of each paper, then its items."""
     if not path.exists():
         return "The book has not been executed yet: run `make book`."
     board, items = pd.read_csv(path), pd.read_csv(root / "data" / "items.csv")

@@ -1,6 +1,6 @@
-"""Check the book's JavaScript: its form and common mistakes (biome), and its types (tsc). Nothing of both is published.
+"""Check the book's JavaScript: its form and common mistakes (biome), and its types (tsc). Neither tool is published.
 
-What is pinned in ``js/package-lock.json`` is installed in ``_build/js``; status 4 where it cannot be.
+The releases pinned in ``js/package-lock.json`` are installed in ``_build/js``. The exit status is 4 where that is impossible.
 """
 
 import shutil
@@ -16,14 +16,14 @@ NAMES = (".npmrc", "package.json", "package-lock.json")
 
 
 def files() -> list[str]:
-    """The scripts that people write, relative to the checkout; grids of numbers are written by programs."""
+    """Return the scripts that people write, relative to the checkout, without grids of numbers, which programs write."""
     book = ROOT / "book"
     found = [*sorted((book / "_static").rglob("*.js")), book / "ldpbook" / "search.js"]
     return [path.relative_to(ROOT).as_posix() for path in found if not path.name.endswith(".data.js")]
 
 
 def install() -> bool:
-    """Install what the lock names, unless it is there."""
+    """Install the releases of the lock if they are not installed yet, and return whether they are there."""
     pins = "".join((PINS / name).read_text() for name in NAMES)
     ready = TOOLS / "ready"
     if ready.exists() and ready.read_text() == pins:
@@ -39,7 +39,7 @@ def install() -> bool:
 
 
 def main() -> None:
-    """Install, then check; `--write` puts the scripts into form first."""
+    """Install the tools, then check the scripts; `--write` reformats the scripts first."""
     if missing := [name for name in ("node", "npm") if not shutil.which(name)]:
         sys.stderr.write(f"The scripts cannot be checked: {' and '.join(missing)} must be installed\n")
         sys.exit(4)

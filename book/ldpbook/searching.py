@@ -1,8 +1,7 @@
-"""Search as readers of this book search: both spellings, figures by their number, THE is no article, pages before the module.
+"""Adapt Sphinx's search to this book: both spellings, figures by their number, THE as a name, pages before modules.
 
-``book/search.yml`` names what readers ask for in other words than those of the page that answers it.
-
-Sphinx's own search does the rest. What is done to a page's words here is done to the words of a question in `search.js`.
+``book/search.yml`` names what readers ask for in other words than those of the page that answers it. Sphinx's own search does the
+rest. The words of a question get the same treatment in `search.js` as the words of a page here.
 """
 
 import json
@@ -30,14 +29,14 @@ _NUMBERED = re.compile(r"\b(fig(?:ure)?|table)s?\.?\s+(\d+)((?:(?:,| and|, and| 
 
 
 def british(word: str) -> str:
-    """A word in lower case as the book spells it."""
+    """Return a word in lower case and in British spelling, as the book writes it."""
     for american, ours in SPELLING.items():
         word = re.sub(american, ours.replace("$", "\\"), word)
     return word
 
 
 def numbers(text: str) -> Iterator[str]:
-    """Every figure and table that a text names, as one word each: "Figures 10 to 12" gives figure10, figure11, figure12."""
+    """Yield every figure and table that a text names as one word: "Figures 10 to 12" gives figure10, figure11, figure12."""
     for kind, first, others in _NUMBERED.findall(text):
         last = int(first)
         for word, number in [("and", first), *re.findall(r"(,|and|to)\s+(\d+)", others)]:
@@ -47,7 +46,7 @@ def numbers(text: str) -> Iterator[str]:
 
 
 class English(SearchEnglish):
-    """English as Sphinx knows it, with what this book needs."""
+    """Sphinx's English, with the book's own words and stems."""
 
     js_splitter_code = (Path(__file__).parent / "search.js").read_text().replace("SPELLING_TABLE", json.dumps(SPELLING))
 
@@ -55,12 +54,14 @@ class English(SearchEnglish):
         return [*super().split(re.sub(r"\bTHE\b", "THE_", text)), *numbers(text)]
 
     def stem(self, word: str) -> str:
-        """The stem that the browser finds too: there a word of two letters is its own, here RS would become r."""
+        """Return the stem that the browser also finds, where a word of two letters is its own stem (here RS would become r)."""
         return super().stem(british(word.lower())) if len(word) > 2 else word.lower()
 
 
 def name_pages(app: Sphinx, env: BuildEnvironment) -> None:
-    """Name each page whose title is a question as the contents name it, with its paper, in the window's title and in what is found."""
+    """Give each page with a question as its title its name from the contents, with its paper, in search results and window
+    titles.
+    """
     for part in yaml.safe_load((Path(app.srcdir) / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
         for entry in part["chapters"]:
             if "title" in entry and entry["file"] in env.longtitles:
@@ -68,7 +69,7 @@ def name_pages(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def index_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Let the search read the name of a page for its title, and know what else readers call what it is about."""
+    """Make the search index the name of a page instead of its title, and what else readers call its subject."""
     asked = yaml.safe_load((Path(app.srcdir) / "book" / "search.yml").read_text(encoding="utf-8"))
     entries = [("single", text, "", "main", None) for text in asked.get(page.removeprefix("book/"), [])]
     next(doctree.findall(nodes.section), doctree).insert(1, addnodes.index(entries=entries))

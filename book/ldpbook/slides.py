@@ -1,8 +1,9 @@
-"""`python -m ldpbook slides`: one slide show for each paper, cut from the built pages, so that no text and no figure is kept twice.
+"""Cut one slide show for each paper from the built pages (`python -m ldpbook slides`), so that no text is kept twice.
 
-A show is one HTML file beside the built site, whose figures and formulas it uses, played by reveal.js, whose files lie beside it:
-right and left lead from page to page, down and up through a page's figures, Escape shows all, S opens the speaker's view with what
-was found; with ``?print-pdf`` behind its address it prints one slide a sheet. It asks nobody for anything, and works from a file.
+A show is one HTML file next to the built site, whose figures and formulas it uses. It is played by reveal.js, whose files lie
+next to it. Right and left change the page, down and up step through the figures of a page. Escape shows all slides, and S opens
+the speaker's view with the results. With ``?print-pdf`` at the end of its address it prints one slide a sheet. A show needs no
+network and can be opened as a file.
 """
 
 import html
@@ -16,7 +17,7 @@ from . import errata, figures, paths
 from .execute import Project
 
 PLAYER = Path("_build/reveal/sphinx_revealjs/_static/revealjs")
-"""Where `make` puts reveal.js, from the one package of the registry that brings it."""
+"""Folder into which `make` puts reveal.js, taken from the one package of the registry that contains it."""
 FILES = ("dist/reset.css", "dist/reveal.css", "dist/reveal.js", "plugin/notes/notes.js", "LICENSE")
 _SHOW = """\
 <!DOCTYPE html>
@@ -64,7 +65,7 @@ Reveal.initialize({{ width: 1280, height: 720, margin: 0.02, hash: true, center:
 
 
 def _article(project: Project, page: str) -> Tag:
-    """The article of a built page, its links leading to the built pages."""
+    """Return the article of a built page, with links that lead to the built pages."""
     built = project.html(page)
     article = BeautifulSoup(built.read_text(encoding="utf-8"), "html.parser").find("article")
     assert isinstance(article, Tag)
@@ -88,9 +89,9 @@ def _slide(*parts: str, kind: str = "") -> str:
 
 
 def _asked(article: Tag) -> list[str]:
-    """What stands below the title of a page, which asks; the answer is shown on the next step, how to read the figure are the speaker's notes.
+    """Return the parts below the title of a page, which asks: the answer on the next step, and notes for the speaker.
 
-    A page without an answer has its first paragraph.
+    The notes are the page's section on how to read the figure. A page without an answer has its first paragraph.
     """
     answer = article.select_one(".answer")
     if answer is None:
@@ -104,7 +105,7 @@ def _asked(article: Tag) -> list[str]:
 
 
 def slides(project: Project, paper: str) -> Iterator[list[str]]:
-    """The columns of a show: what the paper is about; every page's question above its figures with their captions; its errata."""
+    """Yield the columns of a show: the subject of the paper, each page's question and figures with captions, and the errata."""
     folder = f"book/{paper}/"
     opening = _article(project, f"{folder}index")
     yield [_slide(f"<h1>{_inside(opening.find('h1'))}</h1>", f"<p>{_inside(opening.find('p'))}</p>", kind="first")]
@@ -131,7 +132,7 @@ def slides(project: Project, paper: str) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    """Cut the shows."""
+    """Write the slide shows of all papers."""
     project = Project(paths.ROOT)
     if not project.html("index").exists():
         raise SystemExit("There is no built book to cut slides from: run `make book` first")

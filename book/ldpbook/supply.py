@@ -1,8 +1,8 @@
-"""What the book is made with: every release that is installed, by name, version, check sum and licence.
+"""List everything with which the book is made: every installed release with its name, version, check sum and licence.
 
-Run as a script, this writes the check sums into the pins of the audited packages and of the benchmark, as `make lock` does,
-and the licences that installed releases state into `licences.csv`. The build lists the locked releases, and what they bring
-into the site of others, in the site as a CycloneDX document.
+As a script (`make lock`), this module writes check sums into the pins of the audited packages and of the benchmark. It also
+writes the licences that installed releases state into `licences.csv`. The build lists the locked releases, and the works of
+others that they add to the site, in a CycloneDX document of the site.
 """
 
 import argparse
@@ -25,12 +25,14 @@ from . import paths
 ROOT = paths.ROOT
 FOLDERS = ("book/packages", "book/released/pins", "book/released/pins/heavy", "benchmarks", "book/ldpbook")
 LICENCES = ROOT / "book" / "ldpbook" / "licences.csv"
-"""By release, its licence as an SPDX expression: of old releases, whose metadata have none, as their texts were read."""
+"""The licence of each release as an SPDX expression. For old releases without such metadata, it was read from their licence
+texts.
+"""
 PINS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.txt"))]
 
 
 class Release(NamedTuple):
-    """One line of a lock: what is pinned, where it is installed, and the check sums of its files."""
+    """One line of a lock: the pinned release, where it is installed, and the check sums of its files."""
 
     name: str
     version: str
@@ -39,7 +41,7 @@ class Release(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A work of others in the site; `version` is what its files say, if they say it."""
+    """A work of others in the site; `version` is the version that its files state, if any."""
 
     name: str
     npm: str
@@ -60,26 +62,26 @@ PARTS = {
         Part("mhchemParser", "mhchemparser", "4.1.1", "Apache-2.0"),
     ],
 }  # fmt: skip
-"""What locked releases bring into the site, by the release that does."""
+"""Works of others that locked releases add to the site, by release."""
 
 
 def licences() -> dict[str, str]:
-    """The licence of every locked release, by name."""
+    """Return the licence of every locked release, by name."""
     with LICENCES.open(newline="") as file:
         return {row["release"]: row["licence"] for row in csv.DictReader(file)}
 
 
 def stated(name: str) -> str:
-    """The licence that an installed release states in its metadata."""
+    """Return the licence that an installed release states in its metadata, or an empty text."""
     try:
         told: Any = importlib.metadata.metadata(name)
-    except importlib.metadata.PackageNotFoundError:  # it is for another system
+    except importlib.metadata.PackageNotFoundError:  # the release is for another system
         return ""
     return told.get("License-Expression", "")
 
 
 def releases(text: str) -> list[Release]:
-    """Read a lock."""
+    """Return the releases that the text of a lock names."""
     found = []
     for line in text.replace("\\\n", " ").splitlines():
         pin, *hashes = line.split("--hash=sha256:")
@@ -91,7 +93,7 @@ def releases(text: str) -> list[Release]:
 
 
 def hashed(path: Path) -> str:
-    """The text of a file of pins with the check sums that the package index gives now; comments and order stay."""
+    """Return the text of a file of pins with the current check sums of the package index; comments and order stay."""
     lines = [line.removesuffix(" \\") for line in path.read_text().splitlines() if not line.startswith("    --hash=")]
     done = subprocess.run(
         [Path(sys.executable).parent / "uv", "pip", "compile", "-q", "-", "--no-deps", "--universal", "--python-version", "3.11",
@@ -104,7 +106,7 @@ def hashed(path: Path) -> str:
 
 
 def document(root: Path) -> dict[str, Any]:
-    """The locked releases as a CycloneDX document, which is the same for the same lock."""
+    """Return the locked releases as a CycloneDX document, which is the same for the same lock."""
     lock, project = (root / "requirements.lock").read_text(), tomllib.loads((root / "pyproject.toml").read_text())["project"]
     known = licences()
 
@@ -127,7 +129,7 @@ def document(root: Path) -> dict[str, Any]:
 
 
 def resolve(upgrade: bool) -> None:
-    """Write both lock files: what makes the book, and what tests and checks add to it."""
+    """Write both lock files: the releases that make the book, and those that tests and checks add."""
     main, more = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
     command = [str(Path(sys.executable).parent / "uv"), "pip", "compile", "-q", "--universal", "--python-version", "3.11", "--generate-hashes",
                "--no-header", "--no-annotate", "--no-emit-package", "ldpkit", *(["--upgrade"] if upgrade else [])]  # fmt: skip
@@ -144,7 +146,7 @@ def resolve(upgrade: bool) -> None:
 
 
 def main() -> None:
-    """Write all lock files and the licences of what they name."""
+    """Write all lock files and the licences of the releases that they name."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--upgrade", action="store_true", help="take the newest releases")
     resolve(parser.parse_args().upgrade)

@@ -1,6 +1,6 @@
-"""What a reader takes away: one zip for each paper, and for links to a page its words and picture.
+"""Write the files that a reader takes away: one zip for each paper, and text and picture for links to a page.
 
-The zips have the same bytes for the same book: entries in order, one date for all.
+The zips have the same bytes for the same book, because entries are in order and have one fixed date.
 """
 
 import base64
@@ -21,8 +21,8 @@ from . import execute, figures, parameters, provenance
 from .execute import Project
 
 FOLDER, _PNG = "_papers", "image/png"
-_DATE = (1980, 1, 1, 0, 0, 0)  # the first one that a zip knows
-_LONG = 180  # signs of a description
+_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip can store
+_LONG = 180  # number of characters of a description
 COLUMNS = {
     "panel": "facet of the figure",
     "series": "what is joined by one line or has one hue",
@@ -39,7 +39,7 @@ COLUMNS = {
     "mse": "mean squared error of one user",
     "epg": "expected poisoning gain",
 }
-"""The columns of all tables of figures."""
+"""Columns of all tables of figures, with their meaning."""
 BOARD = {
     "item": "figure or table of the paper",
     "series": "which of its numbers",
@@ -71,7 +71,7 @@ CITATION.cff   how to cite
 
 
 def pictures(notebook: execute.Json) -> dict[str, bytes]:
-    """The PNG of every figure with a name, if it was made."""
+    """Return the PNG of every figure with a name that has one."""
     found = {}
     for cell in notebook["cells"]:
         name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
@@ -88,7 +88,7 @@ def _table(rows: Iterable[tuple[str, ...]]) -> bytes:
 
 
 def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of a paper's zip."""
+    """Yield names and contents of a paper's zip."""
     version = re.search(r'^version = "(.*)"', (project.root / "pyproject.toml").read_text(), flags=re.M)
     yield "README.txt", README.format(title=figures.PAPERS[paper], version=version[1] if version else "").encode()
     yield "CITATION.cff", (project.root / "CITATION.cff").read_bytes()
@@ -117,7 +117,7 @@ def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
 
 
 def archive(project: Project, paper: str) -> bytes:
-    """The zip of a paper, always with the same bytes for the same contents."""
+    """Return the zip of a paper, with the same bytes for the same contents."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as zipped:
         for name, content in sorted(entries(project, paper)):
@@ -128,7 +128,7 @@ def archive(project: Project, paper: str) -> bytes:
 
 
 def _offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """On the first page of a paper: its zip."""
+    """Add a link to a paper's zip on the first page of the paper."""
     paper = page.removeprefix("book/").removesuffix("/index")
     if paper in figures.PAPERS and app.builder.format == "html" and not app.config.ldpkit_variant:
         line = (f'<p class="take-away">Take it with you: <a href="../../{FOLDER}/{paper}.zip" download>figures, data with a dictionary, '
@@ -137,7 +137,7 @@ def _offer(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def _first(project: Project, page: str) -> str:
-    """The picture for links to a page: its first figure, else its chapter's, else the book's; empty if there is none."""
+    """Return the picture for links to a page: its first figure, else its chapter's, else the book's, else an empty text."""
     near = [page, *(p for p in project.notebooks() if p.rpartition("/")[0] == page.rpartition("/")[0]), *project.notebooks()]
     for other in near:
         notebook = provenance.load(project.executed(other)) if project.source(other).exists() else None
@@ -147,7 +147,7 @@ def _first(project: Project, page: str) -> str:
 
 
 def described(doctree: nodes.document) -> str:
-    """The first sentences of a page, without formulas."""
+    """Return the first sentences of a page, without formulas."""
     for paragraph in doctree.findall(nodes.paragraph):
         if isinstance(paragraph.parent, (nodes.section, nodes.document)):
             text = " ".join(re.sub(r"\s+", " ", paragraph.astext().replace("\\varepsilon", "ε").replace("\\", "")).split())
@@ -157,7 +157,9 @@ def described(doctree: nodes.document) -> str:
 
 
 def _heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Title, words and picture of a page for whoever is sent a link; addresses are whole if the host is known (html_baseurl)."""
+    """Add title, description and picture of a page for previews of links, with full addresses if the host is known
+    (html_baseurl).
+    """
     if doctree is None or app.config.ldpkit_variant:
         return
     base = app.config.html_baseurl.rstrip("/") + "/" if app.config.html_baseurl else ""
@@ -178,7 +180,7 @@ def _heads(app: Sphinx, page: str, template: str, context: dict[str, Any], doctr
 
 
 def _write(app: Sphinx, failure: Exception | None) -> None:
-    """The zips and pictures beside the pages; what no page needs goes."""
+    """Write the zips and pictures next to the pages, and remove files that no page needs."""
     if failure or app.builder.format != "html" or app.config.ldpkit_variant:
         return
     project, out = Project(app.srcdir, app.config.ldpkit_build), Path(app.outdir)
@@ -194,9 +196,12 @@ def _write(app: Sphinx, failure: Exception | None) -> None:
 
 
 def lighten(out: Path) -> None:
-    """Take away what the theme brings and no page needs: the icons as a script, since its style sheet has the same as a font;
-    the index of the search, but on the page that searches; the fonts in their second form, and maps for those who mend the theme;
-    the forms of MathJax that no page loads."""
+    """Remove files of the theme that no page needs.
+
+    These are the icons as a script, since the style sheet has the same icons as a font. They are also the fonts in their second
+    format, the maps for developers of the theme, and the forms of MathJax that no page loads. Pages other than the search page no
+    longer load the index of the search.
+    """
     loaded: set[str] = set()
     for path in out.rglob("*.html"):
         unused = r"scripts/fontawesome\.js" + (

@@ -1,4 +1,4 @@
-"""The page on trust: which comparison noticed each law that was broken on purpose."""
+"""Write the page on trust: which comparison noticed each exact distribution that was changed on purpose."""
 
 import csv
 import json
@@ -8,7 +8,7 @@ TABLE = Path("data") / "results" / "mutants.csv"
 
 
 def page(root: Path) -> str:
-    """The page's generated part as MyST: how many, by what, and all of them."""
+    """Return the generated part of the page as MyST: how many changes were noticed, by what, and a list of all of them."""
     path = root / TABLE
     if not path.exists():
         return "No law has been broken yet: run `python -m ldpbook mutants --save`."

@@ -1,8 +1,8 @@
-"""The interactive twin of every figure that `plots.figure` drew: its data, from the executed notebook into the page.
+"""Add the interactive twin of every figure that `plots.figure` drew, with data from the executed notebook.
 
-The table and what the figure was told travel in the notebook beside the picture, so that no page writes a figure twice. Few
-data stand in the page itself; many come in a script of their own, which a page from a file may load and which is loaded
-only by readers who come near the figure.
+The table and the options of the figure are stored in the notebook next to the picture, so that no page defines a figure twice.
+Small data stand in the page itself. Large data have a script of their own, which also works on a page opened as a file. It is
+loaded only when a reader comes near the figure.
 """
 
 import csv
@@ -20,14 +20,14 @@ from sphinx.application import Sphinx
 from . import provenance
 from .execute import Json, Project
 
-SPEC = "application/vnd.ldpkit.figure+json"  # ldpbook.plots stores what a figure was told in this form
+SPEC = "application/vnd.ldpkit.figure+json"  # media type in which ldpbook.plots stores the options of a figure
 CODED = ("panel", "series", "source")
 INLINE = 60_000
-"""Characters up to which data stand in the page."""
+"""Number of characters up to which data stand in the page."""
 
 
 def _number(text: str) -> float | int | str | None:
-    """A value as JSON knows it, with the digits of the table; text where it is none, as for infinity."""
+    """Return a value for JSON with the digits of the table, or its text if JSON has no such number, for example infinity."""
     try:
         value = float(text)
     except ValueError:
@@ -38,12 +38,12 @@ def _number(text: str) -> float | int | str | None:
 
 
 def data(spec: Json, table: str) -> Json:
-    """What the script draws: the specification, the names, and the rows of the table with names counted."""
+    """Return the data that the script draws: the options, the names, and the rows of the table with indices for names."""
     rows = list(csv.reader(io.StringIO(table)))[1:]
     names = {column: list(dict.fromkeys(row[i] for row in rows)) for i, column in enumerate(CODED)}
     place = [{name: i for i, name in enumerate(known)} for known in names.values()]
     coded = [[*(place[i][row[i]] for i in range(3)), *map(_number, row[3:])] for row in rows]
-    told = json.loads(json.dumps(spec), parse_constant=lambda _: None)  # an end of an axis may be no number
+    told = json.loads(json.dumps(spec), parse_constant=lambda _: None)  # an end of an axis may be NaN
     return {"spec": told, "names": names, "rows": coded}
 
 
@@ -57,18 +57,18 @@ def of(notebook: Json) -> Iterator[tuple[int, str, Json]]:
 
 
 def called(page: str, name: str) -> str:
-    """What a twin is called in the whole book."""
+    """Return the name of a twin, which is unique in the whole book."""
     return f"{page.removeprefix('book/')}/{name}"
 
 
 def written(found: Json) -> str:
-    """Data as text that may stand in a page and in a script."""
+    """Return data as text that may stand in a page and in a script."""
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
 
 
 def element(page: str, name: str, found: Json) -> str:
-    """What stands beside the picture in the page."""
-    panels = len(found["names"]["panel"])  # the script draws so many rows of them on a wide screen and on a phone
+    """Return the HTML of a twin that stands next to the picture in the page."""
+    panels = len(found["names"]["panel"])  # number of rows that the script draws on a wide screen and on a phone
     room = f"--rows: {math.ceil(panels / min(panels, found['spec'].get('columns', panels)))}; --narrow: {math.ceil(panels / 2)}"
     where, text = f'data-twin="{html.escape(called(page, name))}" style="{room}"', written(found)
     if len(text) > INLINE:
@@ -77,7 +77,7 @@ def element(page: str, name: str, found: Json) -> str:
 
 
 def _found(app: Sphinx, page: str) -> Iterator[tuple[int, str, Json]]:
-    """The twins of a page, if it is one of a book in HTML; of a variant the book's, which take the variant's run into their axes."""
+    """Yield the twins of an HTML page; on a variant, yield the book's twins, which take the variant's values into their axes."""
     project, book = Project(app.srcdir, app.config.ldpkit_build), Project(app.srcdir)
     notebook = provenance.load(project.executed(page))
     if notebook is None or not project.source(page).exists() or app.builder.format != "html":
@@ -104,14 +104,14 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Pages with a twin load the script, and no other page does: before the text, since it draws what is seen first."""
+    """Load the script on pages with a twin, before the text, because the script draws what is seen first."""
     if "data-twin=" in context.get("body", ""):
         app.add_css_file("twin.css")
         app.add_js_file("twin.js")
 
 
 def write_files(app: Sphinx, failure: Exception | None) -> None:
-    """Write the scripts that bring what is too much for a page."""
+    """Write the scripts with data that are too large for a page."""
     if failure:
         return
     for page in sorted(app.env.found_docs):

@@ -1,4 +1,4 @@
-"""Look the locked releases up among the known vulnerabilities; status 4 where nobody can be asked."""
+"""Look up the locked releases among the known vulnerabilities; the exit status is 4 if no database can be reached."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from .paths import ROOT
 
 
 def main() -> None:
-    """Ask for the readers' lock file."""
+    """Check the lock file of readers, and exit with the status of the check."""
     program = str(ROOT / "_build/pip-audit/bin/pip-audit")
     command = [program, "--strict", "--disable-pip", "--require-hashes", "-r", "requirements.lock"]
     done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)

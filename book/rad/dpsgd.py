@@ -1,7 +1,7 @@
-"""DP-SGD, and the training runs behind its page; those that take too long for a page `benchmarks/stored.py` makes.
+"""Train with DP-SGD for the page of its audit; `benchmarks/stored.py` makes the runs that take too long for a page.
 
-A trusted curator holds all records but one and adds the unknown one, so what `DPSGD.perturb` takes are the candidates
-for that record. Sources: Abadi et al. (2016); Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
+A trusted curator holds all records but one and adds the unknown record. Therefore the values of `DPSGD.perturb` are the
+candidates for that record. Sources: Abadi et al. (2016); Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
 Privacy", section 7.1.
 """
 
@@ -27,12 +27,11 @@ _BATCH = 20  # runs that share the matrix products
 
 @dataclass(frozen=True, eq=False)
 class DPSGD:
-    """Full-batch DP-SGD of a small network, all candidates for one record watched at once.
+    """Full-batch DP-SGD of a small network, with the likelihoods of all candidates for one unknown record.
 
-    A network with one hidden layer of rectified units is trained on the known
-    records and one unknown record: every gradient of the cross-entropy is
-    clipped to norm `clip`, the sum gets Gaussian noise of standard deviation
-    ``clip * sigma`` on every coordinate and moves the weights by ``rate / n``.
+    A network with one hidden layer of rectified units is trained on the known records and the unknown one. Every gradient of the
+    cross-entropy is clipped to norm `clip`. The sum gets Gaussian noise of standard deviation ``clip * sigma`` on every
+    coordinate, and moves the weights by ``rate / n``.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class DPSGD:
     sigma : float
         Noise multiplier, positive.
     steps, clip, rate, hidden
-        Steps, clipping norm, learning rate, hidden units (the paper: 100, 0.1, 9, 10).
+        Number of steps, clipping norm, learning rate, number of hidden units (the paper: 100, 0.1, 9, 10).
     test : (array, array), optional
         Records on which the trained network is scored.
     """
@@ -57,30 +56,30 @@ class DPSGD:
 
     @property
     def k(self):
-        """Number of candidates."""
+        """Return the number of candidates."""
         return len(self.candidates[1])
 
     def perturb(self, values, rng):
-        """Train once for each value and keep what an adversary who sees every noisy gradient needs.
+        """Train once for each value, and return what an adversary who sees every noisy gradient needs.
 
         Parameters
         ----------
         values : int array, shape (n,)
-            Which candidate is the unknown record of each run.
+            The candidate that is the unknown record of each run.
         rng : numpy.random.Generator
 
         Returns
         -------
         structured array, shape (n,)
-            ``loglik`` (k): log-likelihood of every candidate up to a constant, sufficient for every
-            attack; ``dot`` (k): sum over the steps of the inner products of the residual with the
-            candidate's clipped gradient; ``accuracy`` on `test`, or NaN.
+            ``loglik`` (k) is the log-likelihood of every candidate up to a constant, which suffices for every attack. ``dot`` (k)
+            is the sum over the steps of the inner products of the residual with the candidate's clipped gradient. ``accuracy`` is
+            that on `test`, or NaN.
         """
         with threadpool_limits(1, "blas"):  # sums are formed in the same order however many cores there are
             return np.concatenate([self._train(values[i : i + _BATCH], rng) for i in range(0, max(1, values.size), _BATCH)])
 
     def _train(self, truth, rng):
-        """One batch of runs, stacked: weights (d, runs, hidden) and (runs, hidden, classes)."""
+        """Train one batch of runs, whose weights are stacked: (d, runs, hidden) and (runs, hidden, classes)."""
         x = np.concatenate([self.known[0], self.candidates[0]]).astype(np.float32)
         y = np.concatenate([self.known[1], self.candidates[1]])
         (n, d), first, runs, h = x.shape, len(self.known[1]), truth.size, self.hidden
@@ -131,29 +130,28 @@ class DPSGD:
 
 
 def _truncated(shape, rng):
-    """Standard normal draws, cut at two standard deviations."""
+    """Return standard normal numbers, cut at two standard deviations."""
     edge = scipy.special.ndtr(-2.0)
     return scipy.special.ndtri(rng.uniform(edge, 1 - edge, shape)).astype(np.float32)
 
 
 def _inner(x, w):
-    """Products of all rows (n, d) with the weights (d, runs, hidden) of every run: (runs, n,
-    hidden)."""
+    """Return the products of all rows (n, d) with the weights (d, runs, hidden) of every run, as an array (runs, n, hidden)."""
     return (x @ w.reshape(len(w), -1)).reshape(len(x), *w.shape[1:]).transpose(1, 0, 2)
 
 
 def _forward(x, weights):
-    """Hidden activations and outputs of every run."""
+    """Return hidden activations and outputs of every run."""
     a = np.maximum(_inner(x, weights[0]) + weights[1], 0)
     return a, a @ weights[2] + weights[3]
 
 
 @functools.cache
 def records(data):
-    """Known records, candidates and test records of one data set.
+    """Return known records, candidates and test records of one data set.
 
-    The first 999 are known and the eight after the 1,000th are the candidates. MNIST's are training images, scored
-    on the first 1,000 test images; Fashion-MNIST's (any will do) are the first 2,000 test images, as are their scores.
+    The first 999 records are known, and the eight after the 1,000th are the candidates. Those of MNIST are training images, and
+    the first 1,000 test images score the network. Those of Fashion-MNIST, and their scores, are from the first 2,000 test images.
     """
     if data == "mnist":
         (x, y), (test_x, test_y) = datasets.images("mnist")
@@ -167,7 +165,7 @@ def records(data):
 
 
 def cell(data, sigma, runs, part, seed):
-    """One batch of training runs, every candidate equally often; one row per run."""
+    """Train one batch of runs with every candidate equally often, and return one row per run."""
     known, candidates, test = records(data)
     truth = np.arange(runs) % CANDIDATES
     found = DPSGD(known, candidates, sigma, test=test).perturb(truth, generator(seed, "dpsgd"))
@@ -178,16 +176,16 @@ def cell(data, sigma, runs, part, seed):
 
 
 def load(data):
-    """The committed runs of one data set, as `train` returns them."""
+    """Return the stored runs of one data set, in the form of `train`."""
     with np.load(paths.ROOT / "data" / "results" / f"rad_dpsgd_{data}.npz") as file:
         return dict(file)
 
 
 def train(data, runs, seed, sigma=SIGMA, workers=None, before=None):
-    """All runs of one data set as arrays: sigma, truth, loglik, dot, accuracy, and the labels of the candidates.
+    """Return all runs of one data set as arrays: sigma, truth, loglik, dot, accuracy, and the labels of the candidates.
 
-    Those of `before`, the first runs of the same seed as this function returned them, are taken over, provided that the
-    first part of them comes out again, up to what another processor rounds: in a hundred steps that grows to a hundredth.
+    `before` holds the first runs of the same seed, as this function returned them. They are reused if a repetition of their first
+    part agrees. The comparison allows for rounding on another processor, which grows to a hundredth in a hundred steps.
     """
     if runs % RUNS_PER_CELL:
         raise ValueError(f"runs must be a multiple of {RUNS_PER_CELL}, got {runs}")
@@ -208,7 +206,7 @@ def train(data, runs, seed, sigma=SIGMA, workers=None, before=None):
 
 
 def _made(data, sigma, parts, seed, workers):
-    """Runs of some parts, as arrays."""
+    """Return runs of some parts as arrays."""
     grid = {"data": data, "sigma": sigma, "runs": RUNS_PER_CELL, "part": parts}
     table = sweep(cell, grid, seed=seed, workers=workers, label=f"DP-SGD on {data}")
     found = {name: np.array(table[name].tolist(), np.float32) for name in ("sigma", "truth", "loglik", "dot", "accuracy")}
@@ -216,6 +214,6 @@ def _made(data, sigma, parts, seed, workers):
 
 
 def _first(table, name):
-    """The first part of the runs with each noise multiplier."""
+    """Return the first part of the runs with each noise multiplier."""
     starts = np.flatnonzero(np.r_[True, np.diff(table["sigma"]) != 0])
     return np.concatenate([table[name][at : at + RUNS_PER_CELL] for at in starts])

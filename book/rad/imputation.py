@@ -1,4 +1,4 @@
-"""The imputation attack of Table 1: on a survey that ships with a dependency, and, by `benchmarks/stored.py`, on larger ones."""
+"""Run the imputation attack of Table 1 on a survey from a dependency; `benchmarks/stored.py` runs it on larger surveys."""
 
 import functools
 import warnings
@@ -26,7 +26,7 @@ ACS = "acs_pums_excerpts_2018_2019.csv.gz"
 
 @functools.cache
 def table_of(data):
-    """The survey as the attack sees it; sampling weights and a second coding of a column are left out."""
+    """Return the survey for the attack, without sampling weights and without columns that code another column again."""
     if data == "fair":
         return datasets.fair()
     if data == "adult":
@@ -41,20 +41,18 @@ def table_of(data):
 
 
 def impute(known, targets, sensitive):
-    """Guess a sensitive attribute from the public ones, without looking at any output of a
-    mechanism.
+    """Guess a sensitive attribute from the public ones, without any output of a mechanism.
 
     Parameters
     ----------
     known, targets : pandas.DataFrame
-        The records the adversary has in full, and those of which the column
-        `sensitive` is to be guessed (it is not read).
+        The records that the adversary has in full, and those whose column `sensitive` is guessed (and not read).
 
     Returns
     -------
     array, shape (len(targets),)
-        Guesses of a multinomial logistic regression (ridge 1) on one-hot data,
-        numbers cut at the ten-quantiles of the known records.
+        Guesses of a multinomial logistic regression (ridge 1) on one-hot data, with numbers cut at the ten-quantiles of the known
+        records.
     """
     public = known.drop(columns=sensitive)
     numbers = public.select_dtypes("number").columns
@@ -68,7 +66,7 @@ def impute(known, targets, sensitive):
 
 
 def cell(data, sensitive, run, seed):
-    """Train on the known records, guess the attribute of a universe of others."""
+    """Train on the known records, guess the attribute of other records, and return the success rates."""
     table = table_of(data)
     order = generator(seed, "split").permutation(len(table))
     known = table.iloc[order[: KNOWN[data]]]
@@ -79,6 +77,6 @@ def cell(data, sensitive, run, seed):
 
 
 def attack(asked, runs, seed, workers=None):
-    """One row per pair of data and sensitive attribute, and run."""
+    """Return one row for each run and each pair of data and sensitive attribute."""
     grid = [{"data": data, "sensitive": sensitive, "run": run} for data, sensitive in asked for run in range(runs)]
     return sweep(cell, grid, seed=seed, workers=workers, label="imputation")

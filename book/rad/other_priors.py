@@ -1,7 +1,8 @@
-"""What the page on other priors shares: continuous records behind the exponential mechanism, and several reports of one record.
+"""Compute the values of the page on other priors: continuous records under the exponential mechanism, several reports per record.
 
 Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential Privacy", Theorems 4.2 and 4.3. The artefact of the
-paper has a nested Monte Carlo estimate of Theorem 4.3 for continuous priors; its settings are not known to us, these are ours.
+paper has a nested Monte Carlo estimate of Theorem 4.3 for continuous priors. We do not know its settings, so the settings here
+are ours.
 """
 
 import itertools
@@ -19,17 +20,19 @@ _CHUNK = 250  # outputs that are scored at once
 
 
 def mass(epsilon, z):
-    """Integral of ``exp(-epsilon |theta - z| / 2)`` over the outputs [0, 1]."""
+    """Return the integral of ``exp(-epsilon |theta - z| / 2)`` over the outputs theta in [0, 1]."""
     return 2 / epsilon * (2 - np.exp(-epsilon * z / 2) - np.exp(-epsilon * (1 - z) / 2))
 
 
 def density(epsilon, theta, z):
-    """Density of the exponential mechanism: a number in [0, 1] for a record in [0, 1], likelier the nearer they are."""
+    """Return the density of the exponential mechanism: its output is a number in [0, 1], more likely close to the record z in [0,
+    1].
+    """
     return np.exp(-epsilon * np.abs(theta - z) / 2) / mass(epsilon, z)
 
 
 def publish(epsilon, z, rng):
-    """Real outputs of the exponential mechanism, by the inverse of its distribution function."""
+    """Return real outputs of the exponential mechanism, sampled by the inverse of its distribution function."""
     half, u = epsilon / 2, rng.random(z.shape)
     below = -np.expm1(-half * z) / half  # mass of the outputs below the record
     at = u * mass(epsilon, z)
@@ -39,7 +42,10 @@ def publish(epsilon, z, rng):
 
 
 def exact(prior, epsilon, eta, cells=1000):
-    """Theorem 4.3 for a continuous prior on [0, 1] and guesses within `eta`, by the midpoint rule; guesses at the ends of its cells."""
+    """Return Theorem 4.3 for a continuous prior on [0, 1] and guesses within `eta`.
+
+    The integral uses the midpoint rule, and the guesses lie at the ends of its cells.
+    """
     edges = np.linspace(0, 1, cells + 1)
     z, weight, total = (edges[1:] + edges[:-1]) / 2, np.diff(prior.cdf(edges)), 0.0
     ends = [np.clip((edges + way * eta) * cells, 0, cells) for way in (-1, 1)]
@@ -53,9 +59,9 @@ def exact(prior, epsilon, eta, cells=1000):
 
 
 def nested(prior, epsilon, eta, outer, inner, seed):
-    """The same by Monte Carlo in Monte Carlo: mean and standard error over `outer` real outputs.
+    """Return the same value by nested Monte Carlo, with its standard error over `outer` real outputs.
 
-    For each output, `inner` records of the prior stand for the inner integral, and as many for the guesses.
+    For each output, `inner` records of the prior replace the inner integral, and as many replace the guesses.
     """
     rng = generator(seed, "nested", epsilon, outer, inner)
     theta = publish(epsilon, prior.rvs(outer, random_state=rng), rng)
@@ -71,7 +77,9 @@ def nested(prior, epsilon, eta, outer, inner, seed):
 
 
 def counts_law(mechanism, rounds):
-    """Law of how often each value was reported in so many rounds of GRR: array (m, outcomes)."""
+    """Return the distribution of how often each value is reported in so many rounds of GRR, for each true value: array (m,
+    outcomes).
+    """
     m = mechanism.k
     cuts = np.array(list(itertools.combinations(range(rounds + m - 1), m - 1))).reshape(-1, m - 1)
     counts = np.diff(np.column_stack([np.full(len(cuts), -1), cuts, np.full(len(cuts), rounds + m - 1)]), axis=1) - 1
@@ -80,7 +88,9 @@ def counts_law(mechanism, rounds):
 
 
 def composed(m, epsilon, rounds, runs, seed):
-    """Advantage of the adversary who knows the record after several reports of it: bound, exact, and from real reports."""
+    """Return the advantage of an adversary who knows the record, after several reports of it: bound, exact, and from real
+    reports.
+    """
     mechanism, uniform = GRR(m, epsilon), np.full(m, 1 / m)
     tv = bounds.total_variation(bounds.tradeoff_support(mechanism))
     rng = generator(seed, "composed")
@@ -95,7 +105,7 @@ def composed(m, epsilon, rounds, runs, seed):
 
 
 def as_drawn(table, here, prior):
-    """Positions of runs whose records are as frequent as `prior` says: the first of each record."""
+    """Return the positions of runs whose records have the frequencies of `prior`, namely the first runs of each record."""
     truth, kept = table["truth"], []
     of = [np.flatnonzero(here & (truth == z)) for z in range(len(prior))]
     most = min(len(own) / share for own, share in zip(of, prior) if share)

@@ -1,4 +1,4 @@
-"""Comparisons of the pages of the reconstruction advantage with what the paper prints; each returns a scoreboard of its page."""
+"""Compare the pages on reconstruction advantage with the printed numbers of the paper; each function returns a scoreboard."""
 
 import math
 
@@ -22,11 +22,11 @@ COMPARED = {
     ("adult", "race"): "Census",
     ("adult", "sex"): "Texas",
 }
-"""The data set of the paper next to which a success is shown, for each of ours."""
+"""The data set of the paper next to which the success on each of our data sets is shown."""
 
 
 def check_table1(table):
-    """Show the successes of Table 1 next to ours, which are of other people."""
+    """Show the successes of Table 1 next to ours, which concern other people."""
     board = paper_values.Scoreboard("rad/table1", how="stored run")
     for (data, sensitive), paper in COMPARED.items():
         runs = table[(table["data"] == data) & (table["sensitive"] == sensitive)]["rero"]
@@ -44,9 +44,10 @@ def check_table1(table):
 
 
 def check_fig1(both, names, *, m, delta, accounting, reports, seed):
-    """Compare the closed forms of Figure 1 with sums over all reports, and both with real outputs that are attacked.
+    """Compare the closed forms of Figure 1 with sums over all reports, and both with attacks on real outputs.
 
-    `both` gives Theorem 4.2 and Theorem 4.3 for a mechanism and an epsilon. Returns the scoreboard and two tables to show.
+    `both` returns Theorem 4.2 and Theorem 4.3 for a mechanism and an epsilon. The result is the scoreboard and two tables to
+    show.
     """
     board, uniform, shown, found = paper_values.Scoreboard("rad/fig1", how="closed form"), np.full(m, 1 / m), [], []
     for e in (0.5, 1, 2, 5, 10):
@@ -72,9 +73,10 @@ def check_fig1(both, names, *, m, delta, accounting, reports, seed):
 
 
 def check_fig2(*, reports, seed):
-    """Compare Example 5.5, Equation 3 with its closed form, and calibrated protocols, attacked, with the risk that was accepted.
+    """Compare Example 5.5, and Equation 3 with its closed form; attack calibrated protocols and compare their risk with the
+    accepted one.
 
-    Returns the scoreboard and a table of the errors by three rules, for ten candidates.
+    Return the scoreboard and a table of the errors by three rules, for ten candidates.
     """
     board, rows = paper_values.Scoreboard("rad/fig2", how="closed form"), []
     board.add(
@@ -83,7 +85,7 @@ def check_fig2(*, reports, seed):
         calibrate("dpsgd", 0.1, 10, steps=100).printed,
         published_error=0.5,
         published=paper_values.lookup("rad", "ex5.5", "sigma"),
-        kind="claim in words",  # of an example, not of the figure
+        kind="claim in words",  # a number of an example, not of the figure
     )
     for g in (0.15, 0.2, 0.3, 0.5, 0.8):
         exact = [calibrate("laplace", x, 10).epsilon for x in (g - 0.1, g)]

@@ -1,4 +1,4 @@
-"""Figures 3 to 6 of the paper on reconstruction advantage: what they draw, and comparisons with what the paper prints."""
+"""Draw Figures 3 to 6 of the paper on reconstruction advantage, and compare them with the paper's printed numbers."""
 
 import math
 
@@ -17,7 +17,9 @@ STEPS = 100
 
 
 def draw_fig3(found, panel):
-    """Return the points of Figure 3: success, advantage and their bounds, for each noise multiplier and kind of knowledge."""
+    """Return the points of Figure 3: success, advantage and their bounds, for each noise multiplier and each adversary's
+    knowledge.
+    """
     look = {"panel": panel, "x": "ε"}
     said = {"bound of the success (Eq. 3)": "ReRo bound", "bound of the advantage, printed": "printed"}
     drawn = [plots.tidy(found, series="bound of the advantage, valid", sources={"exact": "valid"}, claim=said, **look)]
@@ -58,7 +60,7 @@ def check_fig3(mnist):
 
 
 def shown_fig3(board):
-    """Return the rows of a board that compare, in the words of the page."""
+    """Return the comparisons of a board with published numbers, as a table for the page."""
     said = board.table().dropna(subset=["published"])
     names = [x if isinstance(x, str) else f"{x:g}" for x in said["x"]]
     said = said.assign(x=names, verdict=said["verdict"].map(comparisons.SAID))
@@ -66,15 +68,15 @@ def shown_fig3(board):
 
 
 def check_fig4(table, priors, *, runs):
-    """Compare Figure 4: simulated advantages with exact ones, and what the text says about two tolerances."""
+    """Compare Figure 4: simulated advantages with exact ones, and the paper's statements about two tolerances."""
     board = paper_values.Scoreboard("rad/fig4", how="real reports")
-    one = {name: prior.max() / runs for name, prior in priors.items()}  # one outcome more or less: no run resolves less
+    one = {name: prior.max() / runs for name, prior in priors.items()}  # one outcome: the resolution of a run
     for row in table.to_dict("records"):
         se = np.hypot(row["rad_se"], one[row["prior"]]) if row["eta"] < 100 else 1e-12
         board.add(f"RAD, {row['prior']}, eta={row['eta']}", row["epsilon"], row["rad"], se, exact=row["exact_rad"])
     if (table["eta"] == 100).any():
         least, said = table[table["eta"] == 100]["exact_rero"].min(), paper_values.lookup("rad", "fig4_text", "ReRo")
-        rounding = {"published_error": 1e-12}  # of a sum of a hundred numbers
+        rounding = {"published_error": 1e-12}  # rounding error of a sum of a hundred numbers
         board.add(
             "ReRo at eta = 100", "every epsilon", least, published=said, how="closed form", kind="claim in words", **rounding
         )
@@ -91,7 +93,7 @@ def check_fig4(table, priors, *, runs):
 
 
 def shown_fig4(table, epsilon):
-    """Return the rows of the middle budget, in the words of the page."""
+    """Return the rows of the middle budget, as a table for the page."""
     middle = table[np.isclose(table["epsilon"], sorted(epsilon)[len(epsilon) // 2])]
     short = {"prior": "prior", "eta": "η", "epsilon": "ε", "rad": "advantage", "exact_rad": "exact", "rero": "success"}
     short |= {"exact_rero": "exact success", "bayes": "Bayes", "bound": "bound"}
@@ -99,7 +101,7 @@ def shown_fig4(table, epsilon):
 
 
 def check_fig5(table, *, sizes, epsilon, real, alpha, faithful, seed):
-    """Compare Figures 5 and 6 with exact values, in further audits with reports made in full, and with the limit in the text."""
+    """Compare Figures 5 and 6 with exact values, with further audits of real reports, and with the limit in the text."""
     boards = {
         item: paper_values.Scoreboard(f"rad/{item}", how="real reports" if faithful else "drawn from the law")
         for item in ("fig5", "fig6")
@@ -130,7 +132,7 @@ def check_fig5(table, *, sizes, epsilon, real, alpha, faithful, seed):
 
 
 def shown_fig5(table, epsilon):
-    """Return what the audits of one domain size found at a few budgets, in the words of the page."""
+    """Return the results of the audits of one domain size at a few budgets, as a table for the page."""
     columns = {"known": ("known", "mean"), "low": ("low", "first"), "high": ("high", "first"), "unknown": ("eq12", "mean")}
     columns |= {"limit": ("exact_blackbox", "first"), "valid": ("lower", "mean"), "LDP-Auditor": ("exact_ldp_auditor", "first")}
     shown = table.groupby(["protocol", "epsilon"], sort=False).agg(**columns).reset_index()

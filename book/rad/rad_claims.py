@@ -1,4 +1,4 @@
-"""The numbers that the claims of the RAD paper are about; the ledger, `data/claims/rad.csv`, says what they must be."""
+"""Compute the numbers that the claims of the RAD paper are about; the tests are in `data/claims/rad.csv`."""
 
 import math
 
@@ -28,7 +28,7 @@ def oue_limit():
 
 
 def grr_reaches_worst():
-    """GRR when the record is known, over three priors."""
+    """Return how far GRR lies from the bound for a known record, over three priors."""
     found = {}
     for prior in ([0.25] * 4, [0.7, 0.1, 0.1, 0.1], [0.5, 0.5, 0, 0]):
         for e in (0.5, 2.0):
@@ -60,7 +60,7 @@ def over(mnist, knows, value, bound):
 
 
 def beyond(mnist, knows):
-    """No noise is excused: that the success exceeds the bound is what the paper says."""
+    """Return how far the success exceeds the bound, without a standard error, because the paper claims that it does."""
     return over(mnist, knows, "rero", "ReRo bound").assign(se=0.0)
 
 
@@ -130,7 +130,7 @@ def ceiling():
 
 
 def middle(audits):
-    """The middle one of five runs: the inversion of a single one may be endless."""
+    """Return the medians of five runs, because the inversion of a single run may be infinite."""
     return audits.groupby(["protocol", "m", "epsilon"], sort=False).median(numeric_only=True).reset_index()
 
 

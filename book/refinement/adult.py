@@ -1,4 +1,4 @@
-"""One cell of the Adult experiment: a protocol estimates everybody's age while an attacker guesses each of them."""
+"""Run the Adult experiment: a protocol estimates everybody's age while an attacker guesses the age of each person."""
 
 import numpy as np
 
@@ -8,11 +8,11 @@ from ldpkit.attacks import Guess
 from ldpkit.rng import generator
 
 BUDGETS = [2 + i / 4 for i in range(33)]
-"""Of the paper's figure."""
+"""Budgets of the paper's figure."""
 
 
 def ages(k):
-    """How many people hold each of k values: all ages 0..99, or (k = 74) only those that occur, 17..90."""
+    """Return how many people hold each of k values: all ages 0 to 99, or (k = 74) only those that occur, 17 to 90."""
     counts = datasets.adult_ages().reindex(range(17, 91) if k == 74 else range(k), fill_value=0).to_numpy()
     if counts.sum() != 48_842:
         raise ValueError(f"k must be 74, or at least 91 to hold every age, got {k}")
@@ -20,13 +20,13 @@ def ages(k):
 
 
 def squared_error(estimate, truth):
-    """Mean squared error after the paper's repair: negative estimates become 0, the rest is scaled to sum to 1."""
+    """Return the mean squared error after the paper's repair: negative estimates become 0, the rest is scaled to sum to 1."""
     repaired = np.maximum(estimate, 0)
     return float(np.mean((repaired / repaired.sum() - truth) ** 2))
 
 
 def adult(protocol, k, epsilon, runs, real_runs, seed):
-    """Error and success rate over `runs` draws from the exact laws and `real_runs` with every report made."""
+    """Return error and success rate over `runs` samples from the exact distributions and `real_runs` with real reports."""
     counts = ages(k)
     n, truth = counts.sum(), counts / counts.sum()
     mechanism = refine.build(protocol, k, epsilon, grid="published", law="published")
@@ -42,7 +42,7 @@ def adult(protocol, k, epsilon, runs, real_runs, seed):
 
 
 def populations(mechanism, k, runs, seed):
-    """Error and success rate of populations whose every report is made and attacked, two lists."""
+    """Return two lists, the errors and the success rates of populations all of whose reports are made and attacked."""
     counts = ages(k)
     truth, values, errors, hits = counts / counts.sum(), np.repeat(np.arange(k), counts), [], []
     for run in range(runs):
@@ -54,6 +54,6 @@ def populations(mechanism, k, runs, seed):
 
 
 def made(protocol, k, epsilon, runs, seed):
-    """Mean error and success rate over `runs` populations (at least 2) whose every report is made, and their deviations."""
+    """Return mean and deviation of the error and of the success rate over `runs` populations (at least 2) with real reports."""
     errors, hits = populations(refine.build(protocol, k, epsilon, grid="published", law="published"), k, runs, seed)
     return {"mse": np.mean(errors), "mse_sd": np.std(errors, ddof=1), "asr": np.mean(hits), "asr_sd": np.std(hits, ddof=1)}

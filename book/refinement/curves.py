@@ -1,4 +1,4 @@
-"""What the pages on refinement share: the protocols, the papers' grids, and curves by domain size."""
+"""Provide the protocols, the papers' grids and the curves by domain size for the pages on refinement."""
 
 import functools
 
@@ -9,12 +9,12 @@ from ldpbook import paper_values, plot_style, plots
 from ldpkit import refine
 
 PROTOCOLS = ["GRR", "SUE", "BLH", "SHE", "SS", "OUE", "OLH", "THE", "ASS", "AUE", "ALH", "ATHE"]
-"""Row by row: basic, optimised, adaptive."""
+"""The protocols in three rows: basic, optimised, adaptive."""
 
 
 @functools.cache
 def digitised(item):
-    """The paper's curves of one figure: ``mechanism``, ``k`` (empty if the curve holds for all), ``x``, ``value``."""
+    """Return the paper's curves of one figure: ``mechanism``, ``k`` (empty if the curve holds for all), ``x``, ``value``."""
     table = paper_values.load("refinement")
     table = table[table["item"].str.startswith(item)].reset_index(drop=True)
     parts = table["series"].str.extract(r"(?P<mechanism>\w+)(?:\[k=(?P<k>\d+)\])?")
@@ -22,7 +22,7 @@ def digitised(item):
 
 
 def hashed(laws):
-    """The exact rates of local hashing, row by row; the paper's formula only holds for the mean number of colliding values."""
+    """Return the exact rates of local hashing, row by row; the paper's formula only holds for the mean number of collisions."""
     rows = laws[laws["mechanism"].isin(["BLH", "OLH", "ALH"])]
     exact = [
         refine.success(refine.build(r.mechanism, r.k, r.epsilon, grid="published", law="published")) for r in rows.itertuples()
@@ -31,13 +31,16 @@ def hashed(laws):
 
 
 def released(cells, value):
-    """What the released code returned for the settings of `cells`, and beside it ``here``, what `cells` hold."""
+    """Return the results of the released code for the settings of `cells`, next to ``here``, our values in `cells`."""
     theirs = paper_values.load("refinement", "reference")[["mechanism", "k", "epsilon", value]]
     return theirs.merge(cells[["mechanism", "k", "epsilon", value]].rename(columns={value: "here"}))
 
 
 def judge(boards, theirs, value):
-    """Hold what the released code returned against ours; `boards` gives the scoreboard of a mechanism. Return the furthest, as a share."""
+    """Compare the results of the released code with ours, and return the largest relative deviation.
+
+    `boards` returns the scoreboard of a mechanism.
+    """
     for r in theirs.itertuples():
         boards(r.mechanism).add(
             f"released code, {r.mechanism}, k={r.k}", r.epsilon, getattr(r, value), exact=r.here, how="released code"
@@ -46,13 +49,13 @@ def judge(boards, theirs, value):
 
 
 def power(x, digits=0):
-    """A very large or small number with so many digits and a power of ten."""
+    """Return a very large or small number as text with so many digits and a power of ten."""
     mantissa, _, exponent = f"{x:.{digits}e}".partition("e")
     return f"{mantissa}·{plot_style.power(10, int(exponent))}" if x else "0"
 
 
 def by_size(cells, value, item, *more, panel="{mechanism}", series="k = {k:,.0f}", **look):
-    """Draw one line per domain size over the paper's own curve, and what is in the tables of `more`."""
+    """Draw one line per domain size over the paper's own curve, and the points of the tables in `more`."""
     seen = digitised(item)
     seen = pd.concat([seen[seen["k"].notna()], *(seen[seen["k"].isna()].assign(k=k) for k in cells["k"].unique())])
     seen = seen.merge(cells.drop(columns=["epsilon", value]).drop_duplicates(["mechanism", "k"]), on=["mechanism", "k"])
@@ -65,7 +68,7 @@ def by_size(cells, value, item, *more, panel="{mechanism}", series="k = {k:,.0f}
 
 
 def paths(cells, panel, series, **look):
-    """Draw success rate against variance as the budget grows, the budget as the colour of dots, over the paper's own paths."""
+    """Draw success rate against variance as the budget grows, over the paper's own paths; a dot's colour shows the budget."""
     rate, error = (digitised(f"fig_{m}_vs_epsilon") for m in ("asr", "mse"))
     seen = rate.merge(error, on=["mechanism", "x"], suffixes=("", "_mse"))
     seen = seen[seen["k_mse"].isna() | (seen["k_mse"] == seen["k"])].rename(columns={"x": "epsilon"})
@@ -73,13 +76,13 @@ def paths(cells, panel, series, **look):
     given = {"panel": panel, "series": series, "along": "epsilon"}
     drawn = pd.concat([plots.tidy(cells, x="mse", sources={"exact": "asr"}, **given),
                        plots.tidy(seen, x="value_mse", sources={"paper": "value"}, **given)], ignore_index=True)  # fmt: skip
-    along = [plots.tidy(rows, x=x, sources={source: "epsilon"}, **given)["y"]  # row by row, for who reads the values one by one
+    along = [plots.tidy(rows, x=x, sources={source: "epsilon"}, **given)["y"]  # row by row, because the values are read one by one
              for rows, x, source in ((cells, "mse", "exact"), (seen, "value_mse", "paper"))]  # fmt: skip
     return tinted(drawn, cells, panel, "epsilon", "ε", pd.concat(along).tolist(), **look)
 
 
 def tinted(drawn, cells, panel, column, name, values, **look):
-    """Draw success rate against variance, the dots coloured by a third column, whose `values` stand beside the rows of `drawn`."""
+    """Draw success rate against variance, with dots coloured by a third column, whose `values` belong to the rows of `drawn`."""
     figure = plots.figure(drawn, x="MSE (variance of one frequency, one user)", y="attacker's success rate", xscale="log",
                           yscale="log", ylim=(cells["asr"].min() / 1.5, None), **look)  # fmt: skip
     titles = [panel.format_map(row) for row in cells.to_dict("records")]
@@ -92,7 +95,7 @@ def tinted(drawn, cells, panel, column, name, values, **look):
 
 
 def plane(table, sizes):
-    """`paths` of all protocols: one panel per protocol, one line per size."""
+    """Draw `paths` of all protocols: one panel per protocol, one line per size."""
     return paths(table[table["k"].isin(sizes)], "{mechanism}", "k = {k:,}", size=(2.7, 2.2))
 
 

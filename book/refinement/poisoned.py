@@ -1,4 +1,4 @@
-"""One cell of the poisoning experiment: real reports, crafted reports, one estimate."""
+"""Run one cell of the poisoning experiment: real reports, crafted reports, one estimate."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ldpkit.rng import generator
 
 
 def poisoned(protocol, k, epsilon, users, share, targets, frequency, runs, seed):
-    """Mean gain over `runs` populations, its expectation, and a standard error from the variance of the estimates."""
+    """Return the mean gain over `runs` populations, its expectation, and a standard error from the variance of the estimates."""
     attack, gains, expected = MaximalGain(share, targets, frequency), [], []
     mechanism = refine.build(protocol, k, epsilon, grid="published", law="published", poisoning=attack)
     for run in range(runs):

@@ -1,4 +1,4 @@
-"""Comparisons of the pages of attack-aware refinement with what the paper prints or draws."""
+"""Compare the pages on attack-aware refinement with the paper's printed numbers and drawn curves."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from ldpbook import paper_values
 from ldpkit import refine
 
 CLASSICAL = {"ASS": "SS", "AUE": "OUE", "ALH": "OLH", "ATHE": "THE"}
-"""Of each adaptive protocol the classical one."""
+"""The classical protocol of each adaptive one."""
 READ_OFF = 4e-7
 """Error of a success rate that was read off a curve."""
 HASHING = "mean in the place of the number of colliding values; what is drawn lies {:+.1%} from the exact rate."
@@ -23,7 +23,7 @@ ORDERS_FIG3 = "claim: MSE increase at most (orders of magnitude)"
 
 
 def check_fig1(table, made, paper, *, same, runs, real_runs):
-    """Compare success rates and errors on the ages of Adult; `same` says whether this is the paper's experiment."""
+    """Compare success rates and errors on the ages of Adult; `same` tells whether this run is the paper's experiment."""
     board = paper_values.Scoreboard("refinement/fig1", how="closed form")
     known = {kind: curve.set_index(["mechanism", "x"])["value"] for kind, curve in paper.items()}
     for r in table.to_dict("records"):
@@ -51,7 +51,7 @@ def check_fig1(table, made, paper, *, same, runs, real_runs):
                     "law_mse",
                     0.0,
                     {"published_error": 2e-11},
-                ),  # of a linear axis of 1e-4, to 2e-7 of it
+                ),  # of a linear axis of length 1e-4, read to 2e-7
             ):
                 value = seen[{"mse": "empirical_MSE", "law_asr": "analytical_ASR", "law_mse": "analytical_MSE"}[column]]
                 board.add(f"{at[0]} {name}", at[1], r[column], error, published=value, kind="digitised curve", **drawn)
@@ -75,7 +75,7 @@ def check_fig1(table, made, paper, *, same, runs, real_runs):
 
 
 def error_ratios(table, paper, budgets):
-    """Return the measured error over its closed form at some budgets, in the paper and in `table`, with a row for each protocol."""
+    """Return the measured error over its closed form at some budgets, in the paper and in `table`, one row per protocol."""
     ours = table.assign(x=table["epsilon"], mechanism=table["protocol"], ratio=table["mse"] / table["law_mse"])
     ours = ours[["mechanism", "x", "ratio"]]
     theirs = paper["empirical_MSE"].merge(paper["analytical_MSE"], on=["mechanism", "x"], suffixes=("", "_law"))
@@ -91,10 +91,11 @@ def error_ratios(table, paper, budgets):
 
 
 def check_fig2(laws, paper, code, wide, *, comparable, same):
-    """Compare Figure 2 with its curves, the released code and its statements; return the scoreboard and the largest deviation of the code.
+    """Compare Figure 2 with its curves, the released code and its statements.
 
-    `laws` has the rates as published and, for local hashing, exact ones; `wide` the exact rates of all protocols in columns. Curves are
-    `comparable` if AUE looks for its parameter where the paper does; statements are about the `same` cells as the paper's.
+    Return the scoreboard and the largest deviation of the code. `laws` has the rates as published and, for local hashing, exact
+    ones. `wide` has the exact rates of all protocols in columns. Curves are `comparable` if AUE searches its parameter where the
+    paper does. Statements are about the `same` cells as the paper's.
     """
     board = paper_values.Scoreboard("refinement/fig2", how="closed form")
     laws = laws.set_index(["mechanism", "k", "epsilon"])[["asr", "exact"]]
@@ -145,7 +146,7 @@ def check_fig2(laws, paper, code, wide, *, comparable, same):
 
 
 def statements_fig2(wide):
-    """Return the statements about Figure 2 in numbers, of the paper and exact."""
+    """Return the numbers in the statements about Figure 2, from the paper and exact."""
     cap, orders, half = (paper_values.lookup("refinement", f"claim: {item}") for item in CLAIMS_FIG2)
     factors = {new: (wide[old] / wide[new]).max() for new, old in CLASSICAL.items()}
     said = [
@@ -211,7 +212,7 @@ def check_fig3(table, paper, code, wide, *, comparable):
 
 
 def statements_fig3(wide):
-    """Return the statements about Figures 3 and 4 in numbers, of the paper and exact."""
+    """Return the numbers in the statements about Figures 3 and 4, from the paper and exact."""
     limit = 10 ** paper_values.lookup("refinement", ORDERS_FIG3)
     said = [
         (f"{new} / {old}: largest factor", f"at most {limit:g}", f"{(wide[new] / wide[old]).max():,.0f}")
@@ -227,7 +228,7 @@ def statements_fig3(wide):
 
 
 def check_fig5(dominated, k):
-    """Record at how many budgets an adaptive protocol dominates its classical form, where the paper says that it does."""
+    """Record at how many budgets an adaptive protocol dominates its classical form, where the paper claims domination."""
     board = paper_values.Scoreboard("refinement/fig5", how="closed form")
     for r in dominated[dominated["adaptive"].isin(["ALH", "ATHE"])].itertuples():
         board.add(
@@ -248,7 +249,7 @@ def check_fig6(simulated, setting):
 
 
 def check_fig7(agree, weighted):
-    """Compare the choices of the weighted sum with the numbers that the text gives; `weighted` has one row for each of them."""
+    """Compare the choices of the weighted sum with the numbers in the text; `weighted` has one row for each number."""
     board = paper_values.Scoreboard("refinement/fig7", how="closed form")
     board.add("strategies within 5 % of the weighted one in most cells", None, int((agree["within"] > 0.5).sum()))
     said = {"ASS": "omega", "AUE": "p", "ALH": "g", "ATHE": "theta"}
@@ -266,7 +267,7 @@ def check_fig7(agree, weighted):
 
 
 def check_fig8(table, paper, alone, *, comparable):
-    """Compare Figure 8 with its curves and annotations, and record what all weight on the error returns (`alone`)."""
+    """Compare Figure 8 with its curves and annotations, and record the choice with all weight on the error (`alone`)."""
     board = paper_values.Scoreboard("refinement/fig8", how="closed form")
     ours = table.assign(weight=table["weight"].round(9)).set_index(["protocol", "weight"])
     columns = {"parameter[": "parameter", "annotation_ASR[": "asr", "annotation_MSE[": "mse"}
@@ -288,7 +289,7 @@ def check_fig8(table, paper, alone, *, comparable):
 
 
 def error_alone(k, epsilon, grid):
-    """Return what the adaptive protocols choose if only the error counts, beside their classical forms."""
+    """Return the choices of the adaptive protocols if only the error counts, next to their classical forms."""
     rows = []
     for family, kind in refine.FAMILIES.items():
         chosen = refine.refine(family, k, epsilon, weights=(0, 1, 0), grid=grid)
@@ -336,9 +337,10 @@ def check_fig9(curves, choices, seen, legend, *, comparable):
 
 
 def check_fig10(panels, laws, asr, mse):
-    """Compare Figures 10 to 15, each with the point of every protocol that lies furthest from what was read off; one scoreboard each.
+    """Compare Figures 10 to 15, each by the point of every protocol that lies furthest from the read-off curve.
 
-    `panels` gives the budgets and domain sizes of a figure's number, `laws` the rates as published and (`exact`) those of local hashing.
+    Return one scoreboard for each figure. `panels` gives the budgets and domain sizes of a figure's number. `laws` has the rates
+    as published and (`exact`) the exact rates of local hashing.
     """
     boards = []
     for number, (budgets, sizes) in panels.items():
@@ -348,7 +350,7 @@ def check_fig10(panels, laws, asr, mse):
                 curve[curve["k"].isin(sizes)], left_on=["mechanism", "k", "epsilon"], right_on=["mechanism", "k", "x"]
             )
             seen = seen[seen["epsilon"].isin(budgets)].assign(error=READ_OFF if column == "asr" else 1.35e-6 * seen["value"])
-            seen = seen[seen["value"] > 2 * seen["error"]]  # else what was read off cannot be told from 0
+            seen = seen[seen["value"] > 2 * seen["error"]]  # otherwise a read-off value cannot be distinguished from 0
             both = [(points, column) for _, points in seen.groupby("mechanism", sort=False)]
             both += [(points, "exact") for points, _ in both if column == "asr" and points["exact"].notna().all()]
             for points, found in both:
@@ -370,7 +372,7 @@ def check_fig10(panels, laws, asr, mse):
 
 def front_shares(rows, protocols):
     """Return for each protocol the share of domain sizes and budgets at which it is on the Pareto front of all `protocols`."""
-    points = rows.assign(asr=rows["asr"].astype("float32"), mse=rows["mse"].astype("float32"))  # equal up to rounding is equal
+    points = rows.assign(asr=rows["asr"].astype("float32"), mse=rows["mse"].astype("float32"))  # rounding errors do not count
     cells = points.groupby(["k", "epsilon"], group_keys=False)[["k", "epsilon", "asr", "mse"]]
     best = cells.apply(lambda cell: cell.iloc[refine.nondominated(cell[["asr", "mse"]].to_numpy())])
     kept = points.merge(best.drop_duplicates())["mechanism"].value_counts().reindex(protocols, fill_value=0)

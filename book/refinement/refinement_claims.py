@@ -1,7 +1,7 @@
-"""The numbers that the claims of the refinement paper are about; the ledger, `data/claims/refinement.csv`, says what they must be.
+"""Compute the numbers that the claims of the refinement paper are about; the tests are in `data/claims/refinement.csv`.
 
-Tables: `asr` and `mse` have a row for each domain size and budget and a column for each protocol (exact rates; variances as
-published); the others are those of their pages. A row of the ledger names a function, or a call: `quotient(asr, ASS, SS)`.
+The tables `asr` (exact rates) and `mse` (variances as published) have a row for each domain size and budget and a column for each
+protocol. The other tables are those of their pages. A claim names a function, or a call: `quotient(asr, ASS, SS)`.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ ADAPTIVE = {"ASS": "SS", "AUE": "OUE", "ALH": "OLH", "ATHE": "THE"}
 
 
 def label(found):
-    """A series labelled by what its cells are called."""
+    """Return a series labelled by the names of its cells."""
     names = ["" if name in (None, "mechanism") else f"{name} = " for name in found.index.names]
     parts = [at if isinstance(at, tuple) else (at,) for at in found.index]
     return pd.Series(
@@ -20,7 +20,7 @@ def label(found):
 
 
 def steps(table, key):
-    """From each value of `key` to the next: by how much every column rises, as a share."""
+    """Return the relative rise of every column from each value of `key` to the next."""
     other = next(name for name in table.index.names if name != key)
     rise = table.sort_index(level=[other, key]).groupby(level=other).pct_change()
     rise.columns.name = "mechanism"
@@ -112,7 +112,7 @@ def at(adult):
 
 
 def dominates(family, new, old):
-    """Orders of magnitude of additional variance; endless where the success rate is no lower."""
+    """Return the additional variance in orders of magnitude, or infinity where the success rate is no lower."""
     orders = np.log10(family["mse", new] / family["mse", old])
     return label(orders.where(family["asr", new] <= family["asr", old] * (1 + 1e-9), np.inf))
 

@@ -1,7 +1,7 @@
-"""Two attacks on people who report twice: which of many reports is of the same person, and has the value changed?
+"""Attack people who report twice: find the second report of a person among many, and detect whether the value has changed.
 
-Every report is made. Given the true value, a report is ``R`` times likelier if it supports that value than if it does not; R is
-e^epsilon, or less where a protocol does not use its budget to the end, as with thresholds.
+All reports are real. A report is ``R`` times likelier under a value that it supports than under a value that it does not support.
+R is e^epsilon, or less where a protocol does not spend its whole budget, as with thresholds.
 """
 
 import math
@@ -15,18 +15,18 @@ from ldpkit.rng import generator
 
 
 def evidence(mechanism, reports):
-    """Likelihood of each report for every value, up to a factor of its own; array (n, k)."""
+    """Return the likelihood of each report for every value, up to a factor for each report, as an array (n, k)."""
     supported = np.asarray(mechanism.report_type.tally(reports)) > 0
     return np.where(supported, math.exp(mechanism.report_type.loss((0, 1))), 1.0)
 
 
 def protocol(name, k, epsilon):
-    """A protocol by name, its parameter chosen as the paper does."""
+    """Return a protocol by its name, with the parameter that the paper's choice gives."""
     return refine.build(name, k, epsilon, grid="published", law="published")
 
 
 def linked(name, k, epsilon, people, trials, seed):
-    """How often the second report of a person is found among those of so many people, whose ages are those of Adult."""
+    """Return how often the second report of a person is found among those of so many people, whose ages are those of Adult."""
     mechanism, rng = protocol(name, k, epsilon), generator(seed, "linked")
     prior = ages(k) / ages(k).sum()
     values = rng.choice(k, (trials, people), p=prior)
@@ -34,21 +34,23 @@ def linked(name, k, epsilon, people, trials, seed):
     first = evidence(mechanism, mechanism.perturb(values[np.arange(trials), target], rng))
     second = evidence(mechanism, mechanism.perturb(values.ravel(), rng)).reshape(trials, people, k)
     fit = np.einsum("tpv,tv->tp", second, first * prior) / (second @ prior)
-    fit = np.round(fit, 12)  # equal evidence must compare equal, however it was summed
+    fit = np.round(fit, 12)  # equal evidence must compare as equal, whatever the order of its sum
     best = fit == fit.max(axis=1, keepdims=True)
-    hit = best[np.arange(trials), target] / best.sum(axis=1)  # ties are broken by a fair draw: its expectation
+    hit = best[np.arange(trials), target] / best.sum(axis=1)  # the expectation under a fair draw among ties
     same = values == values[np.arange(trials), target, None]
     return {"linked": hit.mean(), "linked_se": hit.std(ddof=1) / trials**0.5, "ceiling": (1 / same.sum(axis=1)).mean()}
 
 
 def odds(one, two):
-    """How much likelier two reports are if they are of one value than if they are of different ones, all values alike."""
+    """Return how much likelier two reports are for one common value than for two different values, if all values are equally
+    frequent.
+    """
     k, both = one.shape[1], (one * two).sum(axis=1)
     return (k - 1) * both / (one.sum(axis=1) * two.sum(axis=1) - both)
 
 
 def changed(name, k, epsilon, trials, seed):
-    """How much oftener the best test says *unchanged* of an unchanged value than of a changed one."""
+    """Return how much more often the best test decides *unchanged* for an unchanged value than for a changed one."""
     mechanism, rng = protocol(name, k, epsilon), generator(seed, "changed")
     said = []
     for move in (0, 1):
@@ -61,7 +63,7 @@ def changed(name, k, epsilon, trials, seed):
 
 
 def changed_exact(mechanism):
-    """The same of subset selection, from the law of how many values two subsets share."""
+    """Return the same advantage for subset selection, from the exact distribution of how many values two subsets share."""
     k, size, p = mechanism.k, mechanism.omega, mechanism.report_type.p
     shared, law = np.arange(size + 1), 0.0
     for one, two in ((1, 1), (1, 0), (0, 1), (0, 0)):  # whether each subset holds the true value
@@ -74,7 +76,7 @@ def changed_exact(mechanism):
 
 
 def cell(name, k, epsilon, people, trials, seed):
-    """Both attacks on one protocol, and what the paper weighs: success rate and variance."""
+    """Return the results of both attacks on one protocol, with its success rate and variance, which the paper weighs."""
     mechanism = protocol(name, k, epsilon)
     known = {"exact": changed_exact(mechanism) if name in ("SS", "ASS") else None}
     return (

@@ -1,8 +1,7 @@
-"""What the chapter on released clients shares: one client of one release, its promise, its event and its audit.
+"""Audit one client of one release by an event that was fixed before; the pages on released clients share this module.
 
-The adapters beside this file describe clients. They import their package only
-when a client is called, in processes whose import path begins with the folder
-of that release (`ldpkit.executors.isolated`).
+The adapters next to this file describe clients. They import their package only when a client is called, in processes whose import
+path begins with the folder of that release (`ldpkit.executors.isolated`).
 """
 
 import functools
@@ -46,44 +45,46 @@ def seeded(rng: np.random.Generator) -> None:
 
 @dataclass(frozen=True)
 class Released:
-    """One client of one release, with what it promises and the event that is asked about.
+    """One client of one release, with its claim and the event by which it is audited.
 
-    Called as ``client(values, rng)`` it answers, for each user who holds the first input (0) or the
-    second (1), whether the report of the real client lies in the event: 0 if so, 1 if not. So it is
-    a client of `ldpkit.mechanisms.Client` with k = 2, and of ``ldpkit audit --client``.
+    A call ``client(values, rng)`` takes the input of each user, which is the first (0) or the second (1). It returns 0 if the
+    report of the real client lies in the event, and 1 if not. Therefore the object is a client for `ldpkit.mechanisms.Client`
+    with k = 2, and for ``ldpkit audit --client``.
 
     Parameters
     ----------
     package, version, name : str
-        `name` is the client as its package calls it, with the arguments that matter.
+        `name` is the client's name in its package, with the arguments that matter.
     make : callable
-        Returns the client: a function of one input that gives one report. Cached: it imports the package.
+        Returns the client: a function of one input that returns one report. It imports the package, and its result is cached.
     inputs : (first, second)
         Two neighbouring inputs of the documented domain.
     event : callable
-        Whether a report speaks for the first input; fixed before any draw.
+        Whether a report supports the first input; fixed before any report is made.
     said : str
         The event in words.
     claim, delta : float
-        The promise.
+        The claimed privacy.
     stated : str
-        Where the release makes it.
+        Where the release states the claim.
     law : (float, float), optional
         Exact probabilities of the event under the two inputs.
     exact : float, optional
-        The true epsilon at `delta`, where a law is known; by default that of the event.
+        The true epsilon at `delta`, where the exact distribution is known; by default that of the event.
     source : str
-        The line or law that is the second reason for a violation.
+        The line of source, or the exact distribution, that explains a violation independently of the audit.
     weak : str
-        Why the client is weaker than it looks, where that is no violation.
+        Why the client is weaker than it seems, although it violates no claim.
     undecided : str
-        Why the event alone is no ground for a verdict.
+        Why the event alone justifies no verdict.
     fixed_in, thread, randomness : str
+        The release that repairs the fault, the public discussion of it, and the source of random numbers.
     trials : int
+        Number of reports per input.
     model : callable, optional
-        ``model(value, rng, mended=False)``: a report as the release makes it, restated in a few lines, or as it should be made.
+        ``model(value, rng, mended=False)`` restates in a few lines how the release makes a report; if mended, how it should.
     mend : callable, optional
-        Makes a report of the real client right on its way out, where that is possible.
+        Returns a corrected report from a report of the real client, where that is possible.
     """
 
     package: str
@@ -110,20 +111,20 @@ class Released:
 
     @property
     def folder(self) -> str:
-        """Where the release is installed, below `ldpbook.paths.PACKAGES`; the book's own package is everywhere."""
+        """Return the folder of the release below `ldpbook.paths.PACKAGES`; the book's own package needs none."""
         return "ldpkit" if self.package == "ldpkit" else f"{self.package}-{self.version}"
 
     @functools.cached_property
     def real(self) -> Callable[[Any], Any]:
-        """The client of the package."""
+        """Return the client of the package."""
         return self.make()
 
     def reports(self, which: int, n: int) -> list[Any]:
-        """`n` reports of the real client about the first input (0) or the second (1)."""
+        """Return `n` reports of the real client about the first input (0) or the second (1)."""
         return [self.real(self.inputs[which]) for _ in range(n)]
 
     def copy(self, mended: bool = True) -> "Released":
-        """The model in place of the real client: asked about the same event, and audited in the same way."""
+        """Return the model in the place of the real client, with the same event and the same audit."""
 
         def make() -> Callable[[Any], Any]:
             rng = np.random.default_rng(random.getrandbits(63))
@@ -133,7 +134,7 @@ class Released:
 
     @property
     def mended(self) -> "Released":
-        """The real client with its reports mended on their way out: asked about the same event, and audited in the same way."""
+        """Return the real client whose reports are corrected before they are sent, with the same event and the same audit."""
 
         def make() -> Callable[[Any], Any]:
             real = self.make()
@@ -147,23 +148,23 @@ class Released:
         return np.array([0 if self.event(client(self.inputs[value])) else 1 for value in values.tolist()])
 
     def audit(self, trials: int | None = None, alpha: float = ALPHA, seed: int = 1) -> AuditResult:
-        """Ask whether the event is likelier under the first input than the claim allows.
+        """Audit whether the event is likelier under the first input than the claim allows.
 
-        The one place where the chapter says how its clients are audited.
+        All clients of the chapter are audited here and nowhere else.
         """
         client = Client(self, 2, "value", self.claim, self.delta, f"{self.package} {self.version} {self.name}")
         return audit(client, "tight", trials=trials or self.trials, alpha=alpha, seed=seed, pair=(0, 1), both=False)
 
     @property
     def true(self) -> float:
-        """The true epsilon as far as a law says it; NaN without one."""
+        """Return the true epsilon where the exact distribution is known, or NaN."""
         if self.exact is not None or self.law is None:
             return math.nan if self.exact is None else self.exact
         first, second = self.law
         return math.inf if second == 0 else math.log((first - self.delta) / second)
 
     def verdict(self, lower: float, trials: int) -> str:
-        """What the bound and the law say together; without a second reason nobody is accused."""
+        """Return the verdict in words; a violation needs both the bound of the audit and an independent reason."""
         if self.weak or self.undecided:
             return f"weak: {self.weak}" if self.weak else f"not auditable: {self.undecided}"
         if lower > self.claim and not (self.true > self.claim + 1e-9 and self.source):
@@ -173,7 +174,7 @@ class Released:
         return f"keeps to it in {trials:,} reports per input"
 
     def row(self, verdict: str, lower: float = math.nan, trials: int = 0) -> dict[str, Any]:
-        """The client's row of the table."""
+        """Return the client's row of the table."""
         return {
             "package": self.package, "version": self.version, "client": self.name, "claim": self.claim,
             "stated": self.stated, "verdict": verdict, "exact": self.true, "lower": lower,
@@ -182,7 +183,7 @@ class Released:
 
 
 def audit_released(path: str, trials: int, alpha: float, seed: int) -> dict[str, Any]:
-    """Audit the client at a path, ``module:name``, in the process that imports its release: its row, with the counts."""
+    """Audit the client at a path, ``module:name``, in the process that imports its release; return its row, with the counts."""
     client, start = load(path), time.process_time()
     try:
         found = client.audit(trials, alpha, seed)
@@ -193,7 +194,7 @@ def audit_released(path: str, trials: int, alpha: float, seed: int) -> dict[str,
 
 
 def sample(path: str, which: int, n: int, seed: int) -> list[Any]:
-    """Some reports of the client at a path, as it sends them."""
+    """Return some reports of the client at a path, in the form in which it sends them."""
     client = load(path)
     _ = client.real
     seeded(np.random.default_rng(seed))
@@ -201,15 +202,16 @@ def sample(path: str, which: int, n: int, seed: int) -> list[Any]:
 
 
 def rounded(report: Any) -> Any:
-    """A noisy number, or a vector of them, as whole multiples of 2^-20: coarser than every lattice of the sum."""
+    """Return a noisy number, or a vector of them, rounded to multiples of 2^-20, which is coarser than all sums of doubles."""
     return np.rint(np.asarray(report) * 2**20) / 2**20
 
 
 def lattice(report: Any, bits: int = 53) -> Any:
-    """Whether a report below 1/4 in size, or each of an array, has digits finer than 2^-53 (of float64; 2^-24 of float32).
+    """Return whether a report below 1/4 in size, or each one of an array, has digits finer than 2^-53.
 
-    A double in [1/2, 2) is a multiple of 2^-53, and so is its difference from 1: a sum of 1 and noise that
-    comes out below 1/4 has no finer digits, whatever drew the noise. A draw near 0 nearly always has.
+    That is the spacing for float64, and 2^-24 that for float32. A double in [1/2, 2) is a multiple of 2^-53, and so is its
+    difference from 1. Therefore a sum of 1 and noise that lies below 1/4 has no finer digits, however the noise was drawn. Noise
+    near 0 nearly always has finer digits.
     """
     scaled = np.ldexp(report, bits)
     return (np.abs(report) < 0.25) & (scaled != np.floor(scaled))

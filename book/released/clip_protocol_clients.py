@@ -1,4 +1,4 @@
-"""Sketches of clip-protocol; installed by `python -m ldpbook released` only."""
+"""Describe the sketches of clip-protocol, which only `python -m ldpbook released` installs."""
 
 from clients import Released
 

@@ -1,4 +1,4 @@
-"""Mechanisms of diffprivlib for one value: noise in double precision, and the discrete ones."""
+"""Describe mechanisms of diffprivlib for one value: those with noise in double precision, and the discrete ones."""
 
 import math
 from dataclasses import replace
@@ -19,13 +19,13 @@ def _mechanism(name, **arguments):
 
 
 def model_laplace(value, rng, mended=False):
-    """Laplace noise in double precision; mended, the sum is rounded to whole multiples of 2^-20."""
+    """Return a number with Laplace noise in double precision; if mended, round the sum to whole multiples of 2^-20."""
     report = value + rng.laplace()
     return round(report * 2**20) / 2**20 if mended else report
 
 
 def noisy(name, delta=0.0, **arguments):
-    """A client that adds noise to a number in double precision."""
+    """Return a client that adds noise to a number in double precision."""
     given = {"epsilon": 1.0, "sensitivity": 1.0} | ({"delta": delta} if delta else {}) | arguments
     return Released(
         "diffprivlib", "0.6.6", name, _mechanism(name, **given), (0.0, 1.0), lattice, "|y| < 1/4 and 2⁵³ y is not whole (0 against 1)", 1.0,

@@ -1,4 +1,4 @@
-"""What the chapter on floating point shares: clients that send doubles, and what their last digits say about the input."""
+"""Audit clients that send doubles by the last digits of their reports; the page on floating point uses this module."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ GRID, DELTA, D = 2.0**-20, 1e-5, 8
 
 @dataclass(frozen=True)
 class Doubles:
-    """A client that sends doubles, asked about one number of its report.
+    """A client that sends doubles, audited by one number of its report.
 
-    Called as ``client(values, rng)`` it answers for each user who holds the first input (0) or the second (1) whether that
-    number lies in the event, 0 if so and 1 if not: a client of `ldpkit.mechanisms.Client` with k = 2. Only the first
-    input leaves the number as the noise came, so only under it the event is likely.
+    A call ``client(values, rng)`` takes the input of each user, which is the first (0) or the second (1). It returns 0 if that
+    number lies in the event, and 1 if not. Therefore the object is a client for `ldpkit.mechanisms.Client` with k = 2. Under the
+    first input the number is the unchanged noise. The event is likely under this input only.
 
     Parameters
     ----------
     name : str
     number : callable
-        ``number(which, n, rng)``: the number in n reports of the first (0) or the second (1) input.
+        ``number(which, n, rng)`` returns the number in n reports of the first (0) or the second (1) input.
     epsilon, delta : float
         The claim for the two inputs.
     """
@@ -44,7 +44,7 @@ class Doubles:
 
     @property
     def client(self) -> Client:
-        """The client, to be audited."""
+        """Return the client in the form that an audit takes."""
         return Client(self, 2, "value", self.epsilon, self.delta, self.name)
 
 
@@ -56,7 +56,7 @@ def _histogram(mechanism, which, n, rng):  # the number of value 0 in reports ab
     return mechanism.perturb(np.full(n, 1 - which), rng)[:, 0]
 
 
-def _gradient(mechanism, which, n, rng):  # the first number where the gradient has nothing, or all it has
+def _gradient(mechanism, which, n, rng):  # the first number, where the gradient is zero or has its whole length
     gradients = np.zeros((n, mechanism.d))
     gradients[:, 1 - which] = mechanism.clip
     return mechanism.perturb(gradients, rng)[:, 0]
@@ -68,7 +68,7 @@ def _piecewise(mechanism, grid, which, n, rng):  # from an interval that begins 
 
 
 def clients(epsilon: float = 1.0, grid: float | None = None) -> dict[str, Doubles]:
-    """The clients by name, as they are or on a grid; those without one of their own are rounded to it."""
+    """Return the clients by name, either unchanged or on a grid; reports of a client without its own grid are rounded to it."""
     sigma = AGM(2, epsilon, DELTA).scale / np.sqrt(2)  # for two numbers 1 apart
     found = [
         Doubles("NumPy, Laplace", partial(_noisy, lambda rng, n: rng.laplace(0, 1 / epsilon, n), grid), epsilon),
@@ -83,7 +83,7 @@ def clients(epsilon: float = 1.0, grid: float | None = None) -> dict[str, Double
 
 
 def counted(name: str, grid: float | None, which: int, n: int, seed: int) -> int:
-    """In how many of n reports the number lies in the event; the cell of the stored run."""
+    """Return in how many of n reports the number lies in the event, as one cell of the stored run."""
     one, rng, found = clients(grid=grid)[name], np.random.default_rng(seed), 0
     for start in range(0, n, 2**18):
         found += int(np.count_nonzero(lattice(one.number(which, min(2**18, n - start), rng))))

@@ -1,4 +1,4 @@
-"""Flower's client-side mechanism for one number, without server or network."""
+"""Describe Flower's client-side mechanism for one number, which needs no server and no network."""
 
 import logging
 from dataclasses import replace
@@ -30,7 +30,7 @@ def _mod(epsilon=1.0, delta=1e-5):
 
 
 def model(value, rng, mended=False):
-    """The released client in one line: the noise is drawn, and only the mended one adds it."""
+    """Return a report of the released client, which draws noise but does not add it; the mended client adds the noise."""
     noise = rng.normal(0, np.sqrt(2 * np.log(1.25e5)))
     return value + noise if mended else value
 

@@ -1,4 +1,4 @@
-"""Clients of ldp-toolbox."""
+"""Describe the clients of ldp-toolbox."""
 
 import importlib
 import math

@@ -1,4 +1,4 @@
-"""Clients of this book's own package that send real numbers: in double precision, and on a grid."""
+"""Describe the clients of this book's own package that send real numbers: in double precision, and on a grid."""
 
 import math
 import random
@@ -20,7 +20,7 @@ def _noisy(name, **arguments):
 
 
 def entry(name, delta=0.0):
-    """Sums of doubles, asked about their digits."""
+    """Return a client that sends sums of doubles, audited by their last digits."""
     return Released(
         "ldpkit", ldpkit.__version__, f"{name}, k = 2", _noisy(name, **({"delta": delta} if delta else {})), (1, 0), lambda y: lattice(y[0]),
         "|y0| < 1/4 and 2⁵³ y0 is not whole (1 against 0)", 1.0, delta, "docstring of the class", exact=math.inf,

@@ -1,4 +1,4 @@
-"""Clients of multi-freq-ldpy for one report, for one report of several rounds, and for several attributes."""
+"""Describe the clients of multi-freq-ldpy for one report, for one report of several rounds, and for several attributes."""
 
 import importlib
 import math
@@ -12,7 +12,7 @@ E = math.e
 
 
 def _client(module, *arguments):
-    """The function ``<name>_Client`` of a module, with the arguments that follow the value."""
+    """Return a function that imports a module and returns its ``<name>_Client``, with the arguments that follow the value."""
 
     def make():
         folder, _, name = module.partition(":")
@@ -68,7 +68,7 @@ INSIDE = W * E / (W * E + K - W)
 
 
 def model_subset(value, rng, mended=False):
-    """The released subset selection: the value first, then the rest; mended, in order."""
+    """Return a report of the released subset selection, which puts the value first; if mended, the report is sorted."""
     others = rng.permutation(np.delete(np.arange(K), value))
     chosen = np.append(value, others[: W - 1]) if rng.random() <= INSIDE else others[:W]
     return np.sort(chosen) if mended else chosen

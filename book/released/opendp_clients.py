@@ -1,4 +1,4 @@
-"""Randomised response and noise of OpenDP, a library in Rust, through its Python package."""
+"""Describe randomised response and noise of OpenDP, a library in Rust, through its Python package."""
 
 import atexit
 import dataclasses
@@ -33,7 +33,7 @@ def _bool_old():
     from opendp.mod import enable_features
 
     enable_features("contrib")
-    atexit.register(bool_old.__dict__.pop, "real", None)  # freed any later, it complains
+    atexit.register(bool_old.__dict__.pop, "real", None)  # the library reports an error if this is freed later
     return make_randomized_response_bool(0.75)
 
 
@@ -52,14 +52,14 @@ def _laplace(**newer):
 
 
 def model_bits(value, rng, mended=False):
-    """The released client on one byte: a position is redrawn with probability 1/2, the last one never."""
+    """Return a report of the released client on one byte, which redraws a bit with probability 1/2, but never the last one."""
     kept = 8 if mended else 7
     flips = np.append(rng.random(kept) < 0.25, np.zeros(8 - kept, bool))
     return bytes([value[0] ^ int(sum(1 << i for i in range(8) if flips[i]))])
 
 
 def model_bool(value, rng, mended=False):
-    """The released response: what the four rates say; the mended one treats both answers alike."""
+    """Return a report of the released response, restated from its four rates; the mended one treats both answers alike."""
     keep = 3 / 4 if mended else (15 / 16 if value else 13 / 16)
     return value if rng.random() < keep else not value
 

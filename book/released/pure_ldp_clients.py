@@ -1,4 +1,4 @@
-"""Clients of pure-ldp 1.2.0, and the unary encoding of 1.1.2 that it mended."""
+"""Describe the clients of pure-ldp 1.2.0, and the unary encoding of 1.1.2, whose fault that release repairs."""
 
 import functools
 import math
@@ -25,7 +25,10 @@ def _unary(optimal):
 
 
 def _oracle(module, name, *arguments, **named):
-    """The client of one frequency oracle; `server`, if given, makes an argument of a server of the package."""
+    """Return a function that makes the client of one frequency oracle.
+
+    If `server` is given, it makes an argument of the client from a server of the package.
+    """
 
     def make():
         import importlib
@@ -45,12 +48,12 @@ def _hash(value, seed, g):
 
 
 def hashed(g, first=0, second=1):
-    """Event of local hashing: the reported cell is that of the first input and not of the second."""
+    """Return the event of local hashing that the reported cell is that of the first input and not that of the second."""
     return lambda y: _hash(first, y[1], g) == y[0] != _hash(second, y[1], g)
 
 
 def cell_law(g, epsilon):
-    """Rates of that event: two hashes differ with probability 1 - 1/g."""
+    """Return the exact rates of that event; two hashes differ with probability 1 - 1/g."""
     grown = math.exp(epsilon)
     return (1 - 1 / g) * grown / (grown + g - 1), (1 - 1 / g) / (grown + g - 1)
 
@@ -90,7 +93,7 @@ def _responds(y):
 
 
 def unary_law(optimal, faulty, epsilon=1.0):
-    """Rates of "bit of the first input set, bit of the second clear"."""
+    """Return the exact rates of the event "bit of the first input set, bit of the second clear"."""
     p, q = (
         (0.5, 1 / (math.exp(epsilon) + 1)) if optimal else (1 - 1 / (math.exp(epsilon / 2) + 1), 1 / (math.exp(epsilon / 2) + 1))
     )
@@ -99,7 +102,10 @@ def unary_law(optimal, faulty, epsilon=1.0):
 
 
 def model_unary(value, rng, optimal=True, mended=False, k=10):
-    """The released unary encoding: the own bit is drawn like the others and then set; mended, it is cleared before."""
+    """Return a report of the released unary encoding.
+
+    The client draws the bit of its value like the others and only then sets it. If mended, the bit is cleared before.
+    """
     p, q = (0.5, 1 / (E + 1)) if optimal else (1 - 1 / (math.exp(0.5) + 1), 1 / (math.exp(0.5) + 1))
     bits = rng.random(k) < q
     bits[value] = (bits[value] and not mended) or rng.random() < p
@@ -192,7 +198,7 @@ def _prefix(y):
 
 
 def _tree(y):
-    """Word and prefix, of unknown length, each speak for the first word and for no part of the second."""
+    """Return whether word and prefix, of unknown length, both support the first word and no part of the second."""
     (cell, seed), word = y
     return hashed(3, 0, 255)(word) and _hash(0, seed, 3) == cell and all(_hash(2**n - 1, seed, 3) != cell for n in (2, 4, 6, 8))
 

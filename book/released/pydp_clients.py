@@ -1,4 +1,4 @@
-"""Noise of PyDP, the Python package of a library in C++."""
+"""Describe the noise of PyDP, the Python package of a library in C++."""
 
 import math
 

@@ -1,4 +1,7 @@
-"""RAPPOR in Java as Android ships it: a program that is asked line by line (`RapporAudit.java`); installed by `python -m ldpbook released` only."""
+"""Describe RAPPOR in Java as Android ships it, through a program that answers line by line (`RapporAudit.java`).
+
+Only `python -m ldpbook released` installs it.
+"""
 
 import math
 from pathlib import Path
@@ -10,7 +13,7 @@ from ldpkit.mechanisms import Program
 
 HERE = Path(__file__).parent
 STATED = "parameters f, p, q and h, by the formula of the RAPPOR paper"
-HALF = math.log(3)  # what one bit loses at f = 1/2
+HALF = math.log(3)  # the loss of one bit at f = 1/2
 
 
 def _encoder(what, bits=8, f=0.5, p=0.0, q=1.0, hashes=1):
@@ -28,7 +31,7 @@ def rappor(name, claim, make=None, event=None, said="", **more):
 
 
 def bits(own, others):
-    """Event: all bits of the first input are set, all of the second are clear."""
+    """Return the event that all bits of the first input are set and all bits of the second are clear."""
     return lambda y: all(y[i] for i in own) and not any(y[i] for i in others)
 
 

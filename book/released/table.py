@@ -1,4 +1,4 @@
-"""The table of the chapter on released clients: every client of every adapter, audited again."""
+"""Audit every client of every adapter again, for the table of the chapter on released clients."""
 
 import html
 import math
@@ -41,7 +41,7 @@ SLOW = {"multi-freq-ldpy-0.2.5"}  # each of its clients is compiled when it is f
 
 
 def clients(adapters: Iterable[ModuleType] = ADAPTERS) -> dict[str, Released]:
-    """Every client of the table by its path, ``module:name``, in the order of the adapters."""
+    """Return every client of the table by its path, ``module:name``, in the order of the adapters."""
     found = {}
     for module in adapters:
         found |= {f"{module.__name__}:{name}": c for name, c in vars(module).items() if isinstance(c, Released)}
@@ -53,22 +53,22 @@ def installed(folder: str) -> bool:
 
 
 def light(client: Released) -> bool:
-    """Whether every build audits this client; what violates its claim is shown live wherever the release is light."""
+    """Return whether every build audits this client; heavy releases are left out, and slow ones unless they violate a claim."""
     return client.folder not in HEAVY | SLOW or (client.folder in SLOW and client.true > client.claim + 1e-9 and not client.weak)
 
 
 def stored() -> dict[str, dict[str, Any]]:
-    """The rows that `python -m ldpbook released` kept, by path."""
+    """Return the rows that `python -m ldpbook released` stored, by path."""
     return pd.read_csv(STORED, index_col="path").to_dict("index") if STORED.exists() else {}
 
 
 def process(folder: str) -> Processes:
-    """A process that imports from the folder of a release first, and from this one."""
+    """Return a pool of one process that imports from the folder of a release first, and then from this folder."""
     return isolated(*([] if folder == "ldpkit" else [paths.PACKAGES / folder]), HERE, workers=1)
 
 
 def audited(paths_: Iterable[str], trials: dict[str, int], alpha: float, seed: int) -> dict[str, dict[str, Any]]:
-    """Audit clients of one release, in a process that imports it first; rows by path."""
+    """Audit clients of one release in a process that imports it first, and return their rows by path."""
     known = clients()
     asked = list(paths_)
     folder = known[asked[0]].folder
@@ -81,12 +81,12 @@ def audited(paths_: Iterable[str], trials: dict[str, int], alpha: float, seed: i
 
 
 def _word(verdict: str) -> str:
-    """A verdict in a word or two, with a star if it is a stored one."""
+    """Return a verdict in a word or two, with a star if it is a stored one."""
     return re.split(" its | to ", verdict)[0] + "*" * verdict.endswith(" (stored)")
 
 
 def beside(path: str, trials: int = 0, alpha: float = ALPHA, seed: int = 1) -> pd.DataFrame:
-    """The real client and its mended copy, asked about the same event: what a page of a violation shows."""
+    """Return the audits of the real client and of its corrected copy with the same event, for a page about a violation."""
     client = clients()[path]
     trials = trials or client.trials
     copy = client.copy()
@@ -96,7 +96,7 @@ def beside(path: str, trials: int = 0, alpha: float = ALPHA, seed: int = 1) -> p
         copy.row(copy.verdict(found.lower, trials), found.lower, trials) | found.counts,
     ]
     shown = pd.DataFrame(rows).reindex(columns=["client", "verdict", "lower", "claim", "tp", "fp", "reports"])
-    shown["client"] = [re.sub(r"(?<=[_(])", "<wbr>", html.escape(name)) for name in shown["client"]]  # may break there
+    shown["client"] = [re.sub(r"(?<=[_(])", "<wbr>", html.escape(name)) for name in shown["client"]]  # a client may fail there
     shown["verdict"] = shown["verdict"].map(_word)
     return shown.rename(columns={"tp": "event, first input", "fp": "event, second input", "reports": "reports per input"})
 
@@ -104,18 +104,19 @@ def beside(path: str, trials: int = 0, alpha: float = ALPHA, seed: int = 1) -> p
 def table(
     seed: int = 1, alpha: float = ALPHA, share: float = 1.0, adapters: Iterable[ModuleType] = ADAPTERS, everything: bool = False
 ) -> pd.DataFrame:
-    """Audit every client whose release is installed and light; one row each, with counts beside the columns of the file.
+    """Audit every client whose release is installed and light; return one row for each, with counts next to the columns of the
+    file.
 
     Parameters
     ----------
     seed, alpha
         As in an audit.
     share : float
-        Of the reports that the clients are asked for, in (0, 1]; less for a first look.
+        Share of the usual number of reports, in (0, 1]; a small share gives a first look.
     adapters : modules
-        Where to take clients from.
+        Modules that describe the clients.
     everything : bool
-        Whether to audit again what is otherwise taken from the stored rows.
+        Whether to repeat also the audits of the stored rows.
     """
     every, kept = clients(adapters), {} if everything else stored()
     asked = {path: c for path, c in every.items() if c.make}
@@ -133,8 +134,11 @@ def table(
 
 
 def _p_value(ours: tuple[float, float], n: int, theirs: tuple[float, float], m: int, ratio: bool) -> float:
-    """How likely counts of one law differ so much: Fisher's test of each rate, or the ratio of the rates alone, with a half
-    added to all counts, as some may be none."""
+    """Return the p-value of a difference between two pairs of counts that should have the same exact rates.
+
+    Fisher's exact test compares each rate. With `ratio`, only the ratio of the rates is compared, with a half added to all
+    counts, because a count may be zero.
+    """
     if ratio:
         loss = [math.log((first + 0.5) / (second + 0.5)) for first, second in (ours, theirs)]
         spread = sum(1 / (count + 0.5) for count in (*ours, *theirs)) - 2 / (n + 0.5) - 2 / (m + 0.5)
@@ -147,10 +151,10 @@ def _p_value(ours: tuple[float, float], n: int, theirs: tuple[float, float], m: 
 
 
 def compared(found: pd.DataFrame, level: float = 0.01) -> pd.DataFrame:
-    """Our counts beside an earlier measurement of the same releases, made with other code (`earlier.csv`).
+    """Compare our counts with an earlier measurement of the same releases by other code (`earlier.csv`).
 
-    Whether a row agrees is tested at `level` for all rows together. Where a client drew something public anew, such as its hash
-    functions, rates differ and their ratio is compared.
+    All rows together are tested at `level`. If a client draws something public anew, such as its hash functions, its rates
+    differ. Then the ratio of the rates is compared.
     """
     earlier = pd.read_csv(HERE / "earlier.csv", index_col="path")
     both = found.set_index("path").join(earlier.rename(columns=lambda name: f"{name} before"), how="inner")
@@ -179,8 +183,7 @@ def compared(found: pd.DataFrame, level: float = 0.01) -> pd.DataFrame:
 
 
 def shown(found: pd.DataFrame) -> pd.DataFrame:
-    """The table as a page shows it: few narrow columns, and what each client was asked folded under its
-    name, as HTML."""
+    """Return the table in the form of a page: few narrow columns, and the event of each client folded below its name, as HTML."""
     rows = []
     for row in found.astype(object).fillna("").itertuples():
         word, _, why = row.verdict.removesuffix(" (stored)").partition(": ")
@@ -199,7 +202,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def write(found: pd.DataFrame) -> Path:
-    """Write ``_build/released.csv``, whole or not at all."""
+    """Write ``_build/released.csv`` completely, or leave the old file as it is."""
     path = paths.BUILD / "released.csv"
     part = path.with_suffix(".tmp")
     found[COLUMNS].to_csv(part, index=False, float_format="%.6g")
@@ -208,7 +211,7 @@ def write(found: pd.DataFrame) -> Path:
 
 
 def store(found: pd.DataFrame) -> None:
-    """Keep the rows that other builds do not make again, with what made them."""
+    """Store the rows that other builds do not compute again, with the command and the versions that made them."""
     heavy = {path for path, client in clients().items() if not light(client)}
     kept = found[found["path"].isin(heavy) & found["lower"].notna()].copy()
     kept["verdict"] += " (stored)"

@@ -1,4 +1,4 @@
-"""The command that counts what the rules of style can count, and the language of ldpkit's own docstrings and comments."""
+"""The command that counts what the rules of style can count, and the language of docstrings, comments and captions."""
 
 import json
 import re
@@ -12,6 +12,12 @@ from ldpbook.paths import ROOT
 OPENINGS = 0  # sentences that begin with a clause instead of their subject
 TERMS = 0  # sentences with a word that has a standard term
 SHARE = 0.013  # sentences of more than 25 words, among all
+# the same of the book, by the row of the command's table
+LIMITS = {
+    "ldpbook docstrings": {"openings": 0, "terms": 0, "share": 0.0},
+    "chapters docstrings": {"openings": 0, "terms": 0, "share": 0.0},
+    "captions": {"openings": 2, "terms": 6, "share": 0.046},
+}
 
 LONG = " ".join(["word"] * language.LONGEST)
 
@@ -236,3 +242,18 @@ def test_docstrings_and_comments_of_ldpkit_do_not_get_worse():
     assert counted["sentences"] > 2000
     assert counted["opening"] <= OPENINGS and counted["term"] <= TERMS
     assert counted["long"] <= SHARE * counted["sentences"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """The table of the command for the book."""
+    paths = language._sources([ROOT / "book"])
+    return language.table(sentence for path in paths for sentence in language.read(path))
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_docstrings_and_captions_of_the_book_do_not_get_worse(name, rows):
+    row, limits = rows[name], LIMITS[name]
+    assert row["sentences"] > 300
+    assert row["opening"] <= limits["openings"] and row["term"] <= limits["terms"]
+    assert row["long"] <= limits["share"] * row["sentences"]

@@ -1,4 +1,4 @@
-"""Rows of a scoreboard that is made up."""
+"""Make rows of an invented scoreboard."""
 
 from ldpbook.comparisons import AGREES
 

@@ -1,14 +1,15 @@
-"""Command lines that are refused."""
+"""Check command lines that the program must refuse."""
 
 
 def one_line(err):
-    """Whether standard error is the one line that a refusal prints."""
+    """Return whether standard error is the single line that a refusal prints."""
     return err.startswith("ldpkit: ") and err.count("\n") == 1 and err.endswith("\n")
 
 
 def refused(call, rows):
-    """Rows of a command line and a part of its message that are not refused in one line with
-    status 2."""
+    """Return the rows (a command line, a part of its message) that the program does not refuse with
+    one line and status 2.
+    """
     wrong = []
     for text, message in rows:
         status, out, err = call(text)

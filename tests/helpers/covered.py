@@ -1,6 +1,6 @@
 """Run the tests and list the lines of ldpkit that they do not reach.
 
-numba tells which lines it compiles if it compiles them, so that its cache is not used.
+numba reports which lines it compiles only when it compiles them. Therefore its cache is not used.
 """
 
 import os

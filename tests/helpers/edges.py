@@ -1,4 +1,4 @@
-"""Exact distributions at the edge of a claim, and states of a screen that were tampered with."""
+"""Make exact distributions at the edge of a claim, and manipulated states of a screen."""
 
 import base64
 import io
@@ -7,7 +7,9 @@ import numpy as np
 
 
 def at_the_edge(rng, grown, delta):
-    """Laws of four outcomes for either input, for which the claim is just true in both directions."""
+    """Return for both inputs a distribution of four outcomes that meets the claim with equality in
+    both directions.
+    """
     inside, u, w = (
         rng.random(4) < 0.5,
         rng.dirichlet(np.full(4, 0.4)),
@@ -21,7 +23,7 @@ def at_the_edge(rng, grown, delta):
 
 
 def changed(state, **arrays):
-    """The state of a screen with other arrays."""
+    """Return the state of a screen with changed arrays."""
     file = io.BytesIO(base64.b64decode(state["arrays"]))
     kept, out = dict(np.load(file)), io.BytesIO()
     np.savez_compressed(out, **kept | {name: change(kept[name]) for name, change in arrays.items()})

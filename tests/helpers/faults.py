@@ -1,11 +1,14 @@
 """Make one small fault in the code at a time, and see whether the tests of its module fail.
 
+The fault is named by its row in the table::
+
     python -m ldpbook faults              # all of tests/data/faults.csv: more than an hour
     python -m ldpbook faults 3 17 250     # these rows
 
-The faults were drawn with a fixed seed from the mutations of cosmic-ray, a hundred from each of four parts of ldpkit. Each is a
-replacement of lines; a row whose lines are no longer in its file is passed over and named. A copy of the checkout is changed, never the
-checkout itself. The column `killed` tells whether the tests failed when the table was written.
+The faults were drawn with a fixed seed from the mutations of cosmic-ray, a hundred from each of
+four parts of ldpkit. Each fault replaces some lines. If these lines are no longer in their file,
+the row is skipped and named. Only a copy of the checkout is changed. The column `killed` tells
+whether the tests failed when the table was written.
 """
 
 import csv
@@ -18,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "tests" / "data" / "faults.csv"
-LIMIT = 200  # seconds; a test that does not end notices the fault, too
+LIMIT = 200  # seconds: a test that does not end also notices the fault
 TESTS = {
     "stats": "ldpkit/stats ldpkit/verdicts ldpkit/buehler",
     "betting": "ldpkit/betting ldpkit/sequential_bets",
@@ -26,11 +29,11 @@ TESTS = {
     " ldpkit/hashing ldpkit/mechanisms ldpkit/properties ldpkit/bits",
     "attacks": "ldpkit/attacks ldpkit/rad_game book/rad_dpsgd ldpkit/poison ldpkit/sgd_attacks",
 }
-"""Which test files judge the faults of a part."""
+"""Test files that judge the faults of each part."""
 
 
 def judged(row, copy):
-    """Whether the tests fail with a fault; None if its lines are not there any more."""
+    """Return whether the tests fail with a fault, or None if its lines no longer exist."""
     path = copy / row["module"]
     text = path.read_text()
     lines, old, new = text.splitlines(), row["before"].splitlines(), row["after"].splitlines()
@@ -57,7 +60,7 @@ def judged(row, copy):
 
 
 def main():
-    """Judge the rows that are named, or all, and compare with the table."""
+    """Judge the named rows, or all rows, and compare the results with the table."""
     with TABLE.open() as file:
         rows = list(csv.DictReader(file))
     wanted = [int(word) for word in sys.argv[1:]] or range(len(rows))

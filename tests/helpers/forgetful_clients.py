@@ -1,5 +1,4 @@
-"""Clients with broken or shared randomness, in a module of their own: another process can import
-them by name."""
+"""Provide clients with broken or shared randomness, in a module that another process can import."""
 
 import numpy as np
 
@@ -8,14 +7,14 @@ MEMORY = {}
 
 
 def respond(values, rng):
-    """GRR as it should be."""
+    """Return reports of a correct GRR."""
     return np.where(
         rng.random(len(values)) < P, values, (values + rng.integers(1, 10, len(values))) % 10
     )
 
 
 def encode(values, rng):
-    """OUE as it should be."""
+    """Return reports of a correct OUE."""
     bits = rng.random((len(values), 10)) < Q
     bits[np.arange(len(values)), values] = rng.random(len(values)) < 0.5
     return bits
@@ -57,7 +56,7 @@ def one_report(values, rng):
 
 
 def sticky(values, rng):
-    """Every second report repeats the one before it."""
+    """Return reports of GRR in which every second report repeats the one before it."""
     fresh = respond(values, rng)
     fresh[1::2] = fresh[: len(fresh) // 2 * 2 : 2]
     return fresh

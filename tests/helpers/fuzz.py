@@ -1,6 +1,9 @@
-"""``python -m ldpbook fuzz``: the tests of all that is read from outside, with other seeds until time is over.
+"""Run the tests of all input from outside with new seeds until the time is over.
 
-A round is one run of `test_fuzz.py`. Its seed is printed where it fails, and repeats it:
+The command is ``python -m ldpbook fuzz``.
+
+A round is one run of `test_fuzz.py`. If a round fails, its seed is printed. This command repeats
+the round:
 ``FUZZ_EXAMPLES=... pytest --hypothesis-seed=... tests/ldpkit/test_fuzz.py``.
 """
 

@@ -1,9 +1,9 @@
-"""Shared by the tests: exact p-values, the oracle tables, and the grid of mechanisms.
+"""Provide exact p-values, the tables of expected values, and the grid of mechanisms for the tests.
 
-False alarms: seeds are fixed, so a test that passes keeps passing until the code changes. For the
-change, every p-value must stay above `P_MIN`. No file compares more than 2,000 of them, so by the
-union bound correct code makes a file fail with probability at most 1e-4. Counts are judged by exact
-binomial and hypergeometric tails, never by a normal approximation.
+Seeds are fixed, so that a test that passes keeps passing until the code changes. When the code
+changes, every p-value must stay above `P_MIN`. No file compares more than 2,000 of them. By the
+union bound, correct code makes a file fail with probability at most 1e-4. Counts are judged by
+exact binomial and hypergeometric tails, never by a normal approximation.
 """
 
 import csv
@@ -29,14 +29,17 @@ ADAPTIVE = {
     "ALH": ("g", lambda k: 4),
     "ATHE": ("theta", lambda k: 0.65),
 }
-"""The adaptive protocols with a parameter that no classical one has, for a domain of this size."""
+"""The adaptive protocols, each with a parameter that no classical protocol has, for a domain of
+this size.
+"""
 EVERY = [*PURE, *ADAPTIVE, *APPROXIMATE, "LHO", "FaultySUE", "FaultyOUE"]
 DELTA = 0.02  # of the approximate protocols: large enough to show in counts
 
 
 def build(label, k, epsilon, delta=DELTA):
-    """Mechanism called `label` in the tests and tables; LHO takes the hash range of OLH at this
-    epsilon."""
+    """Return the mechanism with this label in tests and tables; LHO takes the hash range of OLH at
+    this epsilon.
+    """
     if label == "LHO":
         return LHO(k, OLH(k, epsilon).g)
     if label in ADAPTIVE:
@@ -53,14 +56,15 @@ def build(label, k, epsilon, delta=DELTA):
 
 
 def table(name):
-    """Rows of a table in `tests/data` as dictionaries of strings: their digits carry the
-    precision."""
+    """Return the rows of a table in `tests/data` as dictionaries of texts, because the digits carry
+    the precision.
+    """
     with open(DATA / f"{name}.csv", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def mechanism_of(row):
-    """Mechanism that a row of a table is about."""
+    """Return the mechanism that a row of a table describes."""
     if row["mechanism"] == "LHO":
         return LHO(25 if row["k"] == "any" else int(row["k"]), int(row["g"]))
     k = 25 if row["k"] == "any" else int(row["k"])
@@ -69,24 +73,27 @@ def mechanism_of(row):
 
 
 def unit(number, digits):
-    """Unit of the last of `digits` significant digits (tables drop trailing zeros)."""
+    """Return the unit of the last of `digits` significant digits (tables drop trailing zeros)."""
     return 10.0 ** (math.floor(math.log10(abs(number))) - digits + 1)
 
 
 def binomial_p(count, n, rate):
-    """Exact two-sided p-value of `count` under Binomial(n, rate)."""
+    """Return the exact two-sided p-value of `count` under Binomial(n, rate)."""
     return min(1.0, 2 * min(stats.binom.cdf(count, n, rate), stats.binom.sf(count - 1, n, rate)))
 
 
 def same_rate_p(one, n_one, two, n_two):
-    """Exact two-sided p-value of two counts having one rate (Fisher's test, tails doubled)."""
+    """Return the exact two-sided p-value of two counts with a common rate (Fisher's test, tails
+    doubled).
+    """
     law = stats.hypergeom(n_one + n_two, one + two, n_one)
     return min(1.0, 2 * min(law.cdf(one), law.sf(one - 1)))
 
 
 def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
-    """Smallest p-value of real reports under both inputs: against the exact rates, or else against
-    simulated rounds."""
+    """Return the smallest p-value of real reports under both inputs, compared with exact rates, or
+    else with simulated rounds.
+    """
     pair, rates, found = (0, mechanism.report_type.domain - 1), attack.rates(mechanism), []
     for side, value in enumerate(pair):
         rng = np.random.default_rng([seed, side])
@@ -101,8 +108,9 @@ def least_p(attack, mechanism, seed, real=40_000, simulated=200_000):
 
 
 def estimation_p(estimates, truth, variance):
-    """Smallest p-value of repeated estimates (one per row) having this mean and variance; each sums
-    many reports."""
+    """Return the smallest p-value of repeated estimates (one per row) with this mean and variance;
+    each estimate sums many reports.
+    """
     n, estimates = len(estimates), np.asarray(estimates)
     z = (estimates.mean(axis=0) - truth) / np.sqrt(variance / n)
     ratio = (n - 1) * estimates.var(axis=0, ddof=1) / variance
@@ -111,7 +119,9 @@ def estimation_p(estimates, truth, variance):
 
 
 def chi_square_p(counts, probabilities):
-    """Chi-square p-value; neighbouring cells are merged until each expects at least 25."""
+    """Return the chi-square p-value after neighbouring cells were merged until each expects at
+    least 25.
+    """
     cells = [[0.0, 0.0]]
     for got, wanted in zip(np.ravel(counts), np.ravel(probabilities) * np.sum(counts)):
         if cells[-1][1] >= 25:
@@ -127,4 +137,4 @@ def chi_square_p(counts, probabilities):
 
 
 RAD = list(csv.DictReader((DATA / "expected_rad.csv").open()))
-"""Numbers of reconstruction games that were computed by other means."""
+"""Numbers of reconstruction games that were computed in another way."""

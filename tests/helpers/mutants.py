@@ -1,15 +1,17 @@
-"""Break one law of ldpkit at a time, and see whether its page notices.
+"""Change one exact distribution of ldpkit at a time, and see whether its page notices.
 
-    python tests/helpers/mutants.py          # every mutant of mutants.yml; `python -m ldpbook mutants`
+The mutants are named by their function::
+
+    python tests/helpers/mutants.py          # every mutant of mutants.yml; `python -m ldpbook
+    mutants`
     python tests/helpers/mutants.py --save   # and keep the table that the book shows
     python tests/helpers/mutants.py NAME ... # only these
 
-A mutant changes what one function returns, while its module is imported: no file is
-touched. The page runs in a process of its own with few reports, cell after cell as a
-kernel would run it, and must turn red: a comparison *differs*. Only what was held
-against something that the law did not make counts as a witness: reports of real
-clients, the released code, a number that a paper prints. Unharmed, the same page with
-the same parameters has to be green.
+A mutant changes the result of one function while its module is imported, so that no file is
+changed. The page runs in a process of its own with few reports, cell after cell as a kernel would
+run it. The mutant is noticed if a comparison *differs*. Only comparisons with something that the
+changed function did not make count: reports of real clients, the released code, a number that a
+paper prints. Without the change, the same page with the same parameters must show no difference.
 """
 
 import argparse
@@ -38,14 +40,16 @@ LIST = Path(__file__).with_suffix(".yml")
 TABLE = ROOT / "data" / "results" / "mutants.csv"
 COLUMNS = ["law", "change", "page", "rows", "red", "witness", "at", "run", "against", "seconds"]
 WITNESSES = ("released code", "real reports", "stored run")
-"""Beside numbers of a paper: what a comparison rests on that no law of ours has made."""
+"""Bases of a comparison, besides numbers of a paper, that do not come from an exact distribution of
+ldpkit.
+"""
 
 
 # --- one mutant -----------------------------------------------------------------------------------
 
 
 class Change(ast.NodeTransformer):
-    """What one function returns, put through an expression in `x`."""
+    """A function whose result is passed through an expression in `x`."""
 
     def __init__(self, name: str, expression: str) -> None:
         self.path, self.at, self.found = name.split("."), [], 0
@@ -71,7 +75,7 @@ class Change(ast.NodeTransformer):
 
 
 class Mutant(importlib.machinery.SourceFileLoader):
-    """Loads one module with the change."""
+    """A loader that loads one module with the change."""
 
     change: Change
 
@@ -85,7 +89,7 @@ class Mutant(importlib.machinery.SourceFileLoader):
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds one module in its changed form."""
+    """A finder that finds one module in its changed form."""
 
     def __init__(self, law: str, change: str) -> None:
         self.module, _, name = law.partition(":")
@@ -101,7 +105,7 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def silence():
-    """What pages print is not for here."""
+    """Suppress the output of pages."""
     return contextlib.redirect_stdout(io.StringIO())
 
 
@@ -116,7 +120,9 @@ def unasserted(cells):
 
 
 def play(page, parameters, law="", change=""):
-    """Run a page in this process, with one law changed; what stopped it, and its comparisons."""
+    """Run a page in this process with one function changed; return the error that stopped it, if
+    any, and its comparisons.
+    """
     if law:
         sys.meta_path.insert(0, Finder(law, change))
     import matplotlib.pyplot as plt
@@ -125,7 +131,7 @@ def play(page, parameters, law="", change=""):
 
     from ldpbook import claims, paths, plots
 
-    plots.figure, plots.data = lambda *_, **__: plt.figure(), lambda _: None  # nobody looks
+    plots.figure, plots.data = lambda *_, **__: plt.figure(), lambda _: None  # not needed
     plots.show = claims.judge = MagicMock()
     source = ROOT / "book" / f"{page}.ipynb"
     with tempfile.TemporaryDirectory() as scratch, shell() as made, silence():
@@ -133,7 +139,7 @@ def play(page, parameters, law="", change=""):
         os.environ |= {"LDPKIT_SCOREBOARD": str(board), "TQDM_DISABLE": "1"}
         os.chdir(source.parent)
         sys.path.insert(0, str(source.parent))
-        paths.STORE = Path(scratch, "store")  # finished cells of the book follow its own laws
+        paths.STORE = Path(scratch, "store")  # stored cells are from unchanged functions
         os.cpu_count = lambda: 1  # a sweep stays in this process
         problem = failure(made, unasserted(json.loads(source.read_text())["cells"]), parameters)
         rows = pd.read_csv(board) if board.exists() else pd.DataFrame({"verdict": []})
@@ -144,7 +150,7 @@ def play(page, parameters, law="", change=""):
 
 
 def mutants():
-    """The list: a dictionary for each mutant, with the parameters of its page."""
+    """Return a dictionary for each mutant of the list, with the parameters of its page."""
     said = yaml.safe_load(LIST.read_text())
     return [
         {"law": law, "change": change, "page": page, "parameters": one["parameters"]}
@@ -154,7 +160,9 @@ def mutants():
 
 
 def apart(*asked):
-    """`play` in a process of its own, into which everything but this package is already loaded."""
+    """Return the result of `play` in a process of its own, which has already loaded everything but
+    this package.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LOADED)
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -174,12 +182,16 @@ LOADED = [
 
 
 def independent(row):
-    """Whether a comparison is with something that no law of ours has made."""
+    """Return whether a comparison is with something that does not come from an exact distribution
+    of ldpkit.
+    """
     return row["how"] in WITNESSES or row["published"] is not None
 
 
 def judged(mutant, found, seconds):
-    """What a run says about a mutant: the row that turned red by the furthest, if any."""
+    """Return the row of the table for a mutant, with the differing comparison that deviates
+    furthest, if any.
+    """
     red = [row for row in found["rows"] if row["verdict"] == "differs"]
     known = [row for row in red if independent(row)]
     order = {how: place for place, how in enumerate(WITNESSES)}
@@ -203,7 +215,7 @@ def judged(mutant, found, seconds):
 
 
 def save(lines):
-    """Put what was found into the table of the book, in the order of the list."""
+    """Write the results into the table of the book, in the order of the list."""
     known = {}
     if TABLE.exists():
         with TABLE.open() as file:

@@ -1,4 +1,4 @@
-"""The notebooks of the book as their sources say them."""
+"""Read the notebooks of the book from their sources."""
 
 import json
 import re
@@ -13,7 +13,7 @@ NOTEBOOKS = PROJECT.notebooks()
 
 
 def notebook(*cells):
-    """A notebook whose first cell is the parameter cell."""
+    """Return the text of a notebook whose first cell is the parameter cell."""
     made = [
         {
             "cell_type": "code",
@@ -39,7 +39,7 @@ BLOCK = re.compile(r"^````\{(exercise|solution)\}([^\n]*)\n(.*?)^````$", flags=r
 
 
 def blocks(page, kind):
-    """Argument and body of every directive of one kind among the exercises of a page."""
+    """Return argument and body of every directive of one name among the exercises of a page."""
     found = BLOCK.findall("".join(cells_of(page)[-1]["source"]))
     return [(argument.strip(), body) for name, argument, body in found if name == kind]
 

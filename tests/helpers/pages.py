@@ -1,4 +1,4 @@
-"""Pages that run inside this process, cell after cell, as a kernel would run them."""
+"""Run pages inside this process, cell after cell, as a kernel would run them."""
 
 import contextlib
 import sys
@@ -14,8 +14,9 @@ TAG = "parameters"
 
 @contextlib.contextmanager
 def shell():
-    """A shell for `get_ipython` to find, which displays what a cell returns and keeps none of it;
-    afterwards there is none."""
+    """Provide a shell for `get_ipython` that displays the results of cells and keeps none of them;
+    remove it afterwards.
+    """
     from IPython.core.displaypub import CapturingDisplayPublisher
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -33,14 +34,16 @@ def shell():
 
 
 def failure(made, cells, values, draw=False):
-    """What goes wrong when the cells of a page run with `values`; None if nothing does. To lay its
-    figures out (`draw`) takes longer than all the rest."""
+    """Return the error when the cells of a page run with `values`, or None.
+
+    With `draw`, figures are also laid out, which takes longer than everything else.
+    """
     problems = []
     made.reset(new_session=False)
     made.display_pub.outputs.clear()
     made.showtraceback = lambda *_, **__: problems.append(
         sys.exc_info()[1]
-    )  # also by what displays a result
+    )  # also called by the display of a result
     made.showsyntaxerror = made.showtraceback
     for i, cell in enumerate(cells):
         if cell["cell_type"] != "code":

@@ -1,4 +1,4 @@
-"""Real processes that hear real signals."""
+"""Start real processes, and send them real signals."""
 
 import contextlib
 import os
@@ -11,12 +11,14 @@ LIMIT = 120  # seconds after which a process counts as one that never ends
 def heard():
     signal.signal(
         signal.SIGINT, signal.default_int_handler
-    )  # whatever the shell that started the tests wants
+    )  # independent of the settings of the shell that started the tests
 
 
 @contextlib.contextmanager
 def started(*command, cwd=None):
-    """A process that leads a group of its own, as a shell starts it."""
+    """Provide a process that leads a group of its own, as a shell would start it; end the group
+    afterwards.
+    """
     process = subprocess.Popen(
         [*map(str, command)],
         stdout=subprocess.PIPE,
@@ -35,7 +37,7 @@ def started(*command, cwd=None):
 
 
 def until(process, text):
-    """Read standard error up to a line that holds this text."""
+    """Read standard error up to a line that contains this text."""
     for line in process.stderr:
         if text in line:
             return
@@ -43,7 +45,7 @@ def until(process, text):
 
 
 def interrupted(process):
-    """Press Ctrl-C: every process of the group hears it. Return what is said from then on."""
+    """Send Ctrl-C to every process of the group, and return the messages that follow."""
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=LIMIT)
     assert process.returncode == 130

@@ -1,4 +1,4 @@
-"""A report type, a mechanism and an attack that nobody has heard of."""
+"""Define a report type, a mechanism and an attack that ldpkit does not know."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ldpkit.reports import ReportType
 
 @dataclass(frozen=True)
 class Word(ReportType):
-    """One word."""
+    """A report that is one word."""
 
     k: int
     name = "word"
@@ -26,7 +26,9 @@ class Word(ReportType):
 
 @dataclass(frozen=True)
 class Speller(FrequencyOracle):
-    """Spells the value, or that of another user, with the odds of randomised response."""
+    """A mechanism that spells the value, or that of another user, with the probabilities of
+    randomised response.
+    """
 
     k: Domain
     epsilon: Epsilon
@@ -50,7 +52,7 @@ class Speller(FrequencyOracle):
 
 
 class Spelt:
-    """Does the report spell the first value?"""
+    """An attack that asks whether the report spells the first value."""
 
     name = "spelt"
 

@@ -1,5 +1,6 @@
-"""Cells of sweeps that are computed in other processes, which import this file: it brings no
-library that they do not need."""
+"""Provide cells of sweeps for other processes, which import this file; it imports no library that
+they do not need.
+"""
 
 import os
 import signal
@@ -13,8 +14,9 @@ from ldpkit.rng import generator
 
 
 def square(x, seed, trace=None, forbidden=None):
-    """A cell that leaves a file behind, and fails while the file `forbidden` exists and names
-    it."""
+    """Return the square of x, and leave a file behind; fail while the file `forbidden` exists and
+    names x.
+    """
     if forbidden and Path(forbidden).exists() and Path(forbidden).read_text() == str(x):
         raise ArithmeticError(f"no square of {x}")
     if trace:
@@ -46,7 +48,7 @@ def unplain(seed):
 
 
 def threads(seed):
-    """How many threads each BLAS may use now."""
+    """Return how many threads each BLAS may use now."""
     from threadpoolctl import threadpool_info
 
     return {
@@ -59,7 +61,7 @@ def threads(seed):
 
 
 def fragile(x, seed, marks, fatal=(), always=False):
-    """A cell that kills its worker: the first time, or always."""
+    """Kill the own worker process the first time, or always."""
     mark = Path(marks) / str(x)
     if x in fatal and (always or not mark.exists()):
         mark.touch()
@@ -68,7 +70,7 @@ def fragile(x, seed, marks, fatal=(), always=False):
 
 
 def interrupting(x, seed, store=None):
-    """The last cell interrupts the sweep as soon as the others are stored, and never ends."""
+    """Interrupt the sweep from its last cell, which never ends, once the others are stored."""
     if store and x == 3:
         while len(list(Path(store).glob("*.json"))) < 3:
             pass

@@ -1,4 +1,4 @@
-"""Reports of any form, for hypothesis."""
+"""Generate reports of any form for hypothesis."""
 
 import hypothesis.strategies as st
 
