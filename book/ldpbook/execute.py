@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from tqdm import tqdm
 
-from . import claims_page
+from . import claims_page, kernels
 from .parameters import Parameter, refuse
 from .parameters import of as declared
 
@@ -323,6 +323,7 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
     from traitlets.config import Config
 
     shorten()
+    kernels.prepare()
     project = Project(root, build)
     target = project.executed(page)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -437,7 +438,7 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     bar = tqdm(total=len(todo), desc="notebooks", disable=None, leave=False)
     # one process executes one notebook: the environment of its kernel is its own
     context = get_context("forkserver")
-    context.set_forkserver_preload(["papermill"])  # which takes seconds to import
+    context.set_forkserver_preload(list(kernels.PREPARED))
     cores = executors.count(None)
     jobs = max(1, min(jobs or cores, len(todo)))
     share = (max(1, cores // jobs),)
