@@ -31,6 +31,8 @@ PROMPTS = {
     "": "Code of this table",
 }
 """What the fold of a cell is called, by the first of these tags that the cell has."""
+COLUMNS = ("item", "verdict", "kind", "published", "reproduced", "reproduced_se", "exact", "how")
+"""Columns of the scoreboard that are read here."""
 ABOVE = ("page-errata", "page-needs")
 """Lines that other pages have below their title; here they stand with the evidence and at the foot."""
 
@@ -41,11 +43,12 @@ def evidence(doctree: nodes.Node) -> nodes.section | None:
 
 
 def compared(project: Project, page: str) -> pd.DataFrame:
-    """Return the rows of the scoreboard that belong to a page's figures and tables."""
+    """Return the rows of the scoreboard that belong to a page's figures and tables, or, if it has none, those it handed in."""
     path, name = project.root / "_build" / "scoreboard.csv", page.removeprefix("book/")
     items = pd.read_csv(project.root / "data" / "items.csv")
-    board = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["item", "verdict", "kind", "published", "exact"])
-    return board[board["item"].isin(items.loc[items["page"] == name, "item"])]
+    board = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+    ours, handed = items.loc[items["page"] == name, "item"], project.executed(page, ".csv")
+    return pd.read_csv(handed) if ours.empty and handed.exists() else board[board["item"].isin(ours)]
 
 
 def counted(rows: pd.DataFrame) -> dict[str, int]:
@@ -94,13 +97,14 @@ def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
     """Return the line on the fold around the evidence."""
     n, path = counted(rows), project.root / "_build" / "claims.csv"
     agree = n["printed"] + n["code"]
-    parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree" if agree + n["differ"] else against_exact(rows)]
+    numbers = f"{agree:,} of {agree + n['differ']:,} compared numbers agree" if agree + n["differ"] else against_exact(rows)
+    parts = [numbers] * bool(len(rows))
     if path.exists():
         claims = pd.read_csv(path, dtype=str)
         verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
         tested = verdicts[verdicts != claims_page.NEVER]
         parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
-    return " · ".join(parts)
+    return " · ".join(parts) or numbers
 
 
 def _raw(text: str) -> nodes.raw:
@@ -135,9 +139,11 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     foot = moved["page-needs"]
     if section:
         rows, differs = compared(project, page), cards.load(project.root).get(page.removeprefix("book/"), {}).get("differs", "")
-        line = "Your variant is not compared with the paper." if variant else status(rows, differs)
+        told = summary(project, page, rows)
+        line = status(rows, differs) if len(rows) else f'{told}. <a href="#{EVIDENCE}">Evidence</a>'
+        line = "Your variant is not compared with the paper." if variant else line
         top.insert(top.index(answer) + 1, _raw(f'<p class="page-status">{line}</p>'))
-        told = "What this run computed" if variant else summary(project, page, rows)
+        told = "What this run computed" if variant else told
         head = [section.children[0], _raw(f'<details class="evidence"><summary>{told}</summary>'), *moved["page-errata"]]
         section.children = [*head, *section.children[1:], _raw("</details>")]
     else:
