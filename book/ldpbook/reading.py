@@ -31,8 +31,6 @@ PROMPTS = {
     "": "Code of this table",
 }
 """What the fold of a cell is called, by the first of these tags that the cell has."""
-COLUMNS = ("item", "verdict", "kind", "published", "reproduced", "reproduced_se", "exact", "how")
-"""Columns of the scoreboard that are read here."""
 ABOVE = ("page-errata", "page-needs")
 """Lines that other pages have below their title; here they stand with the evidence and at the foot."""
 
@@ -43,12 +41,14 @@ def evidence(doctree: nodes.Node) -> nodes.section | None:
 
 
 def compared(project: Project, page: str) -> pd.DataFrame:
-    """Return the rows of the scoreboard that belong to a page's figures and tables, or, if it has none, those it handed in."""
+    """Return the rows of the scoreboard that belong to a page's figures and tables; where it has none, those that it handed over."""
     path, name = project.root / "_build" / "scoreboard.csv", page.removeprefix("book/")
     items = pd.read_csv(project.root / "data" / "items.csv")
-    board = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
-    ours, handed = items.loc[items["page"] == name, "item"], project.executed(page, ".csv")
-    return pd.read_csv(handed) if ours.empty and handed.exists() else board[board["item"].isin(ours)]
+    own = items.loc[items["page"] == name, "item"]
+    if own.empty and (handed := project.executed(page, ".csv")).exists():
+        return pd.read_csv(handed)
+    board = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["item", "verdict", "kind", "published", "exact"])
+    return board[board["item"].isin(own)]
 
 
 def counted(rows: pd.DataFrame) -> dict[str, int]:
@@ -97,14 +97,14 @@ def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
     """Return the line on the fold around the evidence."""
     n, path = counted(rows), project.root / "_build" / "claims.csv"
     agree = n["printed"] + n["code"]
-    numbers = f"{agree:,} of {agree + n['differ']:,} compared numbers agree" if agree + n["differ"] else against_exact(rows)
-    parts = [numbers] * bool(len(rows))
+    parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree"] * bool(agree + n["differ"])
+    parts += [] if parts or rows.empty else [against_exact(rows)]
     if path.exists():
         claims = pd.read_csv(path, dtype=str)
         verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
         tested = verdicts[verdicts != claims_page.NEVER]
         parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
-    return " · ".join(parts) or numbers
+    return " · ".join(parts) or "nothing to compare with"
 
 
 def _raw(text: str) -> nodes.raw:
