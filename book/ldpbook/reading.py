@@ -41,11 +41,14 @@ def evidence(doctree: nodes.Node) -> nodes.section | None:
 
 
 def compared(project: Project, page: str) -> pd.DataFrame:
-    """Return the rows of the scoreboard that belong to a page's figures and tables."""
+    """Return the rows of the scoreboard that belong to a page's figures and tables; where it has none, those that it handed over."""
     path, name = project.root / "_build" / "scoreboard.csv", page.removeprefix("book/")
     items = pd.read_csv(project.root / "data" / "items.csv")
+    own = items.loc[items["page"] == name, "item"]
+    if own.empty and (handed := project.executed(page, ".csv")).exists():
+        return pd.read_csv(handed)
     board = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["item", "verdict", "kind", "published", "exact"])
-    return board[board["item"].isin(items.loc[items["page"] == name, "item"])]
+    return board[board["item"].isin(own)]
 
 
 def counted(rows: pd.DataFrame) -> dict[str, int]:
@@ -94,13 +97,14 @@ def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
     """Return the title of the fold around the evidence."""
     n, path = counted(rows), project.root / "_build" / "claims.csv"
     agree = n["printed"] + n["code"]
-    parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree" if agree + n["differ"] else against_exact(rows)]
+    parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree"] * bool(agree + n["differ"])
+    parts += [] if parts or rows.empty else [against_exact(rows)]
     if path.exists():
         claims = pd.read_csv(path, dtype=str)
         verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
         tested = verdicts[verdicts != claims_page.NEVER]
         parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
-    return " · ".join(parts)
+    return " · ".join(parts) or "nothing to compare with"
 
 
 def _raw(text: str) -> nodes.raw:
@@ -135,9 +139,11 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     foot = moved["page-needs"]
     if section:
         rows, differs = compared(project, page), cards.load(project.root).get(page.removeprefix("book/"), {}).get("differs", "")
-        line = "Your variant is not compared with the paper." if variant else status(rows, differs)
+        told = summary(project, page, rows)
+        line = status(rows, differs) if len(rows) else f'{told}. <a href="#{EVIDENCE}">Evidence</a>'
+        line = "Your variant is not compared with the paper." if variant else line
         top.insert(top.index(answer) + 1, _raw(f'<p class="page-status">{line}</p>'))
-        told = "What this run computed" if variant else summary(project, page, rows)
+        told = "What this run computed" if variant else told
         head = [section.children[0], _raw(f'<details class="evidence"><summary>{told}</summary>'), *moved["page-errata"]]
         section.children = [*head, *section.children[1:], _raw("</details>")]
     else:
