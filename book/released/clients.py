@@ -168,7 +168,7 @@ class Released:
         if self.weak or self.undecided:
             return f"weak: {self.weak}" if self.weak else f"not auditable: {self.undecided}"
         if lower > self.claim and not (self.true > self.claim + 1e-9 and self.source):
-            return "not auditable: the audit found what no law or line of source explains yet"
+            return "not auditable: the audit found an excess that no exact distribution and no line of source explains yet"
         if lower > self.claim:
             return "violates its claim"
         return f"keeps to it in {trials:,} reports per input"
