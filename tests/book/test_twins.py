@@ -95,8 +95,8 @@ def test_only_what_plots_figure_drew_has_a_twin():
 
 # --- cards ----------------------------------------------------------------------------------------
 
-EVIDENCE = "## Does it agree with the paper?"
-"""Pages with this heading answer their question themselves, see `ldpbook.reading`."""
+ANSWER = ":::{div} answer"
+"""Pages with this part answer their question themselves, see `ldpbook.reading`."""
 CARDS = {page: told for page, told in cards.load(ROOT).items() if "question" in told}
 LEDGER = pd.concat(pd.read_csv(path) for path in (ROOT / "data" / "claims").glob("*.csv"))
 
@@ -104,7 +104,7 @@ LEDGER = pd.concat(pd.read_csv(path) for path in (ROOT / "data" / "claims").glob
 def test_every_page_of_a_papers_figure_has_a_card_and_every_card_a_page():
     papers = ("ldp_auditor", "refinement", "kv_auditor", "rad", "ldp_sgd")
     pages = [p for p in PROJECT.notebooks() if p.split("/")[1] in papers]
-    others = [p for p in pages if EVIDENCE not in PROJECT.source(p).read_text()]
+    others = [p for p in pages if ANSWER not in PROJECT.source(p).read_text()]
     assert sorted(CARDS) == sorted(p.removeprefix("book/") for p in others)
     known = {"differs", "tile"}
     assert all(set(told) <= known for told in cards.load(ROOT).values() if "question" not in told)
