@@ -41,11 +41,14 @@ def evidence(doctree: nodes.Node) -> nodes.section | None:
 
 
 def compared(project: Project, page: str) -> pd.DataFrame:
-    """Return the rows of the scoreboard that belong to a page's figures and tables."""
+    """Return the rows of the scoreboard that belong to a page's figures and tables; where it has none, those that it handed over."""
     path, name = project.root / "_build" / "scoreboard.csv", page.removeprefix("book/")
     items = pd.read_csv(project.root / "data" / "items.csv")
+    own = items.loc[items["page"] == name, "item"]
+    if own.empty and (handed := project.executed(page, ".csv")).exists():
+        return pd.read_csv(handed)
     board = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["item", "verdict", "kind", "published", "exact"])
-    return board[board["item"].isin(items.loc[items["page"] == name, "item"])]
+    return board[board["item"].isin(own)]
 
 
 def counted(rows: pd.DataFrame) -> dict[str, int]:
