@@ -1,8 +1,10 @@
 """Summarise how each figure and table of the papers compares: a state in words, and the counts behind it."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import yaml
 
 from ldpbook.comparisons import AGREES, CURVE, PRINTED
 
@@ -25,6 +27,14 @@ An item gets a tick only if a printed number or a digitised curve agrees at the 
 """
 COUNTED = [state for state in SIGNS if state.startswith(("reproduced", "agrees", "differs"))]
 """States of items whose numbers were compared with those of the paper or of its code."""
+
+
+def notes(root: Path, page: str) -> dict[str, Any]:
+    """Return what ``book/figures.yml`` says of a page: why its numbers differ, and which panel stands in the gallery."""
+    path = root / "book" / "figures.yml"
+    said = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    found: dict[str, Any] = said.get(page.removeprefix("book/"), {})
+    return found
 
 
 def short(item: str) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 from PIL import Image
 from sphinx.application import Sphinx
 
-from . import cards, errata, figures, lessons, provenance, reading, takeaway
+from . import errata, figures, lessons, provenance, reading, takeaway
 from .comparisons import AGREES, STAND_IN
 from .execute import Json, Project
 
@@ -123,7 +123,7 @@ def page(project: Project) -> str:
 
 
 def write(app: Sphinx, failure: Exception | None) -> None:
-    """Write the pictures of the tiles next to the pages; ``tile`` in ``cards.yml`` chooses the panel."""
+    """Write the pictures of the tiles next to the pages; ``tile`` in ``figures.yml`` chooses the panel."""
     if failure or app.builder.format != "html" or app.config.ldpkit_variant:
         return
     project, out = Project(app.srcdir, app.config.ldpkit_build), Path(app.outdir) / FOLDER
@@ -131,7 +131,7 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     for where in {f"book/{name}" for name in pd.read_csv(project.root / "data" / "items.csv")["page"]}:
         notebook = provenance.load(project.executed(where)) if project.source(where).exists() else None
         pictures = takeaway.pictures(notebook) if notebook else {}
-        tile = cards.load(project.root).get(where.removeprefix("book/"), {}).get("tile", 1)
+        tile = figures.notes(project.root, where).get("tile", 1)
         for _, name, svg, _ in provenance.figures(notebook) if notebook else ():
             if name in pictures:
                 panel(svg, pictures[name], tile).save(out / f"{name}.webp", quality=72, method=6)

@@ -11,7 +11,6 @@ from sphinx.application import Sphinx
 from . import (
     acronyms,
     board,
-    cards,
     claims_page,
     errata,
     figures,
@@ -139,7 +138,7 @@ def _entrance(app: Sphinx, failure: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:
-    for part in (provenance, twins, acronyms, cards, searching, lessons, errata, board, takeaway, reading, gallery):
+    for part in (provenance, twins, acronyms, searching, lessons, errata, board, takeaway, reading, gallery):
         part.setup(app)
     app.add_js_file("sidebar.js", loading_method="defer")
     app.connect("source-read", _swap)

@@ -17,7 +17,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from . import cards, claims_page
+from . import claims_page, figures
 from .comparisons import AGREES, STAND_IN
 from .execute import Project
 
@@ -138,7 +138,7 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
             fold += made
     foot = moved["page-needs"]
     if section:
-        rows, differs = compared(project, page), cards.load(project.root).get(page.removeprefix("book/"), {}).get("differs", "")
+        rows, differs = compared(project, page), figures.notes(project.root, page).get("differs", "")
         told = summary(project, page, rows)
         line = status(rows, differs) if len(rows) else f'{told}. <a href="#{EVIDENCE}">Evidence</a>'
         line = "Your variant is not compared with the paper." if variant else line

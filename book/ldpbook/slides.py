@@ -35,14 +35,9 @@ _SHOW = """\
 .reveal .slides section.slide {{ box-sizing: border-box; height: 720px; padding: 24px 40px; display: flex; flex-direction: column; gap: 14px; }}
 .reveal .slides section.first {{ justify-content: center; }}
 h1 {{ font-size: 1.6em; line-height: 1.2; font-weight: 700; margin: 0; }} h2 {{ font-size: 1.1em; font-weight: 700; margin: 0; color: #0b5394; }}
-.question {{ font-size: 1.25em; font-weight: 600; }}
 figure {{ margin: 0; min-height: 0; flex: 1; display: flex; flex-direction: column; gap: 8px; }}
 figure img {{ min-height: 0; flex: 1; object-fit: contain; max-width: 100%; max-height: none; }}
 figcaption, small {{ font-size: 0.6em; line-height: 1.3; }} p, ul {{ margin: 0; }} ul {{ list-style: disc; padding-left: 1.2em; }} li {{ margin-bottom: 0.3em; }}
-.glance {{ font-size: 0.75em; }} .glance ul {{ list-style: none; padding: 0; display: grid; grid-template-columns: max-content 1fr max-content; gap: 2px 16px; }}
-.glance:has(li:nth-child(11)) {{ font-size: 0.5em; line-height: 1.2; }} .glance li {{ display: contents; }} .glance .bar {{ position: relative; align-self: center; height: 0.8em; background: #dde1e6; }}
-.glance .bar > span:first-child {{ display: block; height: 100%; background: #0b72b9; }}
-.glance .bar > .limit {{ position: absolute; top: -3px; bottom: -3px; border-left: 3px dashed #16202b; }}
 .reveal .slide-number {{ top: 8px; bottom: auto; color: #4a5563; background: none; }}
 footer {{ margin-top: auto; font-size: 0.5em; color: #4a5563; }}
 a {{ color: #0b5394; }}

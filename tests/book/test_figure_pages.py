@@ -134,8 +134,18 @@ def test_what_you_should_see_is_what_comes_out(name):
     assert wrong == []
 
 
+def test_every_notebook_of_a_paper_answers_the_question_of_its_title():
+    """A page without the answer is not arranged, see `ldpbook.reading`."""
+    papers = ("ldp_auditor", "refinement", "kv_auditor", "rad", "ldp_sgd")
+    pages = [p for paper in papers for p in (BOOK / paper).glob("*.ipynb")]
+    first = {p: json.loads(p.read_text())["cells"][0]["source"] for p in pages}
+    lacking = [p for p, said in first.items() if not said[0].rstrip().endswith("?")]
+    lacking += [p for p, said in first.items() if ":::{div} answer\n" not in said]
+    assert lacking == [] and len(pages) > 40
+
+
 def test_pages_that_differ_say_why():
-    cards = yaml.safe_load((BOOK / "cards.yml").read_text())
+    notes = yaml.safe_load((BOOK / "figures.yml").read_text())
     items = [line.split(",") for line in (ROOT / "data" / "items.csv").read_text().splitlines()[1:]]
     pages = {line[0]: line[-1] for line in items}
     board = [
@@ -144,7 +154,7 @@ def test_pages_that_differ_say_why():
     ]
     differs = {pages[row[0]] for row in board if "differs-explained" in row}
     assert {
-        page for page in differs & set(PAGES) if not cards.get(page, {}).get("differs")
+        page for page in differs & set(PAGES) if not notes.get(page, {}).get("differs")
     } == set()
 
 

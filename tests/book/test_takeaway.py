@@ -120,9 +120,8 @@ def test_slides_are_cut_from_the_pages_and_lead_to_them(project, monkeypatch):
             "<figcaption>Seen.</figcaption></figure>"
         ),
         "fig2": (
-            "<h1>Two</h1><div class='in-short'><p class='question'>Is it?</p>"
-            "<p class='answer'>No.</p><div class='glance'><p>Share</p></div>"
-            "<dl><dt>We found</dt><dd><p>Nothing.</p></dd></dl></div>"
+            "<h1>Is it?</h1><div class='subtitle'><p>Two</p></div><div class='answer'><p>No.</p></div>"
+            "<section id='how-to-read-it'><p>Nothing.</p></section>"
         ),
     }.items():
         (html / f"{name}.html").write_text(f"<article>{text}</article>")
@@ -130,7 +129,7 @@ def test_slides_are_cut_from_the_pages_and_lead_to_them(project, monkeypatch):
     assert "<h1>RAD</h1>" in title[0] and "About it." in title[0]
     assert "Why?" in first and 'href="../html/book/x.html#y"' in first and "easy" not in first
     assert 'src="../html/_images/1.svg"' in figure and "Seen." in figure
-    assert "Is it?" in asked and '<p class="fragment">No.</p>' in asked and "Share" in asked
+    assert "Is it?" in asked and '<div class="fragment"><p>No.</p></div>' in asked
     assert "Nothing." in asked.partition('<aside class="notes">')[2]
     assert 'errata.html#rad-1"' in errata[0]
     monkeypatch.setattr("ldpbook.paths.ROOT", ROOT / "nowhere")

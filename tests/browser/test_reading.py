@@ -226,7 +226,7 @@ def test_short_names_are_explained_on_hover_and_in_words_at_their_first_use(page
         """all => all.map(a => {
         const block = a.closest("tr") || a.closest("p, figcaption"), before = a.previousSibling?.data || "", after = a.nextSibling?.data || "";
         const whole = !/\\w-$/.test(before) && !/^-\\w/.test(after);
-        return {name: a.textContent, title: a.title, rank: whole && block && !a.closest("h1, h2, h3, h4, .admonition-title, .in-short") ? +!!a.closest("tr") : 2,
+        return {name: a.textContent, title: a.title, rank: whole && block && !a.closest("h1, h2, h3, h4, .admonition-title") ? +!!a.closest("tr") : 2,
                 block: block?.textContent.replaceAll("’", "'").replace(/\\s+/g, " ").toLowerCase()};
     })""",
     )
