@@ -19,8 +19,12 @@ from pathlib import Path
 from ldpkit import digests
 from ldpkit.digests import used
 
+from .figures import PAPERS
+
 __all__ = ["Graph", "PACKAGE"]
 
+OF_PAPERS = ("published", "claims", "reference")
+"""Folders of data whose files have the name of a paper; what code reads there, it reads by that name."""
 Node = tuple[str, str | None]
 """A module, or the path of a helper file, with the wanted name in it; ``None`` means the whole file."""
 
@@ -92,17 +96,21 @@ class Graph:
     def digest(self, source: str, folder: Path | None = None) -> str:
         """Return a digest of a source text and of the files it depends on, by name and content.
 
-        Code that imports `ldpbook.paths` can read the checkout's data, and therefore depends on all data files. The exception is
-        the files with which builds are compared (``expected_*``).
+        Code that imports `ldpbook.paths` can read the checkout's data, and therefore depends on all data files. There are two
+        exceptions: the files with which builds are compared (``expected_*``), and the files of a paper (`OF_PAPERS`) that neither
+        the code nor its folder names.
         """
         sha = hashlib.sha256(source.encode())
         found = self.files(source, folder)
         if (knows := self.modules.get("ldpbook.paths")) in found:
+            own = [path for path in found if path not in self._content]
+            named = "\n".join([source, *([folder.name] if folder else []), *(self.read(path).decode() for path in own)])
             found += sorted(
                 path
                 for path in (knows.parents[2] / "data").rglob("*")
                 if path.is_file() and not path.name.startswith("expected_")
-            )
+                and (path.parent.name not in OF_PAPERS or any(paper in named for paper in PAPERS if path.name.startswith(paper)))
+            )  # fmt: skip
         for path in found:
             sha.update(f"\0{path.parent.name}/{path.name}\0".encode() + self.read(path))
         return sha.hexdigest()

@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # not needed by processes that execute a notebook
 Json = dict[str, Any]
 """Content of a JSON or YAML file: a notebook, a record, or parameters."""
 
-SHARED = ("data/**/*", "book/packages/*.txt", "requirements.lock")
+SHARED = ("book/packages/*.txt", "requirements.lock")
 EXPECTED = {name: f"data/expected_{name}.csv" for name in ("scoreboard", "claims")}
 """Files with the results of the release's book; no page depends on them."""
 LIMIT = 3600

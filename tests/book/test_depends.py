@@ -136,6 +136,26 @@ def test_code_that_knows_where_the_data_lie_depends_on_them(tmp_path):
     assert digests() == after
 
 
+def test_a_number_of_one_paper_touches_its_own_pages_and_those_that_name_it(tmp_path):
+    book, data = tmp_path / "book" / "ldpbook", tmp_path / "data" / "published"
+    pages = [tmp_path / "book" / name for name in ("rad", "ldp_sgd")]
+    for folder in (book, data, *pages):
+        folder.mkdir(parents=True)
+    for name in ("__init__", "paths"):
+        (book / f"{name}.py").write_text("")
+    (pages[1] / "helper.py").write_text('TABLE = "rad"')
+
+    def digests():
+        code = "from ldpbook import paths"
+        asked = [(code, pages[0]), (code, pages[1]), (f"{code}\nimport helper", pages[1])]
+        return [Graph(book).digest(*one) for one in asked]
+
+    for name, touched in (("rad.csv", [True, False, True]), ("ldp_sgd.csv", [False, True, True])):
+        before = digests()
+        (data / name).write_text("1,2")
+        assert [one != other for one, other in zip(before, digests())] == touched, name
+
+
 def ran(call):
     """Files of the package whose functions ran; compiled kernels show their Python side only."""
     seen = set()
