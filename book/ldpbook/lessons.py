@@ -121,7 +121,7 @@ def _head(app: Sphinx, doctree: nodes.document, page: str) -> None:
             f'<a href="{app.builder.get_relative_uri(page, to)}">{html.escape(app.env.titles[to].astext())}</a>' for to in known
         )
         parts.append("needs " + ", ".join(links))
-    line = f'<p class="page-needs">{" · ".join(parts)} · <a href="{app.builder.get_relative_uri(page, "book/course/index")}#what-needs-what">map</a></p>'
+    line = f'<p class="page-needs">{" · ".join(parts)} · <a href="{app.builder.get_relative_uri(page, "book/course/index")}#which-page-needs-which-lesson">map</a></p>'
     next(doctree.findall(nodes.section), doctree).insert(1, nodes.raw("", line, format="html"))
 
 

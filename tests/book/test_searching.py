@@ -1,10 +1,14 @@
 """What is indexed and asked alike: both spellings, figures by their number, THE. The same questions
 are put in test_reading.py."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
-from ldpbook import searching
+from ldpbook import acronyms, execute, searching
 
+ROOT = Path(__file__).parents[2]
 LANGUAGE = searching.English({})
 
 
@@ -55,3 +59,11 @@ def test_the_protocol_is_a_word_and_the_article_is_none():
     words = LANGUAGE.split("THE is not the other")
     assert words == ["THE_", "is", "not", "the", "other"]
     assert LANGUAGE.word_filter("the_") and not LANGUAGE.word_filter("the")
+
+
+def test_what_readers_call_a_page_leads_to_a_page_and_is_no_word_of_the_glossary():
+    asked = yaml.safe_load((ROOT / "book" / "search.yml").read_text())
+    words = {word.lower() for word in acronyms.words()}
+    phrases = [phrase for some in asked.values() for phrase in some]
+    assert {f"book/{page}" for page in asked} <= set(execute.Project(ROOT).pages())
+    assert len(phrases) == len(set(phrases)) and not words & set(phrases)

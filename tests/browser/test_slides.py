@@ -49,7 +49,6 @@ def test_keys_lead_through_pages_and_figures_and_the_answer_comes_after_the_ques
     assert "visible" not in (answer.get_attribute("class") or "").split()
     page.keyboard.press("Space")
     assert "visible" in answer.get_attribute("class").split()
-    page.keyboard.press("Space")
     page.keyboard.press("ArrowDown")
     page.wait_for_function("Reveal.getIndices().v === 1")
     assert page.locator("section.present > section.present figure img").is_visible()
