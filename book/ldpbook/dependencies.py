@@ -97,8 +97,8 @@ class Graph:
         """Return a digest of a source text and of the files it depends on, by name and content.
 
         Code that imports `ldpbook.paths` can read the checkout's data, and therefore depends on all data files. There are two
-        exceptions: the files with which builds are compared (``expected_*``), and the files of a paper (`OF_PAPERS`) that neither
-        the code nor its folder names.
+        exceptions. No code depends on the files with which builds are compared (``expected_*``). Code depends on the files of a
+        paper (`OF_PAPERS`) only if it names the paper, or if its folder does.
         """
         sha = hashlib.sha256(source.encode())
         found = self.files(source, folder)

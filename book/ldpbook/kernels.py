@@ -9,6 +9,8 @@ import json
 import os
 import signal
 import sys
+import traceback
+import weakref
 from typing import Any, NoReturn
 
 PREPARED = ("ipykernel.kernelapp", "myst_nb", "ldpbook.claims", "ldpbook.paper_audits", "ldpbook.paper_values", "ldpbook.plots",
@@ -74,6 +76,7 @@ def _become(told: int) -> NoReturn:
     """Wait for a command, run its kernel, and end this process."""
     status = 1
     os.setsid()
+    weakref.finalize._registry.clear()  # type: ignore[attr-defined]  # folders of the copied process are not removed by its copy
     try:
         with open(told) as pipe:
             text = pipe.read()
@@ -87,12 +90,13 @@ def _become(told: int) -> NoReturn:
             import matplotlib
             from ipykernel import kernelapp
 
-            matplotlib.rcParams["backend"] = (
-                "module://matplotlib_inline.backend_inline"  # kernels set it before they import matplotlib
-            )
+            # other kernels name it in their environment before they import matplotlib
+            matplotlib.rcParams["backend"] = "module://matplotlib_inline.backend_inline"
             kernelapp.launch_new_instance()
             atexit._run_exitfuncs()
             status = 0
+    except Exception:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -123,7 +123,11 @@ def play(page, parameters, law="", change=""):
     """Run a page in this process with one function changed; return the error that stopped it, if
     any, and its comparisons.
     """
-    if law:
+    if law:  # it is found while it is imported, and the process may be a copy of one that has imported it
+        for name in [
+            name for name in sys.modules if name.partition(".")[0] in ("ldpkit", "ldpbook")
+        ]:
+            del sys.modules[name]
         sys.meta_path.insert(0, Finder(law, change))
     import matplotlib.pyplot as plt
     import pandas as pd
