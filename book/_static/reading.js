@@ -1,4 +1,4 @@
-/* A link to something folded opens the folds around it. */
+/* A link to something folded opens the folds around it, and a table of clients has filters. */
 (() => {
   const open = () => {
     const target =
@@ -12,4 +12,33 @@
   };
   addEventListener("hashchange", open);
   open();
+
+  const filters = (table) => {
+    const rows = [...table.tBodies[0].rows],
+      bar = document.createElement("p"),
+      status = document.createElement("span");
+    const parts = {
+      Package: (row) => row.querySelector("[data-package]").dataset.package,
+      Verdict: (row) => row.querySelector("[class^=badge-]").textContent.replace("*", ""),
+    };
+    const chosen = Object.entries(parts).map(([name, of]) => {
+      const select = document.createElement("select"),
+        label = document.createElement("label");
+      for (const words of ["all", ...new Set(rows.map(of))]) select.add(new Option(words));
+      label.append(`${name} `, select);
+      bar.append(label);
+      select.addEventListener("input", show);
+      return (row) => ["all", of(row)].includes(select.value);
+    });
+    function show() {
+      for (const row of rows) row.hidden = !chosen.every((fits) => fits(row));
+      status.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} clients`;
+    }
+    status.setAttribute("role", "status");
+    bar.className = "table-filters";
+    bar.append(status);
+    table.before(bar);
+    show();
+  };
+  for (const table of document.querySelectorAll("table:has([data-package])")) filters(table);
 })();

@@ -5,6 +5,7 @@ The zips have the same bytes for the same book, because entries are in order and
 
 import base64
 import csv
+import functools
 import html
 import io
 import re
@@ -15,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 from docutils import nodes
+from PIL import Image
 from sphinx.application import Sphinx
 
 from . import execute, figures, parameters, provenance
@@ -77,8 +79,16 @@ def pictures(notebook: execute.Json) -> dict[str, bytes]:
         name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
         shown = [o["data"][_PNG] for o in cell.get("outputs", []) if _PNG in o.get("data", {})]
         if name and shown:
-            found[name] = base64.b64decode("".join(shown[0]))
+            found[name] = _lighter(base64.b64decode("".join(shown[0])))
     return found
+
+
+@functools.cache
+def _lighter(png: bytes) -> bytes:
+    """Return a picture with at most 256 colours, which takes a third of the room."""
+    made = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(made, "png", optimize=True)
+    return made.getvalue()
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> bytes:

@@ -194,9 +194,9 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
         lines = "<br>".join(f"{name}: {html.escape(str(said))}" for name, said in parts.items() if said)
         exact, lower = ("" if x == "" else f"{x:.2f}" for x in (row.exact, row.lower))
         rows.append({
-            "client": f"<details><summary>{row.package} {row.version}: {html.escape(row.client)}</summary>{lines}</details>",
+            "client": f"<details data-package='{row.package}'><summary>{row.package} {row.version}: {html.escape(row.client)}</summary>{lines}</details>",
             "claim": f"{row.claim:.3g}", "exact": exact, "lower": lower,
-            "verdict": _word(word) + "*" * row.verdict.endswith(" (stored)"),
+            "verdict": f"<span class='badge-{_word(word).split()[0]}'>{_word(word)}{'*' * row.verdict.endswith(' (stored)')}</span>",
         })  # fmt: skip
     return pd.DataFrame(rows)
 

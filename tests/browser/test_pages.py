@@ -106,6 +106,21 @@ def test_tables_of_released_clients_are_read_without_scrolling_sideways(page, si
     assert len(sizes) == 2 and all(table <= room for table, room in sizes[:fit])
 
 
+def test_clients_are_filtered_by_package_and_verdict(page, site):
+    page.goto(f"{site}/book/released/index.html", wait_until="networkidle")
+    rows = page.locator("tr:has([data-package])")
+    every, status = rows.count(), page.locator(".table-filters [role=status]")
+    page.get_by_label("Verdict", exact=True).select_option("violates")
+    broken = page.locator("tr:has([data-package]):visible")
+    assert 0 < broken.count() < every
+    assert status.inner_text() == f"{broken.count()} of {every} clients"
+    assert all(
+        text.startswith("violates") for text in broken.locator("td:last-child").all_inner_texts()
+    )
+    page.get_by_label("Package", exact=True).select_option("flwr")
+    assert {text.split()[0] for text in broken.locator("summary").all_inner_texts()} == {"flwr"}
+
+
 @pytest.mark.parametrize(
     "question, expected",
     [
