@@ -85,7 +85,7 @@ def pictures(notebook: execute.Json) -> dict[str, bytes]:
 
 @functools.cache
 def _lighter(png: bytes) -> bytes:
-    """Return a picture with at most 256 colours, which takes a third of the room."""
+    """Return a picture with at most 256 colours, which makes its file about three times smaller."""
     made = io.BytesIO()
     Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(made, "png", optimize=True)
     return made.getvalue()
