@@ -127,6 +127,11 @@ def _explorers(app: Sphinx, page: str, template: str, context: dict[str, Any], d
                 app.add_js_file(script, loading_method="defer")
 
 
+def _parts(app: Sphinx, config: Any) -> None:
+    """Fold the parts of the contents, except for the one of the page at hand."""
+    config.html_theme_options["show_navbar_depth"] = 0
+
+
 def _entrance(app: Sphinx, failure: Exception | None) -> None:
     """Write the page at the site's address that leads to the first page of the book.
 
@@ -141,6 +146,7 @@ def setup(app: Sphinx) -> dict[str, str | bool]:
     for part in (provenance, twins, acronyms, searching, lessons, errata, board, takeaway, reading, gallery):
         part.setup(app)
     app.add_js_file("sidebar.js", loading_method="defer")
+    app.connect("config-inited", _parts)
     app.connect("source-read", _swap)
     app.connect("autodoc-process-docstring", _whole, priority=400)  # before napoleon
     app.connect("doctree-resolved", _distinct)
