@@ -24,6 +24,7 @@
     const chosen = Object.entries(parts).map(([name, of]) => {
       const select = document.createElement("select"),
         label = document.createElement("label");
+      select.setAttribute("aria-label", name);
       for (const words of ["all", ...new Set(rows.map(of))]) select.add(new Option(words));
       label.append(`${name} `, select);
       bar.append(label);
