@@ -119,7 +119,7 @@ def test_with_two_values_only_grr_and_ss_come_close_to_the_claim():
 def test_a_bound_can_fail_by_one_unlucky_count_alone():
     page = text("background/statistics")
     assert "would have to be unlucky at once" not in page
-    assert "One count that is unlucky enough does that alone" in page
+    assert "A single count does this only if it is very unlucky" in page
     assert "The left side can be measured" not in page
 
 
