@@ -14,29 +14,25 @@
   open();
 
   const filters = (table) => {
-    const rows = [...table.tBodies[0].rows],
-      bar = document.createElement("p"),
-      status = document.createElement("span");
+    const { make } = ldpkit.base,
+      rows = [...table.tBodies[0].rows],
+      status = make("span", { role: "status" });
     const parts = {
       Package: (row) => row.querySelector("[data-package]").dataset.package,
       Verdict: (row) => row.querySelector("[class^=badge-]").textContent.replace("*", ""),
     };
+    const bar = make("p", { class: "table-filters" });
     const chosen = Object.entries(parts).map(([name, of]) => {
-      const select = document.createElement("select"),
-        label = document.createElement("label");
-      select.setAttribute("aria-label", name);
-      for (const words of ["all", ...new Set(rows.map(of))]) select.add(new Option(words));
-      label.append(`${name} `, select);
-      bar.append(label);
-      select.addEventListener("input", show);
+      const words = ["all", ...new Set(rows.map(of))],
+        options = words.map((word) => make("option", {}, word)),
+        select = make("select", { "aria-label": name, oninput: show }, ...options);
+      bar.append(make("label", {}, `${name} `, select));
       return (row) => ["all", of(row)].includes(select.value);
     });
     function show() {
       for (const row of rows) row.hidden = !chosen.every((fits) => fits(row));
       status.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} clients`;
     }
-    status.setAttribute("role", "status");
-    bar.className = "table-filters";
     bar.append(status);
     table.before(bar);
     show();

@@ -113,7 +113,7 @@ def _whole(app: Sphinx, what: str, name: str, thing: object, options: object, li
 
 def _shared(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Load `base.js` before the scripts that need it, and at once if a page has a twin, which is drawn before the text."""
-    parts = set(re.findall("data-(twin|explorer|board)", context.get("body", "")))
+    parts = set(re.findall("data-(twin|explorer|board|package)", context.get("body", "")))
     if parts:
         app.add_js_file("base.js", priority=400, loading_method=None if "twin" in parts else "defer")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Self
 
-from .. import checks, stats
+from .. import checks, mechanisms, stats
 from ..rng import derive
 from ..types import Word
 from .result import AuditResult, Row
@@ -65,11 +65,8 @@ class Auditor(checks.Checked, ABC):
 
     @classmethod
     def target(cls, name: str, **parameters: Word) -> Any:
-        """Return the mechanism of that name with these parameters.
-
-        Audits with a field `mechanism` override this method.
-        """
-        raise NotImplementedError
+        """Return the mechanism of that name with these parameters."""
+        return mechanisms.make(name, **parameters)
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times, each time on a stream of its own.

@@ -1,9 +1,6 @@
 """Change one exact distribution of ldpkit at a time, and see whether its page notices.
 
-The mutants are named by their function::
-
-    python tests/helpers/mutants.py          # every mutant of mutants.yml; `python -m ldpbook
-    mutants`
+    python tests/helpers/mutants.py          # every mutant of mutants.yml (python -m ldpbook mutants)
     python tests/helpers/mutants.py --save   # and keep the table that the book shows
     python tests/helpers/mutants.py NAME ... # only these
 
