@@ -5,11 +5,11 @@ An audit draws random numbers only when it is run.
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from .. import checks, mechanisms, stats
+from .. import checks, stats
 from ..rng import derive
 from ..types import Word
 from .result import AuditResult, Row
@@ -30,6 +30,9 @@ class Auditor(checks.Checked, ABC):
     _: KW_ONLY
     trials: Annotated[int, checks.rule(checks.integer, 1, 10**12)] = 10**6
     alpha: Annotated[float, lambda _, alpha: stats.significance(alpha)] = ALPHA
+
+    target: ClassVar[Callable[..., Any]]
+    """Of audits with a field `mechanism`: return the mechanism of a name with these parameters."""
 
     @abstractmethod
     def run(self, seed: int = 1) -> Sequence[AuditResult]:
@@ -62,11 +65,6 @@ class Auditor(checks.Checked, ABC):
         elif words:
             checks.one_of("parameter", next(iter(words)), own)
         return cls(**given)
-
-    @classmethod
-    def target(cls, name: str, **parameters: Word) -> Any:
-        """Return the mechanism of that name with these parameters."""
-        return mechanisms.make(name, **parameters)
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times, each time on a stream of its own.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
-from .. import checks, stats
+from .. import checks, mechanisms, stats
 from ..mechanisms import LocalRandomizer, client
 from ..types import Pair, Rates, Word
 from . import independence
@@ -58,7 +58,7 @@ class PairAudit(Auditor):
         """
         if isinstance(name, str) and ":" in name:
             return client.named(name, **parameters)
-        return super().target(name, **parameters)
+        return mechanisms.make(name, **parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
