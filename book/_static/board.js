@@ -76,7 +76,7 @@
         ? (row.reproduced - row.exact) / row.reproduced_se
         : null;
     row.apart =
-      row.published && row.reproduced !== null
+      row.published && row.reproduced !== null && row.relation === "="
         ? (row.reproduced - row.published) / abs(row.published)
         : null;
     rows.push(row);
@@ -182,6 +182,11 @@
       state[key] = input.value;
       state.page = 0;
       if (key === "paper" && state.item && !offered(state.item)) state.item = "";
+      if (key !== "type" && !filter().length) {
+        const { type } = state; // what the reader asks for may stand among rows that are not shown at first
+        state.type = "all";
+        if (!filter().length) state.type = type;
+      }
       show();
     });
   }
@@ -491,6 +496,7 @@
     const numbers = shown
       .filter((row) => row.type === "number" && row[state.axis] !== null)
       .sort((a, b) => a.place - b.place);
+    canvas.hidden = legend.hidden = point.hidden = !numbers.length;
     const most = 1.1 * numbers.reduce((far, row) => max(far, abs(row[state.axis])), axis.least);
     const Y = (v) => top + (height - bottom - top) * (0.5 - 0.5 * bent(v, axis, most));
     for (const tick of axis.ticks.filter((v) => v <= most).flatMap((v) => (v ? [v, -v] : [0]))) {
@@ -541,7 +547,7 @@
         const room = wide * there.filter((one) => one.split("/")[0] === paper).length - 6;
         let name = D.papers[paper] || "Packages";
         while (name && c.measureText(name).width > room)
-          name = name.length > 2 ? `${name.slice(0, -2)}…` : "";
+          name = name.length > 5 ? `${name.slice(0, -2)}…` : "";
         c.textAlign = "left";
         c.fillText(name, start + 3, top - 6);
       }

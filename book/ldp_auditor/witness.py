@@ -26,14 +26,15 @@ def overlap(runs, cores):
 def witness(experiments, *, trials, alpha, runs, seed, table="ldp_auditor", only=None):
     """Audit real reports at the settings at which the released code audited at most as many reports; return one row per cell.
 
-    `table` names the file of `data/reference`, and `only` the budgets if not all are wanted. The columns are those of `KEYS` that
+    `table` names the file of `data/reference`, and `only` the values of some columns, if not all are wanted. The columns are those of `KEYS` that
     the cells have, ``trials``, ``released code`` and ``their se``, ``this run`` and ``se``, and ``exact``. The column ``z`` is
     the distance of the two runs in standard errors of their difference.
     """
     theirs = paper_values.load(table, "reference")
     theirs = theirs[theirs["experiment"].isin(experiments)].dropna(axis="columns", how="all")
     theirs = theirs[(theirs["trials"] <= trials) & (theirs["alpha"] == alpha)]
-    theirs = theirs if only is None else theirs[theirs["epsilon"].isin(only)]
+    if only:
+        theirs = theirs[theirs[list(only)].isin(only).all(axis="columns")]
     theirs = theirs.astype({name: int for name in ("g", "d", "tau") if name in theirs})  # empty cells make them 2.0
     keys = [key for key in KEYS if key in theirs] + ["trials"]
     mean = {"released code": ("epsilon_emp", "mean"), "seeds": ("seed", "size"), "cores": ("cores", "first")}

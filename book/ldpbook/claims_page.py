@@ -64,32 +64,44 @@ def anchor(name: str) -> str:
     return "claim-" + name.replace("/", "-")
 
 
+def _table(rows: "pd.DataFrame", marked: bool) -> list[str]:
+    """Return the lines of a table of claims; each claim has a place for links if it is `marked`."""
+    lines = ["```{list-table}", ":header-rows: 1", ":widths: 3 9 8 6", ":class: claims", "",
+             "* - place", "  - the paper says", "  - the test", "  - verdict"]  # fmt: skip
+    for r in rows.itertuples():
+        place = f'<span id="{anchor(r.id)}"></span>' if marked else ""
+        place += f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
+        test = f"{SIGNS.get(r.relation, '')} {r.published}"
+        test += f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0") else ""
+        word, _, why = r.verdict.partition(":")
+        there = f", at {r.at}" if r.at and why else ""
+        value = f" (furthest {float(r.found):.4g}{there})" if r.found != "" else ""
+        lines += [f"* - {place}", f"  - {r.claim}", f"  - {f'{test}: {r.cells}' if r.relation else '–'}",
+                  f"  - **{word}**{r.verdict[len(word) :]}{value}"]  # fmt: skip
+    return [*lines, "```"]
+
+
 def page(root: Path, path: Path, names: dict[str, str]) -> str:
-    """Return the generated part of the page as MyST: counts, then a table for each paper with its name from `names`."""
+    """Return the generated part of the page as MyST: counts, the claims that do not hold, then a table for each paper.
+
+    `names` has the names of the papers.
+    """
     if not path.exists():
         return "The book has not been executed yet: run `make book`."
     import pandas as pd
 
     table = pd.read_csv(path, dtype=str).fillna("")
-    total = counts(table)
     parts = [
-        f"{len(table)} claims: " + "; ".join(f"{word}: {n}" for word, n in total.items())
+        f"{len(table)} claims: " + "; ".join(f"{word}: {n}" for word, n in counts(table).items())
         + f". All of them: {{download}}`claims.csv </{path.relative_to(root)}>`."
     ]  # fmt: skip
+    failed = table[table["verdict"].str.partition(":")[0] == VERDICTS[2]]
+    if len(failed):
+        failed = failed.assign(place=failed["paper"].map(names) + ", " + failed["place"])
+        parts += ["### Claims that do not hold", "\n".join(_table(failed, marked=False)), "### All claims"]
     for paper, name in names.items():
         rows = table[table["paper"] == paper]
         said = "; ".join(f"{word}: {n}" for word, n in counts(rows).items())
-        lines = [f"````{{dropdown}} **{name}** {len(rows)} claims. {said}", "", "```{list-table}", ":header-rows: 1", ":widths: 3 9 8 6", ":class: claims", "",
-                  "* - place", "  - the paper says", "  - the test", "  - verdict"]  # fmt: skip
-        for r in rows.itertuples():
-            place = f'<span id="{anchor(r.id)}"></span>' + (f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place)
-            test = f"{SIGNS.get(r.relation, '')} {r.published}" + (
-                f" ± {float(r.tolerance):g}" if r.tolerance not in ("", "0") else ""
-            )
-            test = f"{test}: {r.cells}" if r.relation else "–"
-            there = f", at {r.at}" if r.at and ":" in r.verdict else ""
-            value = f" (furthest {float(r.found):.4g}{there})" if r.found != "" else ""
-            lines += [f"* - {place}", f"  - {r.claim}", f"  - {test}", f"  - **{r.verdict.partition(':')[0]}**"
-                      + r.verdict[len(r.verdict.partition(":")[0]):] + value]  # fmt: skip
-        parts.append("\n".join([*lines, "```", "````"]))
+        head = f"````{{dropdown}} **{name}** {len(rows)} claims. {said}"
+        parts.append("\n".join([head, "", *_table(rows, marked=True), "````"]))
     return "\n\n".join(parts)

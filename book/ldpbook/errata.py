@@ -49,14 +49,29 @@ def _pages(root: Path) -> dict[str, str]:
     return pages
 
 
+def index(root: Path) -> str:
+    """Return the errata as MyST: a list for each effect, the gravest first and open."""
+    parts = []
+    for effect in reversed(EFFECTS):
+        some = [entry for entry in entries(root) if entry.effect == effect]
+        lines = []
+        for e in some:
+            paper = e.name.rpartition("-")[0].replace("-", "_")
+            where = ", ".join(map(figures.short, e.affects)) or "no figure"
+            lines.append(f"* [{figures.PAPERS.get(paper, 'Packages')} {e.title}](#{e.name}): {where}")
+        head = f"**{effect}** ({len(some)})"
+        parts.append("\n".join([head, "", *lines] if effect == EFFECTS[-1] else [f"```{{dropdown}} {head}", *lines, "```"]))
+    return "\n\n".join(parts)
+
+
 def linked(root: Path, text: str) -> str:
-    """Return the source of the page of errata, in which the items of every effect are links."""
+    """Return the source of the page of errata, with its index, in which the items of every effect are links."""
 
     def links(match: re.Match[str]) -> str:
         items = re.sub(r"\w+/\w+", lambda item: f"[{figures.short(item[0])}](/book/{_pages(root)[item[0]]})", match[2])
         return f"- **Effect**: **{match[1]}**; {items}."
 
-    return _EFFECT.sub(links, text)
+    return _EFFECT.sub(links, text).replace("<!-- index -->", index(root))
 
 
 def _fill(app: Sphinx, docname: str, source: list[str]) -> None:

@@ -55,21 +55,12 @@ def named(notebook: Json | None, item: str) -> str:
     return next(iter([*own, *names]), "")
 
 
-def shares(rows: pd.DataFrame) -> dict[str, int]:
-    """Return how many values of an item belong to each part of its bar."""
-    n = reading.counted(rows)
-    exact = (rows["verdict"] == "no-published-value") & rows["exact"].notna()
-    found = {"agree": n["printed"], "other": n["code"] + int(exact.sum()), "differ": n["differ"]}
-    return found | {"none": len(rows) - sum(found.values())}
-
-
 def words(rows: pd.DataFrame, conclusion: bool) -> str:
     """Return the line below a bar; an item without printed numbers is never called reproduced."""
-    n = reading.counted(rows)
-    compared = n["printed"] + n["code"] + n["differ"]
-    text = f"{compared - n['differ']:,} of {compared:,} compared numbers agree" if compared else reading.against_exact(rows)
-    text = f"not printed; {text}" if not n["printed"] + n["printed differ"] and len(rows) else text
-    return f"{text}. A conclusion differs" if conclusion else text
+    n, parts = reading.counted(rows), reading.agreeing(rows)
+    text = f"agree: {', '.join(parts)}" if parts else reading.against_exact(rows)
+    text = f"no printed value compared; {text}" if not n["printed"] + n["printed differ"] and len(rows) else text
+    return f"{text}. <b>A conclusion differs</b>" if conclusion else text
 
 
 def _conclusions(root: Path, items: pd.DataFrame) -> set[str]:
@@ -99,13 +90,13 @@ def page(project: Project) -> str:
     columns = ["item", "verdict", "kind", "published", "exact", "reproduced", "reproduced_se"]
     board, wrong = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=columns), _conclusions(root, items)
     key = "".join(f'<span><i class="{name}"></i> {text}</span>' for name, text in SHADES.items())
+    key += '<span><b>A conclusion differs</b>: see <a href="claims.html">claims</a> and <a href="errata.html">errata</a></span>'
     parts = [f'<p class="gallery-key"><strong>{overall(board)}</strong> {key}</p>']
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         asked: set[str] = set()
         parts.append(f'<h3>{figures.PAPERS[paper]}</h3>\n<ul class="gallery">')
         for row in group.itertuples():
             rows, where = board[board["item"] == row.item], f"book/{row.page}"
-            bar = "".join(f'<i class="{name}" style="flex-grow:{n}"></i>' for name, n in shares(rows).items() if n)
             there = project.source(where).exists()
             question = lessons.title(project, where) if there and row.page not in asked else row.title
             asked.add(row.page)  # the first item of a page shows the question
@@ -115,7 +106,7 @@ def page(project: Project) -> str:
             )
             text = (
                 f"{picture}<strong>{figures.short(row.item)}</strong> <span>{html.escape(question)}</span>"
-                f'<span class="bar" aria-hidden="true">{bar}</span><small>{words(rows, row.item in wrong)}</small>'
+                f"{reading.bar(rows)}<small>{words(rows, row.item in wrong)}</small>"
             )
             parts.append(f'<li><a href="{row.page}.html">{text}</a></li>' if there else f"<li><span>{text}</span></li>")
         parts.append("</ul>")

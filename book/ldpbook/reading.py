@@ -5,6 +5,7 @@ page with the heading of `EVIDENCE` gets a line of status below its answer, and 
 """
 
 import html
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from . import claims_page, figures
-from .comparisons import AGREES, STAND_IN
+from .comparisons import AGREES, SIGN, STAND_IN, WORDS
 from .execute import Project
 
 EVIDENCE = "does-it-agree-with-the-paper"
@@ -60,6 +61,24 @@ def counted(rows: pd.DataFrame) -> dict[str, int]:
     return {name: int(value) for name, value in (found | {"printed differ": printed.sum()}).items()}
 
 
+def bar(rows: pd.DataFrame) -> str:
+    """Return a bar whose parts are as long as the numbers of values that agree with the paper or with something else, or differ."""
+    n, exact = counted(rows), (rows["verdict"] == "no-published-value") & rows["exact"].notna()
+    parts = {"agree": n["printed"], "other": n["code"] + int(exact.sum()), "differ": n["differ"]}
+    parts["none"] = len(rows) - sum(parts.values())
+    shades = "".join(f'<i class="{name}" style="flex-grow:{n}"></i>' for name, n in parts.items() if n)
+    return f'<span class="bar" aria-hidden="true">{shades}</span>'
+
+
+def agreeing(rows: pd.DataFrame) -> list[str]:
+    """Return in words how many numbers agree with the paper and with the authors' code, one text for each of the two that there is."""
+    n, kinds = counted(rows), set(rows.loc[rows["verdict"].isin(("reproduced", "differs", "differs-explained")), "kind"])
+    stated = "states in words" if kinds <= {SIGN, WORDS, STAND_IN} else "prints, draws or states"
+    printed, all_code = n["printed"] + n["printed differ"], n["code"] + n["differ"] - n["printed differ"]
+    parts = [f"{n['printed']:,} of {printed:,} with what the paper {stated}"] * bool(printed)
+    return parts + [f"{n['code']:,} of {all_code:,} with the authors' code"] * bool(all_code)
+
+
 def furthest(rows: pd.DataFrame) -> tuple[int, float]:
     """Return how many simulated numbers have an exact value, and the largest deviation among them in standard errors."""
     known = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
@@ -72,7 +91,7 @@ def against_exact(rows: pd.DataFrame) -> str:
     simulated, deviation = furthest(rows)
     exact = int((rows["exact"].notna() & ~(rows["reproduced_se"] > 0)).sum())
     if simulated:
-        return f"{simulated:,} value{'s' * (simulated > 1)} within {deviation:.1f} standard errors of the exact expectation"
+        return f"{simulated:,} value{'s' * (simulated > 1)} within {max(0.1, math.ceil(10 * deviation) / 10):.1f} standard errors of the exact expectation"
     if exact:
         return f"{exact:,} value{'s' * (exact > 1)} computed exactly"
     closed = int((rows["how"] == "closed form").sum()) if "how" in rows else 0
@@ -84,13 +103,10 @@ def status(rows: pd.DataFrame, differs: str) -> str:
     n, link = counted(rows), f'<a href="#{EVIDENCE}">Evidence</a>'
     agree, differ = n["printed"] + n["code"], n["differ"]
     if not agree + differ:
-        return f"The paper prints no number of this page that could be compared; {against_exact(rows)}. {link}"
-    bar = f'<span class="share" style="--agree:{agree / (agree + differ):.4f}" aria-hidden="true"></span>'
-    printed, all_code = n["printed"] + n["printed differ"], n["code"] + differ - n["printed differ"]
-    parts = [f"{n['printed']:,} of {printed:,} with what the paper prints, draws or states"] * bool(printed)
-    parts += [f"{n['code']:,} of {all_code:,} with the authors' code"] * bool(all_code)
+        return f"{bar(rows)}The paper prints no number of this page that could be compared; {against_exact(rows)}. {link}"
     why = f" {differ:,} differ{'s' if differ == 1 else ''}, because {html.escape(differs)}." if differ and differs else ""
-    return f"{bar}<strong>{agree:,} of {agree + differ:,} compared numbers agree</strong>: {', '.join(parts)}.{why} {link}"
+    told = f"<strong>{agree:,} of {agree + differ:,} compared numbers agree</strong>: {', '.join(agreeing(rows))}"
+    return f"{bar(rows)}{told}.{why} {link}"
 
 
 def summary(project: Project, page: str, rows: pd.DataFrame) -> str:

@@ -181,11 +181,15 @@ def test_the_line_of_status_counts_what_was_compared(tmp_path):
 def test_a_tile_says_agree_only_of_what_was_compared(tmp_path):
     (tmp_path / "board.csv").write_text(ROWS)
     rows = pd.read_csv(tmp_path / "board.csv")
-    assert gallery.shares(rows) == {"agree": 1, "other": 2, "differ": 1, "none": 0}
-    assert gallery.words(rows, False) == "2 of 3 compared numbers agree"
-    assert gallery.words(rows, True).endswith("A conclusion differs")
+    parts = re.findall(r'<i class="(\w+)" style="flex-grow:(\d)">', reading.bar(rows))
+    assert parts == [("agree", "1"), ("other", "2"), ("differ", "1")]
+    told = gallery.words(rows, False)
+    assert "1 of 2 with what the paper prints" in told and "1 of 1 with the authors' code" in told
+    assert "A conclusion differs" in gallery.words(rows, True)
+    words = rows.assign(kind="sign or order")
+    assert "1 of 2 with what the paper states in words" in gallery.words(words, False)
     only = rows[rows["verdict"] == "no-published-value"]
-    assert gallery.words(only, False) == "not printed; 1 value computed exactly"
+    assert gallery.words(only, False) == "no printed value compared; 1 value computed exactly"
     assert gallery.overall(rows).startswith("1 of 2 values") and "(50 %)" in gallery.overall(rows)
 
 

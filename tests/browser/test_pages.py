@@ -212,3 +212,18 @@ def test_questions_are_read_as_pages_are(page, site):
 def test_table_of_contents_is_what_was_tested():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     assert toc["root"] in PAGES and len(PAGES) == len(set(PAGES)) >= 10
+
+
+def test_a_claim_is_a_card_on_a_phone(page, site):
+    """What is said, how it is tested and the verdict stand below each other, and nothing scrolls sideways."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site}/book/claims.html", wait_until="networkidle")
+    page.evaluate("document.querySelectorAll('article details').forEach(fold => fold.open = true)")
+    cells = page.evaluate(
+        """() => [...document.querySelectorAll('article table.claims tbody tr')].map(row =>
+            [...row.cells].map(cell => { const box = cell.getBoundingClientRect(); return [box.left, box.top, box.right]; }))"""
+    )
+    assert len(cells) > 200
+    for row in cells:
+        tops = [top for _, top, _ in row]
+        assert tops == sorted(tops) and tops[0] < tops[-1] and max(right for *_, right in row) <= 390

@@ -351,7 +351,7 @@ def bounds():
         "bounds", 440, 236, "Two cautious ends",
         f"The interval of the first rate begins at {low:.3f}, and that of the second rate ends at {high:.3f}. Their ratio is {low / high:.2f}, which is e to the power of {epsilon:.2f}.",
         *parts, text(52 + 320 * low, 36, f"at least {low:.3f}", "e", "t", "a"), text(68 + 320 * high, 126, f"at most {high:.3f}", "t", "b"),
-        text(60, 216, f"{low:.3f} / {high:.3f} = {low / high:.2f} = e^{epsilon:.2f}", "t"),
+        text(60, 216, f"{low:.3f} / {high:.3f} = {low / high:.2f}, and ln {low / high:.2f} = {epsilon:.2f}", "t"),
     )  # fmt: skip
 
 
@@ -370,7 +370,7 @@ def claim():
     return drawing(
         "claim", 420, 176, "The bound and two claims",
         f"A line from 0 to 1.4. The bound stands at {epsilon:.2f}. A claim of 0.50 lies to its left and is refuted. A claim of {high_claim:.2f} lies to its right and is not refuted.",
-        *parts, text(46, 123, "claims here are refuted", "s"),
+        *parts, text(46, 123, "refuted if claimed", "s"),
     )  # fmt: skip
 
 
