@@ -11,6 +11,7 @@ import signal
 import sys
 import traceback
 import weakref
+from multiprocessing import process
 from typing import Any, NoReturn
 
 PREPARED = ("ipykernel.kernelapp", "myst_nb", "ldpbook.claims", "ldpbook.paper_audits", "ldpbook.paper_values", "ldpbook.plots",
@@ -83,6 +84,7 @@ def _become(told: int) -> NoReturn:
         if text:  # nothing was told if the parent has ended
             task = json.loads(text)
             os.chdir(task["cwd"])
+            process.ORIGINAL_DIR = task["cwd"]  # where processes that the page starts look for modules beside it
             os.environ.clear()
             os.environ.update(task["env"])
             sys.argv = ["ipykernel_launcher", *task["arguments"]]

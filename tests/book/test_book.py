@@ -78,6 +78,19 @@ def test_notebooks_that_run_side_by_side_share_the_cores(project, monkeypatch):
             execute.forget(project, f"book/{page}")
 
 
+def test_processes_of_a_page_find_the_modules_beside_it(project):
+    """With one notebook at a time a page shares its sweep among processes, which import its helpers."""
+    (project.root / "book" / "beside.py").write_text("def squared(x):\n    return x * x\n")
+    source = (
+        "import beside\nimport concurrent.futures\nimport multiprocessing\n"
+        "own = multiprocessing.get_context('spawn')\n"
+        "with concurrent.futures.ProcessPoolExecutor(2, own) as pool:\n"
+        "    assert [*pool.map(beside.squared, [2, 3])] == [4, 9]"
+    )
+    write(project, "one", source)
+    assert execute.run(project.root, jobs=1) == 0
+
+
 def test_a_system_without_room_for_semaphores_is_named(project, monkeypatch):
     def refuse(*arguments, **named):
         raise PermissionError(13, "Permission denied")
