@@ -152,7 +152,7 @@ def chart(project: Project) -> str:
             f"* - [{title(project, page)}](/{page})\n  - {LEVELS[said['level']][0]}\n  - {wanted}"
         )
     head = "```{list-table}\n:header-rows: 1\n:widths: 9 2 9\n\n* - page\n  - level\n  - needs\n"
-    return "\n\n".join(f"### {part}\n\n{head}{chr(10).join(rows)}\n```" for part, rows in parts.items())
+    return "\n\n".join(f"````{{dropdown}} {part}\n{head}{chr(10).join(rows)}\n```\n````" for part, rows in parts.items())
 
 
 def boxes(text: str, kind: str) -> list[tuple[str, str]]:

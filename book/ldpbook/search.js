@@ -56,7 +56,8 @@ Search.htmlToText = (page, anchor) => {
   const said = [...(place || article).querySelectorAll("p, li, dd")].filter(
     (e) => !e.querySelector("p"),
   );
-  return said.map((e) => e.textContent.replace(/\s+/g, " ").trim()).join("\n");
+  const plain = (text) => text.replace(/\\[()]|\\(?=[a-z])/g, "").replace(/\s+/g, " ");
+  return said.map((e) => plain(e.textContent).trim()).join("\n");
 };
 Search.makeSearchSummary = (page, words, anchor) => {
   const text = Search.htmlToText(page, anchor),

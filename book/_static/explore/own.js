@@ -335,7 +335,7 @@
       const drafts = {},
         code = make("textarea", {
           id: "own-code",
-          rows: 11,
+          rows: 8,
           spellcheck: "false",
           autocapitalize: "off",
           autocomplete: "off",
