@@ -289,5 +289,9 @@ def test_the_page_lists_every_claim_with_its_verdict(tmp_path):
     assert "\n  - ≥ 0.6: MNIST" in text and "\n  - >" not in text  # that would be a quotation
     ours = LEDGER["paper"].isin(["rad", "ldp_sgd"]).sum()
     assert text.count('<span id="claim-') == ours
-    failed, _, every = text.partition("### All claims")  # the only one that fails, and the heads of the three tables
-    assert failed.count("* - ") == 2 and "does not hold" in failed and every.count("* - ") == ours + 2
+    failed, _, every = text.partition(
+        "### All claims"
+    )  # the only one that fails, and the heads of the three tables
+    assert (
+        failed.count("* - ") == 2 and "does not hold" in failed and every.count("* - ") == ours + 2
+    )

@@ -226,4 +226,6 @@ def test_a_claim_is_a_card_on_a_phone(page, site):
     assert len(cells) > 200
     for row in cells:
         tops = [top for _, top, _ in row]
-        assert tops == sorted(tops) and tops[0] < tops[-1] and max(right for *_, right in row) <= 390
+        assert (
+            tops == sorted(tops) and tops[0] < tops[-1] and max(right for *_, right in row) <= 390
+        )
