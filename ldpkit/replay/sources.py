@@ -1,0 +1,378 @@
+"""Draw everything that a client draws from one source, which decides what it gets."""
+
+import _random
+import contextlib
+import copy
+import gc
+import math
+import os
+import pickle
+import random
+import secrets
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..types import Array
+
+__all__ = ["NotExact", "Source", "Stop", "Tape", "replaced"]
+
+_STATE, _GENERATOR = np.random.RandomState, np.random.Generator
+_CLOCKS = (time.time, time.time_ns, time.monotonic, time.monotonic_ns,
+           time.perf_counter, time.perf_counter_ns)  # fmt: skip
+_DAY = 86_413  # seconds, no multiple of a usual period
+_FEW = 60  # trials of a binomial whose outcomes are told apart
+_ABSENT: Any = object()
+_busy = threading.Lock()
+
+
+class NotExact(ValueError):
+    """The exact distribution of a client cannot be computed, for the reason that is stated."""
+
+
+class Stop(BaseException):
+    """End of a call of a client, which the client must not catch; the source has the reason."""
+
+
+class Source:
+    """Base of what gives a client its coins; a subclass has `uniform`, `below`, `pick`, `real`.
+
+    Attributes
+    ----------
+    reason : str
+        Why no exact statement is possible, empty if it is.
+    seeds : list of str
+        Seeds that the client gave to generators since `begin`.
+    """
+
+    def __init__(self) -> None:
+        self.turn, self.reason = 0, ""
+        self.seeds: list[str] = []
+        self.seeded: dict[int, object] = {}  # generators of Python that the client seeded itself
+        self.legacy, self.generator = _Legacy(self), _Generator(self)
+
+    def begin(self) -> None:
+        """Forget the last call of the client; clocks are set on."""
+        self.turn, self.reason, self.seeds, self.seeded = self.turn + 1, "", [], {}
+        self.legacy.real, self.generator.real = self.real(_STATE), self.real(_GENERATOR)
+
+    def stop(self, reason: str) -> NoReturn:
+        """End the call of the client."""
+        self.reason = self.reason or reason
+        raise Stop(reason)
+
+    def uniform(self) -> Any:
+        """Return a number in [0, 1)."""
+        raise NotImplementedError
+
+    def below(self, count: int) -> int:
+        """Return a whole number in ``0..count-1``."""
+        raise NotImplementedError
+
+    def pick(self, masses: Sequence[float], words: str) -> int:
+        """Return a position with a probability that is proportional to its mass."""
+        raise NotImplementedError
+
+    def real(self, base: type) -> Any:
+        """Return a generator of NumPy with this tape, or ``None`` if calls are to be forked."""
+
+
+class Tape(Source):
+    """The same coins for the same number."""
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        super().__init__()
+
+    def begin(self) -> None:
+        self.stream, self.drawn = _random.Random(self.number), 0
+        self.made: list[Any] = []
+        super().begin()
+
+    def uniform(self) -> float:
+        self.drawn += 1
+        return self.stream.random()
+
+    def below(self, count: int) -> int:
+        self.drawn += 1
+        return self.stream.getrandbits(count.bit_length() + 64) % count if count > 1 else 0
+
+    def real(self, base: type) -> Any:
+        number = [self.number, len(self.made)]
+        self.made.append(
+            base(np.random.MT19937(number)) if base is _STATE else base(np.random.PCG64(number))
+        )
+        return self.made[-1]
+
+    @property
+    def position(self) -> tuple[Any, ...]:
+        """How far the tape was read."""
+        return (self.drawn, *(pickle.dumps(one._bit_generator.state) for one in self.made))
+
+
+# --- NumPy's generators ---------------------------------------------------------------------------
+
+
+def _filled(like: Any, draw: Callable[..., Any], *given: Any) -> Any:
+    """Return one draw for each entry of `like`, with parameters that are broadcast to its shape."""
+    if not isinstance(like, np.ndarray):
+        return draw(*given)
+    out, rows = np.empty(like.shape, object), [np.broadcast_to(one, like.shape) for one in given]
+    for at in np.ndindex(like.shape):
+        out[at] = draw(*(row[at] for row in rows))
+    return out
+
+
+def _typed(like: Any, out: Any) -> Any:
+    """Return what was drawn in the type that NumPy returns."""
+    if isinstance(like, np.ndarray):
+        return out.astype(like.dtype)
+    return type(like)(out) if isinstance(like, (int, np.integer)) else out
+
+
+def _uniform(
+    source: Source, usual: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None
+) -> Any:
+    plain = np.ndim(low) == np.ndim(high) == 0 and (low, high) == (0, 1)
+    return _filled(
+        usual(low, high, size),
+        lambda a, b: source.uniform() if plain else source.uniform() * float(b - a) + float(a),
+        low,
+        high,
+    )
+
+
+def _coin(source: Source, usual: Any, *size: Any, **named: Any) -> Any:
+    like = usual(*size, **named)
+    if np.asarray(like).dtype != float or named.get("out") is not None:
+        source.stop("numpy's random with a dtype or an array of its own is not followed")
+    return _filled(like, source.uniform)
+
+
+def _integers(
+    source: Source, usual: Any, low: Any, high: Any = None, size: Any = None, *kind: Any,
+    endpoint: bool = False, **dtype: Any,
+) -> Any:  # fmt: skip
+    dtype |= {"endpoint": True} if endpoint else {}
+    like = usual(low, high, size, *kind, **dtype)
+    ends = (0, low) if high is None else (low, high)
+    draw = _filled(like, lambda a, b: a + source.below(int(b) - int(a) + endpoint), *ends)
+    return _typed(like, draw)
+
+
+def _binomial(source: Source, usual: Any, n: Any, p: Any, size: Any = None) -> Any:
+    def draw(n: int, p: float) -> int:
+        if n > _FEW:
+            source.stop(f"numpy's binomial of {n} trials is not followed")
+        masses = [math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(n + 1)]
+        return source.pick(masses, f"binomial({n}, {p:.6g}) = {{}}")
+
+    like = usual(n, p, size)
+    return _typed(like, _filled(like, draw, n, p))
+
+
+def _choice(
+    source: Source, usual: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None,
+    axis: int = 0, shuffle: bool = True,
+) -> Any:  # fmt: skip
+    like = usual(a, size, replace, p)
+    items = np.arange(a) if np.ndim(a) == 0 else np.asarray(a)
+    if items.ndim > 1 or axis or not shuffle:
+        source.stop("numpy's choice of rows, or in no certain order, is not followed")
+    masses = [1.0] * len(items) if p is None else [float(mass) for mass in p]
+
+    def draw() -> Any:
+        at = source.pick(masses, f"choice of {len(items)} = {{}}")
+        if not replace:
+            masses[at] = 0.0
+        return items[at]
+
+    return _typed(like, _filled(like, draw))
+
+
+def _order(source: Source, count: int) -> list[int]:
+    left = list(range(count))
+    return [left.pop(source.below(len(left))) for _ in range(count)]
+
+
+def _permutation(source: Source, usual: Any, x: Any) -> Array:
+    items = np.arange(x) if np.ndim(x) == 0 else np.asarray(x)
+    return items[_order(source, len(items))]
+
+
+def _shuffle(source: Source, usual: Any, x: Any) -> None:
+    x[:] = [copy.copy(x[at]) for at in _order(source, len(x))]
+
+
+_FOLLOWED: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("random", "random_sample", "rand"), _coin),
+    **dict.fromkeys(("randint", "integers"), _integers),
+    "uniform": _uniform,
+    "binomial": _binomial,
+    "choice": _choice,
+    "permutation": _permutation,
+    "shuffle": _shuffle,
+}
+"""Methods of NumPy's generators whose outcomes are forked."""
+
+
+def _method(name: str, usual: Any) -> Callable[..., Any]:
+    def call(self: Any, *given: Any, **named: Any) -> Any:
+        if self.real is not None:
+            return getattr(self.real, name)(*given, **named)
+        if name not in _FOLLOWED:
+            self.source.stop(f"numpy's {name} has no finite range, or is not followed")
+        return _FOLLOWED[name](self.source, usual, *given, **named)
+
+    return call
+
+
+def _followed(base: type, make: Callable[[int], Any]) -> Any:
+    """Return a subclass of a generator of NumPy that draws from a source."""
+    usual = make(0)  # what is called for its errors, and for the shape and type of its results
+
+    # defaults of parameters, because `_swap` would replace what a closure holds
+    def init(self: Any, source: Source, base: Any = base, make: Any = make) -> None:
+        bits = make(_random.Random().getrandbits(32))._bit_generator  # compiled code is found out
+        base.__init__(self, bits)
+        self.source, self.real = source, None
+
+    def seed(self: Any, seed: Any = None, base: Any = base) -> None:
+        self.source.seeds += [] if seed is None else [f"numpy.random.seed({seed!r})"]
+        self.real = self.source.real(base) if seed is None else base(seed)
+
+    names = [name for name in dir(base) if not name.startswith("_")]
+    methods: dict[str, Any] = {name: _method(name, getattr(usual, name)) for name in names}
+    methods |= {"__init__": init, "__reduce_ex__": _method("copy", None)}
+    methods |= {"seed": seed} if base is _STATE else {}
+    methods |= {"bit_generator": property(_method("bit_generator", None))}
+    return type(base.__name__, (base,), methods)
+
+
+_Legacy = _followed(_STATE, _STATE)
+_Generator = _followed(_GENERATOR, np.random.default_rng)
+
+
+# --- in the place of what a client draws from -----------------------------------------------------
+
+
+@contextlib.contextmanager
+def replaced(source: Source) -> Iterator[None]:
+    """Let this process draw from a source only, and put everything back at the end.
+
+    Names that were imported earlier, and generators that modules and objects hold, are found by the
+    garbage collector. Not found are names in tuples and classes, compiled code, other processes and
+    the hash of texts. `ldpkit.replay` finds most of these out, because they do not repeat.
+
+    Raises
+    ------
+    RuntimeError
+        If a client is replayed already, because there is only one place for the source.
+    """
+    if not _busy.acquire(blocking=False):
+        raise RuntimeError("a client is replayed already: replays must not be nested")
+    with contextlib.ExitStack() as undo:
+        undo.callback(_busy.release)
+        undo.callback(random._inst.setstate, random._inst.getstate())  # type: ignore[attr-defined]
+        _classes(source, undo)
+        _swap(_names(source), undo)
+        yield
+
+
+def _set(undo: contextlib.ExitStack, owner: Any, name: str, new: Any) -> None:
+    old = vars(owner).get(name, _ABSENT)
+    setattr(owner, name, new)
+    undo.callback(*((delattr, owner, name) if old is _ABSENT else (setattr, owner, name, old)))
+
+
+def _classes(source: Source, undo: contextlib.ExitStack) -> None:
+    """Replace the methods from which all others of Python's generators draw."""
+
+    def unless_seeded(draw: Callable[..., Any], original: Any) -> Callable[..., Any]:
+        return lambda self, *given: (
+            original(self, *given) if id(self) in source.seeded else draw(*given)
+        )
+
+    def seed(self: Any, a: Any = None, version: int = 2) -> None:
+        source.seeded.pop(id(self), None)
+        if a is not None:
+            original(self, a, version)
+            source.seeds.append(f"random.seed({a!r})")
+            source.seeded[id(self)] = self
+
+    def setstate(self: Any, state: Any) -> NoReturn:
+        source.stop("the client sets the state of a generator")
+
+    original, below = random.Random.seed, random.Random._randbelow  # type: ignore[attr-defined]
+    bits = _random.Random.getrandbits
+    for cls in (random.Random, random.SystemRandom):
+        _set(undo, cls, "random", unless_seeded(source.uniform, _random.Random.random))
+        _set(undo, cls, "getrandbits", unless_seeded(lambda k: source.below(2**k), bits))
+        _set(undo, cls, "_randbelow", unless_seeded(source.below, below))
+    _set(undo, random.Random, "seed", seed)
+    _set(undo, random.Random, "setstate", setstate)
+
+
+def _names(source: Source) -> list[tuple[Any, Any]]:
+    """Return pairs of an object that gives chance or time, and its replacement."""
+
+    # originals are defaults of parameters, because `_swap` would replace what a closure holds
+    def default_rng(seed: Any = None, made: Any = np.random.default_rng) -> Any:
+        if seed is None:
+            fresh = _Generator(source)
+            fresh.real = source.real(_GENERATOR)
+            return fresh
+        if not isinstance(seed, (_GENERATOR, np.random.BitGenerator, np.random.SeedSequence)):
+            source.seeds.append(f"numpy.random.default_rng({seed!r})")
+        return made(seed)
+
+    class Meta(type):
+        def __instancecheck__(cls, one: object) -> bool:
+            return isinstance(one, _STATE)
+
+        def __call__(cls, seed: Any = None) -> Any:
+            fresh = _Legacy(source)
+            fresh.seed(seed)
+            return fresh
+
+    def clock(read: Callable[[], Any], step: int) -> Callable[[], Any]:
+        return lambda read=read: read() + source.turn * step
+
+    inner = random._inst  # type: ignore[attr-defined]
+    legacy, numpy = source.legacy, np.random.mtrand._rand  # type: ignore[attr-defined]
+    held = [one for one in gc.get_objects() if type(one) in (_STATE, _GENERATOR)]
+    functions = [f for f in vars(np.random).values() if getattr(f, "__self__", None) is numpy]
+    return [
+        *((getattr(random, name), getattr(inner, name)) for name in ("random", "getrandbits", "seed", "setstate")),
+        (secrets.randbits, secrets._sysrand.getrandbits),  # type: ignore[attr-defined]
+        (os.urandom, lambda n: source.below(256**n).to_bytes(n, "big")),
+        *((f, getattr(legacy, f.__name__)) for f in functions),
+        *((getattr(np.random, name), legacy.random_sample) for name in ("sample", "ranf")),
+        (np.random.seed, legacy.seed),
+        (np.random.default_rng, default_rng),
+        (_STATE, Meta("RandomState", (), {})),
+        *((one, legacy if type(one) is _STATE else source.generator) for one in held),
+        *((read, clock(read, _DAY * (10**9 if read.__name__.endswith("_ns") else 1))) for read in _CLOCKS),
+        (os.getpid, clock(os.getpid, 1)),
+    ]  # fmt: skip
+
+
+def _swap(pairs: list[tuple[Any, Any]], undo: contextlib.ExitStack) -> None:
+    """Replace objects in modules, instances and closures, but not in this module."""
+    news = {id(old): new for old, new in pairs}
+    for holder in gc.get_referrers(*(old for old, _ in pairs)):
+        if isinstance(holder, types.CellType):
+            if id(holder.cell_contents) in news:
+                undo.callback(setattr, holder, "cell_contents", holder.cell_contents)
+                holder.cell_contents = news[id(holder.cell_contents)]
+            continue
+        space = holder if isinstance(holder, dict) else getattr(holder, "__dict__", None)
+        if isinstance(space, dict) and "__module__" not in space and space is not globals():
+            for name, value in [*space.items()]:
+                if id(value) in news:
+                    space[name] = news[id(value)]
+                    undo.callback(space.__setitem__, name, value)
