@@ -5,13 +5,6 @@
 chance are Python's or NumPy's generators or those of the system.
 """
 
-from .law import Distribution, ExactResult, Way, distributions, exact_client, replay
-from .sources import NotExact
-from .tapes import Finding
+from .law import ExactResult, Finding, Way, exact_client, replay
 
-# fmt: off
-__all__ = [
-    "exact_client", "distributions", "replay", "ExactResult", "Distribution", "Way", "Finding",
-    "NotExact"
-]
-# fmt: on
+__all__ = ["exact_client", "replay", "ExactResult", "Finding", "Way"]

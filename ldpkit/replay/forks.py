@@ -1,6 +1,7 @@
 """Coins that fork: every way through a client is run once, and weighed."""
 
 import bisect
+import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ class Tree(Source):
 
     def begin(self) -> None:
         super().begin()
-        self.at, self.mass = 0, 1.0
+        self.at, self.mass, self.share = 0, 1.0, 1.0
         self.words: list[str] = []
 
     def fork(self, masses: Sequence[float], words: Callable[[int], str]) -> int:
@@ -45,6 +46,7 @@ class Tree(Source):
         branch = alive[self.path[self.at][0]]
         self.at += 1
         self.mass *= masses[branch] / math.fsum(masses)
+        self.share /= len(alive)
         self.words.append(words(branch))
         return branch
 
@@ -59,12 +61,12 @@ class Tree(Source):
     def few(self, count: int) -> None:
         """Stop if a draw has too many values."""
         if count > self.most:
-            shown = f"{count:,}" if count < 10**20 else f"2^{count.bit_length() - 1} or more"
-            self.stop(f"a draw has {shown} values, more than {self.most:,} ways")
+            bits = count.bit_length() - 1
+            self.stop(f"a draw has 2^{bits} values or more, and {self.most:,} ways are the limit")
 
     def below(self, count: int) -> int:
         self.few(count)
-        return self.pick([1.0] * count, f"{{}} of {count}") if count > 1 else 0
+        return self.pick([1.0] * count, f"number below {count} = {{}}") if count > 1 else 0
 
     def pick(self, masses: Sequence[float], words: str) -> int:
         return self.fork(masses, words.format)
@@ -96,7 +98,7 @@ class Coin:
             for v in values[1:]
         ), self.high]  # fmt: skip
         if len(values) > 1:
-            masses = [float(b - a) for a, b in zip(ends, ends[1:])]
+            masses = [float(b - a) for a, b in itertools.pairwise(ends)]
             at = self.tree.fork(masses, lambda at: words(values[at]))
             self.low, self.high = ends[at : at + 2]
             return values[at]

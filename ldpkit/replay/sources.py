@@ -9,6 +9,7 @@ import os
 import pickle
 import random
 import secrets
+import sys
 import threading
 import time
 import types
@@ -19,19 +20,19 @@ import numpy as np
 
 from ..types import Array
 
-__all__ = ["NotExact", "Source", "Stop", "Tape", "replaced"]
+__all__ = ["Source", "Stop", "Tape", "replaced"]
 
 _STATE, _GENERATOR = np.random.RandomState, np.random.Generator
-_CLOCKS = (time.time, time.time_ns, time.monotonic, time.monotonic_ns,
-           time.perf_counter, time.perf_counter_ns)  # fmt: skip
 _DAY = 86_413  # seconds, no multiple of a usual period
+_CLOCKS: dict[Any, int] = {
+    **dict.fromkeys((time.time, time.monotonic, time.perf_counter), _DAY),
+    **dict.fromkeys((time.time_ns, time.monotonic_ns, time.perf_counter_ns), _DAY * 10**9),
+    os.getpid: 1,
+}
+"""What differs from call to call or from start to start, and by how much it is set on."""
 _FEW = 60  # trials of a binomial whose outcomes are told apart
 _ABSENT: Any = object()
 _busy = threading.Lock()
-
-
-class NotExact(ValueError):
-    """The exact distribution of a client cannot be computed, for the reason that is stated."""
 
 
 class Stop(BaseException):
@@ -49,10 +50,14 @@ class Source:
         Seeds that the client gave to generators since `begin`.
     """
 
+    turn, reason = 0, ""
+    seeds: list[str]
+    seeded: dict[int, object]  # generators of Python that the client seeded itself
+    uniform: Callable[[], Any]  # a number in [0, 1)
+    below: Callable[[int], int]  # a whole number below another
+    pick: Callable[[Sequence[float], str], int]  # a position, as likely as its mass
+
     def __init__(self) -> None:
-        self.turn, self.reason = 0, ""
-        self.seeds: list[str] = []
-        self.seeded: dict[int, object] = {}  # generators of Python that the client seeded itself
         self.legacy, self.generator = _Legacy(self), _Generator(self)
 
     def begin(self) -> None:
@@ -60,38 +65,26 @@ class Source:
         self.turn, self.reason, self.seeds, self.seeded = self.turn + 1, "", [], {}
         self.legacy.real, self.generator.real = self.real(_STATE), self.real(_GENERATOR)
 
+    def real(self, base: type) -> Any:
+        """Return a generator of NumPy with this tape, or ``None`` if its draws are to be forked."""
+        return None
+
     def stop(self, reason: str) -> NoReturn:
         """End the call of the client."""
         self.reason = self.reason or reason
         raise Stop(reason)
 
-    def uniform(self) -> Any:
-        """Return a number in [0, 1)."""
-        raise NotImplementedError
-
-    def below(self, count: int) -> int:
-        """Return a whole number in ``0..count-1``."""
-        raise NotImplementedError
-
-    def pick(self, masses: Sequence[float], words: str) -> int:
-        """Return a position with a probability that is proportional to its mass."""
-        raise NotImplementedError
-
-    def real(self, base: type) -> Any:
-        """Return a generator of NumPy with this tape, or ``None`` if calls are to be forked."""
-
 
 class Tape(Source):
     """The same coins for the same number."""
 
-    def __init__(self, number: int = 0) -> None:
-        self.number = number
-        super().__init__()
+    number = 0
 
     def begin(self) -> None:
         self.stream, self.drawn = _random.Random(self.number), 0
         self.made: list[Any] = []
         super().begin()
+        self.start = self.position
 
     def uniform(self) -> float:
         self.drawn += 1
@@ -102,10 +95,8 @@ class Tape(Source):
         return self.stream.getrandbits(count.bit_length() + 64) % count if count > 1 else 0
 
     def real(self, base: type) -> Any:
-        number = [self.number, len(self.made)]
-        self.made.append(
-            base(np.random.MT19937(number)) if base is _STATE else base(np.random.PCG64(number))
-        )
+        bits = np.random.MT19937 if base is _STATE else np.random.PCG64
+        self.made.append(base(bits([self.number, len(self.made)])))
         return self.made[-1]
 
     @property
@@ -127,41 +118,35 @@ def _filled(like: Any, draw: Callable[..., Any], *given: Any) -> Any:
     return out
 
 
-def _typed(like: Any, out: Any) -> Any:
-    """Return what was drawn in the type that NumPy returns."""
+def _typed(like: Any, draw: Callable[..., Any], *given: Any) -> Any:
+    """Return `_filled` in the type that NumPy returns."""
+    out = _filled(like, draw, *given)
     if isinstance(like, np.ndarray):
         return out.astype(like.dtype)
     return type(like)(out) if isinstance(like, (int, np.integer)) else out
 
 
-def _uniform(
-    source: Source, usual: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None
-) -> Any:
-    plain = np.ndim(low) == np.ndim(high) == 0 and (low, high) == (0, 1)
-    return _filled(
-        usual(low, high, size),
-        lambda a, b: source.uniform() if plain else source.uniform() * float(b - a) + float(a),
-        low,
-        high,
-    )
-
-
-def _coin(source: Source, usual: Any, *size: Any, **named: Any) -> Any:
+def _random_(source: Source, usual: Any, *size: Any, **named: Any) -> Any:
     like = usual(*size, **named)
     if np.asarray(like).dtype != float or named.get("out") is not None:
         source.stop("numpy's random with a dtype or an array of its own is not followed")
     return _filled(like, source.uniform)
 
 
+def _uniform(source: Source, usual: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+    def draw(a: float, b: float) -> Any:
+        return source.uniform() if (a, b) == (0, 1) else source.uniform() * float(b - a) + float(a)
+
+    return _filled(usual(low, high, size), draw, low, high)
+
+
 def _integers(
     source: Source, usual: Any, low: Any, high: Any = None, size: Any = None, *kind: Any,
-    endpoint: bool = False, **dtype: Any,
+    **more: Any,
 ) -> Any:  # fmt: skip
-    dtype |= {"endpoint": True} if endpoint else {}
-    like = usual(low, high, size, *kind, **dtype)
-    ends = (0, low) if high is None else (low, high)
-    draw = _filled(like, lambda a, b: a + source.below(int(b) - int(a) + endpoint), *ends)
-    return _typed(like, draw)
+    ends, closed = (0, low) if high is None else (low, high), bool(more.get("endpoint"))
+    like = usual(low, high, size, *kind, **more)
+    return _typed(like, lambda a, b: a + source.below(int(b) - int(a) + closed), *ends)
 
 
 def _binomial(source: Source, usual: Any, n: Any, p: Any, size: Any = None) -> Any:
@@ -171,45 +156,39 @@ def _binomial(source: Source, usual: Any, n: Any, p: Any, size: Any = None) -> A
         masses = [math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(n + 1)]
         return source.pick(masses, f"binomial({n}, {p:.6g}) = {{}}")
 
-    like = usual(n, p, size)
-    return _typed(like, _filled(like, draw, n, p))
+    return _typed(usual(n, p, size), draw, n, p)
 
 
 def _choice(
     source: Source, usual: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None,
     axis: int = 0, shuffle: bool = True,
 ) -> Any:  # fmt: skip
-    like = usual(a, size, replace, p)
     items = np.arange(a) if np.ndim(a) == 0 else np.asarray(a)
-    if items.ndim > 1 or axis or not shuffle:
-        source.stop("numpy's choice of rows, or in no certain order, is not followed")
-    masses = [1.0] * len(items) if p is None else [float(mass) for mass in p]
+    masses = np.ones(len(items)) if p is None else np.array(p, float)
 
     def draw() -> Any:
-        at = source.pick(masses, f"choice of {len(items)} = {{}}")
-        if not replace:
-            masses[at] = 0.0
+        at = source.pick(masses.tolist(), f"choice = item {{}} of {len(items)}")
+        masses[at] *= replace
         return items[at]
 
-    return _typed(like, _filled(like, draw))
-
-
-def _order(source: Source, count: int) -> list[int]:
-    left = list(range(count))
-    return [left.pop(source.below(len(left))) for _ in range(count)]
+    like = usual(a, size, replace, p)
+    if items.ndim > 1 or axis or not shuffle:
+        source.stop("numpy's choice of rows, or in no certain order, is not followed")
+    return _typed(like, draw)
 
 
 def _permutation(source: Source, usual: Any, x: Any) -> Array:
     items = np.arange(x) if np.ndim(x) == 0 else np.asarray(x)
-    return items[_order(source, len(items))]
+    left = list(range(len(items)))
+    return items[[left.pop(source.below(len(left))) for _ in range(len(items))]]
 
 
 def _shuffle(source: Source, usual: Any, x: Any) -> None:
-    x[:] = [copy.copy(x[at]) for at in _order(source, len(x))]
+    x[:] = [copy.copy(x[at]) for at in _permutation(source, usual, len(x))]
 
 
 _FOLLOWED: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("random", "random_sample", "rand"), _coin),
+    **dict.fromkeys(("random", "random_sample", "rand"), _random_),
     **dict.fromkeys(("randint", "integers"), _integers),
     "uniform": _uniform,
     "binomial": _binomial,
@@ -277,10 +256,13 @@ def replaced(source: Source) -> Iterator[None]:
         raise RuntimeError("a client is replayed already: replays must not be nested")
     with contextlib.ExitStack() as undo:
         undo.callback(_busy.release)
-        undo.callback(random._inst.setstate, random._inst.getstate())  # type: ignore[attr-defined]
+        undo.callback(random._inst.setstate, random._inst.getstate())
         _classes(source, undo)
-        _swap(_names(source), undo)
+        pairs, modules = _names(source), len(sys.modules)
+        _swap(pairs, undo)
         yield
+    if len(sys.modules) > modules:  # a module that the client imported may hold a replacement
+        _swap([(new, old) for old, new in pairs], contextlib.ExitStack())
 
 
 def _set(undo: contextlib.ExitStack, owner: Any, name: str, new: Any) -> None:
@@ -339,15 +321,18 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
             fresh.seed(seed)
             return fresh
 
-    def clock(read: Callable[[], Any], step: int) -> Callable[[], Any]:
-        return lambda read=read: read() + source.turn * step
+    def clock(read: Any, step: int) -> Callable[..., Any]:
+        def moved(read: Any = read) -> Any:
+            return read() + source.turn * step
 
-    inner = random._inst  # type: ignore[attr-defined]
-    legacy, numpy = source.legacy, np.random.mtrand._rand  # type: ignore[attr-defined]
+        return moved
+
+    legacy, inner, numpy = source.legacy, random._inst, np.random.mtrand._rand
     held = [one for one in gc.get_objects() if type(one) in (_STATE, _GENERATOR)]
     functions = [f for f in vars(np.random).values() if getattr(f, "__self__", None) is numpy]
+    bound = ("random", "getrandbits", "seed", "setstate")
     return [
-        *((getattr(random, name), getattr(inner, name)) for name in ("random", "getrandbits", "seed", "setstate")),
+        *((getattr(random, name), getattr(inner, name)) for name in bound),
         (secrets.randbits, secrets._sysrand.getrandbits),  # type: ignore[attr-defined]
         (os.urandom, lambda n: source.below(256**n).to_bytes(n, "big")),
         *((f, getattr(legacy, f.__name__)) for f in functions),
@@ -356,8 +341,7 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
         (np.random.default_rng, default_rng),
         (_STATE, Meta("RandomState", (), {})),
         *((one, legacy if type(one) is _STATE else source.generator) for one in held),
-        *((read, clock(read, _DAY * (10**9 if read.__name__.endswith("_ns") else 1))) for read in _CLOCKS),
-        (os.getpid, clock(os.getpid, 1)),
+        *((read, clock(read, step)) for read, step in _CLOCKS.items()),
     ]  # fmt: skip
 
 
