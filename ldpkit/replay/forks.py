@@ -160,6 +160,8 @@ def _compared(name: str, yes: str, no: str) -> Callable[[Drawn, Any], Any]:
     compute = getattr(operator, name)
 
     def method(self: Drawn, other: Any) -> Any:
+        if other is self:  # as a search in a sorted array asks
+            return compute(0, 0)
         if not _number(self, name, other):
             return NotImplemented
         return bool(self.coin.split(
@@ -209,7 +211,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "__round__": _rounded("round", round),
 }
 for _name in (
-    "bool float complex index hash str repr format reduce_ex rtruediv pow rpow mod rmod divmod"
+    "bool float complex hash str repr format reduce_ex rtruediv pow rpow mod rmod divmod"
     " rdivmod floordiv rfloordiv matmul rmatmul"
 ).split():
     _METHODS[f"__{_name}__"] = _refused(_name)

@@ -6,7 +6,6 @@ import copy
 import gc
 import math
 import os
-import pickle
 import random
 import secrets
 import sys
@@ -95,14 +94,13 @@ class Tape(Source):
         return self.stream.getrandbits(count.bit_length() + 64) % count if count > 1 else 0
 
     def real(self, base: type) -> Any:
-        bits = np.random.MT19937 if base is _STATE else np.random.PCG64
-        self.made.append(base(bits([self.number, len(self.made)])))
+        self.made.append(base(np.random.SFC64([self.number, len(self.made)])))
         return self.made[-1]
 
     @property
     def position(self) -> tuple[Any, ...]:
         """How far the tape was read."""
-        return (self.drawn, *(pickle.dumps(one._bit_generator.state) for one in self.made))
+        return (self.drawn, *(str(one._bit_generator.state) for one in self.made))
 
 
 # --- NumPy's generators ---------------------------------------------------------------------------
@@ -128,7 +126,7 @@ def _typed(like: Any, draw: Callable[..., Any], *given: Any) -> Any:
 
 def _random_(source: Source, usual: Any, *size: Any, **named: Any) -> Any:
     like = usual(*size, **named)
-    if np.asarray(like).dtype != float or named.get("out") is not None:
+    if np.asarray(like).dtype != float or named.keys() - {"size"} or size[1:] and size[0] is None:
         source.stop("numpy's random with a dtype or an array of its own is not followed")
     return _filled(like, source.uniform)
 
@@ -216,19 +214,26 @@ def _followed(base: type, make: Callable[[int], Any]) -> Any:
 
     # defaults of parameters, because `_swap` would replace what a closure holds
     def init(self: Any, source: Source, base: Any = base, make: Any = make) -> None:
-        bits = make(_random.Random().getrandbits(32))._bit_generator  # compiled code is found out
-        base.__init__(self, bits)
+        chance = make(_random.Random().getrandbits(32))  # so that compiled code is found out
+        base.__init__(self, chance._bit_generator)
         self.source, self.real = source, None
 
     def seed(self: Any, seed: Any = None, base: Any = base) -> None:
-        self.source.seeds += [] if seed is None else [f"numpy.random.seed({seed!r})"]
-        self.real = self.source.real(base) if seed is None else base(seed)
+        self.real = self.source.real(base)
+        if seed is not None:
+            self.source.seeds.append(f"numpy.random.seed({seed!r})")
+            self.real = base(np.random.MT19937(0))  # base(seed) would ask the system, for nothing
+            self.real.seed(seed)
+
+    def bits(self: Any) -> Any:
+        if self.real is None:
+            self.source.stop("numpy's bit_generator is not followed")
+        return self.real.bit_generator
 
     names = [name for name in dir(base) if not name.startswith("_")]
     methods: dict[str, Any] = {name: _method(name, getattr(usual, name)) for name in names}
-    methods |= {"__init__": init, "__reduce_ex__": _method("copy", None)}
-    methods |= {"seed": seed} if base is _STATE else {}
-    methods |= {"bit_generator": property(_method("bit_generator", None))}
+    methods |= {"__init__": init, "__reduce_ex__": _method("__reduce_ex__", None)}
+    methods |= {"seed": seed} if base is _STATE else {"bit_generator": property(bits)}
     return type(base.__name__, (base,), methods)
 
 
@@ -257,6 +262,9 @@ def replaced(source: Source) -> Iterator[None]:
     with contextlib.ExitStack() as undo:
         undo.callback(_busy.release)
         undo.callback(random._inst.setstate, random._inst.getstate())
+        if gc.get_freeze_count():  # the collector does not see what it has frozen
+            gc.unfreeze()
+            undo.callback(gc.freeze)
         _classes(source, undo)
         pairs, modules = _names(source), len(sys.modules)
         _swap(pairs, undo)
