@@ -20,7 +20,7 @@ import pandas as pd
 
 from ldpbook.paths import PACKAGES, ROOT
 
-sys.path[:0] = [str(ROOT / "book" / "released")]
+sys.path.insert(0, str(ROOT / "book" / "released"))
 import table
 from clients import ALPHA, audit_released
 
@@ -43,7 +43,7 @@ def exact(path):
         )  # fmt: skip
         row = found.row() | {"leading": next(iter(found.leading()), "")}
     except ClientError as error:
-        row = {"status": "not exact", "reason": str(error).partition(";")[0]}
+        row = {"status": "not exact", "reason": str(error).partition(", got")[0]}
     about = {"path": path, "package": client.package, "version": client.version,
              "client": client.name, "claim": client.claim, "exact": client.true}  # fmt: skip
     row |= about | {"seconds": round(time.perf_counter() - start, 2)}
@@ -67,7 +67,15 @@ def main():
                     audit_released, path, clients[path].trials, ALPHA, 1
                 ).result()  # fmt: skip
                 rows.append(row | {name: audit[name] for name in ("verdict", "lower", "reports")})
-                print(path, row["status"], row["loss"], row["ways"], row["seconds"], row["reason"], flush=True)
+                print(
+                    path,
+                    row["status"],
+                    row["loss"],
+                    row["ways"],
+                    row["seconds"],
+                    row["reason"],
+                    flush=True,
+                )
     found = pd.DataFrame(rows)
     out = ROOT / "data" / "results" / "exact_released.csv"
     found.to_csv(out, index=False, lineterminator="\n", float_format="%.10g")

@@ -106,7 +106,7 @@ class Coin:
 
 
 class Drawn:
-    """A monotone function of a coin; comparing or rounding it forks.
+    """A monotone function of a coin, which forks where it is compared or rounded.
 
     Addition and multiplication with a number are monotone, also as they are rounded. Everything
     else is arithmetic, which hands over to the audit.

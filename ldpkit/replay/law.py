@@ -51,7 +51,7 @@ class Way(NamedTuple):
     probability : float
         Probability of this way.
     when : tuple of str
-        What the coins have to be.
+        Conditions on the coins.
     report : str
         The report as JSON.
     """
@@ -71,13 +71,13 @@ class ExactResult(NamedTuple):
     inputs : list
         The inputs that were compared, each with all others.
     findings : list of Finding
-        What the same coins show, see `replay`.
+        Findings of `replay`.
     seconds : float
         Time that was needed.
     reason : str
         Why nothing exact can be said; empty if it can.
     ways : list of list of Way
-        All ways through the client for each input; empty if there is a reason.
+        All ways through the client for each input, none if there is a reason.
     runs : int
         Number of calls for each input that all agree.
     loss : float
@@ -205,8 +205,8 @@ def exact_client(
     tree = Tree(checks.integer("ways", ways, 1, 10**8))
     values = list(range(client.k) if client.values is None else client.values)
     found: Row = {"findings": replay(client, tapes=tapes)}
-    # a client that keeps epsilon cannot give one report to one input and none of it to another in
-    # so many calls, except with probability 1e-6
+    # if the client draws from another source and keeps epsilon, two inputs have one report each in
+    # so many calls with probability 1e-6
     needed = math.ceil(_SURE / -math.log1p(-math.exp(-min(epsilon, 30.0))))
     found["runs"] = max(_RUNS, min(needed, ways))
     try:
@@ -236,7 +236,7 @@ def replay(
     """Give a client the same coins for several inputs, and return what this shows.
 
     With each tape the client is called twice for each input. If the two reports differ, nothing can
-    be said, and the only finding has the kind ``"unknown"``. Different reports for different inputs
+    be said, and ``"unknown"`` is the only finding. Different reports for different inputs
     are no finding, because every useful client sends them.
 
     Parameters

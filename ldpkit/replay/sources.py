@@ -28,7 +28,7 @@ _CLOCKS: dict[Any, int] = {
     **dict.fromkeys((time.time_ns, time.monotonic_ns, time.perf_counter_ns), _DAY * 10**9),
     os.getpid: 1,
 }
-"""What differs from call to call or from start to start, and by how much it is set on."""
+"""Clocks, and the steps by which they are set on from call to call."""
 _FEW = 60  # trials of a binomial whose outcomes are told apart
 _ABSENT: Any = object()
 _busy = threading.Lock()
@@ -210,7 +210,7 @@ def _method(name: str, usual: Any) -> Callable[..., Any]:
 
 def _followed(base: type, make: Callable[[int], Any]) -> Any:
     """Return a subclass of a generator of NumPy that draws from a source."""
-    usual = make(0)  # what is called for its errors, and for the shape and type of its results
+    usual = make(0)  # it is called for its errors, and for the shape and type of its results
 
     # defaults of parameters, because `_swap` would replace what a closure holds
     def init(self: Any, source: Source, base: Any = base, make: Any = make) -> None:
