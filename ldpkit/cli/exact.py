@@ -47,12 +47,12 @@ def exact(
         return separate.function(functools.partial(exact_client, ways=ways, tapes=tapes))
 
     result = start()
-    if result.status == "violation" and min(map(len, result.ways)) == 1:
-        # a client with a secret that it drew at its start seems to draw no coins
-        if any(start().ways != result.ways for _ in range(_STARTS)):
-            result = result._replace(
-                reason="another start of the client has another distribution", ways=(), findings=[]
-            )
+    # a client with a secret that it drew at its start seems to draw no coins
+    undrawn = result.status == "violation" and min(map(len, result.ways)) == 1
+    if undrawn and any(start().ways != result.ways for _ in range(_STARTS)):
+        result = result._replace(
+            reason="another start of the client has another distribution", ways=(), findings=[]
+        )
     write(result.row(), _table(client, result), result.verdict, as_json)
     ctx.exit(_STATUS[result.status])
 
