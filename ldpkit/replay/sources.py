@@ -126,7 +126,7 @@ def _typed(like: Any, draw: Callable[..., Any], *given: Any) -> Any:
 
 def _random_(source: Source, usual: Any, *size: Any, **named: Any) -> Any:
     like = usual(*size, **named)
-    if np.asarray(like).dtype != float or named.keys() - {"size"} or size[:1] == (None,) != size:
+    if np.asarray(like).dtype != float or named.keys() - {"size"} or None in size[:-1]:
         source.stop("numpy's random with a dtype or an array of its own is not followed")
     return _filled(like, source.uniform)
 
