@@ -126,9 +126,6 @@ class Drawn:
     def __eq__(self, other: object) -> Any:
         return self <= other and self >= other  # type: ignore[operator]
 
-    def __ne__(self, other: object) -> Any:
-        return not self == other
-
 
 def _number(drawn: Drawn, name: str, other: object) -> bool:
     """Whether a coin meets a number, and not an array, whose entries meet the coin one by one."""
@@ -210,10 +207,9 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "__ceil__": _rounded("ceil", math.ceil),
     "__round__": _rounded("round", round),
 }
-for _name in (
+_METHODS |= {f"__{name}__": _refused(name) for name in (
     "bool float complex hash str repr format reduce_ex rtruediv pow rpow mod rmod divmod"
     " rdivmod floordiv rfloordiv matmul rmatmul"
-).split():
-    _METHODS[f"__{_name}__"] = _refused(_name)
+).split()}  # fmt: skip
 for _name, _made in _METHODS.items():
     setattr(Drawn, _name, _made)

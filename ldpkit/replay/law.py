@@ -168,7 +168,8 @@ def exact_client(
     a finite range is forked. Each way through the client is run once, and weighed. Then all ways
     are run again, with other clocks, so that other sources of chance are found out.
 
-    A client that drew a secret when it was imported seems to draw nothing. Therefore the command
+    A generator that was made before the call gives fair coins, even if its seed was fixed. A client
+    that drew a secret when it was imported seems to draw nothing. Therefore the command
     ``ldpkit exact`` starts such a client again before it states a violation.
 
     Nothing is estimated: a leak of probability 1e-6 is one more way through the client. Where the

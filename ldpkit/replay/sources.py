@@ -3,6 +3,7 @@
 import _random
 import contextlib
 import copy
+import functools
 import gc
 import math
 import os
@@ -213,10 +214,12 @@ def _followed(base: type, make: Callable[[int], Any]) -> Any:
     usual = make(0)  # it is called for its errors, and for the shape and type of its results
 
     # defaults of parameters, because `_swap` would replace what a closure holds
-    def init(self: Any, source: Source, base: Any = base, make: Any = make) -> None:
+    def init(
+        self: Any, source: Source, real: Any = None, base: Any = base, make: Any = make
+    ) -> None:
         chance = make(_random.Random().getrandbits(32))  # so that compiled code is found out
         base.__init__(self, chance._bit_generator)
-        self.source, self.real = source, None
+        self.source, self.real = source, real
 
     def seed(self: Any, seed: Any = None, base: Any = base) -> None:
         self.real = self.source.real(base)
@@ -230,8 +233,9 @@ def _followed(base: type, make: Callable[[int], Any]) -> Any:
             self.source.stop("numpy's bit_generator is not followed")
         return self.real.bit_generator
 
-    names = [name for name in dir(base) if not name.startswith("_")]
-    methods: dict[str, Any] = {name: _method(name, getattr(usual, name)) for name in names}
+    methods: dict[str, Any] = {
+        name: _method(name, getattr(usual, name)) for name in dir(base) if not name.startswith("_")
+    }
     methods |= {"__init__": init, "__reduce_ex__": _method("__reduce_ex__", None)}
     methods |= {"seed": seed} if base is _STATE else {"bit_generator": property(bits)}
     return type(base.__name__, (base,), methods)
@@ -249,8 +253,8 @@ def replaced(source: Source) -> Iterator[None]:
     """Let this process draw from a source only, and put everything back at the end.
 
     Names that were imported earlier, and generators that modules and objects hold, are found by the
-    garbage collector. Not found are names in tuples and classes, compiled code, other processes and
-    the hash of texts. `ldpkit.replay` finds most of these out, because they do not repeat.
+    garbage collector. Not found are names in tuples and classes, compiled code, other processes,
+    the clock of `datetime` and the hash of texts. Most of these do not repeat, and are found out.
 
     Raises
     ------
@@ -313,9 +317,7 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
     # originals are defaults of parameters, because `_swap` would replace what a closure holds
     def default_rng(seed: Any = None, made: Any = np.random.default_rng) -> Any:
         if seed is None:
-            fresh = _Generator(source)
-            fresh.real = source.real(_GENERATOR)
-            return fresh
+            return _Generator(source, source.real(_GENERATOR))
         if not isinstance(seed, (_GENERATOR, np.random.BitGenerator, np.random.SeedSequence)):
             source.seeds.append(f"numpy.random.default_rng({seed!r})")
         return made(seed)
@@ -328,12 +330,6 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
             fresh = _Legacy(source)
             fresh.seed(seed)
             return fresh
-
-    def clock(read: Any, step: int) -> Callable[..., Any]:
-        def moved(read: Any = read) -> Any:
-            return read() + source.turn * step
-
-        return moved
 
     legacy, inner, numpy = source.legacy, random._inst, np.random.mtrand._rand
     held = [one for one in gc.get_objects() if type(one) in (_STATE, _GENERATOR)]
@@ -349,8 +345,13 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
         (np.random.default_rng, default_rng),
         (_STATE, Meta("RandomState", (), {})),
         *((one, legacy if type(one) is _STATE else source.generator) for one in held),
-        *((read, clock(read, step)) for read, step in _CLOCKS.items()),
+        *((c, functools.partial(_moved, source, c, step)) for c, step in _CLOCKS.items()),
     ]  # fmt: skip
+
+
+def _moved(source: Source, clock: Any, step: int) -> Any:
+    """Return the time of a clock that is set on."""
+    return clock() + source.turn * step
 
 
 def _swap(pairs: list[tuple[Any, Any]], undo: contextlib.ExitStack) -> None:
