@@ -103,6 +103,10 @@ def held(v):
     return v if HELD[0].random() < KEEP else 0
 
 
+def rarely_held(v):
+    return int(HELD[0].integers(10**6)) if random.random() < 1e-3 else good(v)
+
+
 def remembers(v):
     if v not in ANSWERS:
         ANSWERS[v] = good(v)

@@ -82,6 +82,7 @@ HANDED = {
     "noise": ("arithmetic: repr of (0 + random())", None),
     "laplace": ("laplace has no finite range", None),
     "held": ("repeat itself", "unknown"),
+    "rarely_held": ("repeat itself", None),  # the tapes do not come this way
     "remembers": ("repeat itself", "unknown"),
     "draws_and_remembers": ("may remember", None),
     "swallows": ("arithmetic: float", None),
