@@ -195,3 +195,25 @@ def number_subset(values, rng):
     own = rng.random() < 2 * math.exp(EPS) / (2 * math.exp(EPS) + K - 2)
     others = rng.permutation(np.delete(np.arange(K), v))[: 2 - own]
     return [sorted([v] * own + others.tolist())]
+
+
+def _enclosed():
+    draw = random.random
+
+    def client(v):
+        return v if draw() < KEEP else (v + 1 + random.randrange(K - 1)) % K
+
+    return client
+
+
+class Device:
+    """A client that holds its generator."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng()
+
+    def report(self, v):
+        return v if self.rng.random() < KEEP else (v + int(self.rng.integers(1, K))) % K
+
+
+enclosed, device = _enclosed(), Device().report

@@ -128,7 +128,10 @@ def pairs(v):
 @pytest.mark.parametrize(
     "names, known",
     [
-        ("good imported_early number_grr legacy_grr state_grr floor_grr chosen_grr", grr),
+        (
+            "good imported_early enclosed device number_grr legacy_grr state_grr floor_grr chosen_grr",
+            grr,
+        ),
         ("bits number_oue legacy_oue", oue),
         ("subset number_subset", pairs),
     ],
