@@ -8,6 +8,7 @@ attacks on the same reports. The modules, from the bottom up:
 - `attacks`: events and guesses that an adversary computes from reports;
 - `auditors`: statements about epsilon that follow from counts;
 - `sequential`: audits that bet against a claim, and stop when it is refuted;
+- `replay`: the exact distribution of the reports of a client, from its code;
 - `refine`: protocols whose parameter is chosen against attacks;
 - `sweep` and `executors`: tables of audits over a grid of parameters;
 - `cli`: the command line.
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .auditors import AuditResult, audit, audits
     from .mechanisms import Client
+    from .replay import exact_client
 
 __version__ = "0.3.0"
 
@@ -28,12 +30,13 @@ _FROM = {
     "audits": "auditors",
     "AuditResult": "auditors",
     "Client": "mechanisms",
+    "exact_client": "replay",
 }
 # fmt: off
 __all__ = [
-    "audit", "audits", "AuditResult", "Client", "mechanisms", "reports", "attacks",
+    "audit", "audits", "exact_client", "AuditResult", "Client", "mechanisms", "reports", "attacks",
     "auditors", "sequential", "refine", "stats", "exact", "betting", "rng", "sweep", "executors",
-    "testing"
+    "replay", "testing"
 ]
 # fmt: on
 

@@ -31,7 +31,7 @@ _INTERRUPTED = 130  # as shells give it
 
 def commands() -> "click.Group":
     """Return all commands, imported."""
-    from . import audit, gradient, kv, rad, refine, stored, sure, sweep  # noqa: F401
+    from . import audit, exact, gradient, kv, rad, refine, stored, sure, sweep  # noqa: F401
     from .group import cli
 
     return cli

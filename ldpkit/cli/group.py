@@ -28,6 +28,7 @@ COMMANDS = {
         "Print the size of the compiled machine code, which can be compiled again.",
     ),
     "calibrate": ("rad", "Find the least noise that keeps an accepted risk."),
+    "exact": ("exact", "Compute the exact loss of a client by running every way through its code."),
     "list": ("audit", "List the mechanisms by family, one line each."),
     "plan": (
         "sure",

@@ -1,0 +1,215 @@
+"""Coins that fork: every way through a client is run once, and weighed."""
+
+import bisect
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .sources import Source
+
+__all__ = ["Tree"]
+
+_STEP = 2.0**-53  # the numbers that Python and NumPy draw from [0, 1) are its multiples
+
+
+class Tree(Source):
+    """The ways that were run, depth first.
+
+    Parameters
+    ----------
+    most : int
+        Largest number of ways, and of values of one draw.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.path: list[list[int]] = []  # branch and number of branches at each fork of this way
+        super().__init__()
+
+    def begin(self) -> None:
+        super().begin()
+        self.at, self.mass, self.share = 0, 1.0, 1.0
+        self.words: list[str] = []
+
+    def fork(self, masses: Sequence[float], words: Callable[[int], str]) -> int:
+        """Return the branch of this way, one of those with a mass."""
+        alive = [branch for branch, mass in enumerate(masses) if mass > 0]
+        if self.at == len(self.path) <= self.most:
+            self.path.append([0, len(alive)])
+        if self.at == len(self.path) or self.path[self.at][1] != len(alive):
+            self.stop(f"one report needs more than {self.most:,} coins" if self.at > self.most
+                      else MOVED)  # fmt: skip
+        branch = alive[self.path[self.at][0]]
+        self.at += 1
+        self.mass *= masses[branch] / math.fsum(masses)
+        self.share /= len(alive)
+        self.words.append(words(branch))
+        return branch
+
+    def advance(self) -> bool:
+        """Go to the next way, and tell whether there is one."""
+        while self.path and self.path[-1][0] + 1 == self.path[-1][1]:
+            self.path.pop()
+        if self.path:
+            self.path[-1][0] += 1
+        return bool(self.path)
+
+    def few(self, count: int) -> None:
+        """Stop if a draw has too many values."""
+        if count > self.most:
+            bits = count.bit_length() - 1
+            self.stop(f"a draw has 2^{bits} values or more, and {self.most:,} ways are the limit")
+
+    def below(self, count: int) -> int:
+        self.few(count)
+        return self.pick([1.0] * count, f"number below {count} = {{}}") if count > 1 else 0
+
+    def pick(self, masses: Sequence[float], words: str) -> int:
+        return self.fork(masses, words.format)
+
+    def uniform(self) -> "Drawn":
+        return Drawn(Coin(self), lambda number: number, "random()")
+
+
+MOVED = "the client does not repeat itself with the same coins: a clock, memory or another source"
+
+
+class Coin:
+    """A multiple of 2^-53 in [0, 1), known to lie in a range of multiples."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree, self.low, self.high = tree, 0, 2**53
+
+    def split(self, value: Callable[[int], Any], words: Callable[[Any], str]) -> Any:
+        """Fork over the values of a monotone function of the coin, and return the value.
+
+        The function has whole numbers or truth values; all between the ends are taken.
+        """
+        first, last = int(value(self.low)), int(value(self.high - 1))
+        self.tree.few(abs(last - first) + 1)
+        step, numbers = 1 if last > first else -1, range(self.low, self.high)
+        values = range(first, last + step, step)
+        ends = [self.low, *(
+            self.low + bisect.bisect_left(numbers, 1, key=lambda n: int(step * (value(n) - v) >= 0))
+            for v in values[1:]
+        ), self.high]  # fmt: skip
+        if len(values) > 1:
+            masses = [float(b - a) for a, b in itertools.pairwise(ends)]
+            at = self.tree.fork(masses, lambda at: words(values[at]))
+            self.low, self.high = ends[at : at + 2]
+            return values[at]
+        return first
+
+
+class Drawn:
+    """A monotone function of a coin, which forks where it is compared or rounded.
+
+    Addition and multiplication with a number are monotone, also as they are rounded. Everything
+    else is arithmetic, which hands over to the audit.
+    """
+
+    def __init__(self, coin: Coin, value: Callable[[float], Any], text: str) -> None:
+        self.coin, self.value, self.text = coin, value, text
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.coin.tree.stop(f"a coin enters arithmetic: {name} of {self.text}")
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self  # type: ignore[operator]
+
+    def __eq__(self, other: object) -> Any:
+        return self <= other and self >= other  # type: ignore[operator]
+
+
+def _number(drawn: Drawn, name: str, other: object) -> bool:
+    """Whether a coin meets a number, and not an array, whose entries meet the coin one by one."""
+    if isinstance(other, np.ndarray):
+        return False
+    if not isinstance(other, (int, float, np.integer)) or not math.isfinite(other):
+        drawn.coin.tree.stop(f"a coin enters arithmetic: {name} of {drawn.text} and"
+                             f" {getattr(other, 'text', other)!s:.40}")  # fmt: skip
+    return True
+
+
+def _computed(name: str, words: str, turned: bool) -> Callable[[Drawn, Any], Any]:
+    compute = getattr(operator, name)
+
+    def method(self: Drawn, other: Any) -> Any:
+        if not _number(self, name, other):
+            return NotImplemented
+        value = self.value
+        return Drawn(
+            self.coin,
+            (lambda n: compute(other, value(n))) if turned else lambda n: compute(value(n), other),
+            words.format(self.text, f"{other:.6g}"),
+        )
+
+    return method
+
+
+def _compared(name: str, yes: str, no: str) -> Callable[[Drawn, Any], Any]:
+    compute = getattr(operator, name)
+
+    def method(self: Drawn, other: Any) -> Any:
+        if other is self:  # as a search in a sorted array asks
+            return compute(0, 0)
+        if not _number(self, name, other):
+            return NotImplemented
+        return bool(self.coin.split(
+            lambda n: int(compute(self.value(n * _STEP), other)),
+            lambda holds: f"{self.text} {yes if holds else no} {other:.6g}",
+        ))  # fmt: skip
+
+    return method
+
+
+def _rounded(name: str, convert: Callable[[Any], int]) -> Callable[..., Any]:
+    def method(self: Drawn, *digits: Any) -> Any:
+        if digits != (None,) * len(digits):
+            self.coin.tree.stop(f"a coin enters arithmetic: round of {self.text} to digits")
+        return self.coin.split(
+            lambda n: convert(self.value(n * _STEP)), lambda whole: f"{name}({self.text}) = {whole}"
+        )
+
+    return method
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def method(self: Drawn, *_: Any) -> Any:
+        self.coin.tree.stop(f"a coin enters arithmetic: {name} of {self.text}")
+
+    return method
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "__add__": _computed("add", "({} + {})", False),
+    "__radd__": _computed("add", "({1} + {0})", True),
+    "__sub__": _computed("sub", "({} - {})", False),
+    "__rsub__": _computed("sub", "({1} - {0})", True),
+    "__mul__": _computed("mul", "{} * {}", False),
+    "__rmul__": _computed("mul", "{1} * {0}", True),
+    "__truediv__": _computed("truediv", "{} / {}", False),
+    "__neg__": lambda self: -1 * self,
+    "__pos__": lambda self: self,
+    "__lt__": _compared("lt", "<", ">="),
+    "__le__": _compared("le", "<=", ">"),
+    "__gt__": _compared("gt", ">", "<="),
+    "__ge__": _compared("ge", ">=", "<"),
+    "__int__": _rounded("int", int),
+    "__trunc__": _rounded("int", int),
+    "__floor__": _rounded("floor", math.floor),
+    "__ceil__": _rounded("ceil", math.ceil),
+    "__round__": _rounded("round", round),
+}
+_METHODS |= {f"__{name}__": _refused(name) for name in (
+    "bool float complex hash str repr format reduce_ex rtruediv pow rpow mod rmod divmod"
+    " rdivmod floordiv rfloordiv matmul rmatmul"
+).split()}  # fmt: skip
+for _name, _made in _METHODS.items():
+    setattr(Drawn, _name, _made)
