@@ -61,13 +61,18 @@ def audit(
     """Audit a mechanism, or any client, with a distinguishability attack.
 
     Every attack audits both directions of every pair, and alpha is divided among these questions.
-    With --until-sure they share one wealth.
+    With --until-sure they share one wealth. Without --report and --attack, a --client, --command or
+    --recordings is audited until sure: the audit learns from reports of any form and compares all
+    inputs.
     """
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
     if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
         raise click.UsageError(
             "--attack and --pair may be repeated, but not with the same value twice"
         )
+    if not (words["mechanism"] or words["report"] or words["attack"]):
+        words |= {"report": "any", "attack": (attacks.Learned.name,)}
+        until_sure = True  # nothing is known about the reports, so the audit learns
     if until_sure:
         if threads != 1:
             raise click.UsageError(f"--threads do not speed up --until-sure, got {threads}")

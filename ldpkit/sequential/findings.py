@@ -7,6 +7,7 @@ import numpy as np
 
 from ..auditors.result import CLEAR, LEAST, Row, too_few
 from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
+from ..mechanisms.recordings import Recordings
 from .counts import Counts
 from .ranking import stake
 from .result import AHEAD, COUNTS, NO_PAIRS, OTHERS, PAIRED, SequentialResult
@@ -40,6 +41,9 @@ def result(run: "Run") -> SequentialResult:
     assumed = "" if run.live else PAIRED
     if run.live and not run.sampled and not source.exact and source.repeats:
         assumed = AHEAD
+    clock = ""
+    if isinstance(source, Recordings) and wealth.refuted:
+        clock = source.clock(leading["event"])
     return SequentialResult(
         mechanism=source.name,
         parameters=source.parameters,
@@ -63,7 +67,7 @@ def result(run: "Run") -> SequentialResult:
         inconclusive="" if wealth.refuted else _weak(run, n),
         warnings=tuple(dict.fromkeys(filter(None, notes))),
         scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
-        about=" ".join(filter(None, [_asked(run, leading), assumed])),
+        about=" ".join(filter(None, [_asked(run, leading), assumed, clock])),
         one_in=one_in(run),
         seconds=run.seconds,
         event=leading["event"],
