@@ -19,6 +19,7 @@ from ..attacks import Attack
 from ..attacks.base import audited
 from ..mechanisms import Client, LocalRandomizer
 from ..mechanisms.base import distribution_known
+from ..mechanisms.identity import digest
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Word
@@ -217,6 +218,7 @@ class Audit(PairAudit):
                 ),
                 scope=self.mechanism.scope,
                 seconds=seconds,
+                digest=digest(self.mechanism),
             )
             for attack, directions, rates, (mean, sd) in zip(
                 self.chosen, by_attack, self._rates, exact

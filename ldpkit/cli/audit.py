@@ -15,7 +15,7 @@ from ..mechanisms import MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
 from .base import Count, Line, Number, as_json, cli, conclude, options, strict, write
-from .sure import bets, refuse, sure
+from .sure import bets, refuse, show, sure, writable
 from .target import anything, mechanism_of, mechanism_options, target_of
 
 __all__ = ["audit", "list_mechanisms", "rates"]
@@ -81,6 +81,9 @@ def audit(
     refuse(words)
     if words["recordings"]:
         raise click.UsageError("--recordings need --until-sure")
+    if words["html"] and len(names) * len(pairs) > 1:
+        raise click.UsageError("--html shows one result: give one --attack and one --pair")
+    writable(words)
     target, inputs, delta = target_of(words, threads)
     if inputs is not None:
         raise click.UsageError("--inputs name those of a client with --report any")
@@ -88,6 +91,7 @@ def audit(
     shared: Row = {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
     planned = [Audit(target, names, pair=pair, **counted, **shared) for pair in pairs]
     results = [result for plan in planned for result in plan.run(words["seed"])]
+    show(results[0], words)
     conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 

@@ -333,7 +333,11 @@ def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:
         f"{len(table)} rows in {out}",
     ]
     if proofs:
-        parts.append(f"{proofs} of them prove a violation")
+        wrong = float(table["alpha"].sum())
+        parts.append(
+            f"{proofs} of them prove a violation, each by itself at its alpha (of all together"
+            f" {wrong:.3g} would on average do so wrongly if every claim were true)"
+        )
     if "round" in table:  # as `ldpkit.auditors.kv.KVAudit.about` says of one result
         groups = table["violated"] & (table["round"] > 1) & (table["attack"] != "skv")
         if n := int(groups.sum()):

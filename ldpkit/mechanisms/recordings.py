@@ -118,13 +118,14 @@ class Recordings(Client):
                 values = [row[name] for row in rows if name in row]
                 alike = {type(value) for value in values} in ({int}, {float}, {int, float}, {str})
                 named = re.search(rf"\bfield {re.escape(name)}(?!\w)", event)
-                if named and alike and len(set(values)) >= _TICKS:
-                    if values in (sorted(values), sorted(values, reverse=True)):
-                        return (
-                            f"Field {name} only rises or only falls in {path}, like a time or a"
-                            f" counter, which differs between files for any client: --ignore {name}"
-                            " leaves the field out."
-                        )
+                if not (named and alike) or len(set(values)) < _TICKS:
+                    continue
+                if values in (sorted(values), sorted(values, reverse=True)):
+                    return (
+                        f"Field {name} only rises or only falls in {path}, like a time or a"
+                        f" counter, which differs between files for any client: --ignore {name}"
+                        " leaves the field out."
+                    )
         return ""
 
     @property
