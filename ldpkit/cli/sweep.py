@@ -333,11 +333,10 @@ def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:
         f"{len(table)} rows in {out}",
     ]
     if proofs:
-        wrong = float(table["alpha"].sum())
-        parts.append(
-            f"{proofs} of them prove a violation, each by itself at its alpha (of all together"
-            f" {wrong:.3g} would on average do so wrongly if every claim were true)"
-        )
+        parts.append(f"{proofs} of them prove a violation")
+    if proofs and "alpha" in table:  # of all together: the mean number is bounded by the sum
+        wrong = f"{table['alpha'].sum():.3g} rows would prove one wrongly on average"
+        parts.append(f"each at its own alpha (were all claims true, at most {wrong})")
     if "round" in table:  # as `ldpkit.auditors.kv.KVAudit.about` says of one result
         groups = table["violated"] & (table["round"] > 1) & (table["attack"] != "skv")
         if n := int(groups.sum()):

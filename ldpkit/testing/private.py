@@ -66,7 +66,7 @@ def assert_private(
     time = seconds if plugin.seconds is None else plugin.seconds
     time = checks.real("seconds", time, 0, closed="()")
     checks.flag("allow_inconclusive", allow_inconclusive)
-    name = getattr(client, "__qualname__", type(client).__qualname__)
+    name = getattr(client, "__name__", type(client).__name__)
     claimed: Any = {"values": inputs, "epsilon": epsilon, "delta": delta, "name": name}
     target = Client(client, report="any", **claimed)
     every = range(target.k)
@@ -76,16 +76,15 @@ def assert_private(
         1
     ):  # several threads of BLAS would wait for each other on a busy machine
         result = audit.run(seed)[0]
+    found = f", one clear report of {result.one_in:,} would be found"
     plugin.audits.append(
         f"{name}, epsilon = {epsilon:g}: {result.status} after {result.reports:,} reports per"
-        f" input in {result.seconds:.1f} s"
-        + (f", one clear report of {result.one_in:,} would be found" if result.one_in else "")
+        f" input in {result.seconds:.1f} s{found if result.status == 'none found' else ''}"
     )
     if result.violated or (result.status == "inconclusive" and not allow_inconclusive):
-        raise AssertionError(
-            f"{result.verdict}\n  event: {result.event}\n  inputs: {leading(result)}"
-            f"\n  counted: {counted(result.counts)}"
-        )
+        about = {"cause": result.cause or "unknown", "event": result.event}
+        about |= {"inputs": leading(result), "counted": counted(result.counts)}
+        raise AssertionError("\n  ".join([str(result), *map(": ".join, about.items())]))
     return result
 
 
