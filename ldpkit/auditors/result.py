@@ -228,9 +228,9 @@ class AuditResult:
 
         The file ``result.schema.json`` beside this module is its JSON schema.
         """
-        named = {"schema_version": SCHEMA, **self.row(), "cause": self.cause}
         versions = {"ldpkit": importlib.metadata.version("ldpkit"), **digests.versions()}
-        return named | {"digest": self.digest, "versions": versions}
+        added = {"cause": self.cause, "digest": self.digest, "versions": versions}
+        return self.row() | added | {"schema_version": SCHEMA}
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON on one line."""

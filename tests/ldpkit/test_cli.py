@@ -27,7 +27,7 @@ SCRIPT = Path(sys.executable).parent / "ldpkit"
 KEYS = (
     "mechanism k epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr"
     " epsilon_emp lower exact_epsilon_emp exact_sd claim violated status verdict warnings"
-    " directions seconds"
+    " directions seconds cause digest versions schema_version"
 ).split()
 CLIENTS = """
 import numpy as np
