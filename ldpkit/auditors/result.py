@@ -87,7 +87,7 @@ class AuditResult:
         Sentence that names the users whom the result concerns, if it is not a single user. Every
         verdict ends with it.
     cause : str
-        What shows the input in the reports of a refuted claim, in a few words; empty if unknown.
+        The property of reports that shows the input, if the claim is refuted and it is known.
     seconds : float
         Wall time of the counting in seconds, which equality ignores.
     digest : str

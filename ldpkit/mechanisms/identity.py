@@ -1,4 +1,4 @@
-"""What identifies an audited mechanism: names, parameters, and digests of code and files."""
+"""Identity of an audited mechanism: names, parameters, and digests of code and files."""
 
 import functools
 import hashlib
