@@ -22,7 +22,7 @@ from typing import Any
 
 from ..mechanisms import Client, ClientError, Program
 
-__all__ = ["AGREE", "KNOWN", "SAME", "SHARE", "UNSEEDED", "same_seed"]
+__all__ = ["AGREE", "KNOWN", "SAME", "SHARE", "UNSEEDED", "gains", "same_seed"]
 
 SHARE = 0.01
 """Share of the stake that is bet on the seed of a program."""
@@ -46,6 +46,12 @@ _MOST, _PATIENCE = 2000, 5.0  # questions, and seconds for all of them
 _FRESH = 20  # so many changing answers repeat by chance with probability 2^-20 at most
 
 
+def gains(epsilon: float, delta: float) -> tuple[float, float]:
+    """Return what the logarithm of the wealth gains if the third answer differs, and if not."""
+    stake = math.exp(-min(epsilon, 700))
+    return math.log1p((1 - delta) * stake), math.log1p(-delta * stake)
+
+
 def same_seed(client: Client, inputs: Sequence[int], goal: float) -> tuple[float, bool]:
     """Return the logarithm of the wealth, and whether the program seems to repeat its coins.
 
@@ -61,8 +67,7 @@ def same_seed(client: Client, inputs: Sequence[int], goal: float) -> tuple[float
     program: Any = client.function
     starts = [Program(program.words, program.limit) for _ in range(3)]
     values = [i if client.values is None else client.values[i] for i in inputs]
-    share = math.exp(-min(client.epsilon, 700))
-    won, lost = math.log1p((1 - client.delta) * share), math.log1p(-client.delta * share)
+    won, lost = gains(client.epsilon, client.delta)
     last: dict[int, Any] = {}
     wealth, fresh, end = 0.0, 0, time.monotonic() + _PATIENCE
     for question in range(_MOST):

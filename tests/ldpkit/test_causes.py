@@ -15,7 +15,7 @@ from ldpkit.cli import main
 from ldpkit.mechanisms import Program, recorded
 from ldpkit.sequential import SequentialAudit
 from ldpkit.sequential.causes import FLOATS
-from ldpkit.sequential.seeds import KNOWN, SAME, same_seed
+from ldpkit.sequential.seeds import KNOWN, SAME, SHARE, gains, same_seed
 
 
 def coin(values, rng, lie=0.1):
@@ -173,7 +173,7 @@ def test_the_command_line_says_seed(tmp_path, monkeypatch, capfd):
 
 def test_no_client_that_keeps_the_claim_wins_the_bet_on_average():
     """The bound in the docstring of `seeds`, for distributions of every size, sharp ones included."""
-    rng = np.random.default_rng(1)
+    rng, tried = np.random.default_rng(1), 0
     for trial in range(20_000):
         epsilon, delta = rng.choice([0.1, 1.0, 3.0]), rng.choice([0.0, 0.05])
         k, odds = rng.integers(2, 5), math.exp(epsilon)
@@ -188,12 +188,16 @@ def test_no_client_that_keeps_the_claim_wins_the_bet_on_average():
         if apart > delta:
             continue
         some = rng.random(k) < 0.5 if trial % 3 else np.ones(k, bool)
-        stake = 1 / odds
+        won, lost = map(math.exp, gains(epsilon, delta))
         same, differ = (p**2 * q)[some].sum(), (p**2 * (1 - q))[some].sum()
-        mean = (
-            1
-            + stake * (1 - delta) * differ
-            - stake * delta * same
-            - stake * odds * (1 - (p**2).sum())
-        )
-        assert mean <= 1 + 1e-12
+        # the wealth stays if both answers are alike but not new, and is lost if they differ
+        assert won * differ + lost * same + (p**2)[~some].sum() <= 1 + 1e-12
+        tried += 1
+    assert tried > 5000
+
+
+def test_the_bet_on_the_seed_is_paid_from_the_stake(tmp_path):
+    run = SequentialAudit(program(tmp_path, NOISY), "learned").start()
+    assert np.exp(run.wealth.dealt).sum() == pytest.approx(1 - SHARE)
+    live = SequentialAudit(Client(coin, values=[0, 1], epsilon=1.0), "learned").start()
+    assert np.exp(live.wealth.dealt).sum() == pytest.approx(1)

@@ -143,6 +143,7 @@ def test_the_plugin_lists_audits_and_takes_their_seconds(project):
     status, said = pytest_in(project)
     listed = "test_client.py::test_an_answer_is_private: send, epsilon = 1: violation after"
     assert status == 1 and "audits of privacy" in said and listed in said
+    assert said.count("violation after") == 1
     assert re.search(r"E +AssertionError: VIOLATION: epsilon = 1", said)
     (project / "client.py").write_text(CLIENT.format(lie=0.27))
     status, said = pytest_in(project, "--ldp-seconds", AT_ONCE)
