@@ -31,7 +31,7 @@ from ldpkit.mechanisms.multidimensional import BASES
 
 REST = (
     "epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr epsilon_emp"
-    " lower exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
+    " lower exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds cause digest versions schema_version"
 ).split()
 
 
