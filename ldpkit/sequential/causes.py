@@ -21,6 +21,7 @@ FLOATS = (
     "floating-point artefact: the last bits of the number reveal the input (page Case studies,"
     " floating point)"
 )
+REPEATED = "a repeated report: all reports of an input are the same"
 _CAUSES = {
     r"one report late: ": "memory: a report shows the input of the report before",
     r"the (exponent of the last bit|zeros at the end of the mantissa|number of decimals)": FLOATS,
@@ -33,14 +34,16 @@ _CAUSES = {
 }
 _DRIFT = 3.0  # of Kolmogorov's statistic: exceeded by chance with probability 2 exp(-18) = 3e-8
 _DIGITS = 40  # binary digits below this one are the last bits of a real number
+_ALIKE = 10  # so many equal reports are named as a cause
 _AT_ONCE = 4096  # reports that are read again at once
 
 
 def why(run: "Run", event: str) -> str:
     """Return what shows the input, in a few words; empty if it is the value that is sent."""
     found = [cause for words, cause in _CAUSES.items() if re.search(words, event)]
-    if run.screens and run.screens[0].counts.repeated.any():
-        found.insert(0, _CAUSES["this very report"])
+    counts = run.screens[0].counts if run.screens else None
+    if counts and counts.reports.sum(axis=0)[counts.repeated].max(initial=0) >= _ALIKE:
+        found.insert(0, REPEATED)
     if not found and _last_bits(run):
         found.append(FLOATS)
     drift = _drift(run) if isinstance(run.source, Recordings) else ""

@@ -14,7 +14,7 @@ from ldpkit import Client, audit
 from ldpkit.cli import main
 from ldpkit.mechanisms import Program, recorded
 from ldpkit.sequential import SequentialAudit
-from ldpkit.sequential.causes import FLOATS
+from ldpkit.sequential.causes import FLOATS, REPEATED
 from ldpkit.sequential.seeds import KNOWN, SAME, SHARE, gains, same_seed
 
 
@@ -51,7 +51,7 @@ def kind(values, rng):
 
 
 LEAKS = {last_bits: FLOATS, order: "the order of the list", length: "the length",
-         keys: "the order of the list", repeated: "a repeated report", kind: "the type of the number",
+         keys: "the order of the list", repeated: REPEATED, kind: "the type of the number",
          coin: ""}  # fmt: skip
 
 
