@@ -29,8 +29,8 @@ Value = TypeVar("Value")
 def integer(name: str, value: object, low: int, high: int | None = None) -> int:
     """Return `value` as ``int``; it must be a whole number in ``[low, high]``.
 
-    Booleans and floats are refused, even ``3.0``, because a domain size that is a float is usually
-    a bug.
+    A float such as ``1e6`` is accepted if it is whole, as in files and on the command line.
+    Booleans are refused.
 
     Raises
     ------
@@ -38,7 +38,12 @@ def integer(name: str, value: object, low: int, high: int | None = None) -> int:
         If it is not; the message names the parameter, its value and the allowed range.
     """
     plain = type(value) is int  # the usual case, and much faster than an abstract class
-    if plain or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))):
+    whole = isinstance(value, (float, np.floating)) and value.is_integer()
+    if (
+        plain
+        or whole
+        or (isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)))
+    ):
         given: Any = value
         number = int(given)
         if low <= number and (high is None or number <= high):

@@ -66,6 +66,13 @@ class Auditor(checks.Checked, ABC):
             checks.one_of("parameter", next(iter(words)), own)
         return cls(**given)
 
+    @classmethod
+    def known(cls, options: Row) -> Row:
+        """Return the options of an audit, after checking that its class has them."""
+        for name in options:
+            checks.one_of("option", name, [f.name for f in dataclasses.fields(cls) if f.init])
+        return options
+
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times, each time on a stream of its own.
 

@@ -17,8 +17,9 @@ import numpy as np
 from .. import attacks, checks, stats
 from ..attacks import Attack
 from ..attacks.base import audited
-from ..mechanisms import LocalRandomizer
+from ..mechanisms import Client, LocalRandomizer
 from ..mechanisms.base import distribution_known
+from ..mechanisms.identity import digest
 from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Word
@@ -36,6 +37,8 @@ _FEW_REPORTS = 2**8
 _REPORT_CELLS = 2**20
 SIDES = ("tp", "fp")
 """Names of the hits among reports of the first and of the second input, in the first direction."""
+UNTIL = "counted", "sure"
+"""When an audit ends: after a fixed number of reports, or as soon as the claim is refuted."""
 _JOBS = 16  # jobs per thread that are listed at a time, because 10^12 trials are millions of jobs
 
 _expected = functools.lru_cache(maxsize=256)(stats.expected_epsilon)
@@ -215,6 +218,7 @@ class Audit(PairAudit):
                 ),
                 scope=self.mechanism.scope,
                 seconds=seconds,
+                digest=digest(self.mechanism),
             )
             for attack, directions, rates, (mean, sd) in zip(
                 self.chosen, by_attack, self._rates, exact
@@ -343,10 +347,10 @@ def _unknown(attack: Attack, mechanism: LocalRandomizer) -> bool:
 
 def audit(
     mechanism: LocalRandomizer,
-    attack: str | Attack = "guess",
+    attack: str | Attack | None = None,
     *,
     seed: int = 1,
-    until: str = "counted",
+    until: str | None = None,
     **given: Word,
 ) -> PairResult:
     """Audit a mechanism or client with one attack.
@@ -355,23 +359,30 @@ def audit(
     ----------
     mechanism, attack, **given
         The fields of `Audit` (``trials``, ``alpha``, ``delta``, ``faithful``, ``pair``, ``both``,
-        ``questions``, ``threads``) or those of `SequentialAudit`.
+        ``questions``, ``threads``) or those of `SequentialAudit`. The default attack is ``guess``,
+        and ``learned`` for a client whose reports may have any form.
     seed : int
         See `Audit.run`.
     until : {"counted", "sure"}
         ``counted`` runs an `Audit` of ``trials`` reports per input. ``sure`` runs a
-        `SequentialAudit`, which stops earlier if the claim is refuted.
+        `SequentialAudit`, which stops earlier if the claim is refuted. By default an attack that
+        learns runs until sure, and any other attack is counted.
 
     Returns
     -------
     PairResult
         A `SequentialResult` if `until` is ``sure``.
     """
-    if checks.one_of("until", until, ("counted", "sure")) == "sure":
-        from ..sequential import SequentialAudit
+    if attack is None:
+        free = isinstance(mechanism, Client) and mechanism.report == "any"
+        attack = attacks.Learned.name if free else "guess"
+    learns = getattr(attack, "name", attack) == attacks.Learned.name
+    until = checks.one_of("until", until or UNTIL[learns], UNTIL)
+    if until == "counted":
+        return audits(mechanism, [attack], seed=seed, **given)[0]
+    from ..sequential import SequentialAudit
 
-        return SequentialAudit(mechanism, attack, **given).run(seed)[0]
-    return audits(mechanism, [attack], seed=seed, **given)[0]
+    return SequentialAudit(mechanism, attack, **SequentialAudit.known(given)).run(seed)[0]
 
 
 def audits(
@@ -382,7 +393,7 @@ def audits(
     Parameters are those of `audit`, and there is one result per attack.
     """
     several = checks.instance("attack", attack, (list, tuple), "a list of attacks")
-    return Audit(mechanism, several, **given).run(seed)
+    return Audit(mechanism, several, **Audit.known(given)).run(seed)
 
 
 def expected(

@@ -3,12 +3,14 @@
 import html
 import importlib.metadata
 import math
-import platform
+import os
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import digests
 from ..stats import down
 
 __all__ = ["Drawing", "drawing", "leading", "line", "OPENING", "page", "table"]
@@ -192,57 +194,69 @@ def counted(counts: Mapping[str, Any]) -> str:
 
 
 def page(result: Any, command: str = "") -> str:
-    """Return a self-contained HTML page about a sequential audit.
+    """Return a self-contained HTML page about an audit that tells inputs apart.
 
     Parameters
     ----------
-    result : SequentialResult
-        The result that the page shows.
+    result : PairResult
+        The result that the page shows, of an audit of fixed size or of a sequential one.
     command : str
         Command that repeats the audit, if there is one.
     """
-
+    bets = hasattr(result, "trajectory")
     claim = "nothing" if result.claim == math.inf else f"epsilon = {result.claim:g}"
+    now = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+    shared = "bets shared one wealth" if bets else "questions shared alpha"
+    fixed = {"first": result.trials, "second": result.trials}
     facts = [
         ("Audited", result.mechanism),
         *((f"its {name}", value) for name, value in result.parameters.items()),
+        ("Client", f"digest {result.digest}" if result.digest else "a mechanism of ldpkit"),
+        ("Date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))),
         ("Claimed", f"{claim}, delta = {result.delta:g}"),
-        ("Asked", f"{result.attack}; {result.questions} bets shared one wealth"),
-        ("Reports", f"{result.reports:,} per input, "
+        ("Asked", f"{result.attack}; {result.questions} {shared}"),
+        ("Reports", f"{result.trials:,} per input, "
                     + ("all of them real" if result.faithful else
                        "sampled from the exact distribution")),
-        ("Event", result.event),
+        *([("Event", result.event)] if bets else []),
+        *([("Cause", result.cause)] if result.cause else []),
         ("Inputs", leading(result)),
-        ("Counted", counted(result.counts)),
-        ("Wealth", "nothing is claimed" if result.e_value is None else f"{result.e_value:.6g}"),
+        ("Counted", counted(fixed | result.counts)),
+        ("Rates", ", ".join(f"{name} = {rate:.6g}" for name, rate in result.rates.items())),
+        *([("Wealth", "nothing is claimed" if result.e_value is None else f"{result.e_value:.6g}")]
+          if bets else []),
         ("Lower bound", f"epsilon is at least {down(result.lower)}, wrong with probability at most"
                         f" {result.alpha:g}"),
-        ("Stopped", result.stopped),
+        *([("Stopped", result.stopped)] if bets else []),
         ("Time", f"{result.seconds:.2f} seconds"),
         ("Seed", result.seed),
     ]  # fmt: skip
+    own = "e_value" if bets else "lower"
     directions = "".join(
-        f"<tr><td>{html.escape(d['event'])}</td><td>{html.escape(against(result, d['pair']))}</td>"
-        f"<td>{counted(d)}</td><td>{d['e_value']:.4g}</td></tr>"
-        for d in sorted(result.directions, key=lambda d: -d["e_value"])[:20]
+        f"<tr><td>{html.escape(d.get('event', result.attack))}</td>"
+        f"<td>{html.escape(against(result, d['pair']))}</td>"
+        f"<td>{counted(fixed | d)}</td><td>{d[own]:.4g}</td></tr>"
+        for d in sorted(result.directions, key=lambda d: -d[own])[:20]
     )
-    packages = (
-        f"{name} {importlib.metadata.version(name)}" for name in ("ldpkit", "numpy", "scipy")
-    )
-    versions = f"{', '.join(packages)}, Python {platform.python_version()}, {sys.platform}"
+    packages = {"ldpkit": importlib.metadata.version("ldpkit"), **digests.versions()}
+    versions = ", ".join(f"{name} {version}" for name, version in packages.items())
     warnings = "".join(f"<p><strong>Mind:</strong> {html.escape(w)}.</p>" for w in result.warnings)
     again = f"<h2>To repeat it</h2><p><code>{html.escape(command)}</code></p>" if command else ""
-    picture = drawing(result.trajectory, result.claim, result.alpha).svg
     return f"""{OPENING}{html.escape(result.mechanism)}</title><style>{_STYLE}</style></head><body>
 <h1>Audit of {html.escape(result.mechanism)}</h1>
 <p class="verdict">{html.escape(result.verdict)}</p>{warnings}
 <h2>What was claimed, asked and found</h2>{table(facts)}
-<h2>How the evidence grew</h2>{picture}
-<p>The audit bets against the claim with a stake of 1. While the claim holds, wealth does not grow
-on average, however long one waits and whenever one stops: it reaches {1 / result.alpha:g} with
-probability {result.alpha:g} at most. The bound is found in the same way, by bets against every
-smaller epsilon; it held at every moment shown.</p>
-<h2>The bets that won most</h2><table><tr><th>event</th><th>inputs</th><th>seen</th>
-<th>own wealth</th></tr>{directions}</table>{again}
-<h2>Made with</h2><p>{html.escape(versions)}</p></body></html>
+<h2>The evidence</h2>{result.plot().svg}
+<p>{_BETS.format(1 / result.alpha, result.alpha) if bets else _COUNTS.format(result.alpha)}</p>
+<h2>The {"bets that won most" if bets else "questions"}</h2><table><tr><th>event</th><th>inputs</th>
+<th>seen</th><th>own {"wealth" if bets else "bound"}</th></tr>{directions}</table>{again}
+<h2>Made with</h2><p>{html.escape(versions)}, {sys.platform}</p></body></html>
 """
+
+
+_BETS = """The audit bets against the claim with a stake of 1. While the claim holds, wealth does
+not grow on average, however long one waits and whenever one stops: it reaches {:g} with probability
+{:g} at most. The bound is found in the same way, by bets against every smaller epsilon; it held at
+every moment shown."""
+_COUNTS = """The number of reports was fixed before the first one. The bound follows from the
+counts. It exceeds the true epsilon with probability {:g} at most, in all questions together."""

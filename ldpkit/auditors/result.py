@@ -1,5 +1,7 @@
 """The result that all auditors return."""
 
+import importlib.metadata
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import scipy
 
-from .. import stats
+from .. import digests, stats
 from ..stats import down
 from ..types import Row
 
@@ -19,6 +21,8 @@ __all__ = ["CLEAR", "LEAST", "STATUSES", "AuditResult", "Row", "finite", "in_the
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """The values of `AuditResult.status`."""
 
+SCHEMA = 1
+"""Version of the form of `AuditResult.to_dict`; it rises if a key changes its meaning or goes."""
 
 _NESTED = ("pair", "questions", "directions", "warnings", "verdict", "seconds", "how")
 """Keys of `AuditResult.row` that `AuditResult.plain` leaves out."""
@@ -82,8 +86,12 @@ class AuditResult:
     about : str
         Sentence that names the users whom the result concerns, if it is not a single user. Every
         verdict ends with it.
+    cause : str
+        The property of reports that shows the input, if the claim is refuted and it is known.
     seconds : float
         Wall time of the counting in seconds, which equality ignores.
+    digest : str
+        Digest of the code, program or files of a client, which equality ignores.
     """
 
     mechanism: str
@@ -108,7 +116,13 @@ class AuditResult:
     invalid: str = ""
     scope: str = ""
     about: str = ""
+    cause: str = ""
     seconds: float = field(default=0.0, compare=False)
+    digest: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        """Return the verdict."""
+        return self.verdict
 
     @property
     def violated(self) -> bool:
@@ -208,6 +222,19 @@ class AuditResult:
             "warnings": list(self.warnings),
             "seconds": self.seconds,
         }
+
+    def to_dict(self) -> Row:
+        """Return `row` with cause, digest, versions, and the version of this form.
+
+        The file ``result.schema.json`` beside this module is its JSON schema.
+        """
+        versions = {"ldpkit": importlib.metadata.version("ldpkit"), **digests.versions()}
+        added = {"cause": self.cause, "digest": self.digest, "versions": versions}
+        return self.row() | added | {"schema_version": SCHEMA}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON on one line."""
+        return json.dumps(self.to_dict(), allow_nan=False)
 
     def plot(self) -> "Drawing":
         """Draw claim, estimate, expectation and lower bound on one axis of epsilon."""

@@ -15,7 +15,7 @@ from ..mechanisms import MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word
 from .base import Count, Line, Number, as_json, cli, conclude, options, strict, write
-from .sure import bets, refuse, sure
+from .sure import bets, refuse, show, sure, writable
 from .target import anything, mechanism_of, mechanism_options, target_of
 
 __all__ = ["audit", "list_mechanisms", "rates"]
@@ -61,13 +61,18 @@ def audit(
     """Audit a mechanism, or any client, with a distinguishability attack.
 
     Every attack audits both directions of every pair, and alpha is divided among these questions.
-    With --until-sure they share one wealth.
+    With --until-sure they share one wealth. Without --report and --attack, a --client, --command or
+    --recordings is audited until sure: the audit learns from reports of any form and compares all
+    inputs.
     """
     names, pairs = list(words["attack"]) or ["guess"], words["pair"] or (None,)
     if len(set(names)) < len(names) or len(set(pairs)) < len(pairs):
         raise click.UsageError(
             "--attack and --pair may be repeated, but not with the same value twice"
         )
+    if not (words["mechanism"] or words["report"] or words["attack"]):
+        words |= {"report": "any", "attack": (attacks.Learned.name,)}
+        until_sure = True  # nothing is known about the reports, so the audit learns
     if until_sure:
         if threads != 1:
             raise click.UsageError(f"--threads do not speed up --until-sure, got {threads}")
@@ -76,6 +81,9 @@ def audit(
     refuse(words)
     if words["recordings"]:
         raise click.UsageError("--recordings need --until-sure")
+    if words["html"] and len(names) * len(pairs) > 1:
+        raise click.UsageError("--html shows one result: give one --attack and one --pair")
+    writable(words)
     target, inputs, delta = target_of(words, threads)
     if inputs is not None:
         raise click.UsageError("--inputs name those of a client with --report any")
@@ -83,6 +91,7 @@ def audit(
     shared: Row = {"delta": delta, "questions": len(pairs) * len(names), "threads": threads}
     planned = [Audit(target, names, pair=pair, **counted, **shared) for pair in pairs]
     results = [result for plan in planned for result in plan.run(words["seed"])]
+    show(results[0], words)
     conclude(ctx, [(result, _table(result)) for result in results], as_json, strict)
 
 

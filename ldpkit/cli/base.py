@@ -193,7 +193,7 @@ def conclude(
     statuses = set()
     for result, lines in shown:
         write(
-            result.row(),
+            result.to_dict(),
             [*lines, *(("warning", text) for text in result.warnings)],
             result.verdict,
             as_json,

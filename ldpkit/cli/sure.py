@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from .. import __version__, attacks, betting, checks, stats
+from ..auditors.pair import PairResult
 from ..auditors.report_html import OPENING, counted, leading, page
 from ..auditors.result import Row
 from ..buehler import LEAST, MOST, epsilon_buehler
@@ -24,7 +25,7 @@ from ..store import replace, replaceable
 from .base import Command, Count, Line, as_json, cli, conclude, strict, write
 from .target import mechanism_of, mechanism_options, target_of
 
-__all__ = ["bets", "bound", "plan", "resume", "sure"]
+__all__ = ["bets", "bound", "plan", "resume", "show", "sure", "writable"]
 
 _PAIRS = 12  # most inputs with --all-pairs, because more would share too little wealth
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -34,7 +35,7 @@ _OUTPUTS = {
     "save": ("an audit that was kept", re.compile(re.escape(_OPENING))),
     "html": ("a page that an audit wrote", re.compile(re.escape(OPENING))),
 }
-_BETS = ("all_pairs", "within", "max_time", "independent", "save", "html")
+_BETS = ("all_pairs", "within", "max_time", "independent", "save")
 
 HTML = click.option("--html", type=_FILE, help="Write a report for others into one file.")
 TIME = click.option("--max-time", type=float, help="Seconds after which to stop.")
@@ -102,9 +103,7 @@ def sure(
     ctx: click.Context, words: Row, as_json: bool, strict: bool, begun: Run | None = None
 ) -> None:
     """Run a sequential audit, or go on with a run that has `begun`, and print its result."""
-    for name, (what, opening) in _OUTPUTS.items():
-        if words[name]:
-            replaceable(name, Path(words[name]), what, opening.match)
+    writable(words)
     if words["save"] and words["html"] and Path(words["save"]) == Path(words["html"]):
         raise click.UsageError(f"--save and --html must name two files, got {words['html']} twice")
     run = begun or planned(words).start(words["seed"])
@@ -116,9 +115,21 @@ def sure(
     result = run.result
     if words["save"]:
         _keep(words, run)
-    if words["html"]:
-        replace(Path(words["html"]), page(result, _repeat(words)))
+    show(result, words, "--until-sure")
     conclude(ctx, [(result, _table(result))], as_json, strict)
+
+
+def writable(words: Row) -> None:
+    """Refuse to replace files that no audit has written."""
+    for name, (what, opening) in _OUTPUTS.items():
+        if words.get(name):
+            replaceable(name, Path(words[name]), what, opening.match)
+
+
+def show(result: PairResult, words: Row, *flags: str) -> None:
+    """Write the page of a result, if the options name its file."""
+    if words["html"]:
+        replace(Path(words["html"]), page(result, _repeat(words, *flags)))
 
 
 def _keep(words: Row, run: Run) -> None:
@@ -137,9 +148,9 @@ def _check(kept: Row) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def _repeat(words: Row) -> str:
+def _repeat(words: Row, *flags: str) -> str:
     """Return the command that repeats the audit."""
-    command = ["ldpkit", "audit", "--until-sure"]
+    command = ["ldpkit", "audit", *flags]
     for name, value in words.items():
         flag = f"--{name.replace('_', '-')}"
         for given in value if name in ("attack", "pair") else [value]:
@@ -159,6 +170,7 @@ def _table(result: SequentialResult) -> list[Line]:
         ("claim", f"{claim}, delta = {result.delta:g}"),
         ("attack", f"{result.attack}, {origin}"),
         ("event", result.event),
+        *([("cause", result.cause)] if result.cause else []),
         ("pair", f"{leading(result)}, one of {result.questions} bets"),
         ("reports", f"{result.reports:,} per input"),
         ("asked", ", ".join(f"{n:,}" for n in result.asked) + " reports, by input"),

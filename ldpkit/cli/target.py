@@ -73,7 +73,11 @@ def anything(command: Command) -> Command:
         click.option("--limit", type=float, default=10.0, show_default=True,
                      help="Seconds that the --command may take for one report."),
         click.option("--recordings", nargs=2, metavar="FIRST SECOND",
-                     help="Reports of two inputs in two files: .jsonl, .csv or .parquet."),
+                     help="Reports of two inputs in two files: .jsonl, .csv (or .gz), .parquet."),
+        click.option("--fields", metavar="NAMES", help="Fields of the --recordings that count,"
+                     " separated by commas.  [default: all]"),
+        click.option("--ignore", metavar="NAMES", help="Fields of the --recordings that do not"
+                     " count."),
         click.option("--report", type=click.Choice([*FORMS]), help="Type of the reports."),
         click.option("--inputs", metavar="JSON", help="List of inputs, which may have any type with"
                      " --report any."),
@@ -121,6 +125,9 @@ def target_of(
             "give either --mechanism or --client (or --command, or --recordings)"
         )
     source, what = named[0], given[named[0]]
+    kept = {name: given[name].split(",") for name in ("fields", "ignore") if given[name]}
+    if kept and source != "recordings":
+        raise click.UsageError(f"--{next(iter(kept))} names fields of --recordings")
     report, inputs, delta = given["report"], listed(given["inputs"]), given["delta"] or 0.0
     if source == "mechanism":
         if report is not None:
@@ -136,7 +143,7 @@ def target_of(
             f" --epsilon{', and takes no ' + extra[0] if extra else ''}"
         )
     if source == "recordings":
-        return recorded(what[0], what[1], report, epsilon, delta, k or 0), None, None
+        return recorded(what[0], what[1], report, epsilon, delta, k or 0, **kept), None, None
     claimed = {"k": k or 0, "report": report, "epsilon": epsilon, "delta": delta}
     claimed |= {"values": inputs if free else None, "on_error": given["on_error"]}
     client = (

@@ -146,7 +146,7 @@ class Client(LocalRandomizer):
 
     function: Callable[..., Reports]
     k: int = 0
-    report: str = ""
+    report: str = "any"
     epsilon: float = math.nan
     delta: float = 0.0
     name: str = "client"

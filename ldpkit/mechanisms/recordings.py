@@ -1,9 +1,12 @@
 """Recorded reports of two inputs from two files, read one report after the other."""
 
 import csv
+import gzip
 import itertools
 import json
 import os
+import re
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,7 +15,7 @@ import numpy as np
 
 from .. import checks, digests
 from ..reports.anything import parsed, repeated
-from ..types import Array, Reports, Rng
+from ..types import Array, Reports, Rng, Row
 from .client import Client
 from .process import ClientError
 
@@ -21,6 +24,7 @@ __all__ = ["Recordings", "recorded"]
 _LONGEST = 2**20  # largest number of bytes of a line
 _BATCH = 2**12  # rows of a Parquet file that are read at once,
 _BATCH_BYTES = 2**26  # and bytes that they may take
+_TICKS = 10  # least number of values of a clock
 _NUMBER_BYTES = 32  # bytes of a number in Python, with its place in a row
 
 
@@ -33,12 +37,19 @@ class Recordings(Client):
 
     repeats, independent = False, False
     paths: tuple[Path, Path]
+    fields: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> Row:
+        named = {"fields": self.fields, "ignore": self.ignore}
+        return super().parameters | {name: [*given] for name, given in named.items() if given}
 
     def seek(self, position: int) -> None:
         """Continue after the first `position` reports of each file."""
         at, _ = self.__dict__.get("_place", (-1, ()))
         if at != position:
-            readers = tuple(READERS[path.suffix](path) for path in self.paths)
+            readers = tuple(READERS[_suffix(path)](path) for path in self.paths)
             first, second = (next(reader) for reader in readers)
             checks.need(
                 None in (first, second) or first == second,
@@ -78,9 +89,44 @@ class Recordings(Client):
             raise
 
     def _read(self, rows: list[Any]) -> Reports:
+        if self.fields or self.ignore:
+            rows = [self._named(row) for row in rows]
         if self.report != "any":  # a table's row of several columns is a list
             rows = [[*row.values()] if isinstance(row, dict) else row for row in rows]
         return self._checked_reports(rows) if rows else np.empty(0, object)
+
+    def _named(self, row: Any) -> Any:
+        """Return a report without the fields that do not count."""
+        checks.need(isinstance(row, dict), f"must have named fields, got {row!r:.80}", ClientError)
+        kept = self.fields or [name for name in row if name not in self.ignore]
+        return {name: row[name] for name in row if name in kept}
+
+    def _begin(self, path: Path) -> list[dict[str, Any]]:
+        """Return those of the first reports of a file that have named fields."""
+        reader = READERS[_suffix(path)](path)
+        return [row for row in itertools.islice(reader, 1, 1 + _BATCH) if isinstance(row, dict)]
+
+    def clock(self, event: str) -> str:
+        """Return a sentence if an event in words is about a field that looks like a clock.
+
+        Such a field only rises or only falls, and takes many values. The first reports of each file
+        are examined.
+        """
+        for path in self.paths:
+            rows = self._begin(path)
+            for name in dict.fromkeys(name for row in rows for name in row):
+                values = [row[name] for row in rows if name in row]
+                alike = {type(value) for value in values} in ({int}, {float}, {int, float}, {str})
+                named = re.search(rf"\bfield {re.escape(name)}(?!\w)", event)
+                if not (named and alike) or len(set(values)) < _TICKS:
+                    continue
+                if values in (sorted(values), sorted(values, reverse=True)):
+                    return (
+                        f"Field {name} only rises or only falls in {path}, like a time or a"
+                        f" counter, which differs between files for any client: --ignore {name}"
+                        " leaves the field out."
+                    )
+        return ""
 
     @property
     def ending(self) -> str:
@@ -102,6 +148,8 @@ def recorded(
     epsilon: float,
     delta: float = 0.0,
     k: int = 0,
+    fields: Sequence[str] = (),
+    ignore: Sequence[str] = (),
 ) -> Recordings:
     """Return two recordings as a client that can be audited.
 
@@ -114,14 +162,17 @@ def recorded(
         a CSV file is one line of at most 1 MiB, and so is a JSON text. A report that cannot be read
         without loss is refused with its line, for example if a column or a key has a name twice.
         Both tables have the same columns in the same order, but the name of a single column does
-        not matter.
+        not matter. Lines may be compressed by gzip (``.jsonl.gz``, ``.csv.gz``).
     report, epsilon, delta, k
         As in `Client`; with ``"any"`` reports, `k` is not needed. The first file holds reports of
         input 0, the second file those of the last input.
+    fields, ignore : sequence of str
+        Names of fields of the reports: the only ones that count, or those that do not count. Not
+        both are given.
     """
     paths = Path(first), Path(second)
     for path in paths:
-        checks.one_of("format of a recording", path.suffix, READERS)
+        checks.one_of("format of a recording", _suffix(path), READERS)
         checks.need(path.is_file(), f"recording must be a file, got {path}")
     given: dict[str, Any] = {"values": [str(first), str(second)]} if report == "any" else {"k": k}
     checks.need(
@@ -131,23 +182,37 @@ def recorded(
     recordings = Recordings(
         _none, report=report, epsilon=epsilon, delta=delta, name="recordings", **given
     )
-    recordings.__dict__["paths"] = paths
+    checks.need(not (fields and ignore), "give fields or ignore, not both")
+    recordings.__dict__.update(paths=paths, fields=(*fields,), ignore=(*ignore,))
+    if fields or ignore:
+        known = {name: 0 for path in paths for row in recordings._begin(path) for name in row}
+        for name in (*fields, *ignore):
+            checks.one_of("field of the recordings", name, known)
     recordings.seek(0)
     return recordings
 
 
+def _suffix(path: Path) -> str:
+    """Return the suffix of a file's name, without that of its compression."""
+    return path.suffixes[-2] if path.suffix == ".gz" and len(path.suffixes) > 1 else path.suffix
+
+
 def _place(path: Path, number: int) -> str:
     """Describe the place of the report with this number, for error messages."""
-    if path.suffix == ".parquet":
+    if _suffix(path) == ".parquet":
         return f"row {number} of {path}"
-    return f"line {number + (path.suffix == '.csv')} of {path}"
+    return f"line {number + (_suffix(path) == '.csv')} of {path}"
 
 
 def _text(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file with their numbers."""
-    with path.open("rb") as file:
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rb") as file:
         for number in itertools.count(1):
-            line = file.readline(_LONGEST + 1)
+            try:
+                line = file.readline(_LONGEST + 1)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise ClientError(f"{path} cannot be unpacked: {error}") from None
             if not line:
                 return
             where = f"line {number} of {path}"

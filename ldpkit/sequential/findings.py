@@ -7,11 +7,15 @@ import numpy as np
 
 from ..auditors.result import CLEAR, LEAST, Row, too_few
 from ..mechanisms import Client, FrequencyOracle, LocalRandomizer
+from ..mechanisms.identity import digest
+from ..mechanisms.recordings import Recordings
+from .causes import why
 from .counts import Counts
 from .ranking import stake
 from .result import AHEAD, COUNTS, NO_PAIRS, OTHERS, PAIRED, SequentialResult
 from .scores import Scores
 from .screen import Screen
+from .seeds import AGREE, KNOWN, SAME, UNSEEDED
 from .wealth import MEAN, Tracks
 
 if TYPE_CHECKING:
@@ -40,6 +44,13 @@ def result(run: "Run") -> SequentialResult:
     assumed = "" if run.live else PAIRED
     if run.live and not run.sampled and not source.exact and source.repeats:
         assumed = AHEAD
+    clock = cause = ""
+    if isinstance(source, Recordings) and wealth.refuted:
+        clock = source.clock(leading["event"])
+    if run.repeated and wealth.refuted and not n:
+        leading, clock, cause = leading | {"event": AGREE}, KNOWN, SAME
+    elif wealth.refuted:
+        cause = why(run, leading["event"])
     return SequentialResult(
         mechanism=source.name,
         parameters=source.parameters,
@@ -61,11 +72,14 @@ def result(run: "Run") -> SequentialResult:
         directions=tuple(rows),
         lower=wealth.lower,
         inconclusive="" if wealth.refuted else _weak(run, n),
+        invalid=UNSEEDED if run.repeated and not wealth.refuted else "",
+        cause=cause,
         warnings=tuple(dict.fromkeys(filter(None, notes))),
         scope=audit.mechanism.scope if isinstance(audit.mechanism, LocalRandomizer) else "",
-        about=" ".join(filter(None, [_asked(run, leading), assumed])),
+        about=" ".join(filter(None, [_asked(run, leading), assumed, clock])),
         one_in=one_in(run),
         seconds=run.seconds,
+        digest=digest(audit.mechanism),
         event=leading["event"],
         e_value=wealth.e_value,
         stopped=run.stopped or "under way",

@@ -12,6 +12,7 @@ import numpy as np
 from .. import checks
 from ..auditors.pair import makeable
 from ..auditors.result import Row, finite
+from ..mechanisms import Program
 from ..mechanisms.recordings import Recordings
 from ..progress import Progress
 from ..reports.anything import rows
@@ -25,6 +26,7 @@ from .events import Accepted, Event, happened
 from .result import SequentialResult, block, careful
 from .scores import Scores
 from .screen import Screen
+from .seeds import SHARE, same_seed
 from .sources import Live, Source, identity
 from .wealth import COINS, IDLE, MEAN, PRODUCT, Tracks, Wealth
 
@@ -74,6 +76,8 @@ class Run:
             makeable(mechanism)
         stated, inputs = audit.independent, len(audit.inputs)
         independent = not self.live and (mechanism.independent if stated is None else stated)
+        self.program = isinstance(getattr(mechanism, "function", None), Program)
+        self.repeated = False  # whether the program draws the same coins at every start
         self.rule = COINS if self.live else PRODUCT if independent else MEAN
         self.tracks: Tracks | None = None
         self.screens: list[Screen] = []
@@ -97,7 +101,7 @@ class Run:
         """
         claim = 1.0 if self.source.epsilon == math.inf else self.source.epsilon, self.audit.delta
         late = _LATE * (self.live and self.audit.learning)
-        share = (1 - late) / (bool(self.events) + 2 * self.audit.learning)
+        share = (1 - late - SHARE * self.program) / (bool(self.events) + 2 * self.audit.learning)
 
         def tracks(grid: Array) -> Tracks:
             self.tracks = Tracks(grid, self.audit.delta, self.audit.rates, self.rule)
@@ -148,7 +152,11 @@ class Run:
         recordings = self.source if isinstance(self.source, Recordings) else None
         if recordings:
             recordings.seek(self.rounds)
-        self.stopped = self._why(budget, watched)
+        if self.program and not self.rounds and watched:
+            goal = self.wealth.goal - math.log(SHARE)
+            won, self.repeated = same_seed(self.source.mechanism, audit.inputs, goal)
+            self.wealth.won = won + math.log(SHARE) if won >= goal else -math.inf
+        self.stopped = self._why(budget, watched) or ("not valid" if self.repeated else "")
         with Progress(
             budget * size, "reports", self.source.name, start=self.rounds * size
         ) as progress:

@@ -125,6 +125,11 @@ class Screen:
         return self.bets.log
 
     @property
+    def report(self) -> Any:
+        """A report that shows the event which has won most, ``None`` if it was not kept."""
+        return self._evidence[2]
+
+    @property
     def words(self) -> str:
         """The event in words, before anything has won."""
         return "every entry of the reports"

@@ -1,28 +1,16 @@
 """Sources of reports: live mechanisms and clients, programs, and recordings."""
 
-import functools
-import hashlib
-import inspect
-import re
-import shutil
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..mechanisms import Client, LocalRandomizer, Program
+from ..mechanisms import Client, LocalRandomizer
 from ..mechanisms.base import distribution_known
-from ..mechanisms.recordings import Recordings
-from ..mechanisms.separate import SeparateClient
+from ..mechanisms.identity import identity
 from ..types import Array, Reports, Rng
 
 __all__ = ["Source", "Live", "identity"]
-
-_HEAD = 2**16  # first bytes of a recording, which identify it because it may grow
-
-
-_ADDRESS = re.compile(" at 0x[0-9a-f]+")  # in a repr; it differs from process to process
 
 
 @runtime_checkable
@@ -67,73 +55,3 @@ class Live:
         sides = [self.mechanism.inputs(value, len(chosen)) for value in inputs]
         values = np.stack(sides)[chosen, np.arange(len(chosen))]
         return self.mechanism.perturb(values, rng)
-
-
-def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return what identifies an audited mechanism, in a form that another process can compare.
-
-    Parameters
-    ----------
-    known : mapping, optional
-        An earlier return value. Recordings may have grown since then, so that only as many bytes
-        are compared.
-
-    Returns
-    -------
-    dict
-        Release of this package, name and parameters. A client adds a digest of its source. A
-        program adds its command, and digests of the files that it names. Recordings add digests of
-        their first bytes.
-    """
-    if isinstance(mechanism, SeparateClient):
-        found: dict[str, Any] = mechanism.function(identity, known)
-        return found
-    import importlib.metadata  # imported here, because few audits are kept
-
-    given = {"release": importlib.metadata.version("ldpkit"), "mechanism": mechanism.name}
-    given["parameters"] = {name: repr(value) for name, value in mechanism.parameters.items()}
-    function: Any = mechanism.function if isinstance(mechanism, Client) else None
-    while isinstance(function, functools.partial):
-        bound = repr((function.args, function.keywords))
-        given["arguments"] = _ADDRESS.sub("", bound)
-        function = function.func
-    owner = getattr(function, "__self__", function)  # of a bound method, its object
-    stateless = owner is None or inspect.isroutine(owner) or inspect.ismodule(owner)
-    if not stateless and not isinstance(function, Program):
-        given["object"] = _ADDRESS.sub("", repr(owner))
-    if isinstance(mechanism, Recordings):
-        begun = (known or {}).get("recordings") or [{}] * len(mechanism.paths)
-        given["recordings"] = []
-        for earlier, path in zip(begun, mechanism.paths):
-            size = earlier.get("bytes", min(_HEAD, path.stat().st_size))
-            given["recordings"].append({"bytes": size, "digest": _digest(path, size)})
-    elif isinstance(function, Program):
-        given["command"] = list(function.words)
-        named = [shutil.which(function.words[0]), *function.words[1:]]
-        given["files"] = [_digest(Path(word)) for word in named if word and Path(word).is_file()]
-    elif function is not None:
-        given["client"] = _source(function)
-    return given
-
-
-def _digest(path: Path, size: int = -1) -> str:
-    """Return a digest of the first `size` bytes of a file, of all by default."""
-    with path.open("rb") as file:
-        return hashlib.sha256(file.read(size)).hexdigest()[:16]
-
-
-def _source(function: Any) -> str:
-    """Return a name and a digest of a function or of the class of an object.
-
-    The digest is that of the file which defines it, or of its code if there is no such file.
-    """
-    routine = inspect.isroutine(function) or inspect.isclass(function)
-    owner = function if routine else type(function)
-    name = f"{owner.__module__}:{owner.__qualname__}"
-    try:
-        return f"{name} {_digest(Path(inspect.getfile(owner)))}"
-    except (TypeError, OSError):
-        code = getattr(owner, "__code__", None)
-        plain = [value for value in code.co_consts if not inspect.iscode(value)] if code else []
-        text = code.co_code + repr(plain).encode() if code else b""
-        return f"{name} {hashlib.sha256(text).hexdigest()[:16]}"

@@ -27,7 +27,7 @@ SCRIPT = Path(sys.executable).parent / "ldpkit"
 KEYS = (
     "mechanism k epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr"
     " epsilon_emp lower exact_epsilon_emp exact_sd claim violated status verdict warnings"
-    " directions seconds"
+    " directions seconds cause digest versions schema_version"
 ).split()
 CLIENTS = """
 import numpy as np
@@ -89,7 +89,7 @@ def test_json_has_the_agreed_keys_in_order_and_the_numbers_of_python():
         "audit --mechanism OUE --k 100 --epsilon 1 --trials 300000 --seed 5 --json"
     )
     assert os.access(SCRIPT, os.X_OK) and (status, err) == (0, "") and out.count("\n") == 1
-    printed, own = json.loads(out), audit(OUE(100, 1.0), trials=300_000, seed=5).row()
+    printed, own = json.loads(out), audit(OUE(100, 1.0), trials=300_000, seed=5).to_dict()
     assert list(printed) == KEYS
     assert printed | {"seconds": 0} == own | {"seconds": 0}
 
@@ -106,7 +106,7 @@ def test_every_option_reaches_the_audit(call):
         *((f"GRR --epsilon 1 --seed {s}", GRR(7, 1.0), {"seed": s}) for s in (0, 2**53 + 1, 10**30 + 7)),
     ]:  # fmt: skip
         status, out, _ = call(f"audit --mechanism {text} --k 7 --trials 2e4 --json")
-        own = audit(mechanism, **{"trials": 20_000} | given).row()
+        own = audit(mechanism, **{"trials": 20_000} | given).to_dict()
         assert status == 0 and json.loads(out) | {"seconds": 0} == own | {"seconds": 0}, text
 
 
@@ -334,7 +334,7 @@ def test_bad_input_gives_status_two_and_one_line(call, here):
         (f"{oue} --k 5 --epsilon 1 --pair -1 3", "pair must be"),
         (f"{oue} --k 5 --epsilon 1 --client clients_here:oue", "give either --mechanism or --client"),
         (f"{oue} --k 5 --epsilon 1 --colour red", "No such option"),
-        ("audit --client clients_here:oue --k 10 --epsilon 1", "--client needs --report, --k and --epsilon"),
+        ("audit --client clients_here:oue --k 10 --epsilon 1 --attack guess", "--client needs --report, --k and --epsilon"),
         ("audit --client clients_here:oue --k 10 --report bits", "--client needs --report, --k and --epsilon"),
     ]) == []  # fmt: skip
 

@@ -31,7 +31,7 @@ from ldpkit.mechanisms.multidimensional import BASES
 
 REST = (
     "epsilon delta trials alpha seed attack faithful how pair questions tp fp tpr fpr epsilon_emp"
-    " lower exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds"
+    " lower exact_epsilon_emp exact_sd claim violated status verdict warnings directions seconds cause digest versions schema_version"
 ).split()
 
 
@@ -66,7 +66,7 @@ def test_every_option_reaches_the_audit_and_appears_in_the_json(call):
         result = audit(mechanism, attack, trials=3000, seed=9)
         printed = json.loads(out)
         assert (status, err) == (int(result.violated), "") and out.count("\n") == 1, text
-        own = json.loads(json.dumps(result.row()))
+        own = json.loads(result.to_json())
         assert printed | {"seconds": 0} == own | {"seconds": 0}, text
         assert list(printed) == ["mechanism", *named, *REST], text
         assert printed["mechanism"] == text.split()[0]
@@ -89,7 +89,7 @@ def test_real_reports_of_rounds_and_tuples_are_audited_too(call):
         given = f"{text} --k 4 --epsilon 1 --faithful --trials 2000 --json"
         status, out, _ = call(f"audit --mechanism {given}")
         own = audit(mechanism, trials=2000, faithful=True)
-        row = json.loads(json.dumps(own.row()))
+        row = json.loads(own.to_json())
         assert json.loads(out) | {"seconds": 0} == row | {"seconds": 0}, text
         assert status == int(own.violated), text
 

@@ -23,7 +23,7 @@ def test_json_and_table_are_the_audit_of_python(call):
         result = audit_kv(mechanism, auditor, last=True, **{"alpha": 0.05} | given)[-1]
         status, out, err = call(f"audit-kv --mechanism {text} --json")
         assert (status, err) == (0, "") and out.count("\n") == 1, text
-        own = json.loads(json.dumps(result.row()))
+        own = json.loads(result.to_json())
         assert json.loads(out) | {"seconds": 0} == own | {"seconds": 0}, text
         status, out, err = call(f"audit-kv --mechanism {text}")
         assert (status, err) == (0, "") and out.splitlines()[-1] == result.verdict, text

@@ -154,7 +154,7 @@ GRADIENT = "audit-gradient --epsilon 4 --json --adversary"
 
 def test_commands_print_what_python_returns(call, tmp_path):
     status, out, err = call(f"{GRADIENT} dummy --seed 5")
-    wanted = audit_gradient(LDPSGD(4810, 4.0), dummy(4810), seed=5).row()
+    wanted = audit_gradient(LDPSGD(4810, 4.0), dummy(4810), seed=5).to_dict()
     found = json.loads(out)
     del wanted["seconds"], found["seconds"]
     assert (status, err) == (0, "") and found == wanted

@@ -73,7 +73,7 @@ def test_json_says_what_was_found_and_why_it_stopped(call):
     assert found["stopped"] == "violation" and found["e_value"] >= 100 and found["lower"] >= 1
     assert found["reports"] == found["trials"] < 60 and found["event"].startswith("tight names ")
     status, out, _ = call(f"{KEPT} --json")
-    same = SequentialAudit(GRR(5, 1.0), "tight", trials=5000).run()[0].row()
+    same = SequentialAudit(GRR(5, 1.0), "tight", trials=5000).run()[0].to_dict()
     assert status == 0
     assert json.loads(out) | {"seconds": 0} == json.loads(json.dumps(same)) | {"seconds": 0}
 

@@ -108,7 +108,7 @@ def test_several_pairs_and_attacks_divide_alpha_by_their_number(call):
     given = {"trials": 5000, "questions": 4}
     own = [r for p in pairs for r in audits(GRR(5, 1.0), names, pair=p, **given)]
     for row, result in zip(printed, own):
-        wanted = json.loads(json.dumps(result.row()))
+        wanted = json.loads(result.to_json())
         assert row | {"seconds": 0} == wanted | {"seconds": 0} and row["questions"] == 8
         counts = [(d["tp"], d["fp"]) for d in row["directions"]]
         ends = [stats.epsilon_lower(tp, fp, 5000, tail=0.01 / 8 / 2) for tp, fp in counts]

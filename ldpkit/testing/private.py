@@ -1,0 +1,102 @@
+"""The audit of a client as one line of a test."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from .. import checks
+from ..auditors.report_html import counted, leading
+from ..mechanisms import Client
+from ..sequential import SequentialAudit, SequentialResult
+from ..types import Input, Rng
+from . import plugin
+
+__all__ = ["assert_private"]
+
+_MOST = 10**12  # reports per input, because the time ends the audit
+
+
+def assert_private(
+    client: Callable[..., Any],
+    epsilon: float = 1.0,
+    *,
+    inputs: Sequence[Input],
+    delta: float = 0.0,
+    seconds: float = 10.0,
+    seed: int = 1,
+    allow_inconclusive: bool = False,
+) -> SequentialResult:
+    """Fail if an audit refutes the claim that a client is (epsilon, delta)-LDP.
+
+    The audit knows nothing about the reports, which may have any form. It compares all inputs, and
+    it stops as soon as the claim is refuted. A client that keeps its claim fails with probability
+    at most 0.01, however often the audit looks. The clock starts after the kernels are compiled,
+    which takes half a minute at the first use on a machine.
+
+    Parameters
+    ----------
+    client : callable
+        ``f(value) -> report`` or ``f(values, rng) -> reports``, as in `ldpkit.Client`. A report is
+        anything that JSON can write.
+    epsilon, delta : float
+        The claim.
+    inputs : sequence
+        At least two inputs, of any type.
+    seconds : float
+        Time in which a leak may be found; above 0. pytest's ``--ldp-seconds`` replaces it.
+    seed : int
+        Non-negative.
+    allow_inconclusive : bool
+        Whether an audit may pass that could hardly have found a violation.
+
+    Returns
+    -------
+    SequentialResult
+
+    Raises
+    ------
+    AssertionError
+        If the claim is refuted, or the audit is inconclusive. The first line is the reason.
+    ValueError
+        If a parameter is out of range, or the client fails.
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test
+    time = seconds if plugin.seconds is None else plugin.seconds
+    time = checks.real("seconds", time, 0, closed="()")
+    checks.flag("allow_inconclusive", allow_inconclusive)
+    name = getattr(client, "__name__", type(client).__name__)
+    claimed: Any = {"values": inputs, "epsilon": epsilon, "delta": delta, "name": name}
+    target = Client(client, report="any", **claimed)
+    every = range(target.k)
+    audit = SequentialAudit(target, "learned", inputs=every, trials=_MOST, max_time=time)
+    _compile()
+    with threadpool_limits(
+        1
+    ):  # several threads of BLAS would wait for each other on a busy machine
+        result = audit.run(seed)[0]
+    found = f", one clear report of {result.one_in:,} would be found"
+    plugin.audits.append(
+        f"{name}, epsilon = {epsilon:g}: {result.status} after {result.reports:,} reports per"
+        f" input in {result.seconds:.1f} s{found if result.status == 'none found' else ''}"
+    )
+    if result.violated or (result.status == "inconclusive" and not allow_inconclusive):
+        about = {"cause": result.cause or "unknown", "event": result.event}
+        about |= {"inputs": leading(result), "counted": counted(result.counts)}
+        raise AssertionError("\n  ".join([str(result), *map(": ".join, about.items())]))
+    return result
+
+
+@functools.cache
+def _compile() -> None:
+    """Compile all kernels by a short audit, so that no other audit loses its time to that."""
+    client = Client(_various, report="any", values=[0, 1], epsilon=9.0)
+    for seed in range(2):  # numba compiles some kernels again when a second audit calls them
+        SequentialAudit(client, "learned", trials=200).run(seed)
+
+
+def _various(values: Sequence[int], rng: Rng) -> list[Any]:
+    """Return reports of all forms."""
+    sends = "a 1", 1, [1, 0, 0.5], [0, 1, 1], {"b": None}
+    return [[value, *sends, *rng.random(3)] for value in values]

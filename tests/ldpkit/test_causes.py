@@ -1,0 +1,203 @@
+"""The cause of a leak in words, and the seed that a program repeats.
+
+Seeds are fixed. The clients leak grossly, so that each violation is found within its reports.
+"""
+
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from ldpkit import Client, audit
+from ldpkit.cli import main
+from ldpkit.mechanisms import Program, recorded
+from ldpkit.sequential import SequentialAudit
+from ldpkit.sequential.causes import FLOATS, REPEATED
+from ldpkit.sequential.seeds import KNOWN, SAME, SHARE, gains, same_seed
+
+
+def coin(values, rng, lie=0.1):
+    return np.where(rng.random(len(values)) < lie, 1 - np.array(values), values).tolist()
+
+
+def last_bits(values, rng):
+    """Multiples of 2^-30 for one input, and all digits for the other."""
+    noise = rng.normal(size=len(values))
+    return [float(np.round(x * 2**30) / 2**30) if v else float(x) for x, v in zip(noise, values)]
+
+
+def order(values, rng):
+    return [[2.5, 1.5] if v else [1.5, 2.5] for v in coin(values, rng)]
+
+
+def length(values, rng):
+    return [rng.integers(0, 10**6, 3 + v).tolist() for v in coin(values, rng)]
+
+
+def keys(values, rng):
+    return [{"b": 1, "a": 1} if v else {"a": 1, "b": 1} for v in coin(values, rng)]
+
+
+def repeated(values, rng):
+    return [[0.123456789, 0.987654321 * v] for v in values]
+
+
+def kind(values, rng):
+    return [
+        bool(x) if v else int(x) for v, x in zip(coin(values, rng), rng.integers(0, 2, len(values)))
+    ]
+
+
+LEAKS = {last_bits: FLOATS, order: "the order of the list", length: "the length",
+         keys: "the order of the list", repeated: REPEATED, kind: "the type of the number",
+         coin: ""}  # fmt: skip
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_the_cause_stands_beside_the_event(leak):
+    found = audit(Client(leak, values=[0, 1], epsilon=1.0), trials=3000)
+    assert found.violated and found.cause == LEAKS[leak], found.event
+    assert found.to_dict()["cause"] == found.cause
+
+
+def test_a_client_that_keeps_its_claim_has_no_cause():
+    found = audit(Client(lambda v, rng: coin(v, rng, 0.3), values=[0, 1], epsilon=1.0), trials=300)
+    assert not found.violated and found.cause == ""
+
+
+def written(tmp_path, rows):
+    """Recordings of two inputs, from a list of reports of each."""
+    for name, own in zip("ab", rows):
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in own))
+    return tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+
+
+def test_recordings_that_change_show_after_which_report(tmp_path):
+    rng, n, change = np.random.default_rng(1), 4000, 1500
+    fair = [rng.integers(0, 2, n).tolist() for _ in range(2)]
+    changed = [[*own[:change], *coin([i] * (n - change), rng)] for i, own in enumerate(fair)]
+    found = SequentialAudit(recorded(*written(tmp_path, changed), "any", 1.0), "learned").run()[0]
+    words, _, after = found.cause.rpartition(" ")
+    # the error of the largest deviation is some ten reports here; 100 has a tiny false-alarm rate
+    assert found.violated and words == "drift: reports changed after"
+    assert abs(int(after.replace(",", "")) - change) < 100
+    steady = [coin([i] * n, rng) for i in range(2)]
+    found = SequentialAudit(recorded(*written(tmp_path, steady), "any", 1.0), "learned").run()[0]
+    assert found.violated and "drift" not in found.cause
+
+
+def test_a_clock_that_decides_is_named_and_can_be_left_out(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [[{"ts": 9000 * i + t, "v": int(rng.integers(2))} for t in range(500)] for i in range(2)]
+    paths = written(tmp_path, rows)
+    found = SequentialAudit(recorded(*paths, "any", 1.0), "learned").run()[0]
+    assert found.violated and "field ts" in found.event
+    assert "Field ts only rises or only falls" in found.verdict and "--ignore ts" in found.verdict
+    for kept in ({"ignore": ["ts"]}, {"fields": ["v"]}):
+        less = SequentialAudit(recorded(*paths, "any", 1.0, **kept), "learned").run()[0]
+        assert not less.violated and "only rises" not in less.verdict
+        assert less.parameters.items() >= kept.items()
+    shuffled = [[{**row, "ts": row["ts"] + int(rng.integers(400))} for row in own] for own in rows]
+    found = SequentialAudit(recorded(*written(tmp_path, shuffled), "any", 1.0), "learned").run()[0]
+    assert found.violated and "only rises" not in found.verdict
+    with pytest.raises(
+        ValueError,
+        match="field of the recordings must be one of ts, v, got 'tss'; did you mean 'ts'",
+    ):
+        recorded(*paths, "any", 1.0, ignore=["tss"])
+    with pytest.raises(ValueError, match="give fields or ignore, not both"):
+        recorded(*paths, "any", 1.0, ignore=["ts"], fields=["v"])
+
+
+# --- seeds ----------------------------------------------------------------------------------------
+BODY = """
+import json, random, sys
+{begin}
+for line in sys.stdin:
+    v = json.loads(line)
+    print(json.dumps({answer}), flush=True)
+"""
+NOISY = "v if random.random() < 0.7 else 1 - v"
+MEMORY = "kept.setdefault(v, " + NOISY + ")"
+
+
+def program(tmp_path, answer, begin="", **more):
+    path = tmp_path / "client.py"
+    path.write_text(BODY.format(begin=begin, answer=answer))
+    given = {"values": [0, 1], "epsilon": 1.0, "name": "program"} | more
+    return Client(Program([sys.executable, "-S", str(path)]), **given)
+
+
+def test_a_program_that_repeats_its_seed_is_refuted(tmp_path):
+    found = audit(program(tmp_path, NOISY, "random.seed(1)"), trials=100)
+    assert found.violated and found.cause == SAME and KNOWN in found.verdict
+    assert sum(found.asked) == 0 and found.e_value >= 100 and found.stopped == "violation"
+    found = audit(program(tmp_path, "random.random()", "random.seed(1)"), trials=100)
+    assert found.status == "not valid" and "seed" in found.verdict and found.lower == 0
+
+
+@pytest.mark.parametrize(
+    "answer, begin",
+    [(NOISY, ""), ("'hello'", ""), ("'hello'", "random.seed(1)"), (MEMORY, "kept = {}"), ("v", ""),
+     ("len(line)", "random.seed(1)")],
+)  # fmt: skip
+def test_fresh_coins_constants_and_memory_are_no_seed(tmp_path, answer, begin):
+    client = program(tmp_path, answer, begin)
+    for _ in range(3):  # a program draws its own coins; that 20 answers repeat has chance 1e-6
+        wealth, repeats = same_seed(client, [0, 1], math.log(1e4))
+        assert not repeats and wealth <= 0
+    found = audit(client, trials=60)
+    assert found.cause != SAME and found.status != "not valid"
+
+
+def test_the_command_line_says_seed(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for answer, status in ((NOISY, 1), ("random.random()", 4)):
+        program(tmp_path, answer, "random.seed(1)")
+        with pytest.raises(SystemExit) as ended:
+            main(
+                [
+                    "audit",
+                    "--command",
+                    f"{sys.executable} client.py",
+                    "--inputs",
+                    "[0, 1]",
+                    "--epsilon",
+                    "1",
+                ]
+            )
+        assert ended.value.code == status and "seed" in capfd.readouterr().out.splitlines()[-1]
+
+
+def test_no_client_that_keeps_the_claim_wins_the_bet_on_average():
+    """The bound in the docstring of `seeds`, for distributions of every size, sharp ones included."""
+    rng, tried = np.random.default_rng(1), 0
+    for trial in range(20_000):
+        epsilon, delta = rng.choice([0.1, 1.0, 3.0]), rng.choice([0.0, 0.05])
+        k, odds = rng.integers(2, 5), math.exp(epsilon)
+        p = rng.dirichlet(np.full(k, rng.choice([0.1, 1.0])))
+        q = (
+            np.minimum(p * odds, rng.dirichlet(np.full(k, rng.choice([0.1, 1.0]))))
+            if trial % 2
+            else p * rng.choice([1, odds, 1 / odds], k)
+        )
+        q /= q.sum()
+        apart = max(np.maximum(p - odds * q, 0).sum(), np.maximum(q - odds * p, 0).sum())
+        if apart > delta:
+            continue
+        some = rng.random(k) < 0.5 if trial % 3 else np.ones(k, bool)
+        won, lost = map(math.exp, gains(epsilon, delta))
+        same, differ = (p**2 * q)[some].sum(), (p**2 * (1 - q))[some].sum()
+        # the wealth stays if both answers are alike but not new, and is lost if they differ
+        assert won * differ + lost * same + (p**2)[~some].sum() <= 1 + 1e-12
+        tried += 1
+    assert tried > 5000
+
+
+def test_the_bet_on_the_seed_is_paid_from_the_stake(tmp_path):
+    run = SequentialAudit(program(tmp_path, NOISY), "learned").start()
+    assert np.exp(run.wealth.dealt).sum() == pytest.approx(1 - SHARE)
+    live = SequentialAudit(Client(coin, values=[0, 1], epsilon=1.0), "learned").start()
+    assert np.exp(live.wealth.dealt).sum() == pytest.approx(1)

@@ -1,0 +1,197 @@
+"""`assert_private`, the plugin of pytest, and the action of a workflow.
+
+Clients that keep their claim answer at random, by the generator of the audit; seeds are fixed. A
+test here never depends on how fast the machine is: an audit ends by a violation, by a number of
+reports, or at once.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import ldpkit
+from ldpkit.testing import assert_private, plugin, private
+
+ROOT = Path(ldpkit.__file__).parents[1]
+CLIENT = """
+def send(values, rng):
+    lies = rng.random(len(values)) < {lie}
+    return [{{"answer": other(v) if lie else v}} for v, lie in zip(values, lies)]
+
+def other(value):
+    return "no" if value == "yes" else "yes"
+"""
+TEST = """
+import pytest
+from ldpkit.testing import assert_private
+from client import send
+
+@pytest.mark.ldp
+def test_an_answer_is_private():
+    assert_private(send, epsilon=1, inputs=["yes", "no"])
+
+def test_something_else():
+    assert send(["yes"], __import__("numpy").random.default_rng(1))
+"""
+AT_ONCE = "1e-9"  # seconds: the audit ends after its first reports, and is inconclusive
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch):
+    """The plugin of this very run lists nothing of these tests."""
+    monkeypatch.setattr(plugin, "audits", [])
+    monkeypatch.setattr(plugin, "seconds", None)
+
+
+@pytest.fixture
+def count(monkeypatch):
+    """Audits that end after so many reports of each input, whatever the time."""
+    return lambda reports: monkeypatch.setattr(private, "_MOST", reports)
+
+
+def answers(lie):
+    def send(values, rng):
+        return np.where(rng.random(len(values)) < lie, 1 - np.array(values), values).tolist()
+
+    return send
+
+
+def test_a_broken_client_fails_with_the_reason_first(count):
+    count(2000)
+    with pytest.raises(AssertionError) as failed:
+        assert_private(answers(0.05), 1, inputs=[0, 1], seconds=1e9)
+    first, cause, event, *_ = str(failed.value).splitlines()
+    assert first.startswith("VIOLATION: epsilon = 1 is refuted") and "cause: " in cause
+    assert "event: the report is" in event
+    assert "violation after" in plugin.audits[0] and "send, epsilon = 1" in plugin.audits[0]
+
+
+def test_a_client_that_keeps_its_claim_passes_and_every_input_is_asked(count):
+    count(600)
+    result = assert_private(answers(0.27), 1, inputs=[0, 1], seconds=1e9)
+    assert result.status == "none found" and result.reports == 600
+    leaks_one = lambda values, rng: [rng.random() < 0.5 if v != 40 else "x" for v in values]  # noqa: E731
+    with pytest.raises(AssertionError, match="VIOLATION"):
+        assert_private(leaks_one, 1, inputs=range(41), seconds=1e9)
+    with pytest.raises(AssertionError, match="VIOLATION"):  # the claim counts, and so does delta
+        assert_private(answers(0.27), 0.5, inputs=[0, 1], seconds=1e9)
+    loose = {"delta": 0.3, "allow_inconclusive": True, "seconds": 1e9}
+    assert not assert_private(answers(0.27), 0.5, inputs=[0, 1], **loose).violated
+
+
+def test_an_inconclusive_audit_fails_unless_it_may(count):
+    with pytest.raises(AssertionError, match="^Inconclusive: .* are needed"):
+        assert_private(answers(0.27), 1, inputs=[0, 1], seconds=float(AT_ONCE))
+    found = assert_private(
+        answers(0.27), 1, inputs=[0, 1], seconds=float(AT_ONCE), allow_inconclusive=True
+    )
+    assert found.status == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [({"seconds": 0}, "seconds must be"), ({"epsilon": -1}, "epsilon must be"),
+     ({"inputs": [1]}, "k must be"), ({"inputs": [1, 1]}, "values must differ"),
+     ({"allow_inconclusive": "no"}, "allow_inconclusive must be True or False")],
+)  # fmt: skip
+def test_bad_parameters_are_named(given, message):
+    with pytest.raises(ValueError, match=message):
+        assert_private(answers(0.3), **{"inputs": [0, 1]} | given)
+
+
+def environment():
+    return os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+
+
+def pytest_in(folder, *options):
+    """Run pytest in a folder, with this plugin alone."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "ldpkit.testing.plugin",
+    ]
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    ended = subprocess.run(
+        [*command, *options], cwd=folder, env=environment() | alone, text=True, capture_output=True
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with a client and its tests."""
+    (tmp_path / "client.py").write_text(CLIENT.format(lie=0.05))
+    (tmp_path / "test_client.py").write_text(TEST)
+    return tmp_path
+
+
+def test_the_plugin_lists_audits_and_takes_their_seconds(project):
+    status, said = pytest_in(project)
+    listed = "test_client.py::test_an_answer_is_private: send, epsilon = 1: violation after"
+    assert status == 1 and "audits of privacy" in said and listed in said
+    assert said.count("violation after") == 1
+    assert re.search(r"E +AssertionError: VIOLATION: epsilon = 1", said)
+    (project / "client.py").write_text(CLIENT.format(lie=0.27))
+    status, said = pytest_in(project, "--ldp-seconds", AT_ONCE)
+    assert status == 1 and "E       AssertionError: Inconclusive" in said
+    status, said = pytest_in(project, "-m", "not ldp", "--strict-markers")
+    assert status == 0 and "1 deselected" in said and "audits of privacy" not in said
+    status, said = pytest_in(project, "--ldp-seconds", "-3")
+    assert status == 1 and "seconds must be a finite number > 0, got -3.0" in said
+
+
+def test_pytest_starts_as_fast_with_the_plugin(project):
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert named["entry-points"]["pytest11"] == {"ldpkit": "ldpkit.testing.plugin"}
+    assert not any(wanted.startswith("pytest") for wanted in named["dependencies"])
+    code = "import sys; before = set(sys.modules); import ldpkit.testing.plugin; print(*set(sys.modules) - before)"
+    new = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), text=True, capture_output=True, check=True
+    ).stdout
+    assert {name.partition(".")[0] for name in new.split()} <= {
+        "ldpkit",
+        "typing",
+        "_typing",
+        "collections",
+    }
+
+
+def test_the_steps_of_the_action_run(project):
+    """Every line that is `run` in the action, with its own defaults but for the seconds."""
+    action = yaml.safe_load((ROOT / "book/ci/action.yml").read_text())
+    inputs = {name: entry["default"] for name, entry in action["inputs"].items()}
+    lines = [step for step in action["runs"]["steps"] if "run" in step]
+    assert action["runs"]["using"] == "composite" and len(lines) == 2
+    ends = []
+    for step in lines:
+        given = {
+            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda m: inputs[m[1]], value)
+            for name, value in step["env"].items()
+        }
+        assert "${{" not in step["run"]  # what an input holds is never read as a program
+        alone = {"PIP_NO_INDEX": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+        # as GitHub runs `shell: bash`
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        ended = subprocess.run(
+            command, cwd=project, env=environment() | alone | given, text=True, capture_output=True
+        )
+        ends.append((ended.returncode, ended.stdout + ended.stderr))
+    assert ends[0][0] == 0 and "already satisfied: ldpkit" in ends[0][1], ends[0]
+    assert ends[1][0] == 1 and "VIOLATION: epsilon = 1 is refuted" in ends[1][1], ends[1]
+    assert "1 deselected" in ends[1][1]
+    kept = (project / "ldp.xml").read_text()
+    assert 'name="ldp"' in kept and "violation after" in kept
