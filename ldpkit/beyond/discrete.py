@@ -282,8 +282,7 @@ class IntegerNoise(LocalRandomizer):
 
 @dataclass(frozen=True)
 class DiscreteLaplace(IntegerNoise):
-    """Discrete Laplace mechanism: an integer plus integer noise, also called the two-sided
-    geometric mechanism.
+    """Discrete Laplace (geometric) mechanism: an integer plus two-sided geometric noise.
 
     Parameters
     ----------
