@@ -5,7 +5,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import scipy
@@ -72,8 +72,7 @@ def laplace_noise(n: int, top: int, bottom: int, state: State) -> Array:
             keep, state = lasts(part, top, False, state)
             if not keep:
                 continue
-            blocks = 0
-            more, state = lasts(1, 1, False, state)
+            blocks, more = -1, True
             while more:
                 blocks += 1
                 more, state = lasts(1, 1, False, state)
@@ -93,8 +92,7 @@ def gaussian_noise(n: int, top: int, bottom: int, state: State) -> Array:
     cells = -(-top // bottom)
     for i in range(n):
         while True:
-            k = coins = 0  # the noise is in the k-th interval of length s
-            more, state = lasts(1, 2, False, state)
+            k, more, coins = -1, True, 0  # the noise is in the k-th interval of length s
             while more:
                 k += 1
                 more, state = lasts(1, 2, False, state)
@@ -103,14 +101,12 @@ def gaussian_noise(n: int, top: int, bottom: int, state: State) -> Array:
             size = -(-k * top // bottom) + place
             part = size * bottom - k * top  # of the interval, in units of 1 / (s bottom)
             keep = part < top and (size > 0 or sign == 1)
-            while keep and coins < k * (k - 1):
-                keep, state = lasts(1, 2, False, state)
+            while keep and coins <= k * k:  # e^-((k + x)^2 - k) / 2, for the place x = part / top
+                early = coins < k * (k - 1)
+                keep, state = lasts(
+                    1 if early else part, 2 if early else top, coins == k * k, state
+                )
                 coins += 1
-            while keep and coins < k * k:
-                keep, state = lasts(part, top, False, state)
-                coins += 1
-            if keep:
-                keep, state = lasts(part, top, True, state)
             if keep:
                 break
         out[i] = size if sign else -size
@@ -246,15 +242,7 @@ class IntegerNoise(LocalRandomizer):
     """Base of the mechanisms that add integer noise to an integer of ``0..sensitivity``; reports
     estimate the mean."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def report_type(self) -> Integers:
-            """One integer."""
-
-        @property
-        def sensitivity(self) -> int:
-            """Largest input."""
+    sensitivity: int
 
     def pair(self, pair: Input = None) -> Pair:
         return pair_of_values(self.report_type, pair)
@@ -388,8 +376,6 @@ class DiscreteGaussian(IntegerNoise):
         # noise of the likelier input; the loss exceeds epsilon from here on
         first = math.floor(epsilon * s * s / d - d / 2) + 1
         noise = np.arange(max(first, 1 - tails.size), tails.size)
-        if not noise.size:
-            return 1e-300
         mass = tails[0] * 2 - 1  # of the noise 0
         loss = (noise + d / 2) * (d / (s * s))
         terms = mass * np.exp(-0.5 * (noise / s) ** 2) * -np.expm1(np.minimum(epsilon - loss, 0))
