@@ -175,8 +175,8 @@ class FLH(LocalHashing):
     g : int
         Hash range, in [2, 2^15].
     seeds : int, optional
-        Number of seeds, in [1, 2^32], out of which each user draws one. By default all of the
-        family. Rates of 2^32 seeds take about a minute for each pair.
+        Number of seeds, in [1, 2^32], out of which each user draws one. By default 2^16, and the
+        whole family for ``carter-wegman``.
     family : {"xxhash32", "carter-wegman"}
         xxHash32 of the decimal digits of a value modulo `g`, or ``((a x + b) mod P) mod g``.
 
@@ -185,8 +185,9 @@ class FLH(LocalHashing):
     The seed is public, so that epsilon does not depend on the family. But two values share a cell
     under a share c of the functions, which need not be ``1/g``. The strongest event has the rates
     ``(1 - c) p`` and ``(1 - c) (1 - p) / (g - 1)``, and c is counted over all seeds. The packages
-    pure-ldp and multi-freq-ldpy use xxHash32. Few seeds are the fast local hashing of Cormode,
-    Maddock and Maple (2021). P is the smallest prime that is at least `k` and `g`. All ``P (P -
+    pure-ldp and multi-freq-ldpy use xxHash32 and all of its 2^32 seeds, over which counting takes
+    about a minute for each pair. Few seeds are the fast local hashing of Cormode, Maddock and
+    Maple (2021). P is the smallest prime that is at least `k` and `g`. All ``P (P -
     1)`` pairs ``a > 0`` and b are the family of Carter and Wegman (1979), in which c is the same
     for all pairs of values. Otherwise estimates assume ``c = 1/g``.
     """
@@ -209,7 +210,7 @@ class FLH(LocalHashing):
     @property
     def report_type(self) -> Seeded:  # type: ignore[override]  # is no report of random functions
         """A seed and a cell."""
-        prime, every = 0, 2**32
+        prime, every = 0, 2**16
         if self.family == FAMILIES[1]:
             prime = max(self.k, self.g)
             while any(prime % d == 0 for d in range(2, math.isqrt(prime) + 1)):
