@@ -333,8 +333,8 @@ class DiscreteGaussian(IntegerNoise):
     No finite epsilon holds with delta 0. The guarantee is the whole curve `curve`, of which
     `epsilon` and `delta` are one point. Inputs that are closer have a lower curve. Sigma is rounded
     up to a whole multiple of ``2^-32``; the exact distribution is that of the rounded number. The
-    client samples it by integers only: it chooses an interval of length sigma and a place in the
-    interval (Karney 2016), and accepts by exact coins of probability ``e^-x``.
+    client samples it by integers only. It chooses an interval of length sigma, and a place in the
+    interval (Karney 2016). Then it accepts by exact coins of probability ``e^-x``.
     """
 
     sigma: Annotated[float, checks.rule(checks.real, 0.125, 2**16)]
@@ -367,9 +367,9 @@ class DiscreteGaussian(IntegerNoise):
 
         Notes
         -----
-        A sum of ``P(j - D) - e^eps P(j)`` over all j where it is positive, for sensitivity D. Noise
-        beyond 40 sigma is left out, which has a probability below ``e^-799``. All terms are
-        positive, and the result is increased by more than all rounding errors.
+        The result is the sum of ``P(j - D) - e^eps P(j)`` over all j where this difference is
+        positive, for sensitivity D. Noise beyond 40 sigma is left out. Its probability is below
+        ``e^-799``. The result is increased by more than all rounding errors.
         """
         epsilon, s, d = checks.real("epsilon", epsilon, 0), float(self.ratio), self.sensitivity
         tails = _tails(s)
