@@ -1,10 +1,13 @@
 """Protocols that none of the five papers studies, one file per family."""
 
+from .discrete import DiscreteGaussian, DiscreteLaplace
+from .fast_hashing import FLH
 from .hadamard import HM, HR
 from .longitudinal import BucketFlip, Chained
 from .numeric import PM, SW, Duchi, Hybrid, NumberOracle
 from .rappor import RAPPOR
 from .sketch import CMS, HCMS
 
-__all__ = ["HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid", "SW", "NumberOracle",
-           "BucketFlip", "Chained"]  # fmt: skip
+__all__ = ["HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
+           "DiscreteLaplace", "DiscreteGaussian", "NumberOracle", "BucketFlip",
+           "Chained"]  # fmt: skip

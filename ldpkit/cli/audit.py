@@ -30,7 +30,7 @@ def list_mechanisms() -> None:
         described = mechanism.func if isinstance(mechanism, functools.partial) else mechanism
         family = str(sys.modules[described.__module__].__doc__).partition(":")[0]
         first = str(described.__doc__).partition("\n\n")[0]
-        families.setdefault(family, []).append(f"  {name:<13}{' '.join(first.split())}")
+        families.setdefault(family, []).append(f"  {name:<12} {' '.join(first.split())}")
     for family, lines in families.items():
         click.echo("\n".join([family, *lines]))
 

@@ -26,6 +26,8 @@ from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 
 if TYPE_CHECKING:
+    from ..beyond.discrete import DiscreteGaussian, DiscreteLaplace
+    from ..beyond.fast_hashing import FLH
     from ..beyond.hadamard import HM, HR
     from ..beyond.longitudinal import BucketFlip, Chained
     from ..beyond.numeric import PM, SW, Duchi, Hybrid, NumberOracle
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MECHANISMS", "KEY_VALUE", "make", "takes", "Mechanism", "LocalRandomizer", "FrequencyOracle",
     "SupportOracle", "NumberOracle", "GRR", "SS", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "LHO",
-    "ASS", "AUE", "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid",
-    "SW", "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD", "Repeated", "Chained", "BucketFlip",
+    "ASS", "AUE", "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi",
+    "Hybrid", "SW", "DiscreteLaplace", "DiscreteGaussian", "AGRR", "ASUE", "ABLH", "AOLH", "GM",
+    "AGM", "RSFD", "Repeated", "Chained", "BucketFlip",
     "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client",
     "ClientError", "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded"
 ]
@@ -50,7 +53,8 @@ _OWN: dict[str, Callable[..., LocalRandomizer]] = {
 }  # fmt: skip
 _OWN |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 
-_BEYOND = ("HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
+_BEYOND = ("HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
+           "DiscreteLaplace", "DiscreteGaussian",
            "NumberOracle", "BucketFlip", "Chained")  # fmt: skip
 _LATER: dict[str, tuple[str, dict[str, str]]] = {name: (name, {}) for name in _BEYOND[:-3]}
 _LATER |= {"dBitFlipPM": ("BucketFlip", {})}

@@ -258,6 +258,21 @@ CLIENTS = [
     ("RAPPOR(3, 1.0, 2).read(np.array([(0, [0, 2])], RAPPOR(3, 1.0, 2).report_type.form))", "bits of RAPPOR must lie in 0..1, got 2"),
     ("attacks.reconstruct.finite_distribution(RAPPOR(3, 1.0))", "mechanism must have at most 65,536 reports that can be listed, got RAPPOR with k = 3"),
     ("RAPPOR(3, 1.0).report_type.reports.any()", "an alphabet of 2^128 outputs is too large to enumerate"),
+    ("FLH(5, 1.0, 3, 0)", "seeds must be an integer in [1, 4294967296], got 0"),
+    ("FLH(5, 1.0, 1)", "g must be an integer in [2, 32768], got 1"),
+    ("FLH(2**15 + 1, 1.0, 3)", "k must be an integer in [2, 32768], got 32769"),
+    ("FLH(5, 1.0, 3, None, 'murmur')", "family must be one of xxhash32, carter-wegman, got 'murmur'"),
+    ("FLH(5, 1.0, 3, 9).read(np.array([(9, 0)], [('seed', '<u8'), ('cell', '<i8')]))", "seeds of FLH must lie in 0..8, got 9"),
+    ("DiscreteLaplace(1.0, 0)", "sensitivity must be an integer in [1, 1048576], got 0"),
+    ("DiscreteLaplace(1.0, 3).perturb([0, 9], rng())", "values must lie in 0..3, got 9 at position 1"),
+    ("DiscreteLaplace(1.0, 3).variance(5, nan)", "value must be a number in [0, 3] everywhere, got nan"),
+    ("DiscreteLaplace(1.0).pair((0, 2))", "pair must be an integer in [0, 1], got 2"),
+    ("DiscreteLaplace(1.0).read([0.5])", "reports of DiscreteLaplace must be integers in [-2^62, 2^62], got float64 up to 0.5"),
+    ("DiscreteLaplace(1.0).read([2**62 + 1])", "must be integers in [-2^62, 2^62], got int64 up to 4611686018427387905"),
+    ("DiscreteGaussian(0.1)", "sigma must be a number in [0.125, 65536], got 0.1"),
+    ("DiscreteGaussian(1.0, 9)", "sensitivity must be an integer in [1, 8], got 9"),
+    ("DiscreteGaussian(1.0, 1, 0)", f"delta {OPEN} 0"),
+    ("DiscreteGaussian(1.0).curve(-1)", "epsilon must be a finite number >= 0, got -1"),
     ("HM(2**20 + 1, 1.0)", "k must be an integer in [2, 1048576], got 1048577"),
     ("HM(4, 1.0, 17)", "t must be an integer in [1, 16], got 17"),
     ("HM(4, 1.0, 2).read(np.array([([0, 4], 0)], HM(4, 1.0, 2).report_type.form))", "indices of HM must lie in 0..3, got 4"),
@@ -722,7 +737,7 @@ AUDITORS = [
 def given(name):
     """Valid parameters of the mechanism called `name`."""
     wanted = {"k": 6, "g": 3, "epsilon": 0.7, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2, "omega": 2, "p": 0.6,
-              "theta": 0.7}  # fmt: skip
+              "theta": 0.7, "sigma": 2.0, "sensitivity": 5, "seeds": 64}  # fmt: skip
     return {key: value for key, value in wanted.items() if mechanisms.takes(name, key)}
 
 
@@ -803,6 +818,12 @@ COMMANDS = [
     ("audit --mechanism CMS --k 5 --epsilon 1 --hashes 0", "hashes must be an integer in [1, 65536], got 0"),
     ("audit --mechanism RAPPOR --k 5 --epsilon 1 --h 2 --cohorts 0", "cohorts must be an integer in [1, 65536], got 0"),
     ("audit --mechanism RAPPOR --k 5 --epsilon 1 --keep 0 --flip 1", "keep must exceed flip = 1 by at least 0.001, got 0"),
+    ("audit --mechanism FLH --k 5 --g 3 --epsilon 1 --seeds 0", "seeds must be an integer in [1, 4294967296], got 0"),
+    ("rates --mechanism FLH --k 5 --g 3 --epsilon 1 --seeds 0", "seeds must be an integer in [1, 4294967296], got 0"),
+    ("audit --mechanism DiscreteLaplace --epsilon 1 --sensitivity 0", "sensitivity must be an integer in [1, 1048576], got 0"),
+    ("rates --mechanism DiscreteLaplace --epsilon 1 --sensitivity 0", "sensitivity must be an integer in [1, 1048576], got 0"),
+    ("audit --mechanism DiscreteGaussian --sigma 0 --delta 1e-5", "sigma must be a number in [0.125, 65536], got 0.0"),
+    ("rates --mechanism DiscreteGaussian --sigma 1 --delta 0", "delta must be a number in (0, 1), got 0.0"),
     ("audit --mechanism HM --k 5 --epsilon 1 --t 17", "t must be an integer in [1, 16], got 17"),
     ("rates --mechanism RAPPOR --k 5 --epsilon 1 --h 0 --cohorts 9 --keep 1 --flip 0", "h must be an integer in [1, 16], got 0"),
     ("rates --mechanism HM --k 5 --epsilon 1 --t 0", "t must be an integer in [1, 16], got 0"),
@@ -850,6 +871,7 @@ COMMANDS = [
     (f"{PLAN} --suspected 2 --omega 2 --p 0.5 --theta 1 --grid 2^-20", "mechanism OUE does not take omega, p, theta, grid"),
     (f"{PLAN} --suspected 2 --first 0.5 --d 2 --buckets 2 --bits 1", "mechanism OUE does not take first, d, buckets, bits"),
     (f"{PLAN} --suspected 2 --m 2 --hashes 2 --t 2 --h 2 --cohorts 2 --keep 1 --flip 0", "mechanism OUE does not take m, hashes, t, h, cohorts, keep, flip"),
+    (f"{PLAN} --suspected 2 --sigma 1 --sensitivity 2 --seeds 3", "mechanism OUE does not take"),
     ("bound --tp 11 --fp 1 --n 10", "tp must be whole numbers in [0, 10], got 11"),
     ("bound --tp 1 --fp -1 --n 10", "fp must be whole numbers in [0, 10], got -1"),
     ("bound --tp 1 --fp 1 --n 0", "n must be an integer >= 1, got 0"),

@@ -247,8 +247,8 @@ def parameters(draw, name):
     return {key: value for key, value in wanted.items() if takes(name, key) and key not in fixed}
 
 
-# no report of theirs can be listed; those without a domain draw from a density, see test_protocols.py
-NOISY = ("SHE", "GM", "AGM", *(name for name in MECHANISMS if not takes(name, "k")))
+# no report of theirs is listed; FLH is in test_fast_hashing.py, and those without a domain draw from a density, see test_protocols.py
+NOISY = ("SHE", "GM", "AGM", "FLH", *(name for name in MECHANISMS if not takes(name, "k")))
 APPROXIMATE = ("AGRR", "ASUE", "ABLH", "AOLH")
 LEAKY = ("LHO", "FaultyUE")
 LISTED = [name for name in MECHANISMS if name not in NOISY]

@@ -23,6 +23,7 @@ from ldpkit.mechanisms import (  # fmt: skip
     AGM,
     AGRR,
     CMS,
+    FLH,
     GM,
     GRR,
     HCMS,
@@ -40,6 +41,8 @@ from ldpkit.mechanisms import (  # fmt: skip
     BucketFlip,
     Chained,
     Client,
+    DiscreteGaussian,
+    DiscreteLaplace,
     FaultyUE,
     Repeated,
     make,
@@ -59,6 +62,7 @@ from ldpkit.testing.case import Case, tail
 GIVEN = {
     "epsilon": 1.0, "delta": DELTA, "g": 3, "omega": 1, "p": 0.7, "theta": 0.65, "first": 0.5, "tau": 2, "t": 2, "h": 2,
     "cohorts": 512, "keep": 0.75, "flip": 0.5, "d": 2, "m": 16, "hashes": 1024, "buckets": 2, "bits": 1,
+    "sensitivity": 3, "sigma": 2.0, "seeds": 2**16,
 }  # fmt: skip
 DIFFERS = "records that differ in every attribute are told apart by the amplified budget"
 FIXED = "estimates are unbiased over the choice of the functions, of which these are a few"
@@ -83,6 +87,7 @@ VARIANTS = [
     HCMS(30, 3.0, 4, 3), RAPPOR(5, 2.0, 5, 3, 16), RAPPOR(3, 8.0, 128, 1, 512), CMS(30, 1.0, 4, 3), CMS(100, 3.0, 8, 16),
     PM(0.01), PM(5.0), *(Repeated(m, 3) for m in (GRR(5, 1.0), SS(9, 0.5), OUE(4, 0.5), SHE(4, 0.5))),
     Repeated(AGM(5, 1.0, 0.02), 2), *(Repeated(m, 3, memoise=True) for m in (GRR(5, 1.0), GM(5, 1.0, 0.02))),
+    FLH(30, 3.0, 8, 2**16), FLH(7, 1.0, 3, None, "carter-wegman"), DiscreteLaplace(0.1, 5), DiscreteGaussian(0.125), DiscreteGaussian(900.7, 2000, 0.01),
     Chained(3, 2.0, 1.5, 1, "SUE"), Chained(3, 2.0, 1.0, 5, "GRR"), RSFD(3, 3, 0.5, "SUE-r"), RSFD(3, 4, 1.0, "GRR"),
 ]  # fmt: skip
 ALL = [*registered(), *VARIANTS]
