@@ -32,8 +32,8 @@ _FROM = {
 # fmt: off
 __all__ = [
     "audit", "audits", "AuditResult", "Client", "mechanisms", "reports", "attacks",
-    "auditors", "sequential", "refine", "stats", "exact", "betting", "rng", "sweep", "executors",
-    "testing"
+    "auditors", "sequential", "refine", "stats", "exact", "betting", "curve", "rng", "sweep",
+    "executors", "testing"
 ]
 # fmt: on
 

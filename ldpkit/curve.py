@@ -156,8 +156,8 @@ def gdp(mu: float, *, tangents: int = 27) -> Curve:
 
 
 def approx(epsilon: float, delta: float = 0.0) -> Curve:
-    """(epsilon, delta)-LDP, with epsilon in (0, 700] and delta in [0, 1)."""
-    epsilon = checks.real("epsilon", epsilon, 0, 700, closed="(]")
+    """(epsilon, delta)-LDP, with epsilon in [0, 700] and delta in [0, 1)."""
+    epsilon = checks.real("epsilon", epsilon, 0, 700)
     delta = checks.real("delta", delta, 0, 1, closed="[)")
     given = {"epsilon": epsilon, "delta": delta}
     return Curve.of("approx", given, np.array([math.exp(epsilon)]), np.array([delta]))
@@ -281,6 +281,16 @@ CURVES: dict[str, Callable[..., Curve]] = {
     made.__name__: made for made in (gdp, approx, laplace, grr, oue)
 }
 """The claims that a name and numbers describe."""
+
+PARAMETERS = ("mu", "k", "epsilon", "delta")
+"""Names of these numbers."""
+
+
+def claimed(claim: Any, given: Row) -> Curve:
+    """Return a claim, or the one of a name; its parameters are taken out of `given`."""
+    if isinstance(claim, Curve):
+        return claim
+    return make(claim, **{n: given.pop(n) for n in PARAMETERS if given.get(n) is not None})
 
 
 def make(name: Any, /, **parameters: Word) -> Curve:

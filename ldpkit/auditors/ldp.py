@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
-from .. import attacks, checks, stats
+from .. import attacks, checks, curve, stats
 from ..attacks import Attack
 from ..attacks.base import audited
 from ..mechanisms import LocalRandomizer
@@ -347,6 +347,7 @@ def audit(
     *,
     seed: int = 1,
     until: str = "counted",
+    claim: Any = None,
     **given: Word,
 ) -> PairResult:
     """Audit a mechanism or client with one attack.
@@ -361,12 +362,19 @@ def audit(
     until : {"counted", "sure"}
         ``counted`` runs an `Audit` of ``trials`` reports per input. ``sure`` runs a
         `SequentialAudit`, which stops earlier if the claim is refuted.
+    claim : str or Curve, optional
+        A trade-off curve of `ldpkit.curve` that is audited instead of the claim that the mechanism
+        states. Or its name, with its parameters: ``claim="gdp", mu=1.0``. The attack must be
+        ``"learned"``, and `until` must be ``"sure"``.
 
     Returns
     -------
     PairResult
         A `SequentialResult` if `until` is ``sure``.
     """
+    if claim is not None:
+        checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
+        given["curve"] = curve.claimed(claim, given)
     if checks.one_of("until", until, ("counted", "sure")) == "sure":
         from ..sequential import SequentialAudit
 
