@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from . import checks
-from .types import Array, Row, Word
+from .types import Array, Rates, Row, Word
 
 __all__ = [
     "Curve", "CURVES", "approx", "gdp", "gdp_delta", "grr", "laplace", "laws", "lines", "make",
@@ -85,6 +85,11 @@ class Curve:
         return cls(kind, parameters, rest[:, 0], rest[:, 1])
 
     @property
+    def lines(self) -> list[list[float]]:
+        """Slopes ``e^epsilon`` of the lines, and their deltas."""
+        return [self.grown.tolist(), self.deltas.tolist()]
+
+    @property
     def described(self) -> Row:
         """Kind, parameters and number of lines, for JSON."""
         return {"kind": self.kind, **self.parameters, "lines": self.grown.size}
@@ -111,6 +116,12 @@ class Curve:
         known = np.r_[self.deltas[::-1], 1.0], np.r_[self.grown[::-1], 0.0]
         grown = np.interp(checks.real("delta", delta, 0, 1), *known, left=math.inf)
         return math.log(max(1.0, float(grown)))
+
+    @property
+    def implied(self) -> Rates:
+        """Epsilon and delta of a claim that follows, with the smallest delta from 1e-4 on."""
+        delta = max(1e-4, float(self.F(0)))
+        return self.epsilon(delta), delta
 
     def drawn(self) -> tuple[Array, Array]:
         """Return the corners of the trade-off curve: false alarm rates and least miss rates."""

@@ -36,8 +36,6 @@ __all__ = ["MOST", "STEPS", "SequentialAudit"]
 STEPS = 40
 """Number of values of mu up to the claimed one; as many follow above."""
 
-_DELTA = 1e-5  # delta of the claim that follows from a curve, if the curve allows it
-
 MOST = 32
 """Inputs that an attack which learns compares at most if the user names none."""
 
@@ -72,7 +70,7 @@ class SequentialAudit(PairAudit):
     curve : ldpkit.curve.Curve, optional
         A claim that is a trade-off curve. It is bet against instead of the claim that the mechanism
         states, and every attack has to learn. The claim (epsilon, delta) of the audit is then one
-        that follows from the curve, with the smallest delta from 1e-5 on.
+        that follows from the curve, see `Curve.implied`.
     band : sequence of float, optional
         Values of epsilon, in [0, 20], for each of which delta is bounded from below, together with
         a `curve`. All of these bounds hold together.
@@ -104,7 +102,7 @@ class SequentialAudit(PairAudit):
         checks.fix(self, learning=any(isinstance(a, attacks.Learned) for a in named))
         delta = mechanism.delta if self.delta is None else self.delta
         if self.curve is not None:
-            delta = max(_DELTA, float(self.curve.F(0)))
+            delta = self.curve.implied[1]
             checks.need(self.delta in (None, delta), f"delta is that of curve, got {self.delta}")
         checks.need(
             (self.curve is None and self.band is None)
@@ -167,8 +165,7 @@ class SequentialAudit(PairAudit):
     @property
     def claim(self) -> tuple[float, float]:
         """Epsilon and delta of the claim, or of one that follows from its curve."""
-        delta = self.delta or 0.0
-        return (self.curve.epsilon(delta) if self.curve else self.mechanism.epsilon), delta
+        return self.curve.implied if self.curve else (self.mechanism.epsilon, self.delta or 0.0)
 
     @functools.cached_property
     def curves(self) -> list[Curve]:

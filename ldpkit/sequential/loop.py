@@ -341,7 +341,7 @@ class Run:
             "delta": audit.delta,
             "alpha": audit.alpha,
             "attack": list(audit.called),
-            **({} if audit.curve is None else {"lines": [c.tolist() for c in audit.curve.lines]}),
+            **({} if audit.curve is None else {"curve": audit.curve.lines}),
         }
 
     def state(self) -> Row:

@@ -158,6 +158,8 @@ class Portfolio(Scores):
             p, q = 1 - np.cumsum(counts, axis=1)[:, :-1, None] / counts.sum(axis=1)[:, None, None]
             claims = np.flatnonzero((p > grown * q + delta).any(axis=(1, 2)))
             claims = claims[claims >= self._low]
+            if not claims.size:
+                continue
             paying = 2 / (grown + delta)[claims], (2 * grown / (grown + delta))[claims]
             shares = (1 - _FRESH) * self.stakes[d, claims] + _FRESH * self._first
             rounds = min(_FEWEST + int(counts.sum()) // _EACH, _MOST)

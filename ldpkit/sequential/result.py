@@ -70,7 +70,7 @@ class SequentialResult(PairResult):
 
     @property
     def _conclusion(self) -> str:
-        if self.curve is not None and not self.inconclusive:
+        if self.curve is not None:
             return self._curved
         if self.status == "none found" and self.one_in and self.claim < math.inf:
             return (
@@ -93,16 +93,22 @@ class SequentialResult(PairResult):
         """The claim in words."""
         if self.curve is None:
             return "none" if self.claim == math.inf else f"epsilon = {self.claim:g}"
-        given = [f"{name} = {x:g}" for name, x in [*self.curve.items()][1:-1]]
-        return f"{self.curve['kind']}({', '.join(given)})"
+        numbers = [f"{name} = {x:g}" for name, x in [*self.curve.items()][1:-1]]
+        return f"{self.curve['kind']} with {' and '.join(numbers) or 'its own numbers'}"
 
     @property
     def _curved(self) -> str:
         """The conclusion about a claim that is a trade-off curve."""
-        bound = f" No mu below {down(self.mu_lower)} is kept." if self.mu_lower else ""
+        bound = (
+            f" No mu below {down(self.mu_lower)} is kept, which is no bound of epsilon."
+            if self.mu_lower
+            else ""
+        )
         used = f"with {self.reports:,} reports per input"
         if not self.violated:
-            return f"No violation of {self.claimed} found {used}.{bound} This proves no claim."
+            reason = self.inconclusive and f"Inconclusive: {self.inconclusive}."
+            none = f"No violation of {self.claimed} found {used}. This does not prove the claim."
+            return f"{reason or none}{bound}"
         line = self.tangent and (
             f" At epsilon = {self.tangent['epsilon']:.3g} the claim allows delta ="
             f" {self.tangent['delta']:.2g}, and about {self.tangent['shown']:.2g} was seen."
