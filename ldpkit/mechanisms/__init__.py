@@ -26,6 +26,7 @@ from .subset import ASS, SS, FloorSS
 from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 
 if TYPE_CHECKING:
+    from ..beyond.finite import FiniteMechanism
     from ..beyond.hadamard import HM, HR
     from ..beyond.longitudinal import BucketFlip, Chained
     from ..beyond.numeric import PM, SW, Duchi, Hybrid, NumberOracle
@@ -39,7 +40,8 @@ __all__ = [
     "ASS", "AUE", "ALH", "ATHE", "HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid",
     "SW", "AGRR", "ASUE", "ABLH", "AOLH", "GM", "AGM", "RSFD", "Repeated", "Chained", "BucketFlip",
     "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client",
-    "ClientError", "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded"
+    "ClientError", "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded",
+    "FiniteMechanism"
 ]
 # fmt: on
 
@@ -51,8 +53,8 @@ _OWN: dict[str, Callable[..., LocalRandomizer]] = {
 _OWN |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 
 _BEYOND = ("HR", "HM", "CMS", "HCMS", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
-           "NumberOracle", "BucketFlip", "Chained")  # fmt: skip
-_LATER: dict[str, tuple[str, dict[str, str]]] = {name: (name, {}) for name in _BEYOND[:-3]}
+           "NumberOracle", "BucketFlip", "Chained", "FiniteMechanism")  # fmt: skip
+_LATER: dict[str, tuple[str, dict[str, str]]] = {name: (name, {}) for name in _BEYOND[:-4]}
 _LATER |= {"dBitFlipPM": ("BucketFlip", {})}
 _LATER |= {f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSUE", "OUE", "GRR")}
 
