@@ -25,7 +25,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: threads would wai
 
 import bench
 import click
-import curves
 import entry_clients
 import innocent
 import leaks
@@ -33,6 +32,7 @@ import means
 import overhead
 import pandas as pd
 import sniper
+import tradeoffs
 from series import Series, accused, found, measured
 
 from ldpbook.paths import ROOT
@@ -178,12 +178,12 @@ def nonprivate(runs, trials, minutes):
 @click.option("--times", default=1.0, help="As many runs at the edge as were planned, times this.")
 @minutes
 def curved(runs, times, minutes):
-    """Measure claims that are trade-off curves, at alpha = .05: false alarms, and reports needed."""
-    planned = [*curves.broken(runs), *curves.nulls(times)]
+    """Measure claims that are trade-off curves, at alpha = .05: false alarms and reports needed."""
+    planned = [*tradeoffs.broken(runs), *tradeoffs.nulls(times)]
     measured("curves", planned, minutes)
     rows = []
     for series, done in measured("curves", planned, 0):
-        both = found(series, done) | accused(series, done, curves.ALPHA)
+        both = found(series, done) | accused(series, done, tradeoffs.ALPHA)
         if series.labels["kind"] == "beyond":
             del both["accused"], both["allowed"]
         rows.append(both)
