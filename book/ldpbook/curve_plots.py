@@ -20,7 +20,7 @@ _LEAST = 1e-4
 def delta_over_epsilon(result: SequentialResult, claim: Curve) -> Figure:
     """Draw the delta that a claim allows over epsilon, and lower bounds of an audit's `band`.
 
-    The claim is refuted where a point lies above its line. A stem shows that a bound says "at least".
+    The claim is refuted where a point lies above its line. A stem shows that a bound means "at least".
     """
     epsilons = np.linspace(0, 4, 81)
     band = pd.DataFrame(result.band, columns=["epsilon", "bound", "allowed"])

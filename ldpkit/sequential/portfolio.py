@@ -42,14 +42,14 @@ _FEWEST, _MOST, _EACH = 40, 200, 10  # rounds of the algorithm; reports for one 
 
 
 def paid(shares: Array, up: Array, down: Array) -> Array:
-    """Return what portfolios pay by input and cell, float array (2, claims, cells).
+    """Return the payments of portfolios by input and cell, float array (2, claims, cells).
 
     Parameters
     ----------
     shares : float array (claims, assets)
         One share by threshold and line, then those of the two assets that pay always.
     up, down : float arrays (claims, 1, lines)
-        What the lines pay above a threshold, and below.
+        Payments of the lines above a threshold, and below.
     """
     each = shares[:, :-2].reshape(len(shares), -1, up.shape[-1])
     rise, fall, none = (each * up).sum(axis=-1), (each * down).sum(axis=-1), shares[:, :1] * 0
@@ -96,7 +96,7 @@ class Portfolio(Scores):
     Attributes
     ----------
     balance : float array (questions, claims, 2, cells)
-        What the portfolio pays by input and cell; NaN if there is no bet.
+        Payments of the portfolio by input and cell; NaN if there is no bet.
     stakes : float array (questions, claims, assets)
         Shares of the assets, see `paid`.
     cuts : float array (questions, thresholds)
