@@ -7,6 +7,7 @@ Each measurement has its own command::
     python benchmarks/blackbox.py means             # four mean mechanisms that are not private
     python benchmarks/blackbox.py nulls             # false alarms at the edge of the claim
     python benchmarks/blackbox.py clients           # 69 clients, found and not found
+    python benchmarks/blackbox.py curves            # claims that are trade-off curves
     python benchmarks/blackbox.py overhead          # what a report costs
     python benchmarks/blackbox.py sniper            # twenty mechanisms, 10^7 reports per input
 
@@ -31,6 +32,7 @@ import means
 import overhead
 import pandas as pd
 import sniper
+import tradeoffs
 from series import Series, accused, found, measured
 
 from ldpbook.paths import ROOT
@@ -169,6 +171,23 @@ def nonprivate(runs, trials, minutes):
         for case in means.CASES for way, attack in case.attacks()
     ]  # fmt: skip
     kept("blackbox_means", [found(*one) for one in measured("means", series, minutes)])
+
+
+@cli.command("curves")
+@click.option("--runs", default=400, help="Runs of each client that leaks too much.")
+@click.option("--times", default=1.0, help="As many runs at the edge as were planned, times this.")
+@minutes
+def curved(runs, times, minutes):
+    """Measure claims that are trade-off curves, at alpha = .05: false alarms and reports needed."""
+    planned = [*tradeoffs.broken(runs), *tradeoffs.nulls(times)]
+    measured("curves", planned, minutes)
+    rows = []
+    for series, done in measured("curves", planned, 0):
+        both = found(series, done) | accused(series, done, tradeoffs.ALPHA)
+        if series.labels["kind"] == "beyond":
+            del both["accused"], both["allowed"]
+        rows.append(both)
+    kept("blackbox_curves", rows)
 
 
 @cli.command("overhead")

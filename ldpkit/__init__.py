@@ -35,8 +35,8 @@ _FROM = {
 # fmt: off
 __all__ = [
     "audit", "audits", "exact_client", "AuditResult", "Client", "mechanisms", "reports", "attacks",
-    "auditors", "sequential", "refine", "stats", "exact", "betting", "rng", "sweep", "executors",
-    "replay", "testing"
+    "auditors", "sequential", "refine", "stats", "exact", "betting", "curve", "rng", "sweep",
+    "executors", "replay", "testing"
 ]
 # fmt: on
 

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
-from .. import attacks, checks, stats
+from .. import attacks, checks, curve, stats
 from ..attacks import Attack
 from ..attacks.base import audited
 from ..mechanisms import Client, LocalRandomizer
@@ -351,6 +351,7 @@ def audit(
     *,
     seed: int = 1,
     until: str | None = None,
+    claim: Any = None,
     **given: Word,
 ) -> PairResult:
     """Audit a mechanism or client with one attack.
@@ -367,6 +368,10 @@ def audit(
         ``counted`` runs an `Audit` of ``trials`` reports per input. ``sure`` runs a
         `SequentialAudit`, which stops earlier if the claim is refuted. By default an attack that
         learns runs until sure, and any other attack is counted.
+    claim : str or Curve, optional
+        A trade-off curve of `ldpkit.curve` that is audited instead of the claim that the mechanism
+        states. Or its name, with its parameters: ``claim="gdp", mu=1.0``. The attack must be
+        ``"learned"`` (the default then), and `until` must be ``"sure"``.
 
     Returns
     -------
@@ -375,9 +380,12 @@ def audit(
     """
     if attack is None:
         free = isinstance(mechanism, Client) and mechanism.report == "any"
-        attack = attacks.Learned.name if free else "guess"
+        attack = attacks.Learned.name if free or claim is not None else "guess"
     learns = getattr(attack, "name", attack) == attacks.Learned.name
     until = checks.one_of("until", until or UNTIL[learns], UNTIL)
+    if claim is not None:
+        checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
+        given["curve"] = curve.claimed(claim, given)
     if until == "counted":
         return audits(mechanism, [attack], seed=seed, **given)[0]
     from ..sequential import SequentialAudit

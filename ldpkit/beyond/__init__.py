@@ -2,6 +2,7 @@
 
 from .discrete import DiscreteGaussian, DiscreteLaplace
 from .fast_hashing import FLH
+from .finite import FiniteMechanism
 from .hadamard import HM, HR
 from .longitudinal import BucketFlip, Chained
 from .numeric import PM, SW, Duchi, Hybrid, NumberOracle
@@ -10,4 +11,4 @@ from .sketch import CMS, HCMS
 
 __all__ = ["HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
            "DiscreteLaplace", "DiscreteGaussian", "NumberOracle", "BucketFlip",
-           "Chained"]  # fmt: skip
+           "Chained", "FiniteMechanism"]  # fmt: skip

@@ -23,6 +23,7 @@ from ..sequential.result import SequentialResult
 from ..stats import down
 from ..store import replace, replaceable
 from .base import Command, Count, Line, as_json, cli, conclude, strict, write
+from .claim import claims, curve_of
 from .target import mechanism_of, mechanism_options, target_of
 
 __all__ = ["bets", "bound", "plan", "resume", "show", "sure", "writable"]
@@ -35,7 +36,10 @@ _OUTPUTS = {
     "save": ("an audit that was kept", re.compile(re.escape(_OPENING))),
     "html": ("a page that an audit wrote", re.compile(re.escape(OPENING))),
 }
-_BETS = ("all_pairs", "within", "max_time", "independent", "save")
+_BETS = (
+    "claim", "mu", "claim_points", "claim_lines", "all_pairs", "within", "max_time", "independent",
+    "save",
+)  # fmt: skip
 
 HTML = click.option("--html", type=_FILE, help="Write a report for others into one file.")
 TIME = click.option("--max-time", type=float, help="Seconds after which to stop.")
@@ -43,6 +47,7 @@ TIME = click.option("--max-time", type=float, help="Seconds after which to stop.
 
 def bets(command: Command) -> Command:
     """Give a command the options of a sequential audit."""
+    command = claims(command)
     for option in (
         HTML,
         click.option("--save", type=_FILE, help="Keep the audit in this file for `ldpkit resume`."),
@@ -69,9 +74,14 @@ def planned(words: Row) -> SequentialAudit:
     """Return the audit that the options of ``ldpkit audit --until-sure`` describe."""
     if len(words["pair"]) > 1:
         raise click.UsageError("give one --pair, or --all-pairs of --inputs")
+    claim, attack = curve_of(words), list(words["attack"])
+    if claim is not None:
+        attack = attack or [attacks.Learned.name]
+        if not words["mechanism"]:  # a client states no claim of its own
+            words = words | dict(zip(("epsilon", "delta"), claim.implied))
     target, inputs, delta = target_of(words)
     pair = tuple(words["pair"][0]) if words["pair"] else None
-    learned = words["attack"] and {*words["attack"]} == {attacks.Learned.name}
+    learned = attack and {*attack} == {attacks.Learned.name}
     if learned and isinstance(target, Client) and pair is None:
         if words["all_pairs"]:
             click.echo(
@@ -90,8 +100,9 @@ def planned(words: Row) -> SequentialAudit:
         pair, inputs = (inputs[0], inputs[1]), None
     return SequentialAudit(
         target,
-        list(words["attack"]) or "guess",
-        delta=delta,
+        attack or "guess",
+        curve=claim,
+        delta=delta if claim is None else None,
         pair=pair,
         inputs=inputs,
         independent=words["independent"] or None,
@@ -162,7 +173,10 @@ def _repeat(words: Row, *flags: str) -> str:
 
 
 def _table(result: SequentialResult) -> list[Line]:
-    claim = "none" if result.claim == math.inf else f"epsilon = {result.claim:g}"
+    claim, bound = result.claimed, down(result.lower)
+    if result.curve is not None:
+        claim += f", which implies epsilon = {result.claim:g}"
+        bound = f"mu = {down(result.mu_lower)}" if result.mu_lower else "none"
     e_value = "nothing is claimed" if result.e_value is None else f"{result.e_value:.4g}"
     origin = "all reports real" if result.faithful else "sampled from the exact distribution"
     return [
@@ -177,7 +191,7 @@ def _table(result: SequentialResult) -> list[Line]:
         ("counts", counted(result.counts)),
         ("rates", ", ".join(f"{key} = {value:.6f}" for key, value in result.rates.items())),
         ("e-value", f"{e_value} (a violation from {1 / result.alpha:g} on)"),
-        ("lower", f"{down(result.lower)} at level {result.level}, at all times"),
+        ("lower", f"{bound} at level {result.level}, at all times"),
         ("stopped", result.stopped),
         ("seconds", f"{result.seconds:.2f}"),
     ]

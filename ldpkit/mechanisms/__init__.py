@@ -28,6 +28,7 @@ from .unary import ASUE, AUE, OUE, SUE, FaultyUE
 if TYPE_CHECKING:
     from ..beyond.discrete import DiscreteGaussian, DiscreteLaplace
     from ..beyond.fast_hashing import FLH
+    from ..beyond.finite import FiniteMechanism
     from ..beyond.hadamard import HM, HR
     from ..beyond.longitudinal import BucketFlip, Chained
     from ..beyond.numeric import PM, SW, Duchi, Hybrid, NumberOracle
@@ -42,7 +43,8 @@ __all__ = [
     "Hybrid", "SW", "DiscreteLaplace", "DiscreteGaussian", "AGRR", "ASUE", "ABLH", "AOLH", "GM",
     "AGM", "RSFD", "Repeated", "Chained", "BucketFlip",
     "KeyValues", "PCKVUE", "PCKVGRR", "CPPUE", "CPPGRR", "PrivKV", "FaultyUE", "Client",
-    "ClientError", "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded"
+    "ClientError", "FloorSS", "GRADIENT", "LDPSGD", "PrivUnit", "PrivUnitG", "Program", "recorded",
+    "FiniteMechanism"
 ]
 # fmt: on
 
@@ -55,8 +57,8 @@ _OWN |= {f"RSFD[{base}]": partial(RSFD, base=base) for base in BASES}
 
 _BEYOND = ("HR", "HM", "CMS", "HCMS", "FLH", "RAPPOR", "PM", "Duchi", "Hybrid", "SW",
            "DiscreteLaplace", "DiscreteGaussian",
-           "NumberOracle", "BucketFlip", "Chained")  # fmt: skip
-_LATER: dict[str, tuple[str, dict[str, str]]] = {name: (name, {}) for name in _BEYOND[:-3]}
+           "NumberOracle", "BucketFlip", "Chained", "FiniteMechanism")  # fmt: skip
+_LATER: dict[str, tuple[str, dict[str, str]]] = {name: (name, {}) for name in _BEYOND[:-4]}
 _LATER |= {"dBitFlipPM": ("BucketFlip", {})}
 _LATER |= {f"L-{name}": ("Chained", {"protocol": name}) for name in ("SUE", "OSUE", "OUE", "GRR")}
 

@@ -21,15 +21,20 @@ import numpy as np
 from .. import attacks, betting, checks, stats
 from ..auditors.pair import PairAudit
 from ..auditors.result import Row
+from ..curve import Curve, approx, gdp
 from ..mechanisms import Client, LocalRandomizer
 from ..types import Rates
 from .events import Accepted, Event
 from .loop import Run
+from .portfolio import DELTAS
 from .result import SequentialResult
 from .sources import Source
 from .wealth import SURE
 
-__all__ = ["MOST", "SequentialAudit"]
+__all__ = ["MOST", "STEPS", "SequentialAudit"]
+
+STEPS = 40
+"""Number of values of mu up to the claimed one; as many follow above."""
 
 MOST = 32
 """Inputs that an attack which learns compares at most if the user names none."""
@@ -62,6 +67,13 @@ class SequentialAudit(PairAudit):
         mixture of the others. Any other attack bets on every ordered pair. If neither `inputs` nor
         `pair` is given, an attack that learns compares all inputs of a client, or `MOST` of them
         that are spread evenly.
+    curve : ldpkit.curve.Curve, optional
+        A claim that is a trade-off curve. It is bet against instead of the claim that the mechanism
+        states, and every attack has to learn. The claim (epsilon, delta) of the audit is then one
+        that follows from the curve, see `Curve.implied`.
+    band : sequence of float, optional
+        Values of epsilon, in [0, 20], for each of which delta is bounded from below, together with
+        a `curve`. All of these bounds hold together.
     independent : bool, optional
         Whether recordings of different inputs are independent, because then faster bets are
         possible. It changes nothing for a live client.
@@ -73,6 +85,8 @@ class SequentialAudit(PairAudit):
 
     _: KW_ONLY
     inputs: Any = None
+    curve: Annotated[Curve | None, checks.rule(checks.instance, Curve, "a Curve")] = None
+    band: Annotated[Any, checks.rule(checks.reals, 0, 20)] = None
     independent: Annotated[bool | None, checks.flag] = None
     within: Annotated[float | None, checks.rule(checks.real, 0)] = None
     max_time: Annotated[float | None, checks.rule(checks.real, 0)] = None
@@ -86,6 +100,15 @@ class SequentialAudit(PairAudit):
         )
         named = [a if isinstance(a, Event) else attacks.make(a) for a in self.named]
         checks.fix(self, learning=any(isinstance(a, attacks.Learned) for a in named))
+        delta = mechanism.delta if self.delta is None else self.delta
+        if self.curve is not None:
+            delta = self.curve.implied[1]
+            checks.need(self.delta in (None, delta), f"delta is that of curve, got {self.delta}")
+        checks.need(
+            (self.curve is None and self.band is None)
+            or (self.curve is not None and {*map(type, named)} == {attacks.Learned}),
+            f"attack must be learned for a curve, and band needs one, got {self.attack!r}",
+        )
         inputs, tail = self._compared(mechanism), stats.tail_mass(self.alpha)
         ready = Event, attacks.Learned
         chosen = [
@@ -96,9 +119,7 @@ class SequentialAudit(PairAudit):
         checks.fix(
             self,
             attack=tuple(chosen),
-            delta=checks.real(
-                "delta", mechanism.delta if self.delta is None else self.delta, 0, 1, closed="[)"
-            ),
+            delta=checks.real("delta", delta, 0, 1, closed="[)"),
             pair=(inputs[0], inputs[1]),
             inputs=inputs,
             tracks=tuple(
@@ -143,8 +164,24 @@ class SequentialAudit(PairAudit):
 
     @property
     def claim(self) -> tuple[float, float]:
-        """Epsilon and delta of the claim."""
-        return self.mechanism.epsilon, self.delta or 0.0
+        """Epsilon and delta of the claim, or of one that follows from its curve."""
+        return self.curve.implied if self.curve else (self.mechanism.epsilon, self.delta or 0.0)
+
+    @functools.cached_property
+    def curves(self) -> list[Curve]:
+        """The curves to bet against, if the claim is one.
+
+        If the claim is that of `ldpkit.curve.gdp`, they are a grid of mu in ascending order. Any
+        other claim is bet against alone. If there is a `band`, a claim that nothing refutes ends
+        this part. The claims with each epsilon of the band and all of `DELTAS` follow.
+        """
+        curve: Any = self.curve
+        family = [curve]
+        if curve.kind == "gdp":
+            family = [gdp(curve.parameters["mu"] * i / STEPS) for i in range(1, 2 * STEPS + 1)]
+            family[STEPS - 1] = curve
+        more = [approx(e, d) for e in (() if self.band is None else self.band) for d in DELTAS]
+        return [*family, *[approx(0, DELTAS[-1])][: len(more)], *more]
 
     @property
     def called(self) -> list[str]:

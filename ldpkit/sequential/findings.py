@@ -11,6 +11,7 @@ from ..mechanisms.identity import digest
 from ..mechanisms.recordings import Recordings
 from .causes import why
 from .counts import Counts
+from .portfolio import DELTAS, Portfolio
 from .ranking import stake
 from .result import AHEAD, COUNTS, NO_PAIRS, OTHERS, PAIRED, SequentialResult
 from .scores import Scores
@@ -65,12 +66,12 @@ def result(run: "Run") -> SequentialResult:
         epsilon_emp=math.nan,
         exact=None,
         exact_sd=None,
-        claim=source.epsilon,
+        claim=audit.claim[0],
         delta=audit.delta,
         pair=leading["pair"],
         questions=len(rows),
         directions=tuple(rows),
-        lower=wealth.lower,
+        lower=wealth.lower if audit.curve is None else 0.0,
         inconclusive="" if wealth.refuted else _weak(run, n),
         invalid=UNSEEDED if run.repeated and not wealth.refuted else "",
         cause=cause,
@@ -81,10 +82,29 @@ def result(run: "Run") -> SequentialResult:
         seconds=run.seconds,
         digest=digest(audit.mechanism),
         event=leading["event"],
+        **_curved(run),
         e_value=wealth.e_value,
         stopped=run.stopped or "under way",
         trajectory=(*run.trajectory, (n, wealth.log, wealth.lower)),
     )
+
+
+def _curved(run: "Run") -> Row:
+    """Return what is known of a claim that is a curve."""
+    audit, wealth = run.audit, run.wealth
+    if audit.curve is None:
+        return {}
+    band = [] if audit.band is None else audit.band.tolist()
+    refuted = wealth.most_won >= math.log(max(len(band), 1) / audit.alpha)
+    shown = refuted[wealth.grid.size - len(band) * len(DELTAS) :].reshape(-1, len(DELTAS))
+    bounds = [float(np.append(0, DELTAS)[np.argmin([*row, False])]) for row in shown]
+    portfolio = next(p for p in wealth.players if isinstance(p, Portfolio))
+    return {
+        "curve": audit.curve.described,
+        "mu_lower": wealth.lower if "mu" in audit.curve.parameters else None,
+        "tangent": portfolio.tangent(wealth.at or 0),
+        "band": tuple(zip(band, bounds, audit.curve.delta(band).tolist())),
+    }
 
 
 def _asked(run: "Run", leading: Row) -> str:
@@ -108,7 +128,7 @@ def _weak(run: "Run", n: int) -> str:
         return f"{counts.missed:,} places of the reports were not looked at"
     if n and counts.constant:
         return "all reports are the same"
-    if run.source.epsilon == math.inf or _refutes(run, n, LEAST):
+    if run.audit.claim[0] == math.inf or _refutes(run, n, LEAST):
         return ""
     enough = next((m for m in 2.0 ** np.arange(60) if _refutes(run, m, LEAST)), math.inf)
     if enough == math.inf:
@@ -126,7 +146,7 @@ def _refutes(run: "Run", reports: float, one_in: float) -> bool:
     The client does so in one of `one_in` reports. `reports` per input are enough if they refute it
     with probability .9.
     """
-    claim, delta = run.source.epsilon, run.audit.delta
+    claim, delta = run.audit.claim
     screen = run.screens[0]
     size = run.asked.size if run.rule == MEAN else 1  # of a round whose factors are averaged
     shown = (math.sqrt(reports / one_in + 1) - 1) ** 2  # with probability .9
@@ -144,7 +164,7 @@ def one_in(run: "Run") -> int:
     number is 0 if even a client that always does so could be missed, and if no attack learns.
     """
     low, high, reports = 0, int(run.asked.min()) + 1, int(run.asked.min())
-    if not run.screens or run.source.epsilon == math.inf:
+    if not run.screens or run.audit.claim[0] == math.inf:
         return 0
     while high - low > 1:
         middle = (low + high) // 2

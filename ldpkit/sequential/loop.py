@@ -23,6 +23,7 @@ from ..types import Array, Reports
 from . import findings
 from .columns import read
 from .events import Accepted, Event, happened
+from .portfolio import Portfolio
 from .result import SequentialResult, block, careful
 from .scores import Scores
 from .screen import Screen
@@ -34,6 +35,7 @@ __all__ = ["Run"]
 
 _CELLS = 2**20  # largest number of entries in the reports that are made at once
 _SEEN, _ENTRIES = 4096, 100_000  # largest number of rounds, and of entries, screened at once
+_ENTRY = 0.1  # share of the stake for bets on single entries, if the claim is a curve
 _LATE = 0.1  # share of the stake for bets on the input of the report before
 _PIECE = 0.5  # seconds that one piece of reports from a slow client should take
 
@@ -82,7 +84,11 @@ class Run:
         self.tracks: Tracks | None = None
         self.screens: list[Screen] = []
         players = [*self._players(inputs, independent)]
-        self.wealth = Wealth(self.source.epsilon, audit.alpha, players)
+        self.claimed, values = self.source.epsilon, None
+        if audit.curve is not None:
+            values = np.array([c.parameters.get("mu", 0.0) for c in audit.curves])
+            self.claimed = audit.curve.parameters.get("mu", 0.0)
+        self.wealth = Wealth(self.claimed, audit.alpha, players, values)
         self.cycle = inputs if self.live else 1  # rounds for one report of each input
         self.rounds, self.asked, self.stopped, self.seconds = 0, np.zeros(inputs, int), "", 0.0
         self.trajectory: list[tuple[int, float, float]] = []
@@ -99,9 +105,11 @@ class Run:
         `Tracks` bet on given events. If an attack learns, a `Screen` and `Scores` bet too. For a
         live client a second screen then bets on the input of the report before.
         """
-        claim = 1.0 if self.source.epsilon == math.inf else self.source.epsilon, self.audit.delta
+        curve, (epsilon, delta) = self.audit.curve, self.audit.claim
+        claim = 1.0 if epsilon == math.inf else epsilon, delta
         late = _LATE * (self.live and self.audit.learning)
         share = (1 - late - SHARE * self.program) / (bool(self.events) + 2 * self.audit.learning)
+        entries = share if curve is None else _ENTRY
 
         def tracks(grid: Array) -> Tracks:
             self.tracks = Tracks(grid, self.audit.delta, self.audit.rates, self.rule)
@@ -109,16 +117,20 @@ class Run:
 
         def screen(grid: Array, late: bool = False) -> Screen:
             size = 1 if self.live else inputs
+            if curve is not None:  # against lines that follow; at 700 there is no bet
+                grid = np.array([min(c.epsilon(delta), 700.0) for c in self.audit.curves])
             self.screens.append(Screen(grid, *claim, inputs, size, independent, late))
             return self.screens[-1]
 
         def scores(grid: Array) -> Scores:
+            if curve is not None:
+                return Portfolio(self.screens[0].counts, self.audit.curves, independent)
             return Scores(self.screens[0].counts, grid, self.audit.delta, independent)
 
         if self.events:
             yield share, tracks
         if self.audit.learning:
-            yield from ((share, screen), (share, scores))
+            yield from ((entries, screen), (2 * share - entries, scores))
         if late:
             yield late, functools.partial(screen, late=True)
 
@@ -177,7 +189,8 @@ class Run:
     def summary(self) -> str:
         """Return bound and e-value so far, in a few words."""
         wealth, alpha = self.wealth, self.audit.alpha
-        sure = f"epsilon at least {down(wealth.lower)}" if wealth.reached else "no bound of epsilon"
+        name = "epsilon" if self.audit.curve is None else "mu"
+        sure = f"{name} at least {down(wealth.lower)}" if wealth.reached else f"no bound of {name}"
         worth = "" if wealth.e_value is None else f", e-value {wealth.e_value:.4g}"
         return f"{sure} at level {1 - alpha:g}{worth}"
 
@@ -186,7 +199,7 @@ class Run:
         wealth, within = self.wealth, self.audit.within
         if watched and wealth.refuted:
             return "violation"
-        if within is not None and wealth.reached and wealth.lower >= self.source.epsilon - within:
+        if within is not None and wealth.reached and wealth.lower >= self.claimed - within:
             return f"the bound is within {within:g} of the claim"
         return "budget spent" if self.rounds >= budget else ""
 
@@ -332,10 +345,11 @@ class Run:
         return {
             **identity(audit.mechanism, known),
             "inputs": [repr(value) for value in audit.inputs],
-            "epsilon": finite(self.source.epsilon),
+            "epsilon": finite(audit.claim[0]),
             "delta": audit.delta,
             "alpha": audit.alpha,
             "attack": list(audit.called),
+            **({} if audit.curve is None else {"curve": audit.curve.lines}),
         }
 
     def state(self) -> Row:

@@ -20,6 +20,16 @@ class SequentialResult(PairResult):
     ----------
     event : str
         The event that has won most, in words.
+    curve : dict or None
+        Kind, parameters and number of lines of a claim that is a trade-off curve. Then `claim` and
+        `delta` are those of a claim that follows from the curve, and `lower` is 0.
+    mu_lower : float or None
+        If the claim is mu-GDP: the client keeps no smaller mu. It is no bound of epsilon.
+    tangent : dict or None
+        The line of the curve against which most was staked: ``epsilon`` and ``delta``. ``p`` and
+        ``q`` are the shares of reports with its event, and ``shown`` is ``p - e^epsilon q``.
+    band : tuple of (float, float, float)
+        Epsilon, lower bound of delta, and delta that the curve allows. The bounds hold together.
     e_value : float or None
         Wealth against the claim, from a stake of 1; ``1 / e_value`` is a p-value. ``None`` if
         nothing is claimed.
@@ -31,11 +41,15 @@ class SequentialResult(PairResult):
     stopped : str
         Why the audit stopped.
     trajectory : tuple of (int, float, float)
-        Reports per input, logarithm of the wealth, and `lower`, after 8, 12, 18, 27, ... reports
-        per input.
+        Reports per input, logarithm of the wealth, and `lower` (or `mu_lower`), after 8, 12, 18,
+        27, ... reports per input.
     """
 
     event: str = ""
+    curve: Row | None = None
+    mu_lower: float | None = None
+    tangent: Row | None = None
+    band: tuple[tuple[float, float, float], ...] = ()
     e_value: float | None = None
     asked: tuple[int, ...] = ()
     one_in: int = 0
@@ -58,6 +72,8 @@ class SequentialResult(PairResult):
 
     @property
     def _conclusion(self) -> str:
+        if self.curve is not None:
+            return self._curved
         if self.status == "none found" and self.one_in and self.claim < math.inf:
             return (
                 f"{super()._conclusion} A client that sends its input in the clear in one report of"
@@ -74,15 +90,49 @@ class SequentialResult(PairResult):
             f"{f' {self.scope}' if self.scope else ''}"
         )
 
+    @property
+    def claimed(self) -> str:
+        """The claim in words."""
+        if self.curve is None:
+            return "none" if self.claim == math.inf else f"epsilon = {self.claim:g}"
+        numbers = [f"{name} = {x:g}" for name, x in [*self.curve.items()][1:-1]]
+        return f"{self.curve['kind']} with {' and '.join(numbers) or 'its own numbers'}"
+
+    @property
+    def _curved(self) -> str:
+        """The conclusion about a claim that is a trade-off curve."""
+        bound = (
+            f" No mu below {down(self.mu_lower)} is kept, which is no bound of epsilon."
+            if self.mu_lower
+            else ""
+        )
+        used = f"with {self.reports:,} reports per input"
+        if not self.violated:
+            reason = self.inconclusive and f"Inconclusive: {self.inconclusive}."
+            none = f"No violation of {self.claimed} found {used}. This does not prove the claim."
+            return f"{reason or none}{bound}"
+        line = self.tangent and (
+            f" At epsilon = {self.tangent['epsilon']:.3g} the claim allows delta ="
+            f" {self.tangent['delta']:.2g}, and about {self.tangent['shown']:.2g} was seen."
+        )
+        return (
+            f"VIOLATION: {self.claimed} is refuted {used}, e-value {down(self.e_value or 0, 0)} and"
+            f" {1 / self.alpha:g} needed (wrong with probability at most {self.alpha:g})."
+            f"{line or ''}{bound}{f' {self.scope}' if self.scope else ''}"
+        )
+
     def plot(self) -> Drawing:
         """Draw wealth and bound against the number of reports."""
-        return drawing(self.trajectory, self.claim, self.alpha)
+        claim = self.claim if self.curve is None else self.curve.get("mu", math.inf)
+        return drawing(self.trajectory, claim, self.alpha)
 
     def row(self) -> Row:
         """Flatten as `AuditResult.row` does; a sequential audit has no ``epsilon_emp``."""
         row = super().row()
         del row["epsilon_emp"]
+        more = ("curve", "mu_lower", "tangent", "band") if self.curve is not None else ()
         return row | {
+            **{name: getattr(self, name) for name in more},
             "event": self.event,
             "e_value": None if self.e_value is None else finite(self.e_value),
             "reports": self.reports,

@@ -31,7 +31,6 @@ __all__ = ["SHARES", "Scores"]
 SHARES = (0.5, 1.0)
 """How far bets go from even odds to those of the models, because models err."""
 
-_WEALTH = ("base", "now", "own", "shares")
 _MEMORY = ("rows", "paths", "types", "values", "words", "category_rows", "keys", "whole")
 _PRIOR = np.array([0.49, 0.49, 0.02])  # shares of a question's wealth; the last one never bets
 _COLUMNS, _KEPT, _CELLS = 16, 2**13, 2**20  # most columns of each type, reports, and records
@@ -127,6 +126,9 @@ class Scores:
         that was counted earlier: the counts choose the columns, so that it would not be fair.
     """
 
+    _KEPT: tuple[str, ...] = ("base", "now", "own", "shares", "balance")
+    _MOST = 2.0  # balances are smaller
+
     def __init__(self, counts: Counts, grid: Array, delta: float, product: bool = False) -> None:
         self.counts, self.grid, self.delta = counts, grid, delta
         k, size = counts.inputs, counts.size
@@ -197,14 +199,20 @@ class Scores:
         if np.isnan(balance[:, low:]).all():
             total = np.logaddexp.reduce(log[:, :, low], axis=None)
             return np.zeros_like(log[:, :-1]), np.full(sides.size // size, total)
-        rounds, grown = self._rounds.copy(), np.exp(grid)
-        rounds[2] = low
 
         def part_played(part: slice, *wealth: Array) -> None:
-            given: Any = scores[part], sides[part], rounds, grown, self.delta, balance
-            _play(*given, *wealth)
+            self._multiply(scores[part], sides[part], grid, balance, low, *wealth)
 
         return in_parts(log, low, sides.size, size, part_played)
+
+    def _multiply(
+        self, scores: Array, sides: Array, grid: Array, balance: Array, low: int, *wealth: Array
+    ) -> None:
+        """Play a part of the rounds, as `in_parts` describes it."""
+        rounds = self._rounds.copy()
+        rounds[2] = low
+        given: Any = scores, sides, rounds, np.exp(grid), self.delta, balance
+        _play(*given, *wealth)
 
     def _settle(self) -> None:
         """Share the wealth anew as `Bets.settle` does, and learn if enough is new."""
@@ -225,13 +233,17 @@ class Scores:
 
     def _learn(self, tuned: bool = False) -> None:
         """Fit the models to the first part of the memory; choose balances, unless `tuned`."""
-        (found, sides), size = self._memory[0], self.counts.size
-        half = np.arange(sides.size) // size % 2
+        found, sides = self._memory[0]
+        half = np.arange(sides.size) // self.counts.size % 2
         if any(len(np.unique(sides[half == part])) < self.counts.inputs for part in (0, 1)):
             return  # a half has no report of some input
         self.models, held_out = fitted(self._table(found), sides, half, self.counts.inputs)
-        if tuned:
-            return
+        if not tuned:
+            self._tune(held_out, sides)
+
+    def _tune(self, held_out: Array, sides: Array) -> None:
+        """Choose balances, by what they would have won on reports that the models did not see."""
+        size = self.counts.size
         recent = slice(-_TRIED // size * size, None)
         given = self._drawn_in(held_out[recent])[:, :, -1:], sides[recent]
         tried = np.unique(np.append(np.arange(0, self.grid.size, _EVERY), self.grid.size - 1))
@@ -296,7 +308,7 @@ class Scores:
         """Return the state, for `restore`; JSON can hold it."""
         parts = self._memory or [(Records(0).finished(), np.empty(0, int))]
         memory = Records.joined([found for found, _ in parts])
-        arrays = {name: getattr(self, name) for name in (*_WEALTH, "balance")}
+        arrays = {name: getattr(self, name) for name in self._KEPT}
         arrays |= {f"memory_{name}": getattr(memory, name) for name in _MEMORY}
         arrays["sides"] = np.concatenate([sides for _, sides in parts])
         arrays["numbers"], arrays["keys"] = self.columns
@@ -315,9 +327,8 @@ class Scores:
         """
         arrays, numbers = unpacked(state["arrays"]), [int(number) for number in state["numbers"]]
         self.learned, self._blocks, self._next, self._low, self.counted, self.rounds = numbers
-        for name in _WEALTH:
+        for name in self._KEPT:
             setattr(self, name, taken(arrays, name, getattr(self, name)))
-        self.balance = taken(arrays, "balance", self.balance)
         sides = taken(arrays, "sides", np.empty(0, int), len(arrays["sides"]))
         memory = Records(sides.size).finished()
         for name in _MEMORY:
@@ -333,7 +344,7 @@ class Scores:
             0 <= self.learned <= sides.size and memory.sound() and 0 <= self._low < self.grid.size
             and 0 <= self.rounds <= self.counted
             and ((sides >= 0) & (sides < self.counts.inputs)).all()
-            and ((bets > 0) & (bets < 2)).all()
+            and ((bets > 0) & (bets < self._MOST)).all()
         )  # fmt: skip
         if not sound:
             raise ValueError("state must hold scores, got numbers that are out of range")

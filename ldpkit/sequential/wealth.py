@@ -211,6 +211,8 @@ class Wealth:
     players : sequence of (float, callable)
         Shares of the stake, and functions of the grid that return a player: `Tracks`,
         `ldpkit.sequential.Screen` or `ldpkit.sequential.Scores`.
+    values : float array (g,), optional
+        Values of the claims to bet against, instead of `grid`.
 
     Attributes
     ----------
@@ -224,14 +226,18 @@ class Wealth:
         the first round of its own couple.
     total : float array (g,)
         Logarithm of the wealth against every epsilon of the grid, when it was last read.
+    most_won : float array (g,)
+        The largest of these logarithms so far.
     dealt : float array
         Logarithms of the shares of the players.
     won : float
         Logarithm of the wealth with which the claim was refuted; minus infinity if it was not.
     """
 
-    def __init__(self, claim: float, alpha: float, players: Sequence[tuple[float, Any]]) -> None:
-        self.grid, self.goal, self.enough = grid(claim), -math.log(alpha), 1 / alpha
+    def __init__(self, claim: float, alpha: float, players: Sequence[tuple[float, Any]],
+                 values: Array | None = None) -> None:  # fmt: skip
+        self.grid = grid(claim) if values is None else values
+        self.goal, self.enough = -math.log(alpha), 1 / alpha
         at = np.flatnonzero(self.grid == claim).tolist()
         self.at: int | None = at[0] if at else None
         self.reached, self.won, self.rounds = 0, -math.inf, 0
@@ -239,6 +245,7 @@ class Wealth:
         self.dealt = np.log([share for share, _ in players])
         late = any(isinstance(player, Screen) and player.late for player in self.players)
         self.couple = 2 if late else 1
+        self.most_won = np.full(self.grid.size, -math.inf)
         self._weigh()
 
     def bet(self, n: int, watched: bool = True) -> int:
@@ -280,6 +287,7 @@ class Wealth:
 
     def _weigh(self) -> None:
         self.total = self._mixed([player.log for player in self.players])
+        self.most_won = np.maximum(self.most_won, self.total)
 
     # --- conclusions ------------------------------------------------------------------------------
 
@@ -330,6 +338,7 @@ class Wealth:
             "reached": self.reached,
             "won": self.won if self.refuted else None,
             "total": self.total.tolist(),
+            "most_won": self.most_won.tolist(),
             "players": [player.state() for player in self.players],
         }
 
@@ -339,9 +348,11 @@ class Wealth:
         self.rounds = checks.integer("rounds", state["rounds"], 0)
         for player, kept in zip(self.players, state["players"], strict=True):
             player.restore(kept)
-        total = np.array(state["total"], float)
-        if total.shape != self.grid.shape:
-            raise ValueError(f"state must hold total of shape {self.grid.shape}, got {total.shape}")
-        self.total = total
+        for name in ("total", "most_won"):
+            new, shape = np.array(state[name], float), self.grid.shape
+            checks.need(
+                new.shape == shape, f"state must hold {name} of shape {shape}, got {new.shape}"
+            )
+            setattr(self, name, new)
         self.won = -math.inf if state["won"] is None else float(state["won"])
-        checks.reals("wealth", [*total, self.log, *self.each], -_MOST, _MOST)
+        checks.reals("wealth", [*self.total, *self.most_won, self.log, *self.each], -_MOST, _MOST)

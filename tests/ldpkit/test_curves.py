@@ -1,0 +1,563 @@
+"""Claims that are trade-off curves, and bets against all their lines at once.
+
+Statistical tests have fixed seeds; the false-alarm rate of each limit stands beside it.
+"""
+
+import functools
+import json
+import math
+
+import click.testing
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import scipy
+from scipy.stats import norm
+
+from ldpkit import audit, betting, curve
+from ldpkit.cli.group import cli
+from ldpkit.mechanisms import AGM, GM, GRR, OUE, Client, FiniteMechanism, recorded
+from ldpkit.sequential import Counts, SequentialAudit
+from ldpkit.sequential.portfolio import LEVELS, Portfolio, best, paid
+from ldpkit.testing import check_mechanism
+
+Q = np.linspace(0, 1, 2001)
+MADE = {
+    "gdp(.3)": curve.gdp(0.3),
+    "gdp(1)": curve.gdp(1.0),
+    "gdp(4)": curve.gdp(4.0),
+    "approx": curve.approx(1.0, 0.1),
+    "laplace": curve.laplace(1.0),
+    "grr": curve.grr(5, 1.0),
+    "oue": curve.oue(1.0),
+    "points": curve.points([0, 0.1, 0.4], [1, 0.7, 0.2]),
+    "lines": curve.lines([0.0, 1.0, 3.0], [0.3, 0.05, 1e-3]),
+    "laws": curve.laws([0.5, 0.3, 0.2], [0.1, 0.3, 0.6]),
+}
+
+
+def laplace_curve(epsilon):
+    """The exact F of Laplace noise."""
+    e = math.exp(epsilon)
+    middle = 1 - 1 / (4 * e * np.maximum(Q, 1e-9))
+    return np.where(1 / (2 * e) > Q, e * Q, np.where(Q <= 0.5, middle, 1 - (1 - Q) / e))
+
+
+# --- curves ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 2.0])
+def test_tangents_lie_outside_the_gaussian_curve_and_touch_it(mu):
+    claim, exact = curve.gdp(mu), norm.cdf(norm.ppf(Q) + mu)
+    assert (claim.F(Q) >= exact).all()
+    assert (claim.F(Q) - exact).max() < 4e-3 * mu
+    touched = norm.cdf(-(np.log(claim.grown) / mu + mu / 2))  # where each tangent touches
+    assert claim.F(touched) == pytest.approx(norm.cdf(norm.ppf(touched) + mu), abs=3e-12)
+
+
+def test_the_laplace_curve_is_that_of_laplace_noise_and_below_pure_epsilon():
+    claim, exact = curve.laplace(1.0), laplace_curve(1.0)
+    assert (claim.F(Q) >= exact).all()
+    assert (claim.F(Q) - exact).max() < 1e-3
+    assert (claim.F(Q) <= curve.approx(1.0).F(Q) + 1e-11).all()
+    assert claim.F([math.exp(-1) / 2, 0.5]) == pytest.approx([0.5, 1 - math.exp(-1) / 2], abs=1e-11)
+
+
+def test_randomised_response_has_the_curve_of_its_corners():
+    k, q = 5, 1 / (math.e + 4)
+    assert curve.grr(k, 1.0).F([0, q, (k - 1) * q, 1]) == pytest.approx(
+        [0, math.e * q, 1 - q, 1], abs=1e-11
+    )
+    assert curve.grr(2, 1.0).lines == [pytest.approx(x) for x in curve.approx(1.0).lines]
+    mu = 2 * norm.ppf(
+        math.e / (1 + math.e)
+    )  # the least mu that two values keep: the corner touches
+    p = 1 / (1 + math.e)
+    assert curve.gdp(mu, tangents=400).F(p) == pytest.approx(1 - p, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_curve_is_symmetric_and_above_the_diagonal(name):
+    claim = MADE[name]
+    f = claim.F(Q)
+    assert (f >= Q).all()
+    assert (np.diff(f) >= -1e-15).all()
+    assert (np.diff(f, 2) <= 1e-9).all()
+    inner = f < 1 - 1e-6  # at the top the other lines are as steep as the first ones are flat
+    assert claim.F(1 - f[inner]) == pytest.approx(1 - Q[inner], abs=1e-6)
+    again = curve.lines(np.log(claim.grown), claim.deltas)
+    assert again.F(Q) == pytest.approx(f, abs=1e-10)
+    alphas, betas = claim.drawn()
+    assert np.interp(Q, alphas, betas) == pytest.approx(1 - f, abs=1e-11)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_delta_is_the_conjugate_of_the_curve(name):
+    claim, grid = MADE[name], np.linspace(0, 1, 200_001)
+    for epsilon in (-1.0, 0.0, 0.7, 2.0):
+        most = (claim.F(grid) - math.exp(epsilon) * grid).max()
+        assert claim.delta(epsilon) == pytest.approx(max(most, 0), abs=3e-4)
+        assert claim.delta(epsilon) >= most - 1e-15
+        if claim.delta(epsilon) <= 1 and epsilon >= 0 and claim.delta(epsilon) > claim.deltas.min():
+            assert claim.epsilon(float(claim.delta(epsilon))) == pytest.approx(epsilon, abs=1e-9)
+    epsilon, delta = claim.implied
+    assert delta == max(1e-4, claim.deltas.min())
+    assert claim.delta(epsilon) <= delta + 1e-15
+
+
+def test_published_conversion_of_gdp():
+    assert curve.gdp_delta(1.0, 4.3772) == pytest.approx(1e-5, rel=1e-4)
+    assert curve.gdp_delta(1.0, 0.0) == pytest.approx(2 * norm.cdf(0.5) - 1, abs=1e-15)
+    assert (
+        0 <= curve.gdp_delta(0.1, 50.0) < 1e-300
+    )  # both terms are far below what a float resolves
+    assert curve.approx(1.0, 0.1).epsilon(0.01) == math.inf
+
+
+@pytest.mark.parametrize(
+    "mechanism", [GM(2, 1.0, 1e-5), AGM(2, 1.0, 1e-5)], ids=lambda m: type(m).__name__
+)
+def test_gaussian_mechanisms_keep_the_curve_of_their_noise(mechanism):
+    """Exact oracle: two inputs of a Gaussian mechanism are sensitivity / sigma apart."""
+    mu = math.sqrt(2) / mechanism.scale
+    given = curve.gdp_delta(mu, 1.0)
+    assert given <= 1e-5 * (1 + 1e-6)
+    if isinstance(mechanism, AGM):
+        assert given == pytest.approx(1e-5, rel=1e-3)
+
+
+def test_unary_encoding_and_response_attain_their_curves():
+    one, two = OUE(4, 1.0), GRR(5, 1.0)
+    p, q = 0.5 * (1 - one.q), one.q * 0.5  # own bit set and the other not
+    assert curve.oue(1.0).F(q) == pytest.approx(p, abs=1e-11)
+    assert curve.grr(5, 1.0).F(two.q) == pytest.approx(two.p, abs=1e-11)
+
+
+def test_one_direction_only_is_weaker():
+    ordered = curve.lines([1.0], [0.0], both=False)
+    assert ordered.lines == [[math.e], [pytest.approx(1e-12)]]
+    assert ordered.F(0.5) == 1.0 > curve.approx(1.0).F(0.5)
+    drawn = curve.laws([0.9, 0.1], [0.5, 0.5], both=False)
+    assert drawn.F(0.1) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gdp(0)", r"mu must be a number in \(0, 20\], got 0"),
+        ("gdp(1.0, tangents=3)", "tangents must be an integer >= 8, got 3"),
+        ("approx(-1)", "epsilon must be a number in [0, 700], got -1"),
+        ("laplace(0)", "epsilon must be a number in (0, 700], got 0"),
+        ("grr(1, 1.0)", "k must be an integer >= 2, got 1"),
+        ("points([0, .5], [1, .6])", "betas must lie on a convex, falling curve below 1 - alpha"),
+        ("points([0, .2, .4], [.8, .75, .2])", "betas must lie on a convex"),
+        ("points([.5, .2], [.3, .6])", "alphas must rise and stay below 1"),
+        ("points([.5], [.3, .6])", "alphas and betas must be lists of one length"),
+        ("lines([-1.], [.1])", "deltas must be at least 1 - e^epsilon, got [0.1]"),
+        ("laws([.5, .4], [.5, .5])", "p0 must have the sum 1, got 0.9"),
+        ("make('gdb', mu=1)", "claim must be one of gdp, approx, laplace, grr, oue, got 'gdb'"),
+        ("make('gdp')", "claim gdp must get its own parameters: gdp() missing 1"),
+    ],
+)
+def test_wrong_curves_are_refused(text, message):
+    with pytest.raises(ValueError, match=message if "\\" in message else None) as error:
+        eval(f"curve.{text}")
+    assert message.replace("\\", "") in str(error.value)
+
+
+# --- bets -----------------------------------------------------------------------------------------
+
+
+def at_the_boundary(rng, name):
+    """Laws of 12 cells, sorted by their ratio, that keep the claim of a name and touch it."""
+    cuts = np.sort(rng.uniform(-2.5, 3.5, 11))
+    if name == "gdp(1)":
+        cdf0, cdf1 = norm.cdf(cuts), norm.cdf(cuts - 1)
+    else:
+        cdf0, cdf1 = scipy.stats.laplace.cdf(cuts), scipy.stats.laplace.cdf(cuts - 1)
+    return np.diff(np.r_[0, cdf0, 1]), np.diff(np.r_[0, cdf1, 1])
+
+
+def portfolio(lines, rng):
+    """What a random portfolio pays on 12 cells, against these lines."""
+    grown, deltas = (np.array(x)[None, None] for x in lines)
+    shares = rng.dirichlet(np.full(11 * grown.size + 2, 0.05))[None]
+    return paid(shares, 2 / (grown + deltas), 2 * grown / (grown + deltas))[:, 0]
+
+
+@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.given(st.integers(0, 2**32), st.sampled_from(["gdp(1)", "laplace"]), st.booleans())
+def test_every_portfolio_is_fair_at_the_boundary(seed, name, swapped):
+    """Means of the two payments have a sum of at most 2, for tight laws, their swap and channels of them."""
+    rng = np.random.default_rng(seed)
+    p0, p1 = at_the_boundary(rng, name)
+    if swapped:
+        p0, p1 = p1[::-1], p0[::-1]
+    channel = rng.dirichlet(np.full(12, 0.3), 12)
+    f, g = portfolio(MADE[name].lines, rng)
+    for first, second in ((p1, p0), (p1 @ channel, p0 @ channel)):
+        assert first @ f + second @ g <= 2 + 1e-11
+        assert (first @ f) * (second @ g) <= 1 + 1e-11
+
+
+def test_chords_the_product_of_equal_noise_and_a_late_choice_are_unfair():
+    """The three wrong turns: each has a mean above 1 on laws that keep the claim."""
+    rng = np.random.default_rng(5)
+    alphas = np.linspace(0, 1, 6)[:-1]
+    chords = curve.points(alphas, 1 - norm.cdf(norm.ppf(alphas) + 1))
+    p0, p1 = at_the_boundary(rng, "gdp(1)")
+    grown, deltas = (np.array(x)[None, None] for x in chords.lines)
+    first = np.full((1, 11 * grown.size + 2), 1 / (11 * grown.size + 2))
+    up, down = 2 / (grown + deltas), 2 * grown / (grown + deltas)
+    f, g = paid(best(first, up, down, np.array([p1, p0]), 1000), up, down)[:, 0]
+    assert p1 @ f + p0 @ g > 2.001
+    # opposite noise: the product of f(Y) and g(Z) is no e-variable, half of the sum is one
+    n = rng.normal(size=200_000)
+    cells = [(x[:, None] > np.arange(-2, 3.5, 0.5)).sum(axis=1) for x in (1 - n, n)]
+    grown, deltas = (np.array(x)[None, None] for x in MADE["gdp(1)"].lines)
+    even = np.array([np.bincount(c, minlength=12) + 1.0 for c in cells]) / 200_000
+    first = np.full((1, 11 * grown.size + 2), 1 / (11 * grown.size + 2))
+    up, down = 2 / (grown + deltas), 2 * grown / (grown + deltas)
+    tilted = even * np.linspace(0.4, 1.6, 12) ** np.array([[1], [-1]])
+    f, g = paid(best(first, up, down, tilted, 300), up, down)[:, 0]
+    product, mean = f[cells[0]] * g[cells[1]], (f[cells[0]] + g[cells[1]]) / 2
+    error = 4 * product.std() / math.sqrt(n.size)  # false alarms below 1e-4
+    assert product.mean() > 1 + error
+    assert mean.mean() < 1 + 4 * mean.std() / math.sqrt(n.size)
+    # the line that pays most, chosen after the report
+    pays = [portfolio(([e], [d]), rng) for e, d in zip(*MADE["gdp(1)"].lines)]
+    late = p1 @ np.max([f for f, _ in pays], axis=0) + p0 @ np.max([g for _, g in pays], axis=0)
+    assert late > 2.1
+
+
+@pytest.mark.parametrize(
+    ("truth", "claimed", "growth"),
+    [
+        ("1.2", "gdp(1)", 0.00845),
+        ("1.5", "gdp(1)", 0.0485),
+        ("2", "gdp(1)", 0.1640),
+        ("2", "laplace", 0.0937),
+    ],
+)
+def test_the_best_portfolio_attains_the_information_limit(truth, claimed, growth):
+    """Limits of T4, computed from the nearest laws; cells, lines and few rounds lose 4 % at most."""
+    law, end = (norm, 4.0) if claimed == "gdp(1)" else (scipy.stats.laplace, 0.0)
+    cuts = np.linspace(-end, end + float(truth), 32)
+    counts = np.array([np.diff(np.r_[0, law.cdf(cuts - x), 1]) for x in (float(truth), 0.0)])
+    grown, deltas = (np.array(x)[None, None] for x in MADE[claimed].lines)
+    up, down = 2 / (grown + deltas), 2 * grown / (grown + deltas)
+    first = np.full((1, cuts.size * grown.size + 2), 1 / (cuts.size * grown.size + 2))
+    pays = paid(best(first, up, down, counts, 3000), up, down)[:, 0]
+    won = float((counts * np.log(pays)).sum())
+    assert 0.96 * growth < won < 1.003 * growth
+
+
+@pytest.mark.parametrize(("truth", "growth"), [(1.2, 0.00563), (1.5, 0.0333), (2.0, 0.1191)])
+def test_the_best_tangent_is_the_best_bet_on_one_event(truth, growth):
+    """T2: the fastest bet on an event against the curve is the fastest against one of its lines."""
+    lines = zip(*curve.gdp(1.0, tangents=60).lines)
+    lines = [(math.log(e), d) for e, d in lines if e >= 1]
+    at = np.arange(0.4, 1.3, 0.05)
+    rates = zip(norm.sf(at - truth), norm.sf(at))
+    found = max(betting.joint_growth(p, q, *line) for p, q in rates for line in lines)
+    assert found == pytest.approx(growth, rel=0.01)
+
+
+@hypothesis.settings(max_examples=40, deadline=None)
+@hypothesis.given(
+    st.integers(2, 4), st.sampled_from(["coins", "product", "mean"]), st.integers(0, 2**32)
+)
+def test_the_factor_of_a_round_is_fair(k, rule, seed):
+    """The mean factor of a round with k inputs, for any scores, shares and thresholds, is at most 1."""
+    rng = np.random.default_rng(seed)
+    p0, p1 = at_the_boundary(rng, "gdp(1)")
+    four = np.r_[0, 4, 7, 9, 12]
+    tight = [np.add.reduceat(law, four[:-1]) for law in (p1, p0)]
+    laws = np.array([*tight, *rng.dirichlet(np.ones(2), 2) @ tight])[:k]
+    size = 1 if rule == "coins" else k
+    player = Portfolio(Counts(k, 1 << 12, size), [MADE["gdp(1)"]], rule == "product")
+    for d in range(len(player.balance)):
+        player.cuts[d] = np.sort(rng.random(LEVELS.size))
+        player.balance[d, 0] = portfolio(MADE["gdp(1)"].lines, rng)
+        if seed % 2:  # everything on the asset that pays on the other inputs alone
+            player.balance[d, 0] = [[0.0] * 12, [2.0] * 12]
+    c = rng.random((4, len(player.balance), 2))
+
+    def factor(reports, sides):
+        log = player.shares + player.now
+        given = c[list(reports)], np.array(sides), player.grid, player.balance
+        gained, trace = player._played(*given, log)
+        total = np.logaddexp.reduce(log + np.pad(gained, ((0, 0), (0, 1), (0, 0))), axis=(0, 1))
+        assert trace[-1] == pytest.approx(float(total[0]), abs=1e-9)
+        return math.exp(total[0])
+
+    if rule == "coins":
+        mean = sum(laws[x, r] / k * factor([r], [x]) for x in range(k) for r in range(4))
+    else:
+        every = np.array(np.meshgrid(*[range(4)] * k)).reshape(k, -1).T[:: 1 if k < 4 else 3]
+        chances = np.prod([laws[x, every[:, x]] for x in range(k)], axis=0)
+        if k == 4:
+            return  # a third of the outcomes proves nothing of the mean
+        mean = sum(p * factor(r, range(k)) for p, r in zip(chances, every))
+    assert mean <= 1 + 1e-9
+
+
+def simulated(mu, claim, reports, runs, seed):
+    """Log wealth against one claim when it was largest, and reports until 1 / .05, with the report as score."""
+    rng, most, needed = np.random.default_rng(seed), [], []
+    for _ in range(runs):
+        player = Portfolio(Counts(2, 1 << 12), [claim])
+        sides = rng.integers(0, 2, reports)
+        y = rng.normal(size=reports) + mu * (sides == 0)
+        c = scipy.special.expit(y - mu / 2)[:, None, None].repeat(2, axis=2)
+        paths, begin = [], 0
+        while begin < reports:
+            end = min(reports, max(begin + 8, begin * 5 // 4))
+            log = player.shares + player.now
+            given = player.grid, player.balance
+            gained, trace = player._played(c[begin:end], sides[begin:end], *given, log)
+            player.now[:, :-1] += gained
+            paths.append(trace)
+            begin = end
+            player.cuts = np.quantile(c[:begin, :, 1], LEVELS, axis=0, method="lower").T
+            player.tally[:] = 0
+            player._count(c[:begin], sides[:begin])
+            player._fit()
+        path = np.concatenate(paths)
+        most.append(path.max())
+        hit = path >= math.log(20)
+        needed.append(hit.argmax() + 1 if hit.any() else math.inf)
+    return np.array(most), np.array(needed)
+
+
+def test_clients_at_the_boundary_are_rarely_refuted():
+    most, _ = simulated(1.0, MADE["gdp(1)"], 800, 150, 11)
+    assert (most >= math.log(20)).mean() <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)  # 1e-3
+
+
+def test_clients_beyond_the_boundary_are_refuted_about_as_fast_as_measured():
+    """Two reports for each pair of the measured 128 (standard error 4) pairs; 60 runs have one of 15."""
+    _, needed = simulated(1.5, MADE["gdp(1)"], 1600, 60, 12)
+    assert np.isfinite(needed).all()
+    assert 80 < needed.mean() / 2 < 180
+
+
+# --- the audit ------------------------------------------------------------------------------------
+
+
+def noisy(mu, values, rng):
+    """Gaussian noise. Without rounding the last bits of a float reveal the input."""
+    return np.round(np.asarray(values) * mu + rng.normal(size=len(values)), 3).tolist()
+
+
+def client(mu, inputs=(0, 1)):
+    return Client(
+        functools.partial(noisy, mu), values=list(inputs), report="any", epsilon=4.0, delta=1e-4
+    )
+
+
+def test_an_audit_refutes_too_little_noise():
+    given = {"until": "sure", "alpha": 0.05, "seed": 3}
+    result = audit(client(1.5), "learned", claim="gdp", mu=1.0, trials=3000, **given)
+    assert result.violated
+    assert result.curve == {"kind": "gdp", "mu": 1.0, "lines": 53}
+    assert (result.claim, result.delta) == (pytest.approx(3.91, abs=0.01), 1e-4)
+    assert result.lower == 0.0 and result.mu_lower >= 1.0
+    assert result.tangent["shown"] > result.tangent["delta"]
+    assert result.verdict.startswith("VIOLATION: gdp with mu = 1 is refuted with")
+    assert "no bound of epsilon" in result.verdict
+    row = json.loads(json.dumps(result.row()))
+    assert row["curve"]["mu"] == 1.0 and row["mu_lower"] == result.mu_lower
+    assert result.plot().svg
+
+
+def test_an_audit_of_enough_noise_bounds_mu_from_below():
+    """A bound above the truth has a probability of at most alpha; one that is far below it tells nothing."""
+    plan = SequentialAudit(
+        client(1.0), "learned", curve=curve.gdp(1.0), band=[0.0, 1.0, 2.0], trials=4000, alpha=0.01
+    )
+    result = plan.run(2)[0]
+    assert not result.violated
+    assert 0.7 < result.mu_lower <= 1.0
+    for epsilon, bound, allowed in result.band:
+        assert bound <= curve.gdp_delta(1.0, epsilon) + 0.01
+        assert allowed == pytest.approx(curve.gdp_delta(1.0, epsilon), abs=2e-3)
+    assert result.band[0][1] > 0.25
+    assert "No mu below" in result.verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "mu"), [("laplace", 2.0), ("approx", 2.5), ("grr", 2.5), ("oue", 2.5)]
+)
+def test_other_curves_are_refuted_too(claim, mu):
+    given = {"epsilon": 0.5} | ({"k": 3} if claim == "grr" else {})
+    result = audit(client(mu), "learned", claim=claim, until="sure", trials=1000, **given)
+    assert result.violated and result.mu_lower is None and result.curve["epsilon"] == 0.5
+
+
+def test_three_inputs_and_recordings(tmp_path):
+    result = SequentialAudit(
+        client(1.5, (0, 0.1, 1.5)), "learned", curve=curve.gdp(1.0), trials=2000, alpha=0.05
+    ).run(1)[0]
+    assert result.violated
+    paths = [tmp_path / f"{x}.jsonl" for x in (0, 1)]
+    for x, path in enumerate(paths):
+        reports = noisy(2.0, [x] * 400, np.random.default_rng(x))
+        path.write_text("\n".join(map(json.dumps, reports)))
+    for independent in (True, False):
+        source = recorded(*paths, "any", 4.0)
+        plan = SequentialAudit(
+            source, "learned", curve=curve.gdp(1.0), alpha=0.05, independent=independent
+        )
+        assert plan.run()[0].violated
+
+
+def test_an_audit_continues_where_it_was_stopped():
+    plan = SequentialAudit(client(1.2), "learned", curve=curve.gdp(1.0), trials=500, band=[1.0])
+    whole, part = plan.start(4), plan.start(4)
+    whole.go()
+    part.go(trials=217)
+    state = json.loads(json.dumps(part.state()))
+    resumed = plan.start(4, state)
+    resumed.go()
+    assert resumed.result.row()["verdict"] == whole.result.row()["verdict"]
+    assert resumed.result.band == whole.result.band
+    assert resumed.result.tangent == pytest.approx(whole.result.tangent, abs=1e-9)
+    assert resumed.wealth.total == pytest.approx(whole.wealth.total, abs=1e-12)
+    other = SequentialAudit(client(1.2), "learned", curve=curve.gdp(1.1), trials=500, band=[1.0])
+    with pytest.raises(ValueError, match="state must be of the same audit"):
+        other.start(4, state)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"claim": "gdp", "mu": 1.0}, "claim needs until='sure', got until='counted'"),
+        ({"claim": "gdp", "mu": 1.0, "until": "sure", "attack": "guess"}, "attack must be learned"),
+        ({"claim": "gdp", "mu": 1.0, "epsilon": 1.0, "until": "sure"}, "claim gdp must get its own"),
+        ({"until": "sure", "band": [1.0]}, "band needs one"),
+        ({"until": "sure", "curve": 3}, "curve must be a Curve, got 3"),
+        ({"until": "sure", "curve": MADE["gdp(1)"], "band": [30.0]}, "band must be a number in [0, 20]"),
+    ],
+)  # fmt: skip
+def test_wrong_claims_are_refused(given, message):
+    with pytest.raises(ValueError) as error:
+        audit(client(1.0), **{"attack": "learned"} | given)
+    assert message in str(error.value)
+
+
+def test_a_claim_by_epsilon_is_audited_as_before():
+    """The curve is another player; audits without one have the same wealth, to the last digit."""
+    plan = SequentialAudit(client(2.0), "learned", trials=60, delta=0.0)
+    assert plan.claim == (4.0, 0.0)
+    assert "curve" not in plan.run(1)[0].row()
+
+
+# --- finite mechanisms ----------------------------------------------------------------------------
+
+MATRIX = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3, 0.4, 0.3]]
+
+
+def test_a_finite_mechanism_is_known_exactly():
+    m = FiniteMechanism(MATRIX)
+    assert m.epsilon == pytest.approx(math.log(2.5)) and m.pair() == (0, 1)
+    assert m.report_type.guess_rates((0, 1)) == pytest.approx((0.5, 0.2))
+    assert m.report_type.guess_rates((2, 0)) == pytest.approx((0.4, 0.3))
+    assert m.curve().epsilon(0.0 + 1e-11) == pytest.approx(m.epsilon, abs=1e-6)
+    assert m.curve((2, 1)).F(0.2) == pytest.approx(0.3)
+    same = GRR(4, 1.0)
+    response = FiniteMechanism(np.where(np.eye(4) == 1, same.p, same.q))
+    assert response.epsilon == pytest.approx(1.0)
+    assert response.curve().F(Q) == pytest.approx(curve.grr(4, 1.0).F(Q), abs=1e-11)
+    assert FiniteMechanism([[0.9, 0.1, 0], [0.4, 0.5, 0.1]]).epsilon == math.inf
+    tied = FiniteMechanism([[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
+    assert tied.report_type.guess_rates((0, 2)) == pytest.approx((0.25, 0.1))
+
+
+@pytest.mark.parametrize("matrix", [MATRIX, [[0.9, 0.1, 0], [0.4, 0.5, 0.1]]])
+def test_a_finite_mechanism_keeps_all_promises(matrix):
+    check_mechanism(FiniteMechanism(matrix))
+
+
+@pytest.mark.parametrize("attack", ["guess", "tight"])
+def test_reports_of_a_finite_mechanism_have_the_exact_rates(attack):
+    """False alarms below 1e-4: four standard errors of each rate of 40,000 reports."""
+    real = audit(FiniteMechanism(MATRIX), attack, trials=40_000, faithful=True)
+    exact = (0.5, 0.2)
+    assert [real.rates["tpr"], real.rates["fpr"]] == pytest.approx(exact, abs=4 * 0.5 / 200)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[0.5, 0.5], [0.5, 0.4]], "row 1 with the sum 0.9"),
+        ([[1.5, -0.5], [0.5, 0.5]], "row 0 with the sum 1 and the smallest entry -0.5"),
+        ([[0.5, 0.5], [0.5, 0.5]], "two different rows"),
+        ([0.5, 0.5], "at least two rows and two columns, got shape (2,)"),
+        ([["a", "b"], ["c", "d"]], "matrix must be made of numbers"),
+        ([[0.5, 0.5], [math.nan, 1]], "matrix must be a finite number everywhere, got nan"),
+    ],
+)
+def test_rows_that_are_no_distributions_are_named(matrix, message):
+    with pytest.raises(ValueError) as error:
+        FiniteMechanism(matrix)
+    assert message in str(error.value)
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+CLIENT = "import random\ndef client(v):\n    return round(1.5 * v + random.gauss(0, 1), 3)\n"
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    (tmp_path / "mine_curved.py").write_text(CLIENT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return (
+        "audit --client mine_curved:client --report any --inputs [0,1] --until-sure --trials 1500"
+    )
+
+
+def run(words):
+    given = click.testing.CliRunner().invoke(cli, words.split(), catch_exceptions=True)
+    return given.exit_code, given.output + repr(given.exception)
+
+
+def test_the_command_line_takes_curves(mine, tmp_path):
+    code, text = run(f"{mine} --mu 1 --save kept --html page.html")
+    assert code == 1 and "gdp with mu = 1 is refuted" in text
+    assert "implies epsilon = 3.91" in text and "mu = 1.0" in text
+    code, text = run("resume kept --client mine_curved:client --trials 1600")
+    assert code == 1
+    assert run(f"{mine} --claim gdp --mu 1 --json")[0] == 1
+    (tmp_path / "p.csv").write_text("alpha,beta\n0,1\n0.2,0.5\n")
+    (tmp_path / "l.csv").write_text("epsilon,delta\n0,0.2\n1,0.01\n")
+    for file in ("--claim-points p.csv", "--claim-lines l.csv", "--claim laplace --epsilon .5"):
+        assert run(f"{mine} {file}")[0] == 1, file
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--claim laplace --mu 1", "claim laplace must get its own parameters"),
+        ("--mu 1 --claim-lines l.csv", "give one of --claim, --claim-points and --claim-lines"),
+        ("--claim-points l.csv", "l.csv must begin with alpha,beta and hold two numbers a line"),
+        ("--claim-lines bad.csv", "could not convert string to float: 'x'"),
+        ("--claim-lines none.csv", "does not exist"),
+        ("--mu 1 --attack tight", "attack must be learned for a curve"),
+        ("--mu -1", "mu must be a number in (0, 20], got -1"),
+    ],
+)
+def test_wrong_claims_are_one_line(mine, tmp_path, more, message):
+    (tmp_path / "l.csv").write_text("epsilon,delta\n0,0.2\n")
+    (tmp_path / "bad.csv").write_text("epsilon,delta\n0,x\n")
+    code, text = run(f"{mine} {more}")
+    assert code not in (0, 1) or "ValueError" in text
+    assert message in text
+
+
+def test_a_curve_needs_until_sure(mine):
+    code, text = run(f"{mine} --mu 1".replace(" --until-sure", ""))
+    assert code == 2 and "--mu needs --until-sure" in text
