@@ -7,6 +7,7 @@ Each measurement has its own command::
     python benchmarks/blackbox.py means             # four mean mechanisms that are not private
     python benchmarks/blackbox.py nulls             # false alarms at the edge of the claim
     python benchmarks/blackbox.py clients           # 69 clients, found and not found
+    python benchmarks/blackbox.py tested            # the same by assert_private and by their code
     python benchmarks/blackbox.py curves            # claims that are trade-off curves
     python benchmarks/blackbox.py overhead          # what a report costs
     python benchmarks/blackbox.py sniper            # twenty mechanisms, 10^7 reports per input
@@ -20,6 +21,7 @@ import json
 import math
 import os
 import sys
+import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: threads would wait for each other
 
@@ -36,9 +38,10 @@ import tradeoffs
 from series import Series, accused, found, measured
 
 from ldpbook.paths import ROOT
-from ldpkit import betting
+from ldpkit import betting, exact_client
 from ldpkit.mechanisms import Client
 from ldpkit.sequential import SequentialAudit
+from ldpkit.testing import assert_private
 
 RESULTS = ROOT / "data" / "results"
 
@@ -123,6 +126,33 @@ def everything(runs, minutes):
         series.append(Series(labels, runs, lambda run, n=name: broken(n, run), known))
     done = measured("clients", series, minutes)
     kept("blackbox_clients", [found(*one) | {"one in": overlooked(one[1])} for one in done])
+
+
+@cli.command()
+@click.option("--seconds", default=10.0, help="Time of each audit.")
+def tested(seconds):
+    """Print what `assert_private` and `exact_client` find among the clients that claim epsilon = 1.
+
+    No table is stored.
+    """
+    clear = {name: (lambda f=f: f, 2) for name, f in entry_clients.CLEAR.items()}
+    correct = {name: (lambda f=f: f, 2) for name, f in entry_clients.CORRECT.items()}
+    correct |= {name: (make, 2) for name, make in entry_clients.INNOCENT.items()}
+    for name, (make, k) in (clear | entry_clients.UNUSUAL | correct).items():
+        row = {"client": name, "keeps its claim": name in correct}
+        tick = time.perf_counter()
+        try:
+            told = assert_private(
+                entry_clients.numbered(make()), 1.0, inputs=range(k), seconds=seconds
+            ).status
+        except (AssertionError, ValueError) as error:
+            told = str(error).splitlines()[0]
+        row |= {"test": told, "test seconds": round(time.perf_counter() - tick, 1)}
+        tick = time.perf_counter()
+        exact = exact_client(entry_clients.numbered(make()), 1.0, inputs=range(k), ways=20_000)
+        row |= {"exact": exact.status, "loss": exact.loss, "reason": exact.reason}
+        row |= {"exact seconds": round(time.perf_counter() - tick, 1)}
+        click.echo(json.dumps(row))
 
 
 def overlooked(runs):

@@ -98,13 +98,17 @@ def _panel(
     yield f'<path d="M{path}" fill="none" stroke="#0057b8" stroke-width="2"/>'
 
 
-def drawing(trajectory: Sequence[tuple[int, float, float]], claim: float, alpha: float) -> Drawing:
+def drawing(
+    trajectory: Sequence[tuple[int, float, float]], claim: float, alpha: float, of: str = "epsilon"
+) -> Drawing:
     """Draw wealth and lower bound against the number of reports.
 
     Parameters
     ----------
     trajectory, claim, alpha
         Attributes of a `SequentialResult`.
+    of : str
+        The number that is bounded.
     """
     seen = [row for row in trajectory if row[0] > 0] or [(1, 0.0, 0.0)]
     wealth = [(float(n), math.exp(min(max(log, -690), 690))) for n, log, _ in seen]
@@ -112,11 +116,11 @@ def drawing(trajectory: Sequence[tuple[int, float, float]], claim: float, alpha:
     claimed = claim < math.inf
     parts = [
         *_panel(0, "wealth (e-value)", wealth, 1 / alpha, f"refuted: {1 / alpha:g}", True),
-        *_panel(_WIDE + 20, "lower bound of epsilon", bound, claim if claimed else 0.0,
+        *_panel(_WIDE + 20, f"lower bound of {of}", bound, claim if claimed else 0.0,
                 f"claim: {claim:g}" if claimed else "nothing is claimed", False),
     ]  # fmt: skip
     label = (
-        f"Wealth grew to {wealth[-1][1]:.3g} and the bound of epsilon to {bound[-1][1]:.3g} after"
+        f"Wealth grew to {wealth[-1][1]:.3g} and the bound of {of} to {bound[-1][1]:.3g} after"
         f" {seen[-1][0]:,} reports per input."
     )
     return _framed(parts, label, 2 * _WIDE + 20, _HIGH)
@@ -205,6 +209,9 @@ def page(result: Any, command: str = "") -> str:
     """
     bets = hasattr(result, "trajectory")
     claim = "nothing" if result.claim == math.inf else f"epsilon = {result.claim:g}"
+    claim, of, lower = f"{claim}, delta = {result.delta:g}", "epsilon", result.lower
+    if bets and result.curve is not None:
+        claim, of, lower = result.claimed, "mu", result.mu_lower
     now = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     shared = "bets shared one wealth" if bets else "questions shared alpha"
     fixed = {"first": result.trials, "second": result.trials}
@@ -213,7 +220,7 @@ def page(result: Any, command: str = "") -> str:
         *((f"its {name}", value) for name, value in result.parameters.items()),
         ("Client", f"digest {result.digest}" if result.digest else "a mechanism of ldpkit"),
         ("Date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))),
-        ("Claimed", f"{claim}, delta = {result.delta:g}"),
+        ("Claimed", claim),
         ("Asked", f"{result.attack}; {result.questions} {shared}"),
         ("Reports", f"{result.trials:,} per input, "
                     + ("all of them real" if result.faithful else
@@ -225,8 +232,8 @@ def page(result: Any, command: str = "") -> str:
         ("Rates", ", ".join(f"{name} = {rate:.6g}" for name, rate in result.rates.items())),
         *([("Wealth", "nothing is claimed" if result.e_value is None else f"{result.e_value:.6g}")]
           if bets else []),
-        ("Lower bound", f"epsilon is at least {down(result.lower)}, wrong with probability at most"
-                        f" {result.alpha:g}"),
+        ("Lower bound", "none" if lower is None else f"{of} is at least {down(lower)}, wrong with"
+                        f" probability at most {result.alpha:g}"),
         *([("Stopped", result.stopped)] if bets else []),
         ("Time", f"{result.seconds:.2f} seconds"),
         ("Seed", result.seed),

@@ -124,7 +124,9 @@ class SequentialResult(PairResult):
     def plot(self) -> Drawing:
         """Draw wealth and bound against the number of reports."""
         claim = self.claim if self.curve is None else self.curve.get("mu", math.inf)
-        return drawing(self.trajectory, claim, self.alpha)
+        return drawing(
+            self.trajectory, claim, self.alpha, "epsilon" if self.curve is None else "mu"
+        )
 
     def row(self) -> Row:
         """Flatten as `AuditResult.row` does; a sequential audit has no ``epsilon_emp``."""

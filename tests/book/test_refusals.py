@@ -84,7 +84,7 @@ REFUSED = [
     ("crafting.benign(net(), X, Y, 0, rng())", "count must be an integer >= 1, got 0"),
     ("crafting.label_flip(net(), X, Y, 5, rng(), 'worst')", "flip must be one of random, next, runner_up, got 'worst'"),
     ("crafting.label_flip(net(), X, Y + 9, 5, rng())", "labels must lie in 0..1, got"),
-    ("crafting.gradient_flip(net(), X, Y, 2.0, rng())", "count must be an integer >= 1, got 2.0"),
+    ("crafting.gradient_flip(net(), X, Y, 2.5, rng())", "count must be an integer >= 1, got 2.5"),
     ("crafting.gradient_flip(net(), X, Y, 2, 1)", f"{RNG} 1"),
     ("crafting.collude(net(), X, Y, 2, rng(), None)", "teach must be callable, got None"),
     ("crafting.collude(net(), X, Y, 2, 1, len)", f"{RNG} 1"),

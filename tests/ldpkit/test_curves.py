@@ -433,7 +433,7 @@ def test_an_audit_continues_where_it_was_stopped():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"claim": "gdp", "mu": 1.0}, "claim needs until='sure', got until='counted'"),
+        ({"claim": "gdp", "mu": 1.0, "until": "counted"}, "claim needs until='sure', got until='counted'"),
         ({"claim": "gdp", "mu": 1.0, "until": "sure", "attack": "guess"}, "attack must be learned"),
         ({"claim": "gdp", "mu": 1.0, "epsilon": 1.0, "until": "sure"}, "claim gdp must get its own"),
         ({"until": "sure", "band": [1.0]}, "band needs one"),

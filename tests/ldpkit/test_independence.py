@@ -150,7 +150,7 @@ def test_several_attributes_of_a_replaced_client_are_looked_at_too():
 
 def test_what_changes_nothing_of_the_client_keeps_the_law():
     given = {"g": 3, "delta": 0.01, "first": 0.3, "d": 2, "buckets": 3, "bits": 2, "omega": 2, "p": 0.6, "theta": 0.7,
-             "k": 6, "epsilon": 0.7}  # fmt: skip
+             "k": 6, "epsilon": 0.7, "sigma": 2.0}  # fmt: skip
     for name in MECHANISMS:
         mechanism = make(name, **{key: value for key, value in given.items() if takes(name, key)})
         # whatever it computes once and keeps is no replacement

@@ -218,7 +218,7 @@ def test_bad_buckets_their_reports_and_collections_of_collections_are_refused():
     for buckets, bits, name in [
         (1, 4, "buckets"),
         (25, 4, "buckets"),
-        (12.0, 4, "buckets"),
+        (12.5, 4, "buckets"),
         (12, 0, "bits"),
     ]:
         with pytest.raises(ValueError, match=name):

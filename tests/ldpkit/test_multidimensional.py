@@ -245,7 +245,7 @@ def test_it_is_made_by_its_name_and_refuses_what_does_not_fit():
         with pytest.raises(ValueError, match="pair must"):
             audit(m, pair=(0, 2), trials=10)
     assert RSFD([2, 3], 2, 1.0) == RSFD((2, 3), 2, 1.0) and hash(RSFD([2, 3], 2, 1.0))
-    for given, name in [(((3, 2, 4.0), 3, 1.0), "k"), ((5, 3, 0), "epsilon"), ((5, 3, 28), "epsilon"),
+    for given, name in [(((3, 2, 4.5), 3, 1.0), "k"), ((5, 3, 0), "epsilon"), ((5, 3, 28), "epsilon"),
                         (((3, 2, 4), 3, math.nan), "epsilon")]:  # fmt: skip
         with pytest.raises(ValueError, match=f"{name} must"):
             RSFD(*given)

@@ -163,7 +163,7 @@ def test_mechanisms_are_frozen_and_made_again_from_their_name_and_parameters():
 def test_parameters_outside_their_range_are_refused():
     """The tables of `test_hostile` have one bad value per class; here is every class with each."""
     for label in EVERY:
-        for k in (1, 0, -3, 2.5, 10.0, "10", None, math.nan, MAX_DOMAIN + 1):
+        for k in (1, 0, -3, 2.5, "10", None, math.nan, MAX_DOMAIN + 1):
             with pytest.raises(ValueError, match="^k must be an integer"):
                 dataclasses.replace(build(label, 5, 1.0), k=k)
     for label in [*PURE, *ADAPTIVE, *APPROXIMATE, "FaultySUE"]:

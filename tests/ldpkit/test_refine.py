@@ -743,7 +743,7 @@ def test_a_given_grid_is_searched_and_nothing_else():
     for family, epsilon, grid, name in (
         ("ss", 1, 5, "grid"), ("ss", 1, [[1, 2]], "grid"), ("ss", 1, ["1"], "grid"),
         ("ss", 1, [True, False], "grid"), ("ss", 1, [1j], "grid"), ("ss", 1, [1, 10], "omega"),
-        ("ss", 1, [0, 3], "omega"), ("ss", 1, [1.0, 3.0], "omega"), ("lh", 1, [1, 5], "g"),
+        ("ss", 1, [0, 3], "omega"), ("ss", 1, [1.5, 3.0], "omega"), ("lh", 1, [1, 5], "g"),
         ("lh", 15, None, "the grid of g must end at"), ("ue", 1, [0.0, 0.5], "p"),
         ("ue", 30, [1e-300, 0.5], "p must exceed q"), ("he", 1, [0.5, 1.1], "theta"),
     ):  # fmt: skip

@@ -181,7 +181,7 @@ def test_numbers_outside_their_range_are_refused_and_extreme_tails_give_bounds()
     for count in [-1, 11, 2.5, [3, 12]]:
         with pytest.raises(ValueError, match="count must"):
             stats.clopper_pearson(count, 10, TAIL)
-    for trials in [-5, 10.0, None]:
+    for trials in [-5, 10.5, None]:
         for call in (stats.clopper_pearson, lambda c, t, tail: stats.epsilon_ceiling(t, tail=tail)):
             with pytest.raises(ValueError, match="trials must"):
                 call(0, trials, TAIL)
