@@ -82,8 +82,9 @@ def assert_private(
         f" input in {result.seconds:.1f} s{found if result.status == 'none found' else ''}"
     )
     if result.violated or (result.status == "inconclusive" and not allow_inconclusive):
-        about = {"cause": result.cause or "unknown", "event": result.event}
-        about |= {"inputs": leading(result), "counted": counted(result.counts)}
+        about = {"cause": result.cause} if result.cause else {}
+        about |= {"event": result.event, "inputs": leading(result)}
+        about |= {"counted": counted(result.counts)}
         raise AssertionError("\n  ".join([str(result), *map(": ".join, about.items())]))
     return result
 

@@ -168,7 +168,7 @@ def test_the_promise_on_the_front_page_is_broken_within_the_first_window(browser
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     page.goto(f"{site}/book/intro.html", wait_until="networkidle")
     box = page.locator(".explorer.mini").bounding_box()
-    assert box["y"] + box["height"] < 900 and page.locator(".ways a").count() == 3
+    assert box["y"] + box["height"] < 900 and page.locator(".ways li").count() == 3
     page.locator(".explorer.mini .ex-button").first.click()
     page.locator('.explorer.mini .ex-verdict[data-tone="bad"]').wait_for()
     page.context.close()
