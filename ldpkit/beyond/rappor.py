@@ -8,9 +8,10 @@ from typing import Annotated
 import numpy as np
 
 from .. import checks
-from ..mechanisms.base import Domain, Epsilon, SupportOracle
+from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
 from ..reports import Bloom
 from ..types import Array, ArrayLike, Rng
+from .rappor_weeks import BloomWeeks
 
 __all__ = ["RAPPOR"]
 
@@ -39,7 +40,8 @@ class RAPPOR(SupportOracle):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget of the permanent step, in [1e-6, 30], which holds for any number of reports.
+        Privacy budget of the permanent step, in [1e-6, 30], which holds for any number of reports;
+        the paper calls it epsilon_infinity.
     m : int
         Number of bits of the Bloom filter, in [2, 2^16].
     h : int
@@ -49,6 +51,9 @@ class RAPPOR(SupportOracle):
     keep, flip : float
         Probability that a one, and that a zero, of the permanent step is sent as a one, in [0, 1];
         1 and 0 send the permanent bits unchanged.
+    tau : int, optional
+        Number of reports of one user over weeks, in [1, 10^6], which are audited together; without
+        it, a user sends one report.
 
     Notes
     -----
@@ -56,10 +61,16 @@ class RAPPOR(SupportOracle):
     The permanent step keeps every bit with probability ``1 - f/2``. Here ``epsilon = 2 h ln((2 - f)
     / f)`` is the loss of two values that share no bit; values that share bits have a smaller loss,
     see `Bloom.loss`. The instantaneous step sends a bit by `keep` and `flip`, which the paper calls
-    q and p (Erlingsson et al. 2014). In this client every report samples a new cohort and new
-    permanent bits. A frequency is estimated from the reports in which all of the value's bits are
-    set. The estimate is unbiased over the choice of the functions. The paper fits a regression
-    instead.
+    q and p (Erlingsson et al. 2014). One report alone satisfies `first`, the epsilon_1 of the
+    paper.
+
+    Every user has one cohort and, for the value, permanent bits that are sampled once. With `tau`,
+    one report of this client is all that a user sends in `tau` weeks about one value, ``bits`` of
+    the shape (tau, m). Their loss grows with `tau` towards `epsilon`, see `BloomWeeks.loss`.
+
+    A frequency is estimated from the reports in which all of the value's bits are set. Over weeks a
+    bit counts as set if so many ones are likelier from a one of the permanent step. The estimate is
+    unbiased over the choice of the functions. The paper fits a regression instead.
     """
 
     k: Domain
@@ -69,6 +80,7 @@ class RAPPOR(SupportOracle):
     cohorts: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 64
     keep: Annotated[float, checks.rule(checks.real, 0, 1)] = 1.0
     flip: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.0
+    tau: Annotated[int | None, checks.rule(checks.integer, 1, MAX_ROUNDS)] = None
     name = "RAPPOR"
     exact = True
 
@@ -83,6 +95,10 @@ class RAPPOR(SupportOracle):
             self.keep - self.flip >= 1e-3,
             f"keep must exceed flip = {self.flip:g} by at least 0.001, got {self.keep!r}",
         )
+        checks.need(
+            (self.tau or 1) * self.m <= 2**24,
+            f"tau times m must be at most 2^24, got {self.tau} times {self.m}",
+        )
 
     @property
     def f(self) -> float:
@@ -90,8 +106,18 @@ class RAPPOR(SupportOracle):
         return 2 / (1 + math.exp(self.epsilon / (2 * self.h)))
 
     @property
-    def report_type(self) -> Bloom:
-        """A cohort and bits."""
+    def report_type(self) -> Bloom | BloomWeeks:
+        """A cohort and bits, of one report or of all."""
+        odds = self.epsilon / (2 * self.h)
+        return (
+            self.single
+            if self.tau is None
+            else BloomWeeks(self.single, self.tau, odds, self.keep, self.flip)
+        )
+
+    @property
+    def single(self) -> Bloom:
+        """Report type of one report."""
         clear, kept = self.f / 2, 1 / (1 + math.exp(-self.epsilon / (2 * self.h)))
         own, other = (
             one * self.keep + none * self.flip for one, none in ((kept, clear), (clear, kept))
@@ -101,7 +127,7 @@ class RAPPOR(SupportOracle):
     @property
     def first(self) -> float:
         """Largest loss of one report, which is that of two values that share no bit."""
-        return float(self.report_type.strength(self.h, 0))
+        return float(self.single.strength(self.h, 0))
 
     @property
     def p(self) -> float:
@@ -122,12 +148,14 @@ class RAPPOR(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``cohort`` and ``bits``; see `Mechanism.perturb`."""
-        values, report_type = self._users(values, rng), self.report_type
-        reports = np.zeros(values.size, report_type.form)
+        values = self._users(values, rng)
+        reports = np.zeros(values.size, self.report_type.form)
         reports["cohort"] = rng.integers(0, self.cohorts, values.size)
-        places = report_type.places[reports["cohort"], :, values]
-        np.put_along_axis(reports["bits"], places, 1, 1)
-        coins = rng.integers(0, 2, reports["bits"].shape, np.uint8)
-        permanent = np.where(rng.random(coins.shape) < self.f, coins, reports["bits"])
-        reports["bits"] = rng.random(coins.shape) < np.where(permanent, self.keep, self.flip)
+        own = np.zeros((values.size, self.m), np.uint8)
+        np.put_along_axis(own, self.single.places[reports["cohort"], :, values], 1, 1)
+        coins = rng.integers(0, 2, own.shape, np.uint8)
+        permanent = np.where(rng.random(own.shape) < self.f, coins, own)
+        rates = np.where(permanent, self.keep, self.flip)
+        rates = rates if self.tau is None else rates[:, None]  # the same rates every week
+        reports["bits"] = rng.random(reports["bits"].shape) < rates
         return reports

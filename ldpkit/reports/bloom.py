@@ -14,7 +14,7 @@ from .base import Support, shaped
 from .hashed import cell_table
 from .listing import alphabet, product_distribution
 
-__all__ = ["Bloom"]
+__all__ = ["Bloom", "classes"]
 
 
 @kernel
@@ -127,7 +127,7 @@ class Bloom(Support):
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         rates = np.zeros(2)
-        for a, b, share in _classes(self, pair):
+        for a, b, share in classes(self, pair):
             strong = self.strength(np.arange(-b, a + 1), b - a) >= threshold
             for i, (one, two) in enumerate(((self.own, self.other), (self.other, self.own))):
                 surplus = np.convolve(_sums(a, one), _sums(b, two)[::-1])
@@ -137,7 +137,7 @@ class Bloom(Support):
     def loss(self, pair: Pair) -> float:
         """Loss of the cohorts in which the two values share the fewest bits; the event "score of at
         least the loss" attains it."""
-        return max(float(self.strength(a, b - a)) for a, b, _ in _classes(self, pair))
+        return max(float(self.strength(a, b - a)) for a, b, _ in classes(self, pair))
 
     @property
     def outputs(self) -> int:
@@ -169,7 +169,7 @@ class Bloom(Support):
 
 
 @functools.lru_cache(maxsize=256)
-def _classes(report_type: Bloom, pair: Pair) -> list[tuple[int, int, float]]:
+def classes(report_type: Bloom, pair: Pair) -> list[tuple[int, int, float]]:
     """Numbers of bits of the first value only and of the second value only, with the share of the
     cohorts that have these numbers."""
     sizes = np.stack([own.sum(axis=1) for own in report_type.apart(pair)], axis=1)
