@@ -14,11 +14,11 @@ from .base import Support, shaped
 from .hashed import cell_table
 from .listing import alphabet, product_distribution
 
-__all__ = ["Bloom", "classes"]
+__all__ = ["Bloom", "classes", "held"]
 
 
 @kernel
-def _held(places: Array, cohorts: Array, bits: Array) -> Array:
+def held(places: Array, cohorts: Array, bits: Array) -> Array:
     """Whether all bits of each value are set in each report, bool array (n, values), for the places
     of the values' bits (cohorts, h, values)."""
     out = np.ones((len(bits), places.shape[2]), np.bool_)
@@ -89,10 +89,10 @@ class Bloom(Support):
         return reports
 
     def supports(self, reports: Array, value: int) -> Array:
-        return _held(self.places[:, :, [value]], reports["cohort"], reports["bits"])[:, 0]
+        return held(self.places[:, :, [value]], reports["cohort"], reports["bits"])[:, 0]
 
     def tally(self, reports: Array) -> Array:
-        return _held(self.places, reports["cohort"], reports["bits"])
+        return held(self.places, reports["cohort"], reports["bits"])
 
     def apart(self, pair: Pair) -> tuple[Array, Array]:
         """Bits of every cohort that belong to the first value only, and those that belong to the

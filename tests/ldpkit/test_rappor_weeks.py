@@ -167,7 +167,10 @@ def test_a_client_that_draws_permanent_bits_anew_every_week_is_told_from_the_law
 
     given = (4, 2.0, 16, 2, 1, 0.9, 0.1, 30)
     found = audit(Forgetful(*given), "tight", trials=20_000, seed=1)
-    assert found.violated and not audit(RAPPOR(*given), "tight", trials=20_000, seed=1, faithful=True).violated
+    assert (
+        found.violated
+        and not audit(RAPPOR(*given), "tight", trials=20_000, seed=1, faithful=True).violated
+    )
 
 
 def test_the_name_with_weeks_is_the_mechanism_and_keeps_its_promises():
