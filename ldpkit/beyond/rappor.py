@@ -20,7 +20,6 @@ __all__ = ["RAPPOR"]
 
 _STEP = 2.0**-40  # scores are multiples of a power of two, therefore their sums are exact
 _FINE = 2**16  # most different sums of the bits of one value that are kept apart
-_SURE = 64.0  # log likelihood ratio of a permanent bit that nothing can add to
 
 
 @functools.lru_cache(maxsize=256)
@@ -43,9 +42,10 @@ class BloomWeeks(Support):
     (tau, m).
 
     Only the number of ones at each bit matters. Given the permanent bit, it is binomial. A report
-    supports the values all of whose bits are set more likely than not. The score is the log
-    likelihood ratio of two values, in multiples of 2^-40, or of about a 500th of the permanent
-    step's if its sums are too many.
+    supports the values all of whose bits count as set: so many ones are likelier from a permanent
+    one than from a permanent zero. The score is the log likelihood ratio of two values. It is
+    rounded to multiples of 2^-40, or of about a 200th of `odds` where its sums are too many. The
+    exact rates are those of the rounded score.
 
     Parameters
     ----------
@@ -94,29 +94,30 @@ class BloomWeeks(Support):
         """Log likelihood ratio of 0..tau ones, for a bit of the value against another bit; float
         array (tau + 1,)."""
         ones = np.arange(self.tau + 1)
-        with np.errstate(invalid="ignore"):  # a count that no permanent bit leads to says nothing
-            kept, flipped = (
+        kept, flipped = (  # of a count that no permanent bit leads to, both are the least number
+            np.nan_to_num(
                 scipy.special.xlogy(ones, rate) + scipy.special.xlog1py(self.tau - ones, -rate)
-                for rate in (self.keep, self.flip)
             )
-            permanent = np.clip(np.nan_to_num(kept - flipped), -_SURE, _SURE)
+            for rate in (self.keep, self.flip)
+        )
+        permanent = np.clip(kept - flipped, -64, 64)  # nobody could be surer of a permanent bit
         found = np.logaddexp(permanent + self.odds, 0) - np.logaddexp(permanent, self.odds)
         return np.rint(found / _STEP) * _STEP
 
     @functools.cached_property
     def levels(self) -> Array:
         """`ratios` as they are summed: coarser, if the sums would be too many."""
-        few = math.comb(self.tau + self.single.h, self.single.h) <= _FINE
-        step = _STEP if few else 2.0 ** (math.frexp(self.odds)[1] - 8)
+        many = math.comb(self.tau + self.single.h, self.single.h) > _FINE
+        step = 2.0 ** (math.frexp(self.odds)[1] - 8) if many else _STEP
         return np.rint(self.ratios / step) * step
 
     @functools.cached_property
     def counts(self) -> Array:
         """Probabilities of 0..tau ones at a bit of the value, and at another bit; float array (2,
         tau + 1)."""
-        kept, clear = scipy.special.expit([self.odds, -self.odds])
+        own = scipy.special.expit([self.odds, -self.odds])  # of a permanent one, and of a zero
         sent = [binomial(self.tau, rate) for rate in (self.keep, self.flip)]
-        return np.array([[kept, clear], [clear, kept]]) @ sent
+        return np.array([own, own[::-1]]) @ sent
 
     @property
     def own(self) -> float:
@@ -153,7 +154,7 @@ class BloomWeeks(Support):
         return np.linspace(0, self.single.h * (self.levels[-1] - self.levels[0]), 65)[1:]
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
-        rates, least = np.zeros(2), math.ceil(threshold / _STEP) * _STEP
+        rates, least = np.zeros(2), np.ceil(threshold / _STEP) * _STEP
         for a, b, share in classes(self.single, pair):
             (scores, (own, other)), (minus, less) = _sums(self, a), _sums(self, b)
             reached = np.searchsorted(minus, scores - least, side="right")
@@ -164,8 +165,10 @@ class BloomWeeks(Support):
     def loss(self, pair: Pair) -> float:
         """Loss of the cohorts in which the two values share the fewest bits: a one in all weeks at
         bits of the first value, and a zero in all weeks at bits of the second."""
-        counts = classes(self.single, pair)
-        return max(float(a * self.ratios[-1] - b * self.ratios[0]) for a, b, _ in counts)
+        return max(
+            float(a * self.ratios[-1] - b * self.ratios[0])
+            for a, b, _ in classes(self.single, pair)
+        )
 
 
 @functools.lru_cache(maxsize=64)
@@ -264,8 +267,11 @@ class RAPPOR(SupportOracle):
     @property
     def report_type(self) -> Bloom | BloomWeeks:
         """A cohort and bits, of one report or of all."""
-        step = (self.epsilon / (2 * self.h), self.keep, self.flip)
-        return self.single if self.tau is None else BloomWeeks(self.single, self.tau, *step)
+        if self.tau is None:
+            return self.single
+        return BloomWeeks(
+            self.single, self.tau, self.epsilon / (2 * self.h), self.keep, self.flip
+        )
 
     @property
     def single(self) -> Bloom:
@@ -305,9 +311,9 @@ class RAPPOR(SupportOracle):
         reports["cohort"] = rng.integers(0, self.cohorts, values.size)
         own = np.zeros((values.size, self.m), np.uint8)
         np.put_along_axis(own, self.single.places[reports["cohort"], :, values], 1, 1)
-        coins = rng.integers(0, 2, own.shape, np.uint8)
-        permanent = np.where(rng.random(own.shape) < self.f, coins, own)
-        rates = np.where(permanent, self.keep, self.flip)
-        rates = rates if self.tau is None else rates[:, None]  # the same rates every week
-        reports["bits"] = rng.random(reports["bits"].shape) < rates
+        fair = rng.integers(0, 2, own.shape, np.uint8)
+        permanent = np.where(rng.random(own.shape) < self.f, fair, own)
+        rates = np.where(permanent, self.keep, self.flip)[:, None]  # the same rates every week
+        coins = rng.random((values.size, self.tau or 1, self.m))
+        reports["bits"] = (coins < rates).reshape(reports["bits"].shape)
         return reports
