@@ -53,7 +53,8 @@ def test_rates_and_loss_follow_from_all_bits_of_all_weeks(m):
         one, two = laws[list(pair)]
         seen = one + two > 0
         ratio = np.log(one[seen] / two[seen])
-        assert kind.score(reports, pair)[seen] == approx(ratio, abs=1e-10)
+        score = kind.score(reports, pair)
+        assert score[seen] == approx(ratio, abs=1e-10) and np.isfinite(score).all()
         assert kind.loss(pair) == approx(ratio.max(), abs=1e-10) and ratio.max() < m.epsilon + 1e-9
         named = held[:, pair[0]] / held.sum(axis=1)
         assert GUESS.rates(m, pair) == approx((one @ named, two @ named), rel=1e-12)
@@ -62,6 +63,10 @@ def test_rates_and_loss_follow_from_all_bits_of_all_weeks(m):
             least = float(threshold) - 1e-8
             wanted = approx((one[seen] @ event, two[seen] @ event), rel=1e-10, abs=1e-15)
             assert kind.score_rates(least, pair) == wanted, threshold
+        for threshold in [*np.unique(score), kind.loss(pair)]:  # ties count, the last one too
+            event = score >= threshold
+            wanted = approx((one @ event, two @ event), rel=1e-10, abs=1e-15)
+            assert kind.score_rates(threshold, pair) == wanted and event.any(), threshold
 
 
 @pytest.mark.parametrize("m", TINY, ids=str)
@@ -108,6 +113,7 @@ def test_the_two_losses_are_those_of_the_paper():
     assert losses == sorted(losses) and losses[-2] == approx(most, abs=1e-6)
     assert {m.epsilon for m in weeks} == {most} and losses[-1] <= most + 1e-11
     assert [m.f for m in weeks] == [approx(f)] * 6
+    assert {m.first for m in weeks} == {weeks[0].first}
 
 
 def test_the_client_draws_permanent_bits_once_and_weekly_bits_afresh():
