@@ -2,17 +2,24 @@
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
+import scipy
 
 from .. import checks
-from ..mechanisms.base import Domain, Epsilon, SupportOracle
+from ..exact import binomial
+from ..mechanisms.base import MAX_ROUNDS, Domain, Epsilon, SupportOracle
 from ..reports import Bloom
-from ..types import Array, ArrayLike, Rng
+from ..reports.base import Support, shaped
+from ..reports.bloom import classes, held
+from ..types import Array, ArrayLike, Pair, Rates, Reports, Rng
 
 __all__ = ["RAPPOR"]
+
+_STEP = 2.0**-40  # scores are multiples of a power of two, therefore their sums are exact
+_FINE = 2**16  # most different sums of the bits of one value that are kept apart
 
 
 @functools.lru_cache(maxsize=256)
@@ -30,6 +37,159 @@ def _hit(h: int, m: int, covered: int) -> Array:
 
 
 @dataclass(frozen=True)
+class BloomWeeks(Support):
+    """A cohort and the bits of `tau` weeks, structured array (n,) with ``cohort`` and ``bits``
+    (tau, m).
+
+    Only the number of ones at each bit matters. Given the permanent bit, it is binomial. A report
+    supports the values all of whose bits count as set: so many ones are likelier from a permanent
+    one than from a permanent zero. The score is the log likelihood ratio of two values. It is
+    rounded to multiples of 2^-40, or of about a 200th of `odds` where its sums are too many. The
+    exact rates are those of the rounded score.
+
+    Parameters
+    ----------
+    single : Bloom
+        Report type of one week.
+    tau : int
+        Number of weeks.
+    odds : float
+        Log odds that the permanent step leaves a bit as it is, ``ln((2 - f) / f)``.
+    keep, flip : float
+        Probability that a one, and that a zero, of the permanent step is sent as a one.
+    """
+
+    single: Bloom
+    tau: int
+    odds: float
+    keep: float
+    flip: float
+    name, exact = "weeks", True
+    guess_route, score_route = "enumerate", "convolve"
+
+    @property
+    def k(self) -> int:  # type: ignore[override]  # follows from one week
+        """Domain size."""
+        return self.single.k
+
+    @property
+    def form(self) -> np.dtype[np.void]:
+        """Type of one report."""
+        return np.dtype([("cohort", "<i8"), ("bits", "u1", (self.tau, self.single.m))])
+
+    @property
+    def width(self) -> int:
+        return self.tau * self.single.m + 1
+
+    def read(self, reports: Reports, sender: str) -> Array:
+        reports = shaped(reports, (None,), sender, self.form)
+        checks.values(reports["cohort"], self.single.cohorts, f"cohorts of {sender}")
+        checks.values(reports["bits"].ravel(), 2, f"bits of {sender}")
+        return reports
+
+    # --- one bit
+
+    @functools.cached_property
+    def ratios(self) -> Array:
+        """Log likelihood ratio of 0..tau ones, for a bit of the value against another bit; float
+        array (tau + 1,)."""
+        ones = np.arange(self.tau + 1)
+        kept, flipped = (  # of a count that no permanent bit leads to, both are the least number
+            np.nan_to_num(
+                scipy.special.xlogy(ones, rate) + scipy.special.xlog1py(self.tau - ones, -rate)
+            )
+            for rate in (self.keep, self.flip)
+        )
+        permanent = np.clip(kept - flipped, -64, 64)  # nobody could be surer of a permanent bit
+        found = np.logaddexp(permanent + self.odds, 0) - np.logaddexp(permanent, self.odds)
+        return np.rint(found / _STEP) * _STEP
+
+    @functools.cached_property
+    def levels(self) -> Array:
+        """`ratios` as they are summed: coarser, if the sums would be too many."""
+        many = math.comb(self.tau + self.single.h, self.single.h) > _FINE
+        step = 2.0 ** (math.frexp(self.odds)[1] - 8) if many else _STEP
+        return np.rint(self.ratios / step) * step
+
+    @functools.cached_property
+    def counts(self) -> Array:
+        """Probabilities of 0..tau ones at a bit of the value, and at another bit; float array (2,
+        tau + 1)."""
+        own = scipy.special.expit([self.odds, -self.odds])  # of a permanent one, and of a zero
+        sent = [binomial(self.tau, rate) for rate in (self.keep, self.flip)]
+        return np.array([own, own[::-1]]) @ sent
+
+    @property
+    def own(self) -> float:
+        """Probability that a bit of the value counts as set."""
+        return float(self.counts[0] @ (self.ratios > 0))
+
+    @property
+    def other(self) -> float:
+        """Probability that another bit counts as set."""
+        return float(self.counts[1] @ (self.ratios > 0))
+
+    # --- all bits
+
+    def _set(self, reports: Array) -> Array:
+        """Whether each bit counts as set, 0 or 1, uint8 array (n, m)."""
+        return (self.ratios[reports["bits"].sum(axis=1)] > 0).view(np.uint8)
+
+    def supports(self, reports: Array, value: int) -> Array:
+        places = self.single.places[:, :, [value]]
+        return held(places, reports["cohort"], self._set(reports))[:, 0]
+
+    def tally(self, reports: Array) -> Array:
+        return held(self.single.places, reports["cohort"], self._set(reports))
+
+    def guess_rates(self, pair: Pair) -> Rates | None:
+        return replace(self.single, own=self.own, other=self.other).guess_rates(pair)
+
+    def score(self, reports: Array, pair: Pair) -> Array:
+        """Log likelihood ratio; float array (n,)."""
+        one, two = (bits[reports["cohort"]] for bits in self.single.apart(pair))
+        return np.asarray((self.levels[reports["bits"].sum(axis=1)] * (one * 1 - two)).sum(axis=1))
+
+    def thresholds(self) -> Array:
+        return np.linspace(0, self.single.h * (self.levels[-1] - self.levels[0]), 65)[1:]
+
+    def score_rates(self, threshold: float, pair: Pair) -> Rates:
+        rates, least = np.zeros(2), np.ceil(threshold / _STEP) * _STEP
+        for a, b, share in classes(self.single, pair):
+            (scores, (own, other)), (minus, less) = _sums(self, a), _sums(self, b)
+            reached = np.searchsorted(minus, scores - least, side="right")
+            below = np.pad(np.cumsum(less, axis=1), ((0, 0), (1, 0)))[:, reached]
+            rates += share * np.array([own @ below[1], other @ below[0]])
+        return min(1.0, float(rates[0])), min(1.0, float(rates[1]))  # sums may round up
+
+    def loss(self, pair: Pair) -> float:
+        """Loss of the cohorts in which the two values share the fewest bits: a one in all weeks at
+        bits of the first value, and a zero in all weeks at bits of the second."""
+        return max(
+            float(a * self.ratios[-1] - b * self.ratios[0])
+            for a, b, _ in classes(self.single, pair)
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _sums(report_type: BloomWeeks, n: int) -> tuple[Array, Array]:
+    """Sums of the levels of n bits, in order, and their probabilities if the bits are those of the
+    value and if they are not, float array (2, sums)."""
+    scores, chances = np.zeros(1), np.ones((2, 1))
+    levels, at = np.unique(report_type.levels, return_inverse=True)
+    single = [np.bincount(at, law) for law in report_type.counts]
+    for _ in range(n):
+        scores, at = np.unique(np.add.outer(scores, levels), return_inverse=True)
+        chances = np.array(
+            [
+                np.bincount(at.ravel(), np.multiply.outer(*laws).ravel())
+                for laws in zip(chances, single)
+            ]
+        )
+    return scores, chances
+
+
+@dataclass(frozen=True)
 class RAPPOR(SupportOracle):
     """RAPPOR with a Bloom filter: a value has several bits, which get permanent noise and then
     fresh noise.
@@ -39,7 +199,8 @@ class RAPPOR(SupportOracle):
     k : int
         Domain size, at least 2.
     epsilon : float
-        Privacy budget of the permanent step, in [1e-6, 30], which holds for any number of reports.
+        Privacy budget of the permanent step, in [1e-6, 30], which holds for any number of reports;
+        the paper calls it epsilon_infinity.
     m : int
         Number of bits of the Bloom filter, in [2, 2^16].
     h : int
@@ -49,6 +210,9 @@ class RAPPOR(SupportOracle):
     keep, flip : float
         Probability that a one, and that a zero, of the permanent step is sent as a one, in [0, 1];
         1 and 0 send the permanent bits unchanged.
+    tau : int, optional
+        Number of reports of one user over weeks, in [1, 10^6], which are audited together; without
+        it, a user sends one report.
 
     Notes
     -----
@@ -56,10 +220,16 @@ class RAPPOR(SupportOracle):
     The permanent step keeps every bit with probability ``1 - f/2``. Here ``epsilon = 2 h ln((2 - f)
     / f)`` is the loss of two values that share no bit; values that share bits have a smaller loss,
     see `Bloom.loss`. The instantaneous step sends a bit by `keep` and `flip`, which the paper calls
-    q and p (Erlingsson et al. 2014). In this client every report samples a new cohort and new
-    permanent bits. A frequency is estimated from the reports in which all of the value's bits are
-    set. The estimate is unbiased over the choice of the functions. The paper fits a regression
-    instead.
+    q and p (Erlingsson et al. 2014). One report alone satisfies `first`, the epsilon_1 of the
+    paper.
+
+    Every user has one cohort and, for the value, permanent bits that are sampled once. With `tau`,
+    one report of this client is all that a user sends in `tau` weeks about one value, ``bits`` of
+    the shape (tau, m). Their loss grows with `tau` towards `epsilon`, see `BloomWeeks.loss`.
+
+    A frequency is estimated from the reports in which all of the value's bits are set. Over weeks a
+    bit counts as set if so many ones are likelier from a one of the permanent step. The estimate is
+    unbiased over the choice of the functions. The paper fits a regression instead.
     """
 
     k: Domain
@@ -69,6 +239,7 @@ class RAPPOR(SupportOracle):
     cohorts: Annotated[int, checks.rule(checks.integer, 1, 2**16)] = 64
     keep: Annotated[float, checks.rule(checks.real, 0, 1)] = 1.0
     flip: Annotated[float, checks.rule(checks.real, 0, 1)] = 0.0
+    tau: Annotated[int | None, checks.rule(checks.integer, 1, MAX_ROUNDS)] = None
     name = "RAPPOR"
     exact = True
 
@@ -83,6 +254,10 @@ class RAPPOR(SupportOracle):
             self.keep - self.flip >= 1e-3,
             f"keep must exceed flip = {self.flip:g} by at least 0.001, got {self.keep!r}",
         )
+        checks.need(
+            (self.tau or 1) * self.m <= 2**24,
+            f"tau times m must be at most 2^24, got {self.tau} times {self.m}",
+        )
 
     @property
     def f(self) -> float:
@@ -90,8 +265,17 @@ class RAPPOR(SupportOracle):
         return 2 / (1 + math.exp(self.epsilon / (2 * self.h)))
 
     @property
-    def report_type(self) -> Bloom:
-        """A cohort and bits."""
+    def report_type(self) -> Bloom | BloomWeeks:
+        """A cohort and bits, of one report or of all."""
+        if self.tau is None:
+            return self.single
+        return BloomWeeks(
+            self.single, self.tau, self.epsilon / (2 * self.h), self.keep, self.flip
+        )
+
+    @property
+    def single(self) -> Bloom:
+        """Report type of one report."""
         clear, kept = self.f / 2, 1 / (1 + math.exp(-self.epsilon / (2 * self.h)))
         own, other = (
             one * self.keep + none * self.flip for one, none in ((kept, clear), (clear, kept))
@@ -101,7 +285,7 @@ class RAPPOR(SupportOracle):
     @property
     def first(self) -> float:
         """Largest loss of one report, which is that of two values that share no bit."""
-        return float(self.report_type.strength(self.h, 0))
+        return float(self.single.strength(self.h, 0))
 
     @property
     def p(self) -> float:
@@ -122,12 +306,14 @@ class RAPPOR(SupportOracle):
 
     def perturb(self, values: ArrayLike, rng: Rng) -> Array:
         """Return a structured array (n,) with ``cohort`` and ``bits``; see `Mechanism.perturb`."""
-        values, report_type = self._users(values, rng), self.report_type
-        reports = np.zeros(values.size, report_type.form)
+        values = self._users(values, rng)
+        reports = np.zeros(values.size, self.report_type.form)
         reports["cohort"] = rng.integers(0, self.cohorts, values.size)
-        places = report_type.places[reports["cohort"], :, values]
-        np.put_along_axis(reports["bits"], places, 1, 1)
-        coins = rng.integers(0, 2, reports["bits"].shape, np.uint8)
-        permanent = np.where(rng.random(coins.shape) < self.f, coins, reports["bits"])
-        reports["bits"] = rng.random(coins.shape) < np.where(permanent, self.keep, self.flip)
+        own = np.zeros((values.size, self.m), np.uint8)
+        np.put_along_axis(own, self.single.places[reports["cohort"], :, values], 1, 1)
+        fair = rng.integers(0, 2, own.shape, np.uint8)
+        permanent = np.where(rng.random(own.shape) < self.f, fair, own)
+        rates = np.where(permanent, self.keep, self.flip)[:, None]  # the same rates every week
+        coins = rng.random((values.size, self.tau or 1, self.m))
+        reports["bits"] = (coins < rates).reshape(reports["bits"].shape)
         return reports

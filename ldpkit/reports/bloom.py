@@ -14,11 +14,11 @@ from .base import Support, shaped
 from .hashed import cell_table
 from .listing import alphabet, product_distribution
 
-__all__ = ["Bloom"]
+__all__ = ["Bloom", "classes", "held"]
 
 
 @kernel
-def _held(places: Array, cohorts: Array, bits: Array) -> Array:
+def held(places: Array, cohorts: Array, bits: Array) -> Array:
     """Whether all bits of each value are set in each report, bool array (n, values), for the places
     of the values' bits (cohorts, h, values)."""
     out = np.ones((len(bits), places.shape[2]), np.bool_)
@@ -89,10 +89,10 @@ class Bloom(Support):
         return reports
 
     def supports(self, reports: Array, value: int) -> Array:
-        return _held(self.places[:, :, [value]], reports["cohort"], reports["bits"])[:, 0]
+        return held(self.places[:, :, [value]], reports["cohort"], reports["bits"])[:, 0]
 
     def tally(self, reports: Array) -> Array:
-        return _held(self.places, reports["cohort"], reports["bits"])
+        return held(self.places, reports["cohort"], reports["bits"])
 
     def apart(self, pair: Pair) -> tuple[Array, Array]:
         """Bits of every cohort that belong to the first value only, and those that belong to the
@@ -127,7 +127,7 @@ class Bloom(Support):
 
     def score_rates(self, threshold: float, pair: Pair) -> Rates:
         rates = np.zeros(2)
-        for a, b, share in _classes(self, pair):
+        for a, b, share in classes(self, pair):
             strong = self.strength(np.arange(-b, a + 1), b - a) >= threshold
             for i, (one, two) in enumerate(((self.own, self.other), (self.other, self.own))):
                 surplus = np.convolve(_sums(a, one), _sums(b, two)[::-1])
@@ -137,7 +137,7 @@ class Bloom(Support):
     def loss(self, pair: Pair) -> float:
         """Loss of the cohorts in which the two values share the fewest bits; the event "score of at
         least the loss" attains it."""
-        return max(float(self.strength(a, b - a)) for a, b, _ in _classes(self, pair))
+        return max(float(self.strength(a, b - a)) for a, b, _ in classes(self, pair))
 
     @property
     def outputs(self) -> int:
@@ -169,7 +169,7 @@ class Bloom(Support):
 
 
 @functools.lru_cache(maxsize=256)
-def _classes(report_type: Bloom, pair: Pair) -> list[tuple[int, int, float]]:
+def classes(report_type: Bloom, pair: Pair) -> list[tuple[int, int, float]]:
     """Numbers of bits of the first value only and of the second value only, with the share of the
     cohorts that have these numbers."""
     sizes = np.stack([own.sum(axis=1) for own in report_type.apart(pair)], axis=1)

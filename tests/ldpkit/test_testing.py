@@ -84,7 +84,7 @@ def registered():
 VARIANTS = [
     GRR(100, 3.0), SS(30, 0.5), HR(100, 4.0), SHE(20, 5.0), SHE(20, 5.0, 2.0**-20), GM(3, 1.0, 0.02, 2.0**-10),
     FaultyUE(5, 1.0, "OUE"), BucketFlip(8, 1.0, 4, 2), HR(2, 0.5), HR(10, 1.0), HR(7, 4.0), HM(100, 4.0), HM(9, 0.5, 3),
-    HCMS(30, 3.0, 4, 3), RAPPOR(5, 2.0, 5, 3, 16), RAPPOR(3, 8.0, 128, 1, 512), CMS(30, 1.0, 4, 3), CMS(100, 3.0, 8, 16),
+    HCMS(30, 3.0, 4, 3), RAPPOR(5, 2.0, 5, 3, 16), RAPPOR(3, 8.0, 128, 1, 512), RAPPOR(5, 1.0, 16, 2, 512, 0.75, 0.5), CMS(30, 1.0, 4, 3), CMS(100, 3.0, 8, 16),
     PM(0.01), PM(5.0), *(Repeated(m, 3) for m in (GRR(5, 1.0), SS(9, 0.5), OUE(4, 0.5), SHE(4, 0.5))),
     Repeated(AGM(5, 1.0, 0.02), 2), *(Repeated(m, 3, memoise=True) for m in (GRR(5, 1.0), GM(5, 1.0, 0.02))),
     FLH(30, 3.0, 8, 2**16), FLH(7, 1.0, 3, None, "carter-wegman"), DiscreteLaplace(0.1, 5), DiscreteGaussian(0.125), DiscreteGaussian(900.7, 2000, 0.01),
