@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from ldpkit.sequential import Bets, Counts, block_end
+from ldpkit.sequential.columns import read
 
 LEAST = 2.0  # seconds of processor time that each row measures
 ENTRIES = (1, 10, 100, 1_000, 10_000)
@@ -59,7 +60,7 @@ def measure(make, entries, rng, claims):
         n = min(end - seen, chunk)
         sides, reports = rng.integers(0, 2, n), make(n)
         tick = time.process_time()
-        flags = counts.see(reports, sides)
+        flags = counts.see(read(reports, seen), sides)
         bets.trace(flags, sides, 0)
         bets.play(flags, sides)
         seen += n
