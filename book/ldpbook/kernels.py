@@ -84,7 +84,8 @@ def _become(told: int) -> NoReturn:
         if text:  # nothing was told if the parent has ended
             task = json.loads(text)
             os.chdir(task["cwd"])
-            process.ORIGINAL_DIR = task["cwd"]  # where processes that the page starts look for modules beside it
+            # where processes that the page starts look for the modules beside it
+            setattr(process, "ORIGINAL_DIR", task["cwd"])  # noqa: B010
             os.environ.clear()
             os.environ.update(task["env"])
             sys.argv = ["ipykernel_launcher", *task["arguments"]]

@@ -269,9 +269,7 @@ class RAPPOR(SupportOracle):
         """A cohort and bits, of one report or of all."""
         if self.tau is None:
             return self.single
-        return BloomWeeks(
-            self.single, self.tau, self.epsilon / (2 * self.h), self.keep, self.flip
-        )
+        return BloomWeeks(self.single, self.tau, self.epsilon / (2 * self.h), self.keep, self.flip)
 
     @property
     def single(self) -> Bloom:

@@ -70,7 +70,9 @@ def errors():
             mass = np.diff(scipy.stats.norm.cdf(np.append(bins, bins[-1] + step) - mean))
             for left, p in zip(bins, mass):
                 if p > 2e-4 and ((left >= threshold) == (colour == "a")) == solid:
-                    parts.append(box(across(left) + 0.6, up(p), 80 * step - 1.2, floor - up(p), colour, *["pale"] * (not solid), r=0))
+                    parts.append(
+                        box(across(left) + 0.6, up(p), 80 * step - 1.2, floor - up(p), colour, *["pale"] * (not solid), r=0)
+                    )
             steps = "".join(f"V{up(p):.1f}H{across(left + step):.1f}" for left, p in zip(bins, mass))
             parts.append(path(f"M{across(-3):.1f} {floor}{steps}", f"l{colour}") if solid else "")
     fp, fn = scipy.stats.norm.sf(threshold), scipy.stats.norm.cdf(threshold - apart)
@@ -100,8 +102,15 @@ def supports():
         parts += [text(left + 4, 24, f"{name}: {form}", "t")]
         for v in range(8):
             x, y = left + 4 + v % 4 * 40, 46 + v // 4 * 40
-            parts += [box(x, y, 34, 34, "a" if v in inside else "box", r=4), text(x + 17, y + 22, str(v), "m", "s", *["on"] * (v in inside))]
-        parts += [box(left + 121, 43, 40, 40, "lb", "dash"), text(left + 4, 148, f"supports {len(inside)} of 8 values;", "s"), text(left + 4, 166, guess, "s")]
+            parts += [
+                box(x, y, 34, 34, "a" if v in inside else "box", r=4),
+                text(x + 17, y + 22, str(v), "m", "s", *["on"] * (v in inside)),
+            ]
+        parts += [
+            box(left + 121, 43, 40, 40, "lb", "dash"),
+            text(left + 4, 148, f"supports {len(inside)} of 8 values;", "s"),
+            text(left + 4, 166, guess, "s"),
+        ]
         said.append(f"the report of {name} supports {', '.join(map(str, inside)) or 'no value'}")
     return drawing(
         "supports", 720, 216, "Which values a report supports, for four families of protocols",
@@ -128,7 +137,12 @@ def ladder():
     parts = []
     for i, (head, numbers, meaning, how) in enumerate(steps):
         x, y = 4 + 144 * i, 156 - 32 * i
-        parts += [box(x, y, 134, 84), text(x + 67, y + 23, head, "m", "t"), text(x + 67, y + 46, numbers, "m", "s"), text(x + 67, y + 68, meaning, "m", "s")]
+        parts += [
+            box(x, y, 134, 84),
+            text(x + 67, y + 23, head, "m", "t"),
+            text(x + 67, y + 46, numbers, "m", "s"),
+            text(x + 67, y + 68, meaning, "m", "s"),
+        ]
         parts += [text(x + 67, y + 104, how, "m", "s", "i")] if how else []
     return drawing(
         "ladder", 720, 268, "From counts to a claim",
@@ -140,14 +154,21 @@ def ladder():
 def guess_and_event():
     """The guess against the likelihood-ratio event, for the same reports of SUE: exact rates at 25 values and epsilon 1."""
     mechanism, parts, said = SUE(25, 1.0), [], []
-    asked = [("The guess", "Does a random one of the report name value 0?", Guess()), ("The likelihood-ratio event", "Is the bit of value 0 one, and that of value 24 zero?", TwoValueTest(1))]
+    asked = [
+        ("The guess", "Does a random one of the report name value 0?", Guess()),
+        ("The likelihood-ratio event", "Is the bit of value 0 one, and that of value 24 zero?", TwoValueTest(1)),
+    ]
     for i, (head, question, attack) in enumerate(asked):
         left, rates = 10 + 365 * i, attack.rates(mechanism, (0, 24))
         scale, ratio = 300 / 0.45, math.log(rates[0] / rates[1])
         parts += [text(left, 24, head, "t"), text(left, 46, question, "s")]
         for j, (rate, colour, who) in enumerate(zip(rates, "ab", ("value 0", "value 24"))):
             y = 68 + 50 * j
-            parts += [box(left, y, scale * rate, 30, colour, r=2), text(left + scale * rate + 8, y + 20, f"{rate:.3f}", "t"), text(left, y + 44, f"share of yes among reports of {who}", "s")]
+            parts += [
+                box(left, y, scale * rate, 30, colour, r=2),
+                text(left + scale * rate + 8, y + 20, f"{rate:.3f}", "t"),
+                text(left, y + 44, f"share of yes among reports of {who}", "s"),
+            ]
         parts += [text(left, 192, f"ln({rates[0]:.3f} / {rates[1]:.3f}) = {ratio:.2f} of the claimed 1", "t")]
         said.append(f"{head}: yes in {rates[0]:.3f} and {rates[1]:.3f} of the reports, which shows {ratio:.2f}")
     return drawing(
@@ -166,7 +187,10 @@ def lune(degrees=70):
     (x1, y1), (x2, y2) = at(-half), at(half)
     begin, end = at(math.pi / 2 - half), at(math.pi / 2 + half)  # where the two half-planes end
     sector = f"M{cx} {cy}L{begin[0]:.1f} {begin[1]:.1f}A{r} {r} 0 0 1 {end[0]:.1f} {end[1]:.1f}Z"
-    edges = "".join(f"M{at(a)[0]:.1f} {at(a)[1]:.1f}L{at(a + math.pi)[0]:.1f} {at(a + math.pi)[1]:.1f}" for a in (math.pi / 2 - half, math.pi / 2 + half))
+    edges = "".join(
+        f"M{at(a)[0]:.1f} {at(a)[1]:.1f}L{at(a + math.pi)[0]:.1f} {at(a + math.pi)[1]:.1f}"
+        for a in (math.pi / 2 - half, math.pi / 2 + half)
+    )
     share = degrees / 360
     return drawing(
         "lune", 720, 320, "The lune between two gradients",
@@ -205,8 +229,14 @@ def wealth():
         parts.append(path("M" + "L".join(f"{across(n):.1f} {up(log):.1f}" for n, log in points), colour))
         n, log = points[-1]
         ends = f"refuted after {n:,} reports per input" if result.violated else f"not refuted by {n:,}"
-        parts += [text(across(n) + (8 if result.violated else -4), up(log) - 8, who, "t", colour[1], *["e"] * (not result.violated))]
-        parts += [text(across(n) + 8, up(log) + 24, ends, "s")] if result.violated else [text(across(n) - 4, up(log) + 18, ends, "s", "e")]
+        parts += [
+            text(across(n) + (8 if result.violated else -4), up(log) - 8, who, "t", colour[1], *["e"] * (not result.violated))
+        ]
+        parts += (
+            [text(across(n) + 8, up(log) + 24, ends, "s")]
+            if result.violated
+            else [text(across(n) - 4, up(log) + 18, ends, "s", "e")]
+        )
         said.append(f"the wealth against the {who} ends at {math.exp(log):.3g}, {ends}")
     ticks = "".join(f"M64 {up(math.log(v)):.1f}H600" for v in (0.1, 1, 10))
     marks = [text(58, up(math.log(v)) + 4, f"{v:g}", "e", "s") for v in (0.1, 1, 10, 100)]
@@ -229,7 +259,12 @@ def shuffler():
                   arrow(210, y + 16, 286, y + 16)]  # fmt: skip
     for i, at in enumerate(order):
         y = 44 + 52 * i
-        parts += [arrow(430, y + 16, 506, y + 16), box(510, y, 84, 32, "a", "pale"), text(552, y + 21, f"report {rows[at]}", "m", "s"), text(612, y + 21, "from ?", "s")]
+        parts += [
+            arrow(430, y + 16, 506, y + 16),
+            box(510, y, 84, 32, "a", "pale"),
+            text(552, y + 21, f"report {rows[at]}", "m", "s"),
+            text(612, y + 21, "from ?", "s"),
+        ]
     return drawing(
         "shuffler", 720, 268, "What a shuffler takes away",
         "Four users A to D each send a randomised report to a shuffler. The collector receives the same four reports in a random order and does not learn who sent which.",
@@ -266,7 +301,11 @@ def attributes():
         parts += [text(10, y + 28, head, "t")]
         for i, (words, look) in enumerate(cells):
             x = 120 + 150 * i
-            parts += [box(x, y, 136, 44, *(("a", "pale") if look == "a" else ("box", "dash"))), text(x + 68, y + 18, f"attribute {i + 1}", "m", "s"), text(x + 68, y + 36, words, "m", "t")]
+            parts += [
+                box(x, y, 136, 44, *(("a", "pale") if look == "a" else ("box", "dash"))),
+                text(x + 68, y + 18, f"attribute {i + 1}", "m", "s"),
+                text(x + 68, y + 36, words, "m", "t"),
+            ]
         parts += [text(120, y + 68, note, "s")]
     return drawing(
         "attributes", 730, 212, "Two ways to report four attributes",
@@ -321,9 +360,19 @@ def answers():
     parts, counts = [], coins()[0]
     for row, (bits, colour, truth) in enumerate(zip(reports_of_two_coins(), "ab", ("yes", "no"))):
         y = 34 + 250 * row
-        dots = ["".join(f"M{20 + i % 40 * 8} {y + i // 40 * 8}h6v6h-6z" for i, bit in enumerate(bits) if bit == one) for one in (True, False)]
-        parts += [text(20, y - 12, f"truth: {truth}", "t"), path(dots[0], colour), f'<path class="box" style="stroke-width: 0.7" d="{dots[1]}"/>', text(20, y + 218, f"{counts[row]} of 1,000 say yes", "s")]
-    said = f"Two fields of a thousand squares. With the truth yes, {counts[0]} squares are filled; with the truth no, {counts[1]}."
+        dots = [
+            "".join(f"M{20 + i % 40 * 8} {y + i // 40 * 8}h6v6h-6z" for i, bit in enumerate(bits) if bit == one)
+            for one in (True, False)
+        ]
+        parts += [
+            text(20, y - 12, f"truth: {truth}", "t"),
+            path(dots[0], colour),
+            f'<path class="box" style="stroke-width: 0.7" d="{dots[1]}"/>',
+            text(20, y + 218, f"{counts[row]} of 1,000 say yes", "s"),
+        ]
+    said = (
+        f"Two fields of a thousand squares. With the truth yes, {counts[0]} squares are filled; with the truth no, {counts[1]}."
+    )
     return drawing("answers", 360, 514, "A thousand answers for either truth", said, *parts)
 
 
@@ -334,9 +383,29 @@ def _bars(x, y, length, colour, label, *more):
 def rates():
     """The two rates of the coins."""
     yes = [n / 1000 for n in coins()[0]]
-    parts = [part for i in (0, 1) for part in (*_bars(yes[i], 46 + 90 * i, 320, "ab"[i], f"truth: {('yes', 'no')[i]}"), text(68 + 320 * yes[i], 69 + 90 * i, f"{yes[i]:.3f}", "t"))]
-    ticks = [path("M60 190H380M60 190v5M220 190v5M380 190v5", "ax"), text(60, 212, "0", "m", "s"), text(220, 212, "½", "m", "s"), text(380, 212, "1", "m", "s")]
-    return drawing("rates", 440, 222, "Two rates", f"Two bars: {yes[0]:.3f} for the truth yes, and {yes[1]:.3f} for the truth no.", *parts, *ticks)
+    parts = [
+        part
+        for i in (0, 1)
+        for part in (
+            *_bars(yes[i], 46 + 90 * i, 320, "ab"[i], f"truth: {('yes', 'no')[i]}"),
+            text(68 + 320 * yes[i], 69 + 90 * i, f"{yes[i]:.3f}", "t"),
+        )
+    ]
+    ticks = [
+        path("M60 190H380M60 190v5M220 190v5M380 190v5", "ax"),
+        text(60, 212, "0", "m", "s"),
+        text(220, 212, "½", "m", "s"),
+        text(380, 212, "1", "m", "s"),
+    ]
+    return drawing(
+        "rates",
+        440,
+        222,
+        "Two rates",
+        f"Two bars: {yes[0]:.3f} for the truth yes, and {yes[1]:.3f} for the truth no.",
+        *parts,
+        *ticks,
+    )
 
 
 def bounds():
@@ -346,7 +415,10 @@ def bounds():
     parts = []
     for i, (least, most) in enumerate(((low, up), (down, high))):
         y = 46 + 90 * i
-        parts += [box(60, y, 320 * yes[i] / 1000, 34, "ab"[i], "pale", r=2), path(f"M{60 + 320 * least:.1f} {y}v34m0 -17H{60 + 320 * most:.1f}m0 -17v34", "li")]
+        parts += [
+            box(60, y, 320 * yes[i] / 1000, 34, "ab"[i], "pale", r=2),
+            path(f"M{60 + 320 * least:.1f} {y}v34m0 -17H{60 + 320 * most:.1f}m0 -17v34", "li"),
+        ]
     return drawing(
         "bounds", 440, 236, "Two cautious ends",
         f"The interval of the first rate begins at {low:.3f}, and that of the second rate ends at {high:.3f}. Their ratio is {low / high:.2f}, which is e to the power of {epsilon:.2f}.",
@@ -364,9 +436,17 @@ def claim():
 
     parts = [path(f"M40 130H400M40 130v6M{across(0.5):.1f} 130v6M{across(1):.1f} 130v6", "ax")]
     parts += [text(across(v), 152, f"{v:g}", "m", "s") for v in (0, 0.5, 1)]
-    parts += [box(40, 106, across(epsilon) - 40, 24, "b", "pale", r=0), path(f"M{across(epsilon):.1f} 74V136", "la"), text(across(epsilon), 170, f"{epsilon:.2f} is proven", "m", "t", "a")]
+    parts += [
+        box(40, 106, across(epsilon) - 40, 24, "b", "pale", r=0),
+        path(f"M{across(epsilon):.1f} 74V136", "la"),
+        text(across(epsilon), 170, f"{epsilon:.2f} is proven", "m", "t", "a"),
+    ]
     for value, word in ((low_claim, "refuted"), (high_claim, "not refuted")):
-        parts += [path(f"M{across(value):.1f} 44V136", "li", "dash"), text(across(value), 20, f"claim {value:.2f}:", "m", "t"), text(across(value), 37, word, "m", "s")]
+        parts += [
+            path(f"M{across(value):.1f} 44V136", "li", "dash"),
+            text(across(value), 20, f"claim {value:.2f}:", "m", "t"),
+            text(across(value), 37, word, "m", "s"),
+        ]
     return drawing(
         "claim", 420, 176, "The bound and two claims",
         f"A line from 0 to 1.4. The bound stands at {epsilon:.2f}. A claim of 0.50 lies to its left and is refuted. A claim of {high_claim:.2f} lies to its right and is not refuted.",
