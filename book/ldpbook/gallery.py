@@ -58,7 +58,8 @@ def named(notebook: Json | None, item: str) -> str:
 def words(rows: pd.DataFrame, conclusion: bool) -> str:
     """Return the line below a bar; an item without printed numbers is never called reproduced."""
     n, parts = reading.counted(rows), reading.agreeing(rows)
-    text = f"agree: {', '.join(parts)}" if parts else reading.against_exact(rows)
+    explained = f"; {n['differ']:,} differ, explained" if n["differ"] else ""
+    text = f"agree: {', '.join(parts)}{explained}" if parts else reading.against_exact(rows)
     text = f"no printed value compared; {text}" if not n["printed"] + n["printed differ"] and len(rows) else text
     return f"{text}. <b>A conclusion differs</b>" if conclusion else text
 

@@ -59,6 +59,7 @@ class Source:
 
     def __init__(self) -> None:
         self.legacy, self.generator = _Legacy(self), _Generator(self)
+        self.thread = threading.get_ident()  # of the client
 
     def begin(self) -> None:
         """Forget the last call of the client; clocks are set on."""
@@ -350,8 +351,8 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
 
 
 def _moved(source: Source, clock: Any, step: int) -> Any:
-    """Return the time of a clock that is set on."""
-    return clock() + source.turn * step
+    """Return the time of a clock that is set on, and in other threads the time itself."""
+    return clock() + source.turn * step * (threading.get_ident() == source.thread)
 
 
 def _swap(pairs: list[tuple[Any, Any]], undo: contextlib.ExitStack) -> None:
