@@ -66,6 +66,11 @@ class Source:
         self.turn, self.reason, self.seeds, self.seeded = self.turn + 1, "", [], {}
         self.legacy.real, self.generator.real = self.real(_STATE), self.real(_GENERATOR)
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another thread than the client's asks, such as one of a notebook."""
+        return threading.get_ident() != self.thread
+
     def real(self, base: type) -> Any:
         """Return a generator of NumPy with this tape, or ``None`` if its draws are to be forked."""
         return None
@@ -287,10 +292,14 @@ def _set(undo: contextlib.ExitStack, owner: Any, name: str, new: Any) -> None:
 def _classes(source: Source, undo: contextlib.ExitStack) -> None:
     """Replace the methods from which all others of Python's generators draw."""
 
-    def unless_seeded(draw: Callable[..., Any], original: Any) -> Callable[..., Any]:
-        return lambda self, *given: (
-            original(self, *given) if id(self) in source.seeded else draw(*given)
-        )
+    def followed(cls: type, name: str, draw: Callable[..., Any]) -> None:
+        usual = getattr(cls, name)
+
+        def method(self: Any, *given: Any) -> Any:
+            usually = id(self) in source.seeded or source.elsewhere
+            return usual(self, *given) if usually else draw(*given)
+
+        _set(undo, cls, name, method)
 
     def seed(self: Any, a: Any = None, version: int = 2) -> None:
         source.seeded.pop(id(self), None)
@@ -302,12 +311,11 @@ def _classes(source: Source, undo: contextlib.ExitStack) -> None:
     def setstate(self: Any, state: Any) -> NoReturn:
         source.stop("the client sets the state of a generator")
 
-    original, below = random.Random.seed, random.Random._randbelow  # type: ignore[attr-defined]
-    bits = _random.Random.getrandbits
+    original = random.Random.seed
     for cls in (random.Random, random.SystemRandom):
-        _set(undo, cls, "random", unless_seeded(source.uniform, _random.Random.random))
-        _set(undo, cls, "getrandbits", unless_seeded(lambda k: source.below(2**k), bits))
-        _set(undo, cls, "_randbelow", unless_seeded(source.below, below))
+        followed(cls, "random", source.uniform)
+        followed(cls, "getrandbits", lambda k: source.below(2**k))
+        followed(cls, "_randbelow", source.below)
     _set(undo, random.Random, "seed", seed)
     _set(undo, random.Random, "setstate", setstate)
 
@@ -332,6 +340,9 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
             fresh.seed(seed)
             return fresh
 
+    def urandom(n: int, usual: Any = os.urandom) -> bytes:
+        return usual(n) if source.elsewhere else source.below(256**n).to_bytes(n, "big")
+
     legacy, inner, numpy = source.legacy, random._inst, np.random.mtrand._rand
     held = [one for one in gc.get_objects() if type(one) in (_STATE, _GENERATOR)]
     functions = [f for f in vars(np.random).values() if getattr(f, "__self__", None) is numpy]
@@ -339,7 +350,7 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
     return [
         *((getattr(random, name), getattr(inner, name)) for name in bound),
         (secrets.randbits, secrets._sysrand.getrandbits),  # type: ignore[attr-defined]
-        (os.urandom, lambda n: source.below(256**n).to_bytes(n, "big")),
+        (os.urandom, urandom),
         *((f, getattr(legacy, f.__name__)) for f in functions),
         *((getattr(np.random, name), legacy.random_sample) for name in ("sample", "ranf")),
         (np.random.seed, legacy.seed),
@@ -352,7 +363,7 @@ def _names(source: Source) -> list[tuple[Any, Any]]:
 
 def _moved(source: Source, clock: Any, step: int) -> Any:
     """Return the time of a clock that is set on, and in other threads the time itself."""
-    return clock() + source.turn * step * (threading.get_ident() == source.thread)
+    return clock() + (0 if source.elsewhere else source.turn * step)
 
 
 def _swap(pairs: list[tuple[Any, Any]], undo: contextlib.ExitStack) -> None:

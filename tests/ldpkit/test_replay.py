@@ -378,6 +378,32 @@ def test_another_thread_is_refused():
 # --- the same coins -------------------------------------------------------------------------------
 
 
+def test_other_threads_keep_their_clocks_and_coins():
+    """A notebook sends what was printed from a thread of its own, which asks for time and names."""
+    asked, answered = threading.Event(), threading.Event()
+    seen = []
+
+    def beside():
+        while asked.wait():
+            asked.clear()
+            seen.append((os.getpid(), os.urandom(16), random.SystemRandom().random()))
+            answered.set()
+
+    thread = threading.Thread(target=beside, daemon=True)
+    thread.start()
+
+    def client(value):
+        asked.set()
+        assert answered.wait(30)
+        answered.clear()
+        return value if random.random() < 0.5 else 1 - value
+
+    result = exact_client(client, EPS, inputs=[0, 1], tapes=5)
+    assert (result.status, result.loss) == ("none found", 0.0)
+    assert {pid for pid, *_ in seen} == {os.getpid()}
+    assert len({name for _, name, _ in seen}) == len({coin for *_, coin in seen}) == len(seen) > 50
+
+
 def test_coins_that_change_nothing_are_suspect():
     (one,) = replay(lambda v: [v, random.random()][0], [0, 1])
     assert one.kind == "suspect"
