@@ -83,9 +83,9 @@ class Paths(NamedTuple):
         """Return tables with these events to bet on: (slot, type, parameter, number) each."""
         slots, kinds, values, marks = np.array(sorted(numbers), float).reshape(-1, 4).T
         start = np.searchsorted(slots, np.arange(SLOTS + 1))
-        return self._replace(
-            start=start, kinds=kinds.astype(int), values=values, marks=marks.astype(int)
-        )
+        # copies lie in one piece, as before: kernels are compiled once for each form of their tables
+        own = {"kinds": kinds.astype(int), "values": values.copy(), "marks": marks.astype(int)}
+        return self._replace(start=start, **own)
 
 
 class Values(NamedTuple):

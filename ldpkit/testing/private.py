@@ -93,8 +93,7 @@ def assert_private(
 def _compile() -> None:
     """Compile all kernels by a short audit, so that no other audit loses its time to that."""
     client = Client(_various, report="any", values=[0, 1], epsilon=9.0)
-    for seed in range(2):  # numba compiles some kernels again when a second audit calls them
-        SequentialAudit(client, "learned", trials=200).run(seed)
+    SequentialAudit(client, "learned", trials=200).run()
 
 
 def _various(values: Sequence[int], rng: Rng) -> list[Any]:

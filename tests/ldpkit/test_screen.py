@@ -182,3 +182,8 @@ def test_two_columns_that_agree_are_found():
     assert flags[:60].tolist() == [[1, 0]] * 60
     assert flags[60:, 0].tolist() == [report[20] == report[3] for report in second]
     assert (flags[60:].sum(axis=1) == 1).all()
+
+
+def test_tables_keep_the_layout_for_which_the_kernels_are_compiled():
+    watched = tallies.Paths.new(2).watch([(0, 1, 0.5, 1), (1, 1, 0.25, 2)])
+    assert all(table.flags.c_contiguous for table in watched)
