@@ -83,7 +83,7 @@ class Paths(NamedTuple):
         """Return tables with these events to bet on: (slot, type, parameter, number) each."""
         slots, kinds, values, marks = np.array(sorted(numbers), float).reshape(-1, 4).T
         start = np.searchsorted(slots, np.arange(SLOTS + 1))
-        # copies lie in one piece, as before: kernels are compiled once for each form of their tables
+        # a copy lies in one piece, as before: a kernel is compiled for each layout of its tables
         own = {"kinds": kinds.astype(int), "values": values.copy(), "marks": marks.astype(int)}
         return self._replace(start=start, **own)
 
