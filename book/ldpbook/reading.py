@@ -18,7 +18,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from . import claims_page, figures
+from . import claims_page, figures, symbols
 from .comparisons import AGREES, SIGN, STAND_IN, WORDS
 from .execute import Project
 
@@ -185,10 +185,11 @@ class Drawing(SphinxDirective):
 
 
 def load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load style and script on arranged pages, and load no script for formulas on pages without a formula."""
-    body = context.get("body", "")
-    if 'class="math' not in body:
+    """Load style and script on arranged pages, and load no script for formulas on pages whose formulas HTML can write."""
+    if plain := symbols.replaced(context.get("body", ""), context.get("toc", "")):
+        context["body"], context["toc"] = plain
         context["script_files"][:] = [s for s in context["script_files"] if "mathjax" not in str(s.filename)]
+    body = context.get("body", "")
     if re.search('class="(answer docutils|evidence|gallery|drawn)"', body):
         app.add_css_file("reading.css")
         app.add_js_file("reading.js", loading_method="defer")

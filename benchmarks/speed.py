@@ -1,0 +1,191 @@
+"""Measure what a user waits for: one audit, a command, a page, and a grid on a cluster.
+
+Run it after `make book`, on a quiet machine::
+
+    python benchmarks/speed.py               # prints the table
+    python benchmarks/speed.py --save        # and writes it to data/results, for the book
+
+By default the two workers of the cluster get a grid of 20,000 audits (`--cells`), since a million
+take long. The column `unit` is the time relative to ten million steps of an empty loop in Python,
+so that machines can be compared.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import bench
+import click
+import pandas as pd
+from distributed import LocalCluster
+
+from ldpbook.paths import BUILD, ROOT
+from ldpkit.auditors import Audit, audit
+from ldpkit.mechanisms import OUE
+from ldpkit.sweep import sweep
+
+FIRST = """
+import time
+start = time.perf_counter()
+from ldpkit import audit
+loaded = time.perf_counter()
+from ldpkit.mechanisms import OUE
+audit(OUE(100, 1.0), "tight")
+print(loaded - start, time.perf_counter() - loaded)
+"""
+PAGES = {
+    "front page": ("book/intro", 700),
+    "Figure 2 of LDP-Auditor": ("book/ldp_auditor/fig2", 1200),
+    "Figure 5 of attack-aware refinement": ("book/refinement/fig5", 1200),
+    "Figure 6 of KV-Auditor": ("book/kv_auditor/fig6", 1200),
+}
+"""Pages whose bytes are counted, and the most kilobytes that each may have."""
+
+
+def fixed():
+    """Return the seconds of ten million steps of an empty loop, the best of five."""
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(10**7):
+            pass
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def audits():
+    """Yield the milliseconds of an audit from the exact distribution, here and in a new process."""
+    mechanism = OUE(100, 1.0)
+    audit(mechanism, "tight")
+    start = time.process_time()
+    for seed in range(1000):
+        audit(mechanism, "tight", seed=seed)
+    yield "one of 1,000 audits from the exact distribution (ms)", time.process_time() - start, 1
+    started = [
+        subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
+        for _ in range(5)
+    ]
+    loaded, first = (
+        min(map(float, each)) for each in zip(*(done.stdout.split() for done in started))
+    )
+    yield "from ldpkit import audit (ms)", 1000 * loaded, 300
+    yield "the first audit of a process (ms)", 1000 * first, 300
+    command, times = [str(Path(sys.executable).with_name("ldpkit")), "--help"], []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True)
+        times.append(time.perf_counter() - start)
+    yield "ldpkit --help (ms)", 1000 * min(times), 200
+
+
+def pages():
+    """Yield the kilobytes that a browser loads for a page, with gzip.
+
+    These are the page, and all styles, scripts, pictures and fonts that it names.
+    """
+    html = (BUILD / "html").resolve()
+    for name, (page, goal) in PAGES.items():
+        if not (path := html / f"{page}.html").exists():
+            continue
+        files, todo = set(), [path]
+        while todo:
+            if (file := todo.pop().resolve()) in files or not file.is_file():
+                continue
+            files.add(file)
+            if file.suffix not in (".html", ".css") or (file.suffix == ".html" and file != path):
+                continue
+            text = file.read_text(encoding="utf-8")
+            shown = re.findall(r'<(?:link|script|img)[^>]*?(?:href|src)="([^"#?]+)', text)
+            shown += re.findall(r"url\([\"']?([^\"')#?]+)", text) if file.suffix == ".css" else []
+            todo += [file.parent / each for each in shown if "://" not in each]
+        sizes = [
+            len(gzip.compress(file.read_bytes(), 6)) for file in files if file.suffix != ".html"
+        ]
+        yield f"{name} (KB)", (sum(sizes) + len(gzip.compress(path.read_bytes(), 6))) / 1000, goal
+
+
+def grid(cells, folder, address, seed=1):
+    """Run a grid of so many audits on a cluster, and return the digest of its table."""
+    from distributed import Client
+
+    folder.mkdir(exist_ok=True)
+    steps = [0.1 + i / 1000 for i in range(cells // 20)]
+    asked = {"mechanism": ["GRR", "OUE"], "k": list(range(10, 110, 10)), "epsilon": steps}
+    with Client(address) as client:
+        sweep(
+            Audit.cell,
+            asked,
+            seed=seed,
+            executor=client.get_executor(pure=False),
+            store=folder / "cells",
+            table=folder / "table.csv",
+        )
+    return hashlib.sha256((folder / "table.csv").read_bytes()).hexdigest()
+
+
+def cluster(cells):
+    """Yield what a grid costs on two workers of Dask, and whether a killed one gives the same."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        address, whole, killed = made.scheduler_address, Path(folder, "a"), Path(folder, "b")
+        grid(40, Path(folder, "warm"), address)
+        start = time.perf_counter()
+        digest = grid(cells, whole, address)
+        seconds = time.perf_counter() - start
+        yield "cells a second on two workers of Dask", cells / seconds, None
+        asked = f"{cells}, pathlib.Path({str(killed)!r}), {address!r}"
+        program = f"import pathlib, speed; speed.grid({asked})"
+        command = [sys.executable, "-c", program]
+        process = subprocess.Popen(command, cwd=Path(__file__).parent, start_new_session=True)
+        while sum(1 for _ in killed.rglob("*")) < cells // 3 and process.poll() is None:
+            time.sleep(1)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        start = time.perf_counter()
+        same = grid(cells, killed, address) == digest
+        yield "the same bytes after a kill (1: yes)", float(same), None
+        yield "the rest after the kill (s)", time.perf_counter() - start, None
+
+
+@click.command()
+@click.option("--cells", default=20_000, show_default=True, help="Audits of the grid; 0 for none.")
+@click.option("--save", is_flag=True, help="Write to data/results.")
+def main(cells, save):
+    """Measure all of it."""
+    said, start, unit, rows = bench.machine(), time.perf_counter(), fixed(), []
+    for part in (audits(), pages(), cluster(cells) if cells else ()):
+        for what, value, goal in part:
+            timed = what.endswith("(ms)")
+            rows.append(
+                {
+                    "what": what,
+                    "value": value,
+                    "goal": goal,
+                    "unit": value / unit / 1000 if timed else None,
+                }
+            )
+            click.echo(f"{what}: {value:.4g}" + (f" (goal: at most {goal})" if goal else ""))
+    said |= {
+        "unit (s)": round(unit, 3),
+        "cells": cells,
+        "minutes": round((time.perf_counter() - start) / 60, 1),
+    }
+    if save:
+        folder = ROOT / "data" / "results"
+        table = pd.DataFrame(rows)
+        table.to_csv(folder / "speed.csv", index=False, float_format="%.4g", lineterminator="\n")
+        (folder / "speed.json").write_text(json.dumps(said, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
