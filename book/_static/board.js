@@ -166,7 +166,7 @@
     z: "largest z-score first",
     apart: "furthest from the paper first",
   };
-  const FIRST = ["q", "paper", "item", "verdict"]; // the others stand behind a fold
+  const FIRST = ["q", "paper", "item", "verdict", "type"]; // the others stand behind a fold
   const inputs = {},
     panel = make("div", { class: "board-controls" }),
     others = make("div", { class: "board-controls" }),
@@ -241,7 +241,6 @@
       "exact",
       "z",
       "from paper",
-      "how made; compared with",
       "verdict",
     ];
   const table = make(
@@ -350,13 +349,15 @@
       "td",
       { "data-label": "verdict", "data-tone": TONES[row.verdict] || "plain" },
       make("strong", {}, SAID[row.verdict] || row.verdict),
-      row.note ? `: ${row.note} ` : " ",
     );
+    const made = [SAID[row.how] || row.how, row.kind && `compared with: ${row.kind}`];
+    const told = [row.note, row.how && `How made: ${made.filter(Boolean).join("; ")}.`];
+    const more = make("td", { colspan: "8" }, told.filter(Boolean).join(" "));
     const known =
       row.type === "number" && TONES[row.verdict] === "warn" ? errataOf[row.item] || [] : [];
     known.forEach(([id, title], i) =>
-      verdict.append(
-        i ? ", " : "errata of this figure: ",
+      more.append(
+        i ? ", " : " Errata of this figure: ",
         make("a", { href: `errata.html#${id}`, title }, id.match(/\d+$/)[0]),
       ),
     );
@@ -371,10 +372,9 @@
       exact,
       number(row.z, 3),
       percent(row.apart),
-      [SAID[row.how] || row.how, row.kind].filter(Boolean).join("; "),
     ];
     const current = row.id === state.row;
-    return make(
+    const main = make(
       "tr",
       { id: `row-${row.id}`, "aria-current": current ? "true" : null },
       make(
@@ -395,6 +395,7 @@
       ...cells.map((text, i) => make("td", { "data-label": head[i + 1] }, text)),
       verdict,
     );
+    return more.textContent ? [main, make("tr", { class: "board-more" }, more)] : [main];
   }
   function show() {
     shown = filter();
@@ -420,7 +421,7 @@
       (shown.length
         ? `${grouped(shown.length)} of ${grouped(rows.length)} rows; ${state.page * PAGE + 1} to ${state.page * PAGE + some.length} are shown.`
         : "No row fits all filters.");
-    body.replaceChildren(...some.map(line));
+    body.replaceChildren(...some.flatMap(line));
     pager.replaceChildren(
       ...[
         ["First", 0],

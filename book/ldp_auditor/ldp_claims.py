@@ -406,7 +406,7 @@ def all_reach_ceiling(cell):
 
 
 def grr_misses_ceiling(cell):
-    table = between(between(repeated(cell, 100), 0.75, 1), 250, 500, "tau")
+    table = between(between(repeated(cell, 2, 25, 50, 100), 0.75, 1), 250, 500, "tau")
     return flat(table / stats.epsilon_ceiling(10**6, tail=0.01 / 4), "GRR")
 
 

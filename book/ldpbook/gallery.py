@@ -58,19 +58,24 @@ def named(notebook: Json | None, item: str) -> str:
 def words(rows: pd.DataFrame, conclusion: bool) -> str:
     """Return the line below a bar; an item without printed numbers is never called reproduced."""
     n, parts = reading.counted(rows), reading.agreeing(rows)
-    explained = f"; {n['differ']:,} differ, explained" if n["differ"] else ""
+    explained = f"; {n['differ']:,} differ{'s' if n['differ'] == 1 else ''}, explained" if n["differ"] else ""
     text = f"agree: {', '.join(parts)}{explained}" if parts else reading.against_exact(rows)
     text = f"no printed value compared; {text}" if not n["printed"] + n["printed differ"] and len(rows) else text
     return f"{text}. <b>A conclusion differs</b>" if conclusion else text
 
 
 def _conclusions(root: Path, items: pd.DataFrame) -> set[str]:
-    """Return the items for which an erratum or a claim states that a conclusion of the paper changes."""
+    """Return the items for which an erratum or a claim states that a conclusion of the paper changes.
+
+    A claim without the number of a figure concerns all items of its page.
+    """
     found = {item for entry in errata.entries(root) if entry.effect == "conclusion" for item in entry.affects}
     if (path := root / "_build" / "claims.csv").exists():
         claims = pd.read_csv(path, dtype=str)
         claims = claims[claims["differs"] == "the conclusion"].merge(items, on="page")
-        found |= {row.item for row in claims.itertuples() if re.search(rf"\b{figures.short(row.item)}\b", str(row.place))}
+        placed = claims["place"].str.contains(r"(?:Figure|Table) \d")
+        named = [bool(re.search(rf"\b{figures.short(row.item)}\b", str(row.place))) for row in claims.itertuples()]
+        found |= set(claims.loc[named | ~placed, "item"])
     return found
 
 
@@ -95,7 +100,9 @@ def page(project: Project) -> str:
     parts = [f'<p class="gallery-key"><strong>{overall(board)}</strong> {key}</p>']
     for paper, group in items.groupby(items["item"].str.split("/").str[0], sort=False):
         asked: set[str] = set()
-        parts.append(f'<h3>{figures.PAPERS[paper]}</h3>\n<ul class="gallery">')
+        agree = ", ".join(reading.agreeing(board[board["item"].isin(group["item"])]))
+        told = f'<p class="gallery-key">Agree: {agree}.</p>' if agree else ""
+        parts.append(f'<h3>{figures.PAPERS[paper]}</h3>\n{told}<ul class="gallery">')
         for row in group.itertuples():
             rows, where = board[board["item"] == row.item], f"book/{row.page}"
             there = project.source(where).exists()

@@ -162,7 +162,7 @@ def status(page):
 
 
 def rows(page):
-    return page.locator(".board tbody tr")
+    return page.locator(".board tbody tr:not(.board-more)")
 
 
 def count(page):
