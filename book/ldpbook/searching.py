@@ -71,9 +71,12 @@ def name_pages(app: Sphinx, env: BuildEnvironment) -> None:
 def index_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Make the search index the name of a page instead of its title, and what else readers call its subject."""
     asked = yaml.safe_load((Path(app.srcdir) / "book" / "search.yml").read_text(encoding="utf-8"))
-    entries = [("single", text, "", "main", None) for text in asked.get(page.removeprefix("book/"), [])]
-    next(doctree.findall(nodes.section), doctree).insert(1, addnodes.index(entries=entries))
     title, name = next(iter(doctree.findall(nodes.title)), None), app.env.longtitles.get(page)
+    shown = numbers(name.astext()) if name is not None else ()
+    questions = [re.sub(r"(\d+)", r" \1", f"is {each} reproduced") for each in shown]
+    texts = asked.get(page.removeprefix("book/"), []) + questions
+    entries = [("single", text, "", "main", None) for text in texts]
+    next(doctree.findall(nodes.section), doctree).insert(1, addnodes.index(entries=entries))
     if title is not None and name is not None:
         text = name.astext()
         setattr(title, "astext", lambda: text)  # noqa: B010
