@@ -11,12 +11,17 @@ import scipy
 
 from .. import digests, stats
 from ..stats import down
-from ..types import Row
+from ..types import Pair, Row
 
 if TYPE_CHECKING:
     from .report_html import Drawing
 
-__all__ = ["CLEAR", "LEAST", "STATUSES", "AuditResult", "Row", "finite", "in_the_clear", "too_few"]
+# fmt: off
+__all__ = [
+    "CLEAR", "LEAST", "STATUSES", "AuditResult", "PairResult", "Row", "finite", "in_the_clear",
+    "too_few"
+]
+# fmt: on
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """The values of `AuditResult.status`."""
@@ -271,6 +276,36 @@ class AuditResult:
         The same seed gives the same dictionary to the last digit.
         """
         return {key: value for key, value in self.row().items() if key not in _NESTED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairResult(AuditResult):
+    """Result of an audit that tells two inputs apart.
+
+    Attributes
+    ----------
+    pair : (input, input)
+        The two audited inputs.
+    directions : tuple of dict
+        One entry per direction: ``pair`` (first the input that the event names), counts, rates,
+        ``epsilon_emp`` and ``lower``. The counts and rates of the result are those of the first
+        direction.
+    questions : int
+        Number of questions among which alpha is divided for `lower`.
+    """
+
+    pair: Pair
+    directions: tuple[Row, ...] = ()
+    questions: int = 1
+
+    def row(self) -> Row:
+        """Flatten as `AuditResult.row` does."""
+        named = {"pair": list(self.pair), "questions": self.questions}
+        directions = [
+            {key: finite(value) for key, value in one.items()} | {"pair": list(one["pair"])}
+            for one in self.directions
+        ]
+        return super().row() | named | {"directions": directions}
 
 
 LEAST = 10

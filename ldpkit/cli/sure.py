@@ -12,9 +12,8 @@ from typing import Any
 import click
 
 from .. import __version__, attacks, betting, checks, stats
-from ..auditors.pair import PairResult
 from ..auditors.report_html import OPENING, counted, leading, page
-from ..auditors.result import Row
+from ..auditors.result import PairResult, Row
 from ..buehler import LEAST, MOST, epsilon_buehler
 from ..mechanisms import Client
 from ..sequential import SequentialAudit

@@ -3,9 +3,8 @@
 import math
 from dataclasses import dataclass, field
 
-from ..auditors.pair import PairResult
 from ..auditors.report_html import Drawing, drawing
-from ..auditors.result import Row, finite
+from ..auditors.result import PairResult, Row, finite
 from ..stats import down
 from ..types import Rates
 
