@@ -2,7 +2,7 @@
 
 from .base import Auditor
 from .calibrate import calibrate
-from .compared import DistributionAudit, audit_distributions
+from .count_ratio import DistributionAudit, audit_distributions
 from .gradient import GradientAudit, audit_gradient
 from .kv import KVAudit, audit_kv
 from .ldp import Audit, audit, audits, expected

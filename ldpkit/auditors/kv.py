@@ -8,7 +8,6 @@ Estimation", CIKM 2025. If text and released program differ, this module follows
 the errata).
 """
 
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
@@ -24,7 +23,7 @@ from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
 from ..reports.listing import alphabet, chosen
 from ..types import Array, Held, Word
-from .compared import Compared, Draw, Groups
+from .count_ratio import Compared, Draw, Groups
 from .result import AuditResult, Row
 
 __all__ = ["AUDITORS", "KVAudit", "audit_kv", "collapse", "guess_rates", "oracle_distribution"]
@@ -90,16 +89,10 @@ def guess_rates(length: int, target: int) -> Array:
     -------
     float array, shape (2 ** length,)
     """
-    return _guess_rates(
-        length, checks.integer("target", target, 0, checks.integer("length", length, 1) - 1)
-    )
-
-
-@functools.lru_cache(maxsize=8)
-def _guess_rates(length: int, target: int) -> Array:
-    bits = bit_vectors(length)
-    size = bits.sum(axis=1)
-    return np.where(size == 0, 1 / length, bits[:, target] / np.maximum(size, 1))
+    length = checks.integer("length", length, 1)
+    bits = bit_vectors(length)[:, checks.integer("target", target, 0, length - 1)]
+    size = bit_vectors(length).sum(axis=1)
+    return np.where(size == 0, 1 / length, bits / np.maximum(size, 1))
 
 
 def oracle_distribution(
@@ -191,7 +184,8 @@ def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]
             positions = audit.positions or (0, mechanism.buckets - 1)
             seen = [collapse(c, positions, 2, mechanism.buckets) for c in seen]
         elif audit.attack == "ldp":
-            seen = [draw.thin(c, guess_rates(mechanism.buckets, 0)) for c in seen]
+            guessed = guess_rates(mechanism.buckets, 0)
+            seen = [draw.thin(c, guessed) for c in seen]
         yield [seen]
         means = [
             mechanism.broadcast(*mechanism.tally_counts(c.sum(axis=0)), m)

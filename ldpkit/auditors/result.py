@@ -198,12 +198,13 @@ class AuditResult:
         claimed" or "the counts imply nothing".
         """
         more = {} if self.limit is None else {"limit": finite(self.limit)}
-        named = {
+        named, found = self._added()
+        own = {
             key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")
         }
         return {
             "mechanism": self.mechanism,
-            **named,
+            **own,
             "epsilon": self.parameters.get("epsilon", finite(self.claim)),
             "delta": self.parameters.get("delta", self.delta),
             "trials": self.trials,
@@ -212,6 +213,7 @@ class AuditResult:
             "attack": self.attack,
             "faithful": self.faithful,
             "how": self.how,
+            **named,
             **self.counts,
             **self.rates,
             "epsilon_emp": finite(self.epsilon_emp),
@@ -225,8 +227,13 @@ class AuditResult:
             "status": self.status,
             "verdict": self.verdict,
             "warnings": list(self.warnings),
+            **found,
             "seconds": self.seconds,
         }
+
+    def _added(self) -> tuple[Row, Row]:
+        """Return what an auditor adds to `row`, after ``how`` and before ``seconds``."""
+        return {}, {}
 
     def to_dict(self) -> Row:
         """Return `row` with cause, digest, versions, and the version of this form.
@@ -298,14 +305,13 @@ class PairResult(AuditResult):
     directions: tuple[Row, ...] = ()
     questions: int = 1
 
-    def row(self) -> Row:
-        """Flatten as `AuditResult.row` does."""
-        named = {"pair": list(self.pair), "questions": self.questions}
+    def _added(self) -> tuple[Row, Row]:
         directions = [
             {key: finite(value) for key, value in one.items()} | {"pair": list(one["pair"])}
             for one in self.directions
         ]
-        return super().row() | named | {"directions": directions}
+        named = {"pair": list(self.pair), "questions": self.questions}
+        return named, {"directions": directions}
 
 
 LEAST = 10
