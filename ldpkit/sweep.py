@@ -23,9 +23,9 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from . import checks, digests, executors
+from .digests import Store, replace
 from .progress import Progress
 from .rng import derive
-from .store import Store, replace
 from .types import Row
 
 if TYPE_CHECKING:
@@ -121,14 +121,10 @@ class SweepError(RuntimeError):
         self, failures: list[tuple[Row, Exception]], table: "pd.DataFrame", total: int
     ) -> None:
         self.failures, self.table = failures, table
-        lines = [
-            f"cell {cell} failed: {type(error).__name__}: {error}" for cell, error in failures[:3]
-        ]
-        if len(failures) > len(lines):
-            lines.append(f"and {len(failures) - len(lines)} more")
-        super().__init__(
-            f"{len(failures)} of {total} cells failed, the others are finished\n" + "\n".join(lines)
-        )
+        told = [f"cell {cell} failed: {type(e).__name__}: {e}" for cell, e in failures[:3]]
+        more = [f"and {len(failures) - 3} more"] if len(failures) > 3 else []
+        start = f"{len(failures)} of {total} cells failed, the others are finished"
+        super().__init__("\n".join([start, *told, *more]))
 
 
 class _Table:
@@ -316,14 +312,13 @@ def sweep(
                 failures[i] = CancelledError(
                     "dropped by the executor, as a Dask client does when its scheduler is gone"
                 )
-                continue
             except Exception as error:
                 failures[i] = error
-                continue
-            if kept:
-                kept.write(listed[i], text)
-            if file:
-                file.refresh()
+            else:
+                if kept:
+                    kept.write(listed[i], text)
+                if file:
+                    file.refresh()
     except BaseException:
         if own:
             own.shutdown(wait=False, kill=True)

@@ -1,4 +1,4 @@
-"""The base classes of audits, which are frozen objects that are checked when they are made.
+"""The base class of all audits: a frozen object that is checked when it is made.
 
 An audit draws random numbers only when it is run.
 """
@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar, Self
 
-from .. import checks, mechanisms, stats
-from ..mechanisms import LocalRandomizer, client
+from .. import checks, stats
 from ..rng import derive
-from ..types import Pair, Row, Word
+from ..types import Row, Word
 from .result import AuditResult
 
-__all__ = ["ALPHA", "Auditor", "PairAudit", "makeable"]
+__all__ = ["ALPHA", "Auditor"]
 
 ALPHA = 0.01
 """Significance of every audit unless another one is given."""
@@ -112,46 +111,3 @@ class Auditor(checks.Checked, ABC):
             As `rows` returns them.
         """
         return cls.of(**words).rows(runs, seed)
-
-
-@dataclass(frozen=True)
-class PairAudit(Auditor):
-    """Base of the audits that tell two inputs apart with one or several attacks."""
-
-    mechanism: Any
-    attack: Any = "guess"
-    _: KW_ONLY
-    delta: Annotated[float | None, checks.rule(checks.real, 0, 1, closed="[)")] = None
-    faithful: Annotated[bool, checks.flag] = False
-    pair: Pair | None = None
-    both: Annotated[bool, checks.flag] = True
-
-    @property
-    def named(self) -> Sequence[Any]:
-        """The attacks, at least one."""
-        several = self.attack if isinstance(self.attack, (list, tuple)) else [self.attack]
-        if not several:
-            raise ValueError(f"attack must name at least one attack, got {self.attack!r}")
-        return several
-
-    @classmethod
-    def target(cls, name: str, **parameters: Word) -> LocalRandomizer:
-        """Return the mechanism of a name, or the client of a ``"module:function"``.
-
-        The parameters are those of the mechanism or client.
-        """
-        if isinstance(name, str) and ":" in name:
-            return client.named(name, **parameters)
-        return mechanisms.make(name, **parameters)
-
-
-_WIDEST = 2**26
-
-
-def makeable(mechanism: LocalRandomizer) -> None:
-    """Refuse a mechanism whose single report does not fit into memory."""
-    if mechanism.width > _WIDEST:
-        raise ValueError(
-            f"real reports must have at most {_WIDEST:,} coordinates, got {mechanism.width:,} of"
-            f" {mechanism.name}: sample from its exact distribution, or take fewer values"
-        )

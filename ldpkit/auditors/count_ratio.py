@@ -9,7 +9,6 @@ instead. Therefore a valid bound must correct for this choice. It either applies
 correction, or it chooses on one half of the users and judges on the other half.
 """
 
-import functools
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -311,8 +310,14 @@ class Compared(Auditor):
             bounds, weak = [0.0], "auditor separated has no valid bound"
         else:
             bounds = [statistic(a, b, trials, estimator, alpha=alpha)[0] for a, b in groups]
-            best = functools.partial(_best, outputs, estimator, alpha)
-            weak = too_few(best, trials, fields["claim"], "users per group")
+            # the largest bound follows if the groups send one output each, and not the same
+            halved, tail = estimator in HALVED, alpha / (2 if estimator in HALVED else 4 * outputs)
+            weak = too_few(
+                lambda n: stats.epsilon_ceiling(n - n // 2 if halved else n, tail=tail),
+                trials,
+                fields["claim"],
+                "users per group",
+            )
         more = {"estimator": self.estimator, "round": number}
         return AuditResult(
             **fields | {"parameters": fields["parameters"] | more},
@@ -331,17 +336,6 @@ class Compared(Auditor):
             about=self.about(number),
             seconds=seconds,
         )
-
-
-def _best(outputs: int, estimator: str, alpha: float, users: int) -> float:
-    """Return the largest bound that so many users per group can show.
-
-    Each group then sends a single output, which the other group never sends.
-    """
-    halves = [users // 2, users - users // 2] if estimator in HALVED else [users]
-    first, second = np.zeros((2, len(halves), outputs), np.int64)
-    first[:, 0], second[:, 1:2] = halves, np.array(halves)[:, None]
-    return statistic(first, second, users, estimator, alpha=alpha)[0]
 
 
 @dataclass(frozen=True)

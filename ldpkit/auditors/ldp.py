@@ -24,8 +24,8 @@ from ..progress import Progress
 from ..rng import generator
 from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
 from . import independence
-from .base import PairAudit, makeable
 from .independence import BatchSummary, Findings
+from .pair import PairAudit, makeable
 from .result import CLEAR, PairResult, in_the_clear, too_few
 
 __all__ = ["Audit", "audit", "audits", "expected"]

@@ -12,7 +12,6 @@ Privacy", PVLDB 19(7), 2026, Corollary 5.4, Equation 12 and section 7.3.
 """
 
 import dataclasses
-import functools
 import math
 import time
 from dataclasses import KW_ONLY, dataclass
@@ -158,19 +157,8 @@ def epsilon_interval(
     """
     m, alpha = checks.integer("m", m, 2), stats.significance(alpha)
     reports = checks.integer("reports", reports, 1)
-    successes, delta = (
-        checks.integer("successes", successes, 0, reports),
-        checks.real("delta", delta, 0, 1, closed="[)"),
-    )
-    if protocol is not None:
-        checks.one_of("mechanism", protocol, PROTOCOLS)
-    return _interval(successes, reports, m, protocol, alpha, delta)
-
-
-@functools.lru_cache(maxsize=4096)
-def _interval(
-    successes: int, reports: int, m: int, protocol: str | None, alpha: float, delta: float
-) -> tuple[float, float]:
+    successes = checks.integer("successes", successes, 0, reports)
+    delta = checks.real("delta", delta, 0, 1, closed="[)")
     low, high = (float(s) for s in stats.clopper_pearson(successes, reports, alpha / 2))
     if protocol is None:
         return invert_blackbox(low - 1 / m, m, delta), math.inf

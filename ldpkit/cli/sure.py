@@ -15,12 +15,12 @@ from .. import __version__, attacks, betting, checks, stats
 from ..auditors.report_html import OPENING, counted, leading, page
 from ..auditors.result import PairResult, Row
 from ..buehler import LEAST, MOST, epsilon_buehler
+from ..digests import replace, replaceable
 from ..mechanisms import Client
 from ..sequential import SequentialAudit
 from ..sequential.loop import Run
 from ..sequential.result import SequentialResult
 from ..stats import down
-from ..store import replace, replaceable
 from .base import Command, Count, Line, as_json, cli, conclude, strict, write
 from .claim import claims, curve_of
 from .target import mechanism_of, mechanism_options, target_of

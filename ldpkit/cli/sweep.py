@@ -19,9 +19,9 @@ import yaml
 from .. import checks, digests, executors
 from .. import sweep as sweeps
 from ..auditors import AUDITS
+from ..digests import digest, replaceable
 from ..mechanisms import MECHANISMS
 from ..mechanisms.client import load
-from ..store import digest, replaceable
 from ..types import Row
 from .base import FAILED, Count, cli
 from .messages import brief

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..auditors.base import makeable
+from ..auditors.pair import makeable
 from ..auditors.result import Row, finite
 from ..mechanisms import Program
 from ..mechanisms.recordings import Recordings
