@@ -68,9 +68,8 @@ def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[R
         lists = [
             v if isinstance(v, (list, tuple, range, np.ndarray)) else [v] for v in grid.values()
         ]
-        names = list(grid)
-        if (count := math.prod(map(len, lists))) > MAX_CELLS:
-            raise ValueError(f"grid must have at most {MAX_CELLS} cells, got {count}")
+        names, count = list(grid), math.prod(map(len, lists))
+        checks.need(count <= MAX_CELLS, f"grid must have at most {MAX_CELLS} cells, got {count}")
         grid = [dict(zip(names, combination)) for combination in itertools.product(*lists)]
     checks.instance(
         "grid", grid, Iterable, "a mapping from parameters to values, or a list of cells"
@@ -271,13 +270,15 @@ def sweep(
     workers = executors.count(workers)
     if limit is not None:
         limit = checks.real("limit", limit, 0, closed="()")
-        if executor is not None:
-            raise ValueError(
-                f"limit must be left out where another executor computes, got {limit:g}"
-            )
+        checks.need(
+            executor is None,
+            f"limit must be left out where another executor computes, got {limit:g}",
+        )
     place = None if table is None else Path(table)
-    if place and (place.exists() > place.is_file() or not place.parent.is_dir()):
-        raise ValueError(f"table must be a file in an existing folder, got {table}")
+    checks.need(
+        place is None or (place.parent.is_dir() and place.exists() == place.is_file()),
+        f"table must be a file in an existing folder, got {table}",
+    )
     kept = Store(store, func, seed, identity) if store is not None else None
     texts = {i: kept.read(cell) if kept else None for i, cell in enumerate(listed)}
     todo = [i for i, text in texts.items() if text is None]

@@ -111,11 +111,11 @@ def statistic(
     if variation is not None:
         checks.real("variation", variation, 0)
     first, second = checks.numeric("first", first), checks.numeric("second", second)
-    if first.ndim != 2 or first.shape[1:] != second.shape[1:] or not first.size:
-        raise ValueError(
-            "first and second must be counts (halves, outputs) of the same outputs, got"
-            f" {first.shape} and {second.shape}"
-        )
+    checks.need(
+        first.ndim == 2 and first.shape[1:] == second.shape[1:] and first.size,
+        "first and second must be counts (halves, outputs) of the same outputs, got"
+        f" {first.shape} and {second.shape}",
+    )
     if estimator in HALVED:
         return _halved(first, second, users, estimator == "pooled", alpha)
     first, second = first.sum(axis=0), second.sum(axis=0)
@@ -148,11 +148,11 @@ def _halved(
 
     Outputs and direction are chosen on the first half of the users and judged on the second half.
     """
-    if len(first) != 2 or len(second) != 2:
-        raise ValueError(
-            f"split and pooled need counts of two halves of the users, got {len(first)} and"
-            f" {len(second)}"
-        )
+    checks.need(
+        len(first) == len(second) == 2,
+        f"split and pooled need counts of two halves of the users, got {len(first)} and"
+        f" {len(second)}",
+    )
     best: tuple[float, int, tuple[int, int] | None] = -np.inf, -1, None
     for up, down in ((first, second), (second, first)):
         order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
@@ -238,10 +238,13 @@ class Compared(Auditor):
     last: Annotated[bool, checks.flag] = False
     limits: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
-    @property
     @abstractmethod
-    def description(self) -> Row:
-        """The fields ``mechanism``, ``parameters``, ``attack`` and ``claim`` of the results."""
+    def described(self, number: int) -> Row:
+        """Return the fields of the result of a round that do not depend on counts.
+
+        They are ``mechanism``, ``parameters``, ``attack``, ``claim`` and, if the users are not a
+        single user, ``about``.
+        """
 
     @property
     @abstractmethod
@@ -251,10 +254,6 @@ class Compared(Auditor):
     @abstractmethod
     def play(self, draw: Draw) -> Iterator[Groups]:
         """Yield the counts of every round."""
-
-    def about(self, number: int) -> str:
-        """Return a sentence that names the users of a round, if they are not a single user."""
-        return ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -293,7 +292,7 @@ class Compared(Auditor):
         self, number: int, groups: Groups, limit: float, seed: int, seconds: float
     ) -> AuditResult:
         """Return the result of one round."""
-        fields, trials, (first, second) = self.description, self.trials, groups[0]
+        fields, trials, (first, second) = self.described(number), self.trials, groups[0]
         outputs, alpha = first.shape[1], self.alpha / len(groups)
         value, output = statistic(
             first,
@@ -333,7 +332,6 @@ class Compared(Auditor):
             exact_sd=None,
             limit=limit,
             inconclusive=weak,
-            about=self.about(number),
             seconds=seconds,
         )
 
@@ -385,18 +383,17 @@ class DistributionAudit(Compared):
                 "first and second must be probabilities of the same outputs, each adding to 1, got"
                 f" {got}"
             )
-        if self.guess is not None and np.shape(self.guess) != first.shape:
-            raise ValueError(
-                f"guess must hold one probability for each of the {first.size} outputs, got shape"
-                f" {np.shape(self.guess)}"
-            )
+        checks.need(
+            np.shape(first if self.guess is None else self.guess) == first.shape,
+            f"guess must hold one probability for each of the {first.size} outputs, got shape"
+            f" {np.shape(first if self.guess is None else self.guess)}",
+        )
         if self.claim != np.inf:
             checks.real("claim", self.claim, 0)
         checks.fix(self, first=first, second=second, parameters=dict(self.parameters or {}))
         super().__post_init__()
 
-    @property
-    def description(self) -> Row:
+    def described(self, number: int) -> Row:
         return {
             "mechanism": self.mechanism,
             "parameters": self.parameters,

@@ -108,8 +108,10 @@ class Audit(PairAudit):
     def __post_init__(self) -> None:
         super().__post_init__()
         mechanism, chosen = audited(self.mechanism), [attacks.make(a) for a in self.named]
-        if any(isinstance(a, attacks.Learned) for a in chosen):
-            raise ValueError("attack learned needs until='sure': it learns while it bets")
+        checks.need(
+            not any(isinstance(a, attacks.Learned) for a in chosen),
+            "attack learned needs until='sure': it learns while it bets",
+        )
         if self.faithful or not distribution_known(mechanism):
             makeable(mechanism)
         published, pair = stats.tail_mass(self.alpha), tuple(mechanism.pair(self.pair))
@@ -340,9 +342,9 @@ class Audit(PairAudit):
         """
         mechanism, trials, first = self.mechanism, self.trials, directions[0]
         lower, invalid = max(row["lower"] for row in directions), findings.dependent
-        if findings.fixed and lower <= mechanism.epsilon:
-            could = stats.epsilon_ceiling(trials, tail=self.tail) > mechanism.epsilon
-            invalid = invalid or (findings.fixed if could else "")
+        best = stats.epsilon_ceiling(trials, tail=self.tail) if findings.fixed else 0.0
+        if lower <= mechanism.epsilon < best:
+            invalid = invalid or findings.fixed
         swapped = [
             f"the event is likelier under the other input ({row['fp']:,} reports of value"
             f" {row['pair'][1]} show it and {row['tp']:,} of value {row['pair'][0]}): inputs"
@@ -401,11 +403,11 @@ class Audit(PairAudit):
         def bound(n: int) -> float:
             return _bound(tp if n == trials else min(n, round(n * rate)), n, delta, self.tail)
 
-        def clear(n: int) -> float:
-            return _bound(in_the_clear(n), n, delta, self.tail)
-
-        text = too_few(bound, trials, claim)
-        return prefix + text if text else too_few(clear, trials, claim, of=f" of {CLEAR}")
+        if text := too_few(bound, trials, claim):
+            return prefix + text
+        return too_few(
+            lambda n: _bound(in_the_clear(n), n, delta, self.tail), trials, claim, of=f" of {CLEAR}"
+        )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -416,10 +418,10 @@ def _bound(tp: int, trials: int, delta: float, tail: float) -> float:
 
 def _swapped(tp: int, fp: int, trials: int) -> bool:
     """Return whether the event is surely likelier under the input that it does not name."""
-    if tp >= fp:
-        return False
-    most, least = (stats.clopper_pearson(hits, trials, _CHANCE) for hits in (tp, fp))
-    return bool(most[1] < least[0])
+    return tp < fp and bool(
+        stats.clopper_pearson(tp, trials, _CHANCE)[1]
+        < stats.clopper_pearson(fp, trials, _CHANCE)[0]
+    )
 
 
 def audit(
@@ -458,7 +460,7 @@ def audit(
     if attack is None:
         free = isinstance(mechanism, Client) and mechanism.report == "any"
         attack = attacks.Learned.name if free or claim is not None else "guess"
-    learns = getattr(attack, "name", attack) == attacks.Learned.name
+    learns = isinstance(attack, attacks.Learned) or attack == attacks.Learned.name
     until = checks.one_of("until", until or UNTIL[learns], UNTIL)
     if claim is not None:
         checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")

@@ -28,8 +28,7 @@ class PairAudit(Auditor):
     def named(self) -> Sequence[Any]:
         """The attacks, at least one."""
         several = self.attack if isinstance(self.attack, (list, tuple)) else [self.attack]
-        if not several:
-            raise ValueError(f"attack must name at least one attack, got {self.attack!r}")
+        checks.need(several, f"attack must name at least one attack, got {self.attack!r}")
         return several
 
     @classmethod
@@ -48,8 +47,8 @@ _WIDEST = 2**26
 
 def makeable(mechanism: LocalRandomizer) -> None:
     """Refuse a mechanism whose single report does not fit into memory."""
-    if mechanism.width > _WIDEST:
-        raise ValueError(
-            f"real reports must have at most {_WIDEST:,} coordinates, got {mechanism.width:,} of"
-            f" {mechanism.name}: sample from its exact distribution, or take fewer values"
-        )
+    checks.need(
+        mechanism.width <= _WIDEST,
+        f"real reports must have at most {_WIDEST:,} coordinates, got {mechanism.width:,} of"
+        f" {mechanism.name}: sample from its exact distribution, or take fewer values",
+    )

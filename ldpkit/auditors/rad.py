@@ -286,8 +286,10 @@ class RADAudit(Auditor):
     faithful: Annotated[bool, checks.flag] = False
 
     def __post_init__(self) -> None:
-        if type(self.mechanism) not in PROTOCOLS.values():
-            raise ValueError(f"mechanism must be a GRR, FloorSS or OUE, got {self.mechanism!r}")
+        checks.need(
+            type(self.mechanism) in PROTOCOLS.values(),
+            f"mechanism must be a GRR, FloorSS or OUE, got {self.mechanism!r}",
+        )
         super().__post_init__()
 
     @classmethod

@@ -159,8 +159,10 @@ def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> f
     delta, epsilon = checks.real("delta", delta, 0, 1), checks.real("epsilon", epsilon, 0)
     if delta_at(0.0) <= delta:
         return 0.0
-    if not delta_at(epsilon) <= delta:
-        raise ValueError(f"delta must be reached at an epsilon in [0, {epsilon:g}], got {delta:g}")
+    checks.need(
+        delta_at(epsilon) <= delta,
+        f"delta must be reached at an epsilon in [0, {epsilon:g}], got {delta:g}",
+    )
     return float(
         scipy.optimize.brentq(lambda e: delta_at(e) - delta, 0.0, epsilon, xtol=1e-12, rtol=1e-12)
     )

@@ -337,7 +337,7 @@ def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:
     if proofs and "alpha" in table:  # of all together: the mean number is bounded by the sum
         wrong = f"{table['alpha'].sum():.3g} rows would prove one wrongly on average"
         parts.append(f"each at its own alpha (were all claims true, at most {wrong})")
-    if "round" in table:  # as `ldpkit.auditors.kv.KVAudit.about` says of one result
+    if "round" in table:  # as `AuditResult.about` says of one result
         groups = table["violated"] & (table["round"] > 1) & (table["attack"] != "skv")
         if n := int(groups.sum()):
             parts.append(f"{n} of these of two groups that heard different means, not of one user")
