@@ -466,7 +466,7 @@ def audit(
         checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
         given["curve"] = curve.claimed(claim, given)
     if until == "counted":
-        return audits(mechanism, [attack], seed=seed, **given)[0]
+        return Audit(mechanism, [attack], **Audit.known(given)).run(seed)[0]
     from ..sequential import SequentialAudit
 
     return SequentialAudit(mechanism, attack, **SequentialAudit.known(given)).run(seed)[0]

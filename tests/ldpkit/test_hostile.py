@@ -642,7 +642,7 @@ AUDITORS = [
     ("auditors.rad_result(1, 4, 3, delta=1)", f"delta {HALF} 1"),
     ("auditors.RADAudit.cell(mechanism='GRRR', k=3, epsilon=1.0)", "mechanism must be one of GRR, SS, OUE, got 'GRRR'"),
     ("auditors.RADAudit.cell(k=3, epsilon=1.0)", "audit needs mechanism"),
-    ("auditors.ShuffleAudit.cell(epsilon=1.0, clients=500, k=3)", "parameter must be one of trials, alpha, epsilon, clients"),
+    ("auditors.ShuffleAudit.cell(epsilon=1.0, clients=500, k=3)", "parameter must be one of trials, alpha, faithful, epsilon, clients"),
     ("auditors.rad_audit(grr, trials=0)", "trials must be an integer >= 1, got 0"),
     ("auditors.rad_audit(grr, alpha=2)", f"{ALPHA} 2"),
     ("auditors.rad_audit(grr, faithful=None)", "faithful must be True or False, got None"),
