@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import scipy
 
@@ -299,8 +299,11 @@ class PairResult(AuditResult):
         direction.
     questions : int
         Number of questions among which alpha is divided for `lower`.
+    bets : bool
+        Whether the audit bet against the claim, and has the fields of a `SequentialResult`.
     """
 
+    bets: ClassVar[bool] = False
     pair: Pair
     directions: tuple[Row, ...] = ()
     questions: int = 1

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from ..auditors.report_html import Drawing, drawing
 from ..auditors.result import PairResult, Row, finite
@@ -44,6 +45,7 @@ class SequentialResult(PairResult):
         27, ... reports per input.
     """
 
+    bets: ClassVar[bool] = True
     event: str = ""
     curve: Row | None = None
     mu_lower: float | None = None
