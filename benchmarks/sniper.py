@@ -4,7 +4,7 @@ For every pair of inputs, events are learned from 50,000 reports of each. An eve
 a single feature, on the likelihood of a report by a table of frequencies, or on a linear
 discriminant. The most promising events are tried twice on fresh reports, by which their thresholds
 are chosen again. The best event is declared, and counted in all remaining reports of the budget.
-The bound at confidence .9 uses both counts together (`ldpkit.buehler`). All of alpha = .1 is spent
+The bound at confidence .9 uses both counts together (`epsilon_buehler`). All of alpha = .1 is spent
 on this single event, which was declared before the reports that test it were drawn.
 
 Compiled code draws and counts the reports, in chunks and by two threads.
@@ -25,8 +25,8 @@ from numba import njit
 from series import STORE
 
 from ldpkit import stats
-from ldpkit.buehler import epsilon_buehler
 from ldpkit.rng import generator
+from ldpkit.stats import epsilon_buehler
 
 ALPHA = 0.1
 LEARN, CHUNK, PIECE = 50_000, 2**17, 2**11

@@ -245,10 +245,11 @@ def isolated(*folders: str | os.PathLike[str], workers: int | None = None) -> Pr
     """
     paths = [Path(folder).resolve() for folder in folders]
     for path in paths:
-        if not path.is_dir():
-            raise FileNotFoundError(
-                f"folder {path} does not exist; `make packages` installs the packages under audit"
-            )
+        checks.need(
+            path.is_dir(),
+            f"folder {path} does not exist; `make packages` installs the packages under audit",
+            FileNotFoundError,
+        )
     return Processes(count(workers), _prepend, ([str(path) for path in paths],))
 
 
@@ -280,10 +281,11 @@ def require(wanted: dict[str, str]) -> None:
         for name in wanted
         if own.get(name) != wanted[name]
     ]
-    if other:
-        raise RuntimeError(
-            f"the worker on {platform.node()} has {', '.join(other)}: give it the same environment"
-        )
+    checks.need(
+        not other,
+        f"the worker on {platform.node()} has {', '.join(other)}: give it the same environment",
+        RuntimeError,
+    )
 
 
 def connect(address: str, *, timeout: float = 5) -> "Client":

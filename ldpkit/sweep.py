@@ -23,9 +23,9 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from . import checks, digests, executors
+from .digests import Store, replace
 from .progress import Progress
 from .rng import derive
-from .store import Store, replace
 from .types import Row
 
 if TYPE_CHECKING:
@@ -68,9 +68,8 @@ def cells(grid: Mapping[str, object] | Iterable[Mapping[str, object]]) -> list[R
         lists = [
             v if isinstance(v, (list, tuple, range, np.ndarray)) else [v] for v in grid.values()
         ]
-        names = list(grid)
-        if (count := math.prod(map(len, lists))) > MAX_CELLS:
-            raise ValueError(f"grid must have at most {MAX_CELLS} cells, got {count}")
+        names, count = list(grid), math.prod(map(len, lists))
+        checks.need(count <= MAX_CELLS, f"grid must have at most {MAX_CELLS} cells, got {count}")
         grid = [dict(zip(names, combination)) for combination in itertools.product(*lists)]
     checks.instance(
         "grid", grid, Iterable, "a mapping from parameters to values, or a list of cells"
@@ -121,14 +120,10 @@ class SweepError(RuntimeError):
         self, failures: list[tuple[Row, Exception]], table: "pd.DataFrame", total: int
     ) -> None:
         self.failures, self.table = failures, table
-        lines = [
-            f"cell {cell} failed: {type(error).__name__}: {error}" for cell, error in failures[:3]
-        ]
-        if len(failures) > len(lines):
-            lines.append(f"and {len(failures) - len(lines)} more")
-        super().__init__(
-            f"{len(failures)} of {total} cells failed, the others are finished\n" + "\n".join(lines)
-        )
+        told = [f"cell {cell} failed: {type(e).__name__}: {e}" for cell, e in failures[:3]]
+        more = [f"and {len(failures) - 3} more"] if len(failures) > 3 else []
+        start = f"{len(failures)} of {total} cells failed, the others are finished"
+        super().__init__("\n".join([start, *told, *more]))
 
 
 class _Table:
@@ -275,13 +270,15 @@ def sweep(
     workers = executors.count(workers)
     if limit is not None:
         limit = checks.real("limit", limit, 0, closed="()")
-        if executor is not None:
-            raise ValueError(
-                f"limit must be left out where another executor computes, got {limit:g}"
-            )
+        checks.need(
+            executor is None,
+            f"limit must be left out where another executor computes, got {limit:g}",
+        )
     place = None if table is None else Path(table)
-    if place and (place.exists() > place.is_file() or not place.parent.is_dir()):
-        raise ValueError(f"table must be a file in an existing folder, got {table}")
+    checks.need(
+        place is None or (place.parent.is_dir() and place.exists() == place.is_file()),
+        f"table must be a file in an existing folder, got {table}",
+    )
     kept = Store(store, func, seed, identity) if store is not None else None
     texts = {i: kept.read(cell) if kept else None for i, cell in enumerate(listed)}
     todo = [i for i, text in texts.items() if text is None]
@@ -316,14 +313,13 @@ def sweep(
                 failures[i] = CancelledError(
                     "dropped by the executor, as a Dask client does when its scheduler is gone"
                 )
-                continue
             except Exception as error:
                 failures[i] = error
-                continue
-            if kept:
-                kept.write(listed[i], text)
-            if file:
-                file.refresh()
+            else:
+                if kept:
+                    kept.write(listed[i], text)
+                if file:
+                    file.refresh()
     except BaseException:
         if own:
             own.shutdown(wait=False, kill=True)

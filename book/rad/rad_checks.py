@@ -8,8 +8,7 @@ import pandas as pd
 from ldpbook import paper_values
 from ldpkit.attacks.reconstruct import finite_distribution, rad_exact
 from ldpkit.auditors import calibrate
-from ldpkit.auditors.calibrate import rero_epsilon
-from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform
+from ldpkit.auditors.rad import PROTOCOLS, rad_audit, rad_uniform, rero_epsilon
 from ldpkit.mechanisms import OUE
 from ldpkit.mechanisms.central import gaussian_sigma
 from ldpkit.rng import generator

@@ -1,12 +1,11 @@
 """Auditors turn counts into statements about epsilon."""
 
 from .base import Auditor
-from .calibrate import calibrate
-from .compared import DistributionAudit, audit_distributions
+from .count_ratio import DistributionAudit, audit_distributions
 from .gradient import GradientAudit, audit_gradient
 from .kv import KVAudit, audit_kv
 from .ldp import Audit, audit, audits, expected
-from .rad import RADAudit, rad_audit, rad_result
+from .rad import RADAudit, calibrate, rad_audit, rad_result
 from .result import AuditResult
 from .shuffle import ShuffleAudit, audit_shuffle
 

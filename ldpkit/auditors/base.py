@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from .. import checks, stats
 from ..rng import derive
-from ..types import Word
-from .result import AuditResult, Row
+from ..types import Row, Word
+from .result import AuditResult
 
 __all__ = ["ALPHA", "Auditor"]
 
@@ -53,14 +53,14 @@ class Auditor(checks.Checked, ABC):
         ValueError
             If a field without default is missing, or if a parameter is unknown or out of range.
         """
-        fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
-        named = "mechanism" in fields
-        own = [name for name in fields if not (named and name == "delta")]  # the mechanism's
-        given = {name: words.pop(name) for name in own if name in words}
-        for name in own:
-            needed = fields[name].default is dataclasses.MISSING and name not in given
+        own = {f.name: f for f in dataclasses.fields(cls) if f.init}
+        if "mechanism" in own:
+            own.pop("delta", None)  # a parameter of the mechanism
+        for name, field in own.items():
+            needed = field.default is dataclasses.MISSING and name not in words
             checks.need(not needed, f"audit needs {name}; its parameters are {', '.join(own)}")
-        if named:
+        given = {name: words.pop(name) for name in own if name in words}
+        if "mechanism" in own:
             given["mechanism"] = cls.target(given["mechanism"], **words)
         elif words:
             checks.one_of("parameter", next(iter(words)), own)

@@ -1,4 +1,7 @@
-"""Estimators of epsilon from the counts of every output in two groups of users.
+"""Audits that compare the counts of every output in two groups of users, and their estimators.
+
+The counts of a group are one multinomial sample from an exact distribution. Therefore the time does
+not depend on the number of users. `kv` names the source.
 
 An event that is chosen before the counts are seen needs two bounds
 (`ldpkit.stats.epsilon_lower`). The estimators of KV-Auditor report the largest of many ratios
@@ -6,12 +9,22 @@ instead. Therefore a valid bound must correct for this choice. It either applies
 correction, or it chooses on one half of the users and judges on the other half.
 """
 
+import time
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks, stats
-from ..types import Array
+from ..rng import generator
+from ..types import Array, Rng, Row, Word
+from .base import Auditor
+from .result import AuditResult, too_few
 
-__all__ = ["ESTIMATORS", "statistic"]
+__all__ = ["ESTIMATORS", "DistributionAudit", "audit_distributions", "statistic"]
 
 ESTIMATORS = ("released", "printed", "valid", "split", "pooled")
 """Names of the estimators, see `statistic`."""
@@ -34,18 +47,6 @@ def _frequent(counts: Array, variation: float) -> Array:
     )
     reached = np.flatnonzero(spread >= variation)
     return np.isin(np.arange(counts.size), order[: reached[0] + 1 if reached.size else None])
-
-
-def check(estimator: str, alpha: float, minimum: int, variation: float | None) -> None:
-    """Refuse parameters that `statistic` cannot use.
-
-    Audits call this function when they are made, before they draw anything.
-    """
-    stats.significance(alpha)
-    checks.one_of("estimator", estimator, ESTIMATORS)
-    checks.integer("minimum", minimum, 1)
-    if variation is not None:
-        checks.real("variation", variation, 0)
 
 
 def statistic(
@@ -103,14 +104,18 @@ def statistic(
     ValueError
         If a parameter is out of range, or if the counts have other shapes.
     """
-    check(estimator, alpha, minimum, variation)
+    stats.significance(alpha)
+    checks.one_of("estimator", estimator, ESTIMATORS)
+    checks.integer("minimum", minimum, 1)
     checks.integer("users", users, 1)
+    if variation is not None:
+        checks.real("variation", variation, 0)
     first, second = checks.numeric("first", first), checks.numeric("second", second)
-    if first.ndim != 2 or first.shape[1:] != second.shape[1:] or not first.size:
-        raise ValueError(
-            "first and second must be counts (halves, outputs) of the same outputs, got"
-            f" {first.shape} and {second.shape}"
-        )
+    checks.need(
+        first.ndim == 2 and first.shape[1:] == second.shape[1:] and first.size,
+        "first and second must be counts (halves, outputs) of the same outputs, got"
+        f" {first.shape} and {second.shape}",
+    )
     if estimator in HALVED:
         return _halved(first, second, users, estimator == "pooled", alpha)
     first, second = first.sum(axis=0), second.sum(axis=0)
@@ -143,11 +148,11 @@ def _halved(
 
     Outputs and direction are chosen on the first half of the users and judged on the second half.
     """
-    if len(first) != 2 or len(second) != 2:
-        raise ValueError(
-            f"split and pooled need counts of two halves of the users, got {len(first)} and"
-            f" {len(second)}"
-        )
+    checks.need(
+        len(first) == len(second) == 2,
+        f"split and pooled need counts of two halves of the users, got {len(first)} and"
+        f" {len(second)}",
+    )
     best: tuple[float, int, tuple[int, int] | None] = -np.inf, -1, None
     for up, down in ((first, second), (second, first)):
         order = np.argsort(-(up[0] + 1) / (down[0] + 1), kind="stable")
@@ -168,3 +173,248 @@ def _halved(
             )
     value = stats.epsilon_lower(*best[2], users - users // 2, tail=alpha / 2) if best[2] else 0.0
     return max(0.0, float(value)), best[1]
+
+
+Groups = list[list[Array]]  # pairs of counts to compare, each with one row per half of the users
+
+
+class Draw:
+    """Sample the counts of a group of users, or compute their expected values.
+
+    Parameters
+    ----------
+    users : int
+        Users per group.
+    halves : bool
+        Whether the counts have one row per half of the users, instead of one row.
+    rng : numpy.random.Generator or None
+        Without a generator, the counts are expected values.
+    """
+
+    def __init__(self, users: int, halves: bool, rng: Rng | None) -> None:
+        self.rng = rng
+        self.sizes = [users // 2, users - users // 2] if halves else [users]
+
+    def counts(self, distribution: Array) -> Array:
+        """Return the counts of all outputs, shape (rows, outputs)."""
+        return (
+            np.outer(self.sizes, distribution)
+            if self.rng is None
+            else self.rng.multinomial(self.sizes, distribution / distribution.sum())
+        )
+
+    def thin(self, counts: Array, rates: Array) -> Array:
+        """Return the number of users for whom a guess hits, shape (rows, 1).
+
+        `rates` has the probability of a hit for each output.
+        """
+        hits = counts * rates if self.rng is None else self.rng.binomial(counts, rates)
+        return hits.sum(axis=1, keepdims=True)
+
+
+def _limit(first: Array, second: Array) -> float:
+    """Return the largest absolute log ratio of expected counts."""
+    first, second = (side.sum(axis=0) for side in (first, second))
+    seen = (first > 0) | (second > 0)
+    with np.errstate(divide="ignore"):
+        return float(np.max(np.abs(np.log(first[seen] / second[seen])), initial=0.0))
+
+
+@dataclass(frozen=True)
+class Compared(Auditor):
+    """Base of the audits that compare groups of users by their counts of every output.
+
+    Attributes
+    ----------
+    limits : tuple of float
+        The statistic without sampling noise, by round.
+    """
+
+    _: KW_ONLY
+    trials: int = 10**8
+    estimator: Annotated[str, checks.rule(checks.one_of, ESTIMATORS)] = "released"
+    minimum: Annotated[int, checks.rule(checks.integer, 1)] = 5
+    variation: Annotated[float | None, checks.rule(checks.real, 0)] = None
+    last: Annotated[bool, checks.flag] = False
+    limits: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    @abstractmethod
+    def described(self, number: int) -> Row:
+        """Return the fields of the result of a round that do not depend on counts.
+
+        They are ``mechanism``, ``parameters``, ``attack``, ``claim`` and, if the users are not a
+        single user, ``about``.
+        """
+
+    @property
+    @abstractmethod
+    def stream(self) -> tuple[object, ...]:
+        """Name of the random stream."""
+
+    @abstractmethod
+    def play(self, draw: Draw) -> Iterator[Groups]:
+        """Yield the counts of every round."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        halves = self.estimator in HALVED
+        checks.fix(self, trials=checks.integer("trials", self.trials, 1 + halves, 10**12))
+        expected = self.play(Draw(self.trials, halves, None))
+        checks.fix(self, limits=tuple(_limit(*groups[0]) for groups in expected))
+
+    def run(self, seed: int = 1) -> list[AuditResult]:
+        """Sample the counts of every round, and bound epsilon by them.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of all random numbers, non-negative. All estimators use the same counts, except
+            that ``split`` and ``pooled`` use two halves.
+
+        Returns
+        -------
+        list of AuditResult
+            One per round. `limit` is the statistic without sampling noise. The attack ``separated``
+            has no bound, because residuals are no counts. Its `lower` is 0; the attack ``probe``
+            replaces it.
+        """
+        start, halves = time.perf_counter(), self.estimator in HALVED
+        rng = generator(seed, "kv", *self.stream, halves)
+        sampled = list(self.play(Draw(self.trials, halves, rng)))
+        seconds = (time.perf_counter() - start) / len(sampled)
+        rounds = list(enumerate(zip(sampled, self.limits), 1))
+        return [
+            self._judged(number, groups, limit, seed, seconds)
+            for number, (groups, limit) in (rounds[-1:] if self.last else rounds)
+        ]
+
+    def _judged(
+        self, number: int, groups: Groups, limit: float, seed: int, seconds: float
+    ) -> AuditResult:
+        """Return the result of one round."""
+        fields, trials, (first, second) = self.described(number), self.trials, groups[0]
+        outputs, alpha = first.shape[1], self.alpha / len(groups)
+        value, output = statistic(
+            first,
+            second,
+            trials,
+            self.estimator,
+            alpha=self.alpha,
+            minimum=self.minimum,
+            variation=self.variation,
+        )
+        counts = [int(side.sum(axis=0)[output]) if output >= 0 else 0 for side in groups[0]]
+        estimator = self.estimator if self.estimator in HALVED else "valid"
+        if fields["attack"] == "separated":
+            bounds, weak = [0.0], "auditor separated has no valid bound"
+        else:
+            bounds = [statistic(a, b, trials, estimator, alpha=alpha)[0] for a, b in groups]
+            # the largest bound follows if the groups send one output each, and not the same
+            halved, tail = estimator in HALVED, alpha / (2 if estimator in HALVED else 4 * outputs)
+            weak = too_few(
+                lambda n: stats.epsilon_ceiling(n - n // 2 if halved else n, tail=tail),
+                trials,
+                fields["claim"],
+                "users per group",
+            )
+        more = {"estimator": self.estimator, "round": number}
+        return AuditResult(
+            **fields | {"parameters": fields["parameters"] | more},
+            trials=trials,
+            alpha=self.alpha,
+            seed=seed,
+            faithful=False,
+            counts={"outputs": outputs, "output": output, "first": counts[0], "second": counts[1]},
+            rates={"first_rate": counts[0] / trials, "second_rate": counts[1] / trials},
+            epsilon_emp=value,
+            lower=max(bounds),
+            exact=None,
+            exact_sd=None,
+            limit=limit,
+            inconclusive=weak,
+            seconds=seconds,
+        )
+
+
+@dataclass(frozen=True)
+class DistributionAudit(Compared):
+    """Compare two given distributions over the same outputs.
+
+    Parameters
+    ----------
+    first, second : float array, shape (outputs,)
+        Probabilities of every output in the two groups.
+    attack : str
+        Name of the comparison in results.
+    trials : int
+        Users per group, in [1, 10^12].
+    alpha, estimator, minimum, variation
+        See `statistic`.
+    guess : float array, shape (outputs,), optional
+        Probability of a hit for each output (`guess_rates`). If it is given, only the hits are
+        compared.
+    mechanism, parameters, claim
+        Fields of the results. The random stream depends on mechanism, parameters and attack.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range. The message names it.
+    """
+
+    first: ArrayLike
+    second: ArrayLike
+    attack: str = "hkv"
+    _: KW_ONLY
+    guess: Annotated[Array | None, checks.rule(checks.reals, 0, 1)] = None
+    mechanism: str = "law"
+    parameters: Row | None = None
+    claim: float = np.inf
+
+    def __post_init__(self) -> None:
+        distributions = [
+            checks.numeric(name, getattr(self, name)).astype(float) for name in ("first", "second")
+        ]
+        first, second = distributions
+        sound = all((x >= 0).all() and abs(x.sum() - 1) <= 1e-9 for x in distributions)
+        if first.ndim != 1 or first.shape != second.shape or not sound:
+            got = " and ".join(f"shape {x.shape} adding to {x.sum():g}" for x in distributions)
+            raise ValueError(
+                "first and second must be probabilities of the same outputs, each adding to 1, got"
+                f" {got}"
+            )
+        checks.need(
+            np.shape(first if self.guess is None else self.guess) == first.shape,
+            f"guess must hold one probability for each of the {first.size} outputs, got shape"
+            f" {np.shape(first if self.guess is None else self.guess)}",
+        )
+        if self.claim != np.inf:
+            checks.real("claim", self.claim, 0)
+        checks.fix(self, first=first, second=second, parameters=dict(self.parameters or {}))
+        super().__post_init__()
+
+    def described(self, number: int) -> Row:
+        return {
+            "mechanism": self.mechanism,
+            "parameters": self.parameters,
+            "attack": self.attack,
+            "claim": float(self.claim),
+        }
+
+    @property
+    def stream(self) -> tuple[object, ...]:
+        return self.mechanism, self.parameters, self.attack, self.trials
+
+    def play(self, draw: Draw) -> Iterator[Groups]:
+        counts = [draw.counts(np.asarray(group)) for group in (self.first, self.second)]
+        yield [counts if self.guess is None else [draw.thin(c, self.guess) for c in counts]]
+
+
+def audit_distributions(
+    first: ArrayLike, second: ArrayLike, *, seed: int = 1, **fields: Word
+) -> AuditResult:
+    """Compare two distributions over the same outputs.
+
+    Parameters are the fields of `DistributionAudit`, and the `seed` of its `run`.
+    """
+    return DistributionAudit(first, second, **fields).run(seed)[0]

@@ -8,7 +8,6 @@ Estimation", CIKM 2025. If text and released program differ, this module follows
 the errata).
 """
 
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
@@ -24,7 +23,7 @@ from ..mechanisms.keyvalue import KeyValues
 from ..mechanisms.pckv import PCKV, PCKVUE
 from ..reports.listing import alphabet, chosen
 from ..types import Array, Held, Word
-from .compared import Compared, Draw, Groups
+from .count_ratio import Compared, Draw, Groups
 from .result import AuditResult, Row
 
 __all__ = ["AUDITORS", "KVAudit", "audit_kv", "collapse", "guess_rates", "oracle_distribution"]
@@ -71,10 +70,10 @@ def collapse(cells: ArrayLike, positions: Iterable[int], base: int, length: int)
         np.shape(cells)[:-1],
         alphabet(checks.integer("base", base, 2), length, "take fewer symbols"),
     )
-    if np.shape(checks.numeric("cells", cells))[-1:] != (size,):
-        raise ValueError(
-            f"cells must have {base}^{length} = {size} columns, got shape {np.shape(cells)}"
-        )
+    checks.need(
+        np.shape(checks.numeric("cells", cells))[-1:] == (size,),
+        f"cells must have {base}^{length} = {size} columns, got shape {np.shape(cells)}",
+    )
     other = [p for p in range(length) if p not in kept]
     axes = [*range(len(leading)), *(len(leading) + p for p in kept + other)]
     shaped = np.reshape(cells, (*leading, *[base] * length)).transpose(axes)
@@ -90,16 +89,10 @@ def guess_rates(length: int, target: int) -> Array:
     -------
     float array, shape (2 ** length,)
     """
-    return _guess_rates(
-        length, checks.integer("target", target, 0, checks.integer("length", length, 1) - 1)
-    )
-
-
-@functools.lru_cache(maxsize=8)
-def _guess_rates(length: int, target: int) -> Array:
-    bits = bit_vectors(length)
-    size = bits.sum(axis=1)
-    return np.where(size == 0, 1 / length, bits[:, target] / np.maximum(size, 1))
+    length = checks.integer("length", length, 1)
+    bits = bit_vectors(length)[:, checks.integer("target", target, 0, length - 1)]
+    size = bit_vectors(length).sum(axis=1)
+    return np.where(size == 0, 1 / length, bits / np.maximum(size, 1))
 
 
 def oracle_distribution(
@@ -191,7 +184,8 @@ def _in_rounds(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]
             positions = audit.positions or (0, mechanism.buckets - 1)
             seen = [collapse(c, positions, 2, mechanism.buckets) for c in seen]
         elif audit.attack == "ldp":
-            seen = [draw.thin(c, guess_rates(mechanism.buckets, 0)) for c in seen]
+            guessed = guess_rates(mechanism.buckets, 0)
+            seen = [draw.thin(c, guessed) for c in seen]
         yield [seen]
         means = [
             mechanism.broadcast(*mechanism.tally_counts(c.sum(axis=0)), m)
@@ -205,8 +199,10 @@ def _segmented(audit: "KVAudit", mechanism: CPP, draw: Draw) -> Iterator[Groups]
     The means come from the reports of the squads only.
     """
     bucket, _ = mechanism.place(audit.squads)
-    if bucket.ndim != 1 or len(set(bucket.tolist())) != 1:
-        raise ValueError(f"squads must hold values of one bucket, got {audit.squads}")
+    checks.need(
+        bucket.ndim == 1 and len(set(bucket.tolist())) == 1,
+        f"squads must hold values of one bucket, got {audit.squads}",
+    )
     means = None
     for _ in range(mechanism.rounds):
         held = mechanism.started(means)[0, bucket[0]]
@@ -277,8 +273,10 @@ class KVAudit(Compared):
 
     def __post_init__(self) -> None:
         mechanism, rounds = self.mechanism, isinstance(self.mechanism, CPP)
-        if not isinstance(mechanism, (PCKV, CPP)) or (rounds and mechanism.k != 1):
-            raise ValueError(f"mechanism must be a PCKV, or a CPP with k = 1, got {mechanism!r}")
+        checks.need(
+            isinstance(mechanism, PCKV) or (rounds and mechanism.k == 1),
+            f"mechanism must be a PCKV, or a CPP with k = 1, got {mechanism!r}",
+        )
         fit = [
             a
             for a in AUDITORS
@@ -288,16 +286,18 @@ class KVAudit(Compared):
         unary = isinstance(mechanism, PCKVUE) or (
             isinstance(mechanism, CPPUE) and self.attack == "vkv"
         )
-        if self.positions is not None and not unary:
-            raise ValueError(
-                f"positions must be left out for {mechanism.name} under attack {self.attack}, got"
-                f" {self.positions!r}"
-            )
+        checks.need(
+            self.positions is None or unary,
+            f"positions must be left out for {mechanism.name} under attack {self.attack}, got"
+            f" {self.positions!r}",
+        )
         if self.attack == "separated":
             checks.one_of("estimator of residuals", self.estimator, ("released", "printed"))
         # this also refuses invalid keys and values
-        if len(KeyValues.of([[pair] for pair in self.held], mechanism.k)) != 2:
-            raise ValueError(f"pairs must be two (key, value), one per group, got {self.held!r}")
+        checks.need(
+            len(KeyValues.of([[pair] for pair in self.held], mechanism.k)) == 2,
+            f"pairs must be two (key, value), one per group, got {self.held!r}",
+        )
         super().__post_init__()
 
     @classmethod
@@ -313,14 +313,18 @@ class KVAudit(Compared):
             return self.pairs
         return ((0, -1.0), (0, 1.0)) if isinstance(self.mechanism, CPP) else ((0, 1.0), (1, -1.0))
 
-    @property
-    def description(self) -> Row:
-        mechanism = self.mechanism
+    def described(self, number: int) -> Row:
+        # squads and imitators receive the same means
+        single = number == 1 or self.attack == "skv"
         return {
-            "mechanism": mechanism.name,
-            "parameters": mechanism.parameters | {"ownership": self.ownership},
+            "mechanism": self.mechanism.name,
+            "parameters": self.mechanism.parameters | {"ownership": self.ownership},
             "attack": self.attack,
-            "claim": mechanism.epsilon,
+            "claim": self.mechanism.epsilon,
+            "about": ""
+            if single
+            else f"The groups of round {number} heard different means: of two groups, not of one"
+            " user.",
         }
 
     @property
@@ -341,13 +345,6 @@ class KVAudit(Compared):
         if isinstance(self.mechanism, PCKV):
             return _once(self, self.mechanism, draw)
         return (_segmented if self.attack == "skv" else _in_rounds)(self, self.mechanism, draw)
-
-    def about(self, number: int) -> str:
-        if number == 1 or self.attack == "skv":  # squads and imitators receive the same means
-            return ""
-        return (
-            f"The groups of round {number} heard different means: of two groups, not of one user."
-        )
 
 
 def audit_kv(

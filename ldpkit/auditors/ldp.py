@@ -7,7 +7,7 @@ Private Protocols: An Auditing Perspective", PoPETs 2024(4), Algorithm 1.
 import functools
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any
@@ -22,11 +22,11 @@ from ..mechanisms.base import distribution_known
 from ..mechanisms.identity import digest
 from ..progress import Progress
 from ..rng import generator
-from ..types import Array, Pair, Rates, Reports, Rng, Word
+from ..types import Array, Pair, Rates, Reports, Rng, Row, Word
 from . import independence
-from .independence import Findings
-from .pair import PairAudit, PairResult, direction, judged, makeable
-from .result import Row
+from .independence import BatchSummary, Findings
+from .pair import PairAudit, makeable
+from .result import CLEAR, PairResult, in_the_clear, too_few
 
 __all__ = ["Audit", "audit", "audits", "expected"]
 
@@ -40,8 +40,12 @@ SIDES = ("tp", "fp")
 UNTIL = "counted", "sure"
 """When an audit ends: after a fixed number of reports, or as soon as the claim is refuted."""
 _JOBS = 16  # jobs per thread that are listed at a time, because 10^12 trials are millions of jobs
+# tail of each of two bounds: an event is called reversed by chance with probability 1e-6 at most
+_CHANCE = 5e-7
 
 _expected = functools.lru_cache(maxsize=256)(stats.expected_epsilon)
+
+Counted = tuple[list[int], BatchSummary | None]
 
 
 @dataclass(frozen=True)
@@ -104,8 +108,10 @@ class Audit(PairAudit):
     def __post_init__(self) -> None:
         super().__post_init__()
         mechanism, chosen = audited(self.mechanism), [attacks.make(a) for a in self.named]
-        if any(isinstance(a, attacks.Learned) for a in chosen):
-            raise ValueError("attack learned needs until='sure': it learns while it bets")
+        checks.need(
+            not any(isinstance(a, attacks.Learned) for a in chosen),
+            "attack learned needs until='sure': it learns while it bets",
+        )
         if self.faithful or not distribution_known(mechanism):
             makeable(mechanism)
         published, pair = stats.tail_mass(self.alpha), tuple(mechanism.pair(self.pair))
@@ -117,10 +123,10 @@ class Audit(PairAudit):
             directions=(pair, pair[::-1]) if self.both else (pair,),
         )
 
-    @functools.cached_property
+    @property
     def rates(self) -> list[Rates | None]:
         """Exact true- and false-positive rate of every attack, or ``None`` if they are unknown."""
-        return [each[0] for each in self._rates]
+        return [rates[0] for rates in self._rates]
 
     @functools.cached_property
     def _rates(self) -> list[list[Rates | None]]:
@@ -130,11 +136,15 @@ class Audit(PairAudit):
     @functools.cached_property
     def real(self) -> bool:
         """Whether real reports are made: on request, or because some count cannot be sampled."""
-        own = zip(self.chosen, self.rates)
         return (
             self.faithful
             or not distribution_known(self.mechanism)
-            or any(rates is None and _unknown(a, self.mechanism) for a, rates in own)
+            or any(
+                rates is None
+                and isinstance(attack, attacks.Guess | attacks.TwoValueTest)
+                and attack.route(self.mechanism) != "simulate"
+                for attack, rates in zip(self.chosen, self.rates)
+            )
         )
 
     @functools.cached_property
@@ -143,14 +153,25 @@ class Audit(PairAudit):
 
         An entry is ``None`` if the exact rates of the attack are unknown.
         """
-        tail = stats.tail_mass(self.alpha)
-        return [r and _expected(*r, self.trials, self.deltas[0], tail=tail) for r in self.rates]
+        delta, tail = self.deltas[0], stats.tail_mass(self.alpha)
+        return [r and _expected(*r, self.trials, delta, tail=tail) for r in self.rates]
 
     @property
     def deltas(self) -> tuple[float, float]:
         """The deltas that the published statistic and the bound subtract."""
         own = self.mechanism.published_delta, self.mechanism.delta
         return own if self.delta is None else (self.delta, self.delta)
+
+    @functools.cached_property
+    def tail(self) -> float:
+        """Error probability of each of the two bounds of a direction."""
+        return stats.tail_mass(self.alpha, "valid") / (self.questions * len(self.directions))
+
+    @functools.cached_property
+    def stream(self) -> tuple[object, ...]:
+        """Name of the random stream."""
+        m, names = self.mechanism, [a.name for a in self.chosen]
+        return "audit", m.name, m.parameters, names, self.real, [*self.directions[0]]
 
     def rows(self, runs: int = 1, seed: int = 1) -> list[Row]:
         """Audit several times, as `Auditor.rows` does.
@@ -183,84 +204,31 @@ class Audit(PairAudit):
             If a client fails or returns invalid reports. The message states the error.
         """
         start = time.perf_counter()
-        counts, checked = (
-            self._real_hits(seed) if self.real else (self._sampled_hits(seed), Findings())
-        )
-        seconds, delta = time.perf_counter() - start, self.deltas[1]
-        exact = [known or (None, None) for known in self.expected]
-        by_attack = [self._directions(*hits) for hits in np.moveaxis(counts, 2, 0)]
-        return [
-            PairResult(
-                mechanism=self.mechanism.name,
-                parameters=self.mechanism.parameters,
-                attack=attack.name,
-                trials=self.trials,
-                alpha=self.alpha,
-                seed=seed,
-                faithful=self.real,
-                counts={key: directions[0][key] for key in ("tp", "fp")},
-                rates={key: directions[0][key] for key in ("tpr", "fpr")},
-                epsilon_emp=directions[0]["epsilon_emp"],
-                exact=mean,
-                exact_sd=sd,
-                claim=self.mechanism.epsilon,
-                delta=delta,
-                pair=self.directions[0],
-                questions=self.questions * len(self.directions),
-                **judged(
-                    directions,
-                    checked,
-                    self.trials,
-                    self.mechanism.epsilon,
-                    delta,
-                    self.tail,
-                    rates,
-                ),
-                scope=self.mechanism.scope,
-                seconds=seconds,
-                digest=digest(self.mechanism),
-            )
-            for attack, directions, rates, (mean, sd) in zip(
-                self.chosen, by_attack, self._rates, exact
-            )
-        ]
+        hits, findings = self._reported(seed) if self.real else (self._sampled(seed), Findings())
+        seconds = time.perf_counter() - start
+        found = zip(self.chosen, self._bounded(hits), self._rates, self.expected)
+        return [self._result(*each, findings, seed=seed, seconds=seconds) for each in found]
 
-    @property
-    def tail(self) -> float:
-        """Error probability of each of the two bounds of a direction."""
-        return stats.tail_mass(self.alpha, "valid") / (self.questions * len(self.directions))
-
-    @property
-    def stream(self) -> tuple[object, ...]:
-        """Name of the random stream."""
-        m, names = self.mechanism, [a.name for a in self.chosen]
-        return "audit", m.name, m.parameters, names, self.real, [*self.directions[0]]
-
-    def _directions(self, first: Array, second: Array) -> list[Row]:
-        """Return statistic and bound of one attack by direction.
-
-        The hits among reports of the `first` and of the `second` input are given by direction.
-        """
-        paper, valid = (self.deltas[0], stats.tail_mass(self.alpha)), (self.deltas[1], self.tail)
-        hits = [(first, second), (second, first)]
-        return [
-            direction(pair, int(own[i]), int(other[i]), self.trials, paper, valid)
-            for i, (pair, (own, other)) in enumerate(zip(self.directions, hits))
-        ]
-
-    def _sampled_hits(self, seed: int) -> Array:
+    def _sampled(self, seed: int) -> Array:
         """Sample the hits from their exact distributions, as an array of `_summed`."""
 
-        def count(side: int, chunk: int, size: int) -> list[int]:
-            name, hits = (*self.stream, SIDES[side], chunk), []
+        def count(side: int, chunk: int, size: int) -> Counted:
+            hits = []
             for i, pair in enumerate(self.directions):
-                rng = generator(seed, *name, *["turned"][:i])  # each direction has its own stream
-                hits += [a.sample(self.mechanism, size, side == i, rng, pair) for a in self.chosen]
-            return hits
+                own = ["turned"][:i]  # each direction has its own stream
+                rng = generator(seed, *self.stream, SIDES[side], chunk, *own)
+                for attack, by_direction in zip(self.chosen, self._rates):
+                    rates, first = by_direction[i], side == i
+                    hits.append(
+                        attack.sample(self.mechanism, size, first, rng, pair)
+                        if rates is None
+                        else int(rng.binomial(size, rates[0 if first else 1]))
+                    )
+            return hits, None
 
-        return self._summed(count, self.trials if all(self.rates) else _CHUNK)
+        return self._summed(count, self.trials if all(self.rates) else _CHUNK)[0]
 
-    def _real_hits(self, seed: int) -> tuple[Array, Findings]:
+    def _reported(self, seed: int) -> tuple[Array, Findings]:
         """Make all reports and count the hits, after checking the reports of a client.
 
         `_summed` describes the array.
@@ -271,7 +239,6 @@ class Audit(PairAudit):
         at_once = max(1, min(most, _REPORT_CELLS // mechanism.width))
         foreign = not distribution_known(mechanism)
         ordered = pair if mechanism.report_type.ordered else None
-        seen: list[dict[int, independence.BatchSummary]] = [{}, {}]
 
         def judge(reports: Reports, rng: Rng) -> list[Array]:
             return [
@@ -280,48 +247,48 @@ class Audit(PairAudit):
                 for a in self.chosen
             ]
 
-        def count(side: int, chunk: int, size: int) -> list[int]:
+        def count(side: int, chunk: int, size: int) -> Counted:
             rng = generator(seed, *self.stream, SIDES[side], chunk)
             reports = mechanism.perturb(mechanism.inputs(pair[side], size), rng)
-            events = judge(reports, rng)
-            if foreign:
-                kept = chunk < 16
-                seen[side][chunk] = independence.summarise(reports, events, ordered, keep=kept)
-            return [int(np.count_nonzero(event)) for event in events]
+            events, kept = judge(reports, rng), chunk < 16
+            summary = independence.summarise(reports, events, ordered, kept) if foreign else None
+            return [int(np.count_nonzero(event)) for event in events], summary
 
-        counts = self._summed(count, at_once)
+        hits, summaries = self._summed(count, at_once)
         if not foreign:
-            return counts, Findings()
+            return hits, Findings()
         refuted = any(
             direction["lower"] > mechanism.epsilon
-            for hits in np.moveaxis(counts, 2, 0)
-            for direction in self._directions(*hits)
+            for directions in self._bounded(hits)
+            for direction in directions
         )
-        summaries = [[side[chunk] for chunk in sorted(side)] for side in seen]
         most = min(at_once, self.trials)
-        return counts, independence.examine(
+        return hits, independence.examine(
             mechanism, pair, summaries, judge, self.trials, most, refuted, seed, *self.stream
         )
 
-    def _summed(self, count: Callable[[int, int, int], list[int]], at_once: int) -> Array:
-        """Return the hits among the reports of every input, shape (2, directions, attacks).
+    def _summed(
+        self, count: Callable[[int, int, int], Counted], at_once: int
+    ) -> tuple[Array, list[list[BatchSummary]]]:
+        """Return the hits of every input, shape (2, directions, attacks), and its summaries.
 
         Parameters
         ----------
         count : callable
             ``count(side, chunk, size)`` returns the hits of one chunk of one input, by direction
-            and attack.
+            and attack, and a summary of its reports.
         at_once : int
             Largest number of reports in a chunk.
         """
         starts = range(0, self.trials, at_once)
         hits = np.zeros((2, len(self.directions) * len(self.chosen)), np.int64)
+        summaries: list[list[BatchSummary]] = [[], []]
 
-        def run_job(job: tuple[int, int]) -> tuple[int, list[int]]:
+        def finish(job: tuple[int, int]) -> tuple[int, Counted]:
             side, chunk = job
             size = min(at_once, self.trials - starts[chunk])
             counted = count(side, chunk, size)
-            progress.add(size, SIDES[side], *counted[: len(self.chosen)])
+            progress.add(size, SIDES[side], *counted[0][: len(self.chosen)])
             return side, counted
 
         jobs = itertools.product(range(2), range(len(starts)))
@@ -332,16 +299,128 @@ class Audit(PairAudit):
             # a client may catch an interrupt, so it never runs in this thread
             spread = pool.map if self.real or self.threads > 1 else map
             while listed := list(itertools.islice(jobs, _JOBS * self.threads)):
-                for side, counted in spread(run_job, listed):
+                for side, (counted, summary) in spread(finish, listed):
                     hits[side] += counted
-        return hits.reshape(2, len(self.directions), -1)
+                    summaries[side] += [summary] if summary else []
+        return hits.reshape(2, len(self.directions), -1), summaries
+
+    def _bounded(self, hits: Array) -> Iterator[list[Row]]:
+        """Yield counts, rates, statistic and bound of every direction, attack by attack."""
+        n, (given, delta), tail = self.trials, self.deltas, stats.tail_mass(self.alpha)
+        for own in np.moveaxis(hits, 2, 0).tolist():
+            directions = []
+            for i, pair in enumerate(self.directions):
+                tp, fp = own[i][i], own[1 - i][i]  # the second direction names the second input
+                statistic = float(stats.epsilon_lower(tp, fp, n, given, tail=tail))
+                bound = float(stats.epsilon_lower(tp, fp, n, delta, tail=self.tail))
+                directions.append({"pair": pair, "tp": tp, "fp": fp, "tpr": tp / n, "fpr": fp / n,
+                                   "epsilon_emp": statistic, "lower": max(0.0, bound)})  # fmt: skip
+            yield directions
+
+    def _result(
+        self,
+        attack: Attack,
+        directions: list[Row],
+        rates: list[Rates | None],
+        expected: Rates | None,
+        findings: Findings,
+        **fields: Word,
+    ) -> PairResult:
+        """Return the result of one attack.
+
+        Parameters
+        ----------
+        attack : Attack
+        directions, rates
+            One row of `_bounded`, and the exact rates if they are known, per direction.
+        expected : (float, float) or None
+            Mean and standard deviation of the published statistic.
+        findings : Findings
+            Findings of the checks of independence.
+        **fields
+            Seed and time.
+        """
+        mechanism, trials, first = self.mechanism, self.trials, directions[0]
+        lower, invalid = max(row["lower"] for row in directions), findings.dependent
+        best = stats.epsilon_ceiling(trials, tail=self.tail) if findings.fixed else 0.0
+        if lower <= mechanism.epsilon < best:
+            invalid = invalid or findings.fixed
+        swapped = [
+            f"the event is likelier under the other input ({row['fp']:,} reports of value"
+            f" {row['pair'][1]} show it and {row['tp']:,} of value {row['pair'][0]}): inputs"
+            " swapped or numbered differently?"
+            for row in directions
+            if not invalid and _swapped(row["tp"], row["fp"], trials)
+        ]
+        reason = "the event is likelier under the other input" if swapped else findings.constant
+        if not reason and all(self._too_weak(*each) for each in zip(directions, rates)):
+            reason = self._too_weak(first, rates[0])
+        if invalid:
+            lower, directions = 0.0, [row | {"lower": 0.0} for row in directions]
+        return PairResult(
+            mechanism=mechanism.name,
+            parameters=mechanism.parameters,
+            attack=attack.name,
+            trials=trials,
+            alpha=self.alpha,
+            faithful=self.real,
+            counts={key: first[key] for key in ("tp", "fp")},
+            rates={key: first[key] for key in ("tpr", "fpr")},
+            epsilon_emp=first["epsilon_emp"],
+            lower=lower,
+            exact=expected[0] if expected else None,
+            exact_sd=expected[1] if expected else None,
+            claim=mechanism.epsilon,
+            delta=self.deltas[1],
+            warnings=(*findings.warnings, *swapped),
+            inconclusive=reason,
+            invalid=invalid,
+            scope=mechanism.scope,
+            digest=digest(mechanism) if isinstance(mechanism, Client) else "",
+            pair=self.directions[0],
+            directions=tuple(directions),
+            questions=self.questions * len(self.directions),
+            **fields,
+        )
+
+    def _too_weak(self, row: Row, rates: Rates | None) -> str:
+        """Return why the event of a direction is too rare to refute the claim.
+
+        The reports of the other input do not matter. The text is empty if the event is frequent
+        enough.
+        """
+        tp, trials, delta, claim = row["tp"], self.trials, self.deltas[1], self.mechanism.epsilon
+        if tp == 0:
+            either = "under the input that it names" if row["fp"] else "under either input"
+            prefix = f"the event was never seen {either}: "
+        elif tp <= delta * trials:
+            prefix = f"delta = {delta:g} is no less than the event's share of {tp / trials:g}: "
+        else:
+            prefix = ""
+        seen = tp / trials if tp else float(stats.clopper_pearson(0, trials, self.tail)[1])
+        rate = seen if rates is None else rates[0]
+
+        def bound(n: int) -> float:
+            return _bound(tp if n == trials else min(n, round(n * rate)), n, delta, self.tail)
+
+        if text := too_few(bound, trials, claim):
+            return prefix + text
+        return too_few(
+            lambda n: _bound(in_the_clear(n), n, delta, self.tail), trials, claim, of=f" of {CLEAR}"
+        )
 
 
-def _unknown(attack: Attack, mechanism: LocalRandomizer) -> bool:
-    """Return whether an attack without exact rates cannot simulate its counts either."""
-    return (
-        isinstance(attack, attacks.Guess | attacks.TwoValueTest)
-        and attack.route(mechanism) != "simulate"
+@functools.lru_cache(maxsize=4096)
+def _bound(tp: int, trials: int, delta: float, tail: float) -> float:
+    """Return the bound from hits that the other input never has; it is the same in many audits."""
+    return float(stats.epsilon_lower(tp, 0, trials, delta, tail=tail))
+
+
+def _swapped(tp: int, fp: int, trials: int) -> bool:
+    """Return whether the event is surely likelier under the input that it does not name."""
+    return tp < fp and bool(
+        stats.clopper_pearson(tp, trials, _CHANCE)[1]
+        < stats.clopper_pearson(fp, trials, _CHANCE)[0]
     )
 
 
@@ -381,13 +460,13 @@ def audit(
     if attack is None:
         free = isinstance(mechanism, Client) and mechanism.report == "any"
         attack = attacks.Learned.name if free or claim is not None else "guess"
-    learns = getattr(attack, "name", attack) == attacks.Learned.name
+    learns = isinstance(attack, attacks.Learned) or attack == attacks.Learned.name
     until = checks.one_of("until", until or UNTIL[learns], UNTIL)
     if claim is not None:
         checks.need(until == "sure", f"claim needs until='sure', got until={until!r}")
         given["curve"] = curve.claimed(claim, given)
     if until == "counted":
-        return audits(mechanism, [attack], seed=seed, **given)[0]
+        return Audit(mechanism, [attack], **Audit.known(given)).run(seed)[0]
     from ..sequential import SequentialAudit
 
     return SequentialAudit(mechanism, attack, **SequentialAudit.known(given)).run(seed)[0]

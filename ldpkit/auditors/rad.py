@@ -1,4 +1,4 @@
-"""Audits by reconstruction: counts of successful reconstructions imply epsilon.
+"""Audits by reconstruction, and calibration of a mechanism to an accepted risk of reconstruction.
 
 The unknown record is uniform on m values and nothing else is known, as in local DP. The optimal
 attack then names a value that the report supports (`ldpkit.attacks.Guess`). It succeeds on every
@@ -7,12 +7,15 @@ report with the same probability s, and its advantage is ``s - 1/m``.
 The probability s implies epsilon in two ways. For a known mechanism, its exact distribution gives s
 for every epsilon. For any mechanism, epsilon limits s.
 
+The risk is the largest reconstruction advantage (RAD) that is accepted. Calibration finds the least
+noise that keeps it.
+
 Source: Guerra-Balboa et al., "Understanding Disclosure Risk in Differential
-Privacy", PVLDB 19(7), 2026, Corollary 5.4, Equation 12 and section 7.3.
+Privacy", PVLDB 19(7), 2026, Theorem 4.2, Examples 4.4 to 4.8 and 5.5, Corollary 5.4, Equation 12
+and section 7.3.
 """
 
 import dataclasses
-import functools
 import math
 import time
 from dataclasses import KW_ONLY, dataclass
@@ -29,10 +32,16 @@ from ..mechanisms.subset import SubsetSelection
 from ..rng import generator
 from ..types import Word
 from .base import Auditor
+from .rad_bounds import rero_eq3, tradeoff_laplace
 from .result import AuditResult, Row, finite, too_few
 
-__all__ = ["PROTOCOLS", "RADAudit", "rad_uniform", "invert_blackbox", "invert_known", "estimate_sd",
-           "epsilon_interval", "rad_result", "rad_audit"]  # fmt: skip
+# fmt: off
+__all__ = [
+    "CALIBRATED", "PROTOCOLS", "Calibration", "RADAudit", "calibrate", "epsilon_interval",
+    "estimate_sd", "invert_blackbox", "invert_known", "rad_audit", "rad_result", "rad_uniform",
+    "rero_epsilon"
+]
+# fmt: on
 
 PROTOCOLS: dict[str, type[GRR | FloorSS | OUE]] = {"GRR": GRR, "SS": FloorSS, "OUE": OUE}
 """The paper's protocols by name. Its SS rounds the subset size down."""
@@ -158,19 +167,8 @@ def epsilon_interval(
     """
     m, alpha = checks.integer("m", m, 2), stats.significance(alpha)
     reports = checks.integer("reports", reports, 1)
-    successes, delta = (
-        checks.integer("successes", successes, 0, reports),
-        checks.real("delta", delta, 0, 1, closed="[)"),
-    )
-    if protocol is not None:
-        checks.one_of("mechanism", protocol, PROTOCOLS)
-    return _interval(successes, reports, m, protocol, alpha, delta)
-
-
-@functools.lru_cache(maxsize=4096)
-def _interval(
-    successes: int, reports: int, m: int, protocol: str | None, alpha: float, delta: float
-) -> tuple[float, float]:
+    successes = checks.integer("successes", successes, 0, reports)
+    delta = checks.real("delta", delta, 0, 1, closed="[)")
     low, high = (float(s) for s in stats.clopper_pearson(successes, reports, alpha / 2))
     if protocol is None:
         return invert_blackbox(low - 1 / m, m, delta), math.inf
@@ -298,8 +296,10 @@ class RADAudit(Auditor):
     faithful: Annotated[bool, checks.flag] = False
 
     def __post_init__(self) -> None:
-        if type(self.mechanism) not in PROTOCOLS.values():
-            raise ValueError(f"mechanism must be a GRR, FloorSS or OUE, got {self.mechanism!r}")
+        checks.need(
+            type(self.mechanism) in PROTOCOLS.values(),
+            f"mechanism must be a GRR, FloorSS or OUE, got {self.mechanism!r}",
+        )
         super().__post_init__()
 
     @classmethod
@@ -343,3 +343,170 @@ def rad_audit(
     Parameters are the fields of `RADAudit`, and the `seed` of its `run`.
     """
     return RADAudit(mechanism, **fields).run(seed)[0]
+
+
+# --- calibration ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The least noise that keeps an accepted risk.
+
+    Attributes
+    ----------
+    mechanism, risk, m, knowledge
+        The arguments of `calibrate`.
+    epsilon : float or None
+        Budget (Laplace, GRR, OUE, SS). It is infinite if the mechanism never exceeds the risk.
+    noise : float or None
+        Scale of Laplace noise, or standard deviation of Gaussian noise. For DP-SGD it is the
+        standard deviation of the noise on the summed gradients, in units of the clipping norm.
+    printed : float or None
+        Noise by the paper's rule for DP-SGD, which protects too little.
+    """
+
+    mechanism: str
+    risk: float
+    m: int
+    knowledge: str
+    epsilon: float | None = None
+    noise: float | None = None
+    printed: float | None = None
+
+    def row(self) -> Row:
+        """Return the fields as a dictionary without infinities."""
+        return {
+            key: None if value == math.inf else value
+            for key, value in dataclasses.asdict(self).items()
+        }
+
+
+CALIBRATED = ("laplace", "gaussian", "grr", "oue", "ss", "dpsgd")
+"""Names of the mechanisms that `calibrate` accepts."""
+
+
+def _subset_epsilon(relative: float, m: int, knowledge: str) -> float:
+    """Return the largest epsilon of SS that keeps the risk.
+
+    At a fixed subset size the risk grows with epsilon and has a closed form. The result is the
+    largest epsilon over all subset sizes.
+    """
+    omega = np.arange(1, max(1, m // 2) + 1)
+    keep = (
+        (relative * (m - 1) + omega) / m
+        if knowledge == "any"
+        else omega * (relative * (m - 1) + 1) / m
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanted = np.where(keep < 1, np.log(keep * (m - omega) / (omega * (1 - keep))), np.inf)
+        start, end = np.log(m / (omega + 1) - 1), np.log(m / omega - 1)
+    end[0] = np.inf
+    # at the very end of its range, a subset size may already round to the next size
+    epsilon = np.minimum(wanted, end - 1e-12)
+    return float(epsilon[epsilon > np.maximum(start, 0)].max())
+
+
+def _round_noise(risk: float, relative: float, m: int, knowledge: str) -> tuple[float, float]:
+    """Return the noise multiplier of one step of DP-SGD: valid, and as printed (Example 5.5)."""
+    mu = 2 * scipy.special.ndtri((1 + relative) / 2)
+    if knowledge == "any":
+        return 2 / mu, 1 / mu
+    alpha = 1 / (m - 1)
+    if (1 - relative) / 2 > alpha:
+        mu = scipy.special.ndtri(1 - alpha) - scipy.special.ndtri(1 - relative - alpha)
+    # Two gradients lie up to two clipping norms apart, which doubles the printed noise. Eq. 3 (no
+    # side knowledge) needs less noise, because its reference is the model trained without the
+    # record, which lies one clipping norm away.
+    eq3 = 1 / (scipy.special.ndtri(1 - 1 / m) - scipy.special.ndtri(1 - 1 / m - risk))
+    return min(2 / mu, eq3), 1 / mu
+
+
+def calibrate(
+    mechanism: str,
+    risk: float,
+    m: int,
+    *,
+    sensitivity: float = 1.0,
+    steps: int = 100,
+    knowledge: str = "none",
+) -> Calibration:
+    """Return the least noise with which no attack has a larger advantage than `risk`.
+
+    Parameters
+    ----------
+    mechanism : {"laplace", "gaussian", "grr", "oue", "ss", "dpsgd"}
+        One of `CALIBRATED`.
+    risk : float
+        Accepted RAD, in (0, (m-1)/m).
+    m : int
+        Number of candidates for the unknown record, at least 2.
+    sensitivity : float
+        Sensitivity of the query (Laplace, Gaussian). The values of the candidates may lie anywhere
+        within it.
+    steps : int
+        Number of full-batch steps of DP-SGD, all of which the adversary sees.
+    knowledge : {"none", "any"}
+        Whether the adversary knows nothing else about the record, or possibly everything else,
+        as in membership inference.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range. The message names it.
+    """
+    given = (
+        checks.one_of("mechanism", mechanism, CALIBRATED),
+        risk,
+        m,
+        checks.one_of("knowledge", knowledge, ("none", "any")),
+    )
+    m, steps = checks.integer("m", m, 2), checks.integer("steps", steps, 1)
+    risk = checks.real("risk", risk, 0, (m - 1) / m, closed="()")
+    sensitivity = checks.real("sensitivity", sensitivity, 0, closed="()")
+    relative = risk * m / (m - 1)  # divided by the largest possible advantage
+    # the worst case has equal gaps over the whole sensitivity
+    gaps = m - 1 if knowledge == "none" else 1
+    if mechanism == "laplace":
+        epsilon = -2 * gaps * math.log1p(-relative)
+        return Calibration(*given, epsilon=epsilon, noise=sensitivity / epsilon)
+    if mechanism == "gaussian":
+        return Calibration(
+            *given, noise=sensitivity / float(2 * gaps * scipy.special.ndtri((1 + relative) / 2))
+        )
+    if mechanism == "dpsgd":
+        noise, printed = (
+            float(math.sqrt(steps) * x) for x in _round_noise(risk, relative, m, knowledge)
+        )
+        return Calibration(*given, noise=noise, printed=printed)
+    if mechanism == "grr":
+        epsilon = invert_blackbox(risk, m)
+    elif mechanism == "ss":
+        epsilon = _subset_epsilon(relative, m, knowledge)
+    elif knowledge == "none":
+        epsilon = invert_known("OUE", risk, m)
+    else:
+        epsilon = 2 * math.atanh(2 * relative) if 2 * relative < 1 else math.inf
+    return Calibration(*given, epsilon=epsilon)
+
+
+def rero_epsilon(risk: float, m: int) -> float:
+    """Return the budget of the Laplace mechanism by the general bound of the success probability.
+
+    The budget solves ``1 - f(1/m) = risk`` for the trade-off function f (Eq. 3, Figure 2).
+
+    Parameters
+    ----------
+    risk : float
+        Accepted success probability (not advantage), in (1/m, 1).
+    m : int
+        Number of equally likely records, at least 2.
+    """
+    m = checks.integer("m", m, 2)
+    risk = checks.real("risk", risk, 1 / m, 1, closed="()")
+    return scipy.optimize.brentq(
+        lambda e: rero_eq3(tradeoff_laplace(e), 1 / m) - risk, 0, 700, xtol=1e-13
+    )

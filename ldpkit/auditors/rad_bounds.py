@@ -239,10 +239,10 @@ def _fitting(prior: ArrayLike, mechanism: SupportOracle) -> tuple[Array, Support
     """Return prior and mechanism, after checking that the mechanism has one value per record."""
     prior = checked_prior(prior)
     checks.instance("mechanism", mechanism, SupportOracle, "a GRR or OUE")
-    if mechanism.k != prior.size:
-        raise ValueError(
-            f"prior must have the mechanism's k = {mechanism.k} records, got {prior.size}"
-        )
+    checks.need(
+        mechanism.k == prior.size,
+        f"prior must have the mechanism's k = {mechanism.k} records, got {prior.size}",
+    )
     return prior, mechanism
 
 

@@ -207,7 +207,7 @@ def page(result: Any, command: str = "") -> str:
     command : str
         Command that repeats the audit, if there is one.
     """
-    bets = hasattr(result, "trajectory")
+    bets: bool = result.bets
     claim = "nothing" if result.claim == math.inf else f"epsilon = {result.claim:g}"
     claim, of, lower = f"{claim}, delta = {result.delta:g}", "epsilon", result.lower
     if bets and result.curve is not None:

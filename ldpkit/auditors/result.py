@@ -5,18 +5,23 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import scipy
 
 from .. import digests, stats
 from ..stats import down
-from ..types import Row
+from ..types import Pair, Row
 
 if TYPE_CHECKING:
     from .report_html import Drawing
 
-__all__ = ["CLEAR", "LEAST", "STATUSES", "AuditResult", "Row", "finite", "in_the_clear", "too_few"]
+# fmt: off
+__all__ = [
+    "CLEAR", "LEAST", "STATUSES", "AuditResult", "PairResult", "Row", "finite", "in_the_clear",
+    "too_few"
+]
+# fmt: on
 
 STATUSES = ("none found", "violation", "inconclusive", "not valid")
 """The values of `AuditResult.status`."""
@@ -193,12 +198,13 @@ class AuditResult:
         claimed" or "the counts imply nothing".
         """
         more = {} if self.limit is None else {"limit": finite(self.limit)}
-        named = {
+        named, found = self._added()
+        own = {
             key: value for key, value in self.parameters.items() if key not in ("epsilon", "delta")
         }
         return {
             "mechanism": self.mechanism,
-            **named,
+            **own,
             "epsilon": self.parameters.get("epsilon", finite(self.claim)),
             "delta": self.parameters.get("delta", self.delta),
             "trials": self.trials,
@@ -207,6 +213,7 @@ class AuditResult:
             "attack": self.attack,
             "faithful": self.faithful,
             "how": self.how,
+            **named,
             **self.counts,
             **self.rates,
             "epsilon_emp": finite(self.epsilon_emp),
@@ -220,8 +227,13 @@ class AuditResult:
             "status": self.status,
             "verdict": self.verdict,
             "warnings": list(self.warnings),
+            **found,
             "seconds": self.seconds,
         }
+
+    def _added(self) -> tuple[Row, Row]:
+        """Return what an auditor adds to `row`, after ``how`` and before ``seconds``."""
+        return {}, {}
 
     def to_dict(self) -> Row:
         """Return `row` with cause, digest, versions, and the version of this form.
@@ -271,6 +283,38 @@ class AuditResult:
         The same seed gives the same dictionary to the last digit.
         """
         return {key: value for key, value in self.row().items() if key not in _NESTED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairResult(AuditResult):
+    """Result of an audit that tells two inputs apart.
+
+    Attributes
+    ----------
+    pair : (input, input)
+        The two audited inputs.
+    directions : tuple of dict
+        One entry per direction: ``pair`` (first the input that the event names), counts, rates,
+        ``epsilon_emp`` and ``lower``. The counts and rates of the result are those of the first
+        direction.
+    questions : int
+        Number of questions among which alpha is divided for `lower`.
+    bets : bool
+        Whether the audit bet against the claim, and has the fields of a `SequentialResult`.
+    """
+
+    bets: ClassVar[bool] = False
+    pair: Pair
+    directions: tuple[Row, ...] = ()
+    questions: int = 1
+
+    def _added(self) -> tuple[Row, Row]:
+        directions = [
+            {key: finite(value) for key, value in one.items()} | {"pair": list(one["pair"])}
+            for one in self.directions
+        ]
+        named = {"pair": list(self.pair), "questions": self.questions}
+        return named, {"directions": directions}
 
 
 LEAST = 10

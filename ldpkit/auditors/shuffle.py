@@ -27,8 +27,7 @@ from ..mechanisms.gradient import LDPSGD
 from ..progress import Progress, count_begun
 from ..rng import generator
 from ..types import Array, Rates, Rng, Word
-from .base import Auditor
-from .errors import MAX_TRIALS, ErrorsResult, judged, lower_sides
+from .gradient import ErrorsAudit, ErrorsResult, lower_sides
 
 # fmt: off
 __all__ = [
@@ -160,8 +159,10 @@ def solve(delta_at: Callable[[float], float], delta: float, epsilon: float) -> f
     delta, epsilon = checks.real("delta", delta, 0, 1), checks.real("epsilon", epsilon, 0)
     if delta_at(0.0) <= delta:
         return 0.0
-    if not delta_at(epsilon) <= delta:
-        raise ValueError(f"delta must be reached at an epsilon in [0, {epsilon:g}], got {delta:g}")
+    checks.need(
+        delta_at(epsilon) <= delta,
+        f"delta must be reached at an epsilon in [0, {epsilon:g}], got {delta:g}",
+    )
     return float(
         scipy.optimize.brentq(lambda e: delta_at(e) - delta, 0.0, epsilon, xtol=1e-12, rtol=1e-12)
     )
@@ -236,7 +237,7 @@ def _count(mechanism: LDPSGD, clients: int, changed: bool, trials: int, rng: Rng
 
 
 @dataclass(frozen=True)
-class ShuffleAudit(Auditor):
+class ShuffleAudit(ErrorsAudit):
     """Tell the paper's two batches of shuffled LDP-SGD apart by its threshold rule.
 
     Parameters
@@ -269,8 +270,6 @@ class ShuffleAudit(Auditor):
     delta: float = 1e-6
     _: KW_ONLY
     attack: Annotated[str, checks.rule(checks.one_of, ("threshold",))] = "threshold"
-    trials: Annotated[int, checks.rule(checks.integer, 1, MAX_TRIALS // 2)] = 500
-    faithful: Annotated[bool, checks.flag] = False
     d: int = 16
 
     def __post_init__(self) -> None:
@@ -313,13 +312,13 @@ class ShuffleAudit(Auditor):
                 errors.append(int(np.count_nonzero((leaning < clients * p) != changed)))
                 progress.add(trials, "fn" if changed else "fp", errors[-1])
         return [
-            judged(
-                self,
-                seed,
+            self.judged(
                 errors[0],
                 errors[1],
                 threshold_rates(clients, self.epsilon),
                 lower_sides,
+                seed=seed,
+                attack=self.attack,
                 seconds=time.perf_counter() - start,
                 mechanism="shuffled LDP-SGD",
                 parameters={"epsilon": self.epsilon, "clients": clients, "delta": delta},

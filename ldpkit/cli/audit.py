@@ -9,8 +9,7 @@ import click
 
 from .. import attacks, checks, stats
 from ..auditors import Audit
-from ..auditors.pair import PairResult
-from ..auditors.result import Row, finite
+from ..auditors.result import PairResult, Row, finite
 from ..mechanisms import MECHANISMS, takes
 from ..reports.base import ROUTES, log_ratio
 from ..types import Pair, Word

@@ -4,8 +4,7 @@ import click
 
 from ..attacks import gradient as crafts
 from ..auditors import GradientAudit, ShuffleAudit
-from ..auditors.errors import ErrorsResult
-from ..auditors.gradient import ADVERSARIES
+from ..auditors.gradient import ADVERSARIES, ErrorsResult
 from ..mechanisms import GRADIENT
 from ..types import Word
 from .base import as_json, cli, conclude, options, strict

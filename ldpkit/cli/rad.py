@@ -5,9 +5,8 @@ import math
 
 import click
 
-from ..auditors.calibrate import CALIBRATED
-from ..auditors.calibrate import calibrate as run_calibrate
-from ..auditors.rad import PROTOCOLS, rad_result, rad_uniform
+from ..auditors.rad import CALIBRATED, PROTOCOLS, rad_result, rad_uniform
+from ..auditors.rad import calibrate as run_calibrate
 from ..checks import integer, one_of
 from .base import Count, as_json, cli, conclude, options, strict, write
 

@@ -12,16 +12,14 @@ from typing import Any
 import click
 
 from .. import __version__, attacks, betting, checks, stats
-from ..auditors.pair import PairResult
 from ..auditors.report_html import OPENING, counted, leading, page
-from ..auditors.result import Row
-from ..buehler import LEAST, MOST, epsilon_buehler
+from ..auditors.result import PairResult, Row
+from ..digests import replace, replaceable
 from ..mechanisms import Client
 from ..sequential import SequentialAudit
 from ..sequential.loop import Run
 from ..sequential.result import SequentialResult
 from ..stats import down
-from ..store import replace, replaceable
 from .base import Command, Count, Line, as_json, cli, conclude, strict, write
 from .claim import claims, curve_of
 from .target import mechanism_of, mechanism_options, target_of
@@ -340,8 +338,9 @@ def bound(tp: int, fp: int, n: int, alpha: float, delta: float, as_json: bool) -
     lower = max(0.0, float(stats.epsilon_lower(tp, fp, n, delta, tail=tail)))
     low = float(stats.clopper_pearson(tp, n, tail)[0])
     high = float(stats.clopper_pearson(fp, n, tail)[1])
-    able = n <= MOST and alpha >= LEAST  # the choice of the bound does not depend on the counts
-    sharper = epsilon_buehler(tp, fp, n, alpha, delta) if able else None
+    # the choice of the bound does not depend on the counts
+    able = n <= stats.MOST_TRIALS and alpha >= stats.LEAST_ALPHA
+    sharper = stats.epsilon_buehler(tp, fp, n, alpha, delta) if able else None
     row = {"tp": tp, "fp": fp, "n": n, "alpha": alpha, "delta": delta, "tpr_low": low,
            "fpr_high": high, "lower": lower, "sharper": sharper}  # fmt: skip
     level = stats.confidence(alpha, share=False)

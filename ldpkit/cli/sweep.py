@@ -19,9 +19,9 @@ import yaml
 from .. import checks, digests, executors
 from .. import sweep as sweeps
 from ..auditors import AUDITS
+from ..digests import digest, replaceable
 from ..mechanisms import MECHANISMS
 from ..mechanisms.client import load
-from ..store import digest, replaceable
 from ..types import Row
 from .base import FAILED, Count, cli
 from .messages import brief
@@ -337,7 +337,7 @@ def _summary(plan: Plan, table: "pd.DataFrame", failed: int, out: Path) -> str:
     if proofs and "alpha" in table:  # of all together: the mean number is bounded by the sum
         wrong = f"{table['alpha'].sum():.3g} rows would prove one wrongly on average"
         parts.append(f"each at its own alpha (were all claims true, at most {wrong})")
-    if "round" in table:  # as `ldpkit.auditors.kv.KVAudit.about` says of one result
+    if "round" in table:  # as `AuditResult.about` says of one result
         groups = table["violated"] & (table["round"] > 1) & (table["attack"] != "skv")
         if n := int(groups.sum()):
             parts.append(f"{n} of these of two groups that heard different means, not of one user")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import store
+from .. import digests
 from .client import Client
 from .program import Program
 from .recordings import Recordings
@@ -25,7 +25,7 @@ _OWN = "client", "object", "arguments", "command", "files", "recordings"
 def digest(mechanism: Any) -> str:
     """Return a digest of the code, program or files of a client; empty for other mechanisms."""
     own = {name: value for name, value in identity(mechanism).items() if name in _OWN}
-    return store.digest(own)[:16] if own else ""
+    return digests.digest(own)[:16] if own else ""
 
 
 def identity(mechanism: Any, known: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from ..auditors.pair import PairResult
 from ..auditors.report_html import Drawing, drawing
-from ..auditors.result import Row, finite
+from ..auditors.result import PairResult, Row, finite
 from ..stats import down
 from ..types import Rates
 
@@ -45,6 +45,7 @@ class SequentialResult(PairResult):
         27, ... reports per input.
     """
 
+    bets: ClassVar[bool] = True
     event: str = ""
     curve: Row | None = None
     mu_lower: float | None = None

@@ -160,9 +160,7 @@ def test_parameters_are_checked_once_however_often_a_cell_repeats():
 
     checked(1)  # laws are kept from now on
     once, more = checked(1), checked(10) - checked(1)
-    assert once.total() <= 30 and more.total() <= 9 * 10
-    # a draw of an attack, which anybody may call, looks at what it is given; nothing else again
-    assert set(more) == {"attacks/base.py", "attacks/distinguish.py", "mechanisms/base.py"}
+    assert once.total() <= 30 and not more
 
 
 def test_options_are_the_parameters_of_the_audits():

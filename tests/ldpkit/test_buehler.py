@@ -9,7 +9,7 @@ import pytest
 from scipy import stats as laws
 
 from ldpkit import stats
-from ldpkit.buehler import epsilon_buehler
+from ldpkit.stats import epsilon_buehler
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from scipy import stats
 
 from ldpbook.paper_values import load
 from ldpkit.attacks import Guess
-from ldpkit.auditors import KVAudit, audit_distributions, audit_kv, compared
+from ldpkit.auditors import KVAudit, audit_distributions, audit_kv, count_ratio
 from ldpkit.auditors.count_ratio import ESTIMATORS, statistic
 from ldpkit.auditors.kv import collapse, guess_rates, oracle_distribution
 from ldpkit.cli.sweep import _summary
@@ -486,9 +486,9 @@ def test_cells_are_rows_per_run_and_round_with_streams_of_their_own():
 
 
 def test_the_owners_that_are_subtracted_are_the_average_of_five_runs(monkeypatch):
-    drawn, real = [], compared.Draw.counts
+    drawn, real = [], count_ratio.Draw.counts
     monkeypatch.setattr(
-        compared.Draw, "counts", lambda self, law: drawn.append(1) or real(self, law)
+        count_ratio.Draw, "counts", lambda self, law: drawn.append(1) or real(self, law)
     )
     audit_kv(CPPUE(1, 1.0, rounds=2), "separated", trials=1000)
     assert len(drawn) == 2 * 2 * (5 + 2)  # random and expected, two groups
@@ -501,6 +501,6 @@ def test_squads_share_alpha(monkeypatch):
         used.append((given[3], alpha))
         return statistic(*given, alpha=alpha, **more)
 
-    monkeypatch.setattr(compared, "statistic", seen)
+    monkeypatch.setattr(count_ratio, "statistic", seen)
     audit_kv(CPPUE(1, 1.0), "skv", trials=500, alpha=0.05, last=True)
     assert used[0] == ("released", 0.05) and set(used[1:]) == {("valid", 0.025)}

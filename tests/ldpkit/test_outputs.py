@@ -11,7 +11,7 @@ import pytest
 
 from ldpkit.cli import commands
 from ldpkit.cli.messages import brief
-from ldpkit.store import replace
+from ldpkit.digests import replace
 
 TOOLS = Path(__file__).parents[2] / "book" / "ldpbook"
 AUDIT = "audit --mechanism GRR --k 5 --epsilon 1 --attack tight --until-sure --trials 40"

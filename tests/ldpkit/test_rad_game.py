@@ -23,8 +23,7 @@ from ldpkit.attacks.reconstruct import (
     rad_exact,
 )
 from ldpkit.auditors import rad_bounds as bounds
-from ldpkit.auditors.calibrate import calibrate, rero_epsilon
-from ldpkit.auditors.rad import estimate_sd, invert_blackbox, rad_uniform
+from ldpkit.auditors.rad import calibrate, estimate_sd, invert_blackbox, rad_uniform, rero_epsilon
 from ldpkit.mechanisms import GRR, OUE, FloorSS
 from ldpkit.mechanisms.central import gaussian_epsilon, gaussian_sigma, gdp_mu
 

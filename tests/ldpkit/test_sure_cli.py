@@ -13,11 +13,10 @@ import pytest
 from processes import interrupted, started, until
 
 from ldpkit.auditors.report_html import page
-from ldpkit.buehler import epsilon_buehler
 from ldpkit.cli import main, sure
 from ldpkit.mechanisms import GRR
 from ldpkit.sequential import SequentialAudit
-from ldpkit.stats import down
+from ldpkit.stats import down, epsilon_buehler
 
 SCRIPT = Path(sys.executable).parent / "ldpkit"
 LOUD = """

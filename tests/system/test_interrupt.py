@@ -121,7 +121,7 @@ def test_a_kernel_is_interrupted_in_the_main_thread(tmp_path):
 @pytest.mark.parametrize(
     "command, stuck",
     [
-        ("audit --mechanism OUE --k 5 --epsilon 1", "ldpkit.attacks.Guess.sample"),
+        ("audit --mechanism OUE --k 5 --epsilon 1", "ldpkit.attacks.Guess.rates"),
         ("audit-kv --mechanism pckv-ue --epsilon 1", "ldpkit.auditors.KVAudit.run"),
         (
             "audit-gradient --adversary dummy --epsilon 1 --faithful",
@@ -199,7 +199,7 @@ cli.main(command=click.Command("c", callback=lambda: print(signal.raise_signal(s
 
 def test_a_caller_in_python_handles_interrupts_itself():
     code = "import signal, ldpkit.cli\nfrom ldpkit.attacks import Guess\n"
-    code += "Guess.sample = lambda *given: signal.raise_signal(signal.SIGINT)\n"
+    code += "Guess.rates = lambda *given: signal.raise_signal(signal.SIGINT)\n"
     code += "ldpkit.cli.main('audit --mechanism OUE --k 5 --epsilon 1 --trials 10'.split())"
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, preexec_fn=heard
