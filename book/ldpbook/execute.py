@@ -34,14 +34,14 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from tqdm import tqdm
 
-from . import claims_page, kernels
+from . import kernels
 from .parameters import Parameter, refuse
 from .parameters import of as declared
 
 if TYPE_CHECKING:  # not needed by processes that execute a notebook
     import pandas as pd
 
-    from .dependencies import Graph
+    from .stored import Graph
 
 Json = dict[str, Any]
 """Content of a JSON or YAML file: a notebook, a record, or parameters."""
@@ -392,14 +392,16 @@ def merge_claims(project: Project) -> list[str]:
     """Write ``_build/claims.csv``, and return the claims that lack a function or a page, or whose test cannot fail."""
     import pandas as pd
 
+    from . import claims
+
     if not (project.root / "data" / "claims").is_dir():  # the book has no claims
         return []
-    wrong = claims_page.missing(project.root)
+    wrong = claims.missing(project.root)
     pages = [page for page in project.notebooks() if project.executed(page).exists()]
     found = [pd.read_csv(path) for page in pages if (path := project.executed(page, ".claims.csv")).exists()]
-    table = claims_page.merged(project.root, found)
+    table = claims.merged(project.root, found)
     _write(project.build / "claims.csv", table.to_csv(index=False).encode())
-    print("claims " + ", ".join(f"{n} {word}" for word, n in claims_page.counts(table).items()), flush=True)
+    print("claims " + ", ".join(f"{n} {word}" for word, n in claims.counts(table).items()), flush=True)
     judged = {name for rows in found for name in rows["id"]}
     due = table[table["code"].notna() & ("book/" + table["page"].fillna("")).isin(pages) & ~table["id"].isin(judged)]
     asleep = table[table["found"].notna() & (table["mutant"].fillna("") == "")]
@@ -414,11 +416,11 @@ def run(root: str | Path, scale: str = "paper", jobs: int | None = None, chapter
     """
     from ldpkit import executors  # not at the top: processes that execute a notebook do without numba
 
-    from . import dependencies
+    from . import stored
 
     shorten()
     project = Project(root)
-    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), dependencies.Graph(*project.packages)
+    chosen, shared, graph = load_scale(project, scale), project.digest(*SHARED), stored.Graph(*project.packages)
     seconds = durations(project)
     todo = []
     for page in (page for page in project.notebooks() if page.startswith(f"book/{chapter}")):

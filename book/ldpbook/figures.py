@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from ldpbook.comparisons import AGREES, CURVE, PRINTED
+from .paper_values import AGREES, CURVE, PRINTED
 
 PAPERS = {"ldp_auditor": "LDP-Auditor", "refinement": "Attack-aware refinement", "kv_auditor": "KV-Auditor",
           "rad": "Reconstruction advantage", "ldp_sgd": "LDP-SGD and shuffle"}  # fmt: skip

@@ -10,8 +10,8 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 from . import errata, figures, lessons, provenance, reading, takeaway
-from .comparisons import AGREES, STAND_IN
 from .execute import Json, Project
+from .paper_values import AGREES, STAND_IN
 
 FOLDER, SIZE = "_thumbs", (320, 200)
 SHADES = {

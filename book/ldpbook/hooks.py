@@ -11,9 +11,8 @@ from sphinx.application import Sphinx
 from . import (
     acronyms,
     board,
-    claims_page,
+    claims,
     errata,
-    figures,
     front,
     gallery,
     lessons,
@@ -60,7 +59,7 @@ def _swap(app: Sphinx, docname: str, source: list[str]) -> None:
     elif docname == CLAIMS:
         table = root / "_build" / "claims.csv"
         app.env.note_dependency(str(table))
-        source[0] = source[0].replace("<!-- claims -->", claims_page.page(root, table, figures.PAPERS))
+        source[0] = source[0].replace("<!-- claims -->", claims.page(root))
     elif docname == TRUST:
         app.env.note_dependency(str(root / trust.TABLE))
         source[0] = source[0].replace("<!-- kills -->", trust.page(root))

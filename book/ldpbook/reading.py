@@ -18,9 +18,9 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from . import claims_page, figures
-from .comparisons import AGREES, SIGN, STAND_IN, WORDS
+from . import claims, figures
 from .execute import Project
+from .paper_values import AGREES, SIGN, STAND_IN, WORDS
 
 EVIDENCE = "does-it-agree-with-the-paper"
 """Identifier of the section of a page that holds all its evidence."""
@@ -116,9 +116,9 @@ def summary(project: Project, page: str, rows: pd.DataFrame) -> str:
     parts = [f"{agree:,} of {agree + n['differ']:,} compared numbers agree"] * bool(agree + n["differ"])
     parts += [] if parts or rows.empty else [against_exact(rows)]
     if path.exists():
-        claims = pd.read_csv(path, dtype=str)
-        verdicts = claims.loc[claims["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
-        tested = verdicts[verdicts != claims_page.NEVER]
+        table = pd.read_csv(path, dtype=str)
+        verdicts = table.loc[table["page"] == page.removeprefix("book/"), "verdict"].str.split(":").str[0]
+        tested = verdicts[verdicts != claims.NEVER]
         parts += [f"{(tested == 'holds').sum()} of {len(tested)} tested statements hold"] * bool(len(tested))
     return " · ".join(parts) or "nothing to compare with"
 

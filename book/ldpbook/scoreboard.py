@@ -7,9 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from ldpbook.comparisons import AGREES, SIGN, WORDS
-
 from . import figures
+from .paper_values import AGREES, SIGN, WORDS
 
 _CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",

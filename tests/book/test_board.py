@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from board_rows import ROWS
 
-from ldpbook import board, claims_page, errata
+from ldpbook import board, claims, errata
 from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -92,5 +92,5 @@ def test_the_source_names_items_and_the_page_links_them():
 
 def test_every_claim_has_a_place_that_can_be_linked():
     names = pd.concat(pd.read_csv(p)["id"] for p in (ROOT / "data" / "claims").glob("*.csv"))
-    anchors = [claims_page.anchor(name) for name in names]
+    anchors = [claims.anchor(name) for name in names]
     assert len(set(anchors)) == len(anchors) and all(re.fullmatch(r"[\w.-]+", a) for a in anchors)

@@ -16,13 +16,13 @@ import psutil
 import pytest
 from notebooks import NOTEBOOKS, PROJECT, cells_of, notebook
 
-from ldpbook import build, chapter, check_pages, dependencies, execute, expected, reproduce
+from ldpbook import build, chapter, check_pages, execute, expected, reproduce, stored
 from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 
 
-GRAPH = dependencies.Graph(*PROJECT.packages)
+GRAPH = stored.Graph(*PROJECT.packages)
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_a_result_depends_on_the_modules_and_helpers_it_imports_and_on_no_others
     write(project, "one", "from ldpkit.b import x\nimport helper")
 
     def now(page):
-        return execute.key(project, page, {}, "shared", dependencies.Graph(package))
+        return execute.key(project, page, {}, "shared", stored.Graph(package))
 
     one, two = now("book/one"), now("book/two")
     for name, (source, stale) in needed.items():
