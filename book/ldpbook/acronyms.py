@@ -164,7 +164,3 @@ def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if behind:
             outer.parent.insert(outer.parent.index(outer) + 1, nodes.Text(behind))
     _hint_words(doctree)
-
-
-def setup(app: Sphinx) -> None:
-    app.connect("doctree-resolved", explain)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from . import check_pages, execute, expected, paths, supply
+from . import check_pages, execute, paths, reproduce, supply
 
 SHOWN = ("book/**/*", "ldpkit/**/*.py", "data/**/*", "_config.yml", "_toc.yml", "requirements.lock", "pyproject.toml", "CITATION.cff",
          "_build/executed/**/*.ipynb", "_build/executed/**/*.json", "_build/scoreboard.csv", "_build/claims.csv", "_build/figures.csv")  # fmt: skip
@@ -116,7 +116,7 @@ def sizes(html: Path) -> dict[str, int]:
 def summary(project: execute.Project, found: dict[str, int], seconds: float) -> list[str]:
     """Return the last lines of a build: sizes, the largest process, and how the results compare with those of the release."""
     peak = max((execute.record(project, page).get("peak_mb", 0) for page in project.notebooks()), default=0)
-    release = expected.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
+    release = reproduce.report(project) if execute.whole(project) else ["release    compared at the papers' own scale only"]
     listed = [f"{size / 1e6:8.1f} MB  {name}" for name, size in sorted(found.items(), key=lambda row: -row[1])]
     return [*listed, *release, f"The book is at _build/html/index.html: {sum(found.values()) / 1e6:.0f} MB; largest process {peak} MB; "
                                f"{seconds / 60:.1f} minutes"]  # fmt: skip
@@ -139,16 +139,30 @@ def prune(project: execute.Project) -> None:
         print(f"removed   {len(old)} finished cells of functions that were edited since", flush=True)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def options(description: str, **arguments: str) -> argparse.Namespace:
+    """Return what the command line gives: the named arguments (with their help), the scale, and the notebooks at a time."""
+    parser = argparse.ArgumentParser(description=description)
+    for name, said in arguments.items():
+        parser.add_argument(name, help=said)
     parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    parser.add_argument("--jobs", type=execute.jobs, help="notebooks at a time; by default as many as there are cores")
-    options = parser.parse_args()
+    parser.add_argument("--jobs", type=jobs, help="notebooks at a time; by default as many as there are cores")
+    return parser.parse_args()
+
+
+def jobs(text: str) -> int:
+    """Return how many notebooks are executed at a time, read from a command line."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
+    return int(text)
+
+
+def main() -> None:
+    given = options((__doc__ or "").partition("\n")[0])
     project, start = execute.Project(paths.ROOT), time.perf_counter()
     failed: int | str
     with alone(project) as lock:
         try:
-            failed = execute.run(project.root, options.scale, options.jobs) or site(project, lock) or check_pages.report(project)
+            failed = execute.run(project.root, given.scale, given.jobs) or site(project, lock) or check_pages.report(project)
         except OSError as error:  # for example a full disk: finished files are complete and stay
             failed = f"The build stopped: {error}. What is finished is kept; the next build goes on from there."
         except KeyboardInterrupt:

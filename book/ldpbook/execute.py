@@ -9,7 +9,6 @@ Long notebooks start first, so that no core waits for the last one. The expected
 here, or comes from ``durations.csv``.
 """
 
-import argparse
 import contextlib
 import csv
 import hashlib
@@ -40,6 +39,7 @@ from .parameters import of as declared
 
 if TYPE_CHECKING:  # not needed by processes that execute a notebook
     import pandas as pd
+    from sphinx.application import Sphinx
 
     from .stored import Graph
 
@@ -62,25 +62,18 @@ class Project:
         self.root = Path(root).resolve()
         self.build = self.root / build
 
+    @classmethod
+    def of(cls, app: "Sphinx") -> "Project":
+        """Return the project whose pages an application of Sphinx builds."""
+        return cls(app.srcdir, app.config.ldpkit_build)
+
     def notebooks(self) -> list[str]:
         """Return the pages of the contents that are notebooks, in the order of the contents."""
         return [page for page in self.pages() if self.source(page).exists()]
 
     def pages(self) -> list[str]:
         """Return all pages of the contents, in their order."""
-
-        def walk(node: Any) -> Iterator[str]:
-            if isinstance(node, dict):
-                for key, value in node.items():
-                    if key in ("root", "file"):
-                        yield re.sub(r"\.(md|ipynb)$", "", value)
-                    else:
-                        yield from walk(value)
-            elif isinstance(node, list):
-                for value in node:
-                    yield from walk(value)
-
-        return list(walk(yaml.safe_load((self.root / "_toc.yml").read_text())))
+        return re.findall(r"\b(?:root|file): *([\w/-]+)", (self.root / "_toc.yml").read_text())
 
     def source(self, page: str) -> Path:
         return self.root / f"{page}.ipynb"
@@ -225,13 +218,6 @@ def versions() -> dict[str, str]:
     """Return the versions of Python, of the package and of the libraries on which results may depend."""
     names = ("ldpkit", "numpy", "scipy", "numba", "pandas", "matplotlib")
     return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
-
-
-def jobs(text: str) -> int:
-    """Return how many notebooks are executed at a time, read from a command line."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
-    return int(text)
 
 
 def _begin(cores: int) -> None:

@@ -34,9 +34,10 @@ def _load(path: Path, stamp: int) -> Json:
     return found
 
 
-def load(path: Path) -> Json | None:
-    """Return the content of a JSON file, or None if the file is missing; an unchanged file is read only once."""
-    return _load(path, path.stat().st_mtime_ns) if path.exists() else None
+def executed(project: Project, page: str) -> Json | None:
+    """Return the executed notebook of a page, or None if there is none; an unchanged file is read only once."""
+    path = project.executed(page)
+    return _load(path, path.stat().st_mtime_ns) if path.exists() and project.source(page).exists() else None
 
 
 def _joined(value: str | list[str]) -> str:
@@ -188,9 +189,9 @@ def _variant(app: Sphinx, page: str) -> str:
 
 def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Add an anchor to every code cell, source and files to every figure, and the foot to every page of a notebook."""
-    project = Project(app.srcdir, app.config.ldpkit_build)
-    notebook = load(project.executed(page))
-    if notebook is None or not project.source(page).exists() or app.builder.format != "html":
+    project = Project.of(app)
+    notebook = executed(project, page)
+    if notebook is None:
         return
     drawn, used = {i: (name, data) for i, name, _, data in figures(notebook)}, functions(notebook)
     for cell in list(doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code")):
@@ -201,7 +202,7 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
                 cell.append(nodes.raw("", _beside(app, page, notebook, index, drawn[index][0]), format="html"))
             cell.append(nodes.raw("", _made_by(app, page, used, index, *drawn[index]), format="html"))
     foot = nodes.raw(
-        "", _run_record(page, notebook, load(project.executed(page, ".json")), bool(app.config.ldpkit_variant)), format="html"
+        "", _run_record(page, notebook, execute.record(project, page), bool(app.config.ldpkit_variant)), format="html"
     )
     top = next(doctree.findall(nodes.section), doctree)
     top.append(foot)
@@ -209,32 +210,13 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
         top.insert(1, nodes.raw("", _variant(app, page), format="html"))
 
 
-def add_script(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load the live script; on a page with a notebook, tell the script where the page's cells are.
-
-    The scripts of thebe, which is Jupyter Book's own way to run code in pages, are removed. They are added twice, which is an
-    error in every browser's console, and they only run on machines of a third party.
-    """
-    project = Project(app.srcdir, app.config.ldpkit_build)
-    own: dict[str, Any] = {}
-    if doctree is not None and project.source(page).exists() and project.executed(page).exists():
-        own = {"data-page": f"{context['pathto']('_live/', resource=True)}{page}.json"}
-    scripts = context["script_files"]
-    scripts[:] = [s for s in scripts if "thebe" not in f"{s.filename} {s.attributes.get('body', '')}".lower()]
-    app.add_js_file("live.js", loading_method="defer", **own)
-
-
-def write_files(app: Sphinx, failure: Exception | None) -> None:
-    """Write executed notebooks, figures, their data and the live pages' cells next to the pages, and label unnamed controls."""
-    if failure or app.builder.format != "html":
-        return
-    project, target = Project(app.srcdir, app.config.ldpkit_build), app.outdir
-    for path in target.rglob("*.html"):  # the theme's arrows at sections have no name for a screen reader
-        path.write_text(path.read_text().replace("<summary><span", '<summary aria-label="Pages of this section"><span'))
+def write(app: Sphinx) -> None:
+    """Write executed notebooks, figures, their data and the live pages' cells next to the pages."""
+    project, target = Project.of(app), app.outdir
     seconds = execute.expected(project)
     for page in sorted(app.env.found_docs):
-        notebook = load(project.executed(page))
-        if notebook is None or not project.source(page).exists():
+        notebook = executed(project, page)
+        if notebook is None:
             continue
         texts = {f"_live/{page}.json": json.dumps(live_data(page, notebook, seconds.get(page)), ensure_ascii=False)}
         for _, name, svg, data in figures(notebook):
@@ -248,11 +230,3 @@ def write_files(app: Sphinx, failure: Exception | None) -> None:
         copy = target / "_executed" / f"{page}.ipynb"
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(project.executed(page), copy)
-
-
-def setup(app: Sphinx) -> None:
-    app.add_config_value("ldpkit_build", "_build", "env")
-    app.add_config_value("ldpkit_variant", "", "env")  # the parameters of a page that was run apart from the book
-    app.connect("doctree-resolved", annotate)
-    app.connect("html-page-context", add_script)
-    app.connect("build-finished", write_files)

@@ -6,10 +6,8 @@ page with the heading of `EVIDENCE` gets a line of status below its answer, and 
 
 import html
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -137,9 +135,9 @@ def arrange(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Move the parts of a page into the order of its readers."""
     top = next(doctree.findall(nodes.section), doctree)
     answer = next((n for n in top.children if isinstance(n, nodes.Element) and "answer" in n["classes"]), None)
-    if answer is None or app.builder.format != "html":
+    if answer is None:
         return
-    project, section, variant = Project(app.srcdir, app.config.ldpkit_build), evidence(doctree), bool(app.config.ldpkit_variant)
+    project, section, variant = Project.of(app), evidence(doctree), bool(app.config.ldpkit_variant)
     moved = {name: [n for n in top.children if isinstance(n, nodes.raw) and name in n.astext()] for name in ABOVE}
     top.children = [n for n in top.children if n not in [*moved["page-errata"], *moved["page-needs"]]]
     for cell, fold in _folds(doctree):
@@ -182,20 +180,3 @@ class Drawing(SphinxDirective):
         caption = nodes.container(classes=["drawn-caption"])
         self.state.nested_parse(self.content, self.content_offset, caption)
         return [_raw(f'<div class="drawn"><div>{path.read_text(encoding="utf-8")}</div>'), caption, _raw("</div>")]
-
-
-def load(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load style and script on arranged pages, and load no script for formulas on pages without a formula."""
-    body = context.get("body", "")
-    if 'class="math' not in body:
-        context["script_files"][:] = [s for s in context["script_files"] if "mathjax" not in str(s.filename)]
-    if re.search('class="(answer docutils|evidence|gallery|drawn)"', body):
-        app.add_css_file("reading.css")
-        app.add_js_file("reading.js", loading_method="defer")
-        context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
-
-
-def setup(app: Sphinx) -> None:
-    app.add_directive("drawing", Drawing)
-    app.connect("doctree-resolved", arrange, priority=900)  # after all that adds lines to a page
-    app.connect("html-page-context", load)

@@ -1,8 +1,11 @@
-"""Make the files of a release (sources, wheel and book) from the archive of the last commit, without its history.
+"""Make the files of a release (sources, wheel and book), or one file for a machine without a network, from the last commit.
 
 The sources are built and checked in a folder and an environment of their own. Every phrase of the letters to maintainers is
 compared with them and with the built site (`letters.py`). Without the letters nobody knows whether the release reveals a finding.
 In that case the same files are written to a folder of another name, and the program ends with an error.
+
+The file for a machine without a network also has everything that is installed. That machine needs make, the same version of
+Python, the same system and the same processor. If there is a folder ``wheels``, `make` installs from it alone.
 """
 
 import argparse
@@ -10,6 +13,7 @@ import datetime
 import gzip
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -17,11 +21,17 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from . import letters, paths
+from packaging.markers import Marker
+
+from . import letters, paths, supply
 from .build import epoch
-from .bundle import plain
 
 ROOT = paths.ROOT
+NOTE = """\
+This archive has the sources and everything that is installed, for Python {version} on {system}. No network is needed:
+
+    tar xf {name} && cd ldpkit && make book
+"""
 
 
 def unpacked(root: Path, place: Path) -> Path:
@@ -35,6 +45,13 @@ def unpacked(root: Path, place: Path) -> Path:
         archive.extractall(tree, filter="data")
     packed.unlink()
     return tree
+
+
+def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Return an archive entry without owner and time, so that equal contents give equal archives."""
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    return member
 
 
 def packed(folder: Path, target: Path, date: int) -> Path:
@@ -134,3 +151,43 @@ def main() -> None:
             f"No release: {target.relative_to(ROOT)} was compared with no letter to maintainers. "
             "Set LDPKIT_LETTERS to the folder of the letters (SECURITY.md)"
         )
+
+
+def wanted(root: Path, folder: Path) -> list[Path]:
+    """Return every file of pins from which `make book`, `make test` and the slides are installed.
+
+    The lock pins some releases for other patch versions of this Python only. A file of pins for each of them is written to
+    `folder`.
+    """
+    lock = root / "requirements.lock"
+    minor = f"{sys.version_info.major}.{sys.version_info.minor}"
+    first, last = ({"python_full_version": f"{minor}.{patch}"} for patch in (0, 99))
+    marked = [(release, Marker(release.marker)) for release in supply.releases(lock.read_text()) if release.marker]
+    for release in (release for release, marker in marked if marker.evaluate(first) != marker.evaluate(last)):
+        sums = " ".join(f"--hash=sha256:{content}" for content in release.hashes)
+        (folder / f"{release.name}-{release.version}.txt").write_text(f"{release.name}=={release.version} {sums}\n")
+    return [lock, root / "book" / "ldpbook" / "slides.txt", *sorted(folder.glob("*.txt")), *sorted((root / "book" / "packages").glob("*.txt")),
+            *sorted((root / "book" / "released" / "pins").glob("*.txt"))]  # fmt: skip
+
+
+def bundle() -> None:
+    """Put the sources of the last commit and everything that is installed into one file."""
+    version, system = f"{sys.version_info.major}.{sys.version_info.minor}", f"{sys.platform}-{platform.machine()}"
+    target = ROOT / "_build" / f"ldpkit-offline-py{version}-{system}.tar"
+    target.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        wheels = Path(folder) / "wheels"
+        for path in wanted(ROOT, Path(folder)):  # each alone: two of them may pin two releases of one package
+            command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--require-hashes",
+                       "--no-build-isolation", "-d", str(wheels), "-r", str(path)]  # fmt: skip
+            subprocess.run(command, check=True)
+            print(f"fetched   {path.name}", flush=True)
+        unfinished = target.with_suffix(".part")
+        subprocess.run(["git", "archive", "--prefix=ldpkit/", "-o", str(unfinished), "HEAD"], cwd=ROOT, check=True)
+        note = Path(folder) / "OFFLINE.txt"
+        note.write_text(NOTE.format(version=version, system=system, name=target.name))
+        with tarfile.open(unfinished, "a") as archive:
+            archive.add(note, f"ldpkit/{note.name}")
+            archive.add(wheels, "ldpkit/wheels", filter=plain)
+        unfinished.replace(target)
+    print(f"{target.relative_to(ROOT)}: {target.stat().st_size / 1e6:.0f} MB")

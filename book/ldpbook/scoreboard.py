@@ -1,5 +1,11 @@
-"""Write the scoreboard page: every number next to the paper's and the exact one, in one folded table for each item."""
+"""Write the scoreboard page: every number next to the paper's and the exact one, in one folded table for each item.
 
+The data of the page's explorer are every comparison, claim and erratum, as one classic script. A page that is opened as a file may
+not fetch data, but may load a script. To keep the script small, each word is stored as its index in a list. Numbers have six
+digits, or all of them where six would hide a difference.
+"""
+
+import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -7,9 +13,16 @@ from typing import Any
 
 import pandas as pd
 
-from . import figures
+from . import acronyms, errata, figures
+from .execute import Project
 from .paper_values import AGREES, SIGN, WORDS
 
+CODED = ("item", "series", "protocol", "verdict", "note", "relation", "how", "kind")
+NUMBERS = ("x", "published", "published_error", "reproduced", "reproduced_se", "exact")
+_TOLD = ("published", "reproduced", "exact")  # columns that stand next to each other in the table
+SCRIPT = "_static/board.data.js"
+_MEASURES = {"LDP", "DP", "GDP", "RAD", "ReRo", "TV", "ASR", "MSE", "EPG", "TPR", "FPR", "FNR", "KV", "HKV", "VKV", "SKV", "SHKV",
+             "LSTM"}  # fmt: skip
 _CURVE = 12  # a series of more points than this is shown as one row
 _MARK = {"reproduced": "✓ reproduced", "holds": "· statement holds", AGREES: f"≈ {AGREES}", "differs-explained": "≠ differs, explained", "differs": "✗ differs",
          "other-data": "◇ on other data", "no-published-value": "· not printed"}  # fmt: skip
@@ -124,3 +137,65 @@ def page(root: Path, path: Path) -> str:
         parts += [_item(root, item, board[board["item"] == item.item]) for item in group.itertuples()]
     parts += ["## By how and kind", f"````{{dropdown}} How many of each, and how they ended\n\n{_crossed(board)}\n\n````"]
     return "\n\n".join(parts)
+
+
+def protocol(series: str) -> str:
+    """Return the first protocol that the name of a series mentions, or an empty text."""
+    named = (use.group(1) for use in acronyms.pattern().finditer(str(series)))
+    return next((name for name in named if name not in _MEASURES), "")
+
+
+def digits(*values: float) -> list[float | None]:
+    """Return numbers in six digits, or unrounded if rounding makes two of them equal; NaN and infinity become None."""
+    told = {value for value in values if math.isfinite(value)}
+    short = {value: float(f"{value:.6g}") for value in told}
+    if len(set(short.values())) < len(told):
+        short = {value: value for value in told}
+    return [short.get(value) for value in values]
+
+
+def place(x: float | str) -> float | str | None:
+    """Return the place of a comparison on the axis, which is a rounded number or a word."""
+    try:
+        return digits(float(x))[0]
+    except ValueError:
+        return str(x)
+
+
+def _coded(column: pd.Series) -> tuple[list[str], list[int]]:
+    """Return the distinct words of a column, and for every row the index of its word."""
+    codes, words = pd.factorize(column.fillna("").astype(str))
+    return list(words), codes.tolist()
+
+
+def data(root: Path) -> dict[str, Any]:
+    """Return all data that the explorer shows; the tables are empty if the book was not executed."""
+    board, claims = (
+        pd.read_csv(path) if (path := root / "_build" / name).exists() else pd.DataFrame()
+        for name in ("scoreboard.csv", "claims.csv")
+    )
+    items = pd.read_csv(root / "data" / "items.csv")
+    words: dict[str, Any] = {name: [[], []] for name in CODED}
+    numbers: dict[str, list[Any]] = {name: [] for name in NUMBERS}
+    if len(board):
+        board["protocol"], board["verdict"] = board["series"].map(protocol), held(board)
+        words = {name: _coded(board[name]) for name in CODED}
+        told = [digits(*row) for row in board[list(_TOLD)].astype(float).to_numpy().tolist()]
+        numbers = {name: [digits(value)[0] for value in board[name].astype(float)] for name in NUMBERS if name != "x"}
+        numbers["x"] = [place(value) for value in board["x"]]
+        numbers |= {name: [row[i] for row in told] for i, name in enumerate(_TOLD)}
+    return {
+        "words": words,
+        "numbers": numbers,
+        "papers": figures.PAPERS,
+        "items": {row.item: [figures.short(row.item), row.title, row.page] for row in items.itertuples()},
+        "claims": claims.reindex(columns=["id", "paper", "place", "claim", "relation", "published", "found", "verdict", "page"])
+        .astype(object).where(lambda t: t.notna(), None).values.tolist(),
+        "errata": [[e.name, e.title, e.effect, e.affects] for e in errata.entries(root)],
+    }  # fmt: skip
+
+
+def write(project: Project, out: Path) -> None:
+    """Write the script with the data of the explorer."""
+    text = json.dumps(data(project.root), separators=(",", ":"), ensure_ascii=False)
+    (out / SCRIPT).write_text(f"globalThis.ldpkitBoard={text};\n", encoding="utf-8")

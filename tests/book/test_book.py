@@ -16,7 +16,8 @@ import psutil
 import pytest
 from notebooks import NOTEBOOKS, PROJECT, cells_of, notebook
 
-from ldpbook import build, chapter, check_pages, execute, expected, reproduce, stored
+from ldpbook import build, check_pages, execute, reproduce, stored
+from ldpbook.page import chapter, pages
 from ldpbook.paper_values import COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -101,10 +102,10 @@ def test_a_system_without_room_for_semaphores_is_named(project, monkeypatch):
 
 
 def test_no_number_of_notebooks_at_a_time_is_made_another(monkeypatch, capsys):
-    for tool, given in itertools.product((build, chapter), ("0", "-1", "two", "1.5")):
+    for tool, given in itertools.product((build.main, chapter), ("0", "-1", "two", "1.5")):
         monkeypatch.setattr(sys, "argv", ["tool", "--jobs", given])
         with pytest.raises(SystemExit) as ended:
-            tool.main()
+            tool()
         assert ended.value.code == 2 and repr(given) in capsys.readouterr().err
 
 
@@ -549,14 +550,14 @@ def test_a_build_is_held_to_what_the_release_found():
     rows = [("a", "drawn", 1, "reproduced", 1.0, 0.01), ("a", "exact", 1, "reproduced", 2.0, None)]
     rows.append(("a", "seconds", 1, "other-data", 3.0, None))
     board = pd.DataFrame(rows, columns=columns).assign(how=["real reports"] * 2 + ["timing"])
-    release = expected.stored(board)
+    release = reproduce.stored(board)
     assert release["tolerance"].tolist() == pytest.approx([0.05 * 2**0.5, 2e-6])
-    assert not any(map(len, expected.differences(board, release).values()))
+    assert not any(map(len, reproduce.changes(board, release).values()))
     verdicts = ["reproduced", "differs", "other-data"]
     moved = board.assign(reproduced=[1.06, 2.00001, 9.0], verdict=verdicts)
-    found = expected.differences(moved, release)
+    found = reproduce.changes(moved, release)
     assert [rows["series"].tolist() for rows in found.values()] == [["exact"], ["exact"], [], []]
-    renamed = expected.differences(board.assign(series=["drawn", "new", "seconds"]), release)
+    renamed = reproduce.changes(board.assign(series=["drawn", "new", "seconds"]), release)
     assert [len(rows) for rows in renamed.values()] == [0, 0, 1, 1]
 
 
@@ -592,9 +593,9 @@ def test_a_chapter_is_executed_alone_and_as_the_book_would(project, capsys):
     toc.write_text(toc.read_text().replace("two", "part/two"))
     (project.root / "book" / "part").mkdir()
     project.source("book/two").rename(project.source("book/part/two"))
-    assert chapter.pages(project, "part") == ["book/part/two"]
+    assert pages(project, "part") == ["book/part/two"]
     with pytest.raises(SystemExit, match="NAME"):
-        chapter.pages(project, "parts")
+        pages(project, "parts")
     assert execute.run(project.root, chapter="part/") == 0
     assert not project.executed("book/one").exists()
     execute.run(project.root)
