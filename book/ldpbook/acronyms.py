@@ -117,11 +117,6 @@ def _marked(text: nodes.Text, index: int, wanted: Wanted) -> tuple[list[nodes.No
     return [n for n in [*found, nodes.Text(text[at:])] if n.astext()], behind
 
 
-def hinted(text: nodes.Text) -> list[nodes.Node]:
-    """Return a text whose short names have hovers only, without their full words."""
-    return _marked(text, 0, {})[0]
-
-
 def _open_brackets(text: nodes.Text) -> int:
     """Return how many brackets of the same block are open where this text begins."""
     block, before = _within(text, _BLOCKS), ""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from . import execute, paths
+from . import execute, paths, provenance
 from .figures import PAPERS, short
 
 MAIN = ("ldp_auditor/grr_tight", "ldp_auditor/blh_worst", "ldp_auditor/oue_plateau", "ldp_auditor/falls_with_k", "ldp_auditor/gm_worst",
@@ -107,9 +107,8 @@ def manifest(root: Path) -> str:
 
 def picture(root: Path, notebook: Path) -> None:
     """Write the first figure of an executed page as the picture of the README."""
-    outputs = [output for cell in json.loads(notebook.read_text())["cells"] for output in cell.get("outputs", [])]
-    svg = next(output["data"]["image/svg+xml"] for output in outputs if "image/svg+xml" in output.get("data", {}))
-    (root / "book" / "_static" / "readme.svg").write_text("".join(svg))
+    figure = next(provenance.figures(json.loads(notebook.read_text())))
+    (root / "book" / "_static" / "readme.svg").write_text(figure.svg)
 
 
 def main() -> None:

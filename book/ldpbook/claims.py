@@ -25,8 +25,7 @@ import pandas as pd
 from ldpkit import checks
 from ldpkit.types import Array
 
-from . import paper_values
-from .figures import PAPERS
+from . import figures, paper_values
 from .paper_values import RELATIONS
 
 __all__ = ["COLUMNS", "VERDICTS", "load", "verdict", "judge"]
@@ -294,10 +293,9 @@ def anchor(name: str) -> str:
     return "claim-" + name.replace("/", "-")
 
 
-def _table(rows: pd.DataFrame, marked: bool) -> list[str]:
-    """Return the lines of a table of claims; each claim has a place for links if it is `marked`."""
-    lines = ["```{list-table}", ":header-rows: 1", ":widths: 3 9 8 6", ":class: claims", "",
-             "* - place", "  - the paper says", "  - the test", "  - verdict"]  # fmt: skip
+def _table(rows: pd.DataFrame, marked: bool) -> str:
+    """Return a table of claims; each claim has a place for links if it is `marked`."""
+    lines = []
     for r in rows.itertuples():
         place = f'<span id="{anchor(r.id)}"></span>' if marked else ""
         place += f"[{r.place}](/book/{r.page}.ipynb)" if r.page else r.place
@@ -306,9 +304,9 @@ def _table(rows: pd.DataFrame, marked: bool) -> list[str]:
         word, _, why = r.verdict.partition(":")
         there = f", at {r.at}" if r.at and why else ""
         value = f" (furthest {float(r.found):.4g}{there})" if r.found != "" else ""
-        lines += [f"* - {place}", f"  - {r.claim}", f"  - {f'{test}: {r.cells}' if r.relation else '–'}",
-                  f"  - **{word}**{r.verdict[len(word) :]}{value}"]  # fmt: skip
-    return [*lines, "```"]
+        said = f"{test}: {r.cells}" if r.relation else "–"
+        lines.append((place, r.claim, said, f"**{word}**{r.verdict[len(word) :]}{value}"))
+    return figures.listed((3, 9, 8, 6), ("place", "the paper says", "the test", "verdict"), lines, ":class: claims")
 
 
 def page(root: Path) -> str:
@@ -323,11 +321,11 @@ def page(root: Path) -> str:
     ]  # fmt: skip
     failed = table[table["verdict"].str.partition(":")[0] == "does not hold"]
     if len(failed):
-        failed = failed.assign(place=failed["paper"].map(PAPERS) + ", " + failed["place"])
-        parts += ["### Claims that do not hold", "\n".join(_table(failed, marked=False)), "### All claims"]
-    for paper, name in PAPERS.items():
+        failed = failed.assign(place=failed["paper"].map(figures.PAPERS) + ", " + failed["place"])
+        parts += ["### Claims that do not hold", _table(failed, marked=False), "### All claims"]
+    for paper, name in figures.PAPERS.items():
         rows = table[table["paper"] == paper]
         said = "; ".join(f"{word}: {n}" for word, n in counts(rows).items())
         head = f"````{{dropdown}} **{name}** {len(rows)} claims. {said}"
-        parts.append("\n".join([head, "", *_table(rows, marked=True), "````"]))
+        parts.append("\n".join([head, "", _table(rows, marked=True), "````"]))
     return "\n\n".join(parts)

@@ -1,5 +1,6 @@
 """Summarise how each figure and table of the papers compares: a state in words, and the counts behind it."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,14 @@ def notes(root: Path, page: str) -> dict[str, Any]:
 def short(item: str) -> str:
     """Return the name of a figure or table within its paper, for example "Figure 2"."""
     return item.rpartition("/")[2].replace("fig", "Figure ").replace("table", "Table ")
+
+
+def listed(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[object]], *options: str) -> str:
+    """Return a table in MyST, with relative column widths and further options."""
+    lines = ["```{list-table}", ":header-rows: 1", f":widths: {' '.join(map(str, widths))}", *options, ""]
+    for row in [header, *rows]:
+        lines += [f"{'  - ' if i else '* - '}{cell}" for i, cell in enumerate(row)]
+    return "\n".join([*lines, "```"])
 
 
 def state(rows: pd.DataFrame) -> str:

@@ -48,7 +48,7 @@ def named(notebook: Json | None, item: str) -> str:
 
     The figure is the one that has the item's number, or else the first one of the page.
     """
-    names = [name for _, name, *_ in provenance.figures(notebook)] if notebook else []
+    names = [figure.name for figure in provenance.figures(notebook)]
     number = item.rpartition("/")[2].removeprefix("fig")
     own = [name for name in names if re.search(rf"-{number}a?$", name)]
     return next(iter([*own, *names]), "")
@@ -119,8 +119,7 @@ def write(project: Project, out: Path) -> None:
     out.mkdir(exist_ok=True)
     for where in {f"book/{name}" for name in pd.read_csv(project.root / "data" / "items.csv")["page"]}:
         notebook = provenance.executed(project, where)
-        pictures = takeaway.pictures(notebook) if notebook else {}
-        tile = figures.notes(project.root, where).get("tile", 1)
-        for _, name, svg, _ in provenance.figures(notebook) if notebook else ():
-            if name in pictures:
-                panel(svg, pictures[name], tile).save(out / f"{name}.webp", quality=72, method=6)
+        pictures, tile = takeaway.pictures(notebook), figures.notes(project.root, where).get("tile", 1)
+        for figure in provenance.figures(notebook):
+            if figure.name in pictures:
+                panel(figure.svg, pictures[figure.name], tile).save(out / f"{figure.name}.webp", quality=72, method=6)

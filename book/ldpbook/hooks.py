@@ -13,7 +13,21 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-from . import acronyms, claims, errata, gallery, lessons, parameters, provenance, reading, scoreboard, searching, takeaway, twins
+from . import (
+    acronyms,
+    claims,
+    errata,
+    figures,
+    gallery,
+    lessons,
+    parameters,
+    provenance,
+    reading,
+    scoreboard,
+    searching,
+    takeaway,
+    twins,
+)
 from .execute import Project
 
 FRONT = ("book/intro", "book/execution", "book/which_auditor", "book/notation", "book/faq")
@@ -64,17 +78,18 @@ def trust(project: Project) -> str:
     said = ", ".join(f"{word}: {n}" for word, n in by.most_common())
     pages = len({row["page"] for row in rows})
     minutes = sum(float(row["seconds"]) for row in rows) / 60
-    lines = [
-        f"{len(rows)} laws, {pages} pages. Noticed by {said}. The rows were made law by law, the last on {made['date']},"
-        f" in {minutes:.0f} minutes of a shared machine; `{made['command']}` makes all of them again: {{download}}`mutants.csv </{MUTANTS}>`.",
-        "", "````{dropdown} **All of them**", "```{list-table}", ":header-rows: 1", ":widths: 8 4 4 8 3 3", ":class: claims", "",
-        "* - law", "  - change", "  - page", "  - noticed by", "  - found", "  - held against",
-    ]  # fmt: skip
+    lines = []
     for row in rows:
         numbers = [f"{float(row[name]):.4g}" if row[name] else "" for name in ("run", "against")]
-        lines += [f"* - `{row['law'].removeprefix('ldpkit.')}`", f"  - `{row['change']}`", f"  - [{row['page']}](/book/{row['page']}.ipynb)",
-                  f"  - {row['witness']}: {row['at']}", *(f"  - {n}" for n in numbers)]  # fmt: skip
-    return "\n".join([*lines, "```", "````"])
+        law, page = f"`{row['law'].removeprefix('ldpkit.')}`", f"[{row['page']}](/book/{row['page']}.ipynb)"
+        lines.append((law, f"`{row['change']}`", page, f"{row['witness']}: {row['at']}", *numbers))
+    head = ("law", "change", "page", "noticed by", "found", "held against")
+    return (
+        f"{len(rows)} laws, {pages} pages. Noticed by {said}. The rows were made law by law, the last on {made['date']},"
+        f" in {minutes:.0f} minutes of a shared machine; `{made['command']}` makes all of them again:"
+        f" {{download}}`mutants.csv </{MUTANTS}>`.\n\n````{{dropdown}} **All of them**\n"
+        f"{figures.listed((8, 4, 4, 8, 3, 3), head, lines, ':class: claims')}\n````"
+    )
 
 
 GENERATED: dict[str, Callable[[Project], str]] = {

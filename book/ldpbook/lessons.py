@@ -5,6 +5,7 @@ reader's browser computes it from the exact distributions at the moment of the c
 """
 
 import ast
+import collections
 import functools
 import html
 import json
@@ -18,6 +19,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from . import figures
 from .execute import Project
 
 LEVELS = {1: ("●○○", "easy"), 2: ("●●○", "takes thought"), 3: ("●●●", "hard")}
@@ -145,14 +147,13 @@ def captions(project: Project) -> dict[str, str]:
 def chart(project: Project) -> str:
     """Return a table, for every part of the contents, of the pages that each page needs."""
     above = captions(project)
-    parts: dict[str, list[str]] = {}
+    parts = collections.defaultdict[str, list[tuple[str, ...]]](list)
     for page, said in needs(project.root).items():
         wanted = ", ".join(f"[{title(project, need)}](/{need})" for need in said["needs"]) or "nothing"
-        parts.setdefault(above[page], []).append(
-            f"* - [{title(project, page)}](/{page})\n  - {LEVELS[said['level']][0]}\n  - {wanted}"
-        )
-    head = "```{list-table}\n:header-rows: 1\n:widths: 9 2 9\n\n* - page\n  - level\n  - needs\n"
-    return "\n\n".join(f"````{{dropdown}} {part}\n{head}{chr(10).join(rows)}\n```\n````" for part, rows in parts.items())
+        parts[above[page]].append((f"[{title(project, page)}](/{page})", LEVELS[said["level"]][0], wanted))
+    head = ("page", "level", "needs")
+    tables = {part: figures.listed((9, 2, 9), head, rows) for part, rows in parts.items()}
+    return "\n\n".join(f"````{{dropdown}} {part}\n{table}\n````" for part, table in tables.items())
 
 
 def boxes(text: str, kind: str) -> list[tuple[str, str]]:

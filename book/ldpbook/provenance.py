@@ -14,7 +14,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -22,7 +22,6 @@ from sphinx.application import Sphinx
 from . import execute, parameters
 from .execute import Json, Project
 
-_DATA = "text/csv"  # media type in which ldpbook.plots stores the table of a figure
 _IMAGE = "image/svg+xml"
 _NO_SOURCE = {"ldpbook.plots.use", "ldpbook.plots.show", "ldpbook.claims.judge", "ldpbook.paper_values.Scoreboard"}
 """Functions that only show or judge, and compute nothing that a figure draws."""
@@ -44,13 +43,30 @@ def _joined(value: str | list[str]) -> str:
     return "".join(value)
 
 
-def figures(notebook: Json) -> Iterator[tuple[int, str, str, str | None]]:
-    """Yield ``(cell index, name, svg, csv)`` of every figure with a name; `csv` is None for a figure without a table."""
-    for index, cell in enumerate(notebook["cells"]):
+class Drawn(NamedTuple):
+    """A figure with a name: the index of its cell, and what is stored with it, by media type."""
+
+    cell: int
+    name: str
+    data: Json
+
+    @property
+    def svg(self) -> str:
+        return _joined(self.data[_IMAGE])
+
+    @property
+    def table(self) -> str:
+        """Return the table that the figure shows as CSV, or an empty text if it has none."""
+        return _joined(self.data.get("text/csv", ""))
+
+
+def figures(notebook: Json | None) -> Iterator[Drawn]:
+    """Yield every figure of a notebook that has a name."""
+    for index, cell in enumerate(notebook["cells"] if notebook else ()):
         name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
         shown = [o["data"] for o in cell.get("outputs", []) if _IMAGE in o.get("data", {})]
         if name and shown:
-            yield index, name, _joined(shown[0][_IMAGE]), _joined(shown[0][_DATA]) if _DATA in shown[0] else None
+            yield Drawn(index, name, shown[0])
 
 
 def _imports(tree: ast.AST) -> dict[str, str]:
@@ -130,8 +146,8 @@ def _link(app: Sphinx, page: str, name: str) -> str:
     return f'<a href="{app.builder.get_relative_uri(page, entry.docname)}#{entry.node_id}">{shown}</a>'
 
 
-def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], index: int, name: str, data: str | None) -> str:
-    up = "../" * page.count("/")
+def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], figure: Drawn) -> str:
+    up, index = "../" * page.count("/"), figure.cell
     ours = used.get(index, [])
     earlier = list(dict.fromkeys(n for i in sorted(used) if i < index for n in used[i] if n not in {*ours, *_NO_SOURCE}))
     parts = [f'Made by <a href="#cell-{index}">cell {index + 1}</a> of <code>{html.escape(page)}.ipynb</code>']
@@ -139,9 +155,9 @@ def _made_by(app: Sphinx, page: str, used: dict[int, list[str]], index: int, nam
         parts.append("drawn with " + ", ".join(_link(app, page, n) for n in ours))
     if earlier:
         parts.append("from " + ", ".join(_link(app, page, n) for n in earlier))
-    files = [f'<a href="{up}_figures/{name}.svg" download>SVG</a>']
-    if data:
-        files.append(f'<a href="{up}_figures/{name}.csv" download>data as CSV</a>')
+    files = [f'<a href="{up}_figures/{figure.name}.svg" download>SVG</a>']
+    if figure.table:
+        files.append(f'<a href="{up}_figures/{figure.name}.csv" download>data as CSV</a>')
     return f'<p class="made-by">{"; ".join(parts)}. Download: {", ".join(files)}.</p>'
 
 
@@ -164,12 +180,12 @@ def _run_record(page: str, notebook: Json, record: Json | None, variant: bool) -
     return f'<aside class="run-record" aria-label="How this page was made"><dl>{listed}</dl></aside>'
 
 
-def _beside(app: Sphinx, page: str, notebook: Json, index: int, name: str) -> str:
+def _beside(app: Sphinx, page: str, notebook: Json, figure: Drawn) -> str:
     """Return the book's own figure in HTML, for a page that shows a variant; return nothing if the book has none."""
-    if not (Project(app.srcdir).build / "html" / f"_figures/{name}.svg").exists():
+    if not (Project(app.srcdir).build / "html" / f"_figures/{figure.name}.svg").exists():
         return ""
-    alt = notebook["cells"][index]["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
-    return (f'<figure class="book-figure"><figcaption>In the book</figcaption><img src="{"../" * page.count("/")}_book/{name}.svg" '
+    alt = notebook["cells"][figure.cell]["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+    return (f'<figure class="book-figure"><figcaption>In the book</figcaption><img src="{"../" * page.count("/")}_book/{figure.name}.svg" '
             f'alt="The book\'s figure: {html.escape(alt)}"></figure>')  # fmt: skip
 
 
@@ -193,14 +209,14 @@ def annotate(app: Sphinx, doctree: nodes.document, page: str) -> None:
     notebook = executed(project, page)
     if notebook is None:
         return
-    drawn, used = {i: (name, data) for i, name, _, data in figures(notebook)}, functions(notebook)
+    drawn, used = {figure.cell: figure for figure in figures(notebook)}, functions(notebook)
     for cell in list(doctree.findall(lambda n: isinstance(n, nodes.container) and n.get("nb_element") == "cell_code")):
         index = cell["cell_index"]
         cell["ids"].append(f"cell-{index}")
         if index in drawn:
             if app.config.ldpkit_variant:
-                cell.append(nodes.raw("", _beside(app, page, notebook, index, drawn[index][0]), format="html"))
-            cell.append(nodes.raw("", _made_by(app, page, used, index, *drawn[index]), format="html"))
+                cell.append(nodes.raw("", _beside(app, page, notebook, drawn[index]), format="html"))
+            cell.append(nodes.raw("", _made_by(app, page, used, drawn[index]), format="html"))
     foot = nodes.raw(
         "", _run_record(page, notebook, execute.record(project, page), bool(app.config.ldpkit_variant)), format="html"
     )
@@ -219,11 +235,13 @@ def write(app: Sphinx) -> None:
         if notebook is None:
             continue
         texts = {f"_live/{page}.json": json.dumps(live_data(page, notebook, seconds.get(page)), ensure_ascii=False)}
-        for _, name, svg, data in figures(notebook):
-            book = Project(app.srcdir).build / "html" / f"_figures/{name}.svg"
+        for figure in figures(notebook):
+            book = Project(app.srcdir).build / "html" / f"_figures/{figure.name}.svg"
             if app.config.ldpkit_variant and book.exists():
-                texts |= {f"_book/{name}.svg": book.read_text(encoding="utf-8")}
-            texts |= {f"_figures/{name}.svg": svg} | ({f"_figures/{name}.csv": data} if data else {})
+                texts[f"_book/{figure.name}.svg"] = book.read_text(encoding="utf-8")
+            texts[f"_figures/{figure.name}.svg"] = figure.svg
+            if figure.table:
+                texts[f"_figures/{figure.name}.csv"] = figure.table
         for name, content in texts.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_text(content, encoding="utf-8")

@@ -7,7 +7,7 @@ digits, or all of them where six would hide a difference.
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +44,6 @@ def _apart(*values: float) -> list[str]:
         if len(set(shown)) == len({float(x) for x in values}):
             break
     return shown
-
-
-def _table(widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a list table in MyST, with relative column widths."""
-    lines = ["```{list-table}", ":header-rows: 1", ":widths: " + " ".join(map(str, widths)), ""]
-    for row in [header, *rows]:
-        lines += [("* - " if i == 0 else "  - ") + str(cell) for i, cell in enumerate(row)]
-    return "\n".join([*lines, "```"])
 
 
 def _counted(rows: pd.DataFrame) -> str:
@@ -106,14 +98,14 @@ def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:
     printed = rows[rows["published"].notna()]
     if len(printed):
         header = ("series", "x", "published", "this run ± se", "exact", "how; against", "verdict")
-        parts.append(_table((5, 2, 3, 4, 2, 4, 7), header, _rows(printed)))
+        parts.append(figures.listed((5, 2, 3, 4, 2, 4, 7), header, _rows(printed)))
     return "\n\n".join([*parts, "````"])
 
 
 def _crossed(board: pd.DataFrame) -> str:
     """Return a table of the verdicts, by how a number was made and with what it was compared."""
     rows = [(how, kind, _counted(rows).removeprefix("; ")) for (how, kind), rows in board.groupby(["how", "kind"])]
-    return _table((4, 4, 7), ("how", "held against", "verdicts"), rows)
+    return figures.listed((4, 4, 7), ("how", "held against", "verdicts"), rows)
 
 
 def held(board: pd.DataFrame) -> pd.Series:

@@ -72,15 +72,13 @@ CITATION.cff   how to cite
 """
 
 
-def pictures(notebook: execute.Json) -> dict[str, bytes]:
+def pictures(notebook: execute.Json | None) -> dict[str, bytes]:
     """Return the PNG of every figure with a name that has one."""
-    found = {}
-    for cell in notebook["cells"]:
-        name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
-        shown = [o["data"][_PNG] for o in cell.get("outputs", []) if _PNG in o.get("data", {})]
-        if name and shown:
-            found[name] = _lighter(base64.b64decode("".join(shown[0])))
-    return found
+    return {
+        figure.name: _lighter(base64.b64decode("".join(figure.data[_PNG])))
+        for figure in provenance.figures(notebook)
+        if _PNG in figure.data
+    }
 
 
 @functools.cache
@@ -115,11 +113,11 @@ def entries(project: Project, paper: str) -> Iterator[tuple[str, bytes]]:
         used += [(name, p.name, changed.get(p.name, p.literal), p.meaning) for p in parameters.of(notebook).values()]
         for figure, png in pictures(notebook).items():
             yield f"figures/{figure}.png", png
-        for _, figure, svg, data in provenance.figures(notebook):
-            yield f"figures/{figure}.svg", svg.encode()
-            if data:
-                yield f"figures/{figure}.csv", data.encode()
-                columns += [(f"figures/{figure}.csv", c, COLUMNS[c]) for c in data.partition("\n")[0].split(",")]
+        for drawn in provenance.figures(notebook):
+            yield f"figures/{drawn.name}.svg", drawn.svg.encode()
+            if drawn.table:
+                yield f"figures/{drawn.name}.csv", drawn.table.encode()
+                columns += [(f"figures/{drawn.name}.csv", c, COLUMNS[c]) for c in drawn.table.partition("\n")[0].split(",")]
     if board.exists():
         columns += [("comparisons.csv", c, BOARD[c]) for c in rows]
     yield "parameters.csv", _table(used)
@@ -150,8 +148,7 @@ def _first(project: Project, page: str) -> str:
     """Return the picture for links to a page: its first figure, else its chapter's, else the book's, else an empty text."""
     near = [page, *(p for p in project.notebooks() if p.rpartition("/")[0] == page.rpartition("/")[0]), *project.notebooks()]
     for other in near:
-        notebook = provenance.executed(project, other)
-        for name in pictures(notebook) if notebook else ():
+        for name in pictures(provenance.executed(project, other)):
             return name
     return ""
 
@@ -196,8 +193,7 @@ def write(project: Project, out: Path) -> None:
     for paper in figures.PAPERS:
         (out / FOLDER / f"{paper}.zip").write_bytes(archive(project, paper))
     for page in project.notebooks():
-        notebook = provenance.executed(project, page)
-        for name, png in pictures(notebook).items() if notebook else ():
+        for name, png in pictures(provenance.executed(project, page)).items():
             (out / "_figures" / f"{name}.png").write_bytes(png)
 
 

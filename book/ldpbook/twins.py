@@ -48,11 +48,9 @@ def data(spec: Json, table: str) -> Json:
 
 def of(notebook: Json) -> Iterator[tuple[int, str, Json]]:
     """Yield ``(cell index, name, data)`` of every figure with a twin."""
-    for index, name, _, table in provenance.figures(notebook):
-        for output in notebook["cells"][index]["outputs"]:
-            if SPEC in output.get("data", {}) and table:
-                yield index, name, data(output["data"][SPEC], table)
-                break
+    for figure in provenance.figures(notebook):
+        if SPEC in figure.data and figure.table:
+            yield figure.cell, figure.name, data(figure.data[SPEC], figure.table)
 
 
 def called(page: str, name: str) -> str:
@@ -82,7 +80,7 @@ def _found(app: Sphinx, page: str) -> Iterator[tuple[int, str, Json]]:
         return
     whole = provenance.executed(book, page) if app.config.ldpkit_variant and book.html(page).exists() else None
     books = {name: found for _, name, found in of(whole)} if whole else {}
-    tables = {name: table for _, name, _, table in provenance.figures(notebook)}
+    tables = {figure.name: figure.table for figure in provenance.figures(notebook)}
     for index, name, found in of(notebook):
         drawn = books.get(name)
         run = {"csv": tables[name], "label": app.config.ldpkit_variant}
