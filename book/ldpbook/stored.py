@@ -4,7 +4,7 @@
 helper files in the same folder. A module counts as a whole. An ``__init__`` file only collects names from many modules, and is
 followed name by name. For example, a page about key-value mechanisms does not depend on the gradient mechanisms that are exported
 next to them. Where a name cannot be followed, everything in that package counts. That happens if a package is used as a value, or
-if its ``__init__`` does not import the name.
+if its ``__init__`` does not bind the name.
 
 Tests hold the packages to the two assumptions that make this safe. An import of a module changes nothing but the module's own
 names. No module imports another one by a computed name, except a reader's own client.
@@ -177,7 +177,33 @@ class Graph:
             return [*self._needs(tree, self._package(module), None), *below]
         if f"{module}.{wanted}" in self.modules:
             return [(f"{module}.{wanted}", None)]
-        return [node for name, node in self._imports(tree, module, None) if name == wanted] or [(module, None)]
+        imported = list(self._imports(tree, module, None))
+        found: list[Node] = []
+        todo, seen = [wanted], set()
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                sources = [node for other, node in imported if other == name]
+                makers = [statement for statement in tree.body if name in _bound(statement)]
+                if name == wanted and not makers and not sources:
+                    return [(module, None)]
+                found += sources
+                todo += [part for statement in makers for names in used(statement) for part in names]
+        return found
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement of a module's top level may bind or change."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return set()
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, ast.Expr):  # a call may change whatever it names
+        return set() if isinstance(statement.value, ast.Constant) else used(statement)[0] | set(used(statement)[1])
+    inner = {id(name) for node in ast.walk(statement) if isinstance(node, ast.comprehension) for name in ast.walk(node.target)}
+    stored = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in inner]
+    return {node.id for node in stored if isinstance(node.ctx, ast.Store)}
 
 
 PACKAGE = Graph(Path(digests.__file__).parent, Path(__file__).parent)
