@@ -49,6 +49,8 @@ Json = dict[str, Any]
 SHARED = ("book/packages/*.txt", "requirements.lock")
 EXPECTED = {name: f"data/expected_{name}.csv" for name in ("scoreboard", "claims")}
 """Files with the results of the release's book; no page depends on them."""
+DURATIONS = "book/ldpbook/durations.csv"
+"""File with the seconds of every notebook, from which new checkouts start."""
 LIMIT = 3600
 """Number of seconds that a cell of a notebook may take."""
 PARTS = (".ipynb", ".csv", ".claims.csv", ".json", ".tmp")
@@ -174,18 +176,14 @@ def current(project: Project, page: str, wanted: str) -> bool:
     return True
 
 
-def _delivered(project: Project) -> Path:
-    return project.root / "book" / "ldpbook" / "durations.csv"
-
-
 def deliver(project: Project) -> None:
     """Write the measured times to the file from which new checkouts start."""
     rows = sorted(durations(project).items(), key=lambda row: -row[1])
-    _write(_delivered(project), "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
+    _write(project.root / DURATIONS, "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
 
 
 def delivered_seconds(project: Project) -> dict[str, float]:
-    path = _delivered(project)
+    path = project.root / DURATIONS
     return {page: float(s) for page, s in csv.reader(path.read_text().splitlines()[1:])} if path.exists() else {}
 
 

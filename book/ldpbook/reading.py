@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
@@ -77,16 +76,9 @@ def agreeing(rows: pd.DataFrame) -> list[str]:
     return parts + [f"{n['code']:,} of {all_code:,} with the authors' code"] * bool(all_code)
 
 
-def furthest(rows: pd.DataFrame) -> tuple[int, float]:
-    """Return how many simulated numbers have an exact value, and the largest deviation among them in standard errors."""
-    known = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
-    deviation = (known["reproduced"] - known["exact"]).abs() / known["reproduced_se"]
-    return len(known), float(np.max(deviation.to_numpy(), initial=0.0))
-
-
 def against_exact(rows: pd.DataFrame) -> str:
     """Return in words with what the numbers of an item were compared if none of them was printed."""
-    simulated, deviation = furthest(rows)
+    simulated, deviation = figures.furthest(rows)
     exact = int((rows["exact"].notna() & ~(rows["reproduced_se"] > 0)).sum())
     if simulated:
         return f"{simulated:,} value{'s' * (simulated > 1)} within {max(0.1, math.ceil(10 * deviation) / 10):.1f} standard errors of the exact expectation"

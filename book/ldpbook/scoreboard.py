@@ -76,12 +76,10 @@ def _said(verdict: str, note: str) -> str:
     return _MARK[verdict] + (f": {note}" if note else "")
 
 
-def _furthest(rows: pd.DataFrame, what: str) -> Iterator[str]:
-    """Yield a line on the largest deviation of numbers with an error from their exact values, if there are any."""
-    rows = rows[rows["exact"].notna() & (rows["reproduced_se"] > 0)]
-    if len(rows):
-        z = ((rows["reproduced"] - rows["exact"]).abs() / rows["reproduced_se"]).max()
-        yield f"{what} beside exact ones: {len(rows):,}; the furthest is {z:.2f} standard errors away."
+def _furthest(rows: pd.DataFrame, what: str) -> list[str]:
+    """Return a line on the largest deviation of numbers with an error from their exact values, if there are any."""
+    n, deviation = figures.furthest(rows)
+    return [f"{what} beside exact ones: {n:,}; the furthest is {deviation:.2f} standard errors away."] * bool(n)
 
 
 def _item(root: Path, item: Any, rows: pd.DataFrame) -> str:

@@ -16,7 +16,9 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ldpkit import digests
 from ldpkit import sweep as sweeps
@@ -25,9 +27,6 @@ from ldpkit.sweep import cells
 
 from . import paths
 from .figures import PAPERS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["cells", "identity", "sweep"]
 
@@ -219,7 +218,7 @@ def identity(func: Callable[..., object]) -> str:
     return digests.identity(func, _code)
 
 
-def sweep(func: Callable[..., object], grid: Any, **options: Any) -> "pd.DataFrame":
+def sweep(func: Callable[..., object], grid: Any, **options: Any) -> pd.DataFrame:
     """Return the table of a grid; a finished cell is stored and reused as long as everything on which it depends is unchanged.
 
     The parameters are those of `ldpkit.sweep.sweep`.
