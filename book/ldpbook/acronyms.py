@@ -27,17 +27,19 @@ _STYLES = (nodes.strong, nodes.emphasis, nodes.inline, nodes.reference)
 
 
 @functools.cache
+def _read() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = yaml.safe_load(FILE.read_text())
+    return found
+
+
 def table() -> dict[str, str]:
     """Return the meaning of every short name, read from ``acronyms.yml``."""
-    found: dict[str, str] = yaml.safe_load(FILE.read_text())["stands_for"]
-    return found
+    return _read()["stands_for"]
 
 
-@functools.cache
 def words() -> dict[str, str]:
     """Return the meaning of every word of the glossary, read from ``acronyms.yml``."""
-    found: dict[str, str] = yaml.safe_load(FILE.read_text())["words"]
-    return found
+    return _read()["words"]
 
 
 @functools.cache

@@ -4,7 +4,6 @@ Only one build at a time runs in a checkout. A killed build leaves only complete
 there.
 """
 
-import argparse
 import calendar
 import collections
 import contextlib
@@ -139,25 +138,8 @@ def prune(project: execute.Project) -> None:
         print(f"removed   {len(old)} finished cells of functions that were edited since", flush=True)
 
 
-def options(description: str, **arguments: str) -> argparse.Namespace:
-    """Return what the command line gives: the named arguments (with their help), the scale, and the notebooks at a time."""
-    parser = argparse.ArgumentParser(description=description)
-    for name, said in arguments.items():
-        parser.add_argument(name, help=said)
-    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    parser.add_argument("--jobs", type=jobs, help="notebooks at a time; by default as many as there are cores")
-    return parser.parse_args()
-
-
-def jobs(text: str) -> int:
-    """Return how many notebooks are executed at a time, read from a command line."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
-    return int(text)
-
-
 def main() -> None:
-    given = options((__doc__ or "").partition("\n")[0])
+    given = execute.options(__doc__, **execute.JOBS)
     project, start = execute.Project(paths.ROOT), time.perf_counter()
     failed: int | str
     with alone(project) as lock:

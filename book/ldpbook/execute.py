@@ -9,6 +9,7 @@ Long notebooks start first, so that no core waits for the last one. The expected
 here, or comes from ``durations.csv``.
 """
 
+import argparse
 import contextlib
 import csv
 import hashlib
@@ -216,6 +217,30 @@ def versions() -> dict[str, str]:
     """Return the versions of Python, of the package and of the libraries on which results may depend."""
     names = ("ldpkit", "numpy", "scipy", "numba", "pandas", "matplotlib")
     return {"Python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
+
+
+def options(description: str | None, **arguments: dict[str, Any]) -> argparse.Namespace:
+    """Return what the command line gives: the named arguments, and the scale of the papers or another one."""
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    for name, given in (arguments | {"--scale": {"default": "paper", "help": "paper, or a file of book/scales"}}).items():
+        parser.add_argument(name, **given)
+    return parser.parse_args()
+
+
+def fresh(tree: Path) -> dict[str, str]:
+    """Return an environment in which `make book` uses stores and caches of its own, below a checkout."""
+    own = {"XDG_CACHE_HOME": str(tree / "_build" / "cache"), "NUMBA_CACHE_DIR": str(tree / "_build" / "numba")}
+    return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
+
+
+def jobs(text: str) -> int:
+    """Return how many notebooks are executed at a time, read from a command line."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
+    return int(text)
+
+
+JOBS = {"--jobs": {"type": jobs, "help": "notebooks at a time; by default as many as there are cores"}}
 
 
 def _begin(cores: int) -> None:

@@ -5,7 +5,6 @@ before are read from the same store, so that only changed ones are computed. The
 whole book, so that a later `make book` uses them.
 """
 
-import argparse
 import difflib
 import hashlib
 import json
@@ -21,8 +20,8 @@ from pathlib import Path
 import yaml
 
 from . import parameters, paths
-from .build import alone, options
-from .execute import Json, Project, execute, explain, jupyter_book, load_scale, overrides, run
+from .build import alone
+from .execute import JOBS, Json, Project, execute, explain, jupyter_book, load_scale, options, overrides, run
 
 BIBLIOGRAPHY = "book/bibliography"
 
@@ -101,11 +100,11 @@ def make(root: Path, page: str, scale: str, values: Json) -> Project:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("notebook", help="for example ldp_auditor/fig2")
-    parser.add_argument("parameters", nargs="?", default="", help='for example "k=[2,10] trials=100000"')
-    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales: what else the page is run with")
-    given = parser.parse_args()
+    given = options(
+        "Run one notebook with changed parameters and build its page, away from the book.",
+        notebook={"help": "for example ldp_auditor/fig2"},
+        parameters={"nargs": "?", "default": "", "help": 'for example "k=[2,10] trials=100000"'},
+    )
     root, start = paths.ROOT, time.perf_counter()
     page = find(Project(root), given.notebook)
     values = chosen(Project(root), page, given.parameters)
@@ -131,9 +130,7 @@ def pages(project: Project, name: str) -> list[str]:
 
 def chapter() -> None:
     """Execute one chapter's notebooks as `make book` would, and build its pages alone."""
-    given = options(
-        "Execute one chapter's notebooks as `make book` would, and build its pages alone.", name="for example kv_auditor"
-    )
+    given = options(chapter.__doc__, name={"help": "for example kv_auditor"}, **JOBS)
     project = Project(paths.ROOT)
     chosen = pages(project, given.name)
     with alone(project):

@@ -7,11 +7,10 @@ holds no such facts, so that equal runs give equal bytes.
 import ast
 import functools
 import html
-import importlib
 import json
 import os
+import pkgutil
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,34 +81,28 @@ def _imports(tree: ast.AST) -> dict[str, str]:
 
 def _callable(name: str) -> bool:
     """Return whether a dotted name of the package is a function or class."""
-    module, _, attribute = name.rpartition(".")
     try:
-        return callable(getattr(importlib.import_module(module), attribute))
+        return callable(pkgutil.resolve_name(name))
     except (ImportError, AttributeError):
         return False
 
 
 def functions(notebook: Json) -> dict[int, list[str]]:
     """Return the package's functions that each code cell uses, by the cell's index, as full names in order of appearance."""
-    trees = {}
-    for index, cell in enumerate(notebook["cells"]):
-        if cell["cell_type"] == "code":
-            try:
-                trees[index] = ast.parse(re.sub(r"^[%!].*$", "", _joined(cell["source"]), flags=re.M))
-            except SyntaxError:
-                continue
     bound: dict[str, str] = {}
-    for tree in trees.values():
-        bound |= _imports(tree)
     used = {}
-    for index, tree in trees.items():
-        names = []
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Name, ast.Attribute)):
-                root, dot, rest = ast.unparse(node).partition(".")
-                if root in bound and re.fullmatch(r"[\w.]*", rest):
-                    names.append(bound[root] + dot + rest)
-        used[index] = [n for n in dict.fromkeys(names) if n.startswith(("ldpbook.", "ldpkit.")) and _callable(n)]
+    for index, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] != "code":
+            continue
+        try:
+            tree = ast.parse(re.sub(r"^[%!].*$", "", _joined(cell["source"]), flags=re.M))
+        except SyntaxError:
+            continue
+        bound |= _imports(tree)
+        said = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))]
+        parts = [text.partition(".") for text in said if re.fullmatch(r"[\w.]+", text)]
+        names = dict.fromkeys(bound[root] + dot + rest for root, dot, rest in parts if root in bound)
+        used[index] = [name for name in names if name.startswith(("ldpbook.", "ldpkit.")) and _callable(name)]
     return used
 
 
@@ -242,9 +235,7 @@ def write(app: Sphinx) -> None:
             texts[f"_figures/{figure.name}.svg"] = figure.svg
             if figure.table:
                 texts[f"_figures/{figure.name}.csv"] = figure.table
+        texts[f"_executed/{page}.ipynb"] = project.executed(page).read_text(encoding="utf-8")
         for name, content in texts.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_text(content, encoding="utf-8")
-        copy = target / "_executed" / f"{page}.ipynb"
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(project.executed(page), copy)

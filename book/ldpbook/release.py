@@ -8,7 +8,6 @@ The file for a machine without a network also has everything that is installed. 
 Python, the same system and the same processor. If there is a folder ``wheels``, `make` installs from it alone.
 """
 
-import argparse
 import datetime
 import gzip
 import hashlib
@@ -25,6 +24,7 @@ from packaging.markers import Marker
 
 from . import letters, paths, supply
 from .build import epoch
+from .execute import fresh, options
 
 ROOT = paths.ROOT
 NOTE = """\
@@ -100,9 +100,7 @@ def packages(tree: Path, target: Path, date: int) -> list[Path]:
 
 def book(tree: Path, scale: str) -> Path:
     """Build the book in a tree, with an environment, stores and caches of its own, and return the folder of its site."""
-    own = {"XDG_CACHE_HOME": str(tree / "_build" / "cache"), "NUMBA_CACHE_DIR": str(tree / "_build" / "numba")}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
-    if subprocess.run(["make", "book", f"SCALE={scale}"], cwd=tree, env=environment).returncode:
+    if subprocess.run(["make", "book", f"SCALE={scale}"], cwd=tree, env=fresh(tree)).returncode:
         raise SystemExit(f"The book could not be built in {tree}: nothing was released")
     return tree / "_build" / "html"
 
@@ -119,11 +117,10 @@ def sums(made: list[Path]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    parser.add_argument("--packages", action="store_true", help="sources and wheel alone, in _build/dist, compared with nothing")
-    options = parser.parse_args()
-    if options.packages:
+    """Make the files of a release (sources, wheel and book) from the last commit, and compare them with the letters."""
+    alone = {"action": "store_true", "help": "sources and wheel alone, in _build/dist, compared with nothing"}
+    given = options(main.__doc__, **{"--packages": alone})
+    if given.packages:
         with tempfile.TemporaryDirectory() as place:
             made = packages(unpacked(ROOT, Path(place)), ROOT / "_build" / "dist", int(epoch(ROOT)))
         print(sums(made), end="")
@@ -137,7 +134,7 @@ def main() -> None:
         tree = unpacked(ROOT, Path(place))
         checked(kept, tree)
         made = packages(tree, Path(place) / "made", date)
-        site = book(tree, options.scale)
+        site = book(tree, given.scale)
         checked(kept, site)
         version = made[0].name.removeprefix("ldpkit-")
         made.append(packed(site, made[0].with_name(f"ldpkit-book-{version}"), date))

@@ -14,7 +14,6 @@ builds, and any of 15,000 rows once in a hundred builds. Values without a standa
 millionth of themselves. Times are left out.
 """
 
-import argparse
 import filecmp
 import os
 import shutil
@@ -74,11 +73,9 @@ def build(root: Path, commit: str, place: Path, scale: str, jobs: int) -> Path:
     """Clone one commit of `root` to `place`, build its book there with stores of its own, and return the build folder."""
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(root), str(place)], check=True)
     subprocess.run(["git", "checkout", "-q", "--detach", commit], cwd=place, check=True)
-    own = {"XDG_CACHE_HOME": str(place / "_build" / "cache"), "NUMBA_CACHE_DIR": str(place / "_build" / "numba")}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | own
     start = time.perf_counter()
     done = subprocess.run(
-        ["make", "book", f"SCALE={scale}", f"JOBS={jobs}"], cwd=place, env=environment, capture_output=True, text=True
+        ["make", "book", f"SCALE={scale}", f"JOBS={jobs}"], cwd=place, env=execute.fresh(place), capture_output=True, text=True
     )
     if done.returncode:
         raise SystemExit(f"{done.stdout[-3000:]}{done.stderr[-3000:]}\nThe book could not be built in {place}")
@@ -87,16 +84,15 @@ def build(root: Path, commit: str, place: Path, scale: str, jobs: int) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--scale", default="paper", help="paper, or a file of book/scales")
-    options = parser.parse_args()
+    """Build the last commit twice, in two folders, and compare every file."""
+    given = execute.options(main.__doc__)
     root = paths.ROOT
     place = root / "_build" / "reproduce"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
-    first = build(root, commit, place / "one", options.scale, 1)
-    second = build(root, commit, place / "another folder, with a longer name", options.scale, 2)
+    first = build(root, commit, place / "one", given.scale, 1)
+    second = build(root, commit, place / "another folder, with a longer name", given.scale, 2)
     common, unequal = differences(first, second)
     allowed = excused((first, second), unequal)
     for name in unequal:

@@ -122,11 +122,6 @@ class Graph:
             sha.update(f"\0{path.parent.name}/{path.name}\0".encode() + self.read(path))
         return sha.hexdigest()
 
-    def direct(self, module: str) -> set[str]:
-        """Return the modules of the package that the source of `module` imports, anywhere in the file."""
-        tree = ast.parse(self.read(self.modules[module]))
-        return {node[0] for _, node in self._imports(tree, self._package(module), None)} - {module}
-
     def _is_package(self, module: str) -> bool:
         return module in self.modules and self.modules[module].name == "__init__.py"
 

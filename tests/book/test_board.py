@@ -49,7 +49,9 @@ def test_every_comparison_is_there_with_its_words_and_numbers(root):
 
 def test_six_digits_or_all_where_six_would_hide_a_difference():
     near = [0.0799963681705038, 0.07999636578653449]
-    assert scoreboard.digits(1 / 3, 2 / 3) == [0.333333, 0.666667] and scoreboard.digits(*near) == near
+    assert (
+        scoreboard.digits(1 / 3, 2 / 3) == [0.333333, 0.666667] and scoreboard.digits(*near) == near
+    )
     assert scoreboard.digits(2.0, 2.0, math.nan) == [2.0, 2.0, None]
     assert scoreboard.digits(math.inf, 1.23456789) == [None, 1.23457]
     told = [scoreboard.place(x) for x in (2.5, "2.5", "m=10, risk=0.1", math.nan)]
