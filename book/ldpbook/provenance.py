@@ -7,9 +7,9 @@ holds no such facts, so that equal runs give equal bytes.
 import ast
 import functools
 import html
+import importlib
 import json
 import os
-import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,8 +81,9 @@ def _imports(tree: ast.AST) -> dict[str, str]:
 
 def _callable(name: str) -> bool:
     """Return whether a dotted name of the package is a function or class."""
+    module, _, attribute = name.rpartition(".")
     try:
-        return callable(pkgutil.resolve_name(name))
+        return callable(getattr(importlib.import_module(module), attribute))
     except (ImportError, AttributeError):
         return False
 
