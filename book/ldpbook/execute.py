@@ -34,6 +34,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from tqdm import tqdm
 
+from ldpkit import store
+
 from . import kernels
 from .parameters import Parameter, refuse
 from .parameters import of as declared
@@ -54,8 +56,7 @@ DURATIONS = "book/ldpbook/durations.csv"
 """File with the seconds of every notebook, from which new checkouts start."""
 LIMIT = 3600
 """Number of seconds that a cell of a notebook may take."""
-PARTS = (".ipynb", ".csv", ".claims.csv", ".json", ".tmp")
-RESULTS = PARTS[:3]
+RESULTS = (".ipynb", ".csv", ".claims.csv")
 
 
 class Project:
@@ -180,7 +181,7 @@ def current(project: Project, page: str, wanted: str) -> bool:
 def deliver(project: Project) -> None:
     """Write the measured times to the file from which new checkouts start."""
     rows = sorted(durations(project).items(), key=lambda row: -row[1])
-    _write(project.root / DURATIONS, "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]).encode())
+    store.replace(project.root / DURATIONS, "\n".join(["page,seconds", *(f"{page},{seconds}" for page, seconds in rows), ""]))
 
 
 def delivered_seconds(project: Project) -> dict[str, float]:
@@ -209,7 +210,7 @@ def whole(project: Project) -> bool:
 
 def forget(project: Project, page: str) -> None:
     """Remove every trace of an earlier result of `page`."""
-    for path in (*(project.executed(page, part) for part in PARTS), project.html(page)):
+    for path in (*project.executed(page).parent.glob(f"{Path(page).name}.*"), project.html(page)):
         path.unlink(missing_ok=True)
 
 
@@ -272,16 +273,6 @@ def jupyter_book(arguments: list[str], cwd: Path, held: tuple[int, ...] = (), **
     with open(ended, "rb"), open(life, "wb"):
         command = [sys.executable, "-c", _BOOK, str(ended), "build", "--all", "--keep-going", "-q", *arguments]
         return subprocess.run(command, cwd=cwd, pass_fds=[ended, *held], text=True, **given)
-
-
-def _write(path: Path, text: bytes) -> None:
-    """Write a file completely, or leave the old one as it is."""
-    unfinished = path.with_suffix(".tmp")
-    try:
-        unfinished.write_bytes(text)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)  # it exists only if the replacement failed
 
 
 def settled(text: str) -> str:
@@ -360,13 +351,13 @@ def execute(root: str | Path, page: str, parameters: Json, wanted: str, build: s
             part["id"] = "injected-parameters"
         if "outputs" in part:
             part["outputs"] = joined(part["outputs"])
-    _write(target, settled(json.dumps(notebook, indent=1, ensure_ascii=False)).encode())
+    store.replace(target, settled(json.dumps(notebook, indent=1, ensure_ascii=False)))
     known = {"key": wanted, "sha256": [_sha(project.executed(page, part)) for part in RESULTS], "seconds": round(seconds, 1),
              "peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)),
              "parameters": parameters, "executed": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
              "versions": versions()}  # fmt: skip
     known["check"] = _check(known)
-    _write(project.executed(page, ".json"), json.dumps(known, indent=1).encode())
+    store.replace(project.executed(page, ".json"), json.dumps(known, indent=1))
     return seconds
 
 
@@ -391,8 +382,8 @@ def merge_scoreboards(project: Project) -> "pd.DataFrame":
     if not found:
         return pd.DataFrame()
     board = pd.concat([table for table in found if len(table)], ignore_index=True)
-    _write(project.build / "scoreboard.csv", board.to_csv(index=False).encode())
-    _write(project.build / "figures.csv", figures.table(project.root, board).to_csv(index=False).encode())
+    store.replace(project.build / "scoreboard.csv", board.to_csv(index=False))
+    store.replace(project.build / "figures.csv", figures.table(project.root, board).to_csv(index=False))
     print("scoreboard " + ", ".join(f"{n} {v}" for v, n in board["verdict"].value_counts().items()), flush=True)
     return board[board["verdict"] == "differs"]
 
@@ -409,7 +400,7 @@ def merge_claims(project: Project) -> list[str]:
     pages = [page for page in project.notebooks() if project.executed(page).exists()]
     found = [pd.read_csv(path) for page in pages if (path := project.executed(page, ".claims.csv")).exists()]
     table = claims.merged(project.root, found)
-    _write(project.build / "claims.csv", table.to_csv(index=False).encode())
+    store.replace(project.build / "claims.csv", table.to_csv(index=False))
     print("claims " + ", ".join(f"{n} {word}" for word, n in claims.counts(table).items()), flush=True)
     judged = {name for rows in found for name in rows["id"]}
     due = table[table["code"].notna() & ("book/" + table["page"].fillna("")).isin(pages) & ~table["id"].isin(judged)]

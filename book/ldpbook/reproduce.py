@@ -25,6 +25,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ldpkit import store
+
 from . import execute, paths
 
 TIMES = ("html/book/execution.html", "html/_sources/book/execution.md")
@@ -158,5 +160,5 @@ def expected() -> None:
     kept = {"scoreboard": stored(pd.read_csv(project.build / "scoreboard.csv")),
             "claims": pd.read_csv(project.build / "claims.csv")[["id", "verdict"]]}  # fmt: skip
     for name, table in kept.items():
-        execute._write(project.root / execute.EXPECTED[name], table.to_csv(index=False, float_format="%.7g").encode())
+        store.replace(project.root / execute.EXPECTED[name], table.to_csv(index=False, float_format="%.7g"))
         print(f"{len(table):,} rows are kept in {execute.EXPECTED[name]}")

@@ -147,17 +147,6 @@ def test_a_temporary_folder_with_a_long_name_is_no_obstacle(project, tmp_path):
     assert text(project, "book/one") == "ran with 3\n"
 
 
-def test_a_full_disk_leaves_nothing_unfinished(project, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    project.build.mkdir()
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
-        execute._write(project.build / "scoreboard.csv", b"item\n")
-    assert not list(project.build.iterdir())
-
-
 def test_saved_outputs_do_not_make_a_notebook_stale(project):
     wanted = execute.key(project, "book/one", {}, "shared", GRAPH)
     saved = json.loads(project.source("book/one").read_text())
