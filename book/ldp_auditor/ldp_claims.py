@@ -1,8 +1,8 @@
 """Compute the numbers that the claims of the LDP-Auditor paper are about; the tests are in `data/claims/ldp_auditor.csv`.
 
 Every function takes tables of a page by name and returns a value for each cell. Where an exact distribution is known, the values
-are exact expectations of the paper's statistic. Therefore no verdict depends on a single run. What a row of the table of claims
-gives in brackets is text: numbers are the ends of a range, and names of mechanisms are separated by blanks.
+are exact expectations of the paper's statistic. Therefore no verdict depends on a single run. A row of the table of claims
+gives further arguments as text. Two numbers are the ends of a range, and names of mechanisms are separated by blanks.
 """
 
 import numpy as np

@@ -257,7 +257,7 @@ HANDLERS = (
     ("html-page-context", _load, 500),
     ("build-finished", _write, 600),
 )
-"""What is done at each event of Sphinx: the function, and its priority (first the lowest)."""
+"""The functions that are called at each event of Sphinx, with their priorities: the lowest is called first."""
 
 
 def setup(app: Sphinx) -> dict[str, str | bool]:

@@ -1,6 +1,6 @@
 """Run sweeps whose finished cells are stored, and reused as long as everything on which they depend is unchanged.
 
-`Graph` finds the files on which a piece of code depends, by following the imports of a source text through the packages and through
+`Graph` finds the files on which a piece of code depends. It follows the imports of a source text through the packages and through
 helper files in the same folder. A module counts as a whole. An ``__init__`` file only collects names from many modules, and is
 followed name by name. For example, a page about key-value mechanisms does not depend on the gradient mechanisms that are exported
 next to them. Where a name cannot be followed, everything in that package counts. That happens if a package is used as a value, or
