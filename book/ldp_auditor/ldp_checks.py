@@ -39,6 +39,14 @@ def statements(lines):
     return pd.DataFrame(lines).reindex(columns=order).dropna(axis="columns", how="all")
 
 
+def by_size(cell, sizes, name, x="epsilon"):
+    """Return a scoreboard of each figure in `sizes` by its name, with the cells of its domain sizes."""
+    boards = {item: paper_values.Scoreboard(item) for item in sizes}
+    for item, own in sizes.items():
+        boards[item].add_cells(cell[cell["k"].isin(own)], name, x=x)
+    return boards
+
+
 def check_fig2(cell, *, trials, alpha):
     """Compare Figure 2: the printed limits for two numbers of reports, and its statements. Return the board and the statements."""
     board = paper_values.Scoreboard("ldp_auditor/fig2")
@@ -99,11 +107,8 @@ def check_fig1(guess, tight, *, k, epsilon, trials):
 
 def check_fig4(cell):
     """Record Figures 4 and 10, for which the paper prints no numbers; return the board of each figure by its name."""
-    boards = {}
-    for item, sizes in (("ldp_auditor/fig4", (25, 200)), ("ldp_auditor/fig10", (100, 150))):
-        boards[item] = paper_values.Scoreboard(item)
-        boards[item].add_cells(cell[cell["k"].isin(sizes)], "{mechanism}, k={k:g}, delta={delta:g}")
-    return boards
+    sizes = {"ldp_auditor/fig4": (25, 200), "ldp_auditor/fig10": (100, 150)}
+    return by_size(cell, sizes, "{mechanism}, k={k:g}, delta={delta:g}")
 
 
 def check_fig5(cell, *, trials, alpha):
@@ -136,10 +141,8 @@ def check_fig6(cell, *, trials, alpha):
     """Compare Figures 6 and 11: which protocols reach the ceiling in the paper's example. Return the board of each figure by its
     name.
     """
-    boards = {}
-    for item, sizes in (("ldp_auditor/fig6", (2, 100)), ("ldp_auditor/fig11", (25, 50))):
-        boards[item] = paper_values.Scoreboard(item)
-        boards[item].add_cells(cell[cell["k"].isin(sizes)], "{mechanism}, k={k:g}, epsilon={epsilon:g}", x="tau")
+    sizes = {"ldp_auditor/fig6": (2, 100), "ldp_auditor/fig11": (25, 50)}
+    boards = by_size(cell, sizes, "{mechanism}, k={k:g}, epsilon={epsilon:g}", x="tau")
     if (trials, alpha) != (1_000_000, 0.01):  # the paper states it for these
         return boards
     top = paper_values.lookup("ldp_auditor", "eps_OPT", x=10**6)
@@ -163,11 +166,10 @@ def check_fig6(cell, *, trials, alpha):
 
 def check_fig7(cell, plain):
     """Record Figures 7 and 12, for which the paper prints no numbers; return the board of each figure by its name."""
-    boards = {}
-    for item, sizes in (("ldp_auditor/fig7", (2, 100)), ("ldp_auditor/fig12", (25, 50))):
-        boards[item] = paper_values.Scoreboard(item)
-        boards[item].add_cells(cell[cell["k"].isin(sizes)], "{mechanism}, k={k:g}, d={d:g}")
-        boards[item].add_cells(plain[plain["k"].isin(sizes)], "{base}, k={k:g}, d={d:g}")
+    sizes = {"ldp_auditor/fig7": (2, 100), "ldp_auditor/fig12": (25, 50)}
+    boards = by_size(cell, sizes, "{mechanism}, k={k:g}, d={d:g}")
+    for item, own in sizes.items():
+        boards[item].add_cells(plain[plain["k"].isin(own)], "{base}, k={k:g}, d={d:g}")
     return boards
 
 
